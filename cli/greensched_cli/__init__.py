@@ -1,0 +1,1 @@
+"""The greensched command: thin verbs over the components."""

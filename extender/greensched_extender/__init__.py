@@ -1,0 +1,1 @@
+"""Answers kube-scheduler: which node costs the least energy, money and carbon."""

@@ -1,0 +1,1 @@
+"""What to prefer: the cost of a candidate, its encoding, rules, models and their guard."""
