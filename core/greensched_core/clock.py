@@ -1,0 +1,50 @@
+"""Time, passed in: components never call `time.time()` themselves."""
+
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now(self) -> float:
+        """Return seconds since the Unix epoch."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds that never go backwards, from an arbitrary start."""
+        ...
+
+
+class WallClock:
+    """The machine's own clock."""
+
+    def now(self) -> float:
+        """Return seconds since the Unix epoch."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Return seconds that never go backwards, from an arbitrary start."""
+        return time.monotonic()
+
+
+@dataclass
+class ManualClock:
+    """A clock that moves only when told to, for tests and simulation."""
+
+    time_s: float = 0.0
+
+    def now(self) -> float:
+        """Return seconds since the Unix epoch."""
+        return self.time_s
+
+    def monotonic(self) -> float:
+        """Return the same seconds as `now`."""
+        return self.time_s
+
+    def advance(self, seconds: float) -> None:
+        """Move forward by `seconds`; raise ValueError if that is backwards."""
+        if seconds < 0:
+            raise ValueError(f"a clock cannot go back by {-seconds} s")
+        self.time_s += seconds

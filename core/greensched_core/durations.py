@@ -1,0 +1,34 @@
+"""Durations as users write them: `90s`, `1h30m`, `2d`."""
+
+import re
+
+from greensched_core.errors import BadDuration
+
+_SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)", re.ASCII)
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|d|h|m|s))+", re.ASCII)
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds behind a duration such as `1h30m`; raise BadDuration otherwise.
+
+    The units are those of Go's time.ParseDuration down to milliseconds, and `d` for 24 hours.
+    """
+    if _DURATION.fullmatch(text.strip()) is None:
+        raise BadDuration(f"{text!r} is no duration; write for example 90s, 1h30m or 2d")
+    return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+
+
+def format_duration(seconds: float) -> str:
+    """Write seconds as a short duration: the two largest units that matter."""
+    if seconds < 0:
+        return "-" + format_duration(-seconds)
+    if seconds < 60:
+        return f"{seconds:.0f}s" if seconds >= 10 or seconds == int(seconds) else f"{seconds:.1f}s"
+    total = round(seconds)
+    days, rest = divmod(total, 86_400)
+    hours, rest = divmod(rest, 3_600)
+    minutes, secs = divmod(rest, 60)
+    parts = [(days, "d"), (hours, "h"), (minutes, "m"), (secs, "s")]
+    first = next(i for i, (count, _) in enumerate(parts) if count)
+    return "".join(f"{count}{unit}" for count, unit in parts[first : first + 2] if count)

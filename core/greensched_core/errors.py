@@ -1,0 +1,42 @@
+"""Every error we raise on purpose; each class says what its catcher does.
+
+    GreenSchedError
+    ├── BadInput              tell who sent it: the message says what, where and what to do
+    │   ├── BadQuantity       … a Kubernetes quantity that does not parse
+    │   └── BadDuration       … a duration that does not parse
+    ├── SignalUnavailable     fall back to the next source, and count it
+    └── ApiUnavailable        try again later; the API server did not answer as expected
+        └── ResourceExpired   list again: the watched resourceVersion is gone (HTTP 410)
+"""
+
+
+class GreenSchedError(Exception):
+    """The root of everything raised on purpose."""
+
+
+class BadInput(GreenSchedError):
+    """Somebody gave us something wrong; the message says what, where and what to do."""
+
+
+class BadQuantity(BadInput):
+    """A string that is no Kubernetes quantity."""
+
+
+class BadDuration(BadInput):
+    """A string that is no duration."""
+
+
+class SignalUnavailable(GreenSchedError):
+    """No usable value from this source now; the caller falls back and counts it."""
+
+
+class ApiUnavailable(GreenSchedError):
+    """The API server did not answer as expected; the caller tries again later."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ResourceExpired(ApiUnavailable):
+    """The watched resourceVersion is gone (HTTP 410); the caller lists again."""
