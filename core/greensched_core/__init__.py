@@ -1,1 +1,1 @@
-"""What every component shares: units, clock, state, signals, settings, the way to the API server."""
+"""What every component shares: units, clock, state, signals, settings, API access."""

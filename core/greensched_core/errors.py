@@ -1,12 +1,12 @@
 """Every error we raise on purpose; each class says what its catcher does.
 
-    GreenSchedError
-    ├── BadInput              tell who sent it: the message says what, where and what to do
-    │   ├── BadQuantity       … a Kubernetes quantity that does not parse
-    │   └── BadDuration       … a duration that does not parse
-    ├── SignalUnavailable     fall back to the next source, and count it
-    └── ApiUnavailable        try again later; the API server did not answer as expected
-        └── ResourceExpired   list again: the watched resourceVersion is gone (HTTP 410)
+GreenSchedError
+├── BadInput              tell who sent it: the message says what, where and what to do
+│   ├── BadQuantity       … a Kubernetes quantity that does not parse
+│   └── BadDuration       … a duration that does not parse
+├── SignalUnavailable     fall back to the next source, and count it
+└── ApiUnavailable        try again later; the API server did not answer as expected
+    └── ResourceExpired   list again: the watched resourceVersion is gone (HTTP 410)
 """
 
 

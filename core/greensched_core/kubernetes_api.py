@@ -1,0 +1,255 @@
+"""The way to the API server: raw JSON over httpx, in a cluster or by kubeconfig.
+
+Bodies stay bytes, so that a caller decodes just the fields it reads. Inside a cluster nothing but a
+service account's folder is needed; outside, the `kubernetes` package reads the kubeconfig, with
+whatever login it names.
+"""
+
+import os
+import ssl
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import httpx
+import msgspec
+
+from greensched_core.errors import ApiUnavailable, BadInput, ResourceExpired
+
+SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_TOKEN_REREAD_S = 60.0  # kubelet rotates a bound token at 80 % of its hour
+_PAGE = 250  # objects: 4 MB of nodes at 15 kB, so that listing does not set the peak of memory
+
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+
+@dataclass(frozen=True)
+class ApiAccess:
+    """Where the API server is and how to prove who we are."""
+
+    base_url: str
+    verify: ssl.SSLContext
+    bearer_token: Callable[[], str | None] = lambda: None  # asked before each request
+
+    @classmethod
+    def in_cluster(cls, directory: Path = SERVICE_ACCOUNT_DIR) -> Self:
+        """Return the access that Kubernetes gives every pod; raise BadInput outside a cluster."""
+        host = os.environ.get("KUBERNETES_SERVICE_HOST")
+        port = os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+        token, authority = directory / "token", directory / "ca.crt"
+        if not host or not token.exists() or not authority.exists():
+            raise BadInput(
+                f"not in a cluster: KUBERNETES_SERVICE_HOST is {host or 'unset'} and "
+                f"{directory} {'exists' if directory.exists() else 'does not exist'}; "
+                "name a kubeconfig instead"
+            )
+        address = f"[{host}]" if ":" in host else host
+        return cls(
+            f"https://{address}:{port}",
+            ssl.create_default_context(cafile=authority),
+            _TokenFile(token).read,
+        )
+
+    @classmethod
+    def from_kubeconfig(cls, path: Path | None = None, context: str | None = None) -> Self:
+        """Return the access that a kubeconfig names; raise BadInput when it cannot be read.
+
+        Without `path`: $KUBECONFIG, else ~/.kube/config, as kubectl does.
+        """
+        from kubernetes import client, config  # 44 MB: only where a person runs us
+
+        configuration = client.Configuration()
+        try:
+            config.load_kube_config(  # type: ignore[no-untyped-call]  # the package has no types
+                config_file=str(path) if path else None,
+                context=context,
+                client_configuration=configuration,
+            )
+        except (config.ConfigException, OSError) as fault:
+            raise BadInput(f"kubeconfig {path or '($KUBECONFIG)'}: {fault}") from fault
+        verify = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+        if not configuration.verify_ssl:
+            verify.check_hostname = False
+            verify.verify_mode = ssl.CERT_NONE
+        if configuration.cert_file:
+            verify.load_cert_chain(configuration.cert_file, configuration.key_file)
+
+        def bearer_token() -> str | None:
+            header = configuration.get_api_key_with_prefix("authorization")
+            return str(header).removeprefix("Bearer ") if header else None
+
+        return cls(configuration.host, verify, bearer_token)
+
+
+class _TokenFile:
+    """A token that is read again before it gets old."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._token = ""
+        self._read_at = float("-inf")
+
+    def read(self) -> str:
+        now = time.monotonic()
+        if now - self._read_at > _TOKEN_REREAD_S:
+            self._token = self._path.read_text().strip()
+            self._read_at = now
+        return self._token
+
+
+class _BearerAuth(httpx.Auth):
+    def __init__(self, bearer_token: Callable[[], str | None]) -> None:
+        self._bearer_token = bearer_token
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        token = self._bearer_token()
+        if token:
+            request.headers["Authorization"] = f"Bearer {token}"
+        yield request
+
+
+class _ListMeta(msgspec.Struct):
+    resourceVersion: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class ListPage(msgspec.Struct):
+    """One page of a list; the items are undecoded JSON."""
+
+    metadata: _ListMeta
+    items: list[msgspec.Raw]
+
+
+_decode_page = msgspec.json.Decoder(ListPage).decode
+Parameters = Mapping[str, str | int]
+
+
+class ApiClient:
+    """Reads and writes objects as raw JSON.
+
+    Every method raises ApiUnavailable when the server does not answer or answers with an error,
+    and ResourceExpired when it answers 410.
+    """
+
+    def __init__(self, access: ApiAccess, *, timeout_s: float = 30.0) -> None:
+        self._http = httpx.AsyncClient(
+            base_url=access.base_url,
+            verify=access.verify,
+            auth=_BearerAuth(access.bearer_token),
+            timeout=timeout_s,
+            # Compression costs the server more than the wire saves inside one cluster.
+            headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+            limits=httpx.Limits(max_connections=64, max_keepalive_connections=32),
+            trust_env=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    async def get(self, path: str, parameters: Parameters | None = None) -> bytes:
+        """Return the body at `path`."""
+        return await self._send("GET", path, parameters=parameters)
+
+    async def create(self, path: str, body: bytes) -> bytes:
+        """Create an object under `path` and return it as the server stored it."""
+        return await self._send("POST", path, body=body)
+
+    async def patch(self, path: str, body: bytes, media_type: str = MERGE_PATCH) -> bytes:
+        """Patch the object at `path` and return it as the server stored it."""
+        return await self._send("PATCH", path, body=body, media_type=media_type)
+
+    async def delete(self, path: str, parameters: Parameters | None = None) -> bytes:
+        """Delete what stands at `path`, an object or a whole collection."""
+        return await self._send("DELETE", path, parameters=parameters)
+
+    async def pages(self, path: str, *, limit: int = _PAGE) -> AsyncGenerator[ListPage]:
+        """Yield the pages of the list at `path`."""
+        parameters: dict[str, str | int] = {"limit": limit}
+        while True:
+            page = _decode_page(await self.get(path, parameters))
+            yield page
+            if not page.metadata.continue_:
+                return
+            parameters["continue"] = page.metadata.continue_
+
+    @asynccontextmanager
+    async def watch(
+        self, path: str, resource_version: str, *, timeout_s: int = 290
+    ) -> AsyncGenerator[AsyncIterator[bytes]]:
+        """Open a watch and give its events, one JSON line each; the server ends it in time."""
+        parameters: Parameters = {
+            "watch": "1",
+            "resourceVersion": resource_version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": timeout_s,
+        }
+        timeout = httpx.Timeout(30.0, read=timeout_s + 30.0)
+        try:
+            async with self._http.stream(
+                "GET", path, params=dict(parameters), timeout=timeout
+            ) as response:
+                if response.status_code != 200:
+                    raise _refusal("GET", path, response.status_code, await response.aread())
+                yield _lines(response.aiter_bytes())
+        except httpx.HTTPError as fault:
+            raise ApiUnavailable(f"watch {path}: {_words(fault)}") from fault
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        parameters: Parameters | None = None,
+        body: bytes | None = None,
+        media_type: str = "application/json",
+    ) -> bytes:
+        headers = {"Content-Type": media_type} if body is not None else None
+        try:
+            response = await self._http.request(
+                method,
+                path,
+                params=dict(parameters) if parameters else None,
+                content=body,
+                headers=headers,
+            )
+        except httpx.HTTPError as fault:
+            raise ApiUnavailable(f"{method} {path}: {_words(fault)}") from fault
+        if response.status_code >= 300:
+            raise _refusal(method, path, response.status_code, response.content)
+        return response.content
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    rest = b""
+    async for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            if line:
+                yield line
+
+
+def _refusal(method: str, path: str, status: int, body: bytes) -> ApiUnavailable:
+    text = body.decode(errors="replace")
+    try:
+        text = str(msgspec.json.decode(body)["message"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        pass  # not a Status object: the body itself says more than nothing
+    message = f"{method} {path}: HTTP {status}: {text[:500]}"
+    if status == 410:
+        return ResourceExpired(message, status)
+    return ApiUnavailable(message, status)
+
+
+def _words(fault: httpx.HTTPError) -> str:
+    return str(fault) or type(fault).__name__

@@ -1,0 +1,218 @@
+"""Raw Kubernetes JSON → our values, reading only the fields that we use.
+
+Requests follow the scheduler's own rule (k8s.io/component-helpers/resource/helpers.go): containers
+add up, restartable init containers add to them, an ordinary init container counts where it asks for
+more than all that, overhead comes on top, and pod-level requests replace the sum.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from greensched_core import labels
+from greensched_core.durations import parse_duration
+from greensched_core.errors import BadInput
+from greensched_core.quantities import parse_quantity
+from greensched_core.state import Workload
+
+Quantities = dict[str, str]
+
+
+class ObjectMeta(msgspec.Struct):
+    """metadata of any object, labels and annotations whole."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resourceVersion: str = ""
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class NodeSpec(msgspec.Struct):
+    """spec of a Node."""
+
+    unschedulable: bool = False
+
+
+class NodeStatus(msgspec.Struct):
+    """status of a Node."""
+
+    allocatable: Quantities | None = None
+    capacity: Quantities | None = None
+
+
+class NodeObject(msgspec.Struct):
+    """A Node as the API server writes it."""
+
+    metadata: ObjectMeta
+    spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
+    status: NodeStatus = msgspec.field(default_factory=NodeStatus)
+
+
+class PodAnnotations(msgspec.Struct):
+    """The annotations of ours on a pod; all others are skipped unread."""
+
+    runtime: str | None = msgspec.field(default=None, name=labels.RUNTIME)
+
+
+class PodMeta(msgspec.Struct):
+    """metadata of a Pod; labels are skipped unread."""
+
+    name: str = ""
+    generateName: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resourceVersion: str = ""
+    annotations: PodAnnotations | None = None
+
+
+class Resources(msgspec.Struct):
+    """resources of a container or a pod."""
+
+    requests: Quantities | None = None
+
+
+class Container(msgspec.Struct):
+    """A container of a pod."""
+
+    resources: Resources | None = None
+    restartPolicy: str | None = None  # "Always" makes an init container a sidecar
+
+
+class PodSpec(msgspec.Struct):
+    """spec of a Pod."""
+
+    nodeName: str | None = None
+    schedulerName: str = ""
+    containers: list[Container] | None = None
+    initContainers: list[Container] | None = None
+    overhead: Quantities | None = None
+    resources: Resources | None = None
+
+
+class PodStatus(msgspec.Struct):
+    """status of a Pod."""
+
+    phase: str = ""
+
+
+class PodObject(msgspec.Struct):
+    """A Pod as the API server and kube-scheduler write it."""
+
+    metadata: PodMeta = msgspec.field(default_factory=PodMeta)
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+
+_RESOURCES = (labels.CPU, labels.MEMORY, labels.NVIDIA_GPU)
+Amounts = tuple[float, float, float]  # cpu cores, memory bytes, GPUs
+_NOTHING: Amounts = (0.0, 0.0, 0.0)
+_FINISHED = frozenset({"Succeeded", "Failed"})
+
+
+def workload_of(pod: PodObject) -> Workload:
+    """Return what a pod asks for; what cannot be read counts as absent and stands in `faults`."""
+    faults: list[str] = []
+    cpu_cores, memory_bytes, gpus = _requests(pod.spec, faults)
+    return Workload(
+        namespace=pod.metadata.namespace,
+        name=pod.metadata.name or pod.metadata.generateName,
+        uid=pod.metadata.uid,
+        cpu_cores=cpu_cores,
+        memory_bytes=memory_bytes,
+        gpus=gpus,
+        scheduler=pod.spec.schedulerName,
+        node=pod.spec.nodeName or "",
+        is_finished=pod.status.phase in _FINISHED,
+        runtime_s=_runtime_s(pod.metadata.annotations, faults),
+        faults=tuple(faults),
+    )
+
+
+def allocatable(node: NodeObject) -> tuple[Amounts, tuple[str, ...]]:
+    """Return what pods may use of a node, and in words what could not be read (it counts as 0)."""
+    faults: list[str] = []
+    offered = node.status.allocatable or node.status.capacity
+    if not offered:
+        return _NOTHING, ("no allocatable and no capacity: nothing can be placed there",)
+    return _amounts(offered, "allocatable", faults), tuple(faults)
+
+
+def _requests(spec: PodSpec, faults: list[str]) -> Amounts:
+    total = _NOTHING
+    for container in spec.containers or ():
+        total = _each(_plus, total, _container(container, faults))
+    sidecars, peak = _NOTHING, _NOTHING
+    for container in spec.initContainers or ():
+        asked = _container(container, faults)
+        if container.restartPolicy == "Always":
+            sidecars = _each(_plus, sidecars, asked)
+            asked = sidecars
+        else:
+            asked = _each(_plus, sidecars, asked)
+        peak = _each(max, peak, asked)
+    total = _each(max, _each(_plus, total, sidecars), peak)
+    if spec.resources and spec.resources.requests:
+        whole = _amounts(spec.resources.requests, "spec.resources.requests", faults)
+        named = spec.resources.requests
+        total = (
+            whole[0] if labels.CPU in named else total[0],
+            whole[1] if labels.MEMORY in named else total[1],
+            total[2],
+        )
+    if spec.overhead:
+        total = _each(_plus, total, _amounts(spec.overhead, "spec.overhead", faults))
+    return total
+
+
+def _container(container: Container, faults: list[str]) -> Amounts:
+    if container.resources is None or not container.resources.requests:
+        return _NOTHING
+    return _amounts(container.resources.requests, "requests", faults)
+
+
+def _amounts(quantities: Mapping[str, str], where: str, faults: list[str]) -> Amounts:
+    cpu, memory, gpu = (_amount(quantities, name, where, faults) for name in _RESOURCES)
+    return cpu, memory, gpu
+
+
+def _amount(quantities: Mapping[str, str], name: str, where: str, faults: list[str]) -> float:
+    text = quantities.get(name)
+    if text is None:
+        return 0.0
+    try:
+        amount = parse_quantity(text)
+    except BadInput as fault:
+        faults.append(f"{where}.{name}: {fault}")
+        return 0.0
+    if amount < 0:
+        faults.append(f"{where}.{name}: {text!r} is negative")
+        return 0.0
+    return amount
+
+
+def _runtime_s(annotations: PodAnnotations | None, faults: list[str]) -> float | None:
+    if annotations is None or annotations.runtime is None:
+        return None
+    try:
+        runtime_s = parse_duration(annotations.runtime)
+    except BadInput as fault:
+        faults.append(f"annotation {labels.RUNTIME}: {fault}")
+        return None
+    if runtime_s <= 0:
+        faults.append(f"annotation {labels.RUNTIME}: {annotations.runtime!r} is not above zero")
+        return None
+    return runtime_s
+
+
+def _plus(one: float, other: float) -> float:
+    return one + other
+
+
+def _each(combine: Callable[[float, float], float], one: Amounts, other: Amounts) -> Amounts:
+    return (
+        combine(one[0], other[0]),
+        combine(one[1], other[1]),
+        combine(one[2], other[2]),
+    )

@@ -1,0 +1,180 @@
+"""Keeps a picture of one kind of objects current: list in pages, watch, resume, list again.
+
+The loop never ends by itself. A watch that the server closes is resumed from the last seen
+resourceVersion; one that expired (410) is listed again; an unreachable server is asked again with
+a growing, jittered pause. The sink always holds the last good picture meanwhile.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+import structlog
+
+from greensched_core.clock import Clock
+from greensched_core.errors import ApiUnavailable, ResourceExpired
+from greensched_core.kubernetes_api import ApiClient
+
+log = structlog.get_logger()
+
+Object_contra = TypeVar("Object_contra", contravariant=True)
+Object = TypeVar("Object")
+
+_FIRST_PAUSE_S = 0.2
+_LONGEST_PAUSE_S = 10.0
+_EVENTS_A_TURN = 50  # then the loop lets others run, so that a burst delays no request for long
+
+
+class Sink(Protocol[Object_contra]):
+    """Takes what the watch brings; called from one task only."""
+
+    def list_began(self) -> None:
+        """A full list follows."""
+        ...
+
+    def upsert(self, item: Object_contra) -> None:
+        """An object is there or has changed."""
+        ...
+
+    def list_ended(self) -> None:
+        """The full list is complete: whatever was not in it is gone."""
+        ...
+
+    def remove(self, item: Object_contra) -> None:
+        """An object is gone."""
+        ...
+
+
+@dataclass
+class WatchHealth:
+    """How a watch is doing; read by readiness, metrics and the staleness rule."""
+
+    synced: bool = False  # listed at least once
+    lost_at: float | None = 0.0  # monotonic seconds since when there is no live watch
+    lists: int = 0
+    undecodable: int = 0
+
+    def age_s(self, clock: Clock) -> float:
+        """Return for how many seconds the picture may have been out of date; 0 while watching."""
+        return 0.0 if self.lost_at is None else clock.monotonic() - self.lost_at
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _Status(msgspec.Struct):
+    code: int = 0
+    message: str = ""
+
+
+class _VersionMeta(msgspec.Struct):
+    resourceVersion: str = ""
+
+
+class _Version(msgspec.Struct):
+    metadata: _VersionMeta
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
+_decode_version = msgspec.json.Decoder(_Version).decode
+_decode_status = msgspec.json.Decoder(_Status).decode
+
+
+class Watch(Generic[Object]):
+    """Follows the objects at one path into a sink."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        path: str,
+        decode: Callable[[bytes | msgspec.Raw], Object],
+        sink: Sink[Object],
+        clock: Clock,
+    ) -> None:
+        self.path = path
+        self.health = WatchHealth(lost_at=clock.monotonic())
+        self._client = client
+        self._decode = decode
+        self._sink = sink
+        self._clock = clock
+        self._version = ""
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch()
+                pause_s = _FIRST_PAUSE_S
+            except ResourceExpired as expired:
+                self._lost()
+                self._version = ""
+                log.info("watch expired, listing again", path=self.path, reason=str(expired))
+            except ApiUnavailable as fault:
+                self._lost()
+                log.warning("watch lost", path=self.path, reason=str(fault), retry_in_s=pause_s)
+                await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))
+                pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+
+    async def _list(self) -> None:
+        version = ""
+        self._sink.list_began()
+        async for page in self._client.pages(self.path):
+            version = page.metadata.resourceVersion
+            for turn in range(0, len(page.items), _EVENTS_A_TURN):
+                for raw in page.items[turn : turn + _EVENTS_A_TURN]:
+                    self._give(self._sink.upsert, raw)
+                await asyncio.sleep(0)
+        self._sink.list_ended()
+        self._version = version
+        self.health.synced = True
+        self.health.lists += 1
+
+    async def _watch(self) -> None:
+        async with self._client.watch(self.path, self._version) as events:
+            self.health.lost_at = None
+            seen = 0
+            async for line in events:
+                self._take(line)
+                seen += 1
+                if seen % _EVENTS_A_TURN == 0:
+                    await asyncio.sleep(0)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event = _decode_event(line)
+        except msgspec.DecodeError as fault:
+            self._undecodable(fault)
+            return
+        if event.type == "ERROR":
+            status = _decode_status(event.object)
+            kind = ResourceExpired if status.code == 410 else ApiUnavailable
+            raise kind(f"watch {self.path}: {status.message}", status.code)
+        self._version = _decode_version(event.object).metadata.resourceVersion
+        if event.type in ("ADDED", "MODIFIED"):
+            self._give(self._sink.upsert, event.object)
+        elif event.type == "DELETED":
+            self._give(self._sink.remove, event.object)
+
+    def _give(self, take: Callable[[Object], None], raw: msgspec.Raw) -> None:
+        try:
+            item = self._decode(raw)
+        except msgspec.DecodeError as fault:  # one odd object never hides the others
+            self._undecodable(fault)
+            return
+        take(item)
+
+    def _undecodable(self, fault: msgspec.DecodeError) -> None:
+        self.health.undecodable += 1
+        log.warning("object skipped: not of the expected shape", path=self.path, reason=str(fault))
+
+    def _lost(self) -> None:
+        if self.health.lost_at is None:
+            self.health.lost_at = self._clock.monotonic()
