@@ -1,0 +1,41 @@
+# One file, a target per image. Build: docker build --target extender -t NAME .
+ARG PYTHON_IMAGE=python:3.12-slim
+
+# What every image runs on: no pip, no compiler, nobody is root, nothing is written.
+FROM ${PYTHON_IMAGE} AS runtime
+RUN find / -xdev \( -name 'pip*' -o -name 'setuptools*' -o -name 'wheel*' -o -name ensurepip \) \
+        \( -path '*/site-packages/*' -o -path '/usr/local/bin/*' -o -path '*/python3*/ensurepip' \) \
+        -prune -exec rm -rf {} + \
+    && mkdir -p /opt/greensched
+ENV PATH=/opt/greensched/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+COPY LICENSE /opt/greensched/LICENSE
+LABEL org.opencontainers.image.title="GreenSched" \
+      org.opencontainers.image.licenses="Apache-2.0"
+USER 65532:65532
+WORKDIR /tmp
+
+# Dependencies come before our code, so that a change of ours rebuilds only the last layer.
+FROM ${PYTHON_IMAGE} AS extender-dependencies
+COPY requirements/extender.txt /tmp/requirements.txt
+RUN python -m venv --without-pip /opt/greensched \
+    && python -m pip --python /opt/greensched/bin/python install \
+        --no-cache-dir --only-binary :all: --require-hashes --no-compile -r /tmp/requirements.txt
+
+FROM extender-dependencies AS extender-build
+COPY core/greensched_core /tmp/packages/greensched_core
+COPY policies/greensched_policies /tmp/packages/greensched_policies
+COPY extender/greensched_extender /tmp/packages/greensched_extender
+# unchecked-hash: the compiled files stay valid whatever times a layer gives to the sources.
+RUN mv /tmp/packages/* "$(/opt/greensched/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+    && /opt/greensched/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/greensched/lib \
+    && PYTHONDONTWRITEBYTECODE=1 /opt/greensched/bin/python -c 'import greensched_extender, greensched_policies, greensched_core'
+
+FROM runtime AS extender
+LABEL org.opencontainers.image.description="Answers kube-scheduler: scores nodes by energy, money and carbon."
+COPY --from=extender-build /opt/greensched /opt/greensched
+EXPOSE 8888
+# The kubelet probes it; Docker's own health check would ask twice.
+HEALTHCHECK NONE
+ENTRYPOINT ["python", "-m", "greensched_extender"]

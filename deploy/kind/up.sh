@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# From nothing to the first scheduled pods on kind. Needs docker, kind, kubectl and helm.
+# Run it again after a change: it rebuilds the image and upgrades the release.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+cluster=greensched
+repository=localhost/greensched-extender
+
+for program in docker kind kubectl helm; do
+  command -v "$program" >/dev/null || { echo "up.sh: $program is missing; see docs/install.md" >&2; exit 1; }
+done
+
+if ! kind get clusters | grep -qx "$cluster"; then
+  kind create cluster --config "$here/cluster.yaml" --wait 120s
+fi
+export KUBECONFIG="${TMPDIR:-/tmp}/greensched-kind.kubeconfig"
+kind export kubeconfig --name "$cluster" --kubeconfig "$KUBECONFIG"
+
+# The tag is the image's content, so that a rebuilt image rolls the Deployment.
+id=$(docker build --quiet --target extender "$root")
+tag=${id#sha256:}
+tag=${tag:0:12}
+docker tag "$id" "$repository:$tag"
+kind load docker-image --name "$cluster" "$repository:$tag"
+
+helm upgrade --install greensched "$root/deploy/helm/greensched" \
+  --namespace greensched --create-namespace \
+  --set "extender.image.repository=$repository" --set-string "extender.image.tag=$tag" \
+  --wait --timeout 5m
+
+now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+signals=$(sed "s/@NOW@/$now/" "$here/gridsignals.yaml")
+kubectl apply --server-side --force-conflicts -f - <<<"$signals"
+kubectl apply --server-side --force-conflicts --subresource=status -f - <<<"$signals"
+
+kubectl delete job first --ignore-not-found
+kubectl apply -f "$here/pods.yaml"
+kubectl wait pod --selector job-name=first --for=condition=PodScheduled --timeout=60s
+kubectl get pods --selector job-name=first -o wide
+
+echo
+echo "Look around with: export KUBECONFIG=$KUBECONFIG"
+echo "Remove it with:   $here/down.sh"
