@@ -1,0 +1,146 @@
+"""TLS, network policy, ServiceMonitor, bundle and static zones, as `helm template` makes them."""
+
+import tomllib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+
+pytestmark = pytest.mark.helm
+
+Objects = list[dict[str, Any]]
+Render = Callable[..., Objects]
+
+SERVER_TLS = ["--set", "tls.enabled=true", "--set", "tls.existingSecret=server"]
+CLIENT_TLS = ["--set", "tls.client.enabled=true", "--set", "tls.client.existingSecret=client"]
+CERT_MANAGER = [
+    *["--set", "tls.enabled=true", "--set", "tls.client.enabled=true"],
+    *["--set", "tls.certManager.enabled=true", "--set", "tls.certManager.issuerRef.name=ca"],
+]
+
+
+def one(objects: Objects, kind: str, name: str) -> dict[str, Any]:
+    found = [o for o in objects if o["kind"] == kind and o["metadata"]["name"] == name]
+    assert len(found) == 1, f"{kind}/{name}: {len(found)} found"
+    return found[0]
+
+
+def entry(objects: Objects) -> dict[str, Any]:
+    text = one(objects, "ConfigMap", "greensched-scheduler")["data"]["config.yaml"]
+    (found,) = yaml.safe_load(text)["extenders"]
+    assert isinstance(found, dict)
+    return found
+
+
+def mounted_secret_keys(objects: Objects, deployment: str) -> dict[str, set[str]]:
+    """Secret → the keys of it that the deployment's pods get to see."""
+    pod = one(objects, "Deployment", deployment)["spec"]["template"]["spec"]
+    return {
+        volume["secret"]["secretName"]: {item["key"] for item in volume["secret"]["items"]}
+        for volume in pod["volumes"]
+        if "secret" in volume
+    }
+
+
+def probe_kinds(objects: Objects) -> set[str]:
+    pod = one(objects, "Deployment", "greensched-extender")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    probes = [container[name] for name in ("startupProbe", "livenessProbe", "readinessProbe")]
+    return {"tcp" if "tcpSocket" in p else p["httpGet"]["scheme"] for p in probes}
+
+
+def test_tls_is_used_by_scheduler_service_and_probes(render: Render) -> None:
+    objects = render(*SERVER_TLS)
+    extender = entry(objects)
+    assert extender["urlPrefix"].startswith("https://")
+    assert extender["enableHTTPS"] is True
+    assert extender["tlsConfig"] == {
+        "serverName": "greensched-extender.greensched.svc",
+        "caFile": "/etc/greensched/extender-ca/ca.crt",
+    }
+    assert probe_kinds(objects) == {"HTTPS"}
+
+
+def test_each_side_gets_its_own_key_and_the_others_authority_only(render: Render) -> None:
+    objects = render(*SERVER_TLS, *CLIENT_TLS)
+    assert mounted_secret_keys(objects, "greensched-extender") == {
+        "server": {"tls.crt", "tls.key"},
+        "client": {"ca.crt"},
+    }
+    assert mounted_secret_keys(objects, "greensched-scheduler") == {
+        "server": {"ca.crt"},
+        "client": {"tls.crt", "tls.key"},
+    }
+
+
+def test_the_kubelet_without_a_certificate_probes_the_port_only(render: Render) -> None:
+    assert probe_kinds(render(*SERVER_TLS, *CLIENT_TLS)) == {"tcp"}
+
+
+def test_cert_manager_is_asked_for_one_certificate_a_side(render: Render) -> None:
+    objects = render(*CERT_MANAGER)
+    server = one(objects, "Certificate", "greensched-extender")["spec"]
+    assert server["dnsNames"] == ["greensched-extender.greensched.svc"]
+    assert server["usages"] == ["server auth"]
+    client = one(objects, "Certificate", "greensched-scheduler")["spec"]
+    assert client["usages"] == ["client auth"]
+    assert mounted_secret_keys(objects, "greensched-extender").keys() == {
+        server["secretName"],
+        client["secretName"],
+    }
+
+
+def test_the_network_policy_opens_one_port_inwards_and_three_ways_outwards(render: Render) -> None:
+    assert "NetworkPolicy" not in {o["kind"] for o in render()}
+    objects = render(
+        *["--set", "networkPolicy.enabled=true", "--set", "networkPolicy.metricsNamespace=mon"],
+        *["--set", "extender.settings.prometheusUrl=http://prometheus.mon:9090"],
+    )
+    spec = one(objects, "NetworkPolicy", "greensched-extender")["spec"]
+    assert [rule["ports"] for rule in spec["ingress"]] == [
+        [{"protocol": "TCP", "port": "extender"}]
+    ] * 2
+    scheduler, scraper = (rule["from"][0] for rule in spec["ingress"])
+    component = scheduler["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+    assert component == "scheduler"
+    assert scraper["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "mon"}
+    outwards = {port["port"] for rule in spec["egress"] for port in rule["ports"]}
+    assert outwards == {53, 443, 6443, 9090}
+
+
+def test_a_service_monitor_speaks_tls_where_the_extender_does(render: Render) -> None:
+    assert "ServiceMonitor" not in {o["kind"] for o in render()}
+    monitor = ["--set", "serviceMonitor.enabled=true", "--set", "serviceMonitor.labels.release=p"]
+    plain = one(render(*monitor), "ServiceMonitor", "greensched-extender")
+    assert plain["metadata"]["labels"]["release"] == "p"
+    assert plain["spec"]["endpoints"][0]["scheme"] == "http"
+    secured = one(
+        render(*monitor, *SERVER_TLS, *CLIENT_TLS), "ServiceMonitor", "greensched-extender"
+    )
+    endpoint = secured["spec"]["endpoints"][0]
+    assert endpoint["scheme"] == "https"
+    assert endpoint["tlsConfig"]["keySecret"] == {"name": "client", "key": "tls.key"}
+
+
+def test_static_zones_reach_the_extender_as_toml(render: Render) -> None:
+    objects = render(
+        "--set-json",
+        'extender.staticZones={"DE":{"carbonGramsPerKwh":380,"pricePerMwh":-1.5,"currency":"EUR"},'
+        '"US-CAL-CISO":{"carbonGramsPerKwh":250.5}}',
+    )
+    table = tomllib.loads(one(objects, "ConfigMap", "greensched-extender-zones")["data"]["zones.toml"])
+    assert table["zones"] == {
+        "DE": {"carbon_grams_per_kwh": 380, "price_per_mwh": -1.5, "currency": "EUR"},
+        "US-CAL-CISO": {"carbon_grams_per_kwh": 250.5},
+    }
+    settings = one(objects, "ConfigMap", "greensched-extender")["data"]
+    assert settings["GREENSCHED_EXTENDER_STATIC_ZONES_FILE"] == "/etc/greensched/zones/zones.toml"
+
+
+def test_a_bundle_is_mounted_from_its_configmap(render: Render) -> None:
+    objects = render("--set", "extender.bundleConfigMap=my-bundle")
+    pod = one(objects, "Deployment", "greensched-extender")["spec"]["template"]["spec"]
+    assert {"name": "bundle", "configMap": {"name": "my-bundle"}} in pod["volumes"]
+    settings = one(objects, "ConfigMap", "greensched-extender")["data"]
+    assert settings["GREENSCHED_EXTENDER_BUNDLE"] == "/etc/greensched/bundle"

@@ -1,0 +1,76 @@
+"""What values.yaml and values.schema.json promise to whoever writes values."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "greensched"
+VALUES_LINES = (CHART / "values.yaml").read_text().splitlines()
+SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
+
+# Explained as one thing; their own keys are Kubernetes', not ours.
+WHOLE = {"resources"}
+# Maps whose keys the user chooses, with the type of what they hold stated instead.
+FREE_KEYS = {"stringMap", "requests", "limits", "staticZones"}
+# Left to the API server, which knows the terms of each version.
+CHECKED_BY_KUBERNETES = {"global", "nodeAffinity", "podAffinity", "podAntiAffinity"}
+
+
+def leaves(node: yaml.MappingNode, path: str = "") -> Iterator[tuple[str, int]]:
+    """Yield path and line (from 0) of each value that a user would set."""
+    for key, value in node.value:
+        name = f"{path}.{key.value}".lstrip(".")
+        grouped = isinstance(value, yaml.MappingNode) and value.value and key.value not in WHOLE
+        if grouped:
+            yield from leaves(value, name)
+        else:
+            yield name, key.start_mark.line
+
+
+def value_lines() -> list[tuple[str, int]]:
+    root = yaml.compose("\n".join(VALUES_LINES))
+    assert isinstance(root, yaml.MappingNode)
+    return list(leaves(root))
+
+
+@pytest.mark.parametrize(("name", "line"), [pytest.param(*leaf, id=leaf[0]) for leaf in value_lines()])
+def test_every_value_has_a_comment_above_it(name: str, line: int) -> None:
+    assert VALUES_LINES[line - 1].lstrip().startswith("#"), f"{name} has no comment"
+
+
+def objects(schema: Any, name: str = "root") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each schema of an object with the key it stands under."""
+    if isinstance(schema, list):
+        for part in schema:
+            yield from objects(part, name)
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield name, schema
+        for key, part in schema.items():
+            yield from objects(part, name if key in {"items", "additionalProperties"} else key)
+
+
+def test_the_schema_refuses_unknown_keys_everywhere() -> None:
+    for name, schema in objects(SCHEMA):
+        if name in CHECKED_BY_KUBERNETES:
+            continue
+        expected_type = dict if name in FREE_KEYS and "properties" not in schema else bool
+        assert isinstance(schema.get("additionalProperties"), expected_type), name
+        assert schema["additionalProperties"] is not True, name
+
+
+def test_the_schema_knows_every_value_and_no_other(values: dict[str, Any]) -> None:
+    def keys(schema: dict[str, Any], given: Any, path: str) -> None:
+        if "$ref" in schema:
+            schema = SCHEMA["definitions"][schema["$ref"].rpartition("/")[2]]
+        known = set(schema.get("properties", {})) - {"global"}
+        if known and isinstance(given, dict) and given and path.rpartition(".")[2] not in WHOLE:
+            assert known == set(given), path
+            for key, value in given.items():
+                keys(schema["properties"][key], value, f"{path}.{key}")
+
+    keys(SCHEMA, values, "values")
