@@ -1,0 +1,29 @@
+"""Every rule by the name that settings use; a new rule is one file and one line here."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.bin_pack import bin_pack
+from greensched_policies.carbon_threshold import carbon_threshold
+from greensched_policies.least_carbon import least_carbon
+from greensched_policies.least_cost import least_cost
+from greensched_policies.least_energy import least_energy
+from greensched_policies.spread import spread
+from greensched_policies.topsis import topsis
+from greensched_policies.weighted_cost import weighted_cost
+
+# (nodes [B,N,16], context [B,8]) -> relative cost [B,N], lower is better
+WherePolicy = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32]], npt.NDArray[np.float32]]
+
+WHERE_RULES: dict[str, WherePolicy] = {
+    "bin-pack": bin_pack,
+    "carbon-threshold": carbon_threshold,
+    "least-carbon": least_carbon,
+    "least-cost": least_cost,
+    "least-energy": least_energy,
+    "spread": spread,
+    "topsis": topsis,
+    "weighted-cost": weighted_cost,
+}

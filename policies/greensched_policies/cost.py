@@ -1,0 +1,166 @@
+"""What one more workload would cost on each candidate: watts, joules, money, grams.
+
+Every array is float64 of shape [B,N] (B decisions, N candidates) or, for the workloads,
+[B]. The functions stay within numba's subset, so that the simulator can compile the same
+formulas that the extender runs as plain numpy.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+# SPECpower reports a server's watts at 0, 10 … 100 % load; every curve has these points.
+CURVE_POINTS = 11
+# Below this many cores a node is treated as this large: a node that lost its capacity
+# counts as full instead of dividing by zero.
+LEAST_CPU_CORES = 1e-3
+JOULES_PER_KWH = 3_600_000.0
+JOULES_PER_MWH = 3_600_000_000.0
+
+
+class NodeColumns(NamedTuple):
+    """The candidates, one [B,N] float64 array per column.
+
+    Kept as one table of shape [12, nodes], a decision's columns are a single gather:
+    `NodeColumns(*table.take(rows, axis=1)[:, None, :])`.
+    """
+
+    cpu_capacity: Floats  # cores
+    cpu_before: Floats  # utilisation 0..1 without the workload
+    memory_capacity: Floats  # bytes
+    memory_free: Floats  # bytes not yet requested
+    gpu_capacity: Floats  # boards
+    gpu_free: Floats  # boards not yet requested
+    gpu_idle_w: Floats  # watts per board
+    gpu_peak_w: Floats  # watts per board
+    curve_class: Floats  # row of the curve table; whole numbers
+    speed: Floats  # throughput of a core relative to the reference core
+    pue: Floats  # power usage effectiveness of the site, at least 1
+    is_empty: Floats  # 1.0 where nothing runs, else 0.0
+
+
+class WorkloadColumns(NamedTuple):
+    """The workloads to place, one [B] float64 array per column."""
+
+    cpu_cores: Floats
+    memory_bytes: Floats
+    gpus: Floats
+    runtime_s: Floats  # expected on the reference core
+
+
+class ZoneColumns(NamedTuple):
+    """The grid behind each candidate, [B,N]: means over the workload's expected run.
+
+    NaN says that there is no data; it is never replaced by a number here.
+    """
+
+    carbon_g_per_kwh: Floats
+    price_per_mwh: Floats  # may be negative
+
+
+class CostModel(NamedTuple):
+    """What is assumed where nothing is measured; the same for cost and bill."""
+
+    curve_watts: Floats  # flat [classes * 11]: watts at 0, 10 … 100 % CPU load, without GPUs
+    utilisation_ratio: float  # CPU used per CPU requested
+    gpu_ratio: float  # share of a board's idle-to-peak range that a running workload draws
+    empty_nodes_sleep: bool  # empty nodes draw nothing and are woken by the first workload
+
+
+class PlacementCost(NamedTuple):
+    """The marginal cost of each candidate, [B,N]; money and grams are NaN without data."""
+
+    power_w: Floats  # additional watts at the meter, PUE included
+    runtime_s: Floats  # expected on this candidate
+    energy_j: Floats
+    cost: Floats  # in the currency of the prices
+    carbon_g: Floats
+    cpu_after: Floats  # utilisation 0..1 with the workload
+
+
+def curve_table(curves: Sequence[Sequence[float]]) -> Floats:
+    """Flatten power curves of 11 watts each into the table that `CostModel` holds.
+
+    Raises ValueError when a curve has another number of points or a value that is no
+    finite, non-negative number.
+    """
+    table = np.asarray(curves, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] != CURVE_POINTS:
+        raise ValueError(f"each power curve needs {CURVE_POINTS} watts, got shape {table.shape}")
+    if not np.isfinite(table).all() or (table < 0.0).any():
+        raise ValueError("watts of a power curve must be finite and not negative")
+    return table.ravel()
+
+
+def curve_starts(curve_class: Floats) -> npt.NDArray[np.int64]:
+    """Return where each class's curve begins in the flat table, same shape as the input."""
+    starts = curve_class.astype(np.int64)
+    starts *= CURVE_POINTS
+    return starts
+
+
+def watts_at(curve_watts: Floats, starts: npt.NDArray[np.int64], utilisation: Floats) -> Floats:
+    """Return the CPU part's watts at a utilisation within 0..1, linear between the points.
+
+    SPECpower's curves are not straight: a straight line from idle to peak under-states
+    mid-load power by 5 % of peak (SPECpower_ssj2008 results of 2021–22).
+    """
+    position = utilisation * (CURVE_POINTS - 1.0)
+    point = np.minimum(position.astype(np.int64), CURVE_POINTS - 2)
+    position -= point
+    point += starts
+    below = np.take(curve_watts, point)
+    point += 1
+    above = np.take(curve_watts, point)
+    above -= below
+    above *= position
+    above += below
+    return above
+
+
+def utilisation_after(nodes: NodeColumns, cpu_cores: Floats, model: CostModel) -> Floats:
+    """Return the utilisation 0..1 of each candidate with `cpu_cores` ([B]) more requested."""
+    added = cpu_cores * model.utilisation_ratio
+    after = added[:, None] / np.maximum(nodes.cpu_capacity, LEAST_CPU_CORES)
+    after += nodes.cpu_before
+    return np.minimum(after, 1.0)
+
+
+def placement_cost(
+    nodes: NodeColumns, workload: WorkloadColumns, zones: ZoneColumns, model: CostModel
+) -> PlacementCost:
+    """Return what each workload adds to the bill on each of its candidates.
+
+    power = [P(after) − P(before) + gpus · (peak − idle) · gpu_ratio
+             + (P(0) + boards · idle, if the node is empty and empty nodes sleep)] · PUE
+    energy = power · runtime / speed; carbon and money are energy times the zone's means.
+    A candidate without carbon or price data has NaN there and finite watts and joules.
+    """
+    starts = curve_starts(nodes.curve_class)
+    before = np.minimum(np.maximum(nodes.cpu_before, 0.0), 1.0)
+    after = utilisation_after(nodes, workload.cpu_cores, model)
+    power = watts_at(model.curve_watts, starts, after)
+    power -= watts_at(model.curve_watts, starts, before)
+    board = nodes.gpu_peak_w - nodes.gpu_idle_w
+    board *= (workload.gpus * model.gpu_ratio)[:, None]
+    power += board
+    if model.empty_nodes_sleep:
+        idle = np.take(model.curve_watts, starts)
+        idle += nodes.gpu_capacity * nodes.gpu_idle_w
+        power += idle * nodes.is_empty
+    power *= nodes.pue
+    runtime = workload.runtime_s[:, None] / nodes.speed
+    energy = power * runtime
+    energy_kwh = energy * (1.0 / JOULES_PER_KWH)
+    return PlacementCost(
+        power_w=power,
+        runtime_s=runtime,
+        energy_j=energy,
+        cost=energy_kwh * zones.price_per_mwh * (JOULES_PER_KWH / JOULES_PER_MWH),
+        carbon_g=energy_kwh * zones.carbon_g_per_kwh,
+        cpu_after=after,
+    )

@@ -1,0 +1,227 @@
+"""The arrays a `where` policy sees: one row of features per candidate, one context.
+
+Everything that has a price or a size is divided by the candidates' own mean, not by absolute
+grams or watts: that is what carries a policy over to grids and clusters it never saw.
+Changing the meaning, order or number of a feature needs a new ENCODING_VERSION.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.cost import (
+    CURVE_POINTS,
+    CostModel,
+    Floats,
+    NodeColumns,
+    PlacementCost,
+    WorkloadColumns,
+    ZoneColumns,
+)
+
+ENCODING_VERSION = 1
+
+NODE_FEATURES = (
+    "energy",  # joules added, relative to the mean candidate
+    "cost",  # money added, relative; relative energy where a price is missing
+    "carbon",  # grams added, relative; 1 for all where a carbon intensity is missing
+    "slowdown",  # expected runtime, relative
+    "cpu_before",  # utilisation 0..1
+    "cpu_after",  # utilisation 0..1
+    "memory_after",  # share requested with the workload, 0..1
+    "gpu_free_after",  # share of the boards left free; 0 without boards
+    "is_empty",  # 1 where nothing runs
+    "zone_carbon",  # carbon intensity over the run, relative
+    "zone_price",  # price over the run, relative to the mean of its magnitude
+    "cpu_size",  # cores, relative
+    "memory_size",  # bytes, relative
+    "gpu_size",  # boards / 8
+    "gpu_stranded",  # share of the boards free behind a full CPU or memory
+    "idle_share",  # watts at no load per watt at full load
+)
+(
+    ENERGY,
+    COST,
+    CARBON,
+    SLOWDOWN,
+    CPU_BEFORE,
+    CPU_AFTER,
+    MEMORY_AFTER,
+    GPU_FREE_AFTER,
+    IS_EMPTY,
+    ZONE_CARBON,
+    ZONE_PRICE,
+    CPU_SIZE,
+    MEMORY_SIZE,
+    GPU_SIZE,
+    GPU_STRANDED,
+    IDLE_SHARE,
+) = range(16)
+
+CONTEXT_FEATURES = (
+    "weight_energy",  # weighs `cost`
+    "weight_carbon",  # 0 where a carbon intensity is missing
+    "weight_performance",
+    "log_runtime",  # ln(1 + hours on the reference core)
+    "log_cpu",  # ln(1 + cores)
+    "gpus",  # boards / 8
+    "memory_share",  # bytes, relative to the mean candidate
+    "log_candidates",  # ln(candidates) / 10
+)
+(
+    WEIGHT_ENERGY,
+    WEIGHT_CARBON,
+    WEIGHT_PERFORMANCE,
+    LOG_RUNTIME,
+    LOG_CPU,
+    GPUS,
+    MEMORY_SHARE,
+    LOG_CANDIDATES,
+) = range(8)
+
+BOARDS_PER_NODE = 8.0  # the usual large node: keeps board counts near 0..1
+SECONDS_PER_HOUR = 3600.0
+
+
+class Weights(NamedTuple):
+    """How much energy (as money), carbon and performance matter; not negative."""
+
+    energy: float
+    carbon: float
+    performance: float
+
+
+class Observation(NamedTuple):
+    """What a policy is called with, float32."""
+
+    nodes: npt.NDArray[np.float32]  # [B,N,16]
+    context: npt.NDArray[np.float32]  # [B,8]
+
+
+def magnitude(values: Floats) -> Floats:
+    """Return the mean of the magnitudes of each row of [B,N], as [B]; NaN where any is NaN."""
+    total: Floats = np.abs(values).sum(axis=1)
+    total /= values.shape[1]
+    return total
+
+
+def relative(values: Floats, scale: Floats) -> Floats:
+    """Divide each row of [B,N] by its magnitude `scale`, [B].
+
+    Magnitudes, because prices may be negative: a mean near zero would blow noise up, and a
+    negative one would turn the order round. Where all values are positive this is the plain
+    mean. A row of zeros becomes ones: nobody differs.
+    """
+    is_zero = scale == 0.0
+    scaled = values * (1.0 / np.where(is_zero, 1.0, scale))[:, None]
+    if is_zero.any():
+        scaled += is_zero[:, None]
+    return scaled
+
+
+def encode_where(
+    nodes: NodeColumns,
+    workload: WorkloadColumns,
+    zones: ZoneColumns,
+    cost: PlacementCost,
+    model: CostModel,
+    weights: Weights,
+) -> Observation:
+    """Encode B decisions over N candidates each; every value of the result is finite.
+
+    No data is never a zero for one node. Where any candidate lacks a price, the price is
+    left out for all candidates of that decision and `cost` becomes relative energy. Where any
+    lacks a carbon intensity, `carbon` is 1 for all and its weight in the context is 0.
+    """
+    batch, count = nodes.cpu_capacity.shape
+    # Feature-major while it is filled: contiguous writes and one copy take half the time.
+    features = np.empty((batch, len(NODE_FEATURES), count), dtype=np.float32)
+    energy = relative(cost.energy_j, magnitude(cost.energy_j))
+    features[:, ENERGY] = energy
+    features[:, SLOWDOWN] = relative(cost.runtime_s, magnitude(cost.runtime_s))
+    encode_price(features, zones, cost, energy)
+    carbon_known = encode_carbon(features, zones, cost)
+    encode_room(features, nodes, workload, cost, model)
+    context = encode_context(nodes, workload, weights)
+    context[:, WEIGHT_CARBON] *= carbon_known
+    return Observation(np.ascontiguousarray(features.transpose((0, 2, 1))), context)
+
+
+def encode_price(
+    features: npt.NDArray[np.float32], zones: ZoneColumns, cost: PlacementCost, energy: Floats
+) -> None:
+    """Fill in money and price; relative energy and 1 where a candidate has no price."""
+    scale = magnitude(zones.price_per_mwh)
+    money = relative(cost.cost, magnitude(cost.cost))
+    price = relative(zones.price_per_mwh, scale)
+    is_known = np.isfinite(scale)
+    if not is_known.all():
+        money = np.where(is_known[:, None], money, energy)
+        price = np.where(is_known[:, None], price, 1.0)
+    features[:, COST] = money
+    features[:, ZONE_PRICE] = price
+
+
+def encode_carbon(
+    features: npt.NDArray[np.float32], zones: ZoneColumns, cost: PlacementCost
+) -> npt.NDArray[np.bool_]:
+    """Fill in grams and intensity, 1 where a candidate has none; return which rows have all."""
+    scale = magnitude(zones.carbon_g_per_kwh)
+    grams = relative(cost.carbon_g, magnitude(cost.carbon_g))
+    intensity = relative(zones.carbon_g_per_kwh, scale)
+    is_known = np.isfinite(scale)
+    if not is_known.all():
+        grams = np.where(is_known[:, None], grams, 1.0)
+        intensity = np.where(is_known[:, None], intensity, 1.0)
+    features[:, CARBON] = grams
+    features[:, ZONE_CARBON] = intensity
+    return is_known
+
+
+def encode_room(
+    features: npt.NDArray[np.float32],
+    nodes: NodeColumns,
+    workload: WorkloadColumns,
+    cost: PlacementCost,
+    model: CostModel,
+) -> None:
+    """Fill in what a node is and what would be left of it; `features` is [B,16,N]."""
+    memory = workload.memory_bytes[:, None] - nodes.memory_free
+    memory /= np.maximum(nodes.memory_capacity, 1.0)
+    memory += 1.0
+    memory = np.minimum(np.maximum(memory, 0.0), 1.0)
+    boards_free = np.maximum(nodes.gpu_free - workload.gpus[:, None], 0.0)
+    boards_free /= np.maximum(nodes.gpu_capacity, 1.0)
+    full_w = model.curve_watts[CURVE_POINTS - 1 :: CURVE_POINTS]
+    idle_share = model.curve_watts[::CURVE_POINTS] / np.maximum(full_w, 1e-9)
+    features[:, CPU_BEFORE] = nodes.cpu_before
+    features[:, CPU_AFTER] = cost.cpu_after
+    features[:, MEMORY_AFTER] = memory
+    features[:, GPU_FREE_AFTER] = boards_free
+    features[:, IS_EMPTY] = nodes.is_empty
+    features[:, CPU_SIZE] = relative(nodes.cpu_capacity, magnitude(nodes.cpu_capacity))
+    features[:, MEMORY_SIZE] = relative(nodes.memory_capacity, magnitude(nodes.memory_capacity))
+    features[:, GPU_SIZE] = nodes.gpu_capacity * (1.0 / BOARDS_PER_NODE)
+    boards_free *= np.maximum(cost.cpu_after, memory)
+    features[:, GPU_STRANDED] = boards_free
+    features[:, IDLE_SHARE] = np.take(idle_share, nodes.curve_class.astype(np.int64))
+
+
+def encode_context(
+    nodes: NodeColumns, workload: WorkloadColumns, weights: Weights
+) -> npt.NDArray[np.float32]:
+    """Encode what all candidates of a decision share, [B,8]."""
+    batch, count = nodes.cpu_capacity.shape
+    context = np.empty((batch, len(CONTEXT_FEATURES)), dtype=np.float32)
+    context[:, WEIGHT_ENERGY] = weights.energy
+    context[:, WEIGHT_CARBON] = weights.carbon
+    context[:, WEIGHT_PERFORMANCE] = weights.performance
+    context[:, LOG_RUNTIME] = np.log1p(workload.runtime_s / SECONDS_PER_HOUR)
+    context[:, LOG_CPU] = np.log1p(workload.cpu_cores)
+    context[:, GPUS] = workload.gpus / BOARDS_PER_NODE
+    context[:, MEMORY_SHARE] = workload.memory_bytes / np.maximum(
+        magnitude(nodes.memory_capacity), 1.0
+    )
+    context[:, LOG_CANDIDATES] = np.log(count) / 10.0
+    return context
