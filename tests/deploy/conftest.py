@@ -66,3 +66,29 @@ def refusal(helm_result: Callable[..., subprocess.CompletedProcess[str]]) -> Cal
         return result.stderr
 
     return run
+
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def _runner(program: str, kubeconfig: str) -> Run:
+    def run(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        command = [program, *(str(CHART) if part == "CHART" else part for part in arguments)]
+        environment = {**os.environ, "KUBECONFIG": kubeconfig}
+        return subprocess.run(
+            command, input=stdin, capture_output=True, text=True, check=False, env=environment
+        )
+
+    return run
+
+
+@pytest.fixture
+def kubectl() -> Run:
+    """kubectl on the real control plane."""
+    return _runner(os.environ["TRY_KUBECTL"], os.environ["TRY_KUBECONFIG"])
+
+
+@pytest.fixture
+def helm_on_cluster() -> Run:
+    """Helm on the real control plane."""
+    return _runner(os.environ["TRY_HELM"], os.environ["TRY_KUBECONFIG"])
