@@ -1,0 +1,42 @@
+"""Runs an exported `where` head in onnxruntime, with the signature of every policy."""
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+NODES_INPUT = "nodes"
+CONTEXT_INPUT = "context"
+OUTPUT = "relative_cost"
+
+
+class OnnxPolicy:
+    """A where policy backed by one onnxruntime session on one CPU thread."""
+
+    def __init__(self, session: onnxruntime.InferenceSession) -> None:
+        self.session = session
+
+    def __call__(
+        self, nodes: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
+    ) -> npt.NDArray[np.float32]:
+        """Return the relative cost [B,N] for `nodes` [B,N,16] and `context` [B,8]."""
+        answer: npt.NDArray[np.float32] = self.session.run(
+            [OUTPUT], {NODES_INPUT: nodes, CONTEXT_INPUT: context}
+        )[0]
+        return answer
+
+
+def open_session(graph: bytes) -> onnxruntime.InferenceSession:
+    """Open a graph for small, frequent calls; onnxruntime's own exceptions pass through.
+
+    One thread that never spins: a small net gains nothing from more, and a spinning pool
+    takes the CPU that the rest of the service needs.
+    """
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
+    options.enable_cpu_mem_arena = False
+    options.log_severity_level = 4  # its warnings are no JSON log lines; failures raise
+    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
