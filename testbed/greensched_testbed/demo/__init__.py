@@ -1,0 +1,1 @@
+"""The demo: one workload, placed by the default scheduler and by GreenSched, and both bills."""

@@ -1,0 +1,70 @@
+"""The demo's figures as rows of text, for the terminal and for the page."""
+
+from collections.abc import Sequence
+
+from greensched_core.units import kwh_from_joules
+from greensched_testbed.demo.results import Group, RunResult, change_pct
+
+Row = tuple[str, ...]
+
+
+def comparison_rows(ours: RunResult, default: RunResult) -> Sequence[Row]:
+    """Return a head and a line for each figure: default, ours, change."""
+    mine, theirs = ours.bill, default.bill
+    return [
+        ("", default.scheduler, ours.scheduler, "change"),
+        (
+            "pods placed",
+            f"{default.pods_placed} of {default.pods}",
+            f"{ours.pods_placed} of {ours.pods}",
+            "",
+        ),
+        _seconds("time to place, median", default.place_median_s, ours.place_median_s),
+        _seconds("time to place, 95th percentile", default.place_p95_s, ours.place_p95_s),
+        ("nodes used", str(default.nodes_used), str(ours.nodes_used), ""),
+        _figure("energy, kWh", kwh_from_joules(theirs.energy_j), kwh_from_joules(mine.energy_j)),
+        _figure(
+            "  above idle",
+            kwh_from_joules(theirs.energy_active_j),
+            kwh_from_joules(mine.energy_active_j),
+        ),
+        _figure(
+            "  idle", kwh_from_joules(theirs.energy_idle_j), kwh_from_joules(mine.energy_idle_j)
+        ),
+        _figure("cost, EUR", theirs.cost, mine.cost),
+        _figure("  above idle", theirs.cost_active, mine.cost_active),
+        _figure("  idle", theirs.cost_idle, mine.cost_idle),
+        _figure("carbon, kg", theirs.carbon_g / 1e3, mine.carbon_g / 1e3),
+        _figure("  above idle", theirs.carbon_active_g / 1e3, mine.carbon_active_g / 1e3),
+        _figure("  idle", theirs.carbon_idle_g / 1e3, mine.carbon_idle_g / 1e3),
+    ]
+
+
+def group_rows(ours: RunResult, default: RunResult, attribute: str) -> Sequence[Row]:
+    """Return a head and a line for each group of `by_zone` or `by_generation`."""
+    rows: list[Row] = [
+        ("", "nodes", "pods", "used", "kWh above idle", "kg above idle", "pods", "used")
+        + ("kWh above idle", "kg above idle")
+    ]
+    theirs: dict[str, Group] = getattr(default, attribute)
+    for name, mine in getattr(ours, attribute).items():
+        rows.append((name, str(mine.nodes), *_group(theirs[name]), *_group(mine)))
+    return rows
+
+
+def _group(group: Group) -> Row:
+    return (
+        str(group.pods),
+        str(group.nodes_used),
+        f"{kwh_from_joules(group.bill.energy_active_j):.2f}",
+        f"{group.bill.carbon_active_g / 1e3:.2f}",
+    )
+
+
+def _figure(name: str, theirs: float, ours: float) -> Row:
+    change = change_pct(ours, theirs)
+    return (name, f"{theirs:.2f}", f"{ours:.2f}", "" if change is None else f"{change:+.1f} %")
+
+
+def _seconds(name: str, theirs: float, ours: float) -> Row:
+    return (name, f"{theirs:.2f} s", f"{ours:.2f} s", "")
