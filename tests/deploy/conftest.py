@@ -92,3 +92,9 @@ def kubectl() -> Run:
 def helm_on_cluster() -> Run:
     """Helm on the real control plane."""
     return _runner(os.environ["TRY_HELM"], os.environ["TRY_KUBECONFIG"])
+
+
+@pytest.fixture(scope="session")
+def kube_scheduler() -> Path:
+    """The real kube-scheduler's program."""
+    return Path(os.environ["TRY_HELM"]).with_name("kube-scheduler")

@@ -170,7 +170,7 @@ def test_settings_reach_the_extender_as_its_environment(render: Render) -> None:
     settings = environment(
         render(
             "--set-json",
-            'extender.settings={"zoneMap":{"europe-west3":"DE"},"utilisationRatio":0.4}',
+            'extender.settings={"zoneMap":{"europe-west3":"DE"},"utilisationRatio":0.4,"pue":null}',
             "--set",
             "scheduler.name=green",
         )
@@ -179,7 +179,7 @@ def test_settings_reach_the_extender_as_its_environment(render: Render) -> None:
     assert settings["ZONE_MAP"] == '{"europe-west3":"DE"}'
     assert settings["UTILISATION_RATIO"] == "0.4"
     assert settings["MAX_BODY_BYTES"] == "33554432"
-    assert "PUE" not in settings, "null must leave the service's own default"
+    assert "PUE" not in settings, "null leaves the service its own default"
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,7 @@
 {{- define "greensched.extenderEnvironment" -}}
 {{- $prefix := "GREENSCHED_EXTENDER_" -}}
 {{- range $key, $value := .Values.extender.settings }}
-{{- if not (kindIs "invalid" $value) }}
 {{ $prefix }}{{ snakecase $key | upper }}: {{ ternary $value (toJson $value) (kindIs "string" $value) | quote }}
-{{- end }}
 {{- end }}
 {{ $prefix }}LISTEN_PORT: {{ .Values.extender.port | quote }}
 {{ $prefix }}SCHEDULER_NAMES: {{ list .Values.scheduler.name | toJson | quote }}
