@@ -31,8 +31,8 @@ ALL_OPTIONS = [
 ]
 
 
-def upgraded(helm_on_cluster: Helm, *arguments: str) -> None:
-    result = helm_on_cluster(
+def upgraded(helm: Helm, *arguments: str) -> None:
+    result = helm(
         *["upgrade", "--install", RELEASE, "CHART", "--namespace", NAMESPACE],
         *["--create-namespace", "--take-ownership", *arguments],
     )
@@ -40,11 +40,11 @@ def upgraded(helm_on_cluster: Helm, *arguments: str) -> None:
 
 
 @pytest.fixture
-def release(helm_on_cluster: Helm, kubectl: Kubectl) -> Iterator[None]:
+def release(helm: Helm, kubectl: Kubectl) -> Iterator[None]:
     """The chart with its default values, gone afterwards."""
-    upgraded(helm_on_cluster)
+    upgraded(helm)
     yield
-    helm_on_cluster("uninstall", RELEASE, "--namespace", NAMESPACE, "--ignore-not-found")
+    helm("uninstall", RELEASE, "--namespace", NAMESPACE, "--ignore-not-found")
     kubectl("delete", "gridsignals", "zz", "zz-north", "--ignore-not-found")
 
 
@@ -67,29 +67,29 @@ def extender_weight(kubectl: Kubectl) -> int:
 
 @pytest.mark.usefixtures("release")
 def test_an_upgrade_changes_the_weight_and_an_uninstall_leaves_only_the_crd(
-    helm_on_cluster: Helm, kubectl: Kubectl
+    helm: Helm, kubectl: Kubectl
 ) -> None:
     assert extender_weight(kubectl) == 10
-    upgraded(helm_on_cluster, "--set", "scheduler.extenderWeight=3")
+    upgraded(helm, "--set", "scheduler.extenderWeight=3")
     assert extender_weight(kubectl) == 3
     assert len(ours(kubectl)) > 10
 
-    result = helm_on_cluster("uninstall", RELEASE, "--namespace", NAMESPACE, "--wait")
+    result = helm("uninstall", RELEASE, "--namespace", NAMESPACE, "--wait")
     assert result.returncode == 0, result.stderr
     assert ours(kubectl) == set()
     assert kubectl("get", "crd", "gridsignals.greensched.io").returncode == 0
 
 
 @pytest.mark.usefixtures("release")
-def test_the_api_server_accepts_every_option_at_once(helm_on_cluster: Helm) -> None:
-    upgraded(helm_on_cluster, *ALL_OPTIONS)
+def test_the_api_server_accepts_every_option_at_once(helm: Helm) -> None:
+    upgraded(helm, *ALL_OPTIONS)
 
 
 @pytest.mark.usefixtures("release")
-def test_an_upgrade_upgrades_the_crd_too(helm_on_cluster: Helm, kubectl: Kubectl) -> None:
+def test_an_upgrade_upgrades_the_crd_too(helm: Helm, kubectl: Kubectl) -> None:
     stale = '{"spec":{"names":{"shortNames":["stale"]}}}'
     kubectl("patch", "crd", "gridsignals.greensched.io", "--type=merge", "-p", stale)
-    upgraded(helm_on_cluster, "--force-conflicts")
+    upgraded(helm, "--force-conflicts")
     shown = kubectl("get", "crd", "gridsignals.greensched.io", "-o", "jsonpath={.spec.names}")
     assert json.loads(shown.stdout)["shortNames"] == ["gsig"]
 
@@ -144,9 +144,9 @@ def test_each_account_may_do_what_it_needs_and_no_more(kubectl: Kubectl) -> None
 
 @pytest.mark.usefixtures("release")
 def test_with_bind_on_the_extender_may_bind_and_still_not_delete(
-    helm_on_cluster: Helm, kubectl: Kubectl
+    helm: Helm, kubectl: Kubectl
 ) -> None:
-    upgraded(helm_on_cluster, "--set", "extender.bind.enabled=true")
+    upgraded(helm, "--set", "extender.bind.enabled=true")
     assert allowed(kubectl, "extender", "create", "pods", *BINDING, *HERE)
     assert not allowed(kubectl, "extender", "delete", "pods", *HERE)
 

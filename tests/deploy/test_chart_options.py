@@ -129,7 +129,9 @@ def test_static_zones_reach_the_extender_as_toml(render: Render) -> None:
         'extender.staticZones={"DE":{"carbonGramsPerKwh":380,"pricePerMwh":-1.5,"currency":"EUR"},'
         '"US-CAL-CISO":{"carbonGramsPerKwh":250.5}}',
     )
-    table = tomllib.loads(one(objects, "ConfigMap", "greensched-extender-zones")["data"]["zones.toml"])
+    table = tomllib.loads(
+        one(objects, "ConfigMap", "greensched-extender-zones")["data"]["zones.toml"]
+    )
     assert table["zones"] == {
         "DE": {"carbon_grams_per_kwh": 380, "price_per_mwh": -1.5, "currency": "EUR"},
         "US-CAL-CISO": {"carbon_grams_per_kwh": 250.5},

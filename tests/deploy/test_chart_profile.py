@@ -1,5 +1,7 @@
-"""The real kube-scheduler reads the chart's configuration; it decodes strictly."""
+"""The real kube-scheduler reads the chart's configuration, strictly, and runs with it."""
 
+import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
+from greensched_testbed.certificates import Authority
+from greensched_testbed.controlplane import ControlPlane
+
 pytestmark = [pytest.mark.helm, pytest.mark.controlplane]
 
 Render = Callable[..., list[dict[str, Any]]]
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 # Nobody listens there; reading the configuration connects to nothing.
 KUBECONFIG = """
@@ -20,10 +26,34 @@ clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
 contexts: [{name: c, context: {cluster: c}}]
 current-context: c
 """
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "chart-profile", "labels": {"greensched.io/chart-profile": "yes"}},
+    "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}},
+}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "chart-profile", "namespace": "default"},
+    "spec": {
+        "schedulerName": "greensched",
+        "nodeSelector": {"greensched.io/chart-profile": "yes"},
+        "tolerations": [{"operator": "Exists"}],  # a new node is not ready at once
+        "containers": [{"name": "pause", "image": "pause"}],
+    },
+}
 TLS = [
     *["--set", "tls.enabled=true,tls.existingSecret=s"],
     *["--set", "tls.client.enabled=true,tls.client.existingSecret=c"],
 ]
+
+
+def config_text(objects: list[dict[str, Any]]) -> str:
+    """Return the chart's KubeSchedulerConfiguration, word for word."""
+    (text,) = (o["data"]["config.yaml"] for o in objects if "config.yaml" in o.get("data", {}))
+    assert isinstance(text, str)
+    return text
 
 
 @pytest.fixture
@@ -35,10 +65,12 @@ def understood(
     kubeconfig.write_text(KUBECONFIG)
 
     def read(*arguments: str) -> dict[str, Any]:
-        objects = render("--set", f"scheduler.kubeconfig={kubeconfig}", *arguments)
-        (text,) = (o["data"]["config.yaml"] for o in objects if "config.yaml" in o.get("data", {}))
+        chart = config_text(render(*arguments))
         given, written = tmp_path / "config.yaml", tmp_path / "understood.yaml"
-        given.write_text(text)
+        outside = chart.replace(
+            "clientConnection:", f"clientConnection:\n  kubeconfig: {kubeconfig}"
+        )
+        given.write_text(outside.replace("/etc/greensched", str(tmp_path)))
         result = subprocess.run(
             [kube_scheduler, f"--config={given}", f"--write-config-to={written}"],
             capture_output=True,
@@ -84,10 +116,44 @@ def test_the_real_scheduler_keeps_the_filters_of_switched_off_scores(
     assert profile["schedulerName"] == "greensched"
 
 
-def test_the_real_scheduler_reads_the_tls_settings(
-    understood: Callable[..., dict[str, Any]],
+def test_the_real_scheduler_takes_certificates_from_where_the_chart_puts_them(
+    understood: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
-    # The files lie in the pod only; the scheduler does not open them to read its configuration.
+    authority = Authority(tmp_path / "extender-ca")
+    pair = authority.issue_client("scheduler", "greensched-scheduler")
+    (tmp_path / "client").mkdir()
+    shutil.copy(pair.certificate, tmp_path / "client" / "tls.crt")
+    shutil.copy(pair.key, tmp_path / "client" / "tls.key")
     (extender,) = understood(*TLS)["extenders"]
     assert extender["enableHTTPS"] is True
-    assert extender["tlsConfig"]["certFile"] == "/etc/greensched/client/tls.crt"
+    assert extender["tlsConfig"]["serverName"] == "greensched-extender.greensched.svc"
+
+
+def test_the_chart_s_account_is_enough_to_run_and_an_absent_extender_blocks_nothing(
+    control_plane: ControlPlane, helm: Run, kubectl: Run, render: Render
+) -> None:
+    url = "scheduler.extenderUrl=http://127.0.0.1:1"  # nobody listens there
+    release = ("greensched", "CHART", "--namespace", "greensched", "--take-ownership")
+    installed = helm("upgrade", "--install", *release, "--create-namespace", "--set", url)
+    assert installed.returncode == 0, installed.stderr
+    account = control_plane.kubeconfig_for_service_account("greensched", "greensched-scheduler")
+    scheduler = "chart-profile"
+    try:
+        text = config_text(render("--set", url))
+        control_plane.start_scheduler(scheduler, text, account)
+        for item in (NODE, POD):
+            created = kubectl("create", "-f", "-", stdin=json.dumps(item))
+            assert created.returncode == 0, created.stderr
+        bound = kubectl(
+            "wait", "pod/chart-profile", "--for=condition=PodScheduled", "--timeout=30s"
+        )
+        assert bound.returncode == 0, bound.stderr
+        log = (control_plane.folder / "logs" / f"{scheduler}.log").read_text()
+        assert "forbidden" not in log
+    finally:
+        if scheduler in control_plane.processes:
+            control_plane.stop(scheduler)
+        kubectl(
+            "delete", "pod/chart-profile", "node/chart-profile", "--ignore-not-found", "--force"
+        )
+        helm("uninstall", "greensched", "--namespace", "greensched")

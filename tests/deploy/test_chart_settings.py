@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from greensched_core.settings import load_settings, unknown_variables
 from greensched_extender.settings import ExtenderSettings
 

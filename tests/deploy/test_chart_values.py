@@ -37,7 +37,9 @@ def value_lines() -> list[tuple[str, int]]:
     return list(leaves(root))
 
 
-@pytest.mark.parametrize(("name", "line"), [pytest.param(*leaf, id=leaf[0]) for leaf in value_lines()])
+@pytest.mark.parametrize(
+    ("name", "line"), [pytest.param(*leaf, id=leaf[0]) for leaf in value_lines()]
+)
 def test_every_value_has_a_comment_above_it(name: str, line: int) -> None:
     assert VALUES_LINES[line - 1].lstrip().startswith("#"), f"{name} has no comment"
 

@@ -17,7 +17,6 @@
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 clientConnection:
-  kubeconfig: {{ .Values.scheduler.kubeconfig | quote }}
   qps: {{ int .Values.scheduler.clientQps }}
   burst: {{ int .Values.scheduler.clientBurst }}
 leaderElection:
