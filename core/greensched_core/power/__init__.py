@@ -1,0 +1,1 @@
+"""What machines draw: curves, a catalogue of hardware, and measured watts."""
