@@ -1,0 +1,51 @@
+"""`greensched policy`: read a model bundle, and say whether it would be loaded."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from greensched_policies.bundle import SHIPPED_PRIOR, load_bundle, read_card
+
+app = typer.Typer(help="Read model bundles.", no_args_is_help=True)
+
+Folder = Annotated[
+    Path, typer.Argument(help="Folder with where.onnx and card.json; the shipped one by default.")
+]
+
+
+@app.command()
+def check(folder: Folder = SHIPPED_PRIOR) -> None:
+    """Load a bundle as the extender would; exit 2 and say why when it is refused."""
+    bundle = load_bundle(folder)
+    Console().print(
+        f"{folder}: would be loaded. {bundle.card.name}, {bundle.graph_bytes} bytes, "
+        f"5,000 candidates in {bundle.self_test_s * 1e3:.2f} ms here.",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+@app.command()
+def show(folder: Folder = SHIPPED_PRIOR) -> None:
+    """Print a bundle's card: what it was trained on, how, and how good it was found to be."""
+    card = read_card(folder)
+    table = Table(show_header=False, box=None, pad_edge=False)
+    rows = {
+        "name": card.name,
+        "trained": "no: the rule it starts from, nothing learned" if card.untrained else "yes",
+        "trained on": card.trained_on,
+        "seeds": ", ".join(map(str, card.seeds)) or "none",
+        "command": card.command,
+        "commit": card.commit or "–",
+        "encoding version": str(card.encoding_version),
+    }
+    for head, facts in card.heads.items():
+        rows[f"head {head}"] = f"{facts.parameters} parameters, sha256 {facts.sha256}"
+    for figure, value in card.evaluation.items():
+        rows[figure] = f"{value:g}"
+    for name, text in rows.items():
+        table.add_row(name, text)
+    Console().print(table, soft_wrap=True)
