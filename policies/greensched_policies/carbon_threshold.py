@@ -21,5 +21,7 @@ def carbon_threshold(
     """
     energy = nodes[:, :, ENERGY]
     is_dirty = nodes[:, :, ZONE_CARBON] > np.float32(THRESHOLD * 1.0001)  # float32 of the mean
-    dearest = energy.max(axis=1)[:, None]
-    return np.where(is_dirty, energy + dearest, energy)
+    relative_cost = energy.copy()
+    for row in range(energy.shape[0]):
+        relative_cost[row] += is_dirty[row] * energy[row].max()
+    return relative_cost

@@ -121,6 +121,6 @@ def _ask(
             return None, FallbackReason.ERROR
         if not np.isfinite(relative_cost).all():
             return None, FallbackReason.NOT_FINITE
-    except Exception:  # whatever a model raises, the pod must be placed; the caller counts it
+    except Exception:  # noqa: BLE001 - whatever a model raises, the pod must be placed
         return None, FallbackReason.ERROR
     return relative_cost, None

@@ -26,18 +26,17 @@ def topsis(
     baseline of energy-aware Kubernetes schedulers such as EcoKube (TDIS 2026). Candidates
     that do not differ in any weighted criterion all get 1.
     """
-    to_ideal = np.zeros(nodes.shape[:2], dtype=np.float32)
-    to_worst = np.zeros(nodes.shape[:2], dtype=np.float32)
-    for feature, weight in CRITERIA:
-        values = nodes[:, :, feature]
-        length = np.sqrt((values * values).sum(axis=1))
-        scale = context[:, weight] / np.maximum(length, np.float32(1e-12))
-        weighted = values * scale[:, None]
-        to_ideal += (weighted - weighted.min(axis=1)[:, None]) ** 2
-        to_worst += (weighted.max(axis=1)[:, None] - weighted) ** 2
-    to_ideal = np.sqrt(to_ideal)
-    to_worst = np.sqrt(to_worst)
-    apart = to_ideal + to_worst
-    is_same = apart == 0.0
-    closeness = to_worst / np.where(is_same, np.float32(1.0), apart)
-    return np.where(is_same, np.float32(1.0), np.float32(1.5) - closeness)
+    relative_cost = np.ones(nodes.shape[:2], dtype=np.float32)
+    for row in range(nodes.shape[0]):
+        to_ideal = np.zeros(nodes.shape[1], dtype=np.float32)  # squared distances
+        to_worst = np.zeros(nodes.shape[1], dtype=np.float32)
+        for feature, weight in CRITERIA:
+            values = nodes[row, :, feature]
+            length = np.sqrt((values * values).sum())
+            weighted = values * (context[row, weight] / np.maximum(length, np.float32(1e-12)))
+            to_ideal += (weighted - weighted.min()) ** 2
+            to_worst += (weighted.max() - weighted) ** 2
+        apart = np.sqrt(to_ideal) + np.sqrt(to_worst)
+        if apart.min() > 0.0:  # zero for one is zero for all: nobody differs
+            relative_cost[row] = np.float32(1.5) - np.sqrt(to_worst) / apart
+    return relative_cost

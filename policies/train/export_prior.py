@@ -79,6 +79,7 @@ def prior_constants() -> Weights:
         "prior.least": np.array([LEAST_WEIGHT], np.float32),
         "axis.1": np.array([1], np.int64),
         "axis.2": np.array([2], np.int64),
+        "shape.flat": np.array([-1, HIDDEN], np.int64),
     }
 
 
@@ -100,11 +101,14 @@ def build_graph(weights: Weights) -> onnx.ModelProto:
         node("MatMul", [NODES_INPUT, "net.1.nodes"], ["net.1.own"]),
         node("Add", ["net.1.own", "net.1.row"], ["net.1.sum"]),
         node("Relu", ["net.1.sum"], ["net.1"]),
-        node("MatMul", ["net.1", "net.2.weight"], ["net.2.own"]),
-        node("Add", ["net.2.own", "net.2.bias"], ["net.2.sum"]),
+        # layer 2 on [B·N,32], where onnxruntime fuses product, bias and Relu
+        node("Reshape", ["net.1", "shape.flat"], ["net.1.flat"]),
+        node("Gemm", ["net.1.flat", "net.2.weight", "net.2.bias"], ["net.2.sum"]),
         node("Relu", ["net.2.sum"], ["net.2"]),
         node("MatMul", ["net.2", "net.3.weight"], ["net.3.own"]),
-        node("Add", ["net.3.own", "net.3.bias"], ["residual"]),
+        node("Add", ["net.3.own", "net.3.bias"], ["residual.flat"]),
+        node("Shape", ["prior"], ["shape.prior"]),
+        node("Reshape", ["residual.flat", "shape.prior"], ["residual"]),
         node("Add", ["prior", "residual"], ["sum"]),
         node("Squeeze", ["sum", "axis.2"], [OUTPUT]),
     ]
