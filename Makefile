@@ -1,0 +1,106 @@
+# GreenSched's commands. `make help` prints them from the comments behind the targets.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+# A file newer than what it was made from: nothing is installed twice.
+DEPENDENCIES := .venv/.dependencies-installed
+READY := .venv/.greensched-installed
+
+# Tests with these markers start real servers; all others are unit tests.
+SERVERS := controlplane or helm or prometheus
+LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url --quiet $(if $(UPGRADE),--upgrade)
+
+.PHONY: help
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(READY) ## Install everything into .venv (PYTHON=python3.12 chooses the interpreter)
+
+$(DEPENDENCIES): requirements/dev.txt
+	@for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	  if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    python=$$candidate; break; \
+	  fi; \
+	done; \
+	if [ -z "$${python:-}" ]; then \
+	  echo "setup: no Python 3.11 or later on the PATH; install one, or name it: make setup PYTHON=/path/to/python" >&2; \
+	  exit 1; \
+	fi; \
+	if ! "$$python" -c 'import ensurepip, venv' 2>/dev/null; then \
+	  echo "setup: $$python comes without venv and pip; on Debian and Ubuntu: apt install python3-venv" >&2; \
+	  exit 1; \
+	fi; \
+	echo "setup: installing pinned dependencies into .venv with $$("$$python" --version) (once, a minute or two)"; \
+	"$$python" -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r $<
+	@touch $@
+
+$(READY): pyproject.toml $(DEPENDENCIES)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: check
+check: setup ## Format, lint, types, import layers, house rules: before every commit
+	@$(MAKE) -j2 --keep-going $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) \
+	  check-types check-format check-lint check-layers check-house
+
+.PHONY: check-types
+check-types: setup ## Only the types, of sources and tests
+	$(BIN)/mypy
+
+.PHONY: check-format
+check-format: setup ## Only the format
+	$(BIN)/ruff format --quiet --diff .
+
+.PHONY: check-lint
+check-lint: setup ## Only the linter
+	$(BIN)/ruff check --quiet .
+
+.PHONY: check-layers
+check-layers: setup ## Only who may import whom
+	$(BIN)/lint-imports
+
+.PHONY: check-house
+check-house: setup ## Only the rules of the house that no linter knows
+	$(BIN)/pytest --quiet --no-header tests/test_*.py
+
+.PHONY: test
+test: setup ## Everything, the real control plane included (built on first use)
+	$(BIN)/pytest --durations=15 $(ARGS)
+
+.PHONY: test-unit
+test-unit: setup ## The tests that start no server, under a minute
+	$(BIN)/pytest --quiet -m 'not ($(SERVERS))' $(ARGS)
+
+.PHONY: demo
+demo: setup ## A workload on a real control plane, both bills side by side (TRACE=file, ARGS="--keep")
+	@$(BIN)/greensched demo $(if $(TRACE),--trace '$(TRACE)') $(ARGS)
+
+.PHONY: bench-extender
+bench-extender: setup ## Throughput, latency, start and memory of the extender, into build/bench/extender.json
+	@$(BIN)/python -m benchmarks.extender $(ARGS)
+
+.PHONY: format
+format: setup ## Put the code into shape, mend what the linter can
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format --quiet .
+
+.PHONY: docs
+docs: setup ## Write the tables of settings and metrics anew from the code
+	$(BIN)/python -m docs.generate_tables
+
+.PHONY: lock
+lock: setup ## Pin dependencies with hashes (UPGRADE=1 takes newer versions)
+	$(LOCK) --extra cli --group dev --output-file requirements/dev.txt
+	$(LOCK) --extra cli --constraints requirements/dev.txt --output-file requirements/cli.txt
+	$(LOCK) --extra extender --constraints requirements/dev.txt --output-file requirements/extender.txt
+
+.PHONY: clean
+clean: ## Remove build results and caches; .venv and the built control plane stay
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
