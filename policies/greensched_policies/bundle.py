@@ -176,12 +176,25 @@ def _check_shapes(session: onnxruntime.InferenceSession, path: Path) -> None:
 
 
 def _check_sample(policy: OnnxPolicy, head: HeadCard, path: Path) -> None:
-    sample = head.sample
-    nodes = np.asarray(sample.nodes, dtype=np.float32)
-    context = np.asarray(sample.context, dtype=np.float32)
-    wanted = np.asarray(sample.relative_cost, dtype=np.float32)
+    try:
+        nodes, context, wanted = (
+            np.array(values, dtype=np.float32)
+            for values in (head.sample.nodes, head.sample.context, head.sample.relative_cost)
+        )
+    except ValueError as error:
+        raise BundleError(f"{path}: the card's sample is no array; export it again") from error
+    if nodes.shape != (*wanted.shape, len(NODE_FEATURES)) or context.shape != (
+        len(nodes),
+        len(CONTEXT_FEATURES),
+    ):
+        raise BundleError(
+            f"{path}: the card's sample has shapes {nodes.shape}, {context.shape} and "
+            f"{wanted.shape}; export it again"
+        )
     found = _run(policy, nodes, context, path)
-    difference = float(np.abs(found - wanted).max()) if found.shape == wanted.shape else np.inf
+    difference = np.inf
+    if found.shape == wanted.shape and found.size:
+        difference = float(np.abs(found - wanted).max())
     if not difference <= SAMPLE_TOLERANCE:
         raise BundleError(
             f"{path}: the card's sample is answered with a difference of {difference:.3g}, at "

@@ -82,6 +82,7 @@ CONTEXT_FEATURES = (
 
 BOARDS_PER_NODE = 8.0  # the usual large node: keeps board counts near 0..1
 SECONDS_PER_HOUR = 3600.0
+LEAST_MAGNITUDE = 1e-30  # below it a mean is zero: dividing by it would overflow
 
 
 class Weights(NamedTuple):
@@ -113,7 +114,7 @@ def relative(values: Floats, scale: Floats) -> Floats:
     negative one would turn the order round. Where all values are positive this is the plain
     mean. A row of zeros becomes ones: nobody differs.
     """
-    is_zero = scale == 0.0
+    is_zero = scale < LEAST_MAGNITUDE
     scaled = values * (1.0 / np.where(is_zero, 1.0, scale))[:, None]
     if is_zero.any():
         scaled += is_zero[:, None]
