@@ -96,7 +96,12 @@ class _TokenFile:
     def read(self) -> str:
         now = time.monotonic()
         if now - self._read_at > _TOKEN_REREAD_S:
-            self._token = self._path.read_text().strip()
+            try:
+                self._token = self._path.read_text().strip()
+            except OSError as fault:
+                if not self._token:
+                    raise ApiUnavailable(f"token {self._path}: {fault}") from fault
+                return self._token  # it is good for a while yet; looked for again next time
             self._read_at = now
         return self._token
 
@@ -173,11 +178,16 @@ class ApiClient:
         """Delete what stands at `path`, an object or a whole collection."""
         return await self._send("DELETE", path, parameters=parameters)
 
-    async def pages(self, path: str, *, limit: int = _PAGE) -> AsyncGenerator[ListPage]:
+    async def pages(
+        self, path: str, *, limit: int = _PAGE, field_selector: str = ""
+    ) -> AsyncGenerator[ListPage]:
         """Yield the pages of the list at `path`."""
-        parameters: dict[str, str | int] = {"limit": limit}
+        parameters: dict[str, str | int] = {"limit": limit, **_selecting(field_selector)}
         while True:
-            page = _decode_page(await self.get(path, parameters))
+            try:
+                page = _decode_page(await self.get(path, parameters))
+            except msgspec.DecodeError as fault:  # a proxy's page, say
+                raise ApiUnavailable(f"GET {path}: the answer is no list: {fault}") from fault
             yield page
             if not page.metadata.continue_:
                 return
@@ -185,16 +195,27 @@ class ApiClient:
 
     @asynccontextmanager
     async def watch(
-        self, path: str, resource_version: str, *, timeout_s: int = 290
+        self,
+        path: str,
+        resource_version: str,
+        *,
+        field_selector: str = "",
+        timeout_s: int = 290,
+        silence_s: float = 120.0,
     ) -> AsyncGenerator[AsyncIterator[bytes]]:
-        """Open a watch and give its events, one JSON line each; the server ends it in time."""
+        """Open a watch and give its events, one JSON line each; the server ends it in time.
+
+        Bookmarks come about once a minute: `silence_s` without any byte means that the server is
+        gone without a word.
+        """
         parameters: Parameters = {
             "watch": "1",
             "resourceVersion": resource_version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": timeout_s,
+            **_selecting(field_selector),
         }
-        timeout = httpx.Timeout(30.0, read=timeout_s + 30.0)
+        timeout = httpx.Timeout(30.0, read=silence_s)
         try:
             async with self._http.stream(
                 "GET", path, params=dict(parameters), timeout=timeout
@@ -237,6 +258,10 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
         for line in whole:
             if line:
                 yield line
+
+
+def _selecting(field_selector: str) -> dict[str, str]:
+    return {"fieldSelector": field_selector} if field_selector else {}
 
 
 def _refusal(method: str, path: str, status: int, body: bytes) -> ApiUnavailable:

@@ -32,7 +32,7 @@ def parse_quantity(text: str) -> float:
         raise BadQuantity(f"{text!r} is no Kubernetes quantity; write for example 500m, 2, 1.5Gi")
     number = float(match["number"])
     if match["exponent"] is not None:
-        number *= 10.0 ** int(match["exponent"])
+        number = float(f"{match['number']}e{match['exponent']}")  # infinite, where ** would raise
     else:
         number *= _MULTIPLIERS[match["suffix"]]
     if number in (float("inf"), float("-inf")):

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+import yaml
 from pydantic import ValidationError
 from pydantic_settings import (
     BaseSettings,
@@ -35,6 +36,8 @@ class ComponentSettings(BaseSettings):
         file = os.environ.get(f"{cls.model_config.get('env_prefix', '')}CONFIG_FILE")
         sources = [init_settings, env_settings]
         if file:
+            if not os.path.isfile(file):  # pydantic-settings would pass over it in silence
+                raise SettingsError(f"file {file} does not exist")
             sources.append(YamlConfigSettingsSource(settings_cls, yaml_file=file))
         return tuple(sources)
 
@@ -56,7 +59,7 @@ def load_settings(kind: type[Settings], arguments: Sequence[str] | None = None) 
     except ValidationError as fault:
         lines = [_sentence(kind, dict(error)) for error in fault.errors(include_url=False)]
         raise BadInput("settings: " + "; ".join(lines)) from fault
-    except (SettingsError, OSError) as fault:
+    except (SettingsError, OSError, yaml.YAMLError) as fault:
         raise BadInput(f"settings: {fault}") from fault
 
 

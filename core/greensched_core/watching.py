@@ -25,6 +25,7 @@ Object = TypeVar("Object")
 
 _FIRST_PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 10.0
+_SHORT_WATCH_S = 1.0  # one that ends sooner is not opened again at once
 _EVENTS_A_TURN = 50  # then the loop lets others run, so that a burst delays no request for long
 
 
@@ -95,38 +96,52 @@ class Watch(Generic[Object]):
         decode: Callable[[bytes | msgspec.Raw], Object],
         sink: Sink[Object],
         clock: Clock,
+        *,
+        field_selector: str = "",
     ) -> None:
         self.path = path
+        self._selector = field_selector
         self.health = WatchHealth(lost_at=clock.monotonic())
         self._client = client
         self._decode = decode
         self._sink = sink
         self._clock = clock
         self._version = ""
+        self._opened_at: float | None = None  # monotonic seconds
 
     async def run(self) -> None:
         """Follow until cancelled."""
         pause_s = _FIRST_PAUSE_S
         while True:
+            self._opened_at = None
+            ended_by_server = False
             try:
                 if not self._version:
                     await self._list()
                 await self._watch()
-                pause_s = _FIRST_PAUSE_S
+                ended_by_server = True
             except ResourceExpired as expired:
-                self._lost()
                 self._version = ""
                 log.info("watch expired, listing again", path=self.path, reason=str(expired))
             except ApiUnavailable as fault:
-                self._lost()
                 log.warning("watch lost", path=self.path, reason=str(fault), retry_in_s=pause_s)
-                await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))
-                pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+            if self._lasted():
+                pause_s = _FIRST_PAUSE_S
+                if ended_by_server:
+                    continue
+            self._lost()
+            await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))
+            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+
+    def _lasted(self) -> bool:
+        if self._opened_at is None:
+            return False
+        return self._clock.monotonic() - self._opened_at >= _SHORT_WATCH_S
 
     async def _list(self) -> None:
         version = ""
         self._sink.list_began()
-        async for page in self._client.pages(self.path):
+        async for page in self._client.pages(self.path, field_selector=self._selector):
             version = page.metadata.resourceVersion
             for turn in range(0, len(page.items), _EVENTS_A_TURN):
                 for raw in page.items[turn : turn + _EVENTS_A_TURN]:
@@ -138,8 +153,11 @@ class Watch(Generic[Object]):
         self.health.lists += 1
 
     async def _watch(self) -> None:
-        async with self._client.watch(self.path, self._version) as events:
+        async with self._client.watch(
+            self.path, self._version, field_selector=self._selector
+        ) as events:
             self.health.lost_at = None
+            self._opened_at = self._clock.monotonic()
             seen = 0
             async for line in events:
                 self._take(line)
@@ -150,14 +168,14 @@ class Watch(Generic[Object]):
     def _take(self, line: bytes) -> None:
         try:
             event = _decode_event(line)
+            if event.type == "ERROR":
+                status = _decode_status(event.object)
+                kind = ResourceExpired if status.code == 410 else ApiUnavailable
+                raise kind(f"watch {self.path}: {status.message}", status.code)
+            self._version = _decode_version(event.object).metadata.resourceVersion
         except msgspec.DecodeError as fault:
             self._undecodable(fault)
             return
-        if event.type == "ERROR":
-            status = _decode_status(event.object)
-            kind = ResourceExpired if status.code == 410 else ApiUnavailable
-            raise kind(f"watch {self.path}: {status.message}", status.code)
-        self._version = _decode_version(event.object).metadata.resourceVersion
         if event.type in ("ADDED", "MODIFIED"):
             self._give(self._sink.upsert, event.object)
         elif event.type == "DELETED":
@@ -165,11 +183,12 @@ class Watch(Generic[Object]):
 
     def _give(self, take: Callable[[Object], None], raw: msgspec.Raw) -> None:
         try:
-            item = self._decode(raw)
-        except msgspec.DecodeError as fault:  # one odd object never hides the others
+            take(self._decode(raw))
+        except msgspec.DecodeError as fault:
             self._undecodable(fault)
-            return
-        take(item)
+        except Exception:  # one odd object never hides the others, whatever is odd about it
+            self.health.undecodable += 1
+            log.exception("object skipped", path=self.path)
 
     def _undecodable(self, fault: msgspec.DecodeError) -> None:
         self.health.undecodable += 1

@@ -1,0 +1,69 @@
+from pathlib import Path
+
+import pytest
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from greensched_core.errors import BadInput
+from greensched_core.settings import ComponentSettings, load_settings, unknown_variables
+
+
+class Kettle(ComponentSettings):
+    model_config = SettingsConfigDict(env_prefix="KETTLE_")
+
+    power_w: float = Field(2000.0, gt=0)
+    litres: float = Field(1.5, gt=0)
+
+
+def test_flags_win_over_the_environment_over_the_file_over_defaults(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert load_settings(Kettle).power_w == 2000.0
+    file = tmp_path / "kettle.yaml"
+    file.write_text("power_w: 1000\nlitres: 1\n")
+    monkeypatch.setenv("KETTLE_CONFIG_FILE", str(file))
+    assert (load_settings(Kettle).power_w, load_settings(Kettle).litres) == (1000.0, 1.0)
+    monkeypatch.setenv("KETTLE_POWER_W", "1500")
+    assert load_settings(Kettle).power_w == 1500.0
+    assert load_settings(Kettle, ["--power-w=1800"]).power_w == 1800.0
+    assert load_settings(Kettle, ["--power-w=1800"]).litres == 1.0
+
+
+def test_all_faults_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KETTLE_POWER_W", "-3")
+    monkeypatch.setenv("KETTLE_LITRES", "many")
+    with pytest.raises(BadInput, match=r"KETTLE_POWER_W.*KETTLE_LITRES"):
+        load_settings(Kettle)
+
+
+def test_a_misspelt_key_of_the_file_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "kettle.yaml"
+    file.write_text("power: 1000\n")
+    monkeypatch.setenv("KETTLE_CONFIG_FILE", str(file))
+    with pytest.raises(BadInput, match="power"):
+        load_settings(Kettle)
+
+
+def test_a_file_that_cannot_be_read_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "kettle.yaml"
+    file.write_text("power_w: [1, 2\n")
+    monkeypatch.setenv("KETTLE_CONFIG_FILE", str(file))
+    with pytest.raises(BadInput, match="kettle.yaml"):
+        load_settings(Kettle)
+    monkeypatch.setenv("KETTLE_CONFIG_FILE", str(tmp_path / "absent.yaml"))
+    with pytest.raises(BadInput, match="absent.yaml does not exist"):
+        load_settings(Kettle)
+
+
+def test_misspelt_variables_are_found() -> None:
+    environment = {
+        "KETTLE_POWER_W": "1",
+        "KETTLE_POWR_W": "1",
+        "PATH": "",
+        "KETTLE_CONFIG_FILE": "",
+    }
+    assert unknown_variables(Kettle, environment) == ["KETTLE_POWR_W"]
