@@ -19,6 +19,7 @@ from greensched_policies.bundle import (
     BundleError,
     load_bundle,
 )
+from greensched_policies.bundle_description import describe_bundle
 from greensched_policies.graph_file import NotOnnx, read_graph_facts
 from greensched_policies.weighted_cost import weighted_cost
 
@@ -259,3 +260,10 @@ def test_no_flipped_byte_upsets_the_reader(at: int, value: int) -> None:
         read_graph_facts(changed)
     except NotOnnx:
         pass
+
+
+def test_a_bundle_is_described_in_words() -> None:
+    lines = describe_bundle(PRIOR)
+    assert lines["state"] == "untrained: the rule it starts from"
+    assert lines["where: parameters"] == str(PRIOR.card.heads["where"].parameters)
+    assert all(lines.values())
