@@ -143,8 +143,10 @@ def encode_where(
     features[:, SLOWDOWN] = relative(cost.runtime_s, magnitude(cost.runtime_s))
     encode_price(features, zones, cost, energy)
     carbon_known = encode_carbon(features, zones, cost)
+    mean_memory = magnitude(nodes.memory_capacity)
     encode_room(features, nodes, workload, cost, model)
-    context = encode_context(nodes, workload, weights)
+    encode_size(features, nodes, mean_memory)
+    context = encode_context(workload, weights, mean_memory, count)
     context[:, WEIGHT_CARBON] *= carbon_known
     return Observation(np.ascontiguousarray(features.transpose((0, 2, 1))), context)
 
@@ -187,7 +189,7 @@ def encode_room(
     cost: PlacementCost,
     model: CostModel,
 ) -> None:
-    """Fill in what a node is and what would be left of it; `features` is [B,16,N]."""
+    """Fill in what would be left of each candidate; `features` is [B,16,N]."""
     memory = workload.memory_bytes[:, None] - nodes.memory_free
     memory /= np.maximum(nodes.memory_capacity, 1.0)
     memory += 1.0
@@ -201,28 +203,29 @@ def encode_room(
     features[:, MEMORY_AFTER] = memory
     features[:, GPU_FREE_AFTER] = boards_free
     features[:, IS_EMPTY] = nodes.is_empty
-    features[:, CPU_SIZE] = relative(nodes.cpu_capacity, magnitude(nodes.cpu_capacity))
-    features[:, MEMORY_SIZE] = relative(nodes.memory_capacity, magnitude(nodes.memory_capacity))
-    features[:, GPU_SIZE] = nodes.gpu_capacity * (1.0 / BOARDS_PER_NODE)
     boards_free *= np.maximum(cost.cpu_after, memory)
     features[:, GPU_STRANDED] = boards_free
     features[:, IDLE_SHARE] = np.take(idle_share, nodes.curve_class.astype(np.int64))
 
 
+def encode_size(features: npt.NDArray[np.float32], nodes: NodeColumns, mean_memory: Floats) -> None:
+    """Fill in how large each candidate is; `features` is [B,16,N], `mean_memory` bytes, [B]."""
+    features[:, CPU_SIZE] = relative(nodes.cpu_capacity, magnitude(nodes.cpu_capacity))
+    features[:, MEMORY_SIZE] = relative(nodes.memory_capacity, mean_memory)
+    features[:, GPU_SIZE] = nodes.gpu_capacity * (1.0 / BOARDS_PER_NODE)
+
+
 def encode_context(
-    nodes: NodeColumns, workload: WorkloadColumns, weights: Weights
+    workload: WorkloadColumns, weights: Weights, mean_memory: Floats, count: int
 ) -> npt.NDArray[np.float32]:
-    """Encode what all candidates of a decision share, [B,8]."""
-    batch, count = nodes.cpu_capacity.shape
-    context = np.empty((batch, len(CONTEXT_FEATURES)), dtype=np.float32)
+    """Encode what all `count` candidates of a decision share, [B,8]."""
+    context = np.empty((mean_memory.size, len(CONTEXT_FEATURES)), dtype=np.float32)
     context[:, WEIGHT_ENERGY] = weights.energy
     context[:, WEIGHT_CARBON] = weights.carbon
     context[:, WEIGHT_PERFORMANCE] = weights.performance
     context[:, LOG_RUNTIME] = np.log1p(workload.runtime_s / SECONDS_PER_HOUR)
     context[:, LOG_CPU] = np.log1p(workload.cpu_cores)
     context[:, GPUS] = workload.gpus / BOARDS_PER_NODE
-    context[:, MEMORY_SHARE] = workload.memory_bytes / np.maximum(
-        magnitude(nodes.memory_capacity), 1.0
-    )
+    context[:, MEMORY_SHARE] = workload.memory_bytes / np.maximum(mean_memory, 1.0)
     context[:, LOG_CANDIDATES] = np.log(count) / 10.0
     return context
