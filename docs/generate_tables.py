@@ -1,0 +1,173 @@
+"""Writes docs/settings.md and docs/metrics.md from the code; `--check` only compares."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.registry import Collector
+
+from greensched_core.settings import ComponentSettings
+from greensched_extender.metrics import ExtenderMetrics
+from greensched_extender.settings import ExtenderSettings
+
+FOLDER = Path(__file__).parent
+GENERATED = "<!-- Written by `make docs` from the code; changes by hand are lost. -->"
+
+# A new component is one line in each table.
+SETTINGS: Mapping[str, type[ComponentSettings]] = {"Extender": ExtenderSettings}
+METRICS: Mapping[str, Callable[[CollectorRegistry], object]] = {"Extender": ExtenderMetrics}
+
+_BOUNDS = {
+    "minimum": "≥ ",
+    "exclusiveMinimum": "> ",
+    "maximum": "≤ ",
+    "exclusiveMaximum": "< ",
+    "pattern": "matches ",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or with --check say which are stale; return the exit status."""
+    pages = {"settings.md": settings_page(), "metrics.md": metrics_page()}
+    if arguments == ["--check"]:
+        stale = [name for name, text in pages.items() if _read(FOLDER / name) != text]
+        for name in stale:
+            print(f"docs/{name} is stale: run `make docs`", file=sys.stderr)
+        return 1 if stale else 0
+    for name, text in pages.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+def settings_page() -> str:
+    """Return the page of every component's settings."""
+    parts = [
+        GENERATED,
+        "# Settings",
+        "Each is set by a flag, else by its environment variable, else by a line in the YAML file "
+        "that the component's `…_CONFIG_FILE` names, else by its default. Names in the file are "
+        "those of the first column; a flag has dashes: `--listen-port=8888`. Lists and maps in a "
+        "variable are written as JSON. All faults are reported at once, at start-up; the chart "
+        "sets these through its values.",
+    ]
+    for component, kind in SETTINGS.items():
+        parts += [f"## {component}", _settings_table(kind)]
+    return "\n\n".join(parts) + "\n"
+
+
+def metrics_page() -> str:
+    """Return the page of every component's metrics."""
+    parts = [
+        GENERATED,
+        "# Metrics",
+        "Units are base units and stand in the name. Labels are aggregates: never a series per "
+        "pod or per node. Where a label's values are known beforehand they are listed, and their "
+        "series start at 0.",
+    ]
+    for component, create in METRICS.items():
+        parts += [f"## {component}", _metrics_table(create)]
+    return "\n\n".join(parts) + "\n"
+
+
+class _RecordingRegistry(CollectorRegistry):
+    """Remembers its collectors: a labelled metric without a series yet shows in no exposition."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.collectors: list[Collector] = []
+
+    def register(self, collector: Collector) -> None:
+        super().register(collector)
+        self.collectors.append(collector)
+
+
+def _settings_table(kind: type[ComponentSettings]) -> str:
+    prefix = str(kind.model_config.get("env_prefix", ""))
+    properties = kind.model_json_schema()["properties"]
+    rows = []
+    for name, field in kind.model_fields.items():
+        default = field.get_default(call_default_factory=True)
+        rows.append(
+            (
+                f"`{name}`",
+                f"`{prefix}{name}`".upper(),
+                _type_words(properties[name]),
+                _default_words(default),
+                field.description or "",
+            )
+        )
+    return _table(("setting", "environment variable", "type", "default", "meaning"), rows)
+
+
+def _metrics_table(create: Callable[[CollectorRegistry], object]) -> str:
+    registry = _RecordingRegistry()
+    create(registry)
+    rows = []
+    for collector in registry.collectors:
+        for family in collector.collect():
+            # prometheus_client tells a metric's label names nowhere else.
+            names: Iterable[str] = getattr(collector, "_labelnames", ())
+            suffix = "_total" if family.type == "counter" else ""
+            values = {
+                name: list(dict.fromkeys(s.labels[name] for s in family.samples)) for name in names
+            }
+            rows.append(
+                (
+                    f"`{family.name}{suffix}`",
+                    family.type,
+                    "<br>".join(_label_words(name, seen) for name, seen in values.items()),
+                    family.documentation,
+                )
+            )
+    return _table(("metric", "type", "labels", "meaning"), sorted(rows))
+
+
+def _label_words(name: str, values: list[str]) -> str:
+    return f"`{name}`: {', '.join(values)}" if values else f"`{name}`"
+
+
+def _type_words(schema: Mapping[str, Any]) -> str:
+    if "anyOf" in schema:
+        kinds = [part for part in schema["anyOf"] if part.get("type") != "null"]
+        return " or ".join(_type_words(part) for part in kinds)
+    if "enum" in schema:
+        return " · ".join(f"`{value}`" for value in schema["enum"])
+    words = str(schema.get("format") or schema.get("type", "any"))
+    if words == "array":
+        words = f"list of {_type_words(schema['items'])}"
+    if words == "object":
+        words = f"map to {_type_words(schema['additionalProperties'])}"
+    bounds = [f"{sign}{_bound(schema[key])}" for key, sign in _BOUNDS.items() if key in schema]
+    return ", ".join([words, *bounds])
+
+
+def _bound(value: object) -> str:
+    return f"`{value}`" if isinstance(value, str) else f"{value:g}" if value else "0"
+
+
+def _default_words(value: object) -> str:
+    if value is None or value == "":
+        return "empty"
+    if isinstance(value, bool | list | dict):
+        return f"`{json.dumps(value)}`"
+    return f"`{value}`"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,78 @@
+"""What the documents say holds: links resolve, tables are fresh, decisions are numbered."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from greensched_extender.metrics import ExtenderMetrics
+
+ROOT = Path(__file__).parent.parent
+SKIPPED = {".venv", "build", "dist", ".git", ".pytest_cache"}
+DOCUMENTS = sorted(
+    path for path in ROOT.rglob("*.md") if not SKIPPED & set(path.relative_to(ROOT).parts)
+)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+
+
+def named(path: Path) -> str:
+    """Return a path as it is written from the root."""
+    return str(path.relative_to(ROOT))
+
+
+def links(path: Path) -> list[str]:
+    """Return the links of a document that lead to a place in the repository."""
+    found = LINK.findall(CODE.sub("", path.read_text(encoding="utf-8")))
+    return [link for link in found if not re.match(r"[a-z]+:", link)]
+
+
+def anchors(path: Path) -> set[str]:
+    """Return the anchors that a page's headings get."""
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_every_link_leads_somewhere(path: Path) -> None:
+    broken = []
+    for link in links(path):
+        place, _, anchor = link.partition("#")
+        target = (path.parent / place).resolve() if place else path
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    index = ROOT / "docs" / "README.md"
+    reached = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
+    pages = {path for path in (ROOT / "docs").rglob("*.md") if path != index}
+    assert {named(path) for path in pages - reached} == set()
+
+
+def test_tables_made_from_the_code_are_fresh() -> None:
+    command = [sys.executable, "-m", "docs.generate_tables", "--check"]
+    checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_no_metric_has_a_series_per_pod_or_node() -> None:
+    registry = CollectorRegistry()
+    ExtenderMetrics(registry)
+    names = {name for family in registry.collect() for s in family.samples for name in s.labels}
+    assert names & {"pod", "node", "name", "uid", "instance"} == set()
+
+
+def test_decisions_are_numbered_without_a_gap() -> None:
+    names = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("*.md"))
+    assert [name[:5] for name in names] == [f"{n:04d}-" for n in range(1, len(names) + 1)]
+
+
+def test_the_changelog_has_a_place_for_what_is_not_released() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## \[?Unreleased\]?$", text, re.MULTILINE)

@@ -1,0 +1,160 @@
+"""The house style where it can be measured: sizes, names, reasons beside exceptions, fakes."""
+
+import ast
+import re
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SKIPPED = {".venv", "build", "dist", ".git"}
+MODULES = sorted(
+    path for path in ROOT.rglob("*.py") if not SKIPPED & set(path.relative_to(ROOT).parts)
+)
+SOURCES = [path for path in MODULES if any(p.startswith("greensched_") for p in path.parts)]
+# The rest of the tree talks to processes, terminals and servers, where real time passes.
+CLOCKED = [path for path in SOURCES if {"core", "policies", "extender"} & set(path.parts)]
+
+LONGEST_FILE = 400
+LONGEST_TRAINING_SCRIPT = 500
+LONGEST_FUNCTION = 40
+NAMES_THAT_SAY_NOTHING = {"util", "utils", "helper", "helpers", "common", "manager", "misc"}
+READS_THE_CLOCK = {
+    *(("time", name) for name in ("time", "time_ns", "monotonic", "monotonic_ns", "sleep")),
+    *(("datetime", name) for name in ("now", "utcnow", "today")),
+    ("date", "today"),
+}
+KEEPS_TIME = {
+    "clock.py",
+    "kubernetes_api.py",  # an adapter: how long a token file may be kept
+}
+EXCEPTION = re.compile(r"#\s*(?:noqa|type:\s*ignore|pragma:|nosec)(?P<rest>.*)$")
+RULES = re.compile(r"^:?\s*(\[[\w, -]+\]|[A-Z]+\d+(,\s*[A-Z]+\d+)*|no cover|no branch)?")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def named(path: Path) -> str:
+    """Return a path as it is written from the root."""
+    return str(path.relative_to(ROOT))
+
+
+def tree(path: Path) -> ast.Module:
+    """Return a module's syntax tree."""
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield name and lines of each function, its docstring not counted."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, Function) and node.end_lineno is not None:
+            lines = node.end_lineno - node.lineno + 1
+            first = node.body[0]
+            if ast.get_docstring(node) is not None and first.end_lineno is not None:
+                lines -= first.end_lineno - first.lineno + 1
+            yield f"{named(path)}:{node.lineno} {node.name}", lines
+
+
+def test_no_file_is_longer_than_400_lines() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    too_long = {
+        named(path): lines
+        for path, lines in lengths.items()
+        if lines > (LONGEST_TRAINING_SCRIPT if "train" in path.parts else LONGEST_FILE)
+    }
+    assert too_long == {}
+
+
+def test_no_function_is_longer_than_40_lines() -> None:
+    lengths = dict(pair for path in MODULES for pair in functions(path))
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FUNCTION} == {}
+
+
+def test_most_functions_are_short() -> None:
+    lengths = [lines for path in SOURCES for _, lines in functions(path)]
+    assert statistics.median(lengths) <= 10
+    assert statistics.quantiles(lengths, n=10)[-1] <= 30
+
+
+def test_every_module_is_named_after_something_of_the_domain() -> None:
+    vague = [
+        named(path)
+        for path in MODULES
+        if NAMES_THAT_SAY_NOTHING & set(re.split(r"[_/.]", named(path)))
+    ]
+    assert vague == []
+
+
+def test_every_exception_from_a_rule_carries_its_reason() -> None:
+    bare = []
+    for path in MODULES:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            found = EXCEPTION.search(line)
+            reason = RULES.sub("", found["rest"]).strip(" #-:") if found else ""
+            if found and not reason and path != Path(__file__):
+                bare.append(f"{named(path)}:{number}")
+    assert bare == []
+
+
+def test_every_exception_in_the_project_file_carries_its_reason() -> None:
+    lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if "per-file-ignores" in line) + 1
+    end = next(i for i in range(start, len(lines)) if not lines[i].strip())
+    exceptions = [line for line in lines if re.match(r"(ignore|ignore_\w+) =", line)]
+    assert [line for line in [*exceptions, *lines[start:end]] if "#" not in line] == []
+
+
+def test_no_comment_is_a_banner() -> None:
+    banner = re.compile(r"^\s*#\s*([-=#*~_])\1{3,}", re.MULTILINE)
+    assert [named(p) for p in MODULES if banner.search(p.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize("path", CLOCKED, ids=named)
+def test_components_are_passed_their_clock(path: Path) -> None:
+    if path.name in KEEPS_TIME:
+        return
+    reads = [
+        f"{named(path)}:{node.lineno}"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and (node.func.value.id, node.func.attr) in READS_THE_CLOCK
+    ]
+    assert reads == []
+
+
+def test_no_test_replaces_a_name_of_ours() -> None:
+    replaced = []
+    for path in (ROOT / "tests").rglob("*.py"):
+        ours = names_imported_from_us(tree(path))
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Call) and replaces(node, ours):
+                replaced.append(f"{named(path)}:{node.lineno}")
+    assert replaced == [], "pass a fake in instead: an edge leaked inward"
+
+
+def names_imported_from_us(module: ast.Module) -> set[str]:
+    """Return the names that a module imports from a package of ours."""
+    names: set[str] = set()
+    for node in ast.walk(module):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("greensched_"):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            ours = (alias for alias in node.names if alias.name.startswith("greensched_"))
+            names |= {alias.asname or alias.name.split(".")[0] for alias in ours}
+    return names
+
+
+def replaces(call: ast.Call, ours: set[str]) -> bool:
+    """Tell whether a call is patch(…) or setattr(…) on something of ours."""
+    name = ast.unparse(call.func)
+    if not call.args or not re.search(r"(^|\.)(patch(\.object)?|setattr)$", name):
+        return False
+    target = call.args[0]
+    if isinstance(target, ast.Constant):
+        return str(target.value).startswith("greensched_")
+    root = ast.unparse(target).split(".")[0]
+    return root in ours
