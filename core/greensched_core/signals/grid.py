@@ -1,0 +1,285 @@
+"""GridSignal objects ↔ ZoneForecast: what a zone's source said, slot by slot."""
+
+import math
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from greensched_core.errors import BadInput
+from greensched_core.signals.series import ZoneSeries
+from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
+
+MOST_GRAMS_PER_KWH = 10_000.0  # as the CRD; the dirtiest coal gives about 1,500
+_MOST_PER_MWH = 1e9  # keeps integrals finite; the record price is about 2e4
+_CLOCK_SKEW_S = 300.0  # observedAt may lie this far ahead of our clock
+
+
+class Fault(StrEnum):
+    """Why a part of a GridSignal was not used; a counter has one label value for each."""
+
+    UNREADABLE = "unreadable"  # not an object of the expected shape
+    NO_ZONE = "no-zone"
+    ABSENT = "absent"  # neither carbon nor price in it
+    BAD_TIMESTAMP = "bad-timestamp"
+    FUTURE = "future"  # observed later than now
+    BAD_NUMBER = "bad-number"  # no number, not finite, beyond reason
+    NEGATIVE_CARBON = "negative-carbon"
+    ALL_ZERO = "all-zero"  # providers send zeros for "no data" (WattTime did)
+    UNSORTED = "unsorted"
+    DUPLICATE = "duplicate"  # two slots with one start: the later one in the list counts
+    UNKNOWN_CURRENCY = "unknown-currency"  # no exchange rate
+    STALE = "stale"
+
+
+@dataclass(frozen=True, slots=True)
+class SignalFault:
+    """One thing wrong with a GridSignal: a reason to count by, and a sentence to read."""
+
+    reason: Fault
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class GridSlot:
+    """What holds from `start` until the next slot; None is no data, never zero."""
+
+    start: float  # seconds since the Unix epoch
+    carbon_g_per_kwh: float | None
+    price_per_mwh: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneForecast:
+    """Carbon and price of one zone, now and ahead, as one source gave it at one time."""
+
+    zone: str
+    currency: str  # ISO 4217 of the prices; "" when not said
+    observed_at: float  # when the source was read, seconds since the Unix epoch
+    source: str
+    current: GridSlot | None
+    forecast: tuple[GridSlot, ...]  # by rising start
+    forecast_end: float | None = None  # until when the last slot holds
+    is_estimated: bool = False  # the source estimated the current values
+
+    def carbon(self) -> ZoneSeries | None:
+        """Return the carbon intensity in g/kWh over time, None without any value."""
+        return self._series([slot.carbon_g_per_kwh for slot in self.forecast],
+                            self.current.carbon_g_per_kwh if self.current else None)  # fmt: skip
+
+    def price(self) -> ZoneSeries | None:
+        """Return the price per MWh in `currency` over time, None without any value."""
+        return self._series([slot.price_per_mwh for slot in self.forecast],
+                            self.current.price_per_mwh if self.current else None)  # fmt: skip
+
+    def _series(self, ahead: Sequence[float | None], now: float | None) -> ZoneSeries | None:
+        slots = {slot.start: value for slot, value in zip(self.forecast, ahead, strict=True)}
+        if self.current is not None and now is not None:
+            slots[self.current.start] = now  # it cuts into the slot that it falls in
+        if all(value is None for value in slots.values()):
+            return None
+        return ZoneSeries(sorted(slots.items()), self.forecast_end)
+
+
+def to_status(forecast: ZoneForecast) -> dict[str, Any]:
+    """Return the status of a GridSignal that says the same; raise BadInput for a time out of range.
+
+    `parse_grid_signal` of it gives back an equal forecast, to the microsecond.
+    """
+    status: dict[str, Any] = {
+        "observedAt": format_timestamp(forecast.observed_at),
+        "source": forecast.source,
+    }
+    if forecast.current is not None:
+        status["current"] = {
+            "startedAt": format_timestamp(forecast.current.start),
+            **_values(forecast.current),
+            "estimated": forecast.is_estimated,
+        }
+    if forecast.forecast:
+        status["forecast"] = [
+            {"start": format_timestamp(slot.start), **_values(slot)} for slot in forecast.forecast
+        ]
+    if forecast.forecast_end is not None:
+        status["forecastEnd"] = format_timestamp(forecast.forecast_end)
+    return status
+
+
+def object_name(zone: str) -> str:
+    """Return the metadata.name of a zone's GridSignal, by which zones are compared as well."""
+    return zone.lower().replace("_", "-")
+
+
+def parse_grid_signal(
+    raw: object, received_at: float
+) -> tuple[ZoneForecast | None, tuple[SignalFault, ...]]:
+    """Read a GridSignal (JSON bytes or decoded) and say what was wrong; never raises.
+
+    What cannot be read counts as no data. None when the zone, the time of observation or all
+    values are missing.
+    """
+    reader = _Reader()
+    try:
+        decoded = msgspec.json.decode(raw) if isinstance(raw, bytes | str) else raw
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        reader.fault(Fault.UNREADABLE, f"no JSON: {fault}")
+        return None, tuple(reader.faults)
+    return reader.forecast(decoded, received_at), tuple(reader.faults)
+
+
+class _Reader:
+    """Reads one object and gathers its faults."""
+
+    def __init__(self) -> None:
+        self.faults: list[SignalFault] = []
+
+    def fault(self, reason: Fault, text: str) -> None:
+        self.faults.append(SignalFault(reason, text))
+
+    def forecast(self, raw: object, received_at: float) -> ZoneForecast | None:
+        if not isinstance(raw, Mapping):
+            self.fault(Fault.UNREADABLE, f"a GridSignal is {_short(raw)}: it must be an object")
+            return None
+        spec, status = self._part(raw, "spec"), self._part(raw, "status")
+        zone = spec.get("zone")
+        if not isinstance(zone, str) or not zone:
+            self.fault(Fault.NO_ZONE, f"spec.zone is {_short(zone)}: name the grid zone there")
+            return None
+        now = self._part(status, "current")
+        started_at = self._time(now, "startedAt", "status.current.")
+        observed_at = self._time(status, "observedAt", "status.")
+        started_at = observed_at if started_at is None else started_at
+        observed_at = started_at if observed_at is None else observed_at
+        current = self._slot(now, "status.current", started_at)
+        forecast = self._forecast(status.get("forecast"))
+        current, forecast = self._without_zeros(current, forecast)
+        if current is None and all(
+            slot.carbon_g_per_kwh is None and slot.price_per_mwh is None for slot in forecast
+        ):
+            self.fault(Fault.ABSENT, "status holds neither carbon nor price")
+            return None
+        if observed_at is None:
+            self.fault(Fault.BAD_TIMESTAMP, "status.observedAt is missing: nobody knows the age")
+            return None
+        if observed_at > received_at + _CLOCK_SKEW_S:
+            self.fault(Fault.FUTURE, f"status.observedAt {status.get('observedAt')!r} is ahead of "
+                       "our clock: counted as observed when received")  # fmt: skip
+        return ZoneForecast(
+            zone=zone,
+            currency=_text(spec.get("currency")),
+            observed_at=min(observed_at, received_at),
+            source=_text(status.get("source")) or "unnamed",
+            current=current,
+            forecast=tuple(forecast),
+            forecast_end=self._time(status, "forecastEnd", "status."),
+            is_estimated=now.get("estimated") is True,
+        )
+
+    def _part(self, raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+        part = raw.get(name)
+        if isinstance(part, Mapping):
+            return part
+        if part is not None:
+            self.fault(Fault.UNREADABLE, f"{name} is {_short(part)}: it must be an object")
+        return {}
+
+    def _time(self, part: Mapping[str, Any], name: str, where: str) -> float | None:
+        raw = part.get(name)
+        if raw is None:
+            return None
+        try:
+            return parse_timestamp(raw if isinstance(raw, str) else _short(raw))
+        except BadInput as fault:
+            self.fault(Fault.BAD_TIMESTAMP, f"{where}{name}: {fault}")
+            return None
+
+    def _forecast(self, raw: object) -> list[GridSlot]:
+        if raw is None:
+            return []
+        if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):
+            self.fault(Fault.UNREADABLE, f"status.forecast is {_short(raw)}: it must be a list")
+            return []
+        slots: dict[float, GridSlot] = {}
+        latest = -math.inf
+        for index, item in enumerate(raw):
+            where = f"status.forecast[{index}]"
+            if not isinstance(item, Mapping):
+                self.fault(Fault.UNREADABLE, f"{where} is {_short(item)}: it must be an object")
+                continue
+            start = self._time(item, "start", f"{where}.")
+            if start is None:
+                if item.get("start") is None:
+                    self.fault(Fault.BAD_TIMESTAMP, f"{where}.start is missing")
+                continue
+            if start in slots:
+                self.fault(
+                    Fault.DUPLICATE, f"{where}.start {_short(item['start'])} was there before"
+                )
+            elif start < latest:
+                self.fault(
+                    Fault.UNSORTED, f"{where}.start {_short(item['start'])} is before the last one"
+                )
+            latest = max(latest, start)
+            slots[start] = self._slot(item, where, start) or GridSlot(start, None, None)
+        return [slots[start] for start in sorted(slots)]
+
+    def _slot(self, part: Mapping[str, Any], where: str, start: float | None) -> GridSlot | None:
+        """Return the slot's values; None without a start or without any value."""
+        carbon = self._carbon(part.get("carbonGramsPerKwh"), f"{where}.carbonGramsPerKwh")
+        price = self._number(part.get("pricePerMwh"), f"{where}.pricePerMwh", _MOST_PER_MWH)
+        if start is None or (carbon is None and price is None):
+            return None
+        return GridSlot(start, carbon, price)
+
+    def _carbon(self, raw: object, where: str) -> float | None:
+        grams = self._number(raw, where, MOST_GRAMS_PER_KWH)
+        if grams is not None and grams < 0:
+            self.fault(Fault.NEGATIVE_CARBON, f"{where} is {grams}: leave it out where unknown")
+            return None
+        return grams
+
+    def _number(self, raw: object, where: str, most: float) -> float | None:
+        if raw is None:
+            return None
+        if isinstance(raw, int | float) and not isinstance(raw, bool) and abs(raw) <= most:
+            return float(raw)  # abs(nan) <= most is false
+        self.fault(Fault.BAD_NUMBER, f"{where} is {_short(raw)}: it must be a number, at most "
+                   f"{most:g} in size")  # fmt: skip
+        return None
+
+    def _without_zeros(
+        self, current: GridSlot | None, forecast: list[GridSlot]
+    ) -> tuple[GridSlot | None, list[GridSlot]]:
+        slots = [*forecast, *([current] if current else [])]
+        known = [slot.carbon_g_per_kwh for slot in slots if slot.carbon_g_per_kwh is not None]
+        if not known or any(known):
+            return current, forecast
+        self.fault(Fault.ALL_ZERO, "every carbon value is 0: taken as no data")
+        if current is not None:
+            current = _dropped_carbon([current])[0]
+            current = None if current.price_per_mwh is None else current
+        return current, _dropped_carbon(forecast)
+
+
+def _dropped_carbon(slots: Iterable[GridSlot]) -> list[GridSlot]:
+    return [GridSlot(slot.start, None, slot.price_per_mwh) for slot in slots]
+
+
+def _values(slot: GridSlot) -> dict[str, float]:
+    """Return the values as the object spells them; no data is left out."""
+    values = {
+        "carbonGramsPerKwh": slot.carbon_g_per_kwh,
+        "pricePerMwh": slot.price_per_mwh,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _text(raw: object) -> str:
+    return raw if isinstance(raw, str) else ""
+
+
+def _short(raw: object) -> str:
+    return "missing" if raw is None else reprlib.repr(raw)  # short, and safe for deep nesting
