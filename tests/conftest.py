@@ -44,3 +44,14 @@ def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> It
 def repository() -> Path:
     """The root of the checkout."""
     return Path(__file__).parent.parent
+
+
+SERVER_MARKERS = ("controlplane", "helm", "prometheus")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what starts the control plane, and run unit tests first: they fail soonest."""
+    for item in items:
+        if "control_plane" in getattr(item, "fixturenames", ()):
+            item.add_marker("controlplane")
+    items.sort(key=lambda item: any(item.get_closest_marker(name) for name in SERVER_MARKERS))

@@ -60,7 +60,7 @@ CONTROL_PLANE = Recipe(
         "kwok",
         "helm",
     ),
-    cpu_minutes=17.0,
+    cpu_minutes=16.0,
     flags=(
         "-ldflags",
         # Without a version kubectl and Helm cannot parse what the server calls itself.
@@ -73,7 +73,7 @@ PROMETHEUS = Recipe(
     title="Prometheus server",
     module=_MODULES / "prometheus",
     programs=("prometheus",),
-    cpu_minutes=5.0,
+    cpu_minutes=4.0,
     # Without service discovery for clouds: a third fewer packages.
     flags=("-tags", "remove_all_sd", "-ldflags", "-s -w"),
 )

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +33,7 @@ from greensched_testbed.credentials import (
 from greensched_testbed.errors import CommandFailed, NotReady
 from greensched_testbed.ports import free_port
 from greensched_testbed.processes import ManagedProcess, Processes
+from greensched_testbed.scratch import new_scratch_folder
 
 _READY_TIMEOUT_S = 90.0
 _TOKEN_LIFETIME = "24h"
@@ -67,7 +67,7 @@ class ControlPlane:
         self.options = options or ControlPlaneOptions()
         self.programs = programs or control_plane_programs()
         self._owns_folder = folder is None
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="greensched-testbed-"))
+        self.folder = folder or new_scratch_folder()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.processes = Processes(self.folder / "logs", outlive_us=outlives_us)
         self._blueprint = draw(self.programs, self.folder, self.options)
@@ -135,6 +135,11 @@ class ControlPlane:
             self._probe.close()
             if self._owns_folder:
                 shutil.rmtree(self.folder, ignore_errors=True)
+
+    def let_go(self) -> None:
+        """Leave everything running and forget about it; only for what was told to outlive us."""
+        self.processes.let_go()
+        self._probe.close()
 
     def start(self, name: str) -> None:
         """Start one component; kube-apiserver is waited for until it is ready."""

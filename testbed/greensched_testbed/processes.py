@@ -172,6 +172,12 @@ class Processes:
             self._running[name].stop(grace_s)
             del self._running[name]
 
+    def let_go(self) -> None:
+        """Forget all processes and leave them running."""
+        for process in self._running.values():
+            process.popen.returncode = 0  # else Python warns that they still run
+        self._running.clear()
+
     def stop_all(self, grace_s: float = _GRACE_S) -> None:
         """Stop all, last started first; when interrupted, kill the rest before passing it on."""
         try:

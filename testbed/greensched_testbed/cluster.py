@@ -1,0 +1,132 @@
+"""A control plane that stays up after the command that started it, until it is taken down."""
+
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import platformdirs
+import psutil
+
+from greensched_core.errors import BadInput
+from greensched_testbed.components import ControlPlaneOptions
+from greensched_testbed.controlplane import ControlPlane
+
+_STATE_FILE = "cluster.json"
+_GRACE_S = 5.0
+_SAME_START_S = 0.1  # two looks at one process's start agree to a clock tick, 0.01 s
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRecord:
+    """One process of the cluster; its start tells it from a later one with the same id."""
+
+    name: str
+    pid: int
+    started_at: float  # seconds since the epoch
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRecord:
+    """What runs, and how to reach it."""
+
+    folder: str
+    url: str
+    kubeconfig: str
+    processes: tuple[ProcessRecord, ...]
+
+
+def default_folder() -> Path:
+    """Return where a user's cluster lives unless told otherwise."""
+    return platformdirs.user_state_path("greensched", appauthor=False) / "cluster"
+
+
+def up(folder: Path | None = None, options: ControlPlaneOptions | None = None) -> ClusterRecord:
+    """Start a control plane that outlives us, and return how to reach it.
+
+    When it is already up, nothing happens. Raises BadInput when the folder holds something else.
+    """
+    folder = (folder or default_folder()).absolute()
+    present = status(folder)
+    if present is not None:
+        return present
+    if (folder / _STATE_FILE).exists():
+        down(folder)  # what a reboot or a crash left
+    if folder.exists() and any(folder.iterdir()):
+        raise BadInput(f"{folder} is not empty and holds no cluster of ours; name another folder")
+    try:
+        plane = ControlPlane(options, folder=folder, outlives_us=True)
+        plane.start_all()
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    record = ClusterRecord(
+        folder=str(folder),
+        url=plane.url,
+        kubeconfig=str(plane.kubeconfig),
+        processes=tuple(
+            ProcessRecord(each.name, each.pid, each.started_at) for each in plane.processes.all()
+        ),
+    )
+    (folder / _STATE_FILE).write_bytes(msgspec.json.encode(record))
+    plane.let_go()
+    return record
+
+
+def status(folder: Path | None = None) -> ClusterRecord | None:
+    """Return the record of the cluster in a folder if all of it runs, else None."""
+    record = _read(folder or default_folder())
+    if record is None or any(_find(process) is None for process in record.processes):
+        return None
+    return record
+
+
+def down(folder: Path | None = None) -> tuple[str, ...]:
+    """Stop exactly what `up` started, remove its folder, and return the names of what was stopped.
+
+    Returns nothing when there is no cluster.
+    """
+    folder = (folder or default_folder()).absolute()
+    record = _read(folder)
+    if record is None:
+        return ()
+    stopped = tuple(each.name for each in reversed(record.processes) if _stop(each))
+    shutil.rmtree(folder)
+    return stopped
+
+
+def _stop(record: ProcessRecord) -> bool:
+    process = _find(record)
+    if process is None:
+        return False
+    with suppress(psutil.NoSuchProcess):
+        process.terminate()
+        if _still_there([process], _GRACE_S):
+            process.kill()
+            _still_there([process], _GRACE_S)
+    return True
+
+
+def _still_there(processes: Iterable[psutil.Process], timeout_s: float) -> list[psutil.Process]:
+    return list(psutil.wait_procs(list(processes), timeout=timeout_s)[1])
+
+
+def _find(record: ProcessRecord) -> psutil.Process | None:
+    try:
+        process = psutil.Process(record.pid)
+        is_same = abs(process.create_time() - record.started_at) < _SAME_START_S
+        is_running = is_same and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return None
+    return process if is_running else None
+
+
+def _read(folder: Path) -> ClusterRecord | None:
+    try:
+        return msgspec.json.decode((folder / _STATE_FILE).read_bytes(), type=ClusterRecord)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as fault:
+        raise BadInput(f"{folder / _STATE_FILE} cannot be read: {fault}") from fault

@@ -1,0 +1,295 @@
+"""Replays a trace against any cluster: pods are created when their tasks arrive, and watched.
+
+Every time in the result is read from our own clock when the watch tells of the change, so that
+creation, binding and end are measured alike, whatever the cluster's clocks say.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from greensched_core import labels
+from greensched_core.clock import Clock, WallClock
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_core.watching import Watch
+from greensched_testbed.workload import Task, Trace
+
+TESTBED_RUNTIME = f"{labels.GROUP}/testbed-runtime"  # annotation that kwok's stages obey
+_AT_ONCE = 32  # creations in flight
+_RETRY_S = 0.5
+_GONE_FOR_GOOD = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class PodRun:
+    """What became of one task; times in seconds since the epoch, None for what did not happen."""
+
+    task: Task
+    created_at: float | None = None
+    bound_at: float | None = None
+    node: str = ""
+    finished_at: float | None = None
+    phase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a replay has come, in pods."""
+
+    total: int
+    created: int
+    bound: int
+    finished: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The record of one replay."""
+
+    runs: tuple[PodRun, ...]
+    started_at: float
+    ended_at: float
+    wall_s_per_trace_s: float
+    timed_out: bool
+
+    @property
+    def unplaced(self) -> tuple[PodRun, ...]:
+        """Return the pods that no node took."""
+        return tuple(run for run in self.runs if not run.node)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """How to replay.
+
+    wall_s_per_trace_s: 0.01 plays a trace a hundred times faster, runtimes included.
+    until: `bound` returns when every pod has a node, `finished` when every pod has ended.
+    settle_timeout_s: wall seconds after the last arrival; what is not done then stays so.
+    """
+
+    namespace: str
+    scheduler_name: str = "default-scheduler"
+    wall_s_per_trace_s: float = 1.0
+    until: Literal["bound", "finished"] = "finished"
+    settle_timeout_s: float = 120.0
+    image: str = "pause"
+
+
+async def replay(
+    trace: Trace,
+    access: ApiAccess,
+    options: ReplayOptions,
+    *,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    clock: Clock | None = None,
+) -> Replay:
+    """Create the trace's pods as they arrive, watch them, and return what became of each.
+
+    The namespace must exist and hold no pods of these names. An API server that is away is asked
+    again until the time is up; ApiUnavailable is raised when it refuses a pod (HTTP 4xx).
+    """
+    clock = clock or WallClock()
+    async with ApiClient(access) as client:
+        pods = f"/api/v1/namespaces/{options.namespace}/pods"
+        log = _PodLog(trace, options.until, clock, on_progress)
+        watching = asyncio.create_task(Watch(client, pods, _decode, log, clock).run())
+        started_at = clock.now()
+        timed_out = False
+        try:
+            async with asyncio.timeout(
+                _last_arrival(trace) * options.wall_s_per_trace_s + options.settle_timeout_s
+            ):
+                await _submit(trace, client, pods, options)
+                await _first_of(watching, log.complete)
+        except TimeoutError:
+            timed_out = True
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+    return Replay(log.runs(), started_at, clock.now(), options.wall_s_per_trace_s, timed_out)
+
+
+async def delete_pods(access: ApiAccess, namespace: str, timeout_s: float = 60.0) -> None:
+    """Delete all pods of a namespace at once, without grace, and wait until they are gone.
+
+    Raises TimeoutError when some are still there after `timeout_s`.
+    """
+    async with ApiClient(access) as client, asyncio.timeout(timeout_s):
+        pods = f"/api/v1/namespaces/{namespace}/pods"
+        await client.delete(pods, {"gracePeriodSeconds": 0})
+        while [page async for page in client.pages(pods) if page.items]:  # noqa: ASYNC110  # the server has no event for "none left"
+            await asyncio.sleep(_RETRY_S)
+
+
+def pod_object(task: Task, options: ReplayOptions) -> dict[str, Any]:
+    """Return the pod of a task as JSON would hold it."""
+    requests = {
+        labels.CPU: f"{max(1, round(task.cpu_cores * 1000))}m",
+        labels.MEMORY: str(round(task.memory_bytes)),
+    }
+    resources: dict[str, Any] = {"requests": requests}
+    if task.gpus:
+        requests[labels.NVIDIA_GPU] = str(task.gpus)
+        resources["limits"] = {labels.NVIDIA_GPU: str(task.gpus)}
+    spec: dict[str, Any] = {
+        "schedulerName": options.scheduler_name,
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": 0,
+        "containers": [{"name": "main", "image": options.image, "resources": resources}],
+    }
+    if task.gpu_models:
+        spec["affinity"] = _gpu_affinity(task.gpu_models)
+    wall_s = max(0.001, task.runtime_s * options.wall_s_per_trace_s)
+    annotations = {
+        labels.RUNTIME: f"{max(0.001, task.runtime_s):.3f}s",
+        TESTBED_RUNTIME: f"{wall_s:.3f}s",
+    }
+    metadata = {"name": task.name, "annotations": annotations}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _gpu_affinity(models: tuple[str, ...]) -> dict[str, Any]:
+    expression = {"key": labels.GPU_PRODUCT, "operator": "In", "values": list(models)}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def _last_arrival(trace: Trace) -> float:
+    return trace.tasks[-1].arrival_s if trace.tasks else 0.0
+
+
+async def _first_of(watching: asyncio.Task[None], complete: asyncio.Event) -> None:
+    """Wait until all is complete; raise what ended the watch if it ended, as only a bug can."""
+    waiting = asyncio.create_task(complete.wait())
+    try:
+        await asyncio.wait({watching, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if watching.done():
+            watching.result()
+    finally:
+        waiting.cancel()
+
+
+async def _submit(trace: Trace, client: ApiClient, pods: str, options: ReplayOptions) -> None:
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def submit(task: Task) -> None:
+        async with gate:
+            await _create(client, pods, msgspec.json.encode(pod_object(task, options)))
+
+    try:
+        async with asyncio.TaskGroup() as submissions:
+            for task in trace.tasks:
+                due = began + task.arrival_s * options.wall_s_per_trace_s
+                await asyncio.sleep(max(0.0, due - loop.time()))
+                submissions.create_task(submit(task))
+    except* ApiUnavailable as refusals:
+        raise refusals.exceptions[0] from None
+
+
+async def _create(client: ApiClient, pods: str, body: bytes) -> None:
+    """Create a pod; when the server was away and already has it from our last try, all is well."""
+    is_retry = False
+    while True:
+        try:
+            await client.create(pods, body)
+            return
+        except ApiUnavailable as fault:
+            if is_retry and fault.status == 409:
+                return
+            if fault.status is not None and fault.status < 500 and fault.status != 429:
+                raise
+        is_retry = True
+        await asyncio.sleep(_RETRY_S)
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+
+
+class _Spec(msgspec.Struct):
+    nodeName: str = ""
+
+
+class _Status(msgspec.Struct):
+    phase: str = ""
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec
+    status: _Status
+
+
+_decode = msgspec.json.Decoder(_Pod).decode
+
+
+class _PodLog:
+    """Notes when the watch first tells of each change; the only writer of the runs."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        until: Literal["bound", "finished"],
+        clock: Clock,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self.complete = asyncio.Event()
+        self._runs = {task.name: PodRun(task) for task in trace.tasks}
+        self._open = set(self._runs)
+        self._until = until
+        self._clock = clock
+        self._on_progress = on_progress
+        self._created = self._bound = self._finished = 0
+        if not self._open:
+            self.complete.set()
+
+    def runs(self) -> tuple[PodRun, ...]:
+        """Return what is known of each task, in the trace's order."""
+        return tuple(self._runs.values())
+
+    def list_began(self) -> None:
+        """A full list changes nothing: it only tells again what is there."""
+
+    def list_ended(self) -> None:
+        """A pod missing from a list stays as it was last seen."""
+
+    def upsert(self, item: _Pod) -> None:
+        """Note a pod's creation, node and end when they are new."""
+        run = self._runs.get(item.metadata.name)
+        if run is None:
+            return  # somebody else's pod
+        now = self._clock.now()
+        node, phase = item.spec.nodeName, item.status.phase
+        is_new, is_newly_bound = run.created_at is None, bool(node) and run.bound_at is None
+        is_newly_finished = phase in _GONE_FOR_GOOD and run.finished_at is None
+        self._runs[item.metadata.name] = PodRun(
+            task=run.task,
+            created_at=now if is_new else run.created_at,
+            bound_at=now if is_newly_bound else run.bound_at,
+            node=node or run.node,
+            finished_at=now if is_newly_finished else run.finished_at,
+            phase=phase,
+        )
+        self._created += is_new
+        self._bound += is_newly_bound
+        self._finished += is_newly_finished
+        if is_new or is_newly_bound or is_newly_finished:
+            self._on_progress(Progress(len(self._runs), self._created, self._bound, self._finished))
+        if is_newly_finished or (is_newly_bound and self._until == "bound"):
+            self._close(item.metadata.name)
+
+    def remove(self, item: _Pod) -> None:
+        """A pod that was deleted is waited for no longer."""
+        self._close(item.metadata.name)
+
+    def _close(self, name: str) -> None:
+        self._open.discard(name)
+        if not self._open:
+            self.complete.set()

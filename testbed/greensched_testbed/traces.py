@@ -1,0 +1,195 @@
+"""Reads workload traces: Alibaba's openb pod lists, GAIA's cluster traces, and a plain CSV.
+
+The plain CSV has the columns name, arrival_s, runtime_s, cpu_cores, memory_mib, gpus and, if
+wanted, gpu_models (names separated by `|`). The format is told by the header. A row at fault is
+never repaired: it is refused with its number and reason, or left out and told of.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Literal
+
+from greensched_core.errors import BadInput
+from greensched_testbed.trace_rows import Row, Table, read_table, require_columns, rows_of
+from greensched_testbed.workload import Fault, Task, Trace
+
+TimeUnit = Literal["s", "h"]
+_SECONDS: dict[TimeUnit, float] = {"s": 1.0, "h": 3_600.0}
+_MIB = 2.0**20
+_GIB = 2.0**30
+_FAULTS_TOLD = 20
+
+OPENB_COLUMNS = (
+    "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time",
+)  # fmt: skip
+GAIA_COLUMNS = ("arrival_time", "length", "cpus")
+PLAIN_COLUMNS = ("name", "arrival_s", "runtime_s", "cpu_cores", "memory_mib", "gpus")
+
+# GAIA's traces tell no memory. 4 GiB a core is what the general-purpose machines of the large
+# clouds carry (AWS m, Azure D, Google n2-standard).
+_GAIA_MEMORY_PER_CORE = 4.0 * _GIB
+# The medians of all of GAIA's files lie between 10 and 51 minutes; an hour taken for a second or
+# the reverse falls outside.
+_PLAUSIBLE_MEDIAN_S = (30.0, 7.0 * 86_400.0)
+
+Parse = Callable[[Row, Counter[str]], Task]
+
+
+def load_trace(
+    path: Path, *, time_unit: TimeUnit | None = None, skip_faulty: bool = False
+) -> Trace:
+    """Return the trace in a file (.csv or .csv.gz), its tasks in order of arrival.
+
+    `time_unit` matters for GAIA's files only, whose units differ: without it the file's name tells.
+    Raises BadInput when the file is no trace or holds rows at fault (up to 20 are listed); with
+    `skip_faulty` these are left out and returned as the trace's `faults`.
+    """
+    table = read_table(path)
+    known = {OPENB_COLUMNS: _openb, GAIA_COLUMNS: None, PLAIN_COLUMNS: _plain}
+    columns = max(known, key=lambda each: len(set(each) & set(table.header)) / len(each))
+    if len(set(columns) & set(table.header)) < 2:
+        formats = "; ".join(",".join(each) for each in known)
+        raise BadInput(
+            f"{path} is of no known format: its columns are {','.join(table.header)}, "
+            f"known are {formats}"
+        )
+    require_columns(table, columns)
+    parse = known[columns] or _gaia(_gaia_unit(table, time_unit))
+    return _read(table, parse, skip_faulty=skip_faulty)
+
+
+def _read(table: Table, parse: Parse, *, skip_faulty: bool) -> Trace:
+    tasks: list[Task] = []
+    faults: list[Fault] = []
+    notes: Counter[str] = Counter()
+    row_of_name: dict[str, int] = {}
+    for row in rows_of(table):
+        row_notes: Counter[str] = Counter()
+        task = parse(row, row_notes) if not row.faults else None
+        if task is not None and task.name in row_of_name:
+            row.fault(f"name {task.name!r} was given before, in row {row_of_name[task.name]}")
+        if task is None or row.faults:
+            faults.extend(row.faults)
+            continue
+        row_of_name[task.name] = row.number
+        notes += row_notes
+        tasks.append(task)
+    if faults and not skip_faulty:
+        raise BadInput(_told(table.path, faults))
+    if not tasks:
+        raise BadInput(f"{table.path} holds no tasks")
+    arrivals = [task.arrival_s for task in tasks]
+    if arrivals != sorted(arrivals):
+        notes["rows were not in order of arrival and were sorted"] = len(tasks)
+    tasks.sort(key=lambda task: task.arrival_s)
+    sentences = tuple(f"{count} tasks: {note}" for note, count in notes.items())
+    return Trace(tuple(tasks), str(table.path), sentences, tuple(faults))
+
+
+def _told(path: Path, faults: list[Fault]) -> str:
+    lines = [str(fault) for fault in faults[:_FAULTS_TOLD]]
+    if len(faults) > _FAULTS_TOLD:
+        lines.append(f"and {len(faults) - _FAULTS_TOLD} more")
+    count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+    listed = "\n  ".join(lines)
+    return f"{path} has {count}; mend it or ask to skip faulty rows:\n  {listed}"
+
+
+def _plain(row: Row, notes: Counter[str]) -> Task:
+    return Task(
+        name=row.name("name"),
+        arrival_s=row.figure("arrival_s", at_least=0),
+        runtime_s=row.figure("runtime_s", above=0),
+        cpu_cores=row.figure("cpu_cores", above=0),
+        memory_bytes=row.figure("memory_mib", at_least=0) * _MIB,
+        gpus=row.whole("gpus"),
+        gpu_models=_models(row, "gpu_models"),
+    )
+
+
+def _openb(row: Row, notes: Counter[str]) -> Task:
+    """Read a row of github.com/alibaba/clusterdata, cluster-trace-gpu-v2023."""
+    created = row.figure("creation_time", at_least=0)
+    began = created
+    if row.text("scheduled_time"):
+        began = row.figure("scheduled_time", at_least=0)
+    else:
+        notes["never scheduled there; the time from creation to deletion is its runtime"] += 1
+    runtime_s = row.figure("deletion_time", at_least=0) - began
+    if runtime_s <= 0:
+        row.fault(f"its runtime, to deletion_time from its start, is {runtime_s:g} s")
+    gpus = row.whole("num_gpu")
+    share = row.figure("gpu_milli", at_least=0)
+    if gpus and not 0 < share <= 1000:
+        row.fault(f"gpu_milli is {share:g}, not within 1 to 1000")
+    elif gpus and share < 1000:
+        notes["asks for a part of a GPU, gets a whole one"] += 1
+    return Task(
+        name=row.name("name"),
+        arrival_s=created,
+        runtime_s=runtime_s,
+        cpu_cores=row.figure("cpu_milli", above=0) / 1000,
+        memory_bytes=row.figure("memory_mib", at_least=0) * _MIB,
+        gpus=gpus,
+        gpu_models=_models(row, "gpu_spec") if gpus else (),
+    )
+
+
+def _gaia(seconds: float) -> Parse:
+    """Return what reads a row of github.com/umassos/GAIA, src/cluster_traces."""
+
+    def parse(row: Row, notes: Counter[str]) -> Task:
+        cores = row.figure("cpus", above=0)
+        notes[f"memory is not told; {_GAIA_MEMORY_PER_CORE / _GIB:g} GiB a core assumed"] += 1
+        return Task(
+            name=f"task-{row.number}",
+            arrival_s=row.figure("arrival_time", at_least=0) * seconds,
+            runtime_s=row.figure("length", above=0) * seconds,
+            cpu_cores=cores,
+            memory_bytes=cores * _GAIA_MEMORY_PER_CORE,
+        )
+
+    return parse
+
+
+def _gaia_unit(table: Table, given: TimeUnit | None) -> float:
+    """Return the seconds behind one unit of the file; raise BadInput when it cannot be right."""
+    unit = given or _unit_by_name(table.path)
+    lengths = [_number(row.text("length")) for row in rows_of(table)]
+    finite = [length for length in lengths if math.isfinite(length)]
+    if not finite:
+        return _SECONDS[unit]  # every row is at fault, and will be told of
+    median_s = median(finite) * _SECONDS[unit]
+    low, high = _PLAUSIBLE_MEDIAN_S
+    if not low <= median_s <= high:
+        raise BadInput(
+            f"{table.path}: read in {'hours' if unit == 'h' else 'seconds'} half of the tasks run "
+            f"for less than {median_s:g} s, which is not plausible; give the other time unit"
+        )
+    return _SECONDS[unit]
+
+
+def _unit_by_name(path: Path) -> TimeUnit:
+    if re.match(r"pai_1k\b", path.name):
+        return "s"
+    if re.search(r"-\d+k\.csv", path.name):
+        return "h"
+    raise BadInput(
+        f"{path}: GAIA's traces come in seconds (pai_1k) and in hours (…-70k, …-100k), and this "
+        "name tells neither; give the time unit"
+    )
+
+
+def _models(row: Row, column: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in row.text(column).split("|") if part.strip())
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
