@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ pytestmark = [pytest.mark.helm, pytest.mark.controlplane]
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
 Helm = Callable[..., subprocess.CompletedProcess[str]]
 
+CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "greensched"
 NAMESPACE = "greensched-chart"
 RELEASE = "greensched"
 OUR_KINDS = (
@@ -45,7 +47,7 @@ def release(helm: Helm, kubectl: Kubectl) -> Iterator[None]:
     upgraded(helm)
     yield
     helm("uninstall", RELEASE, "--namespace", NAMESPACE, "--ignore-not-found")
-    kubectl("delete", "gridsignals", "zz", "zz-north", "--ignore-not-found")
+    kubectl("delete", "gridsignals", "zz", "zz-north", "de", "se-se3", "--ignore-not-found")
 
 
 def ours(kubectl: Kubectl) -> set[str]:
@@ -204,3 +206,13 @@ def test_a_grid_signal_shows_what_matters_in_one_line(kubectl: Kubectl) -> None:
     header, row = kubectl("get", "gridsignals", "zz").stdout.splitlines()
     assert header.split() == ["NAME", "ZONE", "CARBON", "PRICE", "SOURCE", "OBSERVED", "AGE"]
     assert row.split()[:5] == ["zz", "ZZ", "123.5", "45", "static"]
+
+
+@pytest.mark.usefixtures("release")
+def test_the_example_signals_of_kind_are_accepted_in_both_halves(kubectl: Kubectl) -> None:
+    example = (CHART.parents[1] / "kind" / "gridsignals.yaml").read_text()
+    signals = example.replace("@NOW@", "2026-01-01T00:00:00Z")
+    for half in ([], ["--subresource=status"]):
+        applied = kubectl("apply", "--server-side", *half, "-f", "-", stdin=signals)
+        assert applied.returncode == 0, applied.stderr
+    assert "380" in kubectl("get", "gridsignals", "de").stdout

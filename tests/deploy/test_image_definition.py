@@ -1,0 +1,53 @@
+"""What the Dockerfile and the kind scripts promise, as far as it shows without Docker."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+COPIED = re.findall(r"^COPY (?!--from)(\S+) ", DOCKERFILE, re.MULTILINE)
+SCRIPTS = sorted((ROOT / "deploy" / "kind").glob("*.sh"))
+
+
+@pytest.mark.parametrize("path", COPIED)
+def test_the_build_context_holds_what_is_copied(path: str) -> None:
+    assert f"!{path}" in (ROOT / ".dockerignore").read_text().splitlines()
+    assert (ROOT / path).exists()
+
+
+def test_the_extender_image_holds_the_extenders_layers_only() -> None:
+    packages = {Path(path).name for path in COPIED if "greensched_" in path}
+    assert packages == {"greensched_core", "greensched_policies", "greensched_extender"}
+
+
+def test_an_image_runs_as_nobody_and_phones_nobody() -> None:
+    runtime = DOCKERFILE.partition(" AS runtime")[2].partition("\nFROM ")[0]
+    assert "USER 65532:65532" in runtime
+    assert "ORT_DISABLE_TELEMETRY=1" in runtime
+    assert "USER" not in DOCKERFILE.partition("FROM runtime AS extender")[2]
+
+
+def test_dependencies_are_installed_by_hash() -> None:
+    assert "--require-hashes" in DOCKERFILE
+    assert "--hash=sha256:" in (ROOT / "requirements" / "extender.txt").read_text()
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_scripts_pass_shellcheck(script: Path) -> None:
+    result = subprocess.run(["shellcheck", script], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout
+
+
+def test_the_kind_cluster_has_workers_in_two_grid_zones() -> None:
+    cluster = yaml.safe_load((ROOT / "deploy" / "kind" / "cluster.yaml").read_text())
+    workers = [node["labels"] for node in cluster["nodes"] if node["role"] == "worker"]
+    zones = {labels["greensched.io/grid-zone"] for labels in workers}
+    signals = yaml.safe_load_all((ROOT / "deploy" / "kind" / "gridsignals.yaml").read_text())
+    assert len(workers) >= 3
+    assert zones == {signal["spec"]["zone"] for signal in signals}
