@@ -2,10 +2,13 @@
 
 import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from greensched_core.signals.static import load_static_zones
 
 pytestmark = pytest.mark.helm
 
@@ -146,3 +149,16 @@ def test_a_bundle_is_mounted_from_its_configmap(render: Render) -> None:
     assert {"name": "bundle", "configMap": {"name": "my-bundle"}} in pod["volumes"]
     settings = one(objects, "ConfigMap", "greensched-extender")["data"]
     assert settings["GREENSCHED_EXTENDER_BUNDLE"] == "/etc/greensched/bundle"
+
+
+def test_the_core_reads_the_static_zones_that_the_chart_writes(
+    render: Render, tmp_path: Path
+) -> None:
+    objects = render(
+        "--set-json", 'extender.staticZones={"XX-1":{"carbonGramsPerKwh":7,"currency":"EUR"}}'
+    )
+    file = tmp_path / "zones.toml"
+    file.write_text(one(objects, "ConfigMap", "greensched-extender-zones")["data"]["zones.toml"])
+    zone = load_static_zones(file).find("XX-1")
+    assert zone is not None
+    assert (zone.carbon_g_per_kwh, zone.price_per_mwh, zone.currency) == (7, None, "EUR")
