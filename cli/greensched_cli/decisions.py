@@ -26,9 +26,7 @@ Kubeconfig = Annotated[
     typer.Option(envvar="GREENSCHED_KUBECONFIG", help="As kubectl's, which is the default."),
 ]
 Context = Annotated[str | None, typer.Option(help="Context of the kubeconfig.")]
-ExtenderNamespace = Annotated[
-    str, typer.Option(help="Namespace that GreenSched is installed in.")
-]
+ExtenderNamespace = Annotated[str, typer.Option(help="Namespace that GreenSched is installed in.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print what the replicas said, as JSON.")]
 Rows = Annotated[int, typer.Option(min=1, help="Print at most this many nodes.")]
 

@@ -7,7 +7,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from greensched_policies.bundle import SHIPPED_PRIOR, load_bundle, read_card
+from greensched_policies.bundle import SHIPPED_PRIOR, load_bundle
+from greensched_policies.bundle_description import describe_bundle
 
 app = typer.Typer(help="Read model bundles.", no_args_is_help=True)
 
@@ -30,22 +31,8 @@ def check(folder: Folder = SHIPPED_PRIOR) -> None:
 
 @app.command()
 def show(folder: Folder = SHIPPED_PRIOR) -> None:
-    """Print a bundle's card: what it was trained on, how, and how good it was found to be."""
-    card = read_card(folder)
+    """Print what a bundle is: what it was trained on, how, and how good it was found to be."""
     table = Table(show_header=False, box=None, pad_edge=False)
-    rows = {
-        "name": card.name,
-        "trained": "no: the rule it starts from, nothing learned" if card.untrained else "yes",
-        "trained on": card.trained_on,
-        "seeds": ", ".join(map(str, card.seeds)) or "none",
-        "command": card.command,
-        "commit": card.commit or "–",
-        "encoding version": str(card.encoding_version),
-    }
-    for head, facts in card.heads.items():
-        rows[f"head {head}"] = f"{facts.parameters} parameters, sha256 {facts.sha256}"
-    for figure, value in card.evaluation.items():
-        rows[figure] = f"{value:g}"
-    for name, text in rows.items():
+    for name, text in describe_bundle(load_bundle(folder)).items():
         table.add_row(name, text)
-    Console().print(table, soft_wrap=True)
+    Console(highlight=False, width=None if Console().is_terminal else 160).print(table)

@@ -67,18 +67,20 @@ def _ask_pods(
     from kubernetes import client, config, stream
 
     try:
-        api_client = config.new_client_from_config(config_file=kubeconfig, context=context)
+        api_client = config.new_client_from_config(  # type: ignore[no-untyped-call]  # untyped
+            config_file=kubeconfig, context=context
+        )
     except (config.ConfigException, OSError) as fault:
         raise BadInput(f"kubeconfig {kubeconfig or '($KUBECONFIG)'}: {fault}") from fault
     core = client.CoreV1Api(api_client)
     try:
         pods = core.list_namespaced_pod(namespace, label_selector=_SELECTOR).items
     except client.ApiException as fault:
-        raise ApiUnavailable(f"listing extender pods: HTTP {fault.status}: {fault.reason}") from fault
-    for pod in pods:
-        if pod.status.phase != "Running":
-            continue
-        name = pod.metadata.name
+        raise ApiUnavailable(
+            f"listing extender pods: HTTP {fault.status}: {fault.reason}"
+        ) from fault
+    running = [pod for pod in pods if pod.status and pod.status.phase == "Running"]
+    for name in (str(pod.metadata.name) for pod in running if pod.metadata):
         try:
             forward = stream.portforward(
                 core.connect_get_namespaced_pod_portforward,

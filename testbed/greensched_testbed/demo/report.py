@@ -1,7 +1,7 @@
 """The demo's page: one HTML file that needs no network, plots and tables side by side."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def write_report(
     path: Path,
     ours: RunResult,
     default: RunResult,
-    grid: dict[str, Sequence[Slot]],
+    grid: Mapping[str, Sequence[Slot]],
     facts: Sequence[tuple[str, str]],
 ) -> None:
     """Write the page to `path`; `facts` are what the run was: workload, machine, seeds."""
@@ -105,7 +105,7 @@ def _shares(ours: RunResult, default: RunResult, attribute: str) -> go.Figure:
     return _styled(figure.update_layout(barmode="group", yaxis_title="pods placed"))
 
 
-def _timeline(ours: RunResult, grid: dict[str, Sequence[Slot]]) -> go.Figure:
+def _timeline(ours: RunResult, grid: Mapping[str, Sequence[Slot]]) -> go.Figure:
     figure = go.Figure()
     for number, (zone, slots) in enumerate(grid.items()):
         colour = _ZONE_COLOURS[number % len(_ZONE_COLOURS)]

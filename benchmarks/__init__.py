@@ -1,0 +1,1 @@
+"""Benchmarks: figures with workload, machine and spread; not tests."""

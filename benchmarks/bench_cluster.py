@@ -1,0 +1,250 @@
+"""The cluster that the extender's benchmarks run on: a real control plane with plain nodes."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import yaml
+
+from greensched_core import labels
+from greensched_core.kubernetes_api import ApiClient
+from greensched_testbed.components import ControlPlaneOptions
+from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.nodes import NodeGroup
+from greensched_testbed.ports import free_port, free_ports
+from greensched_testbed.processes import start_process
+
+ROOT = Path(__file__).parents[1]
+CHART = ROOT / "deploy/helm/greensched"
+NAMESPACE = "bench"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+GIB = 2.0**30
+_ZONES = ("DE", "FR", "PL", "NO")
+_MODELS = ("epyc-9654-1s", "epyc-7763-1s", "xeon-8480-2s", "xeon-8380-2s")
+_AT_ONCE = 32
+_STARTUP_TIMEOUT_S = 120.0
+
+
+def options() -> ControlPlaneOptions:
+    """Return a control plane without kwok, default scheduler and node lifecycle."""
+    return ControlPlaneOptions(
+        kwok=False,
+        scheduler=False,
+        # What else runs takes CPU from what is measured.
+        controllers="serviceaccount-token-controller,serviceaccount-controller,"
+        "root-ca-certificate-publisher-controller,namespace-controller",
+    )
+
+
+def groups(first: int, last: int) -> list[NodeGroup]:
+    """Return nodes number `first` to `last`, spread over four zones and four machines."""
+    per = (last - first) // 16
+    return [
+        NodeGroup(
+            count=per,
+            name_prefix=f"n{first}-{zone.lower()}-{number}",
+            cpu_cores=64,
+            memory_bytes=256 * GIB,
+            grid_zone=zone,
+            power_model=model,
+        )
+        for zone in _ZONES
+        for number, model in enumerate(_MODELS)
+    ]
+
+
+def pod(name: str, *, scheduler: str, node: str = "", filler_bytes: int = 0) -> bytes:
+    """Return a pod that asks for 100m and 128Mi, as the yardstick's pods do."""
+    annotations = {labels.RUNTIME: "1h"}
+    if filler_bytes:
+        annotations["bench.greensched.io/filler"] = "x" * filler_bytes
+    return msgspec.json.encode(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "labels": {"app": "bench"}, "annotations": annotations},
+            "spec": {
+                "schedulerName": scheduler,
+                **({"nodeName": node} if node else {}),
+                "terminationGracePeriodSeconds": 0,
+                "containers": [
+                    {
+                        "name": "c",
+                        "image": "busybox:1.37",
+                        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
+                    }
+                ],
+            },
+        }
+    )
+
+
+async def at_once(calls: Sequence[Callable[[], Awaitable[bytes]]]) -> None:
+    """Await all calls, 32 at a time."""
+    queue = iter(calls)
+
+    async def work() -> None:
+        for call in queue:
+            await call()
+
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(_AT_ONCE):
+            tasks.create_task(work())
+
+
+async def delete_pods(client: ApiClient) -> None:
+    """Delete all pods of the benchmark and wait until they are gone."""
+    await client.delete(PODS, {"gracePeriodSeconds": 0})
+    while True:
+        async for page in client.pages(PODS, limit=1):
+            if not page.items:
+                return
+            break
+        await asyncio.sleep(0.2)
+
+
+def chart_objects(plane: ControlPlane, extender_url: str) -> list[dict[str, Any]]:
+    """Return what the chart renders with its defaults and this extender's address."""
+    text = plane.helm(
+        "template", "greensched", str(CHART), "--namespace", "greensched",
+        "--set", f"scheduler.extenderUrl={extender_url}",
+    )  # fmt: skip
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def install_accounts(plane: ControlPlane) -> None:
+    """Create the chart's CRDs, service accounts and roles, and nothing else of it."""
+    kinds = {"CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding",
+             "Role", "RoleBinding"}  # fmt: skip
+    plane.create_namespace("greensched")
+    plane.create_namespace(NAMESPACE)
+    chosen = [each for each in chart_objects(plane, "http://127.0.0.1:1") if each["kind"] in kinds]
+    plane.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(chosen))
+
+
+def scheduler_config(plane: ControlPlane, extender_url: str | None) -> str:
+    """Return the KubeSchedulerConfiguration that the chart ships; None takes its extender out."""
+    (config_map,) = (
+        each
+        for each in chart_objects(plane, extender_url or "http://127.0.0.1:1")
+        if each["kind"] == "ConfigMap" and each["metadata"]["name"] == "greensched-scheduler"
+    )
+    config = yaml.safe_load(config_map["data"]["config.yaml"])
+    if extender_url is None:
+        config.pop("extenders")
+    config["leaderElection"] = {"leaderElect": False}  # so that a turn starts at once
+    return yaml.safe_dump(config)
+
+
+@dataclass(frozen=True)
+class Running:
+    """An extender process that serves."""
+
+    url: str
+    port: int
+    pid: int
+    ready_s: float  # from start to /readyz
+
+
+@contextmanager
+def our_extender(plane: ControlPlane, **settings: str) -> Iterator[Running]:
+    """Run our extender as the chart would: the service account's rights, the shipped model."""
+    account = plane.service_account_dir("greensched", "greensched-extender")
+    port, explain_port = free_ports(2)
+    environment = {
+        **plane.in_cluster_environment(),
+        "PATH": str(Path(sys.executable).parent),
+        "GREENSCHED_EXTENDER_LISTEN_HOST": "127.0.0.1",
+        "GREENSCHED_EXTENDER_LISTEN_PORT": str(port),
+        "GREENSCHED_EXTENDER_EXPLAIN_PORT": str(explain_port),
+        "GREENSCHED_EXTENDER_SERVICEACCOUNT_DIR": str(account),
+        **settings,
+    }
+    argv = [sys.executable, "-m", "greensched_extender"]
+    with _serving(plane, "extender", argv, port, environment) as running:
+        yield running
+
+
+@contextmanager
+def noop_extender(plane: ControlPlane) -> Iterator[Running]:
+    """Run the do-nothing extender."""
+    port = free_port()
+    argv = [sys.executable, str(ROOT / "benchmarks/noop_extender.py"), str(port)]
+    with _serving(plane, "noop", argv, port, None) as running:
+        yield running
+
+
+@contextmanager
+def hung_extender(plane: ControlPlane) -> Iterator[Running]:
+    """Run an extender that accepts and never answers."""
+    port = free_port()
+    script = (
+        "import asyncio,sys\n"
+        "async def main():\n"
+        "    server=await asyncio.start_server(lambda r,w: asyncio.sleep(1e9),"
+        "'127.0.0.1',int(sys.argv[1]))\n"
+        "    await server.serve_forever()\n"
+        "asyncio.run(main())"
+    )
+    process = start_process(
+        "hung", [sys.executable, "-c", script, str(port)], plane.folder / "logs/hung.log"
+    )
+    try:
+        time.sleep(1.0)
+        process.check()
+        yield Running(f"http://127.0.0.1:{port}", port, process.pid, 0.0)
+    finally:
+        process.kill()
+
+
+@contextmanager
+def _serving(
+    plane: ControlPlane, name: str, argv: list[str], port: int, environment: dict[str, str] | None
+) -> Iterator[Running]:
+    url = f"http://127.0.0.1:{port}"
+    began = time.monotonic()
+    process = start_process(name, argv, plane.folder / f"logs/{name}.log", environment=environment)
+    try:
+        process.wait_until(lambda: _is_ready(url), "/readyz", _STARTUP_TIMEOUT_S)
+        yield Running(url, port, process.pid, time.monotonic() - began)
+    finally:
+        process.stop()
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/readyz", timeout=2.0, trust_env=False).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def machine() -> dict[str, str]:
+    """Return what the figures were measured on."""
+    cpu = "unknown"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            cpu = line.split(":", 1)[1].strip()
+            break
+    cores = subprocess.run(["nproc"], capture_output=True, text=True, check=True).stdout.strip()
+    memory_kib = int(Path("/proc/meminfo").read_text().split()[1])
+    return {
+        "cpu": cpu,
+        "cores": cores,
+        "memory_gib": f"{memory_kib / 2**20:.0f}",
+        "python": sys.version.split()[0],
+    }
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write figures, keys sorted, so that two runs can be compared."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n")

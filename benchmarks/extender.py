@@ -1,0 +1,124 @@
+"""`make bench-extender`: every figure that the extender is judged by, in one run.
+
+Prints workload, machine, median and spread, and writes build/bench/extender.json.
+"""
+
+import argparse
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any, TypeVar
+
+from benchmarks import latency, startup, throughput
+from benchmarks.bench_cluster import (
+    ROOT,
+    groups,
+    install_accounts,
+    machine,
+    options,
+    write_json,
+)
+from greensched_core.kubernetes_api import ApiClient
+from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.nodes import create_nodes
+
+RESULT = ROOT / "build/bench/extender.json"
+Result = TypeVar("Result")
+
+
+def main() -> None:
+    """Run the parts named on the command line, all by default."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=7, help="paired turns")
+    parser.add_argument("--pods", type=int, default=1_000, help="pods a turn")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of each latency run")
+    parser.add_argument(
+        "--only", nargs="*", default=["throughput", "latency", "startup"], metavar="PART"
+    )
+    given = parser.parse_args()
+    figures: dict[str, Any] = {"machine": machine(), "turns": given.turns, "pods": given.pods}
+    print(f"machine: {figures['machine']}")
+    if "throughput" in given.only:
+        figures |= _throughput(given.turns, given.pods)
+    if "latency" in given.only:
+        figures |= _latency(given.seconds)
+    if "startup" in given.only:
+        figures |= _startup(given.turns)
+    write_json(RESULT, figures)
+    print(f"written to {RESULT.relative_to(ROOT)}")
+
+
+def _throughput(turns: int, pods: int) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    with ControlPlane(options()) as plane:
+        install_accounts(plane)
+        previous = 0
+        for size in (1_000, 5_000):
+            _create(plane, previous, size)
+            previous = size
+            print(f"throughput, {size} nodes, {pods} pods of 100m/128Mi a turn:")
+            rates = throughput.measure(plane, turns, pods, lambda line: print(f"  {line}"))
+            for kind, values in rates.by_kind.items():
+                figures[f"pods_per_s_{kind}_{size}"] = median(values)
+                print(f"  {kind}: {throughput.spread(values)} pods/s")
+            for other in ("noop", "none"):
+                ratios = rates.ratio("onnx", other)
+                figures[f"ratio_{other}_{size}"] = median(ratios)
+                figures[f"ratio_{other}_{size}_turns"] = ratios
+                print(f"  onnx/{other}: {throughput.spread(ratios)}")
+        figures["pods_per_s_hung"] = throughput.one_turn(plane, "hung", 50)
+        print(f"  while the extender hangs: {figures['pods_per_s_hung']:.3g} pods/s (50 pods)")
+    return figures
+
+
+def _latency(seconds: float) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    with ControlPlane(options()) as plane:
+        install_accounts(plane)
+        names = _create(plane, 0, 5_000)
+        _run(plane, lambda client: latency.bind_busy_pods(client, names))
+        for count, rate in ((5_000, 50.0), (420, 200.0)):
+            found = latency.measure(plane, names, names=count, rate_per_s=rate, seconds=seconds)
+            figures[f"prioritize_p50_ms_{count}"] = found.handler_p50_ms
+            figures[f"prioritize_p99_ms_{count}"] = found.handler_p99_ms
+            figures[f"client_p50_ms_{count}"] = found.client_p50_ms
+            figures[f"client_p99_ms_{count}"] = found.client_p99_ms
+            figures[f"events_per_s_{count}"] = found.events_per_s
+            print(f"prioritize, {count} names at {rate:.0f}/s: {asdict(found)}")
+    return figures
+
+
+def _startup(turns: int) -> dict[str, Any]:
+    with ControlPlane(options()) as plane:
+        install_accounts(plane)
+        names = _create(plane, 0, 5_000)
+        sizes = startup.fill_now(plane, names, 20_000)
+        starts = startup.measure(plane, turns)
+    ready = [each.ready_s for each in starts]
+    memory = [each.peak_rss_mib for each in starts]
+    print(f"start to ready, 5000 nodes of {sizes['node']} B and 20000 pods of {sizes['pod']} B:")
+    print(f"  {throughput.spread(ready)} s, peak {throughput.spread(memory)} MiB")
+    return {
+        "ready_s_5000": median(ready),
+        "ready_s_5000_turns": ready,
+        "rss_mib_5000": max(memory),
+        "node_bytes": sizes["node"],
+        "pod_bytes": sizes["pod"],
+    }
+
+
+def _create(plane: ControlPlane, first: int, last: int) -> Sequence[str]:
+    return _run(plane, lambda client: create_nodes(client, groups(first, last), plain=True))
+
+
+def _run(plane: ControlPlane, call: Callable[[ApiClient], Awaitable[Result]]) -> Result:
+    async def run() -> Result:
+        async with ApiClient(plane.access) as client:
+            return await call(client)
+
+    return asyncio.run(run())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Pods bound per second: ours against a do-nothing extender and against none, in turns.
+
+A turn: the pods are created, then kube-scheduler starts; the rate is from the first to the last
+bind that a watch sees. etcd, API server, scheduler, extender and client share the machine.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import median
+
+import msgspec
+
+from benchmarks.bench_cluster import (
+    NAMESPACE,
+    PODS,
+    Running,
+    at_once,
+    delete_pods,
+    hung_extender,
+    noop_extender,
+    our_extender,
+    pod,
+    scheduler_config,
+)
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.objects import PodObject
+from greensched_testbed.controlplane import ControlPlane
+
+_TURN_TIMEOUT_S = 180.0
+
+
+class _Event(msgspec.Struct):
+    object: PodObject
+
+
+_decode = msgspec.json.Decoder(_Event).decode
+
+
+@contextmanager
+def _none(plane: ControlPlane) -> Iterator[None]:
+    yield None
+
+
+KINDS: dict[str, Callable[[ControlPlane], AbstractContextManager[Running | None]]] = {
+    "none": _none,
+    "noop": noop_extender,
+    "onnx": our_extender,
+    "hung": hung_extender,
+}
+
+
+@dataclass
+class Rates:
+    """Pods per second of each kind, one entry a turn."""
+
+    by_kind: dict[str, list[float]] = field(default_factory=dict)
+
+    def ratio(self, kind: str, other: str) -> list[float]:
+        """Return the paired ratios, turn by turn."""
+        pairs = zip(self.by_kind[kind], self.by_kind[other], strict=True)
+        return [mine / theirs for mine, theirs in pairs]
+
+
+def measure(plane: ControlPlane, turns: int, pods: int, say: Callable[[str], None]) -> Rates:
+    """Run `turns` rounds of none, noop and onnx, the order turning with each round."""
+    rates = Rates({kind: [] for kind in ("none", "noop", "onnx")})
+    kinds = list(rates.by_kind)
+    for number in range(turns):
+        order = kinds[number % 3 :] + kinds[: number % 3]
+        for kind in order:
+            rates.by_kind[kind].append(one_turn(plane, kind, pods))
+        latest = ", ".join(f"{kind} {rates.by_kind[kind][-1]:.0f}" for kind in kinds)
+        say(f"turn {number + 1} of {turns}: {latest} pods/s")
+    return rates
+
+
+def one_turn(plane: ControlPlane, kind: str, pods: int) -> float:
+    """Return the pods bound per second in one turn."""
+    with KINDS[kind](plane) as running:
+        config = scheduler_config(plane, running.url if running else None)
+        return asyncio.run(_bind_all(plane, config, pods))
+
+
+async def _bind_all(plane: ControlPlane, config: str, pods: int) -> float:
+    kubeconfig = plane.kubeconfig_for_service_account("greensched", "greensched-scheduler")
+    async with ApiClient(plane.access) as client:
+        await delete_pods(client)
+        await at_once(
+            [
+                partial(client.create, PODS, pod(f"p-{number}", scheduler="greensched"))
+                for number in range(pods)
+            ]
+        )
+        version = ""
+        async for page in client.pages(PODS, limit=1):
+            version = page.metadata.resourceVersion
+            break
+        await asyncio.to_thread(plane.start_scheduler, "greensched-scheduler", config, kubeconfig)
+        try:
+            return await asyncio.wait_for(_rate(client, version, pods), _TURN_TIMEOUT_S)
+        finally:
+            await asyncio.to_thread(plane.stop, "greensched-scheduler")
+            await delete_pods(client)
+
+
+async def _rate(client: ApiClient, version: str, pods: int) -> float:
+    first = last = 0.0
+    bound: set[str] = set()
+    async with client.watch(PODS, version) as events:
+        async for line in events:
+            item = _decode(line).object
+            if item.metadata.namespace == NAMESPACE and item.spec.nodeName:
+                last = time.perf_counter()
+                first = first or last
+                bound.add(item.metadata.name)
+                if len(bound) == pods:
+                    break
+    return (pods - 1) / (last - first)
+
+
+def spread(values: list[float]) -> str:
+    """Return median, minimum and maximum as text."""
+    return f"{median(values):.3g} ({min(values):.3g} – {max(values):.3g})"

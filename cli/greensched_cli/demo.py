@@ -1,0 +1,117 @@
+"""`greensched demo`: a real control plane, one workload placed twice, both bills."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.table import Table
+
+from greensched_testbed import replay
+from greensched_testbed.binaries import control_plane_programs
+from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.demo.cluster import GreenSchedProcesses
+from greensched_testbed.demo.run import ASSUMED, DEFAULT, OURS, DemoOptions, Told, run_demo
+from greensched_testbed.demo.run import workload as checked_workload
+from greensched_testbed.demo.tables import Row, comparison_rows, group_rows
+from greensched_testbed.traces import TimeUnit
+
+
+def demo(
+    trace: Annotated[
+        Path | None, typer.Option(help="Workload: openb, GAIA or plain CSV, .gz or not.")
+    ] = None,
+    pods: Annotated[int, typer.Option(min=2, help="Pods to place, drawn from the trace.")] = 300,
+    seed: Annotated[int, typer.Option(help="Of workload, draw and grid.")] = 1,
+    time_unit: Annotated[
+        TimeUnit | None, typer.Option(help="Unit of a GAIA trace's times: s or h.")
+    ] = None,
+    skip_faulty: Annotated[
+        bool, typer.Option(help="Leave out the trace's faulty rows instead of refusing it.")
+    ] = False,
+    output: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("build/demo"),
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave it running until Ctrl-C, to look around.")
+    ] = False,
+) -> None:
+    """Place one workload twice, by GreenSched and by default, and compare the bills."""
+    console = Console(highlight=False, width=None if Console().is_terminal else 160)
+    options = DemoOptions(output, pods, seed, trace, time_unit, skip_faulty)
+    checked_workload(options)  # a bad file is refused before anything is built or started
+    control_plane_programs()
+    began = time.monotonic()
+    with ControlPlane() as plane, _bars(console) as bars:
+        console.print(
+            f"control plane up in {plane.start_s:.0f} s at {plane.url}, logs in "
+            f"{plane.folder / 'logs'}"
+        )
+        greensched = GreenSchedProcesses(plane, ASSUMED)
+        outcome = run_demo(plane, greensched, options, _told(console, bars, pods))
+        bars.stop()
+        console.print()
+        console.print(_table("side by side", comparison_rows(outcome.ours, outcome.default)))
+        for title, attribute in (("by grid zone", "by_zone"), ("by generation", "by_generation")):
+            console.print()
+            console.print(_table(title, group_rows(outcome.ours, outcome.default, attribute)))
+        console.print()
+        console.print(f"report: {outcome.report}", soft_wrap=True)
+        console.print(f"summary: {output / 'summary.json'}", soft_wrap=True)
+        console.print(f"took {time.monotonic() - began:.0f} s, nothing is left behind")
+        if keep:
+            _keep(console, plane, greensched)
+
+
+def _bars(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description:<18}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("pods placed"),
+        console=console,
+        disable=not console.is_terminal,
+    )
+
+
+def _told(console: Console, bars: Progress, pods: int) -> Told:
+    tasks: dict[str, TaskID] = {}
+
+    def progress(scheduler: str, now: replay.Progress) -> None:
+        if scheduler not in tasks:
+            tasks[scheduler] = bars.add_task(scheduler, total=now.total)
+            if not console.is_terminal:
+                console.print(f"{scheduler}: placing {now.total} pods")
+        bars.update(tasks[scheduler], completed=now.bound)
+        if now.bound == now.total and not console.is_terminal and now.finished == 0:
+            console.print(f"{scheduler}: all placed")
+
+    return Told(step=console.print, progress=progress)
+
+
+def _table(title: str, rows: Sequence[Row]) -> Table:
+    head, *body = rows
+    table = Table(title=title, title_justify="left", box=None, header_style="bold")
+    for number, column in enumerate(head):
+        table.add_column(column, justify="left" if number == 0 else "right", no_wrap=True)
+    for row in body:
+        table.add_row(*row)
+    return table
+
+
+def _keep(console: Console, plane: ControlPlane, greensched: GreenSchedProcesses) -> None:
+    console.print("\nIt keeps running until Ctrl-C. In another terminal:")
+    for line in (
+        f"export KUBECONFIG={plane.kubeconfig} PATH={plane.programs}:$PATH",
+        f"export GREENSCHED_EXPLAIN_ADDRESS={greensched.explain_url}",
+        f"kubectl get pods -n demo-{DEFAULT} -o wide",
+        "greensched nodes",
+        f"greensched explain -n demo-{OURS} task-0",
+    ):
+        console.print(f"  {line}", soft_wrap=True)
+    try:
+        while True:
+            time.sleep(3600)
+    except KeyboardInterrupt:
+        console.print("stopping")

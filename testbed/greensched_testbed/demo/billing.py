@@ -1,0 +1,140 @@
+"""From what the watch recorded of one run to its bill, by the accounting that all share."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median, quantiles
+
+import numpy as np
+
+from greensched_core.state import Node
+from greensched_policies.accounting import (
+    Bill as NodeBills,
+)
+from greensched_policies.accounting import (
+    BilledNodes,
+    Placements,
+    ZoneSeries,
+    bill_schedule,
+)
+from greensched_policies.cost import CostModel, curve_table
+from greensched_testbed.demo.grid import Slot
+from greensched_testbed.demo.results import Bill, Group, RunResult
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPod:
+    """One pod of a run; times in seconds of the workload, None for a pod that was not placed."""
+
+    cpu_cores: float
+    gpus: float
+    runtime_s: float
+    node: str | None
+    bound_at_s: float | None
+    waited_s: float | None  # created → bound, in real seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What holds for every bill of the demo; the extender is started with the same values."""
+
+    utilisation_ratio: float
+    gpu_ratio: float
+    pue: float
+
+
+def bill_run(
+    scheduler: str,
+    pods: Sequence[PlacedPod],
+    nodes: Sequence[Node],
+    generation_of: Mapping[str, str],
+    grid: Mapping[str, Sequence[Slot]],
+    window_s: float,
+    assumed: Assumed,
+) -> RunResult:
+    """Return what the run came to from 0 to `window_s` seconds of the workload."""
+    placed = [pod for pod in pods if pod.node is not None]
+    bills = _bills(placed, nodes, grid, window_s, assumed)
+    zones = {node.name: node.zone for node in nodes}
+    waits = [pod.waited_s for pod in placed if pod.waited_s is not None] or [math.nan]
+    return RunResult(
+        scheduler=scheduler,
+        pods=len(pods),
+        pods_placed=len(placed),
+        place_median_s=median(waits),
+        place_p95_s=quantiles(waits, n=20)[-1] if len(waits) > 1 else waits[0],
+        nodes_used=int(bills.is_used.sum()),
+        bill=_sum(bills, np.ones(len(nodes), dtype=np.bool_)),
+        by_generation=_groups(bills, placed, nodes, generation_of),
+        by_zone=_groups(bills, placed, nodes, zones),
+        placed_at=tuple(sorted((pod.bound_at_s or 0.0, zones[pod.node or ""]) for pod in placed)),
+    )
+
+
+def _bills(
+    placed: Sequence[PlacedPod],
+    nodes: Sequence[Node],
+    grid: Mapping[str, Sequence[Slot]],
+    window_s: float,
+    assumed: Assumed,
+) -> NodeBills:
+    curves = sorted({node.curve.watts for node in nodes})
+    zone_names = list(grid)
+    row = {node.name: number for number, node in enumerate(nodes)}
+    billed = BilledNodes(
+        cpu_capacity=np.array([node.cpu_cores for node in nodes]),
+        curve_class=np.array([curves.index(node.curve.watts) for node in nodes]),
+        gpu_capacity=np.array([float(node.gpu_count) for node in nodes]),
+        gpu_idle_w=np.array([node.gpu.idle_w if node.gpu else 0.0 for node in nodes]),
+        gpu_peak_w=np.array([node.gpu.peak_w if node.gpu else 0.0 for node in nodes]),
+        pue=np.array([node.pue or assumed.pue for node in nodes]),
+        zone=np.array([zone_names.index(node.zone) for node in nodes]),
+    )
+    starts = np.array([pod.bound_at_s or 0.0 for pod in placed], dtype=np.float64)
+    schedule = Placements(
+        node=np.array([row[pod.node or ""] for pod in placed], dtype=np.int64),
+        start_s=starts,
+        end_s=starts + np.array([pod.runtime_s for pod in placed], dtype=np.float64),
+        cpu_cores=np.array([pod.cpu_cores for pod in placed], dtype=np.float64),
+        gpus=np.array([pod.gpus for pod in placed], dtype=np.float64),
+    )
+    model = CostModel(curve_table(curves), assumed.utilisation_ratio, assumed.gpu_ratio, False)
+    series = [_series(grid[name]) for name in zone_names]
+    return bill_schedule(billed, schedule, series, (0.0, window_s), model)
+
+
+def _series(slots: Sequence[Slot]) -> ZoneSeries:
+    return ZoneSeries(
+        np.array([slot.start_s for slot in slots]),
+        np.array([slot.carbon_g_per_kwh for slot in slots]),
+        np.array([slot.price_per_mwh for slot in slots]),
+    )
+
+
+def _groups(
+    bills: NodeBills,
+    placed: Sequence[PlacedPod],
+    nodes: Sequence[Node],
+    group_of: Mapping[str, str],
+) -> Mapping[str, Group]:
+    groups = {}
+    for name in dict.fromkeys(group_of[node.name] for node in nodes):
+        mine = np.array([group_of[node.name] == name for node in nodes])
+        groups[name] = Group(
+            nodes=int(mine.sum()),
+            nodes_used=int((bills.is_used & mine).sum()),
+            pods=sum(group_of[pod.node or ""] == name for pod in placed),
+            bill=_sum(bills, mine),
+        )
+    return groups
+
+
+def _sum(bills: NodeBills, mine: np.typing.NDArray[np.bool_]) -> Bill:
+    return Bill(
+        energy_active_j=float(bills.energy_active_j[mine].sum()),
+        energy_idle_j=float(bills.energy_idle_j[mine].sum()),
+        cost_active=float(bills.cost_active[mine].sum()),
+        cost_idle=float(bills.cost_idle[mine].sum()),
+        carbon_active_g=float(bills.carbon_active_g[mine].sum()),
+        carbon_idle_g=float(bills.carbon_idle_g[mine].sum()),
+    )

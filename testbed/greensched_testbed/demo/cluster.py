@@ -1,0 +1,146 @@
+"""Brings GreenSched up on the testbed, from the chart: what the chart ships is what runs.
+
+Helm installs the chart; kwok plays the chart's pods. The extender and the second kube-scheduler
+then run as local processes with the configuration that stands in the chart's ConfigMap and with
+the rights of the chart's service accounts.
+"""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import msgspec
+
+from greensched_core import labels
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiClient
+from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.demo.billing import Assumed
+from greensched_testbed.demo.grid import Slot
+from greensched_testbed.ports import free_ports
+
+RELEASE = "greensched"
+CHART = Path(__file__).parents[3] / "deploy/helm/greensched"
+CURRENCY = "EUR"
+_SIGNALS = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GRID_SIGNALS}"
+_READY_TIMEOUT_S = 60.0
+
+
+class GreenSchedProcesses:
+    """The extender and the second scheduler, beside a running control plane."""
+
+    def __init__(self, plane: ControlPlane, assumed: Assumed) -> None:
+        self._plane = plane
+        self._assumed = assumed
+        self._port, self._explain_port = free_ports(2)
+
+    @property
+    def extender_url(self) -> str:
+        """Where kube-scheduler asks."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def explain_url(self) -> str:
+        """Where `greensched explain` asks."""
+        return f"http://127.0.0.1:{self._explain_port}"
+
+    def install_chart(self) -> None:
+        """Install the chart with Helm; only the extender's address is set."""
+        self._plane.helm(
+            "install", RELEASE, str(CHART), "--namespace", RELEASE, "--create-namespace",
+            "--set", f"scheduler.extenderUrl={self.extender_url}",
+        )  # fmt: skip
+
+    def start(self) -> None:
+        """Start the extender, wait until it is ready, and start the second scheduler."""
+        account = self._plane.service_account_dir(RELEASE, f"{RELEASE}-extender")
+        process = self._plane.processes.start(
+            "extender",
+            [sys.executable, "-m", "greensched_extender"],
+            {
+                **self._plane.in_cluster_environment(),
+                "PATH": str(Path(sys.executable).parent),
+                "GREENSCHED_EXTENDER_LISTEN_HOST": "127.0.0.1",
+                "GREENSCHED_EXTENDER_LISTEN_PORT": str(self._port),
+                "GREENSCHED_EXTENDER_EXPLAIN_PORT": str(self._explain_port),
+                "GREENSCHED_EXTENDER_SERVICEACCOUNT_DIR": str(account),
+                "GREENSCHED_EXTENDER_UTILISATION_RATIO": str(self._assumed.utilisation_ratio),
+                "GREENSCHED_EXTENDER_GPU_RATIO": str(self._assumed.gpu_ratio),
+                "GREENSCHED_EXTENDER_PUE": str(self._assumed.pue),
+            },
+        )
+        process.wait_until(self._is_ready, "/readyz", _READY_TIMEOUT_S)
+        config_map = json.loads(
+            self._plane.kubectl(
+                "get", "configmap", f"{RELEASE}-scheduler", "-n", RELEASE, "-o", "json"
+            )
+        )
+        self._plane.start_scheduler(
+            "greensched-scheduler",
+            config_map["data"]["config.yaml"],
+            self._plane.kubeconfig_for_service_account(RELEASE, f"{RELEASE}-scheduler"),
+        )
+
+    def _is_ready(self) -> bool:
+        try:
+            reply = httpx.get(f"{self.extender_url}/readyz", timeout=2.0, trust_env=False)
+        except httpx.HTTPError:
+            return False
+        return reply.status_code == 200
+
+
+async def publish_grid(
+    client: ApiClient,
+    grid: Mapping[str, Sequence[Slot]],
+    *,
+    starts_at: float,
+    wall_s_per_workload_s: float,
+) -> None:
+    """Write the GridSignal objects so that slot 0 starts at `starts_at`, seconds since the epoch.
+
+    Workload time is squeezed into wall time, as it is for the pods' runtimes.
+    """
+    for zone, slots in grid.items():
+        name = zone.lower()
+        try:
+            await client.get(f"{_SIGNALS}/{name}")
+        except ApiUnavailable as fault:
+            if fault.status != 404:
+                raise
+            await client.create(_SIGNALS, msgspec.json.encode(_signal(name, zone)))
+        status = _status(slots, starts_at, wall_s_per_workload_s)
+        await client.patch(f"{_SIGNALS}/{name}/status", msgspec.json.encode({"status": status}))
+
+
+def _signal(name: str, zone: str) -> dict[str, object]:
+    return {
+        "apiVersion": f"{labels.GROUP}/{labels.VERSION}",
+        "kind": "GridSignal",
+        "metadata": {"name": name},
+        "spec": {"zone": zone, "currency": CURRENCY},
+    }
+
+
+def _status(slots: Sequence[Slot], starts_at: float, factor: float) -> dict[str, object]:
+    def values(slot: Slot) -> dict[str, object]:
+        return {
+            "carbonGramsPerKwh": round(slot.carbon_g_per_kwh, 3),
+            "pricePerMwh": round(slot.price_per_mwh, 3),
+        }
+
+    def moment(workload_s: float) -> str:
+        at = datetime.fromtimestamp(starts_at + workload_s * factor, UTC)
+        return at.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+    first, *later = slots
+    step_s = later[-1].start_s - later[-2].start_s
+    return {
+        "observedAt": moment(0.0),
+        "source": "synthetic",
+        "current": {"startedAt": moment(first.start_s), **values(first), "estimated": False},
+        "forecast": [{"start": moment(slot.start_s), **values(slot)} for slot in later],
+        "forecastEnd": moment(later[-1].start_s + step_s),
+    }

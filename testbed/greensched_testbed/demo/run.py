@@ -1,0 +1,198 @@
+"""The demo, start to end: two runs of one workload on one cluster, and both bills."""
+
+import asyncio
+import json
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from greensched_core import labels
+from greensched_core.clock import WallClock
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.state import Node
+from greensched_testbed import replay
+from greensched_testbed.binaries import KUBERNETES_VERSION
+from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
+from greensched_testbed.demo.cluster import GreenSchedProcesses, publish_grid
+from greensched_testbed.demo.grid import ZONES, Slot, synthetic_slots
+from greensched_testbed.demo.nodes import believed_nodes
+from greensched_testbed.demo.report import write_report
+from greensched_testbed.demo.results import RunResult, summary
+from greensched_testbed.demo.world import NODE_COUNT, generations_by_node, node_groups
+from greensched_testbed.nodes import create_nodes, wait_until_ready
+from greensched_testbed.replay import Progress, Replay, ReplayOptions
+from greensched_testbed.synthetic import synthetic_trace
+from greensched_testbed.traces import TimeUnit, load_trace
+from greensched_testbed.workload import Trace, compressed, sampled
+
+WORKLOAD_SPAN_S = 6 * 3600.0
+WALL_SPAN_S = 40.0  # of one run's arrivals: two runs and all the rest in about two minutes
+GRID_SPAN_S = 48 * 3600.0
+ASSUMED = Assumed(utilisation_ratio=0.6, gpu_ratio=0.7, pue=1.25)
+_SETTLE_S = 30.0
+OURS, DEFAULT = labels.SCHEDULER_NAME, "default-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """What to run and where its results go."""
+
+    output: Path
+    pods: int = 300
+    seed: int = 1
+    trace: Path | None = None
+    time_unit: TimeUnit | None = None
+    skip_faulty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How the demo tells what it is doing."""
+
+    step: Callable[[str], None]
+    progress: Callable[[str, Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOutcome:
+    """Both runs and where their page is."""
+
+    ours: RunResult
+    default: RunResult
+    summary: Mapping[str, Any]
+    report: Path
+
+
+def workload(options: DemoOptions) -> Trace:
+    """Return the tasks of the demo, arrivals within six hours; raise BadInput for a bad file."""
+    if options.trace is None:
+        return synthetic_trace(options.pods, WORKLOAD_SPAN_S, options.seed)
+    whole = load_trace(options.trace, time_unit=options.time_unit, skip_faulty=options.skip_faulty)
+    return compressed(sampled(whole, options.pods, options.seed), WORKLOAD_SPAN_S).trace
+
+
+def run_demo(
+    plane: ControlPlane, greensched: GreenSchedProcesses, options: DemoOptions, told: Told
+) -> DemoOutcome:
+    """Run the workload under GreenSched, then under the default profile, and bill both."""
+    trace = workload(options)
+    return asyncio.run(_run(plane, greensched, trace, options, told))
+
+
+async def _run(
+    plane: ControlPlane,
+    greensched: GreenSchedProcesses,
+    trace: Trace,
+    options: DemoOptions,
+    told: Told,
+) -> DemoOutcome:
+    factor = WALL_SPAN_S / WORKLOAD_SPAN_S
+    squeezed = compressed(trace, WALL_SPAN_S).trace
+    grid = {
+        zone.name: synthetic_slots(zone, seed=options.seed, span_s=GRID_SPAN_S) for zone in ZONES
+    }
+    await asyncio.to_thread(greensched.install_chart)
+    async with ApiClient(plane.access) as client:
+        names = await create_nodes(client, node_groups())
+        await wait_until_ready(client, names)
+        nodes = await believed_nodes(client, names)
+        await publish_grid(client, grid, starts_at=WallClock().now(), wall_s_per_workload_s=factor)
+        await asyncio.to_thread(greensched.start)
+        told.step(f"{NODE_COUNT} nodes, the chart, the extender and a second scheduler are up")
+        replays = {}
+        for scheduler in (OURS, DEFAULT):
+            await publish_grid(
+                client, grid, starts_at=WallClock().now(), wall_s_per_workload_s=factor
+            )
+            replays[scheduler] = await _replayed(plane, scheduler, squeezed, told)
+    window_s = max(_end_s(each, factor) for each in replays.values())
+    generation_of = {name: each.name for name, each in generations_by_node().items()}
+    runs = {
+        scheduler: bill_run(
+            scheduler, _placed(each, factor), nodes, generation_of, grid, window_s, ASSUMED
+        )
+        for scheduler, each in replays.items()
+    }
+    return _written(runs[OURS], runs[DEFAULT], grid, options, _facts(trace, nodes, options, factor))
+
+
+async def _replayed(plane: ControlPlane, scheduler: str, trace: Trace, told: Told) -> Replay:
+    namespace = f"demo-{scheduler}"
+    await asyncio.to_thread(plane.create_namespace, namespace)
+    options = ReplayOptions(
+        namespace=namespace, scheduler_name=scheduler, until="bound", settle_timeout_s=_SETTLE_S
+    )
+    record = await replay.replay(
+        trace, plane.access, options, on_progress=lambda now: told.progress(scheduler, now)
+    )
+    if scheduler == OURS:  # the last run's pods stay, to look at with --keep
+        await replay.delete_pods(plane.access, namespace)
+    return record
+
+
+def _placed(record: Replay, factor: float) -> list[PlacedPod]:
+    return [
+        PlacedPod(
+            cpu_cores=run.task.cpu_cores,
+            gpus=float(run.task.gpus),
+            runtime_s=run.task.runtime_s / factor,
+            node=run.node or None,
+            bound_at_s=None
+            if run.bound_at is None
+            else max(0.0, run.bound_at - record.started_at) / factor,
+            waited_s=None
+            if run.bound_at is None or run.created_at is None
+            else run.bound_at - run.created_at,
+        )
+        for run in record.runs
+    ]
+
+
+def _end_s(record: Replay, factor: float) -> float:
+    """Return when the run's last pod ends, seconds of the workload, at most where the grid ends."""
+    ends = [(pod.bound_at_s or 0.0) + pod.runtime_s for pod in _placed(record, factor) if pod.node]
+    return min(max(ends, default=WORKLOAD_SPAN_S), GRID_SPAN_S)
+
+
+def _facts(
+    trace: Trace, nodes: Sequence[Node], options: DemoOptions, factor: float
+) -> Sequence[tuple[str, str]]:
+    return [
+        ("workload", f"{trace.source}, {len(trace.tasks)} pods within 6 h"),
+        *(("", note) for note in trace.notes),
+        ("clock", f"one second of the run is {1 / factor:.0f} s of the workload"),
+        ("cluster", f"{len(nodes)} kwok nodes, Kubernetes {KUBERNETES_VERSION}"),
+        ("grid", f"synthetic, seed {options.seed}; the forecast is exact"),
+        ("policy", "the shipped ONNX bundle: the weighted-cost rule, nothing learned yet"),
+        (
+            "power",
+            f"by curve; {ASSUMED.utilisation_ratio:.0%} of requested CPU and "
+            f"{ASSUMED.gpu_ratio:.0%} of a board's range are used, PUE {ASSUMED.pue}, "
+            "empty nodes stay on",
+        ),
+        ("machine", f"{platform.machine()}, Python {platform.python_version()}"),
+        ("made", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())),
+    ]
+
+
+def _written(
+    ours: RunResult,
+    default: RunResult,
+    grid: Mapping[str, Sequence[Slot]],
+    options: DemoOptions,
+    facts: Sequence[tuple[str, str]],
+) -> DemoOutcome:
+    options.output.mkdir(parents=True, exist_ok=True)
+    report = options.output / "report.html"
+    shown = {
+        zone: [slot for slot in slots if slot.start_s <= WORKLOAD_SPAN_S]
+        for zone, slots in grid.items()
+    }
+    write_report(report, ours, default, shown, facts)
+    figures = summary(ours, default)
+    (options.output / "summary.json").write_text(json.dumps(figures, indent=2) + "\n")
+    return DemoOutcome(ours, default, figures, report)

@@ -1,0 +1,114 @@
+"""The demo's cluster: 60 nodes of three hardware generations in three grid zones.
+
+The curves are those of real machines (SPECpower_ssj2008 as named), given to the nodes by
+annotation; one core does the same work on each, so that only power, carbon and price differ.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from greensched_core import labels
+from greensched_core.power.curves import PowerCurve
+from greensched_core.state import Gpu
+from greensched_testbed.demo.grid import ZONES
+from greensched_testbed.nodes import NodeGroup
+
+GIB = 2.0**30
+GENERATION_LABEL = "demo.greensched.io/generation"
+BOARDS = 4  # GPUs on each node that has any
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One generation of machines: its curve, its boards, how many a zone has."""
+
+    name: str
+    cpu_cores: float
+    memory_bytes: float
+    curve: PowerCurve
+    gpu_product: str  # as NVIDIA's feature discovery writes it
+    gpu: Gpu
+    plain_nodes: int  # in each zone, without GPUs
+    gpu_nodes: int  # in each zone
+
+
+# Curves: facts of SPECpower_ssj2008, see docs/power.md. Boards: vendors' board power, idle 12 %.
+GENERATIONS = (
+    Generation(
+        name="2012",
+        cpu_cores=16,
+        memory_bytes=64 * GIB,
+        # IBM System x3550 M3-class curve of CloudSim (Xeon X5675), idle 58.4 W, full 222 W.
+        curve=PowerCurve((58.4, 98, 109, 118, 128, 140, 153, 170, 189, 205, 222)),
+        gpu_product="Tesla-V100-SXM2-16GB",
+        gpu=Gpu("V100", BOARDS, 30.0, 300.0),
+        plain_nodes=7,
+        gpu_nodes=2,
+    ),
+    Generation(
+        name="2021",
+        cpu_cores=64,
+        memory_bytes=256 * GIB,
+        # EPYC 7763, one socket (SPECpower_ssj2008).
+        curve=PowerCurve((56.8, 100, 116, 130, 143, 162, 191, 211, 231, 250, 268)),
+        gpu_product="NVIDIA-A100-SXM4-40GB",
+        gpu=Gpu("A100", BOARDS, 48.0, 400.0),
+        plain_nodes=4,
+        gpu_nodes=2,
+    ),
+    Generation(
+        name="2023",
+        cpu_cores=96,
+        memory_bytes=384 * GIB,
+        # EPYC 9654, one socket: idle 73 W, full 360 W, the shape of 2021–22 between.
+        curve=PowerCurve.from_idle_and_peak(73.0, 360.0),
+        gpu_product="NVIDIA-H100-80GB-HBM3",
+        gpu=Gpu("H100", BOARDS, 84.0, 700.0),
+        plain_nodes=3,
+        gpu_nodes=2,
+    ),
+)
+NODE_COUNT = len(ZONES) * sum(each.plain_nodes + each.gpu_nodes for each in GENERATIONS)
+
+
+def node_groups() -> list[NodeGroup]:
+    """Return the groups of nodes to create."""
+    groups = []
+    for zone in ZONES:
+        for generation in GENERATIONS:
+            for gpus, count in ((0, generation.plain_nodes), (BOARDS, generation.gpu_nodes)):
+                kind = "gpu" if gpus else "cpu"
+                groups.append(
+                    NodeGroup(
+                        count=count,
+                        name_prefix=f"{zone.name.lower()}-{generation.name}-{kind}",
+                        cpu_cores=generation.cpu_cores,
+                        memory_bytes=generation.memory_bytes,
+                        gpus=gpus,
+                        gpu_model=generation.gpu_product,
+                        grid_zone=zone.name,
+                        topology_zone=zone.name.lower(),
+                        extra_labels={GENERATION_LABEL: generation.name},
+                        annotations={
+                            labels.POWER_CURVE_WATTS: ",".join(
+                                f"{watts:.1f}" for watts in generation.curve.watts
+                            )
+                        },
+                    )
+                )
+    return groups
+
+
+def generations_by_node() -> Mapping[str, Generation]:
+    """Return each node's generation."""
+    by_name = {each.name: each for each in GENERATIONS}
+    return {
+        name: by_name[group.extra_labels[GENERATION_LABEL]]
+        for group in node_groups()
+        for name in group.names()
+    }
+
+
+def zones_by_node() -> Mapping[str, str]:
+    """Return each node's grid zone."""
+    return {name: group.grid_zone for group in node_groups() for name in group.names()}
