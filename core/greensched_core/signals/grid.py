@@ -5,6 +5,7 @@ import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -108,6 +109,7 @@ def to_status(forecast: ZoneForecast) -> dict[str, Any]:
     return status
 
 
+@lru_cache(maxsize=4096)  # asked for each zone on each request
 def object_name(zone: str) -> str:
     """Return the metadata.name of a zone's GridSignal, by which zones are compared as well."""
     return zone.lower().replace("_", "-")

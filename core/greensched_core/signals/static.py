@@ -101,7 +101,7 @@ def _zone(name: str, entry: object, path: str, where: str, faults: list[str]) ->
     price = _number(entry, "price_per_mwh", path, faults)
     if carbon is not None and not 0 <= carbon <= MOST_GRAMS_PER_KWH:
         faults.append(f"{path}.carbon_grams_per_kwh is {carbon:g}: it must be 0 … 10000")
-    if carbon is None and price is None and not faults:
+    if "carbon_grams_per_kwh" not in entry and "price_per_mwh" not in entry:
         faults.append(f"{path} holds neither carbon_grams_per_kwh nor price_per_mwh")
     currency = entry.get("currency", "")
     if not isinstance(currency, str):

@@ -1,0 +1,259 @@
+"""What is known of each zone now: fresh GridSignal, last good values, static table, in that order.
+
+Each signal falls back on its own: carbon may be fresh where the price is absent.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from greensched_core.signals.currencies import Currencies
+from greensched_core.signals.grid import (
+    Fault,
+    SignalFault,
+    ZoneForecast,
+    object_name,
+    parse_grid_signal,
+)
+from greensched_core.signals.series import ZoneSeries
+from greensched_core.signals.static import StaticZone, StaticZones
+from greensched_core.signals.steps import (
+    NO_DATA,
+    AgeLimits,
+    SignalKind,
+    SignalState,
+    Step,
+    ZoneSignal,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The last good values of one signal of one zone; times in epoch seconds."""
+
+    series: ZoneSeries
+    factor: float  # exchange rate; 1 for carbon
+    known_at: float  # when it was observed, or its last slot ended if that is earlier
+    source: str
+    is_estimated: bool  # by its source
+    fresh_until: float  # minus infinity once the object is gone or lacks this signal
+    good_until: float
+
+    def is_fresh(self, now: float) -> bool:
+        """Tell whether it is the object's own word and young enough."""
+        return now <= self.fresh_until
+
+
+CountSteps = Callable[[SignalKind, Step, int], None]
+CountFault = Callable[[str, SignalFault], None]
+
+
+def _ignore(*_: object) -> None:
+    return None
+
+
+class GridSignals:
+    """The zones' signals; the watch feeds it, requests ask it. Not for several threads at once."""
+
+    def __init__(
+        self,
+        static: StaticZones,
+        *,
+        currencies: Currencies | None = None,
+        limits: AgeLimits | None = None,
+        count_steps: CountSteps = _ignore,
+        count_fault: CountFault = _ignore,
+    ) -> None:
+        """`count_steps` gets signal, step and number of answers; `count_fault` zone and fault."""
+        self._static = static
+        self._currencies = currencies or Currencies()
+        self._limits = limits or AgeLimits()
+        self._count_steps = count_steps
+        self._count_fault = count_fault
+        self._carbon: dict[str, _Held] = {}  # by `object_name` of the zone
+        self._price: dict[str, _Held] = {}
+        self._static_of: dict[str, tuple[SignalState, SignalState]] = {}
+        self._zone_of: dict[str, str] = {}  # metadata.name to zone, both as object names
+
+    @property
+    def currency(self) -> str:
+        """The currency of every price given out."""
+        return self._currencies.target
+
+    def upsert(self, name: str, raw: object, now: float) -> tuple[SignalFault, ...]:
+        """Take in the GridSignal `name` (JSON bytes or decoded); return and count its faults."""
+        forecast, faults = parse_grid_signal(raw, now)
+        zone = object_name(forecast.zone) if forecast else self._zone_of.get(name, name)
+        if self._zone_of.get(name, zone) != zone:
+            self.delete(name)
+        self._zone_of[name] = zone
+        if forecast is None:
+            self._set_aside(zone)
+        else:
+            faults += self._hold(zone, forecast, now)
+        for fault in faults:
+            self._count_fault(zone, fault)
+        return faults
+
+    def delete(self, name: str) -> None:
+        """Forget the object; its values stay as last good ones until they are too old."""
+        self._set_aside(self._zone_of.pop(name, name))
+
+    def keep_only(self, names: Iterable[str]) -> None:
+        """Delete every object that is not among `names`, as a new list of them tells."""
+        for name in self._zone_of.keys() - set(names):
+            self.delete(name)
+
+    def zone(self, zone: str, now: float) -> ZoneSignal:
+        """Return what is known of a zone at `now`; "" is an unknown zone."""
+        name = object_name(zone)
+        held_carbon = _good(self._carbon, name, now)
+        held_price = _good(self._price, name, now)
+        static_carbon, static_price = self._static_states(name)
+        carbon = self._state(held_carbon, now) if held_carbon else static_carbon
+        price = self._state(held_price, now) if held_price else static_price
+        self._count_steps("carbon", carbon.step, 1)
+        self._count_steps("price", price.step, 1)
+        return ZoneSignal(zone, carbon, price, self.currency)
+
+    def zone_means(
+        self, zones: Sequence[str], now: float, runtime_s: float
+    ) -> tuple[list[float], list[float]]:
+        """Return the means over [now, now + runtime_s] of carbon (g/kWh) and price (per MWh).
+
+        One entry per zone; NaN is no data.
+        """
+        until = now + max(runtime_s, 0.0)
+        names = [object_name(zone) for zone in zones]
+        carbon = self._means("carbon", self._carbon, names, now, until)
+        return carbon, self._means("price", self._price, names, now, until)
+
+    def _means(
+        self,
+        kind: SignalKind,
+        known: dict[str, _Held],
+        names: Sequence[str],
+        now: float,
+        until: float,
+    ) -> list[float]:
+        means: list[float] = []
+        steps: list[Step] = []
+        fresh = 0
+        for name in names:
+            held = known.get(name)
+            if held is not None and now <= held.good_until:
+                means.append(held.series.mean(now, until) * held.factor)
+                if now <= held.fresh_until:
+                    fresh += 1
+                else:
+                    steps.append(Step.LAST_GOOD)
+            else:
+                state = self._static_states(name)[kind == "price"]
+                means.append(math.nan if state.value is None else state.value)
+                steps.append(state.step)
+        if fresh:  # counted apart: hashing an enum member takes as long as a mean
+            self._count_steps(kind, Step.GRID_SIGNAL, fresh)
+        for step, count in Counter(steps).items():
+            self._count_steps(kind, step, count)
+        return means
+
+    def _hold(self, zone: str, forecast: ZoneForecast, now: float) -> tuple[SignalFault, ...]:
+        faults = []
+        rate = self._currencies.rate(forecast.currency)
+        price = forecast.price()
+        if price is not None and rate is None:
+            faults.append(self._no_rate(forecast.currency, "its prices count"))
+            price = None
+        self._keep(self._carbon, zone, forecast.carbon(), 1.0, forecast)
+        self._keep(self._price, zone, price, rate or 1.0, forecast)
+        age_s = now - forecast.observed_at
+        if age_s > self._limits.fresh_s:
+            faults.append(SignalFault(
+                Fault.STALE, f"observed {age_s:.0f} s ago, above {self._limits.fresh_s:.0f} s"
+            ))  # fmt: skip
+        return tuple(faults)
+
+    def _keep(
+        self,
+        known: dict[str, _Held],
+        zone: str,
+        series: ZoneSeries | None,
+        factor: float,
+        forecast: ZoneForecast,
+    ) -> None:
+        if series is None:
+            _not_live(known, zone)
+            return
+        known_at = min(forecast.observed_at, series.end)
+        known[zone] = _Held(
+            series,
+            factor,
+            known_at,
+            forecast.source,
+            forecast.is_estimated,
+            fresh_until=known_at + self._limits.fresh_s,
+            good_until=known_at + self._limits.last_good_s,
+        )
+
+    def _set_aside(self, zone: str) -> None:
+        _not_live(self._carbon, zone)
+        _not_live(self._price, zone)
+
+    def _state(self, held: _Held, now: float) -> SignalState:
+        return SignalState(
+            value=held.series.at(now) * held.factor,
+            step=Step.GRID_SIGNAL if held.is_fresh(now) else Step.LAST_GOOD,
+            age_s=max(now - held.known_at, 0.0),
+            source=held.source,
+            is_estimated=held.is_estimated or held.series.is_estimated_at(now),
+        )
+
+    def _static_states(self, name: str) -> tuple[SignalState, SignalState]:
+        """Return carbon and price of the static table, worked out once per zone."""
+        states = self._static_of.get(name)
+        if states is None:
+            zone, default = self._static.find(name), self._static.default
+            entries = [(default, Step.STATIC_DEFAULT)]
+            if zone is not None:
+                entries.insert(0, (zone, Step.STATIC_ZONE))
+            states = self._static_carbon(entries), self._static_price(name, entries)
+            self._static_of[name] = states
+        return states
+
+    def _static_carbon(self, entries: Sequence[tuple[StaticZone, Step]]) -> SignalState:
+        for entry, step in entries:
+            if entry.carbon_g_per_kwh is not None:
+                return SignalState(
+                    entry.carbon_g_per_kwh, step, None, entry.source, is_estimated=True
+                )
+        return NO_DATA
+
+    def _static_price(self, name: str, entries: Sequence[tuple[StaticZone, Step]]) -> SignalState:
+        for entry, step in entries:
+            if entry.price_per_mwh is None:
+                continue
+            rate = self._currencies.rate(entry.currency)
+            if rate is not None:
+                return SignalState(
+                    entry.price_per_mwh * rate, step, None, entry.source, is_estimated=True
+                )
+            self._count_fault(name, self._no_rate(entry.currency, "its static price counts"))
+        return NO_DATA
+
+    def _no_rate(self, currency: str, what: str) -> SignalFault:
+        return SignalFault(
+            Fault.UNKNOWN_CURRENCY,
+            f"no exchange rate from {currency} to {self.currency}: set one, or {what} as no data",
+        )
+
+
+def _good(known: dict[str, _Held], name: str, now: float) -> _Held | None:
+    held = known.get(name)
+    return held if held is not None and now <= held.good_until else None
+
+
+def _not_live(known: dict[str, _Held], zone: str) -> None:
+    held = known.get(zone)
+    if held is not None:
+        known[zone] = replace(held, fresh_until=-math.inf)
