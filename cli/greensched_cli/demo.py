@@ -14,7 +14,16 @@ from greensched_testbed import replay
 from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.cluster import GreenSchedProcesses
-from greensched_testbed.demo.run import ASSUMED, DEFAULT, OURS, DemoOptions, Told, run_demo
+from greensched_testbed.demo.results import RunResult
+from greensched_testbed.demo.run import (
+    ASSUMED,
+    DEFAULT,
+    OURS,
+    DemoOptions,
+    DemoOutcome,
+    Told,
+    run_demo,
+)
 from greensched_testbed.demo.run import workload as checked_workload
 from greensched_testbed.demo.tables import Row, comparison_rows, group_rows
 from greensched_testbed.traces import TimeUnit
@@ -51,17 +60,28 @@ def demo(
         greensched = GreenSchedProcesses(plane, ASSUMED)
         outcome = run_demo(plane, greensched, options, _told(console, bars, pods))
         bars.stop()
-        console.print()
-        console.print(_table("side by side", comparison_rows(outcome.ours, outcome.default)))
-        for title, attribute in (("by grid zone", "by_zone"), ("by generation", "by_generation")):
-            console.print()
-            console.print(_table(title, group_rows(outcome.ours, outcome.default, attribute)))
-        console.print()
-        console.print(f"report: {outcome.report}", soft_wrap=True)
+        _print_outcome(console, outcome)
         console.print(f"summary: {output / 'summary.json'}", soft_wrap=True)
         console.print(f"took {time.monotonic() - began:.0f} s, nothing is left behind")
         if keep:
             _keep(console, plane, greensched)
+
+
+def _print_outcome(console: Console, outcome: DemoOutcome) -> None:
+    tables = (
+        ("side by side", comparison_rows(outcome.ours, outcome.default)),
+        ("by grid zone: default, then GreenSched", group_rows(*_both(outcome), "by_zone")),
+        ("by generation: default, then GreenSched", group_rows(*_both(outcome), "by_generation")),
+    )
+    for title, rows in tables:
+        console.print()
+        console.print(_table(title, rows))
+    console.print()
+    console.print(f"report: {outcome.report}", soft_wrap=True)
+
+
+def _both(outcome: DemoOutcome) -> tuple[RunResult, RunResult]:
+    return outcome.ours, outcome.default
 
 
 def _bars(console: Console) -> Progress:
