@@ -25,9 +25,6 @@ def replay(
         float, typer.Option(min=1.0, help="Squeeze arrivals and runtimes into so many seconds.")
     ] = 60.0,
     seed: Annotated[int, typer.Option(help="Of the draw.")] = 1,
-    image: Annotated[
-        str, typer.Option(help="Image of the pods; on kwok nodes nothing is pulled.")
-    ] = "registry.k8s.io/pause:3.10",
     time_unit: Annotated[TimeUnit | None, typer.Option(help="Of a GAIA trace: s or h.")] = None,
     skip_faulty: Annotated[bool, typer.Option(help="Leave out faulty rows.")] = False,
     kubeconfig: Annotated[
@@ -48,7 +45,7 @@ def replay(
             squeezed,
             ApiAccess.from_kubeconfig(kubeconfig, context),
             testbed_replay.ReplayOptions(
-                namespace=namespace, scheduler_name=scheduler, until="bound", image=image
+                namespace=namespace, scheduler_name=scheduler, until="bound", sleeps=True
             ),
         )
     )

@@ -33,7 +33,8 @@ def runner(program: Path, environment: dict[str, str]) -> Run:
 def helm_environment(home: Path, kubeconfig: Path) -> dict[str, str]:
     """Return an environment that holds none of the user's own Helm and Kubernetes settings."""
     folders = {f"HELM_{kind}_HOME": str(home / kind) for kind in ("CACHE", "CONFIG", "DATA")}
-    return {"PATH": os.environ["PATH"], "KUBECONFIG": str(kubeconfig), **folders}
+    path = os.environ["PATH"]
+    return {"PATH": path, "HOME": str(home), "KUBECONFIG": str(kubeconfig), **folders}
 
 
 @pytest.fixture(scope="session")
@@ -83,9 +84,9 @@ def refusal(helm_offline: Run) -> Callable[..., str]:
 
 
 @pytest.fixture
-def kubectl(control_plane: ControlPlane) -> Run:
+def kubectl(control_plane: ControlPlane, tmp_path: Path) -> Run:
     """Kubectl on the real control plane."""
-    environment = {"PATH": os.environ["PATH"], "KUBECONFIG": str(control_plane.kubeconfig)}
+    environment = helm_environment(tmp_path, control_plane.kubeconfig)
     return runner(control_plane.programs / "kubectl", environment)
 
 

@@ -8,7 +8,6 @@ the rights of the chart's service accounts.
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -17,9 +16,10 @@ import msgspec
 from greensched_core import labels
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
+from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import Assumed
-from greensched_testbed.demo.grid import Slot
+from greensched_testbed.demo.grid import SLOT_S, Slot
 from greensched_testbed.ports import free_ports
 
 RELEASE = "greensched"
@@ -104,14 +104,14 @@ async def publish_grid(
     Workload time is squeezed into wall time, as it is for the pods' runtimes.
     """
     for zone, slots in grid.items():
-        name = zone.lower()
+        name = object_name(zone)
         try:
             await client.get(f"{_SIGNALS}/{name}")
         except ApiUnavailable as fault:
             if fault.status != 404:
                 raise
             await client.create(_SIGNALS, msgspec.json.encode(_signal(name, zone)))
-        status = _status(slots, starts_at, wall_s_per_workload_s)
+        status = to_status(_forecast(zone, slots, starts_at, wall_s_per_workload_s))
         await client.patch(f"{_SIGNALS}/{name}/status", msgspec.json.encode({"status": status}))
 
 
@@ -124,23 +124,17 @@ def _signal(name: str, zone: str) -> dict[str, object]:
     }
 
 
-def _status(slots: Sequence[Slot], starts_at: float, factor: float) -> dict[str, object]:
-    def values(slot: Slot) -> dict[str, object]:
-        return {
-            "carbonGramsPerKwh": round(slot.carbon_g_per_kwh, 3),
-            "pricePerMwh": round(slot.price_per_mwh, 3),
-        }
-
-    def moment(workload_s: float) -> str:
-        at = datetime.fromtimestamp(starts_at + workload_s * factor, UTC)
-        return at.isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-    first, *later = slots
-    step_s = later[-1].start_s - later[-2].start_s
-    return {
-        "observedAt": moment(0.0),
-        "source": "synthetic",
-        "current": {"startedAt": moment(first.start_s), **values(first), "estimated": False},
-        "forecast": [{"start": moment(slot.start_s), **values(slot)} for slot in later],
-        "forecastEnd": moment(later[-1].start_s + step_s),
-    }
+def _forecast(zone: str, slots: Sequence[Slot], starts_at: float, factor: float) -> ZoneForecast:
+    first, *later = (
+        GridSlot(starts_at + slot.start_s * factor, slot.carbon_g_per_kwh, slot.price_per_mwh)
+        for slot in slots
+    )
+    return ZoneForecast(
+        zone=zone,
+        currency=CURRENCY,
+        observed_at=starts_at,
+        source="synthetic",
+        current=first,
+        forecast=tuple(later),
+        forecast_end=later[-1].start + SLOT_S * factor,
+    )
