@@ -1,14 +1,8 @@
 """Runs an exported `where` head in onnxruntime, with the signature of every policy."""
 
-import os
-
 import numpy as np
 import numpy.typing as npt
-
-# onnxruntime's Linux wheels report usage to their maker unless told not to, and read this when
-# they are imported. Ours is a service in other people's clusters: it phones nobody.
-os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-import onnxruntime  # noqa: E402  # after the variable above
+import onnxruntime
 
 NODES_INPUT = "nodes"
 CONTEXT_INPUT = "context"
