@@ -25,6 +25,8 @@ from greensched_testbed.ports import free_ports
 RELEASE = "greensched"
 CHART = Path(__file__).parents[3] / "deploy/helm/greensched"
 CURRENCY = "EUR"
+EXTENDER = "extender"
+SECOND_SCHEDULER = "greensched-scheduler"
 _SIGNALS = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GRID_SIGNALS}"
 _READY_TIMEOUT_S = 60.0
 
@@ -47,20 +49,32 @@ class GreenSchedProcesses:
         """Where `greensched explain` asks."""
         return f"http://127.0.0.1:{self._explain_port}"
 
-    def install_chart(self) -> None:
-        """Install the chart with Helm; only the extender's address is set."""
+    def install_chart(self, *arguments: str) -> None:
+        """Install or upgrade the chart; only the extender's address and `arguments` are set."""
         self._plane.helm(
-            "install", RELEASE, str(CHART), "--namespace", RELEASE, "--create-namespace",
-            "--set", f"scheduler.extenderUrl={self.extender_url}",
+            "upgrade", "--install", RELEASE, str(CHART), "--namespace", RELEASE,
+            "--create-namespace", "--set", f"scheduler.extenderUrl={self.extender_url}",
+            *arguments,
         )  # fmt: skip
 
     def start(self) -> None:
         """Start the extender, wait until it is ready, and start the second scheduler."""
+        self.start_extender()
+        self.start_scheduler()
+
+    def stop(self) -> None:
+        """Stop both, the scheduler first; safe to repeat."""
+        self._plane.stop(SECOND_SCHEDULER)
+        self._plane.stop(EXTENDER)
+
+    def start_extender(self) -> None:
+        """Start the extender with the environment that the chart gives it; wait until ready."""
         account = self._plane.service_account_dir(RELEASE, f"{RELEASE}-extender")
         process = self._plane.processes.start(
-            "extender",
+            EXTENDER,
             [sys.executable, "-m", "greensched_extender"],
             {
+                **self._config_map(f"{RELEASE}-extender"),
                 **self._plane.in_cluster_environment(),
                 "PATH": str(Path(sys.executable).parent),
                 "GREENSCHED_EXTENDER_LISTEN_HOST": "127.0.0.1",
@@ -72,24 +86,28 @@ class GreenSchedProcesses:
                 "GREENSCHED_EXTENDER_PUE": str(self._assumed.pue),
             },
         )
-        process.wait_until(self._is_ready, "/readyz", _READY_TIMEOUT_S)
-        config_map = json.loads(
-            self._plane.kubectl(
-                "get", "configmap", f"{RELEASE}-scheduler", "-n", RELEASE, "-o", "json"
-            )
-        )
+        process.wait_until(self.is_ready, "/readyz", _READY_TIMEOUT_S)
+
+    def start_scheduler(self) -> None:
+        """Start the second scheduler with the chart's configuration and rights."""
         self._plane.start_scheduler(
-            "greensched-scheduler",
-            config_map["data"]["config.yaml"],
+            SECOND_SCHEDULER,
+            self._config_map(f"{RELEASE}-scheduler")["config.yaml"],
             self._plane.kubeconfig_for_service_account(RELEASE, f"{RELEASE}-scheduler"),
         )
 
-    def _is_ready(self) -> bool:
+    def is_ready(self) -> bool:
+        """Say whether the extender answers that it is ready."""
         try:
             reply = httpx.get(f"{self.extender_url}/readyz", timeout=2.0, trust_env=False)
         except httpx.HTTPError:
             return False
         return reply.status_code == 200
+
+    def _config_map(self, name: str) -> dict[str, str]:
+        found = self._plane.kubectl("get", "configmap", name, "-n", RELEASE, "-o", "json")
+        data: dict[str, str] = json.loads(found)["data"]
+        return data
 
 
 async def publish_grid(
