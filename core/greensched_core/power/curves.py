@@ -64,7 +64,9 @@ class PowerCurve:
         foot, top = SPECPOWER_2021_SHAPE[0], SPECPOWER_2021_SHAPE[-1]
         span_w = peak_w - idle_w
         return cls(
-            tuple(idle_w + span_w * (share - foot) / (top - foot) for share in SPECPOWER_2021_SHAPE)
+            tuple(
+                idle_w + span_w * ((share - foot) / (top - foot)) for share in SPECPOWER_2021_SHAPE
+            )
         )
 
     @classmethod

@@ -82,14 +82,16 @@ class ZoneSeries:
         """Return the time-weighted mean over [begin, until), the value at `begin` if empty."""
         if not until > begin:
             return self.at(begin)
-        place = bisect_right(self._starts, begin)
-        if (
-            place
-            and until <= self.end
-            and (place == len(self._starts) or until <= self._starts[place])
-        ):  # the usual short run: inside one slot
-            return self._values[place - 1]
-        return (self._integral(until) - self._integral(begin)) / (until - begin)
+        starts = self._starts
+        first = bisect_right(starts, begin) - 1
+        if first < 0 or until > self.end:
+            return (self._integral(until) - self._integral(begin)) / (until - begin)
+        last = bisect_right(starts, until, first) - 1
+        if first == last:
+            return self._values[first]
+        total = self._cumulative[last] + self._values[last] * (until - starts[last])
+        total -= self._cumulative[first] + self._values[first] * (begin - starts[first])
+        return total / (until - begin)
 
     def _integral(self, when: float) -> float:
         """Return value x seconds from the first start to `when`; negative before it."""

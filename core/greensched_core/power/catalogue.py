@@ -1,0 +1,230 @@
+"""A node's power: from what its administrator wrote, else from what is known of its hardware."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from greensched_core import labels as names
+from greensched_core.errors import BadInput
+from greensched_core.power.curves import PowerCurve
+from greensched_core.power.hardware import (
+    Architecture,
+    Board,
+    Catalogue,
+    Machine,
+    cpu_words,
+    shipped_catalogue,
+)
+from greensched_core.state import Gpu
+
+GPU_BOARDS = "nvidia.com/gpu.count"  # physical boards, by NVIDIA's feature discovery
+# Series, vCPUs, features, accelerator, version: Standard_NC24ads_A100_v4.
+_AZURE = re.compile(
+    r"(?:Standard|Basic)_([A-Z]+)\d+(?:-\d+)?([a-z]*)(?:_[A-Z0-9]+)*?(?:_(v\d+))?", re.ASCII
+)
+_AZURE_HARDWARE = "apl"  # AMD, ARM, little memory: other silicon; d, s, i, r, m are not
+_WHOLE_FROM, _WHOLE_TO = 0.9, 1.1  # allocatable CPUs of a whole machine over its CPUs
+_MOST_CACHED = 16_384
+_Key = tuple[str | None, str | None, str | None, str | None, str | None, str | None, float, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NodePower:
+    """What one node draws, and how we know."""
+
+    curve: PowerCurve  # without GPUs
+    source: str  # annotation, label, instance-type, cpu-model or default
+    hardware: str  # name in the catalogue
+    speed: float  # throughput per CPU, relative to the reference machine's
+    gpu: Gpu | None
+    faults: tuple[str, ...] = ()  # what was not understood, and what to do
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    curve: PowerCurve
+    source: str
+    hardware: str
+    speed: float
+
+
+class PowerCatalogue:
+    """Finds the power of nodes; equal nodes are worked out once."""
+
+    def __init__(self, catalogue: Catalogue | None = None) -> None:
+        self._known = catalogue or shipped_catalogue()
+        self._resolved: dict[_Key, NodePower] = {}
+
+    def resolve(
+        self,
+        labels: Mapping[str, str],
+        annotations: Mapping[str, str],
+        cpu_cores: float,
+        gpu_count: int,
+    ) -> NodePower:
+        """Return the power of a node with these labels, `cpu_cores` CPUs and `gpu_count` GPUs.
+
+        The curve comes from the annotation power-curve-watts, else the label power-model, the
+        instance type, the label cpu-model, else the default per CPU; speed and GPU from the best
+        of these that knows them. Never raises: what is not understood stands in `faults`.
+        """
+        key = (
+            annotations.get(names.POWER_CURVE_WATTS),
+            labels.get(names.POWER_MODEL),
+            labels.get(names.INSTANCE_TYPE),
+            labels.get(names.CPU_MODEL),
+            labels.get(names.GPU_PRODUCT),
+            labels.get(GPU_BOARDS),
+            cpu_cores,
+            gpu_count,
+        )
+        power = self._resolved.get(key)
+        if power is None:
+            if len(self._resolved) >= _MOST_CACHED:
+                self._resolved.clear()
+            power = self._resolved[key] = self._resolve(key)
+        return power
+
+    def _resolve(self, key: _Key) -> NodePower:
+        curve_text, model, instance, cpu, product, boards, cpu_cores, gpu_count = key
+        faults: list[str] = []
+        found = self._hardware(model, instance, cpu, cpu_cores, faults)
+        if curve_text is not None:
+            try:
+                curve = PowerCurve.parse(curve_text)
+                found = _Found(curve, "annotation", found.hardware, found.speed)
+            except BadInput as fault:
+                faults.append(f"annotation {names.POWER_CURVE_WATTS}: {fault}")
+        gpu = self._gpu(product, boards, instance, gpu_count, faults)
+        return NodePower(found.curve, found.source, found.hardware, found.speed, gpu, tuple(faults))
+
+    def _hardware(
+        self,
+        model: str | None,
+        instance: str | None,
+        cpu: str | None,
+        cpu_cores: float,
+        faults: list[str],
+    ) -> _Found:
+        if model:
+            machine = self._known.machines.get(model.lower())
+            if machine is not None:
+                return _of_machine(machine, "label", cpu_cores)
+            faults.append(f"label {names.POWER_MODEL}: {model!r} is not in the power catalogue"
+                          f"{self._close(model)}; see docs/power.md for its names")  # fmt: skip
+        family = _family(instance or "")
+        architecture = self._known.families.get(family)
+        if architecture is not None:
+            return _of_architecture(architecture, "instance-type", cpu_cores)
+        if cpu:
+            machine = self._by_cpu(cpu, cpu_cores)
+            if machine is not None:
+                return _of_machine(machine, "cpu-model", cpu_cores)
+            faults.append(f"label {names.CPU_MODEL}: {cpu!r} is not in the power catalogue: the "
+                          f"default per CPU is assumed; {_REMEDY}")  # fmt: skip
+        elif instance and not model:
+            faults.append(f"instance type {instance!r} is not in the power catalogue: the default "
+                          f"per CPU is assumed; {_REMEDY}")  # fmt: skip
+        return _of_architecture(self._known.default_cpu, "default", cpu_cores)
+
+    def _close(self, model: str) -> str:
+        close = difflib.get_close_matches(model.lower(), self._known.machines, n=3)
+        return f" (close: {', '.join(close)})" if close else ""
+
+    def _by_cpu(self, text: str, cpu_cores: float) -> Machine | None:
+        """Return the machine with that CPU whose number of CPUs is nearest."""
+        words = cpu_words(text)
+        fitting = [
+            machine
+            for machine in self._known.machines.values()
+            if any(_holds(words, cpu) for cpu in machine.cpus)
+        ]
+        return min(fitting, key=lambda it: abs(it.threads - cpu_cores), default=None)
+
+    def _gpu(
+        self,
+        product: str | None,
+        boards: str | None,
+        instance: str | None,
+        count: int,
+        faults: list[str],
+    ) -> Gpu | None:
+        if count <= 0:
+            return None
+        board = self._board(product) if product else None
+        if board is None:
+            family = _family(instance or "")
+            board = self._known.family_boards.get(family)
+        if board is None:
+            board = self._known.default_board
+            said = f"label {names.GPU_PRODUCT}: {product!r} is not in the power catalogue"
+            faults.append(
+                f"{said if product else f'no label {names.GPU_PRODUCT}'}: a board of "
+                f"{board.idle_w:g} to {board.peak_w:g} W is assumed"
+            )
+        share = _board_share(product, boards, count)
+        return Gpu(product or board.name, count, board.idle_w * share, board.peak_w * share)
+
+    def _board(self, product: str) -> Board | None:
+        words = set(re.findall(r"[a-z0-9]+", product.lower()))
+        words |= {word.rstrip("0123456789") for word in words if word.startswith(("sxm", "pcie"))}
+        fitting = [it for it in self._known.boards.values() if it.product <= words]
+        return max(fitting, key=lambda it: len(it.product), default=None)
+
+
+_REMEDY = f"set the label {names.POWER_MODEL} or the annotation {names.POWER_CURVE_WATTS}"
+
+
+def _of_machine(machine: Machine, source: str, cpu_cores: float) -> _Found:
+    """Return the machine's curve, cut to the node's share of its CPUs where it is a part of it.
+
+    A node with as many CPUs as the machine has cores is the whole of it with multithreading off.
+    """
+    whole = machine.threads
+    if _is_whole(cpu_cores / machine.cores):
+        whole = machine.cores
+    share = cpu_cores / whole
+    curve = machine.curve if _is_whole(share) or share <= 0 else machine.curve.scaled(share)
+    return _Found(curve, source, machine.name, machine.speed * machine.threads / whole)
+
+
+def _is_whole(share: float) -> bool:
+    return _WHOLE_FROM <= share <= _WHOLE_TO
+
+
+def _of_architecture(architecture: Architecture, source: str, cpu_cores: float) -> _Found:
+    curve = architecture.curve.scaled(max(cpu_cores, 0.0))
+    return _Found(curve, source, architecture.name, architecture.speed)
+
+
+def _holds(words: tuple[str, ...], cpu: tuple[str, ...]) -> bool:
+    """Tell whether `cpu` stands in `words` as a whole; E5 2670 v2 is not E5 2670."""
+    size = len(cpu)
+    for at in range(len(words) - size + 1):
+        if words[at : at + size] == cpu:
+            following = words[at + size] if at + size < len(words) else ""
+            return re.fullmatch(r"v\d+", following) is None
+    return False
+
+
+def _family(instance: str) -> str:
+    """Return provider and family of an instance type: aws:m5, gcp:n2d, azure:Dav5; else ""."""
+    azure = _AZURE.fullmatch(instance)
+    if azure is not None:
+        series, features, version = azure.groups()
+        kept = "".join(letter for letter in features if letter in _AZURE_HARDWARE)
+        return f"azure:{series}{kept}{version or ''}"
+    for provider, mark in (("aws", "."), ("gcp", "-")):
+        family, found, _ = instance.partition(mark)
+        if found:
+            return f"{provider}:{family.lower()}"
+    return ""
+
+
+def _board_share(product: str | None, boards: str | None, count: int) -> float:
+    """Return boards per allocatable GPU: below 1 where MIG or time-slicing cuts boards up."""
+    if product is None or not boards or not boards.isascii() or not boards.isdigit():
+        return 1.0
+    is_cut = "-MIG-" in product or product.endswith("-SHARED")
+    return int(boards[:6]) / count if is_cut and 0 < int(boards[:6]) < count else 1.0
