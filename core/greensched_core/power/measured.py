@@ -1,0 +1,77 @@
+"""Measured watts and utilisation of nodes, read from Prometheus off the request path."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from greensched_core.errors import SignalUnavailable
+from greensched_core.power.meters import Ask, node_utilisation, node_watts, queries
+from greensched_core.power.prometheus import PrometheusApi, PrometheusUnreachable, Sample
+from greensched_core.signals.readings import Reading
+
+_AT_ONCE = 4  # questions in flight; Prometheus runs 20 queries at a time for everybody
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPower:
+    """What the meters said at one time; a node without a meter is absent."""
+
+    read_at: float  # seconds since the Unix epoch, by our clock
+    watts: Mapping[str, Reading]  # by node name
+    utilisation: Mapping[str, Reading]  # 0 … 1, by node name
+    faults: tuple[str, ...] = ()  # questions that got no answer
+
+
+def _no_cores() -> Mapping[str, float]:
+    return {}
+
+
+class PowerReader:
+    """Reads every meter that one Prometheus server knows."""
+
+    def __init__(
+        self,
+        prometheus: PrometheusApi,
+        *,
+        window_s: float = 120.0,
+        cpu_cores: Callable[[], Mapping[str, float]] = _no_cores,
+    ) -> None:
+        """`window_s`: rates are means over it; `cpu_cores` tells the CPUs of nodes by name."""
+        self._prometheus = prometheus
+        self._queries = queries(window_s)
+        self._cpu_cores = cpu_cores
+
+    async def read(self, now: float) -> MeasuredPower:
+        """Return what is measured at `now`; raise SignalUnavailable when nothing was answered."""
+        gate = asyncio.Semaphore(_AT_ONCE)
+        unreachable: PrometheusUnreachable | None = None
+
+        async def ask(query: str) -> list[Sample] | SignalUnavailable:
+            nonlocal unreachable
+            async with gate:
+                if unreachable is not None:
+                    return unreachable
+                try:
+                    return await self._prometheus.instant(query)
+                except PrometheusUnreachable as fault:
+                    unreachable = fault
+                    return fault
+                except SignalUnavailable as fault:
+                    return fault
+
+        answers = await asyncio.gather(*(ask(query) for query in self._queries.values()))
+        samples: dict[Ask, list[Sample]] = {}
+        faults: list[str] = []
+        for name, answer in zip(self._queries, answers, strict=True):
+            if isinstance(answer, SignalUnavailable):
+                faults.append(f"{name}: {answer}")
+            else:
+                samples[name] = answer
+        if not samples:
+            raise SignalUnavailable(faults[0])
+        return MeasuredPower(
+            read_at=now,
+            watts=node_watts(samples),
+            utilisation=node_utilisation(samples, self._cpu_cores()),
+            faults=tuple(faults),
+        )
