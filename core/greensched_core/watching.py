@@ -108,6 +108,7 @@ class Watch(Generic[Object]):
         self._clock = clock
         self._version = ""
         self._opened_at: float | None = None  # monotonic seconds
+        self._said = ""  # why the watch was lost, as logged last
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -124,7 +125,7 @@ class Watch(Generic[Object]):
                 self._version = ""
                 log.info("watch expired, listing again", path=self.path, reason=str(expired))
             except ApiUnavailable as fault:
-                log.warning("watch lost", path=self.path, reason=str(fault), retry_in_s=pause_s)
+                self._say_lost(str(fault), pause_s)
             if self._lasted():
                 pause_s = _FIRST_PAUSE_S
                 if ended_by_server:
@@ -132,6 +133,11 @@ class Watch(Generic[Object]):
             self._lost()
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+
+    def _say_lost(self, reason: str, pause_s: float) -> None:
+        say = log.debug if reason == self._said else log.warning  # once, not every ten seconds
+        say("watch lost", path=self.path, reason=reason, retry_in_s=pause_s)
+        self._said = reason
 
     def _lasted(self) -> bool:
         if self._opened_at is None:
@@ -157,6 +163,7 @@ class Watch(Generic[Object]):
             self.path, self._version, field_selector=self._selector
         ) as events:
             self.health.lost_at = None
+            self._said = ""
             self._opened_at = self._clock.monotonic()
             seen = 0
             async for line in events:
@@ -173,7 +180,7 @@ class Watch(Generic[Object]):
                 kind = ResourceExpired if status.code == 410 else ApiUnavailable
                 raise kind(f"watch {self.path}: {status.message}", status.code)
             self._version = _decode_version(event.object).metadata.resourceVersion
-        except msgspec.DecodeError as fault:
+        except (msgspec.DecodeError, UnicodeDecodeError) as fault:
             self._undecodable(fault)
             return
         if event.type in ("ADDED", "MODIFIED"):
@@ -190,7 +197,7 @@ class Watch(Generic[Object]):
             self.health.undecodable += 1
             log.exception("object skipped", path=self.path)
 
-    def _undecodable(self, fault: msgspec.DecodeError) -> None:
+    def _undecodable(self, fault: Exception) -> None:
         self.health.undecodable += 1
         log.warning("object skipped: not of the expected shape", path=self.path, reason=str(fault))
 

@@ -1,0 +1,168 @@
+"""Remembers what was decided and why, in a bounded piece of memory."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_core.state import Workload
+from greensched_core.units import KWH_PER_MWH, kwh_from_joules
+from greensched_extender.grid import ZoneSignal, render_zone
+from greensched_extender.scoring import Appraisal
+from greensched_extender.view import NO_ROW
+
+Singles = npt.NDArray[np.float32]
+_OVERHEAD_BYTES = 2048  # of a decision beside its arrays
+_BYTES_PER_CANDIDATE = 4 + 2 + 3 * 4 + 1
+
+
+@dataclass(slots=True, eq=False)
+class Decision:
+    """One answer to /prioritize; the arrays have one entry per known node offered."""
+
+    workload: Workload
+    decided_at: float  # seconds since the epoch
+    runtime_s: float
+    offered: int
+    unknown: tuple[str, ...]  # some of the names that had no row
+    unknown_count: int
+    policy: str  # who answered
+    fallback: str  # why it was not the model, or ""
+    snapshot_age_s: float
+    zones: tuple[ZoneSignal, ...]  # the first is no zone
+    names: list[str]  # by row
+    rows: npt.NDArray[np.int32]
+    zone_of: npt.NDArray[np.int16]
+    power_w: Singles
+    runtime_on_node_s: Singles
+    relative_cost: Singles
+    scores: npt.NDArray[np.int8]
+    expected_row: int
+    bound_to: str = ""
+    bound_at: float | None = None
+    superseded: bool = field(default=False)  # the pod was asked for again
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that this decision holds, roughly."""
+        return _OVERHEAD_BYTES + _BYTES_PER_CANDIDATE * self.rows.size
+
+
+def remember(
+    appraisal: Appraisal,
+    zone_of: npt.NDArray[np.int32],
+    **facts: Any,
+) -> Decision:
+    """Return a decision that holds an appraisal in small arrays; `facts` are its other fields."""
+    cost, answer = appraisal.cost, appraisal.answer
+    reason = answer.reason.value if answer.reason is not None else ""
+    return Decision(
+        rows=appraisal.rows.astype(np.int32),
+        zone_of=zone_of.take(appraisal.rows).astype(np.int16),
+        power_w=cost.power_w[0].astype(np.float32),
+        runtime_on_node_s=cost.runtime_s[0].astype(np.float32),
+        relative_cost=answer.relative_cost[0],
+        scores=appraisal.scores,
+        policy=answer.answered_by,
+        fallback=reason,
+        expected_row=appraisal.best_row,
+        **facts,
+    )
+
+
+class Decisions:
+    """The latest decisions, as many as fit into `max_bytes`; 0 keeps none."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._kept: deque[Decision] = deque()
+        self._latest: dict[str, Decision] = {}  # pod's uid → its latest decision
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def add(self, decision: Decision) -> None:
+        """Keep a decision, at the expense of the oldest."""
+        earlier = self._latest.get(decision.workload.uid)
+        if earlier is not None:
+            earlier.superseded = True
+        self._kept.append(decision)
+        self._latest[decision.workload.uid] = decision
+        self._bytes += decision.size_bytes
+        while self._bytes > self._max_bytes:
+            oldest = self._kept.popleft()
+            self._bytes -= oldest.size_bytes
+            if self._latest.get(oldest.workload.uid) is oldest:
+                del self._latest[oldest.workload.uid]
+
+    def bound(self, uid: str, node: str, at: float) -> None:
+        """Note where the scheduler put a pod, seconds since the epoch."""
+        decision = self._latest.get(uid)
+        if decision is not None and decision.bound_at is None:
+            decision.bound_to, decision.bound_at = node, at
+
+    def of(self, namespace: str, name: str) -> list[Decision]:
+        """Return the decisions on a pod of that name, the latest first."""
+        return [
+            decision
+            for decision in reversed(self._kept)
+            if decision.workload.name == name and decision.workload.namespace == namespace
+        ]
+
+
+def render(decision: Decision) -> dict[str, Any]:
+    """Return a decision as JSON values, its candidates by cost, the cheapest first."""
+    workload = decision.workload
+    order = np.argsort(decision.relative_cost, kind="stable").tolist()
+    expected = decision.expected_row
+    return {
+        "pod": {
+            "namespace": workload.namespace,
+            "name": workload.name,
+            "uid": workload.uid,
+            "cpuCores": workload.cpu_cores,
+            "memoryBytes": workload.memory_bytes,
+            "gpus": workload.gpus,
+            "runtimeSeconds": decision.runtime_s,
+            "runtimeIsDefault": workload.runtime_s is None,
+            "faults": list(workload.faults),
+        },
+        "decidedAt": decision.decided_at,
+        "policy": decision.policy,
+        "fallbackReason": decision.fallback or None,
+        "snapshotAgeSeconds": decision.snapshot_age_s,
+        "offered": decision.offered,
+        "unknownNodes": {"count": decision.unknown_count, "some": list(decision.unknown)},
+        "zones": [render_zone(signal) for signal in decision.zones if signal.zone],
+        "expectedNode": None if expected == NO_ROW else decision.names[expected],
+        "outcome": _outcome(decision),
+        "candidates": [_candidate(decision, place) for place in order],
+    }
+
+
+def _outcome(decision: Decision) -> Mapping[str, Any]:
+    if decision.bound_at is not None:
+        return {"state": "bound", "node": decision.bound_to, "boundAt": decision.bound_at}
+    return {"state": "superseded" if decision.superseded else "not seen bound"}
+
+
+def _candidate(decision: Decision, place: int) -> dict[str, Any]:
+    signal = decision.zones[decision.zone_of[place]]
+    energy_j = float(decision.power_w[place]) * float(decision.runtime_on_node_s[place])
+    carbon, price = signal.carbon_g_per_kwh, signal.price_per_mwh
+    return {
+        "node": decision.names[decision.rows[place]],
+        "zone": signal.zone or None,
+        "score": int(decision.scores[place]),
+        "relativeCost": float(decision.relative_cost[place]),
+        "powerWatts": float(decision.power_w[place]),
+        "runtimeSeconds": float(decision.runtime_on_node_s[place]),
+        "energyJoules": energy_j,
+        "carbonGrams": None if carbon is None else kwh_from_joules(energy_j) * carbon,
+        "cost": None if price is None else kwh_from_joules(energy_j) / KWH_PER_MWH * price,
+        "currency": signal.currency or None,
+    }

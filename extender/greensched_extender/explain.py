@@ -1,0 +1,123 @@
+"""What the explain routes say: decisions, beliefs about nodes, the policy that serves."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from greensched_core.clock import Clock
+from greensched_core.state import Node
+from greensched_extender.decisions import Decisions, render
+from greensched_extender.grid import Grid, ZoneSignal, render_zone
+from greensched_extender.policy_choice import PolicyChoice
+from greensched_extender.scoring import Assumptions
+from greensched_extender.snapshot import NodeReport, Snapshot
+
+_MOST_DECISIONS = 5  # of one pod, the latest; each may list thousands of nodes
+
+
+class Explanations:
+    """Turns what the extender knows into JSON values for people."""
+
+    def __init__(
+        self,
+        *,
+        snapshot: Snapshot,
+        grid: Grid,
+        choice: PolicyChoice,
+        decisions: Decisions,
+        assumptions: Assumptions,
+        watches: Callable[[], Mapping[str, Any]],
+        clock: Clock,
+    ) -> None:
+        self._snapshot = snapshot
+        self._grid = grid
+        self._choice = choice
+        self._decisions = decisions
+        self._assumptions = assumptions
+        self._watches = watches
+        self._clock = clock
+
+    def decisions(self, namespace: str, name: str) -> list[dict[str, Any]]:
+        """Return the latest decisions on a pod, the latest first."""
+        return [render(one) for one in self._decisions.of(namespace, name)[:_MOST_DECISIONS]]
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """Return what is believed of each node, by name."""
+        zones = self._signals()
+        names = sorted(self._snapshot.node_names())
+        reports = ((name, self._snapshot.report(name)) for name in names)
+        return [
+            _node(report.node, report, zones.get(report.node.zone), self._assumptions)
+            for _, report in reports
+            if report is not None and report.node is not None
+        ]
+
+    def policy(self) -> dict[str, Any]:
+        """Return which policy serves, on which assumptions, signals and watches."""
+        assumed = self._assumptions
+        return {
+            **self._choice.describe(),
+            "weights": {
+                "energy": assumed.weights.energy,
+                "carbon": assumed.weights.carbon,
+                "performance": assumed.weights.performance,
+            },
+            "assumptions": {
+                "utilisationRatio": assumed.utilisation_ratio,
+                "gpuRatio": assumed.gpu_ratio,
+                "emptyNodesSleep": assumed.empty_nodes_sleep,
+                "defaultRuntimeSeconds": assumed.default_runtime_s,
+            },
+            "zones": [render_zone(signal) for signal in self._signals().values()],
+            "watches": dict(self._watches()),
+            "decisionsKept": len(self._decisions),
+        }
+
+    def _signals(self) -> dict[str, ZoneSignal]:
+        return self._grid.now(self._snapshot.view().facts.zones, self._clock.now())
+
+
+def _node(
+    node: Node, report: NodeReport, signal: ZoneSignal | None, assumed: Assumptions
+) -> dict[str, Any]:
+    cpu_cores, memory_bytes, gpus = report.requested
+    gpu = node.gpu
+    return {
+        "name": node.name,
+        "schedulable": node.schedulable,
+        "zone": node.zone or None,
+        "carbonGramsPerKwh": signal.carbon_g_per_kwh if signal else None,
+        "pricePerMwh": signal.price_per_mwh if signal else None,
+        "hardware": node.hardware,
+        "curveSource": node.curve_source,
+        "curveWatts": list(node.curve.watts),
+        "cpuCores": node.cpu_cores,
+        "memoryBytes": node.memory_bytes,
+        "gpus": node.gpu_count,
+        "gpuModel": gpu.model if gpu else None,
+        "speed": node.speed,
+        "pue": node.pue,
+        "powerBudgetWatts": node.power_budget_w,
+        "cpuUtilisation": report.utilisation,
+        "cpuUtilisationFrom": report.utilisation_source,
+        "powerWatts": _watts(node, report, assumed.gpu_ratio),
+        "powerFrom": "curve" if report.measured_w is None else "measured",
+        "idleWatts": node.curve.idle_w + (gpu.count * gpu.idle_w if gpu else 0.0),
+        "peakWatts": node.curve.peak_w + (gpu.count * gpu.peak_w if gpu else 0.0),
+        "pods": report.pods,
+        "provisionalPods": report.provisional,
+        "requestedCpuCores": cpu_cores,
+        "requestedMemoryBytes": memory_bytes,
+        "requestedGpus": gpus,
+        "faults": list(report.faults),
+    }
+
+
+def _watts(node: Node, report: NodeReport, gpu_ratio: float) -> float:
+    if report.measured_w is not None:
+        return report.measured_w
+    watts = node.curve.at(report.utilisation)
+    if node.gpu is not None:
+        busy = min(report.requested[2], node.gpu.count)
+        watts += node.gpu.count * node.gpu.idle_w
+        watts += busy * (node.gpu.peak_w - node.gpu.idle_w) * gpu_ratio
+    return watts

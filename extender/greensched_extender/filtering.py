@@ -1,0 +1,50 @@
+"""Pure: which nodes a pod would push above their power budget, and by how much."""
+
+import numpy as np
+
+from greensched_core.state import Workload
+from greensched_extender.scoring import Assumptions
+from greensched_extender.view import Rows, View
+from greensched_policies.cost import CostModel, Floats, curve_starts, utilisation_after, watts_at
+
+
+def predicted_watts(view: View, rows: Rows, workload: Workload, assumptions: Assumptions) -> Floats:
+    """Return what each node would draw with the pod, [N] watts at its own plug.
+
+    Power curve at the utilisation after placement, plus all boards idle, plus the busy ones'
+    share of their range. A budget limits the machine, so its site's PUE does not count.
+    """
+    nodes = view.candidates(rows)
+    model = CostModel(
+        view.facts.curve_watts, assumptions.utilisation_ratio, assumptions.gpu_ratio, False
+    )
+    after = utilisation_after(nodes, np.array([workload.cpu_cores]), model)
+    watts = watts_at(model.curve_watts, curve_starts(nodes.curve_class), after)
+    busy = np.minimum(nodes.gpu_capacity - nodes.gpu_free + workload.gpus, nodes.gpu_capacity)
+    watts += nodes.gpu_capacity * nodes.gpu_idle_w
+    watts += busy * (nodes.gpu_peak_w - nodes.gpu_idle_w) * assumptions.gpu_ratio
+    one_decision: Floats = watts[0]
+    return one_decision
+
+
+def over_budget(
+    view: View, names: list[str], workload: Workload, assumptions: Assumptions
+) -> dict[str, str]:
+    """Return the nodes that the pod would push above their power budget, with the reason.
+
+    Only greensched.io/power-budget-watts refuses a node; an unknown node always passes.
+    """
+    rows = view.names.rows(names)
+    known = rows[rows >= 0]
+    budget_w = view.facts.budget_w.take(known)
+    limited = known[np.isfinite(budget_w)]
+    if limited.size == 0:
+        return {}
+    watts = predicted_watts(view, limited, workload, assumptions)
+    budget_w = view.facts.budget_w.take(limited)
+    return {
+        view.names.by_row[limited[place]]: (
+            f"power budget: {watts[place]:.0f} W with this pod, limit {budget_w[place]:.0f} W"
+        )
+        for place in np.flatnonzero(watts > budget_w).tolist()
+    }

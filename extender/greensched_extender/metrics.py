@@ -1,0 +1,173 @@
+"""Every metric of the extender; labels are aggregate, never a pod or a node."""
+
+from collections.abc import Callable
+from enum import StrEnum
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+_PREFIX = "greensched_extender"
+# From the time a pod without opt-in takes to kube-scheduler's 200 ms for a call.
+_BUCKETS_S = (
+    *(0.0001, 0.00025, 0.0005, 0.00075, 0.001, 0.0015, 0.002, 0.0025, 0.005),
+    *(0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0),
+)
+
+VERBS = ("filter", "prioritize", "bind")
+
+
+class Outcome(StrEnum):
+    """How a request ended."""
+
+    OK = "ok"
+    NOT_OPTED_IN = "not_opted_in"  # a pod of another scheduler: passed untouched
+    DISABLED = "disabled"  # the verb is off
+    ABSTAINED = "abstained"  # equal scores: there was nothing to decide by
+    BAD_REQUEST = "bad_request"  # 400
+    TOO_LARGE = "too_large"  # 413
+    REFUSED = "refused"  # a binding that the API server refused
+    FAILED = "failed"  # our own fault; answered safely all the same
+
+
+class Fallback(StrEnum):
+    """What was missing and was made up for, by where it happened."""
+
+    UNKNOWN_NODE = "unknown_node"  # a name that is not in the snapshot: neutral score
+    UNREADABLE_NODE = "unreadable_node"  # no capacity could be read: neutral score
+    NO_CANDIDATE = "no_candidate"  # none of the names is known: equal scores
+    NOT_SYNCED = "not_synced"  # the first lists are not done: equal scores
+    STALE = "stale"  # no live watch for too long: equal scores
+    NO_CARBON = "no_carbon"  # a candidate's zone has no carbon intensity
+    NO_PRICE = "no_price"  # a candidate's zone has no price
+    UNREADABLE_POD = "unreadable_pod"  # a quantity or annotation of the pod counts as absent
+    EXCEPTION = "exception"  # our own fault: equal scores, or all nodes pass
+
+
+STAGES = {
+    "names": (Fallback.UNKNOWN_NODE, Fallback.UNREADABLE_NODE, Fallback.NO_CANDIDATE),
+    "snapshot": (Fallback.NOT_SYNCED, Fallback.STALE),
+    "signal": (Fallback.NO_CARBON, Fallback.NO_PRICE),
+    "pod": (Fallback.UNREADABLE_POD,),
+    "handler": (Fallback.EXCEPTION,),
+}
+_STAGE_OF = {reason: stage for stage, reasons in STAGES.items() for reason in reasons}
+
+
+class ExtenderMetrics:
+    """All collectors, in a registry of their own."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry or CollectorRegistry()
+        self._reached: dict[Counter, float] = {}
+        self._define_requests()
+        self._define_snapshot()
+        self._define_policy()
+
+    def _define_requests(self) -> None:
+        requests = self._counter("requests", "Requests by verb and outcome.", "verb", "outcome")
+        handler = Histogram(
+            f"{_PREFIX}_handler_seconds",
+            "Time inside the handler, from the whole body read to the reply ready.",
+            ["verb"],
+            buckets=_BUCKETS_S,
+            registry=self.registry,
+        )
+        fallbacks = self._counter(
+            "fallbacks", "Answers that something was missing for.", "stage", "reason"
+        )
+        self._requests = {
+            (verb, outcome): requests.labels(verb, outcome) for verb in VERBS for outcome in Outcome
+        }
+        self._handler = {verb: handler.labels(verb) for verb in VERBS}
+        self._fallbacks = {
+            reason: fallbacks.labels(stage, reason) for reason, stage in _STAGE_OF.items()
+        }
+        self.candidates = Histogram(
+            f"{_PREFIX}_candidates",
+            "Nodes offered in a prioritize request.",
+            buckets=(1, 10, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000),
+            registry=self.registry,
+        )
+        self.refused_nodes = self._counter(
+            "refused_nodes", "Nodes refused by filter, for their power budget."
+        )
+
+    def _define_snapshot(self) -> None:
+        self.snapshot_age = self._gauge(
+            "snapshot_age_seconds", "Time without a live watch of nodes or pods; 0 while watching."
+        )
+        self.nodes = self._gauge("nodes", "Nodes in the snapshot.")
+        self.unreadable_nodes = self._gauge(
+            "unreadable_nodes", "Nodes whose capacity could not be read."
+        )
+        self.faulty_nodes = self._gauge(
+            "faulty_nodes", "Nodes with a label, annotation or quantity that could not be read."
+        )
+        self.pods = self._gauge("pods", "Bound pods in the snapshot.")
+        self.provisional_pods = self._gauge(
+            "provisional_pods", "Pods counted where they are expected, not yet seen bound."
+        )
+        self.provisional_expired = self._counter(
+            "provisional_expired", "Pods that were expected and never seen bound in time."
+        )
+        self.watch_lists = self._counter(
+            "watch_lists", "Full lists; more than one means lists anew.", "resource"
+        )
+        self.watch_synced = self._gauge(
+            "watch_synced", "1 once the first list is done.", "resource"
+        )
+        self.watch_age = self._gauge(
+            "watch_age_seconds", "Time without a live watch; 0 while watching.", "resource"
+        )
+        self.undecodable_objects = self._counter(
+            "undecodable_objects", "Objects that could not be decoded.", "resource"
+        )
+
+    def _define_policy(self) -> None:
+        self.model_info = self._gauge(
+            "model_info", "1 for the policy that serves.", "policy", "bundle", "sha256"
+        )
+        self.guard_fallbacks = self._counter(
+            "guard_fallbacks", "Answers of the model that were late or replaced.", "reason"
+        )
+        self.bundle_loads = self._counter("bundle_loads", "Bundles read, by outcome.", "outcome")
+        self.signal_age = self._gauge(
+            "signal_age_seconds", "Age of a zone's newest value.", "zone", "kind"
+        )
+        self.signal_steps = self._counter(
+            "signal_steps",
+            "Zone look-ups by the step of the fallback chain that answered.",
+            "kind",
+            "step",
+        )
+        self.signal_faults = self._counter(
+            "signal_faults", "Parts of GridSignals that could not be used.", "reason"
+        )
+        self.measured_nodes = self._gauge("measured_nodes", "Nodes whose watts are measured.")
+        self.prometheus_failures = self._counter(
+            "prometheus_failures", "Questions to Prometheus that failed."
+        )
+
+    def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
+        return Counter(f"{_PREFIX}_{name}", documentation, labels, registry=self.registry)
+
+    def _gauge(self, name: str, documentation: str, *labels: str) -> Gauge:
+        return Gauge(f"{_PREFIX}_{name}", documentation, labels, registry=self.registry)
+
+    def request(self, verb: str, outcome: Outcome, seconds: float) -> None:
+        """Count a request and the time in its handler."""
+        self._requests[verb, outcome].inc()
+        self._handler[verb].observe(seconds)
+
+    def fallback(self, reason: Fallback, times: int = 1) -> None:
+        """Count something that was missing and made up for."""
+        self._fallbacks[reason].inc(times)
+
+    def reach(self, counter: Counter, total: float) -> None:
+        """Raise a counter to a total that is kept elsewhere."""
+        counter.inc(total - self._reached.get(counter, 0.0))
+        self._reached[counter] = total
+
+    def expose(self, collect: Callable[[], None]) -> bytes:
+        """Return the text exposition after `collect` has set the gauges."""
+        collect()
+        return generate_latest(self.registry)

@@ -1,0 +1,79 @@
+"""A Node object → our Node: its zone, power, room and limits, and what could not be read."""
+
+import math
+from collections.abc import Mapping
+
+from greensched_core import labels
+from greensched_core.objects import NodeObject, allocatable
+from greensched_core.power.catalogue import PowerCatalogue
+from greensched_core.state import Node
+
+_LARGEST_PUE = 5.0  # beyond any data centre; more is a typing error
+
+
+class NodeReader:
+    """Reads nodes; what cannot be read counts as not said, and stands in the faults."""
+
+    def __init__(self, catalogue: PowerCatalogue, zone_map: Mapping[str, str]) -> None:
+        self._catalogue = catalogue
+        self._zone_map = zone_map
+
+    def read(self, item: NodeObject) -> tuple[Node, tuple[str, ...]]:
+        """Return the node and in words what could not be read of it; never raises."""
+        said, noted = item.metadata.labels or {}, item.metadata.annotations or {}
+        (cpu_cores, memory_bytes, gpus), faults = allocatable(item)
+        found = list(faults)
+        power = self._catalogue.resolve(said, noted, cpu_cores, int(gpus))
+        found.extend(power.faults)
+        node = Node(
+            name=item.metadata.name,
+            zone=self._zone(said, found),
+            cpu_cores=cpu_cores,
+            memory_bytes=memory_bytes,
+            gpu=power.gpu,
+            curve=power.curve,
+            curve_source=power.source,
+            hardware=power.hardware,
+            speed=power.speed,
+            pue=_pue(said.get(labels.PUE), found),
+            power_budget_w=_budget_w(noted.get(labels.POWER_BUDGET_WATTS), found),
+            schedulable=not item.spec.unschedulable,
+        )
+        return node, tuple(found)
+
+    def _zone(self, said: Mapping[str, str], faults: list[str]) -> str:
+        zone = said.get(labels.GRID_ZONE)
+        if zone:
+            return zone
+        for label in (labels.TOPOLOGY_ZONE, labels.TOPOLOGY_REGION):
+            mapped = self._zone_map.get(said.get(label, ""))
+            if mapped:
+                return mapped
+        faults.append(
+            f"grid zone unknown: set the label {labels.GRID_ZONE}, or map "
+            f"{labels.TOPOLOGY_ZONE} or -region by the setting zone_map"
+        )
+        return ""
+
+
+def _pue(text: str | None, faults: list[str]) -> float | None:
+    pue = _number(text)
+    if text is None or 1.0 <= pue <= _LARGEST_PUE:
+        return None if text is None else pue
+    faults.append(f"label {labels.PUE}: {text!r} is no number from 1 to {_LARGEST_PUE:g}")
+    return None
+
+
+def _budget_w(text: str | None, faults: list[str]) -> float | None:
+    budget_w = _number(text)
+    if text is None or (budget_w > 0 and math.isfinite(budget_w)):
+        return None if text is None else budget_w
+    faults.append(f"annotation {labels.POWER_BUDGET_WATTS}: {text!r} is no number of watts above 0")
+    return None
+
+
+def _number(text: str | None) -> float:
+    try:
+        return float(text or "nan")
+    except ValueError:
+        return math.nan

@@ -1,0 +1,248 @@
+"""Nodes as a structure of arrays: a stable row per node, kept current one row at a time."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_core.objects import Amounts
+from greensched_core.power.curves import PowerCurve
+from greensched_core.state import Node
+from greensched_extender.protocol import SCORE_TAIL, score_head
+from greensched_extender.view import (
+    CPU_BEFORE,
+    CPU_CAPACITY,
+    CURVE_CLASS,
+    FIXED_COLUMNS,
+    GPU_CAPACITY,
+    GPU_FREE,
+    GPU_IDLE_W,
+    GPU_PEAK_W,
+    IS_EMPTY,
+    MEMORY_CAPACITY,
+    MEMORY_FREE,
+    MOVING_COLUMNS,
+    NO_ROW,
+    PUE,
+    SPEED,
+    Bytes,
+    NodeFacts,
+    NodeNames,
+    View,
+)
+from greensched_policies.cost import Floats, curve_table
+
+_FIRST_ROWS = 256
+_WIDTH_STEP = 16  # bytes by which entries grow when a longer name comes
+
+
+class NodeRows:
+    """The arrays behind the snapshot; published as frozen copies only where they changed."""
+
+    def __init__(self, *, utilisation_ratio: float, default_pue: float) -> None:
+        self._ratio = utilisation_ratio
+        self._pue = default_pue
+        self._row_of: dict[str, int] = {}  # also nodes that only pods mention
+        self._readable: dict[str, int] = {}
+        self.unreadable: set[str] = set()
+        self._described: set[int] = set()
+        self._by_row: list[str] = []
+        self._by_row_is_shared = False
+        self._free: list[int] = []
+        self._curves: dict[PowerCurve, int] = {}
+        self._zones: dict[str, int] = {"": 0}
+        self._fixed = _zeros(FIXED_COLUMNS)
+        self._moving = _zeros(MOVING_COLUMNS)
+        self.requested = _zeros(3)  # cpu cores, memory bytes, boards
+        self.measured = np.full(_FIRST_ROWS, np.nan)  # utilisation 0..1
+        self._requested_then = np.zeros(_FIRST_ROWS)  # cpu cores, when that was measured
+        self.pods = np.zeros(_FIRST_ROWS, np.int64)  # bound and provisional
+        self.provisional = np.zeros(_FIRST_ROWS, np.int64)
+        self._zone_of = np.zeros(_FIRST_ROWS, np.int32)
+        self._budget_w = np.full(_FIRST_ROWS, np.inf)
+        self._entries: Bytes = np.zeros((_FIRST_ROWS, 4 * _WIDTH_STEP), np.uint8)
+        self._names: NodeNames | None = None
+        self._facts: NodeFacts | None = None
+        self._view: View | None = None
+
+    def find(self, name: str) -> int:
+        """Return the row of a name, NO_ROW when it has none."""
+        return self._row_of.get(name, NO_ROW)
+
+    def row(self, name: str) -> int:
+        """Return the row of a name, a fresh one when it has none yet."""
+        row = self._row_of.get(name)
+        if row is not None:
+            return row
+        if self._free:
+            row = self._free.pop()
+            if self._by_row_is_shared:  # views and decisions still read the old name
+                self._by_row, self._by_row_is_shared = self._by_row.copy(), False
+            self._by_row[row] = name
+            self._names = self._view = None
+        else:
+            row = len(self._by_row)
+            self._by_row.append(name)
+            if row >= self.pods.size:
+                self._grow()
+        self._row_of[name] = row
+        return row
+
+    def describe(self, node: Node, *, is_readable: bool) -> None:
+        """Take in what a node is."""
+        row = self.row(node.name)
+        self._described.add(row)
+        self._write(row, node)
+        if is_readable and node.name not in self._readable:
+            self.unreadable.discard(node.name)
+            self._readable[node.name] = row
+            self._write_entry(row, node.name)
+            self._names = None
+        elif not is_readable and node.name not in self.unreadable:
+            self._readable.pop(node.name, None)
+            self.unreadable.add(node.name)
+            self._names = None
+        self._refresh(row)
+        self._facts = self._view = None
+
+    def forget(self, name: str) -> None:
+        """A node is gone; its row is free once its pods are."""
+        row = self._row_of[name]
+        self._described.discard(row)
+        self._readable.pop(name, None)
+        self.unreadable.discard(name)
+        self.measured[row] = np.nan
+        self._names = self._view = None
+        self._free_if_unused(row)
+
+    def add(self, row: int, amounts: Amounts, sign: int, *, provisional: int = 0) -> None:
+        """Count a pod on a row (`sign` 1), or no longer (-1)."""
+        self.pods[row] += sign
+        self.provisional[row] += provisional
+        if self.pods[row] == 0:
+            self.requested[:, row] = 0.0  # sums of floats never quite cancel
+        else:
+            self.requested[0, row] += sign * amounts[0]
+            self.requested[1, row] += sign * amounts[1]
+            self.requested[2, row] += sign * amounts[2]
+        self._refresh(row)
+        self._free_if_unused(row)
+
+    def measure(self, utilisation: Mapping[str, float]) -> None:
+        """Take in measured utilisations (0..1); all other rows count as unmeasured."""
+        self.measured.fill(np.nan)
+        for name, share in utilisation.items():
+            row = self.find(name)
+            if row != NO_ROW:
+                self.measured[row] = share
+        np.copyto(self._requested_then, self.requested[0])
+        for row in self._readable.values():
+            self._refresh(row)
+
+    def utilisation(self, row: int) -> float:
+        """Return a node's CPU utilisation, 0..1: measured, else requests times the ratio.
+
+        What was bound since the measurement comes on top of it.
+        """
+        capacity = self._fixed[CPU_CAPACITY, row]
+        if capacity <= 0.0:
+            return 0.0
+        measured, requested = self.measured[row], self.requested[0, row]
+        if measured == measured:  # not NaN
+            requested = requested - self._requested_then[row]
+        else:
+            measured = 0.0
+        return float(min(max(measured + requested * self._ratio / capacity, 0.0), 1.0))
+
+    def view(self) -> View:
+        """Return the newest frozen view; unchanged parts are those of the last one."""
+        if self._view is None:
+            if self._names is None:
+                self._by_row_is_shared = True
+                self._names = NodeNames(
+                    dict(self._readable),
+                    self._by_row,
+                    _frozen(self._entries),
+                    frozenset(self.unreadable),
+                )
+            if self._facts is None:
+                self._facts = NodeFacts(
+                    _frozen(self._fixed),
+                    _frozen(self._zone_of),
+                    _frozen(self._budget_w),
+                    tuple(self._zones),
+                    curve_table([curve.watts for curve in self._curves] or [[0.0] * 11]),
+                )
+            self._view = View(self._names, self._facts, _frozen(self._moving))
+        return self._view
+
+    def _write(self, row: int, node: Node) -> None:
+        fixed, gpu = self._fixed, node.gpu
+        fixed[CPU_CAPACITY, row] = node.cpu_cores
+        fixed[MEMORY_CAPACITY, row] = node.memory_bytes
+        fixed[GPU_CAPACITY, row] = gpu.count if gpu else 0.0
+        fixed[GPU_IDLE_W, row] = gpu.idle_w if gpu else 0.0
+        fixed[GPU_PEAK_W, row] = gpu.peak_w if gpu else 0.0
+        fixed[CURVE_CLASS, row] = self._curves.setdefault(node.curve, len(self._curves))
+        fixed[SPEED, row] = node.speed
+        fixed[PUE, row] = self._pue if node.pue is None else node.pue
+        self._zone_of[row] = self._zones.setdefault(node.zone, len(self._zones))
+        self._budget_w[row] = np.inf if node.power_budget_w is None else node.power_budget_w
+
+    def _write_entry(self, row: int, name: str) -> None:
+        head, tail = score_head(name), SCORE_TAIL
+        width = self._entries.shape[1]
+        if len(head) + len(tail) > width:
+            needed = -(-(len(head) + len(tail)) // _WIDTH_STEP) * _WIDTH_STEP
+            wider = np.full((self._entries.shape[0], needed), ord(" "), np.uint8)
+            kept = width - len(tail)
+            wider[:, :kept] = self._entries[:, :kept]
+            wider[:, -len(tail) :] = self._entries[:, -len(tail) :]
+            self._entries, width = wider, needed
+        self._entries[row] = np.frombuffer(head.ljust(width - len(tail)) + tail, np.uint8)
+
+    def _refresh(self, row: int) -> None:
+        fixed, moving, requested = self._fixed, self._moving, self.requested
+        moving[CPU_BEFORE, row] = self.utilisation(row)
+        moving[MEMORY_FREE, row] = max(fixed[MEMORY_CAPACITY, row] - requested[1, row], 0.0)
+        moving[GPU_FREE, row] = max(fixed[GPU_CAPACITY, row] - requested[2, row], 0.0)
+        moving[IS_EMPTY, row] = self.pods[row] == 0
+        self._view = None
+
+    def _free_if_unused(self, row: int) -> None:
+        if self.pods[row] == 0 and row not in self._described:
+            del self._row_of[self._by_row[row]]
+            self._fixed[:, row] = 0.0
+            self._free.append(row)
+
+    def _grow(self) -> None:
+        self._fixed = _doubled(self._fixed)
+        self._moving = _doubled(self._moving)
+        self.requested = _doubled(self.requested)
+        self.measured = _doubled(self.measured, np.nan)
+        self._requested_then = _doubled(self._requested_then)
+        self.pods = _doubled(self.pods)
+        self.provisional = _doubled(self.provisional)
+        self._zone_of = _doubled(self._zone_of)
+        self._budget_w = _doubled(self._budget_w, np.inf)
+        self._entries = np.concatenate((self._entries, np.zeros_like(self._entries)))
+        self._names = self._facts = self._view = None
+
+
+def _zeros(columns: int) -> Floats:
+    return np.zeros((columns, _FIRST_ROWS))
+
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+def _frozen(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
+    copy = array.copy()
+    copy.setflags(write=False)
+    return copy
+
+
+def _doubled(array: npt.NDArray[_Scalar], fill: float = 0.0) -> npt.NDArray[_Scalar]:
+    """Return the array with room for as many rows again; rows are the last axis."""
+    return np.concatenate((array, np.full_like(array, fill)), axis=-1)

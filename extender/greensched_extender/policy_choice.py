@@ -1,0 +1,136 @@
+"""Which policy serves now: a rule, or a bundle's model that is taken up without a restart."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from greensched_core.errors import BadInput
+from greensched_policies.bundle import CARD_FILE, SHIPPED_PRIOR, WHERE_FILE, Bundle, load_bundle
+from greensched_policies.catalogue import WHERE_RULES
+from greensched_policies.guard import FallbackReason, Guard, NamedPolicy
+
+log = structlog.get_logger()
+
+ONNX = "onnx"
+
+
+def rule(name: str) -> NamedPolicy:
+    """Return the rule of that name; raise BadInput that lists the names there are."""
+    if name not in WHERE_RULES:
+        raise BadInput(f"no rule is called {name!r}; there are {', '.join(sorted(WHERE_RULES))}")
+    return NamedPolicy(name, WHERE_RULES[name])
+
+
+@dataclass(frozen=True)
+class PolicyTerms:
+    """What the settings say about the policy."""
+
+    policy: str  # onnx or a rule's name
+    folder: Path | None  # of the bundle; None: the one in the package
+    fallback: str
+    budget_s: float
+
+
+class PolicyChoice:
+    """Holds the guarded policy that answers; a wrong bundle never takes its place.
+
+    Raises BadInput when the settings name a rule that does not exist. A bundle that cannot be
+    used at the start leaves the fallback rule serving until its folder holds a right one.
+    """
+
+    def __init__(
+        self,
+        terms: PolicyTerms,
+        *,
+        monotonic: Callable[[], float],
+        count: Callable[[FallbackReason], None],
+        count_load: Callable[[str], None],
+    ) -> None:
+        self._terms = terms
+        self._monotonic = monotonic
+        self._count = count
+        self._count_load = count_load
+        self._fallback = rule(terms.fallback)
+        self._folder = terms.folder or SHIPPED_PRIOR
+        self._seen: tuple[bytes | int | None, ...] = ()
+        self.bundle: Bundle | None = None
+        self.refusal = ""  # why the newest bundle is not the one that serves
+        first = self._fallback if terms.policy == ONNX else rule(terms.policy)
+        self.guard = self._guarded(first)
+        self.serving = first.name
+        if terms.policy == ONNX:
+            self.reload()
+
+    def reload(self) -> bool:
+        """Look at the bundle's folder; return whether another bundle serves now.
+
+        Blocks for the self test of a new bundle (some 10 ms): call it in a thread.
+        """
+        if self._terms.policy != ONNX:
+            return False
+        seen = self._look()
+        if seen == self._seen:
+            return False
+        self._seen = seen
+        try:
+            bundle = load_bundle(self._folder)
+        except BadInput as fault:
+            self.refusal = str(fault)
+            self._count_load("refused")
+            log.warning("bundle refused", serving=self.serving, reason=self.refusal)
+            return False
+        self.bundle, self.refusal, self.serving = bundle, "", ONNX
+        self.guard = self._guarded(NamedPolicy(ONNX, bundle.where))
+        self._count_load("loaded")
+        log.info("bundle serves", folder=str(self._folder), name=bundle.card.name)
+        return True
+
+    def describe(self) -> dict[str, Any]:
+        """Return what serves now as JSON values."""
+        card = self.bundle.card if self.bundle else None
+        return {
+            "policy": self._terms.policy,
+            "serving": self.serving,
+            "fallbackPolicy": self._fallback.name,
+            "budgetSeconds": self._terms.budget_s,
+            "modelRests": self.guard.is_open,
+            "bundle": None
+            if card is None
+            else {
+                "folder": str(self._folder),
+                "name": card.name,
+                "encodingVersion": card.encoding_version,
+                "untrained": card.untrained,
+                "trainedOn": card.trained_on,
+                "sha256": {head: facts.sha256 for head, facts in card.heads.items()},
+            },
+            "refusedBundle": self.refusal or None,
+        }
+
+    def labels(self) -> tuple[str, str, str]:
+        """Return policy, bundle and hash of what serves, for the metric."""
+        card = self.bundle.card if self.bundle else None
+        if card is None:
+            return self.serving, "", ""
+        return self.serving, card.name, card.heads["where"].sha256
+
+    def _guarded(self, policy: NamedPolicy) -> Guard:
+        return Guard(
+            policy,
+            self._fallback,
+            budget_s=self._terms.budget_s,
+            monotonic=self._monotonic,
+            count=self._count,
+        )
+
+    def _look(self) -> tuple[bytes | int | None, ...]:
+        """Return what changes with the bundle; also the graph, should it come after its card."""
+        card = self._folder / CARD_FILE
+        try:
+            graph = (self._folder / WHERE_FILE).stat()
+            return card.read_bytes(), graph.st_mtime_ns, graph.st_size
+        except OSError:
+            return (None,)

@@ -1,0 +1,191 @@
+"""kube-scheduler's extender protocol, v1: its JSON ↔ our values.
+
+Keys are Go's field names (k8s.io/kube-scheduler/extender/v1/types.go has no json tags). Go reads
+keys whatever their case; we read capitals, and lower case where the capital is absent.
+
+A request is decoded in two steps: the pod first, while the node names stay undecoded bytes, so
+that a pod without the opt-in costs no more than being skipped over.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from greensched_core.errors import BadInput
+from greensched_core.objects import PodObject
+
+_NULL = msgspec.Raw(b"null")
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class ExtenderArgs(msgspec.Struct):
+    """The body of /filter and /prioritize; nodes are undecoded."""
+
+    Pod: PodObject | None = None
+    Nodes: msgspec.Raw = _NULL
+    NodeNames: msgspec.Raw = _NULL
+
+
+class _LowerCaseArgs(msgspec.Struct):
+    pod: PodObject | None = None
+    nodes: msgspec.Raw = _NULL
+    nodenames: msgspec.Raw = _NULL
+    nodeNames: msgspec.Raw = _NULL
+
+
+class BindingArgs(msgspec.Struct):
+    """The body of /bind."""
+
+    PodName: str = ""
+    PodNamespace: str = ""
+    PodUID: str = ""
+    Node: str = ""
+
+
+class _LowerCaseBinding(msgspec.Struct):
+    podName: str = ""
+    podNamespace: str = ""
+    podUID: str = ""
+    node: str = ""
+
+
+class _NodeMeta(msgspec.Struct):
+    name: str
+
+
+class _NodeItem(msgspec.Struct):
+    metadata: _NodeMeta
+
+
+class _NodeList(msgspec.Struct):
+    items: list[_NodeItem] | None = None
+
+
+class _RawNodeList(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
+
+
+_decode_args = msgspec.json.Decoder(ExtenderArgs).decode
+_decode_lower_args = msgspec.json.Decoder(_LowerCaseArgs).decode
+_decode_binding = msgspec.json.Decoder(BindingArgs).decode
+_decode_lower_binding = msgspec.json.Decoder(_LowerCaseBinding).decode
+_decode_names = msgspec.json.Decoder(list[str]).decode
+_decode_nodes = msgspec.json.Decoder(_NodeList | None).decode
+_decode_raw_nodes = msgspec.json.Decoder(_RawNodeList).decode
+encode = msgspec.json.Encoder().encode
+
+
+def read_args(body: bytes) -> ExtenderArgs:
+    """Decode a request up to its node names; raise BadInput that says what is wrong where."""
+    try:
+        args = _decode_args(body)
+        if args.Pod is None:
+            args = _with_lower_case(args, _decode_lower_args(body))
+    except _UNREADABLE as fault:
+        raise BadInput(f"body is no ExtenderArgs: {fault}") from fault
+    if args.Pod is None:
+        raise BadInput("body is no ExtenderArgs: `Pod` is missing")
+    return args
+
+
+def _with_lower_case(args: ExtenderArgs, lower: _LowerCaseArgs) -> ExtenderArgs:
+    names = next(filter(_is_given, (args.NodeNames, lower.nodeNames, lower.nodenames)), _NULL)
+    nodes = args.Nodes if _is_given(args.Nodes) else lower.nodes
+    return ExtenderArgs(lower.pod, nodes, names)
+
+
+def read_names(args: ExtenderArgs) -> list[str]:
+    """Decode the node names of a request; raise BadInput when they are no list of names.
+
+    A scheduler that was not told `nodeCacheCapable: true` sends whole nodes: their names count.
+    """
+    try:
+        if _is_given(args.NodeNames):
+            return _decode_names(args.NodeNames)
+        nodes = _decode_nodes(args.Nodes)
+    except _UNREADABLE as fault:
+        where = "NodeNames" if _is_given(args.NodeNames) else "Nodes"
+        raise BadInput(f"{where} of the body: {fault}") from fault
+    return [item.metadata.name for item in (nodes.items or ())] if nodes else []
+
+
+def sends_whole_nodes(args: ExtenderArgs) -> bool:
+    """Tell whether the scheduler sent nodes instead of names, so wants nodes back."""
+    return not _is_given(args.NodeNames) and _is_given(args.Nodes)
+
+
+def read_binding(body: bytes) -> BindingArgs:
+    """Decode the body of /bind; raise BadInput when pod, namespace or node is missing."""
+    try:
+        args = _decode_binding(body)
+        if not args.PodName and not args.Node:
+            lower = _decode_lower_binding(body)
+            args = BindingArgs(lower.podName, lower.podNamespace, lower.podUID, lower.node)
+    except _UNREADABLE as fault:
+        raise BadInput(f"body is no ExtenderBindingArgs: {fault}") from fault
+    for name in ("PodName", "PodNamespace", "Node"):
+        if not getattr(args, name):
+            raise BadInput(f"body is no ExtenderBindingArgs: `{name}` is missing")
+    return args
+
+
+def all_pass(args: ExtenderArgs) -> bytes:
+    """Return the filter reply that lets every node of the request pass, without decoding them.
+
+    Raises BadInput when they are no array at all.
+    """
+    if sends_whole_nodes(args):
+        return b'{"Nodes":%b,"NodeNames":null%b' % (bytes(args.Nodes), _NOTHING_FAILED)
+    names = bytes(args.NodeNames) if _is_given(args.NodeNames) else b"[]"
+    if not names.startswith(b"["):
+        raise BadInput("NodeNames of the body: Expected `array`")
+    return b'{"Nodes":null,"NodeNames":%b%b' % (names, _NOTHING_FAILED)
+
+
+_NOTHING_FAILED = b',"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}'
+
+
+def some_pass(args: ExtenderArgs, passed: Sequence[str], refused: Mapping[str, str]) -> bytes:
+    """Return the filter reply that refuses nodes, each with its reason, for good.
+
+    They stand in FailedAndUnresolvableNodes: evicting other pods would not help, and preemption's
+    dry run does not ask extenders (kubernetes/kubernetes#94418).
+    """
+    nodes: object = None
+    names: Sequence[str] | None = passed
+    if sends_whole_nodes(args):
+        keep, names = frozenset(passed), None
+        items = _decode_raw_nodes(args.Nodes).items or []
+        given = zip(items, read_names(args), strict=True)
+        nodes = {"items": [item for item, name in given if name in keep]}
+    return encode(
+        {
+            "Nodes": nodes,
+            "NodeNames": names,
+            "FailedNodes": {},
+            "FailedAndUnresolvableNodes": refused,
+            "Error": "",
+        }
+    )
+
+
+def error(message: str) -> bytes:
+    """Return a body that carries an error, as ExtenderFilterResult and -BindingResult spell it."""
+    return encode({"Error": message})
+
+
+def score_head(name: str) -> bytes:
+    """Return a node's entry in a prioritize reply up to its score."""
+    return b'{"Host":' + encode(name) + b',"Score":'
+
+
+SCORE_TAIL = b"  },"  # room for the two digits of 10; blanks before a number are allowed
+
+
+def equal_scores(names: Sequence[str], score: int = 0) -> bytes:
+    """Return the prioritize reply that gives every name the same score: no preference."""
+    return encode([{"Host": name, "Score": score} for name in names])
+
+
+def _is_given(raw: msgspec.Raw) -> bool:
+    return memoryview(raw).nbytes != 4 or bytes(raw) != b"null"

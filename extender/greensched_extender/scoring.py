@@ -1,0 +1,140 @@
+"""Pure: a view of the cluster and a pod → what each node offered would cost, and its score."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_core.state import Workload
+from greensched_extender.protocol import score_head
+from greensched_extender.view import NO_ROW, Bytes, Rows, View
+from greensched_policies.cost import (
+    CostModel,
+    Floats,
+    PlacementCost,
+    WorkloadColumns,
+    ZoneColumns,
+    placement_cost,
+)
+from greensched_policies.guard import Guard, GuardedAnswer
+from greensched_policies.observation import Weights, encode_where
+from greensched_policies.scores import spread_scores
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What holds for every decision, from the settings."""
+
+    utilisation_ratio: float
+    gpu_ratio: float
+    empty_nodes_sleep: bool
+    default_runtime_s: float
+    weights: Weights
+
+    def runtime_s(self, workload: Workload) -> float:
+        """Return how long a workload is expected to run, seconds on the reference core."""
+        return self.default_runtime_s if workload.runtime_s is None else workload.runtime_s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ZoneMeans:
+    """Means over a workload's expected run, one value per zone of a view; NaN is no data."""
+
+    carbon_g_per_kwh: Floats  # [zones]
+    price_per_mwh: Floats  # [zones]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Appraisal:
+    """What was reckoned for the nodes offered that we know, in the order they were offered."""
+
+    rows: Rows  # [N] of the known nodes
+    cost: PlacementCost  # [1,N] each
+    carbon_is_guessed: npt.NDArray[np.bool_]  # [N] the zone had no data: the others' mean
+    price_is_guessed: npt.NDArray[np.bool_]  # [N]
+    answer: GuardedAnswer  # relative cost [1,N], who gave it, what went wrong
+    scores: npt.NDArray[np.int8]  # [N] 0..10
+
+    @property
+    def best_row(self) -> int:
+        """The row of the top-scored node; NO_ROW when all score the same."""
+        if self.scores.size == 0 or self.scores.min() == self.scores.max():
+            return NO_ROW
+        return int(self.rows[self.answer.relative_cost[0].argmin()])
+
+
+def appraise(
+    view: View,
+    rows: Rows,
+    workload: Workload,
+    means: ZoneMeans,
+    assumptions: Assumptions,
+    guard: Guard,
+) -> Appraisal:
+    """Return cost and score of `workload` on each of the known nodes `rows` (none is NO_ROW).
+
+    A zone without data counts as the mean of the other candidates' zones: neither preferred nor
+    shunned. Where no candidate's zone has data, the policy sees that and decides without.
+    """
+    nodes = view.candidates(rows)
+    zone = view.facts.zone_of.take(rows)
+    carbon, carbon_is_guessed = _filled(means.carbon_g_per_kwh.take(zone))
+    price, price_is_guessed = _filled(means.price_per_mwh.take(zone))
+    zones = ZoneColumns(carbon[None, :], price[None, :])
+    asked = WorkloadColumns(
+        np.array([workload.cpu_cores]),
+        np.array([workload.memory_bytes]),
+        np.array([workload.gpus]),
+        np.array([assumptions.runtime_s(workload)]),
+    )
+    model = CostModel(
+        view.facts.curve_watts,
+        assumptions.utilisation_ratio,
+        assumptions.gpu_ratio,
+        assumptions.empty_nodes_sleep,
+    )
+    cost = placement_cost(nodes, asked, zones, model)
+    observed = encode_where(nodes, asked, zones, cost, model, assumptions.weights)
+    answer = guard.answer(observed.nodes, observed.context)
+    scores = spread_scores(answer.relative_cost[0])
+    return Appraisal(rows, cost, carbon_is_guessed, price_is_guessed, answer, scores)
+
+
+def _filled(values: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    missing = np.isnan(values)
+    if missing.any() and not missing.all():
+        values[missing] = values[~missing].mean()
+    return values, missing
+
+
+def neutral_score(scores: npt.NDArray[np.int8]) -> int:
+    """Return the score of a node we know nothing about: the median one, 0 where there is none."""
+    return int(np.median(scores)) if scores.size else 0
+
+
+_TENS = np.frombuffer(b"          1", np.uint8)  # by score 0..10
+_ONES = np.frombuffer(b"01234567890", np.uint8)
+
+
+def reply(rows: Rows, appraisal: Appraisal, entries: Bytes, names: Sequence[str] = ()) -> bytes:
+    """Return the prioritize reply, copied together from ready-made entries.
+
+    Where some rows are NO_ROW, `names` are all names offered: those without a row get the neutral
+    score.
+    """
+    if appraisal.rows.size == rows.size:
+        return b"[%b]" % _entries(rows, appraisal.scores, entries)[:-1]
+    neutral = b"%d}" % neutral_score(appraisal.scores)
+    unknown = (
+        score_head(names[place]) + neutral for place in np.flatnonzero(rows == NO_ROW).tolist()
+    )
+    known = _entries(appraisal.rows, appraisal.scores, entries)
+    return b"[%b%b]" % (known, b",".join(unknown))
+
+
+def _entries(rows: Rows, scores: npt.NDArray[np.int8], entries: Bytes) -> bytes:
+    chosen = entries.take(rows, axis=0)
+    chosen[:, -4] = _TENS.take(scores)
+    chosen[:, -3] = _ONES.take(scores)
+    return chosen.tobytes()

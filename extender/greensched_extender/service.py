@@ -1,0 +1,218 @@
+"""Answers the verbs: bytes in, bytes out, and never no answer.
+
+Everything up to the reply is one piece of synchronous work on one frozen view.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from greensched_core.clock import Clock
+from greensched_core.errors import BadInput
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.objects import PodObject, workload_of
+from greensched_core.state import Workload
+from greensched_extender import protocol
+from greensched_extender.binding import bind
+from greensched_extender.decisions import Decisions, remember
+from greensched_extender.filtering import over_budget
+from greensched_extender.grid import Grid
+from greensched_extender.metrics import ExtenderMetrics, Fallback, Outcome
+from greensched_extender.policy_choice import PolicyChoice
+from greensched_extender.scoring import Appraisal, Assumptions, appraise, reply
+from greensched_extender.snapshot import Snapshot
+from greensched_extender.view import NO_ROW, View
+
+log = structlog.get_logger()
+
+_SOME_UNKNOWN = 5  # names of unknown nodes that a decision remembers
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status and body of a reply, and how it came about."""
+
+    status: int
+    body: bytes
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the settings say about answering."""
+
+    scheduler_names: frozenset[str]
+    assumptions: Assumptions
+    filter_enabled: bool
+    snapshot_max_age_s: float
+
+
+class Extender:
+    """Scores, filters and binds pods that opted in; all others pass in constant time."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        *,
+        snapshot: Snapshot,
+        snapshot_age_s: Callable[[], float | None],
+        grid: Grid,
+        choice: PolicyChoice,
+        decisions: Decisions,
+        metrics: ExtenderMetrics,
+        clock: Clock,
+        binder: ApiClient | None,
+    ) -> None:
+        self._terms = terms
+        self._snapshot = snapshot
+        self._snapshot_age_s = snapshot_age_s  # None: the first lists are not done
+        self._grid = grid
+        self._choice = choice
+        self._decisions = decisions
+        self._metrics = metrics
+        self._clock = clock
+        self._binder = binder
+
+    def prioritize(self, body: bytes) -> Answer:
+        """Return a score 0..10 for each node offered; `[]`, no preference, without the opt-in."""
+        try:
+            args = protocol.read_args(body)
+            pod = args.Pod or PodObject()
+            if pod.spec.schedulerName not in self._terms.scheduler_names:
+                return Answer(200, b"[]", Outcome.NOT_OPTED_IN)
+            names = protocol.read_names(args)
+        except BadInput as fault:
+            return _bad_request(fault)
+        try:
+            return self._prioritize(pod, names)
+        except Exception:  # whatever it is, the pod must be placed
+            log.exception("prioritize failed", pod=pod.metadata.name, nodes=len(names))
+            self._metrics.fallback(Fallback.EXCEPTION)
+            return Answer(200, protocol.equal_scores(names), Outcome.FAILED)
+
+    def filter(self, body: bytes) -> Answer:
+        """Return the nodes that pass; only a power budget refuses one."""
+        try:
+            args = protocol.read_args(body)
+            pod = args.Pod or PodObject()
+            if pod.spec.schedulerName not in self._terms.scheduler_names:
+                return Answer(200, protocol.all_pass(args), Outcome.NOT_OPTED_IN)
+            if not self._terms.filter_enabled:
+                return Answer(200, protocol.all_pass(args), Outcome.DISABLED)
+            names = protocol.read_names(args)
+        except BadInput as fault:
+            return _bad_request(fault)
+        try:
+            return self._filter(args, pod, names)
+        except Exception:  # whatever it is, the pod must be placed
+            log.exception("filter failed", pod=pod.metadata.name, nodes=len(names))
+            self._metrics.fallback(Fallback.EXCEPTION)
+            return Answer(200, protocol.all_pass(args), Outcome.FAILED)
+
+    async def bind(self, body: bytes) -> Answer:
+        """Bind a pod to a node; an error is told in the body, as kube-scheduler expects it."""
+        if self._binder is None:
+            message = "bind is off: set GREENSCHED_EXTENDER_BIND_ENABLED=true or remove bindVerb"
+            return Answer(404, protocol.error(message), Outcome.DISABLED)
+        try:
+            args = protocol.read_binding(body)
+        except BadInput as fault:
+            return _bad_request(fault)
+        fault_text = await bind(self._binder, args)
+        outcome = Outcome.REFUSED if fault_text else Outcome.OK
+        return Answer(200, protocol.error(fault_text), outcome)
+
+    def _prioritize(self, pod: PodObject, names: list[str]) -> Answer:
+        self._metrics.candidates.observe(len(names))
+        age_s = self._snapshot_age_s()
+        if age_s is None or age_s > self._terms.snapshot_max_age_s:
+            self._metrics.fallback(Fallback.NOT_SYNCED if age_s is None else Fallback.STALE)
+            return Answer(200, protocol.equal_scores(names), Outcome.ABSTAINED)
+        workload = self._read(pod)
+        self._snapshot.withdraw(workload.uid)
+        view = self._snapshot.view()
+        rows = view.names.rows(names)
+        known = rows
+        if rows.size and rows.min() == NO_ROW:
+            known = rows[rows != NO_ROW]
+            self._count_unknown(view, names, rows.size - known.size)
+        if known.size == 0:
+            self._metrics.fallback(Fallback.NO_CANDIDATE)
+            return Answer(200, protocol.equal_scores(names), Outcome.ABSTAINED)
+        now, runtime_s = self._clock.now(), self._terms.assumptions.runtime_s(workload)
+        outlook = self._grid.outlook(view.facts.zones, now, runtime_s)
+        guard = self._choice.guard
+        appraisal = appraise(view, known, workload, outlook.means, self._terms.assumptions, guard)
+        if appraisal.carbon_is_guessed.any():
+            self._metrics.fallback(Fallback.NO_CARBON)
+        if appraisal.price_is_guessed.any():
+            self._metrics.fallback(Fallback.NO_PRICE)
+        self._snapshot.expect(
+            workload.uid,
+            appraisal.best_row,
+            (workload.cpu_cores, workload.memory_bytes, workload.gpus),
+        )
+        self._remember(workload, names, view, appraisal, age_s, now, runtime_s)
+        body = reply(rows, appraisal, view.names.entries, names)
+        return Answer(200, body, Outcome.OK)
+
+    def _remember(
+        self,
+        workload: Workload,
+        names: list[str],
+        view: View,
+        appraisal: Appraisal,
+        age_s: float,
+        now: float,
+        runtime_s: float,
+    ) -> None:
+        unknown_count = len(names) - appraisal.rows.size
+        some = [name for name in names if name not in view.names.row_of] if unknown_count else []
+        self._decisions.add(
+            remember(
+                appraisal,
+                view.facts.zone_of,
+                workload=workload,
+                decided_at=now,
+                runtime_s=runtime_s,
+                offered=len(names),
+                unknown=tuple(some[:_SOME_UNKNOWN]),
+                unknown_count=unknown_count,
+                snapshot_age_s=age_s,
+                zones=self._grid.outlook(view.facts.zones, now, runtime_s).signals,
+                names=view.names.by_row,
+            )
+        )
+
+    def _filter(self, args: protocol.ExtenderArgs, pod: PodObject, names: list[str]) -> Answer:
+        if self._snapshot_age_s() is None:
+            self._metrics.fallback(Fallback.NOT_SYNCED)
+            return Answer(200, protocol.all_pass(args), Outcome.ABSTAINED)
+        workload = self._read(pod)
+        self._snapshot.withdraw(workload.uid)
+        refused = over_budget(self._snapshot.view(), names, workload, self._terms.assumptions)
+        if not refused:
+            return Answer(200, protocol.all_pass(args), Outcome.OK)
+        self._metrics.refused_nodes.inc(len(refused))
+        passed = [name for name in names if name not in refused]
+        return Answer(200, protocol.some_pass(args, passed, refused), Outcome.OK)
+
+    def _read(self, pod: PodObject) -> Workload:
+        workload = workload_of(pod)
+        if workload.faults:
+            self._metrics.fallback(Fallback.UNREADABLE_POD)
+            log.info("pod has faults", pod=f"{workload.namespace}/{workload.name}",
+                     faults=workload.faults)  # fmt: skip
+        return workload
+
+    def _count_unknown(self, view: View, names: list[str], count: int) -> None:
+        unreadable = 0
+        if view.names.unreadable:
+            unreadable = sum(name in view.names.unreadable for name in names)
+            self._metrics.fallback(Fallback.UNREADABLE_NODE, unreadable)
+        self._metrics.fallback(Fallback.UNKNOWN_NODE, count - unreadable)
+
+
+def _bad_request(fault: BadInput) -> Answer:
+    return Answer(400, protocol.error(str(fault)), Outcome.BAD_REQUEST)

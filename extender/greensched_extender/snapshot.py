@@ -1,0 +1,195 @@
+"""The picture of the cluster: one writer keeps it, readers take frozen views of it.
+
+A row belongs to a node's name from its first mention (as a node, or by a pod bound to it) until
+the node is gone and its last pod too; so pods may come before their node and go after it.
+Everything here happens in the event loop's one thread.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from greensched_core.clock import Clock
+from greensched_core.objects import Amounts
+from greensched_core.state import Node
+from greensched_extender.node_rows import NodeRows
+from greensched_extender.view import NO_ROW, View
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """What we believe of one node, for people."""
+
+    node: Node | None  # None: only pods mention it
+    faults: tuple[str, ...]
+    requested: Amounts  # by bound and provisional pods
+    pods: int
+    provisional: int
+    utilisation: float  # 0..1, as costs see it
+    utilisation_source: str  # measured or requests
+    measured_w: float | None
+
+
+class Snapshot:
+    """Nodes, the pods bound to them, and the pods we expect there."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        utilisation_ratio: float,
+        default_pue: float,
+        provisional_ttl_s: float,
+    ) -> None:
+        self._clock = clock
+        self._ttl_s = provisional_ttl_s
+        self._rows = NodeRows(utilisation_ratio=utilisation_ratio, default_pue=default_pue)
+        self._nodes: dict[str, tuple[Node, tuple[str, ...]]] = {}
+        self._pods: dict[str, tuple[int, Amounts]] = {}  # uid → where it is bound
+        # uid → row, amounts, time to drop it (monotonic seconds); oldest first
+        self._provisional: dict[str, tuple[int, Amounts, float]] = {}
+        self._shared: dict[Amounts, Amounts] = {}  # most pods ask for the same: one tuple for all
+        self._measured_w: dict[str, float] = {}
+        self.expired = 0  # provisional pods that the watch never confirmed
+
+    @property
+    def node_count(self) -> int:
+        """Nodes there are."""
+        return len(self._nodes)
+
+    @property
+    def pod_count(self) -> int:
+        """Bound pods that hold resources."""
+        return len(self._pods)
+
+    @property
+    def provisional_count(self) -> int:
+        """Pods counted where we expect them."""
+        return len(self._provisional)
+
+    @property
+    def unreadable_count(self) -> int:
+        """Nodes whose capacity could not be read."""
+        return len(self._rows.unreadable)
+
+    @property
+    def faulty_count(self) -> int:
+        """Nodes with something that could not be read."""
+        return sum(1 for _, faults in self._nodes.values() if faults)
+
+    @property
+    def measured_count(self) -> int:
+        """Nodes whose watts are measured."""
+        return len(self._measured_w)
+
+    def put_node(self, node: Node, faults: tuple[str, ...] = ()) -> None:
+        """Take in a node that is new or has changed; `faults` say what could not be read."""
+        entry = (node, faults)
+        if self._nodes.get(node.name) == entry:
+            return  # a heartbeat: nothing that we read
+        self._nodes[node.name] = entry
+        self._rows.describe(node, is_readable=node.cpu_cores > 0 and node.memory_bytes > 0)
+
+    def drop_node(self, name: str) -> None:
+        """Forget a node; its pods stay counted on its row until they go too."""
+        if self._nodes.pop(name, None) is not None:
+            self._rows.forget(name)
+
+    def node_names(self) -> list[str]:
+        """Return the names of all nodes."""
+        return list(self._nodes)
+
+    def put_pod(self, uid: str, node_name: str, amounts: Amounts) -> bool:
+        """Count a bound pod on its node; return whether it is newly there."""
+        self._settle(uid)
+        row = self._rows.row(node_name)
+        before = self._pods.get(uid)
+        if before is not None:
+            if before == (row, amounts):
+                return False
+            self._rows.add(before[0], before[1], -1)
+        amounts = self._shared.setdefault(amounts, amounts)
+        self._pods[uid] = (row, amounts)
+        self._rows.add(row, amounts, 1)
+        return before is None
+
+    def drop_pod(self, uid: str) -> None:
+        """Stop counting a pod: it is deleted or finished."""
+        self._settle(uid)
+        before = self._pods.pop(uid, None)
+        if before is not None:
+            self._rows.add(before[0], before[1], -1)
+
+    def pod_uids(self) -> list[str]:
+        """Return the uids of all counted pods."""
+        return list(self._pods)
+
+    def expect(self, uid: str, row: int, amounts: Amounts) -> None:
+        """Count a pod on the row it will probably be bound to, until the watch or time tells.
+
+        The protocol never says which node the scheduler chose. Without this, all pods of a burst
+        would see the same empty node.
+        """
+        if row == NO_ROW or not uid or uid in self._pods:
+            return
+        self._settle(uid)
+        self._provisional[uid] = (row, amounts, self._clock.monotonic() + self._ttl_s)
+        self._rows.add(row, amounts, 1, provisional=1)
+
+    def withdraw(self, uid: str) -> None:
+        """Stop expecting a pod, so that it does not stand in its own way when asked again."""
+        self._settle(uid)
+
+    def expire(self) -> None:
+        """Stop expecting pods whose time is over."""
+        now = self._clock.monotonic()
+        while self._provisional:
+            uid, (_, _, until) = next(iter(self._provisional.items()))
+            if until > now:
+                return
+            self.expired += 1
+            self._settle(uid)
+
+    def measure(self, watts: Mapping[str, float]) -> None:
+        """Take in the measured watts of nodes; all others count as unmeasured.
+
+        Utilisation is read off the node's power curve. A node with GPUs keeps its estimate: one
+        figure cannot tell its boards' watts from its CPUs'.
+        """
+        self._measured_w = dict(watts)
+        utilisation: dict[str, float] = {}
+        for name, power_w in watts.items():
+            node, _ = self._nodes.get(name, (None, ()))
+            if node is not None and node.gpu is None:
+                utilisation[name] = node.curve.utilisation_for(power_w)
+        self._rows.measure(utilisation)
+
+    def view(self) -> View:
+        """Return the newest frozen view; the same one while nothing changes."""
+        self.expire()
+        return self._rows.view()
+
+    def report(self, name: str) -> NodeReport | None:
+        """Return what we believe of a node; None when nobody ever mentioned it."""
+        row = self._rows.find(name)
+        if row == NO_ROW:
+            return None
+        node, faults = self._nodes.get(name, (None, ()))
+        rows = self._rows
+        cpu, memory, gpus = (float(value) for value in rows.requested[:, row])
+        return NodeReport(
+            node=node,
+            faults=faults,
+            requested=(cpu, memory, gpus),
+            pods=int(rows.pods[row] - rows.provisional[row]),
+            provisional=int(rows.provisional[row]),
+            utilisation=rows.utilisation(row),
+            utilisation_source="requests" if np.isnan(rows.measured[row]) else "measured",
+            measured_w=self._measured_w.get(name),
+        )
+
+    def _settle(self, uid: str) -> None:
+        expected = self._provisional.pop(uid, None)
+        if expected is not None:
+            self._rows.add(expected[0], expected[1], -1, provisional=-1)

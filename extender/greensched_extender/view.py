@@ -1,0 +1,85 @@
+"""What a request reads: the cluster as it was at one moment, frozen."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.cost import Floats, NodeColumns
+
+Rows = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
+NO_ROW = -1  # of a name that stands for no node we can reckon with
+
+# Rows of the two tables of a view; together they are the fields of NodeColumns.
+(
+    CPU_CAPACITY,
+    MEMORY_CAPACITY,
+    GPU_CAPACITY,
+    GPU_IDLE_W,
+    GPU_PEAK_W,
+    CURVE_CLASS,
+    SPEED,
+    PUE,
+) = range(8)
+CPU_BEFORE, MEMORY_FREE, GPU_FREE, IS_EMPTY = range(4)
+FIXED_COLUMNS = 8
+MOVING_COLUMNS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeNames:
+    """Which node has which row; a row keeps its node for as long as this value lives."""
+
+    row_of: dict[str, int]  # only nodes we can reckon with
+    by_row: list[str]  # rows added later are appended, none is ever renamed
+    entries: Bytes  # [rows, width]: the node's entry in a prioritize reply, score left blank
+    unreadable: frozenset[str]  # nodes whose capacity could not be read
+
+    def rows(self, names: list[str]) -> Rows:
+        """Return the row of each name, NO_ROW where there is none."""
+        try:
+            return np.fromiter(map(self.row_of.__getitem__, names), np.int64, len(names))
+        except KeyError:
+            found = (self.row_of.get(name, NO_ROW) for name in names)
+            return np.fromiter(found, np.int64, len(names))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeFacts:
+    """What changes only when somebody edits a node."""
+
+    fixed: Floats  # [8, rows]
+    zone_of: npt.NDArray[np.int32]  # [rows] index into `zones`
+    budget_w: Floats  # [rows] watts; infinite where there is no budget
+    zones: tuple[str, ...]  # "" is the first: nodes whose zone nobody told
+    curve_watts: Floats  # flat [classes * 11]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """The cluster at one moment; a request holds one for its whole life."""
+
+    names: NodeNames
+    facts: NodeFacts
+    moving: Floats  # [4, rows]
+
+    def candidates(self, rows: Rows) -> NodeColumns:
+        """Return the columns of `rows` as a batch of one decision, [1,N] each."""
+        fixed = self.facts.fixed.take(rows, axis=1)[:, None, :]
+        moving = self.moving.take(rows, axis=1)[:, None, :]
+        return NodeColumns(
+            cpu_capacity=fixed[CPU_CAPACITY],
+            cpu_before=moving[CPU_BEFORE],
+            memory_capacity=fixed[MEMORY_CAPACITY],
+            memory_free=moving[MEMORY_FREE],
+            gpu_capacity=fixed[GPU_CAPACITY],
+            gpu_free=moving[GPU_FREE],
+            gpu_idle_w=fixed[GPU_IDLE_W],
+            gpu_peak_w=fixed[GPU_PEAK_W],
+            curve_class=fixed[CURVE_CLASS],
+            speed=fixed[SPEED],
+            pue=fixed[PUE],
+            is_empty=moving[IS_EMPTY],
+        )

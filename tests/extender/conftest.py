@@ -1,0 +1,183 @@
+"""An extender over a made-up cluster, without any server."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from greensched_core.clock import ManualClock
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.state import Node
+from greensched_core.testing import make_node
+from greensched_extender.decisions import Decisions
+from greensched_extender.grid import Grid, ZoneSignal
+from greensched_extender.metrics import ExtenderMetrics
+from greensched_extender.policy_choice import PolicyChoice, PolicyTerms
+from greensched_extender.scoring import Assumptions
+from greensched_extender.service import Answer, Extender, Terms
+from greensched_extender.snapshot import Snapshot
+from greensched_policies.observation import Weights
+
+NOW = 1_800_000_000.0
+
+
+@dataclass
+class World:
+    """All parts of an extender, to look at and to turn."""
+
+    clock: ManualClock
+    snapshot: Snapshot
+    decisions: Decisions
+    metrics: ExtenderMetrics
+    choice: PolicyChoice
+    assumptions: Assumptions
+    grid: Grid
+    extender: Extender
+    carbon: dict[str, float | None]
+    price: dict[str, float | None]
+    age_s: list[float | None] = field(default_factory=lambda: [0.0])
+
+    def add(self, *nodes: Node) -> None:
+        for node in nodes:
+            self.snapshot.put_node(node)
+
+    def body(self, names: Sequence[str], pod: dict[str, Any] | None = None) -> bytes:
+        return json.dumps(
+            {"Pod": pod or make_pod(), "Nodes": None, "NodeNames": list(names)}
+        ).encode()
+
+    def scores(self, *names: str, pod: dict[str, Any] | None = None) -> dict[str, int]:
+        answer = self.extender.prioritize(self.body(names, pod))
+        assert answer.status == 200, answer
+        return {entry["Host"]: entry["Score"] for entry in json.loads(answer.body)}
+
+    def filtered(self, *names: str, pod: dict[str, Any] | None = None) -> dict[str, Any]:
+        answer: Answer = self.extender.filter(self.body(names, pod))
+        assert answer.status == 200, answer
+        return json.loads(answer.body)  # type: ignore[no-any-return]  # a JSON object
+
+    def counted(self, name: str, **labels: str) -> float:
+        full = f"greensched_extender_{name}"
+        return self.metrics.registry.get_sample_value(full, labels) or 0.0
+
+    def fallbacks(self, reason: str) -> float:
+        samples = (
+            sample
+            for metric in self.metrics.registry.collect()
+            for sample in metric.samples
+            if sample.name == "greensched_extender_fallbacks_total"
+        )
+        return sum(s.value for s in samples if s.labels["reason"] == reason)
+
+
+def make_pod(
+    name: str = "p1",
+    *,
+    cpu: str = "4",
+    memory: str = "1Gi",
+    gpus: str = "0",
+    scheduler: str = "greensched",
+    uid: str | None = None,
+    annotations: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    requests = {"cpu": cpu, "memory": memory, "nvidia.com/gpu": gpus}
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": uid or f"uid-{name}",
+            "annotations": annotations or {},
+        },
+        "spec": {
+            "schedulerName": scheduler,
+            "containers": [{"name": "c", "resources": {"requests": requests}}],
+        },
+        "status": {"phase": "Pending"},
+    }
+
+
+def make_world(
+    *,
+    policy: str = "weighted-cost",
+    bundle: Path | None = None,
+    filter_enabled: bool = True,
+    decisions_max_bytes: int = 1 << 20,
+    binder: ApiClient | None = None,
+    empty_nodes_sleep: bool = False,
+) -> World:
+    clock = ManualClock(NOW)
+    metrics = ExtenderMetrics()
+    carbon: dict[str, float | None] = {"DE": 400.0, "FR": 50.0, "PL": 700.0}
+    price: dict[str, float | None] = {"DE": 80.0, "FR": 60.0, "PL": 100.0}
+    age_s: list[float | None] = [0.0]
+
+    def look_up(zone: str, now: float, runtime_s: float) -> ZoneSignal:
+        return ZoneSignal(
+            zone, carbon.get(zone), price.get(zone), "grid-signal", "grid-signal", 60.0, 60.0, "EUR"
+        )
+
+    snapshot = Snapshot(clock, utilisation_ratio=0.5, default_pue=1.2, provisional_ttl_s=10.0)
+    choice = PolicyChoice(
+        PolicyTerms(policy, bundle, "weighted-cost", 10.0),
+        monotonic=clock.monotonic,
+        count=lambda reason: metrics.guard_fallbacks.labels(reason.value).inc(),
+        count_load=lambda outcome: metrics.bundle_loads.labels(outcome).inc(),
+    )
+    assumptions = Assumptions(0.5, 0.6, empty_nodes_sleep, 3600.0, Weights(1.0, 1.0, 0.1))
+    decisions = Decisions(decisions_max_bytes)
+    grid = Grid(look_up)
+    extender = Extender(
+        Terms(frozenset({"greensched"}), assumptions, filter_enabled, 120.0),
+        snapshot=snapshot,
+        snapshot_age_s=lambda: age_s[0],
+        grid=grid,
+        choice=choice,
+        decisions=decisions,
+        metrics=metrics,
+        clock=clock,
+        binder=binder,
+    )
+    return World(
+        clock, snapshot, decisions, metrics, choice, assumptions, grid, extender, carbon, price,
+        age_s,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def new_world() -> Callable[..., World]:
+    """Build an extender over an empty cluster."""
+    return make_world
+
+
+@pytest.fixture
+def world() -> World:
+    """An extender over an empty cluster, the prior rule serving."""
+    return make_world()
+
+
+@pytest.fixture
+def pod() -> Callable[..., dict[str, Any]]:
+    """Build a pod as kube-scheduler sends it."""
+    return make_pod
+
+
+@pytest.fixture
+def wire(repository: Path) -> Path:
+    """Bodies that a real kube-scheduler 1.36 sent and understood."""
+    return repository / "tests" / "golden" / "extender"
+
+
+@pytest.fixture(scope="session")
+def shared_world() -> World:
+    """An extender over eight odd nodes, for tests that only ask."""
+    shared = make_world()
+    for number in range(8):
+        budget_w = 120.0 if number % 3 == 0 else None
+        zone = ("DE", "FR", "", "XX")[number % 4]
+        shared.add(
+            make_node(f"n{number}", zone=zone, cpu_cores=float(number), power_budget_w=budget_w)
+        )
+    return shared

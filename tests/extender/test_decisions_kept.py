@@ -1,0 +1,69 @@
+from collections.abc import Callable
+from typing import Any
+
+from greensched_core.testing import make_node
+from greensched_extender.decisions import render
+
+World = Any
+MakePod = Callable[..., dict[str, Any]]
+
+
+def test_a_decision_tells_what_each_node_would_have_cost(world: World, pod: MakePod) -> None:
+    world.add(make_node("a", zone="FR"), make_node("b", zone="PL"), make_node("c", zone="XX"))
+    world.scores("b", "a", "c", "ghost", pod=pod(annotations={"greensched.io/runtime": "2h"}))
+    told = render(world.decisions.of("default", "p1")[0])
+    assert [candidate["node"] for candidate in told["candidates"]] == ["a", "c", "b"]
+    cheapest = told["candidates"][0]
+    assert cheapest["score"] == 10
+    assert cheapest["runtimeSeconds"] == 7200.0
+    kwh = cheapest["powerWatts"] * 2 / 1000
+    assert abs(cheapest["energyJoules"] / 3.6e6 - kwh) < 1e-6
+    assert abs(cheapest["carbonGrams"] - kwh * 50.0) < 1e-4
+    assert abs(cheapest["cost"] - kwh * 60.0 / 1000) < 1e-6
+    assert told["candidates"][1]["carbonGrams"] is None, "no data is told as no data"
+    assert told["unknownNodes"] == {"count": 1, "some": ["ghost"]}
+    assert (told["policy"], told["fallbackReason"]) == ("weighted-cost", None)
+    assert (told["expectedNode"], told["outcome"]) == ("a", {"state": "not seen bound"})
+    assert {zone["zone"]: zone["carbonGramsPerKwh"] for zone in told["zones"]}["PL"] == 700.0
+    assert told["pod"]["runtimeIsDefault"] is False
+
+
+def test_the_watch_tells_how_it_ended(world: World) -> None:
+    world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
+    world.scores("a", "b")
+    world.scores("a", "b")
+    world.decisions.bound("uid-p1", "b", world.clock.now() + 1)
+    latest, first = (render(one) for one in world.decisions.of("default", "p1"))
+    assert latest["outcome"] == {"state": "bound", "node": "b", "boundAt": world.clock.now() + 1}
+    assert first["outcome"] == {"state": "superseded"}
+
+
+def test_memory_is_bounded_and_the_oldest_go_first(
+    new_world: Callable[..., World], pod: MakePod
+) -> None:
+    world = new_world(decisions_max_bytes=10_000)
+    world.add(make_node("a"))
+    for number in range(50):
+        world.scores("a", pod=pod(f"p{number}"))
+    assert 1 <= len(world.decisions) <= 5
+    assert world.decisions.of("default", "p49")
+    assert not world.decisions.of("default", "p0")
+    world.decisions.bound("uid-p0", "a", 0.0)  # forgotten: nothing to note
+
+
+def test_none_are_kept_when_there_is_no_memory_for_them(new_world: Callable[..., World]) -> None:
+    world = new_world(decisions_max_bytes=0)
+    world.add(make_node("a"))
+    world.scores("a")
+    assert len(world.decisions) == 0
+
+
+def test_a_decision_keeps_its_names_when_nodes_come_and_go(world: World) -> None:
+    world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
+    world.scores("a", "b")
+    world.clock.advance(60)
+    world.snapshot.expire()
+    world.snapshot.drop_node("a")
+    world.add(make_node("new"))
+    told = render(world.decisions.of("default", "p1")[0])
+    assert {candidate["node"] for candidate in told["candidates"]} == {"a", "b"}

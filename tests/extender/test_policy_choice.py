@@ -1,0 +1,86 @@
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from greensched_core.errors import BadInput
+from greensched_core.testing import make_node
+from greensched_policies.bundle import SHIPPED_PRIOR
+
+World = Any
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """A copy of the shipped bundle that a test may spoil."""
+    return Path(shutil.copytree(SHIPPED_PRIOR, tmp_path / "bundle"))
+
+
+def spoil(bundle: Path, **changes: Any) -> None:
+    card = json.loads((bundle / "card.json").read_text())
+    (bundle / "card.json").write_text(json.dumps(card | changes))
+
+
+def test_the_shipped_model_answers(new_world: Callable[..., World]) -> None:
+    world = new_world(policy="onnx")
+    world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
+    assert world.scores("a", "b") == {"a": 10, "b": 0}
+    assert world.decisions.of("default", "p1")[0].policy == "onnx"
+    assert world.choice.describe()["bundle"]["name"] == "prior"
+    assert world.counted("bundle_loads_total", outcome="loaded") == 1
+
+
+def test_an_unknown_rule_is_refused_by_name(new_world: Callable[..., World]) -> None:
+    with pytest.raises(BadInput, match=r"'greenest'; there are bin-pack"):
+        new_world(policy="greenest")
+
+
+def test_a_wrong_bundle_at_the_start_leaves_the_rule_serving(
+    new_world: Callable[..., World], bundle: Path
+) -> None:
+    spoil(bundle, encoding_version=99)
+    world = new_world(policy="onnx", bundle=bundle)
+    world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
+    assert world.scores("a", "b") == {"a": 10, "b": 0}
+    assert world.decisions.of("default", "p1")[0].policy == "weighted-cost"
+    assert "encoding version 99" in world.choice.describe()["refusedBundle"]
+    assert not world.choice.reload(), "nothing changed: not read again"
+    assert world.counted("bundle_loads_total", outcome="refused") == 1
+    shutil.copytree(SHIPPED_PRIOR, bundle, dirs_exist_ok=True)
+    assert world.choice.reload()
+    assert world.choice.serving == "onnx"
+    assert world.choice.describe()["refusedBundle"] is None
+
+
+def test_a_wrong_bundle_later_leaves_the_old_one_serving(
+    new_world: Callable[..., World], bundle: Path
+) -> None:
+    world = new_world(policy="onnx", bundle=bundle)
+    (bundle / "where.onnx").write_bytes(b"cut off")
+    assert not world.choice.reload()
+    told = world.choice.describe()
+    assert told["serving"] == "onnx"
+    assert "sha256" in told["refusedBundle"]
+    assert world.counted("bundle_loads_total", outcome="refused") == 1
+
+
+def test_a_new_bundle_is_taken_up_when_its_card_changes(
+    new_world: Callable[..., World], bundle: Path
+) -> None:
+    world = new_world(policy="onnx", bundle=bundle)
+    spoil(bundle, name="better")
+    assert world.choice.reload()
+    assert world.choice.labels()[:2] == ("onnx", "better")
+
+
+def test_a_folder_that_is_gone_leaves_the_old_one_serving(
+    new_world: Callable[..., World], bundle: Path
+) -> None:
+    world = new_world(policy="onnx", bundle=bundle)
+    shutil.rmtree(bundle)
+    assert not world.choice.reload()
+    assert world.choice.serving == "onnx"
+    assert world.choice.describe()["refusedBundle"]

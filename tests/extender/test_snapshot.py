@@ -1,0 +1,234 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greensched_core.clock import ManualClock
+from greensched_core.state import Gpu
+from greensched_core.testing import GIB, make_node
+from greensched_extender.snapshot import Snapshot
+from greensched_extender.view import CPU_BEFORE, GPU_FREE, IS_EMPTY, MEMORY_FREE, View
+
+World = Any
+
+
+def make_snapshot(clock: ManualClock | None = None) -> Snapshot:
+    return Snapshot(
+        clock or ManualClock(), utilisation_ratio=0.5, default_pue=1.2, provisional_ttl_s=10.0
+    )
+
+
+def column(view: View, name: str, which: int) -> float:
+    return float(view.moving[which, view.names.row_of[name]])
+
+
+def test_bound_pods_take_room_and_give_it_back() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_node(make_node("a", cpu_cores=10.0, memory_bytes=10 * GIB))
+    snapshot.put_pod("u1", "a", (4.0, GIB, 0.0))
+    view = snapshot.view()
+    assert column(view, "a", CPU_BEFORE) == pytest.approx(0.2)  # 4 of 10 cores, half used
+    assert column(view, "a", MEMORY_FREE) == 9 * GIB
+    assert column(view, "a", IS_EMPTY) == 0.0
+    snapshot.drop_pod("u1")
+    assert column(snapshot.view(), "a", CPU_BEFORE) == 0.0
+    assert column(snapshot.view(), "a", IS_EMPTY) == 1.0
+    assert column(view, "a", IS_EMPTY) == 0.0, "a view that a reader holds never changes"
+
+
+def test_a_view_is_frozen_and_the_same_while_nothing_changes() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_node(make_node("a"))
+    view = snapshot.view()
+    assert snapshot.view() is view
+    snapshot.put_node(make_node("a"))  # a heartbeat
+    assert snapshot.view() is view
+    with pytest.raises(ValueError, match="read-only"):
+        view.moving[0, 0] = 1.0
+    snapshot.put_pod("u", "a", (1.0, 1.0, 0.0))
+    assert snapshot.view().names is view.names
+    assert snapshot.view().facts is view.facts
+
+
+def test_a_pod_may_come_before_its_node() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_pod("u1", "late", (5.0, GIB, 0.0))
+    assert "late" not in snapshot.view().names.row_of
+    snapshot.put_node(make_node("late", cpu_cores=10.0))
+    assert column(snapshot.view(), "late", CPU_BEFORE) == pytest.approx(0.25)
+
+
+def test_pods_of_a_deleted_node_do_not_burden_the_next_one() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_node(make_node("old"))
+    snapshot.put_pod("u1", "old", (5.0, GIB, 0.0))
+    before = snapshot.view()
+    snapshot.drop_node("old")
+    assert "old" not in snapshot.view().names.row_of
+    snapshot.put_node(make_node("new"))
+    assert column(snapshot.view(), "new", IS_EMPTY) == 1.0
+    snapshot.drop_pod("u1")
+    snapshot.put_node(make_node("newer"))  # takes the row of `old`
+    view = snapshot.view()
+    assert view.names.row_of["newer"] == before.names.row_of["old"]
+    assert before.names.by_row[before.names.row_of["old"]] == "old", "an old view keeps its names"
+    assert column(view, "newer", IS_EMPTY) == 1.0
+
+
+def test_a_node_that_comes_back_finds_its_pods() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_node(make_node("a"))
+    snapshot.put_pod("u1", "a", (5.0, GIB, 0.0))
+    snapshot.drop_node("a")
+    snapshot.put_node(make_node("a"))
+    assert column(snapshot.view(), "a", IS_EMPTY) == 0.0
+
+
+def test_a_provisional_pod_counts_until_the_watch_shows_it() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_node(make_node("a", cpu_cores=10.0))
+    snapshot.put_node(make_node("b", cpu_cores=10.0))
+    snapshot.expect("u1", snapshot.view().names.row_of["a"], (4.0, GIB, 0.0))
+    assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.2)
+    assert snapshot.put_pod("u1", "b", (4.0, GIB, 0.0))  # the scheduler chose another one
+    view = snapshot.view()
+    assert (column(view, "a", CPU_BEFORE), column(view, "b", CPU_BEFORE)) == (0.0, 0.2)
+    assert snapshot.provisional_count == 0
+    assert not snapshot.put_pod("u1", "b", (4.0, GIB, 0.0)), "it is there already"
+
+
+@pytest.mark.parametrize(("after_s", "left"), [(9.9, 1), (10.0, 0)], ids=["holds", "expires"])
+def test_a_provisional_pod_that_is_never_seen_is_dropped(after_s: float, left: int) -> None:
+    clock = ManualClock()
+    snapshot = make_snapshot(clock)
+    snapshot.put_node(make_node("a"))
+    snapshot.expect("u1", 0, (4.0, GIB, 0.0))
+    clock.advance(after_s)
+    view = snapshot.view()
+    assert snapshot.provisional_count == left
+    assert column(view, "a", IS_EMPTY) == 1.0 - left
+    assert snapshot.expired == 1 - left
+
+
+def test_a_bound_pod_is_never_expected() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_node(make_node("a"))
+    snapshot.put_pod("u1", "a", (4.0, GIB, 0.0))
+    snapshot.expect("u1", 0, (4.0, GIB, 0.0))
+    assert snapshot.provisional_count == 0
+
+
+def test_a_resized_pod_counts_with_its_new_size() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_node(make_node("a", cpu_cores=10.0))
+    snapshot.put_pod("u1", "a", (4.0, GIB, 0.0))
+    snapshot.put_pod("u1", "a", (8.0, GIB, 0.0))
+    assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.4)
+    assert snapshot.pod_count == 1
+
+
+def test_measured_watts_become_utilisation_and_later_pods_come_on_top() -> None:
+    snapshot = make_snapshot()
+    node = make_node("a", cpu_cores=10.0)
+    snapshot.put_node(node)
+    snapshot.put_pod("u1", "a", (8.0, GIB, 0.0))
+    snapshot.measure({"a": node.curve.at(0.1), "ghost": 50.0})
+    assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.1)
+    report = snapshot.report("a")
+    assert report is not None
+    assert (report.utilisation_source, report.measured_w) == ("measured", node.curve.at(0.1))
+    snapshot.put_pod("u2", "a", (2.0, GIB, 0.0))
+    assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.2)
+    snapshot.measure({})  # too old by now
+    assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.5)
+
+
+def test_watts_of_a_node_with_gpus_do_not_pass_for_its_cpus() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_node(make_node("a", gpu=Gpu("A100", 8, 50.0, 400.0)))
+    snapshot.measure({"a": 2000.0})
+    assert column(snapshot.view(), "a", CPU_BEFORE) == 0.0
+    assert column(snapshot.view(), "a", GPU_FREE) == 8.0
+
+
+def test_a_node_without_capacity_is_known_as_unreadable() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_node(make_node("a", cpu_cores=0.0), ("no allocatable",))
+    view = snapshot.view()
+    assert view.names.unreadable == {"a"}
+    assert "a" not in view.names.row_of
+    assert (snapshot.unreadable_count, snapshot.faulty_count) == (1, 1)
+    snapshot.put_node(make_node("a"))
+    assert snapshot.view().names.unreadable == frozenset()
+    assert "a" in snapshot.view().names.row_of
+
+
+def test_rows_grow_with_the_cluster() -> None:
+    snapshot = make_snapshot()
+    for number in range(600):
+        snapshot.put_node(make_node(f"node-{number}", cpu_cores=10.0))
+        snapshot.put_pod(f"u{number}", f"node-{number}", (number / 100, GIB, 0.0))
+    view = snapshot.view()
+    rows = view.names.rows([f"node-{number}" for number in range(600)])
+    nodes = view.candidates(rows)
+    wanted = np.minimum(np.arange(600) / 100 * 0.5 / 10, 1.0)
+    assert nodes.cpu_before[0] == pytest.approx(wanted)
+    assert (nodes.cpu_capacity == 10.0).all()
+
+
+actions = st.lists(
+    st.tuples(
+        st.sampled_from(["node", "drop-node", "pod", "drop-pod", "expect", "tick", "view"]),
+        st.integers(0, 4),
+        st.integers(0, 6),
+    ),
+    max_size=60,
+)
+
+
+@given(actions)
+def test_whatever_happens_the_sums_are_those_of_the_pods_there_are(
+    happened: list[tuple[str, int, int]],
+) -> None:
+    clock = ManualClock()
+    snapshot = make_snapshot(clock)
+    nodes: set[str] = set()
+    bound: dict[str, str] = {}
+    expected: dict[str, tuple[str, float]] = {}
+    for what, n, p in happened:
+        name, uid = f"n{n}", f"u{p}"
+        match what:
+            case "node":
+                snapshot.put_node(make_node(name))
+                nodes.add(name)
+            case "drop-node":
+                snapshot.drop_node(name)
+                nodes.discard(name)
+            case "pod":
+                snapshot.put_pod(uid, name, (0.1 * (p + 1), 1.0 + p, 0.0))
+                bound[uid] = name
+                expected.pop(uid, None)
+            case "drop-pod":
+                snapshot.drop_pod(uid)
+                bound.pop(uid, None)
+                expected.pop(uid, None)
+            case "expect":
+                row = snapshot.view().names.row_of.get(name, -1)
+                snapshot.expect(uid, row, (0.1 * (p + 1), 1.0 + p, 0.0))
+                if name in nodes and uid not in bound:
+                    expected[uid] = (name, clock.monotonic())
+            case "tick":
+                clock.advance(2.0 * p)
+        snapshot.view()
+        expected = {u: e for u, e in expected.items() if clock.monotonic() - e[1] < 10.0}
+    assert set(snapshot.view().names.row_of) == nodes
+    for name in nodes:
+        report = snapshot.report(name)
+        assert report is not None
+        uids = [u for u, at in bound.items() if at == name]
+        guests = [u for u, (at, _) in expected.items() if at == name]
+        assert (report.pods, report.provisional) == (len(uids), len(guests))
+        cores = sum(0.1 * (int(u[1:]) + 1) for u in uids + guests)
+        assert report.requested[0] == pytest.approx(cores, abs=1e-9)
