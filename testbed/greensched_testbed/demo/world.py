@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from greensched_core import labels
 from greensched_core.power.curves import PowerCurve
-from greensched_core.state import Gpu
 from greensched_testbed.demo.grid import ZONES
 from greensched_testbed.nodes import NodeGroup
 
@@ -20,50 +19,46 @@ BOARDS = 4  # GPUs on each node that has any
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One generation of machines: its curve, its boards, how many a zone has."""
+    """One generation of machines: its curve, its boards, how many of them a zone has."""
 
     name: str
-    cpu_cores: float
+    cpu_cores: float  # logical, as Kubernetes counts them
     memory_bytes: float
     curve: PowerCurve
     gpu_product: str  # as NVIDIA's feature discovery writes it
-    gpu: Gpu
     plain_nodes: int  # in each zone, without GPUs
     gpu_nodes: int  # in each zone
 
 
-# Curves: facts of SPECpower_ssj2008, see docs/power.md. Boards: vendors' board power, idle 12 %.
+# Curves: SPECpower_ssj2008; what the boards draw stands in the power catalogue (docs/power.md).
 GENERATIONS = (
     Generation(
         name="2012",
-        cpu_cores=16,
-        memory_bytes=64 * GIB,
-        # IBM System x3550 M3-class curve of CloudSim (Xeon X5675), idle 58.4 W, full 222 W.
+        cpu_cores=24,
+        memory_bytes=96 * GIB,
+        # IBM System x3550 M3, Xeon X5675, as CloudSim quotes it.
         curve=PowerCurve((58.4, 98, 109, 118, 128, 140, 153, 170, 189, 205, 222)),
         gpu_product="Tesla-V100-SXM2-16GB",
-        gpu=Gpu("V100", BOARDS, 30.0, 300.0),
         plain_nodes=7,
         gpu_nodes=2,
     ),
     Generation(
         name="2021",
-        cpu_cores=64,
-        memory_bytes=256 * GIB,
+        cpu_cores=128,
+        memory_bytes=512 * GIB,
         # EPYC 7763, one socket (SPECpower_ssj2008).
         curve=PowerCurve((56.8, 100, 116, 130, 143, 162, 191, 211, 231, 250, 268)),
         gpu_product="NVIDIA-A100-SXM4-40GB",
-        gpu=Gpu("A100", BOARDS, 48.0, 400.0),
         plain_nodes=4,
         gpu_nodes=2,
     ),
     Generation(
         name="2023",
-        cpu_cores=96,
-        memory_bytes=384 * GIB,
+        cpu_cores=192,
+        memory_bytes=768 * GIB,
         # EPYC 9654, one socket: idle 73 W, full 360 W, the shape of 2021–22 between.
         curve=PowerCurve.from_idle_and_peak(73.0, 360.0),
         gpu_product="NVIDIA-H100-80GB-HBM3",
-        gpu=Gpu("H100", BOARDS, 84.0, 700.0),
         plain_nodes=3,
         gpu_nodes=2,
     ),

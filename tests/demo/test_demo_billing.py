@@ -1,0 +1,87 @@
+import pytest
+
+from greensched_core.state import Gpu
+from greensched_core.testing import make_node
+from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
+from greensched_testbed.demo.grid import Slot
+from greensched_testbed.demo.results import change_pct, summary
+
+HOUR_S = 3600.0
+KWH_J = 3.6e6
+ASSUMED = Assumed(utilisation_ratio=1.0, gpu_ratio=0.5, pue=2.0)
+NODES = [
+    make_node("clean", zone="A", cpu_cores=10, idle_w=100, peak_w=300),
+    make_node("dirty", zone="B", cpu_cores=10, gpu=Gpu("T4", 2, 10.0, 70.0)),
+]
+GENERATION_OF = {"clean": "new", "dirty": "old"}
+GRID = {
+    "A": [Slot(0.0, 100.0, 50.0), Slot(HOUR_S, 200.0, -50.0)],
+    "B": [Slot(0.0, 800.0, 80.0)],
+}
+
+
+def pod(
+    node: str | None, *, cores: float = 10.0, gpus: float = 0.0, at_s: float = 0.0
+) -> PlacedPod:
+    return PlacedPod(cores, gpus, HOUR_S, node, at_s if node else None, 0.5 if node else None)
+
+
+def test_a_full_node_for_one_hour_costs_what_the_hand_says() -> None:
+    run = bill_run("x", [pod("clean")], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
+    bill = run.by_zone["A"].bill
+    assert bill.energy_active_j == pytest.approx((300 - 100) * 2.0 * HOUR_S)
+    assert bill.energy_idle_j == pytest.approx(100 * 2.0 * HOUR_S)
+    assert bill.carbon_active_g == pytest.approx(0.4 * 100.0)
+    assert bill.cost_active == pytest.approx(0.4 / 1000 * 50.0)
+
+
+def test_the_grid_of_each_hour_counts_for_that_hour() -> None:
+    run = bill_run("x", [pod("clean", at_s=HOUR_S / 2)], NODES, GENERATION_OF, GRID,
+                   2 * HOUR_S, ASSUMED)  # fmt: skip
+    bill = run.by_zone["A"].bill
+    assert bill.carbon_active_g == pytest.approx(0.2 * 100.0 + 0.2 * 200.0)
+    assert bill.cost_active == pytest.approx(0.2 / 1000 * 50.0 - 0.2 / 1000 * 50.0)
+
+
+def test_boards_draw_their_share_of_the_range_above_idle() -> None:
+    run = bill_run("x", [pod("dirty", cores=0.0, gpus=2.0)], NODES, GENERATION_OF, GRID, HOUR_S,
+                   ASSUMED)  # fmt: skip
+    bill = run.by_generation["old"].bill
+    assert bill.energy_active_j == pytest.approx(2 * (70 - 10) * 0.5 * 2.0 * HOUR_S)
+    assert bill.energy_idle_j == pytest.approx((100 + 2 * 10) * 2.0 * HOUR_S)
+
+
+def test_groups_add_up_to_the_whole() -> None:
+    pods = [pod("clean", cores=3), pod("dirty", cores=4, gpus=1), pod(None)]
+    run = bill_run("x", pods, NODES, GENERATION_OF, GRID, 2 * HOUR_S, ASSUMED)
+    for groups in (run.by_zone, run.by_generation):
+        assert sum(group.pods for group in groups.values()) == run.pods_placed == 2
+        assert sum(group.bill.energy_j for group in groups.values()) == pytest.approx(
+            run.bill.energy_j
+        )
+        assert sum(group.bill.carbon_g for group in groups.values()) == pytest.approx(
+            run.bill.carbon_g
+        )
+    assert run.pods_unplaced == 1
+    assert run.nodes_used == 2
+
+
+def test_two_runs_with_equal_placements_do_not_differ() -> None:
+    one, other = (
+        bill_run(name, [pod("clean")], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
+        for name in ("greensched", "default-scheduler")
+    )
+    figures = summary(one, other)
+    assert figures["pods_unplaced"] == 0
+    assert {figures[f"{kind}_vs_default_pct"] for kind in ("energy", "cost", "carbon")} == {0.0}
+
+
+@pytest.mark.parametrize(("ours", "theirs", "change"), [
+    pytest.param(50.0, 100.0, -50.0, id="half"),
+    pytest.param(-10.0, -20.0, 50.0, id="a-negative-cost-that-shrank-is-dearer"),
+    pytest.param(1.0, 0.0, None, id="nothing-to-compare-with"),
+])  # fmt: skip
+def test_a_change_is_told_in_percent_of_the_baseline(
+    ours: float, theirs: float, change: float | None
+) -> None:
+    assert change_pct(ours, theirs) == change
