@@ -1,5 +1,12 @@
-"""Fixtures shared by every component's tests: one real control plane for the whole run."""
+"""Fixtures shared by every component's tests: one real control plane for the whole run.
 
+`GREENSCHED_KUBECONFIG` names another cluster: then tests that need no more than an API server run
+there, and those that need a control plane of our own are skipped.
+"""
+
+import asyncio
+import json
+import os
 import re
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -8,36 +15,61 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_testbed.controlplane import ControlPlane
+
+FOREIGN_KUBECONFIG = os.environ.get("GREENSCHED_KUBECONFIG")
+_SERVICE_ACCOUNT_TIMEOUT_S = 30.0
 
 
 @pytest.fixture(scope="session")
 def control_plane() -> Iterator[ControlPlane]:
     """A control plane with kwok and a default scheduler, built on first use."""
+    if FOREIGN_KUBECONFIG:
+        pytest.skip("needs a control plane of our own, and GREENSCHED_KUBECONFIG names another")
     with ControlPlane() as running:
         yield running
 
 
 @pytest.fixture
-def api_access(control_plane: ControlPlane) -> ApiAccess:
-    return control_plane.access
+def api_access(request: pytest.FixtureRequest) -> ApiAccess:
+    """The access to the cluster under test: ours, or the one of GREENSCHED_KUBECONFIG."""
+    if FOREIGN_KUBECONFIG:
+        return ApiAccess.from_kubeconfig(Path(FOREIGN_KUBECONFIG))
+    ours: ControlPlane = request.getfixturevalue("control_plane")
+    return ours.access
 
 
 @pytest_asyncio.fixture
 async def api(api_access: ApiAccess) -> AsyncIterator[ApiClient]:
+    """A client of the cluster under test."""
     async with ApiClient(api_access) as client:
         yield client
 
 
-@pytest.fixture
-def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
+@pytest_asyncio.fixture
+async def namespace(api: ApiClient, request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """A namespace of this test's own, with its default service account."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:40].strip("-")
     name = f"{words}-{uuid.uuid4().hex[:6]}"
-    control_plane.create_namespace(name)
+    await api.create("/api/v1/namespaces", json.dumps({"metadata": {"name": name}}).encode())
+    async with asyncio.timeout(_SERVICE_ACCOUNT_TIMEOUT_S):
+        account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+        while not await _exists(api, account):  # nothing tells us: we poll
+            await asyncio.sleep(0.05)
     yield name
-    control_plane.kubectl("delete", "namespace", name, "--wait=false")
+    await api.delete(f"/api/v1/namespaces/{name}")
+
+
+async def _exists(api: ApiClient, path: str) -> bool:
+    try:
+        await api.get(path)
+    except ApiUnavailable as fault:
+        if fault.status != 404:
+            raise
+        return False
+    return True
 
 
 @pytest.fixture(scope="session")
@@ -47,11 +79,12 @@ def repository() -> Path:
 
 
 SERVER_MARKERS = ("controlplane", "helm", "prometheus")
+SERVER_FIXTURES = {"control_plane", "api_access"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what starts the control plane, and run unit tests first: they fail soonest."""
     for item in items:
-        if "control_plane" in getattr(item, "fixturenames", ()):
+        if SERVER_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("controlplane")
     items.sort(key=lambda item: any(item.get_closest_marker(name) for name in SERVER_MARKERS))

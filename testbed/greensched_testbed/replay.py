@@ -19,7 +19,7 @@ from greensched_core.watching import Watch
 from greensched_testbed.workload import Task, Trace
 
 TESTBED_RUNTIME = f"{labels.GROUP}/testbed-runtime"  # annotation that kwok's stages obey
-_AT_ONCE = 32  # creations in flight
+_AT_ONCE = 8  # creations in flight; httpx slows with the square of its connections
 _RETRY_S = 0.5
 _GONE_FOR_GOOD = ("Succeeded", "Failed")
 
@@ -69,6 +69,7 @@ class ReplayOptions:
     wall_s_per_trace_s: 0.01 plays a trace a hundred times faster, runtimes included.
     until: `bound` returns when every pod has a node, `finished` when every pod has ended.
     settle_timeout_s: wall seconds after the last arrival; what is not done then stays so.
+    sleeps: the containers really sleep for their runtime, for nodes that kwok does not play.
     """
 
     namespace: str
@@ -76,7 +77,7 @@ class ReplayOptions:
     wall_s_per_trace_s: float = 1.0
     until: Literal["bound", "finished"] = "finished"
     settle_timeout_s: float = 120.0
-    image: str = "pause"
+    sleeps: bool = False
 
 
 async def replay(
@@ -121,7 +122,9 @@ async def delete_pods(access: ApiAccess, namespace: str, timeout_s: float = 60.0
     async with ApiClient(access) as client, asyncio.timeout(timeout_s):
         pods = f"/api/v1/namespaces/{namespace}/pods"
         await client.delete(pods, {"gracePeriodSeconds": 0})
-        while [page async for page in client.pages(pods) if page.items]:  # noqa: ASYNC110  # the server has no event for "none left"
+        while [
+            page async for page in client.pages(pods) if page.items
+        ]:  # the server has no event for "none left"
             await asyncio.sleep(_RETRY_S)
 
 
@@ -132,6 +135,7 @@ def pod_object(task: Task, options: ReplayOptions) -> dict[str, Any]:
         labels.MEMORY: str(round(task.memory_bytes)),
     }
     resources: dict[str, Any] = {"requests": requests}
+    wall_s = max(0.001, task.runtime_s * options.wall_s_per_trace_s)
     if task.gpus:
         requests[labels.NVIDIA_GPU] = str(task.gpus)
         resources["limits"] = {labels.NVIDIA_GPU: str(task.gpus)}
@@ -140,17 +144,22 @@ def pod_object(task: Task, options: ReplayOptions) -> dict[str, Any]:
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 0,
-        "containers": [{"name": "main", "image": options.image, "resources": resources}],
+        "containers": [{"name": "main", **_program(wall_s, options), "resources": resources}],
     }
     if task.gpu_models:
         spec["affinity"] = _gpu_affinity(task.gpu_models)
-    wall_s = max(0.001, task.runtime_s * options.wall_s_per_trace_s)
     annotations = {
         labels.RUNTIME: f"{max(0.001, task.runtime_s):.3f}s",
         TESTBED_RUNTIME: f"{wall_s:.3f}s",
     }
     metadata = {"name": task.name, "annotations": annotations}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _program(wall_s: float, options: ReplayOptions) -> dict[str, Any]:
+    if options.sleeps:
+        return {"image": "busybox:1.37", "command": ["sleep", f"{wall_s:.3f}"]}
+    return {"image": "registry.k8s.io/pause:3.10"}  # kwok pulls and runs nothing
 
 
 def _gpu_affinity(models: tuple[str, ...]) -> dict[str, Any]:

@@ -16,7 +16,9 @@ async def test_a_cluster_stays_up_until_it_is_taken_down(tmp_path: Path) -> None
         assert up(folder) == record == status(folder)
         async with ApiClient(ApiAccess.from_kubeconfig(Path(record.kubeconfig))) as client:
             assert b"v1.36.3" in await client.get("/version")
-        psutil.Process(record.processes[-1].pid).kill()
+        kwok = psutil.Process(record.processes[-1].pid)
+        kwok.kill()
+        kwok.wait(10)
         assert status(folder) is None
     finally:
         stopped = down(folder)

@@ -1,6 +1,10 @@
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -11,8 +15,9 @@ from greensched_testbed.components import KWOK, SCHEDULER, ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.errors import CommandFailed, ProcessDied
 from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
+from greensched_testbed.scratch import remove_abandoned
 
-pytestmark = pytest.mark.controlplane
+pytestmark = [pytest.mark.controlplane, pytest.mark.usefixtures("control_plane")]
 GIB = 2.0**30
 
 
@@ -127,6 +132,25 @@ def test_a_scheduler_with_a_wrong_configuration_is_told_with_its_reason(
     config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nx: 1\n"
     with pytest.raises(ProcessDied, match="unknown field"):
         control_plane.start_scheduler("wrong", config)
+
+
+def test_nothing_of_a_control_plane_survives_the_sigkill_of_its_parent(tmp_path: Path) -> None:
+    script = (
+        "import time; from greensched_testbed.controlplane import ControlPlane\n"
+        "with ControlPlane() as plane:\n"
+        "    print(*(each.pid for each in plane.processes.all()), flush=True); time.sleep(60)"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment
+    ) as parent:
+        assert parent.stdout is not None
+        processes = [psutil.Process(int(pid)) for pid in parent.stdout.readline().split()]
+        assert len(processes) == 5
+        parent.kill()
+    assert psutil.wait_procs(processes, timeout=10)[1] == []
+    remove_abandoned(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failing_command_tells_why(control_plane: ControlPlane) -> None:
