@@ -1,0 +1,164 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from greensched_core.errors import SignalUnavailable
+from greensched_core.power.measured import MeasuredPower, PowerReader
+from greensched_core.power.meters import Ask, node_utilisation, node_watts, queries
+from greensched_core.power.prometheus import PrometheusApi, Sample
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "prometheus"
+TAKEN_AT = 1795000000.123
+NOTHING = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
+ASK_OF = {query: ask for ask, query in queries().items()}
+
+Handler = Callable[[httpx.Request], httpx.Response]
+
+
+def replay(request: httpx.Request) -> httpx.Response:
+    file = GOLDEN / f"{ASK_OF[request.url.params['query']]}.json"
+    return httpx.Response(200, content=file.read_bytes() if file.exists() else NOTHING)
+
+
+async def read(handler: Handler, cores: dict[str, float] | None = None) -> MeasuredPower:
+    async with httpx.AsyncClient(transport=httpx.MockTransport(handler)) as http:
+        prometheus = PrometheusApi(http, "http://prometheus:9090/", timeout_s=2.0)
+        return await PowerReader(prometheus, cpu_cores=lambda: cores or {}).read(now=7.0)
+
+
+def gauge(value: float, **labels: str) -> Sample:
+    return Sample(labels, value, TAKEN_AT)
+
+
+@pytest.mark.parametrize(
+    ("node", "watts", "source"),
+    [
+        pytest.param("n1", 156 + 12 + 251.5 + 98.25, "kepler+dcgm", id="kepler-zones-and-boards"),
+        pytest.param("n2", 126.0, "kepler-0.9", id="kepler-0.9-joules"),
+        pytest.param("n3", 143.5, "scaphandre", id="scaphandre-microwatts"),
+        pytest.param("n4", 100.0, "rapl", id="node-exporter-rapl"),
+    ],
+)
+async def test_each_meter_gives_watts_of_its_node(node: str, watts: float, source: str) -> None:
+    measured = await read(replay)
+    reading = measured.watts[node]
+    assert reading.value == pytest.approx(watts)
+    assert (reading.unit, reading.source, reading.taken_at) == ("W", source, TAKEN_AT)
+    assert not reading.estimated
+
+
+async def test_boards_alone_are_no_node() -> None:
+    assert "n5" not in (await read(replay)).watts
+
+
+async def test_utilisation_comes_from_the_first_source_that_has_it() -> None:
+    measured = await read(replay, cores={"n4": 64.0})
+    ratios = {node: (it.value, it.source) for node, it in measured.utilisation.items()}
+    assert ratios == {
+        "n1": (0.25, "kubelet"),  # by kube-state-metrics' capacity
+        "n4": (0.375, "node-exporter"),
+    }  # n2: nobody knows its CPUs
+
+
+async def test_a_failing_question_is_a_fault_and_the_others_count() -> None:
+    def fail_kepler(request: httpx.Request) -> httpx.Response:
+        if "kepler_node_cpu_watts" in request.url.params["query"]:
+            return httpx.Response(400, content=(GOLDEN / "error.json").read_bytes())
+        return replay(request)
+
+    measured = await read(fail_kepler)
+    assert measured.faults[0].startswith("kepler-cpu: Prometheus answered 400, bad_data")
+    assert "n1" not in measured.watts
+    assert measured.watts["n2"].value == pytest.approx(126.0)
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "words"),
+    [
+        pytest.param(b"<html>login</html>", 200, "not the JSON", id="a-login-page"),
+        pytest.param(b"", 503, "answered 503", id="empty"),
+        pytest.param(b'{"status":"success"}', 200, "answered 200", id="no-data"),
+        pytest.param(
+            b'{"status":"success","data":{"resultType":"matrix","result":[]}}',
+            200, "not the JSON of a vector", id="a-matrix",
+        ),
+        pytest.param(
+            b'{"status":"success","data":{"resultType":"vector","result":'
+            b'[{"metric":{},"value":[1,"many"]}]}}',
+            200, "not the JSON", id="no-number",
+        ),
+    ],
+)  # fmt: skip
+async def test_an_answer_that_is_none_is_a_signal_unavailable(
+    content: bytes, status: int, words: str
+) -> None:
+    with pytest.raises(SignalUnavailable, match=words):
+        await read(lambda _: httpx.Response(status, content=content))
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        pytest.param(httpx.ReadTimeout("late"), "no answer within 2 s", id="late"),
+        pytest.param(httpx.ConnectError("refused"), "refused", id="down"),
+    ],
+)
+async def test_an_unreachable_server_is_asked_no_further(
+    fault: httpx.HTTPError, words: str
+) -> None:
+    asked = []
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        raise fault
+
+    with pytest.raises(SignalUnavailable, match=words):
+        await read(refuse)
+    assert len(asked) <= 4
+
+
+def test_our_own_meter_wins_and_sees_the_boards() -> None:
+    samples = {
+        Ask.OWN_POWER: [gauge(500.0, node="n1")],
+        Ask.KEPLER_CPU: [gauge(100.0, node="n1", zone="package")],
+        Ask.DCGM: [gauge(200.0, node="n1", UUID="a")],
+    }
+    assert {node: it.value for node, it in node_watts(samples).items()} == {"n1": 500.0}
+
+
+def test_the_platform_zone_counts_only_without_packages_and_then_alone() -> None:
+    samples = {
+        Ask.KEPLER_CPU: [gauge(300.0, node="n1", zone="psys")],
+        Ask.DCGM: [gauge(200.0, node="n1", UUID="a")],
+    }
+    assert node_watts(samples)["n1"].value == 300.0
+
+
+@pytest.mark.parametrize("value", [0.0, float("nan"), float("inf"), -1.0])
+def test_a_counter_that_stands_still_is_no_sample(value: float) -> None:
+    samples = {
+        Ask.KEPLER_CPU: [gauge(value, node="n1", zone="package")],
+        Ask.SCAPHANDRE: [gauge(90e6, node="n1")],
+    }
+    assert node_watts(samples)["n1"].source == "scaphandre"
+
+
+def test_a_meter_scraped_twice_counts_once() -> None:
+    samples = {
+        Ask.SCAPHANDRE: [
+            gauge(90e6, node="n1", instance="10.0.0.1:8080"),
+            gauge(90e6, node="n1", instance="10.0.0.1:8081"),
+        ]
+    }
+    assert node_watts(samples)["n1"].value == pytest.approx(90.0)
+
+
+def test_an_address_stands_for_the_node_without_its_port() -> None:
+    assert set(node_watts({Ask.SCAPHANDRE: [gauge(9e6, instance="n1:8080")]})) == {"n1"}
+
+
+def test_utilisation_never_exceeds_one() -> None:
+    samples = {Ask.KUBELET: [gauge(9.0, node="n1")]}
+    assert node_utilisation(samples, {"n1": 8.0})["n1"].value == 1.0
