@@ -1,0 +1,46 @@
+"""Whoever did not opt in notices nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.placement.conftest import Scene
+
+pytestmark = pytest.mark.controlplane
+
+
+async def test_pods_of_the_default_scheduler_are_placed_by_it_and_never_asked_about(
+    scene: Scene,
+) -> None:
+    names = await scene.offer(scene.machine(50, 150), scene.machine(50, 400))
+    asked = await scene.metric("requests_total")
+    pods = [f"plain-{index}" for index in range(6)]
+    assert set(await scene.place(*pods, scheduler="default-scheduler")) <= set(names)
+    assert await scene.metric("requests_total") == asked
+    placed = [event for event in await scene.events(pods[0]) if event["reason"] == "Scheduled"]
+    assert placed[0]["reportingComponent"] == "default-scheduler"
+
+
+async def test_a_pod_that_opts_in_is_placed_by_the_second_scheduler_and_asked_about_once(
+    scene: Scene,
+) -> None:
+    await scene.offer(scene.machine(50, 150), scene.machine(50, 400))
+    asked = await scene.metric("requests_total", verb="prioritize", outcome="ok")
+    await scene.place("green")
+    placed = [event for event in await scene.events("green") if event["reason"] == "Scheduled"]
+    assert placed[0]["reportingComponent"] == "greensched"
+    assert await scene.metric("requests_total", verb="prioritize", outcome="ok") == asked + 1
+    assert await scene.metric("requests_total", verb="filter") == 0, "no limits, no filter"
+
+
+async def test_a_pod_of_another_profile_gets_no_preference_from_us(scene: Scene) -> None:
+    names = await scene.offer(scene.machine(50, 150), scene.machine(50, 400))
+    pod = {"metadata": {"name": "foreign"}, "spec": {"schedulerName": "another"}}
+    reply = await scene.http.post(
+        f"{scene.greensched.extender_url}/prioritize",
+        json={"Pod": pod, "Nodes": None, "NodeNames": list(names)},
+    )
+    assert (reply.status_code, reply.content) == (200, b"[]")
