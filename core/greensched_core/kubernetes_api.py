@@ -140,8 +140,16 @@ class ApiClient:
     and ResourceExpired when it answers 410.
     """
 
-    def __init__(self, access: ApiAccess, *, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        access: ApiAccess,
+        *,
+        timeout_s: float = 30.0,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """`transport` replaces the network, as httpx.MockTransport does in tests."""
         self._http = httpx.AsyncClient(
+            transport=transport,
             base_url=access.base_url,
             verify=access.verify,
             auth=_BearerAuth(access.bearer_token),

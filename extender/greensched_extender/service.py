@@ -202,7 +202,7 @@ class Extender:
         workload = workload_of(pod)
         if workload.faults:
             self._metrics.fallback(Fallback.UNREADABLE_POD)
-            log.info("pod has faults", pod=f"{workload.namespace}/{workload.name}",
+            log.debug("pod has faults", pod=f"{workload.namespace}/{workload.name}",
                      faults=workload.faults)  # fmt: skip
         return workload
 

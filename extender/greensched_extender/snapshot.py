@@ -12,9 +12,13 @@ import numpy as np
 
 from greensched_core.clock import Clock
 from greensched_core.objects import Amounts
+from greensched_core.signals.readings import Reading
 from greensched_core.state import Node
 from greensched_extender.node_rows import NodeRows
 from greensched_extender.view import NO_ROW, View
+
+# Sources of `greensched_core.power.meters` that measure at the plug or the whole platform.
+WHOLE_MACHINE_METERS = frozenset({"greensched", "kepler-psys", "kepler-0.9-platform"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,19 +155,20 @@ class Snapshot:
             self.expired += 1
             self._settle(uid)
 
-    def measure(self, watts: Mapping[str, float]) -> None:
-        """Take in the measured watts of nodes; all others count as unmeasured.
+    def measure(self, utilisation: Mapping[str, Reading], watts: Mapping[str, Reading]) -> None:
+        """Take in what is measured: CPU utilisation (0..1) and watts; all others are unmeasured.
 
-        Utilisation is read off the node's power curve. A node with GPUs keeps its estimate: one
-        figure cannot tell its boards' watts from its CPUs'.
+        Where only watts are measured, utilisation is read off the power curve, if the meter saw
+        the whole machine (a CPU package's watts lie below the curve) and there are no GPUs in it.
         """
-        self._measured_w = dict(watts)
-        utilisation: dict[str, float] = {}
-        for name, power_w in watts.items():
+        self._measured_w = {name: reading.value for name, reading in watts.items()}
+        shares = {name: reading.value for name, reading in utilisation.items()}
+        for name, reading in watts.items():
             node, _ = self._nodes.get(name, (None, ()))
-            if node is not None and node.gpu is None:
-                utilisation[name] = node.curve.utilisation_for(power_w)
-        self._rows.measure(utilisation)
+            is_whole = reading.source in WHOLE_MACHINE_METERS
+            if node is not None and node.gpu is None and is_whole and name not in shares:
+                shares[name] = node.curve.utilisation_for(reading.value)
+        self._rows.measure(shares)
 
     def view(self) -> View:
         """Return the newest frozen view; the same one while nothing changes."""

@@ -148,8 +148,8 @@ def test_a_fault_of_our_own_still_answers(world: World) -> None:
 
 
 def test_only_a_node_over_its_power_budget_is_refused(world: World, pod: MakePod) -> None:
-    curve = {"idle_w": 100.0, "peak_w": 400.0, "cpu_cores": 8.0}
-    world.add(make_node("tight", power_budget_w=150.0, **curve), make_node("free", **curve))
+    world.add(make_node("tight", cpu_cores=8.0, power_budget_w=150.0))
+    world.add(make_node("free", cpu_cores=8.0))
     reply = world.filtered("tight", "free", "ghost", pod=pod(cpu="8"))
     assert reply["NodeNames"] == ["free", "ghost"]
     (reason,) = reply["FailedAndUnresolvableNodes"].values()
@@ -256,7 +256,7 @@ def test_no_request_crashes_it_and_no_node_is_returned_that_was_not_asked_for(
         return
     asked = json.loads(body)
     lists = [asked.get(key) for key in ("NodeNames", "nodeNames", "nodenames")]
-    given_names = {name for names in lists if isinstance(names, list) for name in map(str, names)}
+    given_names = [name for names in lists if isinstance(names, list) for name in names]
     for entry in json.loads(scored.body):
         assert entry["Host"] in given_names
         assert type(entry["Score"]) is int

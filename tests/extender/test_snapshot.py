@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.clock import ManualClock
+from greensched_core.signals.readings import Reading
 from greensched_core.state import Gpu
 from greensched_core.testing import GIB, make_node
 from greensched_extender.snapshot import Snapshot
@@ -18,6 +19,10 @@ def make_snapshot(clock: ManualClock | None = None) -> Snapshot:
     return Snapshot(
         clock or ManualClock(), utilisation_ratio=0.5, default_pue=1.2, provisional_ttl_s=10.0
     )
+
+
+def watts(value: float, source: str = "kepler-psys") -> Reading:
+    return Reading(value, "W", 0.0, source)
 
 
 def column(view: View, name: str, which: int) -> float:
@@ -134,21 +139,38 @@ def test_measured_watts_become_utilisation_and_later_pods_come_on_top() -> None:
     node = make_node("a", cpu_cores=10.0)
     snapshot.put_node(node)
     snapshot.put_pod("u1", "a", (8.0, GIB, 0.0))
-    snapshot.measure({"a": node.curve.at(0.1), "ghost": 50.0})
+    snapshot.measure({}, {"a": watts(node.curve.at(0.1)), "ghost": watts(50.0)})
     assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.1)
     report = snapshot.report("a")
     assert report is not None
     assert (report.utilisation_source, report.measured_w) == ("measured", node.curve.at(0.1))
     snapshot.put_pod("u2", "a", (2.0, GIB, 0.0))
     assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.2)
-    snapshot.measure({})  # too old by now
+    snapshot.measure({}, {})  # too old by now
     assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.5)
+
+
+def test_measured_utilisation_wins_over_watts_and_over_requests() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_node(make_node("a"))
+    snapshot.measure({"a": Reading(0.7, "ratio", 0.0, "node-exporter")}, {"a": watts(100.0)})
+    assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.7)
+
+
+def test_watts_of_a_cpu_package_do_not_pass_for_the_machines() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_node(make_node("a"))
+    snapshot.measure({}, {"a": watts(300.0, "kepler")})
+    assert column(snapshot.view(), "a", CPU_BEFORE) == 0.0
+    report = snapshot.report("a")
+    assert report is not None
+    assert report.measured_w == 300.0
 
 
 def test_watts_of_a_node_with_gpus_do_not_pass_for_its_cpus() -> None:
     snapshot = make_snapshot()
     snapshot.put_node(make_node("a", gpu=Gpu("A100", 8, 50.0, 400.0)))
-    snapshot.measure({"a": 2000.0})
+    snapshot.measure({}, {"a": watts(2000.0)})
     assert column(snapshot.view(), "a", CPU_BEFORE) == 0.0
     assert column(snapshot.view(), "a", GPU_FREE) == 8.0
 

@@ -1,0 +1,298 @@
+"""Starts and stops everything: settings, logs, API client, watches, applications, servers."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+import httpx
+import msgspec
+import structlog
+import uvloop
+
+from greensched_core.clock import Clock, WallClock
+from greensched_core.errors import BadInput
+from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_core.logs import set_up_logs
+from greensched_core.objects import NodeObject, PodObject
+from greensched_core.power.catalogue import PowerCatalogue
+from greensched_core.power.measured import PowerReader
+from greensched_core.power.prometheus import PrometheusApi
+from greensched_core.settings import load_settings, unknown_variables
+from greensched_core.signals.chain import GridSignals
+from greensched_core.signals.static import load_static_zones
+from greensched_core.watching import Watch
+from greensched_extender.app import Health, explain_app, extender_app
+from greensched_extender.decisions import Decisions
+from greensched_extender.explain import Explanations
+from greensched_extender.gauges import Gauges, WatchesHealth
+from greensched_extender.grid import Grid, looking_up
+from greensched_extender.metrics import ExtenderMetrics
+from greensched_extender.node_reading import NodeReader
+from greensched_extender.policy_choice import PolicyChoice, PolicyTerms
+from greensched_extender.scoring import Assumptions
+from greensched_extender.service import Extender, Terms
+from greensched_extender.settings import ExtenderSettings
+from greensched_extender.snapshot import Snapshot
+from greensched_extender.tls import Certificates, Server, keep_certificates, server
+from greensched_extender.upkeep import (
+    keep_bundle,
+    keep_measured,
+    keep_provisional,
+    settle_memory,
+)
+from greensched_extender.watch_cluster import (
+    BOUND_AND_RUNNING,
+    GRID_SIGNALS,
+    NODES,
+    PODS,
+    NodeSink,
+    PodSink,
+    SignalSink,
+    decode_signal,
+)
+from greensched_policies.observation import Weights
+
+log = structlog.get_logger()
+
+_LOOPBACK = "127.0.0.1"
+
+
+def api_access(settings: ExtenderSettings) -> ApiAccess:
+    """Return the way to the API server; raise BadInput when there is none."""
+    if settings.kubeconfig is not None:
+        return ApiAccess.from_kubeconfig(settings.kubeconfig)
+    return ApiAccess.in_cluster(settings.serviceaccount_dir)
+
+
+class Process:
+    """All parts of a running extender, wired; nothing starts before `run`.
+
+    Raises BadInput when a setting names something that cannot be used.
+    """
+
+    def __init__(
+        self, settings: ExtenderSettings, client: ApiClient, http: httpx.AsyncClient, clock: Clock
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self.metrics = ExtenderMetrics()
+        self.decisions = Decisions(settings.decisions_max_bytes)
+        self.snapshot = Snapshot(
+            clock,
+            utilisation_ratio=settings.utilisation_ratio,
+            default_pue=settings.pue,
+            provisional_ttl_s=settings.provisional_ttl_s,
+        )
+        self.signals = GridSignals(
+            load_static_zones(settings.static_zones_file),
+            count_fault=lambda _, fault: self.metrics.signal_faults.labels(fault.reason).inc(),
+        )
+        self.grid = Grid(
+            looking_up(
+                self.signals,
+                lambda kind, step: self.metrics.signal_steps.labels(kind, step).inc(),
+            )
+        )
+        self.choice = self._policy_choice()
+        self.assumptions = Assumptions(
+            settings.utilisation_ratio,
+            settings.gpu_ratio,
+            settings.empty_nodes_sleep,
+            settings.default_runtime_s,
+            Weights(settings.weight_energy, settings.weight_carbon, settings.weight_performance),
+        )
+        self._watches(client)
+        self.extender = self._extender(client)
+        self._reader = PowerReader(
+            PrometheusApi(http, settings.prometheus_url, timeout_s=settings.prometheus_timeout_s)
+        )
+        self._tasks: list[asyncio.Task[None]] = []
+        self._servers: list[Server] = []
+
+    def _policy_choice(self) -> PolicyChoice:
+        settings, metrics = self._settings, self.metrics
+        return PolicyChoice(
+            PolicyTerms(
+                settings.policy,
+                settings.bundle,
+                settings.fallback_policy,
+                settings.model_budget_ms / 1e3,
+            ),
+            monotonic=self._clock.monotonic,
+            count=lambda reason: metrics.guard_fallbacks.labels(reason.value).inc(),
+            count_load=lambda outcome: metrics.bundle_loads.labels(outcome).inc(),
+        )
+
+    def _watches(self, client: ApiClient) -> None:
+        clock = self._clock
+        reader = NodeReader(PowerCatalogue(), self._settings.zone_map)
+        self._nodes = Watch(
+            client,
+            NODES,
+            msgspec.json.Decoder(NodeObject).decode,
+            NodeSink(self.snapshot, reader),
+            clock,
+        )
+        self._pods = Watch(
+            client,
+            PODS,
+            msgspec.json.Decoder(PodObject).decode,
+            PodSink(self.snapshot, self.decisions, clock),
+            clock,
+            field_selector=BOUND_AND_RUNNING,
+        )
+        self._grid_signals = Watch(
+            client, GRID_SIGNALS, decode_signal, SignalSink(self.signals, clock), clock
+        )
+        self.watches = WatchesHealth(
+            clock,
+            needed={"nodes": self._nodes.health, "pods": self._pods.health},
+            others={"gridsignals": self._grid_signals.health},
+        )
+
+    def _extender(self, client: ApiClient) -> Extender:
+        settings = self._settings
+        return Extender(
+            Terms(
+                frozenset(settings.scheduler_names),
+                self.assumptions,
+                settings.filter_enabled,
+                settings.snapshot_max_age_s,
+            ),
+            snapshot=self.snapshot,
+            snapshot_age_s=self.watches.snapshot_age_s,
+            grid=self.grid,
+            choice=self.choice,
+            decisions=self.decisions,
+            metrics=self.metrics,
+            clock=self._clock,
+            binder=client if settings.bind_enabled else None,
+        )
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop` is set; then end requests, servers and tasks, in that order."""
+        verbs, explanations = self._make_servers()
+        for name, work in self._work(verbs).items():
+            self._tasks.append(asyncio.create_task(work, name=name))
+        self._servers = [verbs, explanations]
+        serving = [asyncio.create_task(one.serve()) for one in self._servers]
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            while not all(one.started for one in self._servers) and not any(
+                task.done() for task in (*serving, stopping)
+            ):
+                await asyncio.sleep(0.01)
+            if all(one.started for one in self._servers):
+                log.info("listening", port=verbs.port, explain_port=explanations.port)
+            await asyncio.wait([*serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in self._servers:
+                one.should_exit = True
+            await asyncio.gather(*serving)
+            for task in (*self._tasks, stopping):
+                task.cancel()
+            await asyncio.gather(*self._tasks, stopping, return_exceptions=True)
+
+    def alive(self) -> str:
+        """Return "" while every task runs, else which ended; only a bug ends one."""
+        ended = [task.get_name() for task in self._tasks if task.done() and _failed(task)]
+        return f"ended: {', '.join(ended)}" if ended else ""
+
+    def _make_servers(self) -> tuple[Server, Server]:
+        settings = self._settings
+        gauges = Gauges(
+            self.metrics,
+            snapshot=self.snapshot,
+            watches=self.watches,
+            choice=self.choice,
+            grid=self.grid,
+            clock=self._clock,
+        )
+        explanations = Explanations(
+            snapshot=self.snapshot,
+            grid=self.grid,
+            choice=self.choice,
+            decisions=self.decisions,
+            assumptions=self.assumptions,
+            watches=self.watches.describe,
+            clock=self._clock,
+        )
+        verbs = extender_app(
+            self.extender,
+            self.metrics,
+            Health(self.alive, self.watches.missing),
+            gauges.set,
+            max_body_bytes=settings.max_body_bytes,
+        )
+        self._certificates = _certificates(settings)
+        return (
+            server(verbs, settings.listen_host, settings.listen_port, self._certificates),
+            server(explain_app(explanations), _LOOPBACK, settings.explain_port),
+        )
+
+    def _work(self, verbs: Server) -> dict[str, Coroutine[Any, Any, None]]:
+        settings = self._settings
+        work: dict[str, Coroutine[Any, Any, None]] = {
+            "nodes": self._nodes.run(),
+            "pods": self._pods.run(),
+            "gridsignals": self._grid_signals.run(),
+            "memory": settle_memory(self.watches),
+            "provisional": keep_provisional(self.snapshot),
+            "bundle": keep_bundle(self.choice),
+        }
+        if settings.prometheus_url:
+            work["prometheus"] = keep_measured(
+                self._reader,
+                self.snapshot,
+                self.metrics,
+                self._clock,
+                interval_s=settings.prometheus_interval_s,
+            )
+        if self._certificates is not None and verbs.config.ssl is not None:
+            work["certificates"] = keep_certificates(verbs.config.ssl, self._certificates)
+        return work
+
+
+def _failed(task: asyncio.Task[None]) -> bool:
+    return not task.cancelled() and task.exception() is not None
+
+
+def _certificates(settings: ExtenderSettings) -> Certificates | None:
+    if settings.tls_cert_file is None or settings.tls_key_file is None:
+        return None
+    return Certificates(settings.tls_cert_file, settings.tls_key_file, settings.tls_client_ca_file)
+
+
+async def serve(settings: ExtenderSettings) -> None:
+    """Run an extender until SIGTERM or SIGINT; raise BadInput when it cannot start."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with (
+        ApiClient(api_access(settings)) as client,
+        httpx.AsyncClient(trust_env=False) as http,
+    ):
+        await Process(settings, client, http, WallClock()).run(stop)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the extender; return 2 when a setting is wrong."""
+    try:
+        settings = load_settings(ExtenderSettings, arguments)
+        set_up_logs("extender", settings.log_level)
+        for name in unknown_variables(ExtenderSettings, os.environ):
+            log.warning("variable names no setting", variable=name)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(serve(settings))
+    except BadInput as fault:
+        print(f"greensched_extender: {fault}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,73 @@
+"""What runs beside the requests: measuring, reloading, expiring; each until cancelled."""
+
+import asyncio
+import gc
+
+import structlog
+
+from greensched_core.clock import Clock
+from greensched_core.errors import SignalUnavailable
+from greensched_core.power.measured import PowerReader
+from greensched_extender.gauges import WatchesHealth
+from greensched_extender.metrics import ExtenderMetrics
+from greensched_extender.policy_choice import PolicyChoice
+from greensched_extender.snapshot import Snapshot
+
+log = structlog.get_logger()
+
+_BUNDLE_EVERY_S = 5.0  # the kubelet takes up to a minute to renew a mounted ConfigMap
+_EXPIRE_EVERY_S = 1.0
+_MEASURED_FOR = 4  # intervals without an answer, then measured values are dropped
+
+
+async def keep_measured(
+    reader: PowerReader,
+    snapshot: Snapshot,
+    metrics: ExtenderMetrics,
+    clock: Clock,
+    *,
+    interval_s: float,
+) -> None:
+    """Read Prometheus every `interval_s`; without answers the old values are soon dropped."""
+    answered_at = clock.monotonic()
+    said = ""
+    while True:
+        try:
+            measured = await reader.read(clock.now())
+            snapshot.measure(measured.utilisation, measured.watts)
+            answered_at, said = clock.monotonic(), ""
+        except SignalUnavailable as fault:
+            metrics.prometheus_failures.inc()
+            if str(fault) != said:
+                said = str(fault)
+                log.warning("Prometheus gave no watts", reason=said)
+            if clock.monotonic() - answered_at > _MEASURED_FOR * interval_s:
+                snapshot.measure({}, {})
+        await asyncio.sleep(interval_s)
+
+
+async def keep_bundle(choice: PolicyChoice, *, every_s: float = _BUNDLE_EVERY_S) -> None:
+    """Take up a new bundle when its card changes."""
+    while True:
+        await asyncio.sleep(every_s)
+        await asyncio.to_thread(choice.reload)
+
+
+async def keep_provisional(snapshot: Snapshot, *, every_s: float = _EXPIRE_EVERY_S) -> None:
+    """Drop provisional pods in time, also while nobody asks."""
+    while True:
+        await asyncio.sleep(every_s)
+        snapshot.expire()
+
+
+async def settle_memory(watches: WatchesHealth) -> None:
+    """After the first lists, put what is there out of the garbage collector's sight; then end.
+
+    A full collection over a large cluster's objects would stop a request for tens of milliseconds.
+    """
+    while watches.missing():
+        await asyncio.sleep(0.05)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 1_000)
+    log.info("ready: first lists are done")

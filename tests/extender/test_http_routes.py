@@ -1,0 +1,188 @@
+"""The applications, asked over ASGI as kube-scheduler, the kubelet and the CLI ask them."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from greensched_core.testing import make_node
+from greensched_core.watching import WatchHealth
+from greensched_extender.app import Health, explain_app, extender_app
+from greensched_extender.explain import Explanations
+from greensched_extender.gauges import Gauges, WatchesHealth
+
+World = Any
+
+
+@pytest.fixture
+def wrong() -> dict[str, str]:
+    """What is wrong, to be set by a test."""
+    return {"alive": "", "ready": ""}
+
+
+@pytest.fixture
+async def http(world: World, wrong: dict[str, str]) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the verbs' application."""
+    health = WatchHealth(synced=True, lost_at=None, lists=2)
+    watches = WatchesHealth(world.clock, needed={"nodes": health, "pods": health}, others={})
+    gauges = Gauges(
+        world.metrics,
+        snapshot=world.snapshot,
+        watches=watches,
+        choice=world.choice,
+        grid=world.grid,
+        clock=world.clock,
+    )
+    app = extender_app(
+        world.extender,
+        world.metrics,
+        Health(lambda: wrong["alive"], lambda: wrong["ready"]),
+        gauges.set,
+        max_body_bytes=2048,
+    )
+    async with _client(app) as client:
+        yield client
+
+
+@pytest.fixture
+async def why(world: World) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the explain routes."""
+    explanations = Explanations(
+        snapshot=world.snapshot,
+        grid=world.grid,
+        choice=world.choice,
+        decisions=world.decisions,
+        assumptions=world.assumptions,
+        watches=dict,
+        clock=world.clock,
+    )
+    async with _client(explain_app(explanations)) as client:
+        yield client
+
+
+def _client(app: Any) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://extender")
+
+
+async def test_prioritize_answers_with_its_handler_time(
+    http: httpx.AsyncClient, world: World
+) -> None:
+    world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
+    reply = await http.post("/prioritize", content=world.body(["a", "b"]))
+    assert reply.json() == [{"Host": "a", "Score": 10}, {"Host": "b", "Score": 0}]
+    assert reply.headers["content-type"] == "application/json"
+    assert reply.headers["server-timing"].startswith("handler;dur=")
+    assert world.counted("requests_total", verb="prioritize", outcome="ok") == 1
+    assert world.counted("handler_seconds_count", verb="prioritize") == 1
+
+
+@pytest.mark.parametrize("announced", [True, False], ids=["announced", "in-chunks"])
+async def test_a_body_that_is_too_large_is_refused_without_being_read(
+    http: httpx.AsyncClient, world: World, announced: bool
+) -> None:
+    read = 0
+
+    async def chunks() -> AsyncIterator[bytes]:
+        nonlocal read
+        for _ in range(50):
+            read += 1024
+            yield b"x" * 1024
+
+    headers = {"content-length": str(50 * 1024)} if announced else {}
+    reply = await http.post("/filter", content=chunks(), headers=headers)
+    assert reply.status_code == 413
+    assert "larger than 2048 bytes" in reply.json()["Error"]
+    assert reply.headers["connection"] == "close"
+    assert read <= (0 if announced else 4096)
+    assert world.counted("requests_total", verb="filter", outcome="too_large") == 1
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'{"Pod":1}', b'{"Pod":{"spec":{"schedulerName":3}}}']
+)
+async def test_malformed_bodies_get_400_and_a_sentence(
+    http: httpx.AsyncClient, body: bytes
+) -> None:
+    for verb in ("filter", "prioritize"):
+        reply = await http.post(f"/{verb}", content=body)
+        assert reply.status_code == 400
+        assert len(reply.json()["Error"]) > 20
+
+
+async def test_an_unknown_verb_and_a_wrong_method_say_so(http: httpx.AsyncClient) -> None:
+    reply = await http.post("/preempt", content=b"{}")
+    assert (reply.status_code, reply.json()["Error"]) == (404, "no such route: POST /preempt")
+    reply = await http.get("/filter")
+    assert (reply.status_code, reply.json()["Error"]) == (405, "/filter does not take GET")
+
+
+async def test_bind_that_is_off_says_how_to_switch_it_on(
+    http: httpx.AsyncClient, world: World
+) -> None:
+    reply = await http.post("/bind", content=b"{}")
+    assert reply.status_code == 404
+    assert "GREENSCHED_EXTENDER_BIND_ENABLED" in reply.json()["Error"]
+    assert world.counted("requests_total", verb="bind", outcome="disabled") == 1
+
+
+async def test_probes_tell_what_is_wrong(http: httpx.AsyncClient, wrong: dict[str, str]) -> None:
+    for route, key in (("/healthz", "alive"), ("/readyz", "ready")):
+        assert (await http.get(route)).text == "ok"
+        wrong[key] = "waiting for the first list of pods"
+        reply = await http.get(route)
+        assert (reply.status_code, reply.text) == (503, "waiting for the first list of pods")
+
+
+async def test_metrics_tell_of_the_snapshot_and_name_no_pod_and_no_node(
+    http: httpx.AsyncClient, world: World
+) -> None:
+    world.add(make_node("secret-node", zone="FR"), make_node("other-node", zone="PL"))
+    world.scores("secret-node", "other-node")
+    text = (await http.get("/metrics")).text
+    assert "greensched_extender_nodes 2.0" in text
+    assert "greensched_extender_provisional_pods 1.0" in text
+    assert 'greensched_extender_watch_lists_total{resource="nodes"} 2.0' in text
+    assert 'greensched_extender_signal_age_seconds{kind="carbon",zone="FR"} 60.0' in text
+    assert 'model_info{bundle="",policy="weighted-cost",sha256=""} 1.0' in text
+    again = (await http.get("/metrics")).text
+    assert 'greensched_extender_watch_lists_total{resource="nodes"} 2.0' in again
+    assert "secret-node" not in text
+    assert "p1" not in text
+
+
+async def test_why_a_pod_went_where_it_went(
+    why: httpx.AsyncClient, world: World, pod: Callable[..., dict[str, Any]]
+) -> None:
+    world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
+    world.scores("a", "b", pod=pod("web"))
+    reply = await why.get("/v1/decisions/default/web")
+    (decision,) = reply.json()["decisions"]
+    assert [candidate["node"] for candidate in decision["candidates"]] == ["a", "b"]
+    reply = await why.get("/v1/decisions/default/other")
+    assert (reply.status_code, "default/other" in reply.json()["error"]) == (404, True)
+
+
+async def test_what_is_believed_of_each_node(why: httpx.AsyncClient, world: World) -> None:
+    world.snapshot.put_node(make_node("b", zone="FR", cpu_cores=10.0), ("label x: bad",))
+    world.add(make_node("a"))
+    world.snapshot.put_pod("u", "b", (5.0, 1.0, 0.0))
+    world.snapshot.put_pod("v", "ghost", (5.0, 1.0, 0.0))
+    first, second = (await why.get("/v1/nodes")).json()["nodes"]
+    assert (first["name"], second["name"]) == ("a", "b")
+    assert (second["cpuUtilisation"], second["cpuUtilisationFrom"]) == (0.25, "requests")
+    assert second["powerWatts"] > second["idleWatts"]
+    assert (second["carbonGramsPerKwh"], second["pods"]) == (50.0, 1)
+    assert second["faults"] == ["label x: bad"]
+
+
+async def test_which_policy_serves(why: httpx.AsyncClient) -> None:
+    told = (await why.get("/v1/policy")).json()
+    assert (told["policy"], told["serving"], told["fallbackPolicy"]) == (
+        "weighted-cost",
+        "weighted-cost",
+        "weighted-cost",
+    )
+    assert told["weights"] == {"energy": 1.0, "carbon": 1.0, "performance": 0.1}
+    assert json.dumps(told)
