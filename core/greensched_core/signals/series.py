@@ -72,6 +72,10 @@ class ZoneSeries:
             return self._day[int(when % _DAY_S // SECONDS_PER_HOUR) % _HOURS]
         return self._values[max(bisect_right(self._starts, when) - 1, 0)]
 
+    def extremes(self) -> tuple[float, float]:
+        """Return the least and the greatest value, estimates included."""
+        return min(*self._values, *self._day), max(*self._values, *self._day)
+
     def is_estimated_at(self, when: float) -> bool:
         """Tell whether the value at `when` is an estimate instead of a known slot."""
         if when >= self.end or when < self._starts[0]:
