@@ -1,4 +1,5 @@
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -214,3 +215,8 @@ def test_no_label_breaks_it(
     power = resolve(labels, annotations, cpus, gpus)
     assert power.curve.idle_w <= power.curve.peak_w
     assert power.speed > 0
+
+
+def test_the_page_on_power_lists_every_machine() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "power.md").read_text(encoding="utf-8")
+    assert [name for name in shipped_catalogue().machines if f"`{name}`" not in page] == []
