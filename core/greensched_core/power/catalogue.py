@@ -26,6 +26,7 @@ _AZURE = re.compile(
 _AZURE_HARDWARE = "apl"  # AMD, ARM, little memory: other silicon; d, s, i, r, m are not
 _WHOLE_FROM, _WHOLE_TO = 0.9, 1.1  # allocatable CPUs of a whole machine over its CPUs
 _MOST_CACHED = 16_384
+_MOST_CPUS = 1e5  # of one node, beyond any machine
 _Key = tuple[str | None, str | None, str | None, str | None, str | None, str | None, float, int]
 
 
@@ -89,6 +90,9 @@ class PowerCatalogue:
     def _resolve(self, key: _Key) -> NodePower:
         curve_text, model, instance, cpu, product, boards, cpu_cores, gpu_count = key
         faults: list[str] = []
+        if not 0 <= cpu_cores <= _MOST_CPUS:
+            faults.append(f"{cpu_cores:g} CPUs cannot be: counted as 0 to {_MOST_CPUS:g}")
+            cpu_cores = min(max(cpu_cores, 0.0), _MOST_CPUS)
         found = self._hardware(model, instance, cpu, cpu_cores, faults)
         if curve_text is not None:
             try:

@@ -165,6 +165,11 @@ def test_what_is_not_understood_says_what_to_do(
     assert words in power.faults[0]
 
 
+@pytest.mark.parametrize("cpus", [-1.0, 1e308])
+def test_a_number_of_cpus_that_cannot_be_is_a_fault(cpus: float) -> None:
+    assert "cannot be" in resolve(cpu_cores=cpus).faults[0]
+
+
 def test_an_unknown_model_still_lets_the_instance_type_speak() -> None:
     power = resolve({names.POWER_MODEL: "typo", names.INSTANCE_TYPE: "m5.large"}, cpu_cores=2)
     assert (power.hardware, len(power.faults)) == ("skylake", 1)
@@ -207,7 +212,7 @@ keys = st.sampled_from(
 
 @given(
     st.dictionaries(keys, any_text), st.dictionaries(keys, any_text),
-    st.floats(0, 1e4), st.integers(0, 16),
+    st.floats(allow_nan=False), st.integers(-1, 16),
 )  # fmt: skip
 def test_no_label_breaks_it(
     labels: dict[str, str], annotations: dict[str, str], cpus: float, gpus: int
