@@ -11,6 +11,7 @@ import httpx
 import msgspec
 import structlog
 import uvloop
+from prometheus_client import disable_created_metrics
 
 from greensched_core.clock import Clock, WallClock
 from greensched_core.errors import BadInput
@@ -284,6 +285,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = load_settings(ExtenderSettings, arguments)
         set_up_logs("extender", settings.log_level)
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # half of all lines, read by nobody
         for name in unknown_variables(ExtenderSettings, os.environ):
             log.warning("variable names no setting", variable=name)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -29,113 +29,126 @@ class ExtenderSettings(ComponentSettings):
 
     model_config = SettingsConfigDict(env_prefix="GREENSCHED_EXTENDER_")
 
-    listen_host: str = Field("0.0.0.0", description="Address that kube-scheduler calls.")
-    listen_port: Port = Field(8888, description="Port of that address; 0 takes a free one.")
+    listen_host: str = Field(default="0.0.0.0", description="Address that kube-scheduler calls.")
+    listen_port: Port = Field(default=8888, description="Port of that address; 0 takes a free one.")
     explain_port: Port = Field(
-        8889,
+        default=8889,
         description="Port of the explain routes, on loopback only, so that Kubernetes' permission "
         "to port-forward guards them; 0 takes a free one.",
     )
     tls_cert_file: OptionalPath = Field(
-        None, description="Certificate chain (PEM), read again when it changes; empty: plain HTTP."
+        default=None,
+        description="Certificate chain (PEM), read again when it changes; empty: plain HTTP.",
     )
-    tls_key_file: OptionalPath = Field(None, description="Private key (PEM) of that certificate.")
+    tls_key_file: OptionalPath = Field(
+        default=None, description="Private key (PEM) of that certificate."
+    )
     tls_client_ca_file: OptionalPath = Field(
-        None,
+        default=None,
         description="Authorities (PEM) that a caller's certificate must come from; empty: anyone "
         "may call. Probes and Prometheus then need a certificate too.",
     )
     kubeconfig: OptionalPath = Field(
-        None, description="Kubeconfig of the API server; empty: in the cluster."
+        default=None, description="Kubeconfig of the API server; empty: in the cluster."
     )
     serviceaccount_dir: Path = Field(
-        SERVICE_ACCOUNT_DIR, description="Folder of token and ca.crt when in the cluster."
+        default=SERVICE_ACCOUNT_DIR, description="Folder of token and ca.crt when in the cluster."
     )
     scheduler_names: list[str] = Field(
-        ["greensched"],
+        default=["greensched"],
         min_length=1,
         description="spec.schedulerName of the pods that opt in; all others pass untouched.",
     )
     policy: str = Field(
-        "onnx", description="onnx for the bundle's model, or a rule's name such as least-carbon."
+        default="onnx",
+        description="onnx for the bundle's model, or a rule's name such as least-carbon.",
     )
     bundle: OptionalPath = Field(
-        None,
+        default=None,
         description="Folder of the policy bundle, taken up anew when its card changes; empty: the "
         "one in the package.",
     )
     fallback_policy: str = Field(
-        "weighted-cost", description="Rule that answers when the model is late, broken or absent."
+        default="weighted-cost",
+        description="Rule that answers when the model is late, broken or absent.",
     )
-    weight_energy: Weight = Field(1.0, description="Weight of money in the policy.")
-    weight_carbon: Weight = Field(1.0, description="Weight of carbon in the policy.")
-    weight_performance: Weight = Field(0.1, description="Weight of runtime in the policy.")
+    weight_energy: Weight = Field(default=1.0, description="Weight of money in the policy.")
+    weight_carbon: Weight = Field(default=1.0, description="Weight of carbon in the policy.")
+    weight_performance: Weight = Field(default=0.1, description="Weight of runtime in the policy.")
     model_budget_ms: Positive = Field(
-        20.0,
+        default=20.0,
         description="Milliseconds the model may take for one decision, far below kube-scheduler's "
         "200 ms for the call.",
     )
     provisional_ttl_s: Positive = Field(
-        10.0,
+        default=10.0,
         description="Seconds a pod counts on its top-scored node until the watch shows it bound.",
     )
     utilisation_ratio: Share = Field(
-        0.5,
+        default=0.5,
         description="CPU used per CPU requested, where nothing is measured. Clusters use about "
         "half of what is requested.",
     )
     gpu_ratio: Share = Field(
-        0.6, description="Share of a GPU board's range from idle to peak watts that a pod draws."
+        default=0.6,
+        description="Share of a GPU board's range from idle to peak watts that a pod draws.",
     )
     default_runtime_s: Positive = Field(
-        3600.0, description="Seconds that pods without greensched.io/runtime are expected to run."
+        default=3600.0,
+        description="Seconds that pods without greensched.io/runtime are expected to run.",
     )
     pue: float = Field(
-        1.2,
+        default=1.2,
         ge=1.0,
         le=5.0,
         description="Power usage effectiveness of nodes without the label greensched.io/pue.",
     )
     empty_nodes_sleep: bool = Field(
-        False, description="Empty nodes sleep or are removed, so that idle watts count as well."
+        default=False,
+        description="Empty nodes sleep or are removed, so that idle watts count as well.",
     )
     prometheus_url: str = Field(
-        "",
+        default="",
         pattern=r"^(https?://\S+)?$",
         description="Prometheus that knows the watts of nodes; empty: requests times the ratio.",
     )
     prometheus_interval_s: Positive = Field(
-        15.0, description="Seconds between two questions to Prometheus; scrapes are as far apart."
+        default=15.0,
+        description="Seconds between two questions to Prometheus; scrapes are as far apart.",
     )
-    prometheus_timeout_s: Positive = Field(5.0, description="Seconds that one question may take.")
+    prometheus_timeout_s: Positive = Field(
+        default=5.0, description="Seconds that one question may take."
+    )
     static_zones_file: OptionalPath = Field(
-        None,
+        default=None,
         description="TOML table of carbon and price by zone, the last step of the fallback; empty: "
         "the shipped one.",
     )
     zone_map: dict[str, str] = Field(
-        {},
+        default={},
         description="Grid zone by topology.kubernetes.io/zone or /region, for nodes without the "
         "label greensched.io/grid-zone.",
     )
     filter_enabled: bool = Field(
-        False, description="Refuse nodes whose power budget the pod would exceed."
+        default=False, description="Refuse nodes whose power budget the pod would exceed."
     )
-    bind_enabled: bool = Field(False, description="Answer /bind by creating the Binding.")
+    bind_enabled: bool = Field(default=False, description="Answer /bind by creating the Binding.")
     max_body_bytes: int = Field(
-        32 * MIB,
+        default=32 * MIB,
         ge=1024,
         description="Bytes of the largest request that is read; 100,000 names are about 4 MB.",
     )
     snapshot_max_age_s: Positive = Field(
-        120.0,
+        default=120.0,
         description="Seconds without a live watch after which answers abstain: 0 for every node.",
     )
     decisions_max_bytes: int = Field(
-        32 * MIB, ge=0, description="Bytes of memory for past decisions, the oldest go first."
+        default=32 * MIB,
+        ge=0,
+        description="Bytes of memory for past decisions, the oldest go first.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="Least severity that is logged."
+        default="info", description="Least severity that is logged."
     )
 
     @model_validator(mode="after")

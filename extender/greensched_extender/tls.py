@@ -71,6 +71,7 @@ def server(app: ASGIApp, host: str, port: int, certificates: Certificates | None
         access_log=False,
         server_header=False,
         log_config=None,
+        log_level="warning",
         timeout_keep_alive=75,  # Go's client keeps idle connections for 90 s
         timeout_graceful_shutdown=3,
     )
