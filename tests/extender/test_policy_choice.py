@@ -4,13 +4,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from greensched_core.errors import BadInput
 from greensched_core.testing import make_node
 from greensched_policies.bundle import SHIPPED_PRIOR
+from greensched_policies.guard import Guard, NamedPolicy
+from greensched_policies.weighted_cost import weighted_cost
 
 World = Any
+Array = npt.NDArray[np.float32]
 
 
 @pytest.fixture
@@ -84,3 +89,35 @@ def test_a_folder_that_is_gone_leaves_the_old_one_serving(
     assert not world.choice.reload()
     assert world.choice.serving == "onnx"
     assert world.choice.describe()["refusedBundle"]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason", "answered_by"),
+    [
+        ("late", "late", "model"),
+        ("nan", "not_finite", "weighted-cost"),
+        ("raises", "error", "weighted-cost"),
+    ],
+)
+def test_a_model_that_fails_still_gives_scores_and_is_counted(
+    world: World, behaviour: str, reason: str, answered_by: str
+) -> None:
+    def model(nodes: Array, context: Array) -> Array:
+        if behaviour == "raises":
+            raise RuntimeError("bad graph")
+        world.clock.advance(60.0 if behaviour == "late" else 0.0)
+        relative_cost: Array = weighted_cost(nodes, context)
+        return relative_cost * np.float32("nan") if behaviour == "nan" else relative_cost
+
+    world.choice.guard = Guard(
+        NamedPolicy("model", model),
+        NamedPolicy("weighted-cost", weighted_cost),
+        budget_s=0.02,
+        monotonic=world.clock.monotonic,
+        count=lambda why: world.metrics.guard_fallbacks.labels(why.value).inc(),
+    )
+    world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
+    assert world.scores("a", "b") == {"a": 10, "b": 0}
+    assert world.counted("guard_fallbacks_total", reason=reason) == 1
+    decision = world.decisions.of("default", "p1")[0]
+    assert (decision.policy, decision.fallback) == (answered_by, reason)
