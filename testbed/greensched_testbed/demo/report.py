@@ -1,19 +1,30 @@
 """The demo's page: one HTML file that needs no network, plots and tables side by side."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
+from plotly.subplots import make_subplots
 
+from greensched_core.labels import SCHEDULER_NAME
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
 from greensched_testbed.demo.grid import Slot
-from greensched_testbed.demo.results import RunResult, change_pct
+from greensched_testbed.demo.results import Bill, RunResult, change_pct
 from greensched_testbed.demo.tables import comparison_rows, group_rows
 
-_COLOURS = {"default": "#8c96a3", "greensched": "#2e8b57"}
+# What is drawn of a bill: above idle, and idle.
+_PARTS: tuple[tuple[str, Callable[[Bill], tuple[float, float]]], ...] = (
+    (
+        "energy, kWh",
+        lambda bill: (kwh_from_joules(bill.energy_active_j), kwh_from_joules(bill.energy_idle_j)),
+    ),
+    ("cost, EUR", lambda bill: (bill.cost_active, bill.cost_idle)),
+    ("carbon, kg", lambda bill: (bill.carbon_active_g / 1e3, bill.carbon_idle_g / 1e3)),
+)
+_OURS, _THEIRS = "#2e8b57", "#8c96a3"
 _ZONE_COLOURS = ("#e3a008", "#2b7bba", "#5b4636", "#8e44ad", "#16a085", "#c0392b")
 
 
@@ -43,7 +54,7 @@ def write_report(
         "@COMPARISON@": _table(comparison_rows(ours, default)),
         "@ZONES@": _table(group_rows(ours, default, "by_zone")),
         "@GENERATIONS@": _table(group_rows(ours, default, "by_generation")),
-        "@FACTS@": _table([("", ""), *facts]),
+        "@FACTS@": _table([("", ""), *facts], "facts"),
         "@PLOTS@": plots,
         "@PLOTLY@": get_plotlyjs(),
     }.items():
@@ -71,25 +82,27 @@ def _headline(ours: RunResult, default: RunResult) -> str:
 
 
 def _totals(ours: RunResult, default: RunResult) -> go.Figure:
-    figure = go.Figure()
-    for run in (default, ours):
-        for part, share in (("above idle", 1.0), ("idle", 0.45)):
-            active = part == "above idle"
-            bill = run.bill
+    figure = make_subplots(1, 3, subplot_titles=[title for title, _ in _PARTS])
+    runs = (default, ours)
+    names = [run.scheduler for run in runs]
+    colours = [_colour(run) for run in runs]
+    for column, (_, parts) in enumerate(_PARTS, start=1):
+        for part, (label, opacity) in enumerate((("above idle", 1.0), ("idle", 0.35))):
             figure.add_bar(
-                x=[
-                    ["energy, kWh", "cost, EUR", "carbon, kg"],
-                    [run.scheduler] * 3,
-                ],
-                y=[
-                    kwh_from_joules(bill.energy_active_j if active else bill.energy_idle_j),
-                    bill.cost_active if active else bill.cost_idle,
-                    (bill.carbon_active_g if active else bill.carbon_idle_g) / 1000.0,
-                ],
-                name=f"{run.scheduler}, {part}",
-                marker={"color": _COLOURS.get(run.scheduler, "#2e8b57"), "opacity": share},
+                x=names,
+                y=[parts(run.bill)[part] for run in runs],
+                name=label,
+                text=[label] * 2,
+                marker={"color": colours, "opacity": opacity},
+                showlegend=False,
+                row=1,
+                col=column,
             )
     return _styled(figure.update_layout(barmode="stack"))
+
+
+def _colour(run: RunResult) -> str:
+    return _OURS if run.scheduler == SCHEDULER_NAME else _THEIRS
 
 
 def _shares(ours: RunResult, default: RunResult, attribute: str) -> go.Figure:
@@ -100,7 +113,7 @@ def _shares(ours: RunResult, default: RunResult, attribute: str) -> go.Figure:
             x=list(groups),
             y=[group.pods for group in groups.values()],
             name=run.scheduler,
-            marker={"color": _COLOURS.get(run.scheduler, "#2e8b57")},
+            marker={"color": _colour(run)},
         )
     return _styled(figure.update_layout(barmode="group", yaxis_title="pods placed"))
 
@@ -127,7 +140,14 @@ def _timeline(ours: RunResult, grid: Mapping[str, Sequence[Slot]]) -> go.Figure:
         barmode="stack",
         xaxis_title="hours of the workload",
         yaxis_title="carbon intensity, g/kWh",
-        yaxis2={"title": "pods placed in a quarter hour", "overlaying": "y", "side": "right"},
+        yaxis2={
+            "title": "pods placed in a quarter hour",
+            "overlaying": "y",
+            "side": "right",
+            "showgrid": False,
+            "tickformat": ".0f",
+            "nticks": 6,
+        },
     )
     figure.update_yaxes(rangemode="tozero")
     return _styled(figure)
@@ -143,10 +163,10 @@ def _styled(figure: go.Figure) -> go.Figure:
     )
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def _table(rows: Sequence[Sequence[str]], kind: str = "figures") -> str:
     head, *body = rows
     lines = [
         "<tr>" + "".join(f"<{cell}>{html.escape(text)}</{cell}>" for text in row) + "</tr>"
         for cell, row in [("th", head), *(("td", row) for row in body)]
     ]
-    return "<table>" + "".join(lines) + "</table>"
+    return f'<table class="{kind}">' + "".join(lines) + "</table>"

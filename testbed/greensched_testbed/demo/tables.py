@@ -41,21 +41,21 @@ def comparison_rows(ours: RunResult, default: RunResult) -> Sequence[Row]:
 
 
 def group_rows(ours: RunResult, default: RunResult, attribute: str) -> Sequence[Row]:
-    """Return a head and a line for each group of `by_zone` or `by_generation`."""
+    """Return a head and a line for each group of `by_zone` or `by_generation`: default → ours."""
     rows: list[Row] = [
-        ("", "nodes", "pods", "used", "kWh above idle", "kg above idle", "pods", "used")
-        + ("kWh above idle", "kg above idle")
+        ("default → ours", "nodes", "nodes used", "pods", "kWh above idle", "kg above idle")
     ]
     theirs: dict[str, Group] = getattr(default, attribute)
     for name, mine in getattr(ours, attribute).items():
-        rows.append((name, str(mine.nodes), *_group(theirs[name]), *_group(mine)))
+        pairs = zip(_group(theirs[name]), _group(mine), strict=True)
+        rows.append((name, str(mine.nodes), *(f"{was} → {now}" for was, now in pairs)))
     return rows
 
 
 def _group(group: Group) -> Row:
     return (
-        str(group.pods),
         str(group.nodes_used),
+        str(group.pods),
         f"{kwh_from_joules(group.bill.energy_active_j):.2f}",
         f"{group.bill.carbon_active_g / 1e3:.2f}",
     )
