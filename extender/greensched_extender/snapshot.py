@@ -109,13 +109,13 @@ class Snapshot:
         self._settle(uid)
         row = self._rows.row(node_name)
         before = self._pods.get(uid)
-        if before is not None:
-            if before == (row, amounts):
-                return False
-            self._rows.add(before[0], before[1], -1)
+        if before == (row, amounts):
+            return False
         amounts = self._shared.setdefault(amounts, amounts)
         self._pods[uid] = (row, amounts)
         self._rows.add(row, amounts, 1)
+        if before is not None:  # only now: the row of a node that is gone ends with its last pod
+            self._rows.add(before[0], before[1], -1)
         return before is None
 
     def drop_pod(self, uid: str) -> None:

@@ -65,6 +65,16 @@ def test_a_pod_may_come_before_its_node() -> None:
     assert column(snapshot.view(), "late", CPU_BEFORE) == pytest.approx(0.25)
 
 
+def test_a_pod_resized_on_a_node_not_seen_yet_burdens_no_other_node() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_pod("u1", "late", (5.0, GIB, 0.0))
+    snapshot.put_pod("u1", "late", (6.0, GIB, 0.0))
+    snapshot.put_node(make_node("other", cpu_cores=10.0))
+    snapshot.put_node(make_node("late", cpu_cores=10.0))
+    assert column(snapshot.view(), "other", IS_EMPTY) == 1.0
+    assert column(snapshot.view(), "late", CPU_BEFORE) == pytest.approx(0.3)
+
+
 def test_pods_of_a_deleted_node_do_not_burden_the_next_one() -> None:
     snapshot = make_snapshot()
     snapshot.put_node(make_node("old"))
