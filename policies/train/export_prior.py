@@ -83,10 +83,10 @@ def prior_constants() -> Weights:
     }
 
 
-def build_graph(weights: Weights) -> onnx.ModelProto:
-    """Return the checked ONNX model; batch B and candidates N are dynamic axes."""
+def prior_and_net() -> list[onnx.NodeProto]:
+    """Return the operators of the weighted prior and of the residual net, in order."""
     node = helper.make_node
-    steps = [
+    return [
         # prior: nodes [B,N,16] · (context · places / sum of weights) [B,16,1]
         node("MatMul", [CONTEXT_INPUT, "prior.places"], ["prior.placed"]),
         node("MatMul", [CONTEXT_INPUT, "prior.sum"], ["prior.total"]),
@@ -112,8 +112,12 @@ def build_graph(weights: Weights) -> onnx.ModelProto:
         node("Add", ["prior", "residual"], ["sum"]),
         node("Squeeze", ["sum", "axis.2"], [OUTPUT]),
     ]
+
+
+def build_graph(weights: Weights) -> onnx.ModelProto:
+    """Return the checked ONNX model; batch B and candidates N are dynamic axes."""
     graph = helper.make_graph(
-        steps,
+        prior_and_net(),
         "where",
         [
             helper.make_tensor_value_info(NODES_INPUT, TensorProto.FLOAT, ["B", "N", NODES]),

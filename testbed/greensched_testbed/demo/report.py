@@ -44,7 +44,7 @@ def write_report(
     ]
     plots = "\n".join(
         f"<section><h2>{html.escape(title)}</h2>"
-        f"{figure.to_html(full_html=False, include_plotlyjs=False, config={'responsive': True})}"
+        f"{figure.to_html(full_html=False, include_plotlyjs=False, config={'responsive': True, 'displayModeBar': False})}"
         "</section>"
         for title, figure in figures
     )
@@ -157,7 +157,7 @@ def _styled(figure: go.Figure) -> go.Figure:
     return figure.update_layout(
         template="plotly_white",
         height=430,
-        margin={"l": 60, "r": 60, "t": 20, "b": 50},
+        margin={"l": 60, "r": 60, "t": 40, "b": 50},
         legend={"orientation": "h", "y": -0.18},
         font={"family": "system-ui, sans-serif", "size": 13},
     )
