@@ -24,6 +24,7 @@ _PARTS: tuple[tuple[str, Callable[[Bill], tuple[float, float]]], ...] = (
     ("cost, EUR", lambda bill: (bill.cost_active, bill.cost_idle)),
     ("carbon, kg", lambda bill: (bill.carbon_active_g / 1e3, bill.carbon_idle_g / 1e3)),
 )
+_PLOTLY_CONFIG = {"responsive": True, "displayModeBar": False}
 _OURS, _THEIRS = "#2e8b57", "#8c96a3"
 _ZONE_COLOURS = ("#e3a008", "#2b7bba", "#5b4636", "#8e44ad", "#16a085", "#c0392b")
 
@@ -44,7 +45,7 @@ def write_report(
     ]
     plots = "\n".join(
         f"<section><h2>{html.escape(title)}</h2>"
-        f"{figure.to_html(full_html=False, include_plotlyjs=False, config={'responsive': True, 'displayModeBar': False})}"
+        f"{figure.to_html(full_html=False, include_plotlyjs=False, config=_PLOTLY_CONFIG)}"
         "</section>"
         for title, figure in figures
     )
