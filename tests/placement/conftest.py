@@ -8,7 +8,7 @@ import asyncio
 import json
 import os
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -192,16 +192,18 @@ class Scene:
         cpu: float = 1.0,
         gpus: int = 0,
         scheduler: str = labels.SCHEDULER_NAME,
+        annotations: Mapping[str, str] | None = None,
         **spec: Any,
     ) -> None:
         """Create pods all at once."""
+        said = {labels.RUNTIME: "1h", **(annotations or {})}
         asked = {labels.CPU: f"{round(cpu * 1000)}m", labels.MEMORY: "128Mi"}
         resources: dict[str, Any] = {"requests": asked}
         if gpus:
             resources = {"requests": asked, "limits": {labels.NVIDIA_GPU: str(gpus)}}
         bodies = [
             {
-                "metadata": {"name": pod, "annotations": {labels.RUNTIME: "1h"}},
+                "metadata": {"name": pod, "annotations": said},
                 "spec": {
                     "schedulerName": scheduler,
                     "nodeSelector": {_TEST_LABEL: self.namespace},
