@@ -11,8 +11,8 @@ import numpy.typing as npt
 from greensched_core.state import Workload
 from greensched_core.units import KWH_PER_MWH, kwh_from_joules
 from greensched_extender.grid import ZoneSignal, render_zone
+from greensched_extender.rows import NO_ROW
 from greensched_extender.scoring import Appraisal
-from greensched_extender.view import NO_ROW
 
 Singles = npt.NDArray[np.float32]
 _OVERHEAD_BYTES = 2048  # of a decision beside its arrays

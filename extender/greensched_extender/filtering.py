@@ -3,8 +3,9 @@
 import numpy as np
 
 from greensched_core.state import Workload
+from greensched_extender.rows import Rows
 from greensched_extender.scoring import Assumptions
-from greensched_extender.view import Rows, View
+from greensched_extender.view import View
 from greensched_policies.cost import CostModel, Floats, curve_starts, utilisation_after, watts_at
 
 
@@ -48,3 +49,8 @@ def over_budget(
         )
         for place in np.flatnonzero(watts > budget_w).tolist()
     }
+
+
+def limited(view: View, rows: Rows) -> list[int]:
+    """Return those of the rows (none is NO_ROW) that have a power budget."""
+    return [int(row) for row in rows[np.isfinite(view.facts.budget_w.take(rows))]]

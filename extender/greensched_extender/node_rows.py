@@ -9,7 +9,9 @@ import numpy.typing as npt
 from greensched_core.objects import Amounts
 from greensched_core.power.curves import PowerCurve
 from greensched_core.state import Node
+from greensched_extender.name_hashes import NameHashes
 from greensched_extender.protocol import SCORE_TAIL, score_head
+from greensched_extender.rows import NO_ROW
 from greensched_extender.view import (
     CPU_BEFORE,
     CPU_CAPACITY,
@@ -23,7 +25,6 @@ from greensched_extender.view import (
     MEMORY_CAPACITY,
     MEMORY_FREE,
     MOVING_COLUMNS,
-    NO_ROW,
     PUE,
     SPEED,
     Bytes,
@@ -165,6 +166,7 @@ class NodeRows:
                     self._by_row,
                     _frozen(self._entries),
                     frozenset(self.unreadable),
+                    NameHashes(self._readable),
                 )
             if self._facts is None:
                 self._facts = NodeFacts(

@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from greensched_core.state import Workload
 from greensched_extender.protocol import score_head
-from greensched_extender.view import NO_ROW, Bytes, Rows, View
+from greensched_extender.rows import NO_ROW, Rows
+from greensched_extender.view import Bytes, View
 from greensched_policies.cost import (
     CostModel,
     Floats,
@@ -117,18 +118,15 @@ _TENS = np.frombuffer(b"          1", np.uint8)  # by score 0..10
 _ONES = np.frombuffer(b"01234567890", np.uint8)
 
 
-def reply(rows: Rows, appraisal: Appraisal, entries: Bytes, names: Sequence[str] = ()) -> bytes:
+def reply(rows: Rows, appraisal: Appraisal, entries: Bytes, strangers: Sequence[str] = ()) -> bytes:
     """Return the prioritize reply, copied together from ready-made entries.
 
-    Where some rows are NO_ROW, `names` are all names offered: those without a row get the neutral
-    score.
+    `strangers` are the names offered whose row is NO_ROW: they get the neutral score.
     """
     if appraisal.rows.size == rows.size:
         return b"[%b]" % _entries(rows, appraisal.scores, entries)[:-1]
     neutral = b"%d}" % neutral_score(appraisal.scores)
-    unknown = (
-        score_head(names[place]) + neutral for place in np.flatnonzero(rows == NO_ROW).tolist()
-    )
+    unknown = (score_head(name) + neutral for name in strangers)
     known = _entries(appraisal.rows, appraisal.scores, entries)
     return b"[%b%b]" % (known, b",".join(unknown))
 

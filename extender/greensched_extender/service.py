@@ -6,23 +6,26 @@ Everything up to the reply is one piece of synchronous work on one frozen view.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import structlog
 
 from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiClient
-from greensched_core.objects import PodObject, workload_of
+from greensched_core.objects import Amounts, PodObject, workload_of
 from greensched_core.state import Workload
 from greensched_extender import protocol
 from greensched_extender.binding import bind
 from greensched_extender.decisions import Decisions, remember
-from greensched_extender.filtering import over_budget
+from greensched_extender.filtering import limited, over_budget
 from greensched_extender.grid import Grid
 from greensched_extender.metrics import ExtenderMetrics, Fallback, Outcome
+from greensched_extender.offered import Offered
 from greensched_extender.policy_choice import PolicyChoice
+from greensched_extender.rows import NO_ROW
 from greensched_extender.scoring import Appraisal, Assumptions, appraise, reply
 from greensched_extender.snapshot import Snapshot
-from greensched_extender.view import NO_ROW, View
+from greensched_extender.view import View
 
 log = structlog.get_logger()
 
@@ -81,15 +84,13 @@ class Extender:
             pod = args.Pod or PodObject()
             if pod.spec.schedulerName not in self._terms.scheduler_names:
                 return Answer(200, b"[]", Outcome.NOT_OPTED_IN)
-            names = protocol.read_names(args)
+            return self._prioritize(pod, Offered(args))
         except BadInput as fault:
             return _bad_request(fault)
-        try:
-            return self._prioritize(pod, names)
         except Exception:  # whatever it is, the pod must be placed
-            log.exception("prioritize failed", pod=pod.metadata.name, nodes=len(names))
+            log.exception("prioritize failed", pod=pod.metadata.name)
             self._metrics.fallback(Fallback.EXCEPTION)
-            return Answer(200, protocol.equal_scores(names), Outcome.FAILED)
+            return self._no_preference(args)
 
     def filter(self, body: bytes) -> Answer:
         """Return the nodes that pass; only a power budget refuses one."""
@@ -123,23 +124,30 @@ class Extender:
         outcome = Outcome.REFUSED if fault_text else Outcome.OK
         return Answer(200, protocol.error(fault_text), outcome)
 
-    def _prioritize(self, pod: PodObject, names: list[str]) -> Answer:
-        self._metrics.candidates.observe(len(names))
+    def _no_preference(self, args: protocol.ExtenderArgs) -> Answer:
+        try:
+            return Answer(200, protocol.equal_scores(Offered(args).names), Outcome.FAILED)
+        except BadInput as fault:
+            return _bad_request(fault)
+
+    def _prioritize(self, pod: PodObject, offered: Offered) -> Answer:
         age_s = self._snapshot_age_s()
         if age_s is None or age_s > self._terms.snapshot_max_age_s:
             self._metrics.fallback(Fallback.NOT_SYNCED if age_s is None else Fallback.STALE)
-            return Answer(200, protocol.equal_scores(names), Outcome.ABSTAINED)
+            return Answer(200, protocol.equal_scores(offered.names), Outcome.ABSTAINED)
         workload = self._read(pod)
         self._snapshot.withdraw(workload.uid)
         view = self._snapshot.view()
-        rows = view.names.rows(names)
-        known = rows
+        rows = offered.rows(view.names)
+        self._metrics.candidates.observe(rows.size)
+        known, strangers = rows, []
         if rows.size and rows.min() == NO_ROW:
             known = rows[rows != NO_ROW]
-            self._count_unknown(view, names, rows.size - known.size)
+            strangers = [offered.names[place] for place in np.flatnonzero(rows == NO_ROW)]
+            self._count_unknown(view, strangers)
         if known.size == 0:
             self._metrics.fallback(Fallback.NO_CANDIDATE)
-            return Answer(200, protocol.equal_scores(names), Outcome.ABSTAINED)
+            return Answer(200, protocol.equal_scores(offered.names), Outcome.ABSTAINED)
         now, runtime_s = self._clock.now(), self._terms.assumptions.runtime_s(workload)
         outlook = self._grid.outlook(view.facts.zones, now, runtime_s)
         guard = self._choice.guard
@@ -148,27 +156,21 @@ class Extender:
             self._metrics.fallback(Fallback.NO_CARBON)
         if appraisal.price_is_guessed.any():
             self._metrics.fallback(Fallback.NO_PRICE)
-        self._snapshot.expect(
-            workload.uid,
-            appraisal.best_row,
-            (workload.cpu_cores, workload.memory_bytes, workload.gpus),
-        )
-        self._remember(workload, names, view, appraisal, age_s, now, runtime_s)
-        body = reply(rows, appraisal, view.names.entries, names)
+        self._expect(workload, view, appraisal)
+        self._remember(workload, strangers, view, appraisal, age_s, now, runtime_s)
+        body = reply(rows, appraisal, view.names.entries, strangers)
         return Answer(200, body, Outcome.OK)
 
     def _remember(
         self,
         workload: Workload,
-        names: list[str],
+        strangers: list[str],
         view: View,
         appraisal: Appraisal,
         age_s: float,
         now: float,
         runtime_s: float,
     ) -> None:
-        unknown_count = len(names) - appraisal.rows.size
-        some = [name for name in names if name not in view.names.row_of] if unknown_count else []
         self._decisions.add(
             remember(
                 appraisal,
@@ -176,14 +178,23 @@ class Extender:
                 workload=workload,
                 decided_at=now,
                 runtime_s=runtime_s,
-                offered=len(names),
-                unknown=tuple(some[:_SOME_UNKNOWN]),
-                unknown_count=unknown_count,
+                offered=appraisal.rows.size + len(strangers),
+                unknown=tuple(strangers[:_SOME_UNKNOWN]),
+                unknown_count=len(strangers),
                 snapshot_age_s=age_s,
                 zones=self._grid.outlook(view.facts.zones, now, runtime_s).signals,
                 names=view.names.by_row,
             )
         )
+
+    def _expect(self, workload: Workload, view: View, appraisal: Appraisal) -> None:
+        """Count the pod where it will probably go; under a budget, wherever it may well go."""
+        best = appraisal.best_row
+        rows = [] if best == NO_ROW else [best]
+        if self._terms.filter_enabled:
+            best_scored = appraisal.rows[appraisal.scores == appraisal.scores.max()]
+            rows += [row for row in limited(view, best_scored) if row != best]
+        self._snapshot.expect_any(workload.uid, rows, _amounts(workload))
 
     def _filter(self, args: protocol.ExtenderArgs, pod: PodObject, names: list[str]) -> Answer:
         if self._snapshot_age_s() is None:
@@ -191,7 +202,12 @@ class Extender:
             return Answer(200, protocol.all_pass(args), Outcome.ABSTAINED)
         workload = self._read(pod)
         self._snapshot.withdraw(workload.uid)
-        refused = over_budget(self._snapshot.view(), names, workload, self._terms.assumptions)
+        view = self._snapshot.view()
+        refused = over_budget(view, names, workload, self._terms.assumptions)
+        # Scores may never be asked for, and the next pod comes before this one is seen bound.
+        may_go = view.names.rows([name for name in names if name not in refused])
+        rows = limited(view, may_go[may_go != NO_ROW])
+        self._snapshot.expect_any(workload.uid, rows, _amounts(workload))
         if not refused:
             return Answer(200, protocol.all_pass(args), Outcome.OK)
         self._metrics.refused_nodes.inc(len(refused))
@@ -206,12 +222,15 @@ class Extender:
                      faults=workload.faults)  # fmt: skip
         return workload
 
-    def _count_unknown(self, view: View, names: list[str], count: int) -> None:
-        unreadable = 0
-        if view.names.unreadable:
-            unreadable = sum(name in view.names.unreadable for name in names)
+    def _count_unknown(self, view: View, strangers: list[str]) -> None:
+        unreadable = sum(name in view.names.unreadable for name in strangers)
+        if unreadable:
             self._metrics.fallback(Fallback.UNREADABLE_NODE, unreadable)
-        self._metrics.fallback(Fallback.UNKNOWN_NODE, count - unreadable)
+        self._metrics.fallback(Fallback.UNKNOWN_NODE, len(strangers) - unreadable)
+
+
+def _amounts(workload: Workload) -> Amounts:
+    return workload.cpu_cores, workload.memory_bytes, workload.gpus
 
 
 def _bad_request(fault: BadInput) -> Answer:

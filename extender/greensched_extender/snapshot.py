@@ -5,7 +5,7 @@ the node is gone and its last pod too; so pods may come before their node and go
 Everything here happens in the event loop's one thread.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,8 @@ from greensched_core.objects import Amounts
 from greensched_core.signals.readings import Reading
 from greensched_core.state import Node
 from greensched_extender.node_rows import NodeRows
-from greensched_extender.view import NO_ROW, View
+from greensched_extender.rows import NO_ROW
+from greensched_extender.view import View
 
 # Sources of `greensched_core.power.meters` that measure at the plug or the whole platform.
 WHOLE_MACHINE_METERS = frozenset({"greensched", "kepler-psys", "kepler-0.9-platform"})
@@ -51,8 +52,8 @@ class Snapshot:
         self._rows = NodeRows(utilisation_ratio=utilisation_ratio, default_pue=default_pue)
         self._nodes: dict[str, tuple[Node, tuple[str, ...]]] = {}
         self._pods: dict[str, tuple[int, Amounts]] = {}  # uid → where it is bound
-        # uid → row, amounts, time to drop it (monotonic seconds); oldest first
-        self._provisional: dict[str, tuple[int, Amounts, float]] = {}
+        # uid → rows, amounts, time to drop it (monotonic seconds); oldest first
+        self._provisional: dict[str, tuple[tuple[int, ...], Amounts, float]] = {}
         self._shared: dict[Amounts, Amounts] = {}  # most pods ask for the same: one tuple for all
         self._measured_w: dict[str, float] = {}
         self.expired = 0  # provisional pods that the watch never confirmed
@@ -135,11 +136,16 @@ class Snapshot:
         The protocol never says which node the scheduler chose. Without this, all pods of a burst
         would see the same empty node.
         """
-        if row == NO_ROW or not uid or uid in self._pods:
+        self.expect_any(uid, () if row == NO_ROW else (row,), amounts)
+
+    def expect_any(self, uid: str, rows: Sequence[int], amounts: Amounts) -> None:
+        """Count a pod on each of the rows that it may be bound to, so that none is overfilled."""
+        if not rows or not uid or uid in self._pods:
             return
         self._settle(uid)
-        self._provisional[uid] = (row, amounts, self._clock.monotonic() + self._ttl_s)
-        self._rows.add(row, amounts, 1, provisional=1)
+        self._provisional[uid] = (tuple(rows), amounts, self._clock.monotonic() + self._ttl_s)
+        for row in rows:
+            self._rows.add(row, amounts, 1, provisional=1)
 
     def withdraw(self, uid: str) -> None:
         """Stop expecting a pod, so that it does not stand in its own way when asked again."""
@@ -197,4 +203,6 @@ class Snapshot:
     def _settle(self, uid: str) -> None:
         expected = self._provisional.pop(uid, None)
         if expected is not None:
-            self._rows.add(expected[0], expected[1], -1, provisional=-1)
+            rows, amounts, _ = expected
+            for row in rows:
+                self._rows.add(row, amounts, -1, provisional=-1)

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from greensched_extender.name_hashes import NameHashes
+from greensched_extender.rows import NO_ROW, Rows
 from greensched_policies.cost import Floats, NodeColumns
 
-Rows = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
-
-NO_ROW = -1  # of a name that stands for no node we can reckon with
 
 # Rows of the two tables of a view; together they are the fields of NodeColumns.
 (
@@ -36,6 +35,7 @@ class NodeNames:
     by_row: list[str]  # rows added later are appended, none is ever renamed
     entries: Bytes  # [rows, width]: the node's entry in a prioritize reply, score left blank
     unreadable: frozenset[str]  # nodes whose capacity could not be read
+    hashes: NameHashes  # finds rows without decoding the names
 
     def rows(self, names: list[str]) -> Rows:
         """Return the row of each name, NO_ROW where there is none."""
