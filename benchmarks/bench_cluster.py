@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,21 +156,27 @@ class Running:
 
 
 @contextmanager
-def our_extender(plane: ControlPlane, **settings: str) -> Iterator[Running]:
+def our_extender(plane: ControlPlane) -> Iterator[Running]:
     """Run our extender as the chart would: the service account's rights, the shipped model."""
     account = plane.service_account_dir("greensched", "greensched-extender")
+    with extender_process(account, plane.in_cluster_environment()) as running:
+        yield running
+
+
+@contextmanager
+def extender_process(account: Path, environment: Mapping[str, str]) -> Iterator[Running]:
+    """Run our extender with a service account's folder and the variables of a cluster."""
     port, explain_port = free_ports(2)
-    environment = {
-        **plane.in_cluster_environment(),
+    whole = {
+        **environment,
         "PATH": str(Path(sys.executable).parent),
         "GREENSCHED_EXTENDER_LISTEN_HOST": "127.0.0.1",
         "GREENSCHED_EXTENDER_LISTEN_PORT": str(port),
         "GREENSCHED_EXTENDER_EXPLAIN_PORT": str(explain_port),
         "GREENSCHED_EXTENDER_SERVICEACCOUNT_DIR": str(account),
-        **settings,
     }
     argv = [sys.executable, "-m", "greensched_extender"]
-    with _serving(plane, "extender", argv, port, environment) as running:
+    with _serving(account / "extender.log", argv, port, whole) as running:
         yield running
 
 
@@ -179,7 +185,7 @@ def noop_extender(plane: ControlPlane) -> Iterator[Running]:
     """Run the do-nothing extender."""
     port = free_port()
     argv = [sys.executable, str(ROOT / "benchmarks/noop_extender.py"), str(port)]
-    with _serving(plane, "noop", argv, port, None) as running:
+    with _serving(plane.folder / "logs/noop.log", argv, port, None) as running:
         yield running
 
 
@@ -208,11 +214,11 @@ def hung_extender(plane: ControlPlane) -> Iterator[Running]:
 
 @contextmanager
 def _serving(
-    plane: ControlPlane, name: str, argv: list[str], port: int, environment: dict[str, str] | None
+    log_file: Path, argv: list[str], port: int, environment: Mapping[str, str] | None
 ) -> Iterator[Running]:
     url = f"http://127.0.0.1:{port}"
     began = time.monotonic()
-    process = start_process(name, argv, plane.folder / f"logs/{name}.log", environment=environment)
+    process = start_process(log_file.stem, argv, log_file, environment=environment)
     try:
         process.wait_until(lambda: _is_ready(url), "/readyz", _STARTUP_TIMEOUT_S)
         yield Running(url, port, process.pid, time.monotonic() - began)

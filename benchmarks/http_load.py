@@ -42,8 +42,16 @@ class Connection:
         self._writer.write(request)
         head = await self._reader.readuntil(b"\r\n\r\n")
         length = _LENGTH.search(head)
-        body = await self._reader.readexactly(int(length[1])) if length else b""
+        body = await (self._reader.readexactly(int(length[1])) if length else self._chunks())
         return int(head[9:12]), head, body
+
+    async def _chunks(self) -> bytes:
+        parts = []
+        while size := int(await self._reader.readuntil(b"\r\n"), 16):
+            parts.append(await self._reader.readexactly(size))
+            await self._reader.readexactly(2)
+        await self._reader.readexactly(2)
+        return b"".join(parts)
 
     def close(self) -> None:
         """Close without waiting."""

@@ -1,31 +1,37 @@
 """Prioritize under load: requests on schedule while 500 pod events a second arrive by the watch.
 
-The events are real: annotations of bound pods are patched on the real API server, which tells the
-extender by its watch. The patching client writes raw HTTP/1.1 on a few connections, so that it
-takes little of the CPU that it shares with what is measured.
+Lists and events are recorded from a real API server and then played back (see `recorded_api`); the
+extender, the load generator and the playing server are processes of their own on one machine.
 """
 
 import asyncio
 import json
 import random
 import ssl
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import httpx
 import msgspec
 
-from benchmarks.bench_cluster import PODS, at_once, our_extender, pod
-from benchmarks.http_load import Connection, Timing, open_loop, post
+from benchmarks.bench_cluster import PODS, ROOT, at_once, extender_process, pod
+from benchmarks.http_load import Timing, open_loop, post
+from benchmarks.recorded_api import record
 from greensched_core.kubernetes_api import ApiClient
+from greensched_testbed.certificates import Authority
 from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.ports import free_port
+from greensched_testbed.processes import start_process
 
 EVENTS_PER_S = 500.0
-_BUSY_PODS = 1_000  # those that are patched, in turn
-_WRITERS = 4
+_BUSY_PODS = 1_000  # those that change, in turn
+_RECORDED_EVENTS = 5_000
 _WARM_UP_S = 5.0
-_WIRE = Path(__file__).parents[1] / "tests/golden/extender/prioritize.json"
+_WIRE = ROOT / "tests/golden/extender/prioritize.json"
 
 
 @dataclass(frozen=True)
@@ -41,11 +47,54 @@ class Percentiles:
 
 
 def measure(
-    plane: ControlPlane, nodes: Sequence[str], *, names: int, rate_per_s: float, seconds: float
+    recording: Path, nodes: Sequence[str], *, names: int, rate_per_s: float, seconds: float
 ) -> Percentiles:
     """Return the percentiles of prioritize over `names` nodes at `rate_per_s` requests a second."""
-    with our_extender(plane) as running:
-        return asyncio.run(_measure(plane, nodes[:names], running.port, rate_per_s, seconds))
+    with playing(recording) as environment, extender_process(recording, environment) as running:
+        return asyncio.run(_measure(recording, nodes[:names], running.port, rate_per_s, seconds))
+
+
+@contextmanager
+def playing(recording: Path) -> Iterator[dict[str, str]]:
+    """Play the recording on a free port; give the variables by which a pod would find it."""
+    port = free_port()
+    argv = [sys.executable, "-m", "benchmarks.recorded_api", str(recording), str(port),
+            str(EVENTS_PER_S)]  # fmt: skip
+    process = start_process("recorded-api", argv, recording / "recorded-api.log", folder=ROOT)
+    (recording / "port").write_text(str(port))
+    try:
+        process.wait_until(lambda: _sent(recording) is not None, "an answer", 30.0)
+        yield {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(port)}
+    finally:
+        process.kill()
+
+
+def _sent(recording: Path) -> int | None:
+    """Return how many events were played, None while nobody answers."""
+    port = (recording / "port").read_text()
+    context = ssl.create_default_context(cafile=recording / "ca.crt")
+    try:
+        reply = httpx.get(f"https://127.0.0.1:{port}/sent", verify=context, trust_env=False)
+    except httpx.HTTPError:
+        return None
+    return int(reply.content)
+
+
+def make_recording(plane: ControlPlane, nodes: Sequence[str], folder: Path) -> None:
+    """Record the plane's nodes and pods, and a few thousand changes of pods, into `folder`."""
+
+    async def run() -> None:
+        async with ApiClient(plane.access) as client:
+            await bind_busy_pods(client, nodes)
+            await record(client, folder, _RECORDED_EVENTS, _change_pods(client))
+
+    folder.mkdir(parents=True)
+    asyncio.run(run())
+    authority = Authority(folder)
+    pair = authority.issue_server("server", ("127.0.0.1",))
+    pair.certificate.rename(folder / "server.crt")
+    pair.key.rename(folder / "server.key")
+    (folder / "token").write_text("any")
 
 
 async def bind_busy_pods(client: ApiClient, nodes: Sequence[str]) -> None:
@@ -63,22 +112,13 @@ async def bind_busy_pods(client: ApiClient, nodes: Sequence[str]) -> None:
 
 
 async def _measure(
-    plane: ControlPlane, names: Sequence[str], port: int, rate_per_s: float, seconds: float
+    recording: Path, names: Sequence[str], port: int, rate_per_s: float, seconds: float
 ) -> Percentiles:
     requests = [post("/prioritize", body) for body in _bodies(names, 200)]
-    written = [0]
-    writers = [asyncio.create_task(_write(plane, number, written)) for number in range(_WRITERS)]
-    try:
-        await open_loop("127.0.0.1", port, requests, rate_per_s=rate_per_s, seconds=_WARM_UP_S)
-        before = written[0]
-        timings = await open_loop(
-            "127.0.0.1", port, requests, rate_per_s=rate_per_s, seconds=seconds
-        )
-        events = written[0] - before
-    finally:
-        for writer in writers:
-            writer.cancel()
-        await asyncio.gather(*writers, return_exceptions=True)
+    await open_loop("127.0.0.1", port, requests, rate_per_s=rate_per_s, seconds=_WARM_UP_S)
+    before = _sent(recording) or 0
+    timings = await open_loop("127.0.0.1", port, requests, rate_per_s=rate_per_s, seconds=seconds)
+    events = (_sent(recording) or 0) - before
     return _percentiles(timings, events / seconds)
 
 
@@ -115,25 +155,10 @@ def _bodies(names: Sequence[str], count: int) -> list[bytes]:
     return bodies
 
 
-async def _write(plane: ControlPlane, writer: int, written: list[int]) -> None:
-    context = ssl.create_default_context(cafile=plane.ca_file)
-    keys = plane.client_certificate
-    context.load_cert_chain(keys.certificate, keys.key)
-    host, port = plane.url.removeprefix("https://").split(":")
-    connection = await Connection.open(host, int(port), context)
-    loop = asyncio.get_running_loop()
-    start, sent = loop.time(), 0
-    while True:
-        due = start + sent * _WRITERS / EVENTS_PER_S
-        await asyncio.sleep(max(0.0, due - loop.time()))
-        number = (sent * _WRITERS + writer) % _BUSY_PODS
-        body = b'{"metadata":{"annotations":{"bench.greensched.io/turn":"%d"}}}' % sent
-        head = (
-            f"PATCH {PODS}/busy-{number} HTTP/1.1\r\nHost: {host}\r\n"
-            f"Content-Type: application/merge-patch+json\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
-        status, _, _ = await connection.send(head.encode() + body)
-        if status != 200:
-            raise RuntimeError(f"patching a pod: HTTP {status}")
-        sent += 1
-        written[0] += 1
+async def _change_pods(client: ApiClient) -> None:
+    for turn in range(_RECORDED_EVENTS):
+        body = b'{"metadata":{"annotations":{"bench.greensched.io/turn":"%d"}}}' % turn
+        calls = [
+            partial(client.patch, f"{PODS}/busy-{number}", body) for number in range(_BUSY_PODS)
+        ]
+        await at_once(calls)
