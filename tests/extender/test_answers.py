@@ -159,6 +159,23 @@ def test_only_a_node_over_its_power_budget_is_refused(world: World, pod: MakePod
     assert world.filtered("tight", pod=pod(cpu="1m"))["NodeNames"] == ["tight"]
 
 
+@pytest.mark.parametrize("prioritized", [False, True], ids=["filter-alone", "scores-alike"])
+def test_pods_not_yet_seen_bound_count_against_every_budget_they_may_burden(
+    world: World, pod: MakePod, prioritized: bool
+) -> None:
+    for name in ("a", "b"):
+        world.add(make_node(name, cpu_cores=20.0, power_budget_w=180.0))  # 173.5 W at 20 %
+    passed = []
+    for number in range(5):
+        asks = pod(f"p{number}", cpu="2")  # 5 % each
+        passed.append(world.filtered("a", "b", pod=asks)["NodeNames"])
+        if prioritized and passed[-1]:
+            world.scores(*passed[-1], pod=asks)
+    assert passed == [["a", "b"]] * 4 + [[]]
+    world.clock.advance(10.0)
+    assert world.filtered("a", "b", pod=pod("later", cpu="2"))["NodeNames"] == ["a", "b"]
+
+
 def test_boards_count_against_the_power_budget(world: World, pod: MakePod) -> None:
     board = Gpu("A100", 4, idle_w=50.0, peak_w=400.0)
     world.add(make_node("a", gpu=board, idle_w=100.0, peak_w=400.0, power_budget_w=520.0))
