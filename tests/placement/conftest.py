@@ -35,6 +35,7 @@ ASSUMED = Assumed(utilisation_ratio=0.5, gpu_ratio=0.6, pue=1.0)
 PATIENCE_S = 90.0  # for what takes a second on an idle machine
 _POLL_S = 0.1
 _TEST_LABEL = "placement-test"
+_PROBE = "probe-"
 _SIGNALS = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GRID_SIGNALS}"
 # The chart's own pods stay away: kwok would put them on the nodes of the tests.
 _NO_PODS = ("extender.replicas=0", "scheduler.replicas=0")
@@ -101,6 +102,7 @@ class Placements:
 
     def __init__(self) -> None:
         self.node_of: dict[str, str] = {}
+        self.probed: set[str] = set()  # nodes that a probe was bound to
         self._changed = asyncio.Event()
 
     def list_began(self) -> None:
@@ -111,9 +113,13 @@ class Placements:
 
     def upsert(self, item: _Pod) -> None:
         """Note where a pod is bound."""
-        if item.spec.nodeName:
+        if not item.spec.nodeName:
+            return
+        if item.metadata.name.startswith(_PROBE):
+            self.probed.add(item.spec.nodeName)
+        else:
             self.node_of[item.metadata.name] = item.spec.nodeName
-            self._changed.set()
+        self._changed.set()
 
     def remove(self, item: _Pod) -> None:
         """A pod that is gone was bound all the same."""
@@ -170,8 +176,10 @@ class Scene:
             }
         )
 
-    async def offer(self, *groups: NodeGroup) -> tuple[str, ...]:
-        """Create the nodes; return their names once they are Ready and the extender knows them."""
+    async def offer(
+        self, *groups: NodeGroup, scheduler: str = labels.SCHEDULER_NAME
+    ) -> tuple[str, ...]:
+        """Create the nodes; return their names once extender and scheduler know them as Ready."""
         named = [
             replace(
                 group,
@@ -184,7 +192,18 @@ class Scene:
         self.nodes += names
         await wait_until_ready(self.api, names, PATIENCE_S)
         await self.until_believed(lambda nodes: nodes.keys() >= set(names))
+        await self._probe(names, scheduler)
         return names
+
+    async def _probe(self, nodes: Sequence[str], scheduler: str) -> None:
+        """Have the scheduler put a pod that asks for nothing on each node: then it knows them."""
+        for node in nodes:
+            selector = {labels.HOSTNAME: node}
+            await self.create(_PROBE + node, cpu=0, scheduler=scheduler, nodeSelector=selector)
+        async with asyncio.timeout(PATIENCE_S):
+            await self.placements.until(lambda: self.placements.probed >= set(nodes))
+        for node in nodes:
+            await self.api.delete(f"{self.pods_path}/{_PROBE}{node}", {"gracePeriodSeconds": 0})
 
     async def create(
         self,
@@ -197,7 +216,7 @@ class Scene:
     ) -> None:
         """Create pods all at once."""
         said = {labels.RUNTIME: "1h", **(annotations or {})}
-        asked = {labels.CPU: f"{round(cpu * 1000)}m", labels.MEMORY: "128Mi"}
+        asked = {labels.CPU: f"{round(cpu * 1000)}m", labels.MEMORY: "128Mi"} if cpu else {}
         resources: dict[str, Any] = {"requests": asked}
         if gpus:
             resources = {"requests": asked, "limits": {labels.NVIDIA_GPU: str(gpus)}}

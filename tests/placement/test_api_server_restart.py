@@ -18,11 +18,13 @@ pytestmark = pytest.mark.controlplane
 
 
 async def revive_scheduler(scene: Scene) -> None:
-    """Do what a kubelet would: a scheduler that lost its Lease ends and is started again."""
-    try:
-        scene.plane.processes[SECOND_SCHEDULER].check()
-    except ProcessDied:
-        await asyncio.to_thread(scene.greensched.start_scheduler)
+    """Do what a kubelet would: a scheduler that lost its Lease ends, and is started again."""
+    while True:
+        try:
+            scene.plane.processes[SECOND_SCHEDULER].check()
+        except ProcessDied:
+            await asyncio.to_thread(scene.greensched.start_scheduler)
+        await asyncio.sleep(1.0)
 
 
 async def watch_ages(scene: Scene) -> list[float]:
@@ -52,9 +54,11 @@ async def test_the_snapshot_recovers_when_the_api_server_restarts_while_pods_flo
         return max(await watch_ages(scene)) == 0.0
 
     await scene.until(watches_again)
-    await revive_scheduler(scene)
+    kubelet = asyncio.create_task(revive_scheduler(scene))
     await scene.bound(*(f"during-{index}" for index in range(20)))
     frugal, _ = await scene.offer(scene.machine(50, 60), scene.machine(50, 900))
     assert await scene.place("after-a", "after-b") == [frugal] * 2
+    kubelet.cancel()
+    await asyncio.gather(kubelet, return_exceptions=True)
     ready = await scene.http.get(f"{scene.greensched.extender_url}/readyz")
     assert (ready.status_code, ready.text) == (200, "ok")

@@ -177,8 +177,10 @@ async def test_pods_are_placed_while_the_extender_is_down(
 async def test_a_score_out_of_range_still_counts_so_ours_must_stay_within_it(
     scene: Scene, extender: ScriptedExtender
 ) -> None:
-    loud, other = await scene.offer(scene.machine(50, 250), scene.machine(50, 250))
     extender.behave()
+    loud, other = await scene.offer(
+        scene.machine(50, 250), scene.machine(50, 250), scheduler=SCHEDULER
+    )
     extender.replies["prioritize"] = answered(
         [{"Host": loud, "Score": 1000}, {"Host": other, "Score": -5}]
     )

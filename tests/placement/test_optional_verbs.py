@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -63,6 +64,24 @@ async def test_a_node_over_its_power_budget_is_refused_although_it_is_the_cheape
     assert await scene.place("a", "b", cpu=4) == [frugal] * 2, "100 W to 120 W fit"
     assert await scene.place("c", cpu=4) == [dear], "130 W do not"
     assert await scene.metric("refused_nodes_total") >= 1
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+async def test_a_burst_of_pods_exceeds_no_budget(scene: Scene, nodes: int) -> None:
+    names = await scene.offer(
+        *(scene.machine(100, 180, **limited(120)) for _ in range(nodes))  # room for two pods
+    )
+    pods = [f"pod-{index}" for index in range(2 * nodes + 3)]
+    await scene.create(*pods, cpu=4)
+    placed = scene.placements.node_of
+
+    async def settled() -> bool:
+        waiting = [pod for pod in pods if pod not in placed]
+        told = [await scene.events(pod) for pod in waiting]
+        return all(told) and len(placed) >= 2 * nodes
+
+    await scene.until(settled)
+    assert Counter(placed.values()) == dict.fromkeys(names, 2)
 
 
 async def test_when_every_node_is_over_budget_the_event_says_so_and_nobody_is_evicted(

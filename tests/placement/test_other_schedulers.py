@@ -12,6 +12,16 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.controlplane
 
 
+async def who_placed(scene: Scene, pod: str) -> str:
+    """The scheduler that says it placed the pod; events come a little later than bindings."""
+
+    async def tellers() -> list[str]:
+        events = await scene.events(pod)
+        return [each["reportingComponent"] for each in events if each["reason"] == "Scheduled"]
+
+    return (await scene.until(tellers))[0]
+
+
 async def test_pods_of_the_default_scheduler_are_placed_by_it_and_never_asked_about(
     scene: Scene,
 ) -> None:
@@ -20,8 +30,7 @@ async def test_pods_of_the_default_scheduler_are_placed_by_it_and_never_asked_ab
     pods = [f"plain-{index}" for index in range(6)]
     assert set(await scene.place(*pods, scheduler="default-scheduler")) <= set(names)
     assert await scene.metric("requests_total") == asked
-    placed = [event for event in await scene.events(pods[0]) if event["reason"] == "Scheduled"]
-    assert placed[0]["reportingComponent"] == "default-scheduler"
+    assert await who_placed(scene, pods[0]) == "default-scheduler"
 
 
 async def test_a_pod_that_opts_in_is_placed_by_the_second_scheduler_and_asked_about_once(
@@ -30,8 +39,7 @@ async def test_a_pod_that_opts_in_is_placed_by_the_second_scheduler_and_asked_ab
     await scene.offer(scene.machine(50, 150), scene.machine(50, 400))
     asked = await scene.metric("requests_total", verb="prioritize", outcome="ok")
     await scene.place("green")
-    placed = [event for event in await scene.events("green") if event["reason"] == "Scheduled"]
-    assert placed[0]["reportingComponent"] == "greensched"
+    assert await who_placed(scene, "green") == "greensched"
     assert await scene.metric("requests_total", verb="prioritize", outcome="ok") == asked + 1
     assert await scene.metric("requests_total", verb="filter") == 0, "no limits, no filter"
 
