@@ -66,6 +66,7 @@ class Blueprint:
     etcd_ports: tuple[int, int]  # client, peer
     manager_port: int
     scheduler_port: int
+    kubelet_port: int  # where kwok plays every node's kubelet
     authority_file: Path
     server: KeyPair
     token_keys: KeyPair
@@ -78,6 +79,11 @@ class Blueprint:
     def url(self) -> str:
         """Return the API server's address."""
         return f"https://127.0.0.1:{self.api_port}"
+
+    @property
+    def kwok_folder(self) -> Path:
+        """Return where further kwok configuration lies; read when kwok starts."""
+        return self.folder / "kwok"
 
     def command(self, component: str) -> list[str | Path]:
         """Return the command line of a component; raise KeyError if there is none of that name."""
@@ -119,6 +125,9 @@ class Blueprint:
             f"--tls-private-key-file={self.server.key}",
             f"--client-ca-file={self.authority_file}",
             f"--cert-dir={self.folder / 'apiserver'}",
+            # As which it calls kubelets, for logs, exec and port-forward.
+            f"--kubelet-client-certificate={self.admin.certificate}",
+            f"--kubelet-client-key={self.admin.key}",
             "--endpoint-reconciler-type=none",
             f"--service-account-issuer={_ISSUER}",
             f"--service-account-key-file={self.token_keys.certificate}",
@@ -158,6 +167,11 @@ class Blueprint:
             f"--kubeconfig={self.admin_kubeconfig}",
             "--manage-all-nodes=true",
             *(f"--config={path}" for path in sorted(STAGES.glob("*.yaml"))),
+            *(f"--config={path}" for path in sorted(self.kwok_folder.glob("*.yaml"))),
+            f"--server-address=127.0.0.1:{self.kubelet_port}",
+            f"--node-port={self.kubelet_port}",
+            f"--tls-cert-file={self.server.certificate}",
+            f"--tls-private-key-file={self.server.key}",
             "--node-lease-duration-seconds=40",
             "--node-ip=127.0.0.1",
             "-v=WARN",
@@ -166,7 +180,7 @@ class Blueprint:
 
 def draw(programs: Path, folder: Path, options: ControlPlaneOptions) -> Blueprint:
     """Return a blueprint on free ports, its keys and kubeconfigs written below `folder`."""
-    api, etcd, peer, manager, scheduler = free_ports(5)
+    api, etcd, peer, manager, scheduler, kubelet = free_ports(6)
     authority = Authority(folder / "keys")
     url = f"https://127.0.0.1:{api}"
 
@@ -183,6 +197,7 @@ def draw(programs: Path, folder: Path, options: ControlPlaneOptions) -> Blueprin
         etcd_ports=(etcd, peer),
         manager_port=manager,
         scheduler_port=scheduler,
+        kubelet_port=kubelet,
         authority_file=authority.certificate_file,
         server=authority.issue_server("apiserver", _SERVER_HOSTS),
         token_keys=write_token_keys(folder / "keys"),

@@ -181,6 +181,24 @@ class ControlPlane:
                 raise
         return SchedulerProcess(name, process, url)
 
+    def forward_pod_port(self, namespace: str, port: int, target_port: int) -> None:
+        """Let kwok answer a port-forward to `port` of the namespace's pods by a local process."""
+        folder = self._blueprint.kwok_folder
+        folder.mkdir(exist_ok=True)
+        forward = {
+            "apiVersion": "kwok.x-k8s.io/v1alpha1",
+            "kind": "ClusterPortForward",
+            "metadata": {"name": f"{namespace}-{port}"},
+            "spec": {
+                "selector": {"matchNamespaces": [namespace]},
+                "forwards": [
+                    {"ports": [port], "target": {"address": "127.0.0.1", "port": target_port}}
+                ],
+            },
+        }
+        (folder / f"{namespace}-{port}.yaml").write_text(json.dumps(forward))
+        self.restart(KWOK)
+
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """Return what kubectl prints as administrator; raise CommandFailed when it fails."""
         options = ("--kubeconfig", str(self.kubeconfig))

@@ -25,6 +25,7 @@ from greensched_testbed.ports import free_ports
 RELEASE = "greensched"
 CHART = Path(__file__).parents[3] / "deploy/helm/greensched"
 CURRENCY = "EUR"
+EXPLAIN_PORT = 8889  # of the extender's pods, by the chart's default
 EXTENDER = "extender"
 SECOND_SCHEDULER = "greensched-scheduler"
 _SIGNALS = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GRID_SIGNALS}"
@@ -58,7 +59,11 @@ class GreenSchedProcesses:
         )  # fmt: skip
 
     def start(self) -> None:
-        """Start the extender, wait until it is ready, and start the second scheduler."""
+        """Start the extender, wait until it is ready, and start the second scheduler.
+
+        `greensched explain` then reaches it as in any cluster, by a port-forward to its pods.
+        """
+        self._plane.forward_pod_port(RELEASE, EXPLAIN_PORT, self._explain_port)
         self.start_extender()
         self.start_scheduler()
 

@@ -30,7 +30,6 @@ from greensched_testbed.traces import TimeUnit, load_trace
 from greensched_testbed.workload import Trace, compressed, sampled
 
 WORKLOAD_SPAN_S = 6 * 3600.0
-WALL_SPAN_S = 40.0  # of one run's arrivals: two runs and all the rest in about two minutes
 GRID_SPAN_S = 48 * 3600.0
 ASSUMED = Assumed(utilisation_ratio=0.6, gpu_ratio=0.7, pue=1.25)
 _SETTLE_S = 30.0
@@ -44,6 +43,7 @@ class DemoOptions:
     output: Path
     pods: int = 300
     seed: int = 1
+    wall_span_s: float = 40.0  # of one run's arrivals: two runs and the rest in about two minutes
     trace: Path | None = None
     time_unit: TimeUnit | None = None
     skip_faulty: bool = False
@@ -100,8 +100,8 @@ async def _run(
     options: DemoOptions,
     told: Told,
 ) -> DemoOutcome:
-    factor = WALL_SPAN_S / WORKLOAD_SPAN_S
-    squeezed = compressed(trace, WALL_SPAN_S).trace
+    factor = options.wall_span_s / WORKLOAD_SPAN_S
+    squeezed = compressed(trace, options.wall_span_s).trace
     grid = {
         zone.name: synthetic_slots(zone, seed=options.seed, span_s=GRID_SPAN_S) for zone in ZONES
     }

@@ -1,0 +1,113 @@
+"""The demo as a user runs it: the command itself, in a process of its own, on real servers."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from greensched_testbed.binaries import control_plane_programs
+
+pytestmark = pytest.mark.controlplane
+GREENSCHED = Path(sys.executable).parent / "greensched"
+PATIENCE_S = 300.0
+
+
+class Demo:
+    """A running `greensched demo` and what it has said so far."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        control_plane_programs()  # so that patience is not spent on building
+        self.folder = folder
+        self.log = folder / "said.txt"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [GREENSCHED, "demo", "--pods", "20", "--seconds", "8", *arguments],
+                cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+
+    def said(self) -> str:
+        return self.log.read_text()
+
+    def wait_for(self, words: str) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while words not in self.said():
+            assert self.process.poll() is None, self.said()
+            assert time.monotonic() < deadline, self.said()
+            time.sleep(0.2)
+
+    def children(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Demo]:
+    demo = Demo(tmp_path, "--keep")
+    try:
+        demo.wait_for("keeps running")
+        yield demo
+    finally:
+        demo.process.kill()
+        demo.process.wait()
+
+
+def run(demo: Demo, *arguments: str) -> subprocess.CompletedProcess[str]:
+    (kubeconfig,) = re.findall(r"export KUBECONFIG=(\S+)", demo.said())
+    return subprocess.run(
+        [GREENSCHED, *arguments], env={"KUBECONFIG": kubeconfig, "PATH": "/usr/bin:/bin"},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_the_demo_bills_both_schedulers_and_can_be_looked_into_until_ctrl_c(kept: Demo) -> None:
+    summary = json.loads((kept.folder / "build/demo/summary.json").read_text())
+    assert summary["pods_unplaced"] == 0
+    assert summary["carbon_vs_default_pct"] < 0
+    assert "Plotly.newPlot" in (kept.folder / "build/demo/report.html").read_text()
+
+    nodes = run(kept, "nodes")
+    assert nodes.returncode == 0, nodes.stderr
+    assert len([line for line in nodes.stdout.splitlines() if line.startswith("demo-")]) == 60
+
+    why = run(kept, "explain", "-n", "demo-greensched", "task-0")
+    assert why.returncode == 0, why.stdout + why.stderr
+    assert "demo-greensched/task-0" in why.stdout
+    assert "DEMO-HYDRO" in why.stdout
+
+    unknown = run(kept, "explain", "nobody")
+    assert unknown.returncode == 1
+    assert "No replica remembers" in unknown.stdout
+
+    started = kept.children()
+    assert len(started) >= 6
+    kept.process.send_signal(signal.SIGINT)
+    assert kept.process.wait(60) == 0
+    assert [process for process in started if process.is_running()] == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_survives_a_demo_that_is_ended_in_the_middle(tmp_path: Path, how: int) -> None:
+    demo = Demo(tmp_path)
+    demo.wait_for("placing 20 pods")
+    started = demo.children()
+    demo.process.send_signal(how)
+    demo.process.wait(60)
+    gone, alive = psutil.wait_procs(started, timeout=20)
+    assert alive == []
+    assert len(gone) >= 6
+
+
+def test_a_bad_trace_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text(
+        "name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus\na,0,-5,1,1024,0\nb,1,x,1,1024,0\n"
+    )
+    demo = Demo(tmp_path, "--trace", "trace.csv")
+    assert demo.process.wait(60) == 2
+    assert "row 2" in demo.said() and "row 3" in demo.said()
+    assert "Traceback" not in demo.said()
