@@ -161,7 +161,7 @@ def _check_shapes(session: onnxruntime.InferenceSession, path: Path) -> None:
             f"{[CONTEXT_INPUT, NODES_INPUT]} and [{OUTPUT!r}]; export it again"
         )
     wanted = (
-        (inputs[NODES_INPUT], (None, None, len(NODE_FEATURES))),
+        (inputs[NODES_INPUT], (None, len(NODE_FEATURES), None)),
         (inputs[CONTEXT_INPUT], (None, len(CONTEXT_FEATURES))),
         (outputs[OUTPUT], (None, None)),
     )
@@ -216,7 +216,8 @@ def _check_random(policy: OnnxPolicy, path: Path) -> None:
 
 
 def _fastest_run(policy: OnnxPolicy, path: Path, monotonic: Callable[[], float]) -> float:
-    nodes = np.ones((1, SELF_TEST_CANDIDATES, len(NODE_FEATURES)), dtype=np.float32)
+    nodes = np.ones((1, len(NODE_FEATURES), SELF_TEST_CANDIDATES), dtype=np.float32)
+    nodes = nodes.transpose((0, 2, 1))  # in memory as `encode_where` lays it out
     context = np.ones((1, len(CONTEXT_FEATURES)), dtype=np.float32)
     fastest_s = float("inf")
     for _ in range(SELF_TEST_RUNS):

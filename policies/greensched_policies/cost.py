@@ -113,13 +113,13 @@ def watts_at(curve_watts: Floats, starts: npt.NDArray[np.int64], utilisation: Fl
     point = np.minimum(position.astype(np.int64), CURVE_POINTS - 2)
     position -= point
     point += starts
-    below = np.take(curve_watts, point)
+    below = curve_watts.take(point)
     point += 1
-    above = np.take(curve_watts, point)
-    above -= below
-    above *= position
-    above += below
-    return above
+    watts: Floats = curve_watts.take(point)
+    watts -= below
+    watts *= position
+    watts += below
+    return watts
 
 
 def utilisation_after(nodes: NodeColumns, cpu_cores: Floats, model: CostModel) -> Floats:

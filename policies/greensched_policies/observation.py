@@ -59,6 +59,16 @@ NODE_FEATURES = (
     IDLE_SHARE,
 ) = range(16)
 
+# Features divided by the candidates' mean, in the order of NODE_FEATURES: the first four, then
+# these. They are computed in one block, which at 420 candidates halves the number of calls.
+(
+    RELATIVE_ZONE_CARBON,
+    RELATIVE_ZONE_PRICE,
+    RELATIVE_CPU_SIZE,
+    RELATIVE_MEMORY_SIZE,
+) = range(4, 8)
+RELATIVE_FEATURES = NODE_FEATURES[: SLOWDOWN + 1] + NODE_FEATURES[ZONE_CARBON : MEMORY_SIZE + 1]
+
 CONTEXT_FEATURES = (
     "weight_energy",  # weighs `cost`
     "weight_carbon",  # 0 where a carbon intensity is missing
@@ -94,31 +104,14 @@ class Weights(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """What a policy is called with, float32."""
+    """What a policy is called with, float32.
+
+    `nodes` is feature-major in memory, as the graphs' input is: `nodes[:, :, COST]` is
+    contiguous and onnxruntime needs no copy.
+    """
 
     nodes: npt.NDArray[np.float32]  # [B,N,16]
     context: npt.NDArray[np.float32]  # [B,8]
-
-
-def magnitude(values: Floats) -> Floats:
-    """Return the mean of the magnitudes of each row of [B,N], as [B]; NaN where any is NaN."""
-    total: Floats = np.abs(values).sum(axis=1)
-    total /= values.shape[1]
-    return total
-
-
-def relative(values: Floats, scale: Floats) -> Floats:
-    """Divide each row of [B,N] by its magnitude `scale`, [B].
-
-    Magnitudes, because prices may be negative: a mean near zero would blow noise up, and a
-    negative one would turn the order round. Where all values are positive this is the plain
-    mean. A row of zeros becomes ones: nobody differs.
-    """
-    is_zero = scale < LEAST_MAGNITUDE
-    scaled = values * (1.0 / np.where(is_zero, 1.0, scale))[:, None]
-    if is_zero.any():
-        scaled += is_zero[:, None]
-    return scaled
 
 
 def encode_where(
@@ -136,50 +129,58 @@ def encode_where(
     lacks a carbon intensity, `carbon` is 1 for all and its weight in the context is 0.
     """
     batch, count = nodes.cpu_capacity.shape
-    # Feature-major while it is filled: contiguous writes and one copy take half the time.
     features = np.empty((batch, len(NODE_FEATURES), count), dtype=np.float32)
-    energy = relative(cost.energy_j, magnitude(cost.energy_j))
-    features[:, ENERGY] = energy
-    features[:, SLOWDOWN] = relative(cost.runtime_s, magnitude(cost.runtime_s))
-    encode_price(features, zones, cost, energy)
-    carbon_known = encode_carbon(features, zones, cost)
-    mean_memory = magnitude(nodes.memory_capacity)
+    values = np.empty((batch, len(RELATIVE_FEATURES), count))
+    values[:, ENERGY] = cost.energy_j
+    values[:, COST] = cost.cost
+    values[:, CARBON] = cost.carbon_g
+    values[:, SLOWDOWN] = cost.runtime_s
+    values[:, RELATIVE_ZONE_CARBON] = zones.carbon_g_per_kwh
+    values[:, RELATIVE_ZONE_PRICE] = zones.price_per_mwh
+    values[:, RELATIVE_CPU_SIZE] = nodes.cpu_capacity
+    values[:, RELATIVE_MEMORY_SIZE] = nodes.memory_capacity
+    scale = make_relative(values)
+    features[:, : SLOWDOWN + 1] = values[:, : SLOWDOWN + 1]
+    features[:, ZONE_CARBON : MEMORY_SIZE + 1] = values[:, RELATIVE_ZONE_CARBON:]
+    is_known = np.isfinite(scale)
+    if not is_known.all():
+        leave_out_unknown(features, is_known)
     encode_room(features, nodes, workload, cost, model)
-    encode_size(features, nodes, mean_memory)
-    context = encode_context(workload, weights, mean_memory, count)
-    context[:, WEIGHT_CARBON] *= carbon_known
-    return Observation(np.ascontiguousarray(features.transpose((0, 2, 1))), context)
+    context = encode_context(workload, weights, scale[:, RELATIVE_MEMORY_SIZE], count)
+    context[:, WEIGHT_CARBON] *= is_known[:, RELATIVE_ZONE_CARBON]
+    return Observation(features.transpose((0, 2, 1)), context)
 
 
-def encode_price(
-    features: npt.NDArray[np.float32], zones: ZoneColumns, cost: PlacementCost, energy: Floats
-) -> None:
-    """Fill in money and price; relative energy and 1 where a candidate has no price."""
-    scale = magnitude(zones.price_per_mwh)
-    money = relative(cost.cost, magnitude(cost.cost))
-    price = relative(zones.price_per_mwh, scale)
-    is_known = np.isfinite(scale)
-    if not is_known.all():
-        money = np.where(is_known[:, None], money, energy)
-        price = np.where(is_known[:, None], price, 1.0)
-    features[:, COST] = money
-    features[:, ZONE_PRICE] = price
+def make_relative(values: Floats) -> Floats:
+    """Divide each row of [B,K,N] in place by the mean of its magnitudes; return those, [B,K].
+
+    Magnitudes, because prices may be negative: a mean near zero would blow noise up, and a
+    negative one would turn the order round. Where all values are positive this is the plain
+    mean. A row of zeros becomes ones: nobody differs. A row with a NaN becomes NaN, and so
+    does its magnitude.
+    """
+    scale: Floats = np.abs(values).sum(axis=2)
+    scale /= values.shape[2]
+    is_zero = scale < LEAST_MAGNITUDE
+    factor = 1.0 / np.where(is_zero, 1.0, scale)
+    values *= factor[:, :, None]
+    if is_zero.any():
+        values += is_zero[:, :, None]
+    return scale
 
 
-def encode_carbon(
-    features: npt.NDArray[np.float32], zones: ZoneColumns, cost: PlacementCost
-) -> npt.NDArray[np.bool_]:
-    """Fill in grams and intensity, 1 where a candidate has none; return which rows have all."""
-    scale = magnitude(zones.carbon_g_per_kwh)
-    grams = relative(cost.carbon_g, magnitude(cost.carbon_g))
-    intensity = relative(zones.carbon_g_per_kwh, scale)
-    is_known = np.isfinite(scale)
-    if not is_known.all():
-        grams = np.where(is_known[:, None], grams, 1.0)
-        intensity = np.where(is_known[:, None], intensity, 1.0)
-    features[:, CARBON] = grams
-    features[:, ZONE_CARBON] = intensity
-    return is_known
+def leave_out_unknown(features: npt.NDArray[np.float32], is_known: npt.NDArray[np.bool_]) -> None:
+    """Put 1 or relative energy where a candidate of the decision lacks a price or a carbon.
+
+    `features` is [B,16,N]; `is_known`, [B,8], says which relative features have all their data.
+    """
+    for row in range(is_known.shape[0]):
+        if not is_known[row, RELATIVE_ZONE_CARBON]:
+            features[row, CARBON] = 1.0
+            features[row, ZONE_CARBON] = 1.0
+        if not is_known[row, RELATIVE_ZONE_PRICE]:
+            features[row, COST] = features[row, ENERGY]
+            features[row, ZONE_PRICE] = 1.0
 
 
 def encode_room(
@@ -203,16 +204,10 @@ def encode_room(
     features[:, MEMORY_AFTER] = memory
     features[:, GPU_FREE_AFTER] = boards_free
     features[:, IS_EMPTY] = nodes.is_empty
+    features[:, GPU_SIZE] = nodes.gpu_capacity * (1.0 / BOARDS_PER_NODE)
     boards_free *= np.maximum(cost.cpu_after, memory)
     features[:, GPU_STRANDED] = boards_free
-    features[:, IDLE_SHARE] = np.take(idle_share, nodes.curve_class.astype(np.int64))
-
-
-def encode_size(features: npt.NDArray[np.float32], nodes: NodeColumns, mean_memory: Floats) -> None:
-    """Fill in how large each candidate is; `features` is [B,16,N], `mean_memory` bytes, [B]."""
-    features[:, CPU_SIZE] = relative(nodes.cpu_capacity, magnitude(nodes.cpu_capacity))
-    features[:, MEMORY_SIZE] = relative(nodes.memory_capacity, mean_memory)
-    features[:, GPU_SIZE] = nodes.gpu_capacity * (1.0 / BOARDS_PER_NODE)
+    features[:, IDLE_SHARE] = idle_share.take(nodes.curve_class.astype(np.int64))
 
 
 def encode_context(

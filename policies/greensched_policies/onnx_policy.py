@@ -10,7 +10,11 @@ OUTPUT = "relative_cost"
 
 
 class OnnxPolicy:
-    """A where policy backed by one onnxruntime session on one CPU thread."""
+    """A where policy backed by one onnxruntime session on one CPU thread.
+
+    The graph's `nodes` are [B,16,N]: a layer is then one product of a small matrix with long
+    rows, where bias and Relu run along the rows.
+    """
 
     def __init__(self, session: onnxruntime.InferenceSession) -> None:
         self.session = session
@@ -18,9 +22,12 @@ class OnnxPolicy:
     def __call__(
         self, nodes: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
     ) -> npt.NDArray[np.float32]:
-        """Return the relative cost [B,N] for `nodes` [B,N,16] and `context` [B,8]."""
+        """Return the relative cost [B,N] for `nodes` [B,N,16] and `context` [B,8].
+
+        Nodes that are feature-major in memory, as `encode_where` makes them, are not copied.
+        """
         answer: npt.NDArray[np.float32] = self.session.run(
-            [OUTPUT], {NODES_INPUT: nodes, CONTEXT_INPUT: context}
+            [OUTPUT], {NODES_INPUT: nodes.transpose((0, 2, 1)), CONTEXT_INPUT: context}
         )[0]
         return answer
 

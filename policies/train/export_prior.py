@@ -2,9 +2,10 @@
 
     python policies/train/export_prior.py [--out FOLDER] [--seed N]
 
-relative_cost = nodes · prior(context) + net(nodes, context)
-net: 16 + 8 → 32 → 32 → 1 with Relu, shared by all candidates; its last layer is zero, so that
-training starts at the prior and cannot silently be worse. The same seed gives the same bytes.
+relative_cost = prior(context) · nodes + net(nodes, context)
+net: 16 + 8 → 32 → 32 → 1 with Relu, shared by all candidates, which are the columns; its last
+layer is zero, so that training starts at the prior and cannot silently be worse. The same seed
+gives the same bytes.
 """
 
 import argparse
@@ -46,20 +47,20 @@ def initial_weights(seed: int) -> Weights:
     """Return the net's weights by name: He-uniform from `seed`, the last layer zero."""
     rng = np.random.default_rng(seed)
 
-    def he_uniform(inputs: int, rows: int) -> npt.NDArray[np.float32]:
+    def he_uniform(inputs: int, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
         # He et al., "Delving Deep into Rectifiers", ICCV 2015; `random` is numpy's stablest
         # stream, so that the bytes survive its releases.
         bound = np.sqrt(6.0 / inputs)
-        values = (rng.random((rows, HIDDEN)) * 2.0 - 1.0) * bound
+        values = (rng.random(shape) * 2.0 - 1.0) * bound
         return np.asarray(values, dtype=np.float32)
 
     return {
-        "net.1.nodes": he_uniform(NODES + CONTEXT, NODES),
-        "net.1.context": he_uniform(NODES + CONTEXT, CONTEXT),
+        "net.1.nodes": he_uniform(NODES + CONTEXT, (HIDDEN, NODES)),
+        "net.1.context": he_uniform(NODES + CONTEXT, (CONTEXT, HIDDEN)),
         "net.1.bias": np.zeros(HIDDEN, np.float32),
-        "net.2.weight": he_uniform(HIDDEN, HIDDEN),
-        "net.2.bias": np.zeros(HIDDEN, np.float32),
-        "net.3.weight": np.zeros((HIDDEN, 1), np.float32),
+        "net.2.weight": he_uniform(HIDDEN, (HIDDEN, HIDDEN)),
+        "net.2.bias": np.zeros((HIDDEN, 1), np.float32),
+        "net.3.weight": np.zeros((1, HIDDEN), np.float32),
         "net.3.bias": np.zeros(1, np.float32),
     }
 
@@ -79,7 +80,6 @@ def prior_constants() -> Weights:
         "prior.least": np.array([LEAST_WEIGHT], np.float32),
         "axis.1": np.array([1], np.int64),
         "axis.2": np.array([2], np.int64),
-        "shape.flat": np.array([-1, HIDDEN], np.int64),
     }
 
 
@@ -87,30 +87,27 @@ def prior_and_net() -> list[onnx.NodeProto]:
     """Return the operators of the weighted prior and of the residual net, in order."""
     node = helper.make_node
     return [
-        # prior: nodes [B,N,16] · (context · places / sum of weights) [B,16,1]
+        # prior: (context · places / sum of weights) [B,1,16] · nodes [B,16,N]
         node("MatMul", [CONTEXT_INPUT, "prior.places"], ["prior.placed"]),
         node("MatMul", [CONTEXT_INPUT, "prior.sum"], ["prior.total"]),
         node("Max", ["prior.total", "prior.least"], ["prior.divisor"]),
-        node("Div", ["prior.placed", "prior.divisor"], ["prior.row"]),
-        node("Unsqueeze", ["prior.row", "axis.2"], ["prior.column"]),
-        node("MatMul", [NODES_INPUT, "prior.column"], ["prior"]),
+        node("Div", ["prior.placed", "prior.divisor"], ["prior.coefficients"]),
+        node("Unsqueeze", ["prior.coefficients", "axis.1"], ["prior.row"]),
+        node("MatMul", ["prior.row", NODES_INPUT], ["prior"]),
         # net: the context's part of layer 1 once per decision, not once per candidate
         node("MatMul", [CONTEXT_INPUT, "net.1.context"], ["net.1.shared"]),
         node("Add", ["net.1.shared", "net.1.bias"], ["net.1.offset"]),
-        node("Unsqueeze", ["net.1.offset", "axis.1"], ["net.1.row"]),
-        node("MatMul", [NODES_INPUT, "net.1.nodes"], ["net.1.own"]),
-        node("Add", ["net.1.own", "net.1.row"], ["net.1.sum"]),
+        node("Unsqueeze", ["net.1.offset", "axis.2"], ["net.1.column"]),
+        node("MatMul", ["net.1.nodes", NODES_INPUT], ["net.1.own"]),
+        node("Add", ["net.1.own", "net.1.column"], ["net.1.sum"]),
         node("Relu", ["net.1.sum"], ["net.1"]),
-        # layer 2 on [B·N,32], where onnxruntime fuses product, bias and Relu
-        node("Reshape", ["net.1", "shape.flat"], ["net.1.flat"]),
-        node("Gemm", ["net.1.flat", "net.2.weight", "net.2.bias"], ["net.2.sum"]),
+        node("MatMul", ["net.2.weight", "net.1"], ["net.2.own"]),
+        node("Add", ["net.2.own", "net.2.bias"], ["net.2.sum"]),
         node("Relu", ["net.2.sum"], ["net.2"]),
-        node("MatMul", ["net.2", "net.3.weight"], ["net.3.own"]),
-        node("Add", ["net.3.own", "net.3.bias"], ["residual.flat"]),
-        node("Shape", ["prior"], ["shape.prior"]),
-        node("Reshape", ["residual.flat", "shape.prior"], ["residual"]),
+        node("MatMul", ["net.3.weight", "net.2"], ["net.3.own"]),
+        node("Add", ["net.3.own", "net.3.bias"], ["residual"]),
         node("Add", ["prior", "residual"], ["sum"]),
-        node("Squeeze", ["sum", "axis.2"], [OUTPUT]),
+        node("Squeeze", ["sum", "axis.1"], [OUTPUT]),
     ]
 
 
@@ -120,7 +117,7 @@ def build_graph(weights: Weights) -> onnx.ModelProto:
         prior_and_net(),
         "where",
         [
-            helper.make_tensor_value_info(NODES_INPUT, TensorProto.FLOAT, ["B", "N", NODES]),
+            helper.make_tensor_value_info(NODES_INPUT, TensorProto.FLOAT, ["B", NODES, "N"]),
             helper.make_tensor_value_info(CONTEXT_INPUT, TensorProto.FLOAT, ["B", CONTEXT]),
         ],
         [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["B", "N"])],
@@ -152,7 +149,7 @@ def sample() -> dict[str, Any]:
 def make_card(graph: bytes, weights: Weights, seed: int) -> dict[str, Any]:
     """Return the card of the untrained prior."""
     tensors = {
-        NODES_INPUT: ["B", "N", NODES],
+        NODES_INPUT: ["B", NODES, "N"],
         CONTEXT_INPUT: ["B", CONTEXT],
         OUTPUT: ["B", "N"],
     }

@@ -70,7 +70,7 @@ def test_names_and_indexes_belong_together() -> None:
 def test_shapes_and_types_are_those_of_the_graph() -> None:
     nodes, context = observed([100.0, 300.0, 200.0])
     assert nodes.shape == (1, 3, 16)
-    assert nodes.flags.c_contiguous
+    assert nodes.transpose((0, 2, 1)).flags.c_contiguous
     assert context.shape == (1, 8)
     assert nodes.dtype == context.dtype == np.dtype("float32")
 

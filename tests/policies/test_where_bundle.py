@@ -176,11 +176,11 @@ def external(model: onnx.ModelProto) -> None:
 
 
 def rename_feature_axis(model: onnx.ModelProto) -> None:
-    model.graph.input[0].type.tensor_type.shape.dim[2].dim_value = 15
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 15
 
 
 def fixed_candidates(model: onnx.ModelProto) -> None:
-    model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 8
+    model.graph.input[0].type.tensor_type.shape.dim[2].dim_value = 8
 
 
 def subgraph(model: onnx.ModelProto) -> None:
