@@ -52,15 +52,10 @@ def explain(
         context=context,
         namespace=extender_namespace,
     )
-    decisions = [
-        {**decision, "replica": answer.replica}
-        for answer in answers
-        if answer.status == 200
-        for decision in answer.body["decisions"]
-    ]
+    decisions = _known(answers)
     if as_json:
         print(json.dumps(decisions, indent=2))
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, width=None if Console().is_terminal else 160)
     if not decisions:
         for answer in answers:
             if answer.status != 404:
@@ -74,6 +69,16 @@ def explain(
     if not as_json:
         latest = max(decisions, key=lambda decision: float(decision["decidedAt"]))
         _print_decision(console, latest, rows, len(decisions))
+
+
+def _known(answers: Sequence[Answer]) -> list[dict[str, Any]]:
+    """Return what all replicas remember, what two of them remember alike only once."""
+    known: dict[tuple[str, float], dict[str, Any]] = {}
+    for answer in answers:
+        for decision in answer.body["decisions"] if answer.status == 200 else ():
+            key = (decision["pod"]["uid"], decision["decidedAt"])
+            known.setdefault(key, {**decision, "replica": answer.replica})
+    return list(known.values())
 
 
 def nodes(

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -41,6 +42,16 @@ class Demo:
             assert self.process.poll() is None, self.said()
             assert time.monotonic() < deadline, self.said()
             time.sleep(0.2)
+
+    def pods(self, namespace: str) -> list[dict[str, Any]]:
+        (kubeconfig,) = re.findall(r"export KUBECONFIG=(\S+)", self.said())
+        found = subprocess.run(
+            [control_plane_programs() / "kubectl", "get", "pods", "-n", namespace, "-o", "json"],
+            env={"KUBECONFIG": kubeconfig, "HOME": str(self.folder)},
+            capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
+        items: list[dict[str, Any]] = json.loads(found.stdout)["items"]
+        return items
 
     def children(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True)
@@ -79,6 +90,9 @@ def test_the_demo_bills_both_schedulers_and_can_be_looked_into_until_ctrl_c(kept
     assert why.returncode == 0, why.stdout + why.stderr
     assert "demo-greensched/task-0" in why.stdout
     assert "DEMO-HYDRO" in why.stdout
+
+    phases = {pod["status"]["phase"] for pod in kept.pods("demo-default-scheduler")}
+    assert phases <= {"Running", "Succeeded"}
 
     unknown = run(kept, "explain", "nobody")
     assert unknown.returncode == 1

@@ -39,6 +39,7 @@ class GreenSchedProcesses:
         self._plane = plane
         self._assumed = assumed
         self._port, self._explain_port = free_ports(2)
+        self._is_forwarded = False
 
     @property
     def extender_url(self) -> str:
@@ -51,7 +52,14 @@ class GreenSchedProcesses:
         return f"http://127.0.0.1:{self._explain_port}"
 
     def install_chart(self, *arguments: str) -> None:
-        """Install or upgrade the chart; only the extender's address and `arguments` are set."""
+        """Install or upgrade the chart; only the extender's address and `arguments` are set.
+
+        `greensched explain` then reaches the extender as in any cluster, by a port-forward to the
+        chart's pods.
+        """
+        if not self._is_forwarded:
+            self._plane.forward_pod_port(RELEASE, EXPLAIN_PORT, self._explain_port)
+            self._is_forwarded = True
         self._plane.helm(
             "upgrade", "--install", RELEASE, str(CHART), "--namespace", RELEASE,
             "--create-namespace", "--set", f"scheduler.extenderUrl={self.extender_url}",
@@ -59,11 +67,7 @@ class GreenSchedProcesses:
         )  # fmt: skip
 
     def start(self) -> None:
-        """Start the extender, wait until it is ready, and start the second scheduler.
-
-        `greensched explain` then reaches it as in any cluster, by a port-forward to its pods.
-        """
-        self._plane.forward_pod_port(RELEASE, EXPLAIN_PORT, self._explain_port)
+        """Start the extender, wait until it is ready, and start the second scheduler."""
         self.start_extender()
         self.start_scheduler()
 

@@ -57,5 +57,5 @@ def synthetic_slots(
         drift = 0.9 * drift + dice.gauss(0.0, zone.noise * math.sqrt(1 - 0.9**2))
         carbon = (zone.carbon_mean + zone.carbon_noon_swing * noon) * (1 + drift)
         price = (zone.price_mean + zone.price_noon_swing * noon) * (1 + drift)
-        slots.append(Slot(start_s, max(carbon, 1.0), price))
+        slots.append(Slot(start_s, round(max(carbon, 1.0), 1), round(price, 2)))
     return slots
