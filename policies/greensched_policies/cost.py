@@ -145,9 +145,10 @@ def placement_cost(
     after = utilisation_after(nodes, workload.cpu_cores, model)
     power = watts_at(model.curve_watts, starts, after)
     power -= watts_at(model.curve_watts, starts, before)
-    board = nodes.gpu_peak_w - nodes.gpu_idle_w
-    board *= (workload.gpus * model.gpu_ratio)[:, None]
-    power += board
+    if workload.gpus.any():
+        board = nodes.gpu_peak_w - nodes.gpu_idle_w
+        board *= (workload.gpus * model.gpu_ratio)[:, None]
+        power += board
     if model.empty_nodes_sleep:
         idle = np.take(model.curve_watts, starts)
         idle += nodes.gpu_capacity * nodes.gpu_idle_w

@@ -1,5 +1,7 @@
 """Relative costs to kube-scheduler's scores 0..10, without inflating noise."""
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,15 +21,16 @@ def spread_scores(relative_cost: npt.NDArray[np.floating]) -> npt.NDArray[np.int
     if cost.size == 0:
         return np.zeros(0, dtype=np.int8)
     cheapest, dearest = float(cost.min()), float(cost.max())
-    if not np.isfinite(cheapest) or not np.isfinite(dearest):
+    if not math.isfinite(cheapest) or not math.isfinite(dearest):
         return _scores_of_the_finite(cost)
     edge = cheapest + NOISE * abs(cheapest)
     if dearest <= edge:
         return np.full(cost.shape, BEST_SCORE, dtype=np.int8)
-    way = cost - cost.dtype.type(edge)
+    nearest = cost.dtype.type(edge)
+    way = cost - nearest
     is_best = way <= 0.0
     np.maximum(way, 0.0, out=way)
-    way /= way.max() or 1.0
+    way /= (cost.dtype.type(dearest) - nearest) or 1.0
     np.sqrt(way, out=way)
     way *= BEST_SCORE - 1
     scores: npt.NDArray[np.int8] = np.int8(BEST_SCORE - 1) - way.astype(np.int8)
