@@ -60,7 +60,7 @@ NODE_FEATURES = (
 ) = range(16)
 
 # Features divided by the candidates' mean, in the order of NODE_FEATURES: the first four, then
-# these. They are computed in one block, which at 420 candidates halves the number of calls.
+# these. They are computed in one block: at 420 candidates the calls cost more than the sums.
 (
     RELATIVE_ZONE_CARBON,
     RELATIVE_ZONE_PRICE,
