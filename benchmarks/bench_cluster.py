@@ -131,7 +131,9 @@ def install_accounts(plane: ControlPlane) -> None:
     plane.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(chosen))
 
 
-def scheduler_config(plane: ControlPlane, extender_url: str | None) -> str:
+def scheduler_config(
+    plane: ControlPlane, extender_url: str | None, percentage_of_nodes_to_score: int = 0
+) -> str:
     """Return the KubeSchedulerConfiguration that the chart ships; None takes its extender out."""
     (config_map,) = (
         each
@@ -141,6 +143,7 @@ def scheduler_config(plane: ControlPlane, extender_url: str | None) -> str:
     config = yaml.safe_load(config_map["data"]["config.yaml"])
     if extender_url is None:
         config.pop("extenders")
+    config["percentageOfNodesToScore"] = percentage_of_nodes_to_score
     config["leaderElection"] = {"leaderElect": False}  # so that a turn starts at once
     return yaml.safe_dump(config)
 

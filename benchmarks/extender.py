@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
 
-from benchmarks import latency, startup, throughput
+from benchmarks import latency, sampling, startup, throughput
 from benchmarks.bench_cluster import (
     ROOT,
     groups,
@@ -36,13 +36,18 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=1_000, help="pods a turn")
     parser.add_argument("--seconds", type=float, default=30.0, help="of each latency run")
     parser.add_argument(
-        "--only", nargs="*", default=["throughput", "latency", "startup"], metavar="PART"
+        "--only",
+        nargs="*",
+        default=["throughput", "sampling", "latency", "startup"],
+        metavar="PART",
     )
     given = parser.parse_args()
     figures: dict[str, Any] = {"machine": machine(), "turns": given.turns, "pods": given.pods}
     print(f"machine: {figures['machine']}")
     if "throughput" in given.only:
         figures |= _throughput(given.turns, given.pods)
+    if "sampling" in given.only:
+        figures |= _sampling(given.pods)
     if "latency" in given.only:
         figures |= _latency(given.seconds)
     if "startup" in given.only:
@@ -71,6 +76,19 @@ def _throughput(turns: int, pods: int) -> dict[str, Any]:
                 print(f"  onnx/{other}: {throughput.spread(ratios)}")
         figures["pods_per_s_hung"] = throughput.one_turn(plane, "hung", 50)
         print(f"  while the extender hangs: {figures['pods_per_s_hung']:.3g} pods/s (50 pods)")
+    return figures
+
+
+def _sampling(pods: int) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    with ControlPlane(options()) as plane:
+        install_accounts(plane)
+        _create(plane, 0, 1_000)
+        turns = [("onnx", percentage) for percentage in (0, 10, 50, 100)] + [("none", 0)]
+        for kind, percentage in turns:
+            found = sampling.measure(plane, kind, pods, percentage)
+            figures[f"sampling_{kind}_{percentage}"] = asdict(found)
+            print(f"1000 nodes, {kind}, percentageOfNodesToScore {percentage}: {asdict(found)}")
     return figures
 
 

@@ -6,6 +6,7 @@ bind that a watch sees. etcd, API server, scheduler, extender and client share t
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ class _Event(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_Event).decode
+_decode_pod = msgspec.json.Decoder(PodObject).decode
 
 
 @contextmanager
@@ -80,12 +82,22 @@ def measure(plane: ControlPlane, turns: int, pods: int, say: Callable[[str], Non
 
 def one_turn(plane: ControlPlane, kind: str, pods: int) -> float:
     """Return the pods bound per second in one turn."""
+    return placed_turn(plane, kind, pods, 0)[0]
+
+
+def placed_turn(
+    plane: ControlPlane, kind: str, pods: int, percentage: int
+) -> tuple[float, dict[str, int]]:
+    """Return the pods bound per second in one turn, and how many pods each node got.
+
+    `percentage` is percentageOfNodesToScore; 0 lets kube-scheduler choose.
+    """
     with KINDS[kind](plane) as running:
-        config = scheduler_config(plane, running.url if running else None)
+        config = scheduler_config(plane, running.url if running else None, percentage)
         return asyncio.run(_bind_all(plane, config, pods))
 
 
-async def _bind_all(plane: ControlPlane, config: str, pods: int) -> float:
+async def _bind_all(plane: ControlPlane, config: str, pods: int) -> tuple[float, dict[str, int]]:
     kubeconfig = plane.kubeconfig_for_service_account("greensched", "greensched-scheduler")
     async with ApiClient(plane.access) as client:
         await delete_pods(client)
@@ -101,7 +113,8 @@ async def _bind_all(plane: ControlPlane, config: str, pods: int) -> float:
             break
         await asyncio.to_thread(plane.start_scheduler, "greensched-scheduler", config, kubeconfig)
         try:
-            return await asyncio.wait_for(_rate(client, version, pods), _TURN_TIMEOUT_S)
+            rate = await asyncio.wait_for(_rate(client, version, pods), _TURN_TIMEOUT_S)
+            return rate, await _pods_by_node(client)
         finally:
             await asyncio.to_thread(plane.stop, "greensched-scheduler")
             await delete_pods(client)
@@ -120,6 +133,13 @@ async def _rate(client: ApiClient, version: str, pods: int) -> float:
                 if len(bound) == pods:
                     break
     return (pods - 1) / (last - first)
+
+
+async def _pods_by_node(client: ApiClient) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    async for page in client.pages(PODS):
+        counts.update(_decode_pod(raw).spec.nodeName or "" for raw in page.items)
+    return dict(counts)
 
 
 def spread(values: list[float]) -> str:
