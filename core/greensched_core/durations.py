@@ -3,8 +3,10 @@
 import re
 
 from greensched_core.errors import BadDuration
+from greensched_core.quoting import quoted
 
 _SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+LONGEST_S = 10 * 365 * 86_400.0  # ten years: nothing that is scheduled runs longer
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)", re.ASCII)
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|d|h|m|s))+", re.ASCII)
 
@@ -13,10 +15,14 @@ def parse_duration(text: str) -> float:
     """Return the seconds behind a duration such as `1h30m`; raise BadDuration otherwise.
 
     The units are those of Go's time.ParseDuration down to milliseconds, and `d` for 24 hours.
+    More than ten years is no duration either.
     """
     if _DURATION.fullmatch(text.strip()) is None:
-        raise BadDuration(f"{text!r} is no duration; write for example 90s, 1h30m or 2d")
-    return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+        raise BadDuration(f"{quoted(text)} is no duration; write for example 90s, 1h30m or 2d")
+    seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    if seconds > LONGEST_S:  # infinity too, which is what hundreds of digits become
+        raise BadDuration(f"{quoted(text)} is too long a duration: the most are ten years, 3650d")
+    return seconds
 
 
 def format_duration(seconds: float) -> str:

@@ -13,6 +13,7 @@ from greensched_core import labels
 from greensched_core.durations import parse_duration
 from greensched_core.errors import BadInput
 from greensched_core.quantities import parse_quantity
+from greensched_core.quoting import quoted
 from greensched_core.state import Workload
 
 Quantities = dict[str, str]
@@ -107,6 +108,11 @@ class PodObject(msgspec.Struct):
 
 _RESOURCES = (labels.CPU, labels.MEMORY, labels.NVIDIA_GPU)
 Amounts = tuple[float, float, float]  # cpu cores, memory bytes, GPUs
+# Beyond any machine, and small enough that sums of them lose no millicore and no byte that matters:
+# a double holds 1e6 cores to 1e-10 and 1e16 bytes to 2.
+MOST: Amounts = (1e6, 1e16, 1e5)
+_MOST_OF = dict(zip(_RESOURCES, MOST, strict=True))
+MOST_FAULTS = 8  # of one object that are told; the others are counted
 _NOTHING: Amounts = (0.0, 0.0, 0.0)
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
@@ -126,7 +132,7 @@ def workload_of(pod: PodObject) -> Workload:
         node=pod.spec.nodeName or "",
         is_finished=pod.status.phase in _FINISHED,
         runtime_s=_runtime_s(pod.metadata.annotations, faults),
-        faults=tuple(faults),
+        faults=_told(faults),
     )
 
 
@@ -136,7 +142,13 @@ def allocatable(node: NodeObject) -> tuple[Amounts, tuple[str, ...]]:
     offered = node.status.allocatable or node.status.capacity
     if not offered:
         return _NOTHING, ("no allocatable and no capacity: nothing can be placed there",)
-    return _amounts(offered, "allocatable", faults), tuple(faults)
+    return _amounts(offered, "allocatable", faults), _told(faults)
+
+
+def _told(faults: list[str]) -> tuple[str, ...]:
+    if len(faults) <= MOST_FAULTS:
+        return tuple(faults)
+    return *faults[:MOST_FAULTS], f"and {len(faults) - MOST_FAULTS} more faults"
 
 
 def _requests(spec: PodSpec, faults: list[str]) -> Amounts:
@@ -163,7 +175,7 @@ def _requests(spec: PodSpec, faults: list[str]) -> Amounts:
         )
     if spec.overhead:
         total = _each(_plus, total, _amounts(spec.overhead, "spec.overhead", faults))
-    return total
+    return _each(min, total, MOST)
 
 
 def _container(container: Container, faults: list[str]) -> Amounts:
@@ -187,7 +199,10 @@ def _amount(quantities: Mapping[str, str], name: str, where: str, faults: list[s
         faults.append(f"{where}.{name}: {fault}")
         return 0.0
     if amount < 0:
-        faults.append(f"{where}.{name}: {text!r} is negative")
+        faults.append(f"{where}.{name}: {quoted(text)} is negative")
+        return 0.0
+    if amount > _MOST_OF[name]:
+        faults.append(f"{where}.{name}: {quoted(text)} is more than any machine has")
         return 0.0
     return amount
 
@@ -201,7 +216,9 @@ def _runtime_s(annotations: PodAnnotations | None, faults: list[str]) -> float |
         faults.append(f"annotation {labels.RUNTIME}: {fault}")
         return None
     if runtime_s <= 0:
-        faults.append(f"annotation {labels.RUNTIME}: {annotations.runtime!r} is not above zero")
+        faults.append(
+            f"annotation {labels.RUNTIME}: {quoted(annotations.runtime)} is not above zero"
+        )
         return None
     return runtime_s
 

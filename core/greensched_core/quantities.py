@@ -8,6 +8,7 @@ import re
 from functools import lru_cache
 
 from greensched_core.errors import BadQuantity
+from greensched_core.quoting import quoted
 
 _MULTIPLIERS = {
     "n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0,
@@ -19,22 +20,25 @@ _QUANTITY = re.compile(
     r"(?:[eE](?P<exponent>[+-]?\d{1,3})|(?P<suffix>[KMGTPE]i|[numkMGTPE]?))",
     re.ASCII,
 )
+_LONGEST = 64  # characters; quantity.go writes at most 18 digits, and the cache keeps every text
 
 
 @lru_cache(maxsize=4096)  # a cluster's nodes and pods share a handful of strings
 def parse_quantity(text: str) -> float:
     """Return the number behind a Kubernetes quantity such as `100m` or `2Gi`.
 
-    Raises BadQuantity when `text` is no quantity or the number is not finite.
+    Raises BadQuantity when `text` is no quantity, longer than 64 characters, or not finite.
     """
-    match = _QUANTITY.fullmatch(text)
+    match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
-        raise BadQuantity(f"{text!r} is no Kubernetes quantity; write for example 500m, 2, 1.5Gi")
+        raise BadQuantity(
+            f"{quoted(text)} is no Kubernetes quantity; write for example 500m, 2, 1.5Gi"
+        )
     number = float(match["number"])
     if match["exponent"] is not None:
         number = float(f"{match['number']}e{match['exponent']}")  # infinite, where ** would raise
     else:
         number *= _MULTIPLIERS[match["suffix"]]
     if number in (float("inf"), float("-inf")):
-        raise BadQuantity(f"{text!r} is too large for a quantity")
+        raise BadQuantity(f"{quoted(text)} is too large for a quantity")
     return number

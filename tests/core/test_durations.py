@@ -27,6 +27,20 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         parse_duration(text)
 
 
+def test_ten_years_are_the_most() -> None:
+    assert parse_duration("3650d") == 315_360_000.0
+    for text in ("3650d1s", "9" * 400 + "h"):
+        with pytest.raises(BadDuration, match="ten years"):
+            parse_duration(text)
+
+
+def test_a_refused_text_is_quoted_in_short() -> None:
+    with pytest.raises(BadDuration) as refused:
+        parse_duration("x" * 250_000)
+    assert len(str(refused.value)) < 200
+    assert "(250000 characters)" in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.25, "0.2s"), (0, "0s"), (59, "59s"), (90, "1m30s"), (3600, "1h"), (90_061, "1d1h"),

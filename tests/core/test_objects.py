@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_core.objects import NodeObject, PodObject, allocatable, workload_of
+from greensched_core.objects import (
+    MOST,
+    MOST_FAULTS,
+    NodeObject,
+    PodObject,
+    allocatable,
+    workload_of,
+)
 from greensched_core.state import Workload
 
 GIB = 2.0**30
@@ -83,12 +90,31 @@ def test_a_pod_that_is_not_created_yet_goes_by_its_generated_name() -> None:
     assert (workload.name, workload.node, workload.faults) == ("job-", "", ())
 
 
-@pytest.mark.parametrize("text", ["1e3Ki", "-1", "", "lots"])
+@pytest.mark.parametrize("text", ["1e3Ki", "-1", "", "lots", "1e30", "1000001"])
 def test_a_quantity_that_cannot_be_read_is_absent_and_told(text: str) -> None:
     workload = read({"containers": [container(text), container("2")]})
     assert workload.cpu_cores == 2.0
     assert len(workload.faults) == 1
     assert "requests.cpu" in workload.faults[0]
+
+
+def test_no_pod_asks_for_more_than_machines_have() -> None:
+    requests = {"cpu": "900k", "memory": "9P", "nvidia.com/gpu": "90k"}
+    workload = read({"containers": [{"resources": {"requests": requests}}] * 3})
+    assert (workload.cpu_cores, workload.memory_bytes, workload.gpus) == MOST
+    assert read({"containers": [container("1", "9E")]}).memory_bytes == 0.0
+
+
+def test_faults_are_few_and_short_whatever_the_pod_says() -> None:
+    long = container("x" * 100_000, "y" * 100_000)
+    item = {
+        "metadata": {"annotations": {"greensched.io/runtime": "z" * 250_000}},
+        "spec": {"containers": [long] * 10, "overhead": {"cpu": "-" + "1" * 250_000}},
+    }
+    faults = workload_of(msgspec.convert(item, PodObject)).faults
+    assert len(faults) == MOST_FAULTS + 1
+    assert faults[-1] == "and 14 more faults"
+    assert max(map(len, faults)) < 250
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,15 @@ def test_what_is_no_quantity_is_refused_by_name(text: str) -> None:
         parse_quantity(text)
 
 
+@pytest.mark.parametrize("text", ["0" * 250_000 + "1", "x" * 250_000], ids=["number", "words"])
+def test_a_text_too_long_is_refused_in_short_and_not_remembered(text: str) -> None:
+    remembered = parse_quantity.cache_info().currsize
+    with pytest.raises(BadQuantity) as refused:
+        parse_quantity(text)
+    assert len(str(refused.value)) < 200
+    assert parse_quantity.cache_info().currsize == remembered
+
+
 @given(st.integers(0, 10**15))
 def test_whole_numbers_pass_unchanged(number: int) -> None:
     assert parse_quantity(str(number)) == number

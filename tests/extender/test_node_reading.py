@@ -74,3 +74,16 @@ def test_what_cannot_be_read_is_a_fault_and_counts_as_not_said(
     node, faults = read(GRID | labels, annotations, allocatable)
     assert any(said in fault for fault in faults)
     assert (node.pue, node.power_budget_w) == (None, None)
+
+
+def test_long_annotations_of_a_node_are_told_in_short() -> None:
+    _, faults = read(
+        {},
+        {
+            "greensched.io/power-budget-watts": "x" * 250_000,
+            "greensched.io/power-curve-watts": "y" * 250_000,
+        },
+        {"cpu": "z" * 250_000, "memory": "1Gi"},
+    )
+    assert len(faults) >= 3
+    assert max(map(len, faults)) < 250

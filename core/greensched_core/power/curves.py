@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from greensched_core.errors import BadInput
+from greensched_core.quoting import quoted
 
 POINTS = 11  # SPECpower_ssj2008 reports watts at 0, 10 … 100 % load
 
@@ -76,8 +77,8 @@ class PowerCurve:
             watts = tuple(float(part) for part in text.split(","))
         except ValueError:
             raise BadInput(
-                f"{text!r} is no power curve; write {POINTS} watts, for 0, 10 … 100 % load, "
-                "separated by commas"
+                f"{quoted(text)} is no power curve; write {POINTS} watts, for 0, 10 … 100 % "
+                "load, separated by commas"
             ) from None
         return cls(watts)
 
