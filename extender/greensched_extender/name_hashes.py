@@ -74,7 +74,8 @@ class NameHashes:
     def rows(self, raw: bytes) -> Rows | None:
         """Return the row of each name in the valid JSON `raw`, NO_ROW for a stranger.
 
-        None when it must be decoded: it is no compact array of plain strings, or is very large.
+        None when it must be decoded: it is no compact array of plain strings, is very large, or
+        holds bytes that are no UTF-8.
         """
         if not self._rows.size or not 2 < len(raw) <= MOST_BYTES or raw[0] != ord("["):
             return None
@@ -95,9 +96,11 @@ class NameHashes:
             strangers = np.flatnonzero(~is_known)
             if strangers.size > 8 + _MOST_STRANGERS * rows.size:
                 return None
-            for number in strangers.tolist():
-                name = raw[before[number] + 1 : after[number]].decode()
-                rows[number] = self._row_of.get(name, NO_ROW)
+            try:
+                names = [raw[before[at] + 1 : after[at]].decode() for at in strangers.tolist()]
+            except UnicodeDecodeError:
+                return None
+            rows[strangers] = [self._row_of.get(name, NO_ROW) for name in names]
         return rows
 
     def _slots(self, hashes: Hashes) -> npt.NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """kube-scheduler's extender protocol, v1: its JSON ↔ our values.
 
 Keys are Go's field names (k8s.io/kube-scheduler/extender/v1/types.go has no json tags). Go reads
-keys whatever their case; we read capitals, and lower case where the capital is absent.
+keys whatever their case; so do we, at no cost to a request that is spelt as in Go.
 
 A request is decoded in two steps: the pod first, while the node names stay undecoded bytes, so
 that a pod without the opt-in costs no more than being skipped over.
@@ -30,7 +30,6 @@ class _LowerCaseArgs(msgspec.Struct):
     pod: PodObject | None = None
     nodes: msgspec.Raw = _NULL
     nodenames: msgspec.Raw = _NULL
-    nodeNames: msgspec.Raw = _NULL
 
 
 class BindingArgs(msgspec.Struct):
@@ -43,9 +42,9 @@ class BindingArgs(msgspec.Struct):
 
 
 class _LowerCaseBinding(msgspec.Struct):
-    podName: str = ""
-    podNamespace: str = ""
-    podUID: str = ""
+    podname: str = ""
+    podnamespace: str = ""
+    poduid: str = ""
     node: str = ""
 
 
@@ -69,6 +68,7 @@ _decode_args = msgspec.json.Decoder(ExtenderArgs).decode
 _decode_lower_args = msgspec.json.Decoder(_LowerCaseArgs).decode
 _decode_binding = msgspec.json.Decoder(BindingArgs).decode
 _decode_lower_binding = msgspec.json.Decoder(_LowerCaseBinding).decode
+_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_names = msgspec.json.Decoder(list[str]).decode
 _decode_nodes = msgspec.json.Decoder(_NodeList | None).decode
 _decode_raw_nodes = msgspec.json.Decoder(_RawNodeList).decode
@@ -79,8 +79,9 @@ def read_args(body: bytes) -> ExtenderArgs:
     """Decode a request up to its node names; raise BadInput that says what is wrong where."""
     try:
         args = _decode_args(body)
-        if args.Pod is None:
-            args = _with_lower_case(args, _decode_lower_args(body))
+        if args.Pod is None or not (_is_given(args.NodeNames) or _is_given(args.Nodes)):
+            lower = _decode_lower_args(_in_lower_case(body))
+            args = ExtenderArgs(lower.pod, lower.nodes, lower.nodenames)
     except _UNREADABLE as fault:
         raise BadInput(f"body is no ExtenderArgs: {fault}") from fault
     if args.Pod is None:
@@ -88,10 +89,10 @@ def read_args(body: bytes) -> ExtenderArgs:
     return args
 
 
-def _with_lower_case(args: ExtenderArgs, lower: _LowerCaseArgs) -> ExtenderArgs:
-    names = next(filter(_is_given, (args.NodeNames, lower.nodeNames, lower.nodenames)), _NULL)
-    nodes = args.Nodes if _is_given(args.Nodes) else lower.nodes
-    return ExtenderArgs(lower.pod, nodes, names)
+def _in_lower_case(body: bytes) -> bytes:
+    """Return the body with its keys in lower case; of two spellings the more capital one counts."""
+    fields = sorted(_decode_fields(body).items(), reverse=True)
+    return encode({key.lower(): value for key, value in fields if _is_given(value)})
 
 
 def read_names(args: ExtenderArgs) -> list[str]:
@@ -118,9 +119,9 @@ def read_binding(body: bytes) -> BindingArgs:
     """Decode the body of /bind; raise BadInput when pod, namespace or node is missing."""
     try:
         args = _decode_binding(body)
-        if not args.PodName and not args.Node:
-            lower = _decode_lower_binding(body)
-            args = BindingArgs(lower.podName, lower.podNamespace, lower.podUID, lower.node)
+        if not (args.PodName and args.PodNamespace and args.PodUID and args.Node):
+            lower = _decode_lower_binding(_in_lower_case(body))
+            args = BindingArgs(lower.podname, lower.podnamespace, lower.poduid, lower.node)
     except _UNREADABLE as fault:
         raise BadInput(f"body is no ExtenderBindingArgs: {fault}") from fault
     for name in ("PodName", "PodNamespace", "Node"):

@@ -259,8 +259,19 @@ bodies = st.one_of(
 )
 
 
+def body_with_bytes_as_a_name(pod: dict[str, Any], name: bytes) -> bytes:
+    pod = {**pod, "spec": {"schedulerName": "greensched"}}
+    return b'{"Pod":%b,"NodeNames":["n1","%b"]}' % (json.dumps(pod).encode(), name)
+
+
 @settings(max_examples=1000, deadline=None)
-@given(st.one_of(bodies.map(lambda body: json.dumps(body).encode()), st.binary(max_size=60)))
+@given(
+    st.one_of(
+        bodies.map(lambda body: json.dumps(body).encode()),
+        st.binary(max_size=60),
+        st.builds(body_with_bytes_as_a_name, pods, st.binary(max_size=8)),
+    )
+)
 def test_no_request_crashes_it_and_no_node_is_returned_that_was_not_asked_for(
     shared_world: World, body: bytes
 ) -> None:
@@ -268,11 +279,12 @@ def test_no_request_crashes_it_and_no_node_is_returned_that_was_not_asked_for(
     filtered = shared_world.extender.filter(body)
     assert {scored.status, filtered.status} <= {200, 400}
     assert json.loads(filtered.body) is not None
+    assert shared_world.fallbacks(Fallback.EXCEPTION) == 0
     if scored.status == 400:
         assert json.loads(scored.body)["Error"]
         return
     asked = json.loads(body)
-    lists = [asked.get(key) for key in ("NodeNames", "nodeNames", "nodenames")]
+    lists = [value for key, value in asked.items() if key.lower() == "nodenames"]
     given_names = [name for names in lists if isinstance(names, list) for name in names]
     for entry in json.loads(scored.body):
         assert entry["Host"] in given_names
@@ -281,4 +293,3 @@ def test_no_request_crashes_it_and_no_node_is_returned_that_was_not_asked_for(
     if filtered.status == 200:
         reply = json.loads(filtered.body)
         assert all(name in given_names for name in reply["NodeNames"] or [])
-    assert shared_world.fallbacks(Fallback.EXCEPTION) == 0

@@ -42,6 +42,10 @@ def test_a_few_strangers_have_no_row_and_hinder_nobody() -> None:
     assert rows.tolist() == [7, NO_ROW, 9, NO_ROW]
 
 
+def test_bytes_that_are_no_text_are_left_to_the_decoder() -> None:
+    assert HASHES.rows(b'["node-7.example","\xff\xfe"]') is None
+
+
 @given(st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from(sorted(KNOWN)[:9]),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),

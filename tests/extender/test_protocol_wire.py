@@ -79,18 +79,24 @@ def test_a_real_binding_is_read(wire: Path) -> None:
     assert json.loads(protocol.error("")) == json.loads((wire / "bind.reply.json").read_bytes())
 
 
-def test_lower_case_keys_are_read_where_capitals_are_absent(
+def test_keys_are_read_whatever_their_case_and_capitals_win(
     pod: Callable[..., dict[str, Any]],
 ) -> None:
-    for key in ("nodenames", "nodeNames"):
-        args = protocol.read_args(json.dumps({"pod": pod(), key: ["a"]}).encode())
-        assert protocol.read_names(args) == ["a"]
+    for pod_key in ("Pod", "pod", "POD"):
+        for key in ("nodenames", "nodeNames", "NodeNames", "NODENAMES"):
+            args = protocol.read_args(json.dumps({pod_key: pod(), key: ["a"]}).encode())
+            assert protocol.read_names(args) == ["a"]
+    args = protocol.read_args(b'{"Pod":{},"nodes":{"items":[{"metadata":{"name":"a"}}]}}')
+    assert protocol.read_names(args) == ["a"]
+    assert protocol.sends_whole_nodes(args)
     args = protocol.read_args(
         json.dumps({"Pod": pod(), "NodeNames": ["a"], "nodenames": ["b"]}).encode()
     )
     assert protocol.read_names(args) == ["a"]
     binding = b'{"podName":"p","podNamespace":"d","podUID":"u","node":"n"}'
     assert protocol.read_binding(binding).Node == "n"
+    binding = b'{"PodName":"p","PodNamespace":"d","poduid":"u","NODE":"n"}'
+    assert protocol.read_binding(binding) == protocol.BindingArgs("p", "d", "u", "n")
 
 
 @pytest.mark.parametrize(
