@@ -35,6 +35,7 @@ SELF_TEST_CANDIDATES = 5_000
 SELF_TEST_LIMIT_S = 0.1  # five times the default model budget: start-up runs on a busy machine
 SELF_TEST_RUNS = 5
 SAMPLE_TOLERANCE = 1e-4
+_LAYOUT = f"nodes [B,{len(NODE_FEATURES)},N], context [B,{len(CONTEXT_FEATURES)}], costs [B,N]"
 SHIPPED_PRIOR = Path(__file__).parent / "models" / "prior"
 
 
@@ -59,7 +60,18 @@ def load_bundle(
     self_test_limit_s: float = SELF_TEST_LIMIT_S,
     monotonic: Callable[[], float] = time.perf_counter,
 ) -> Bundle:
-    """Return the bundle in `folder`, fully checked; raises BundleError otherwise."""
+    """Return the bundle in `folder`, fully checked; raises BundleError otherwise, and only that."""
+    try:
+        return _load(folder, self_test_limit_s, monotonic)
+    except BundleError:
+        raise
+    except Exception as error:  # a file made by others: no list of what it can upset is complete
+        raise BundleError(
+            f"{folder}: cannot be loaded ({type(error).__name__}: {error}); export it again"
+        ) from error
+
+
+def _load(folder: Path, self_test_limit_s: float, monotonic: Callable[[], float]) -> Bundle:
     card = read_card(folder)
     head = card.heads["where"]
     graph_path = folder / WHERE_FILE
@@ -171,7 +183,8 @@ def _check_shapes(session: onnxruntime.InferenceSession, path: Path) -> None:
         if found != shape or value.type != "tensor(float)":
             raise BundleError(
                 f"{path}: `{value.name}` is {value.type} of shape {found}, needed is "
-                f"tensor(float) of shape {shape} (None: dynamic); export it again"
+                f"tensor(float) of shape {shape} (None: dynamic); the layout is {_LAYOUT}; "
+                "export it again"
             )
 
 

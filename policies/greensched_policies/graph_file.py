@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 # A net that scores a set needs no more; no control flow, no custom kernels, no file access.
 ALLOWED_OPERATORS = frozenset(
@@ -103,7 +104,7 @@ def _read_attribute(attribute: memoryview, facts: GraphFacts) -> None:
         elif number in _ATTRIBUTE_SPARSE:
             facts.has_unreadable_tensors = True
         elif number in (_ATTRIBUTE_FLOAT, _ATTRIBUTE_FLOATS):
-            if not np.isfinite(np.frombuffer(_message_or_word(value), dtype="<f4")).all():
+            if not np.isfinite(_reals(_message_or_word(value), "<f4", "an attribute")).all():
                 facts.not_finite.append("an attribute")
 
 
@@ -130,14 +131,18 @@ def _read_tensor(tensor: memoryview, facts: GraphFacts) -> int:
         facts.has_unreadable_tensors = True
         return 0
     for kind, chunk in chunks:
-        dtype = np.dtype(kind or _REAL_TYPES[data_type])
-        if len(chunk) % dtype.itemsize:
-            raise NotOnnx(f"tensor {name!r} holds a broken number of bytes")
-        values = np.frombuffer(chunk, dtype=dtype)
+        values = _reals(chunk, kind or _REAL_TYPES[data_type], f"tensor {name!r}")
         count += values.size
         if not np.isfinite(values).all():
             facts.not_finite.append(name or "a constant")
     return count
+
+
+def _reals(chunk: memoryview, kind: str, where: str) -> npt.NDArray[np.floating]:
+    dtype = np.dtype(kind)
+    if len(chunk) % dtype.itemsize:
+        raise NotOnnx(f"{where} holds a broken number of bytes")
+    return np.frombuffer(chunk, dtype=dtype)
 
 
 def _note_domain(domain: str, facts: GraphFacts) -> None:

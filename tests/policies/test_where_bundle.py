@@ -3,6 +3,7 @@ import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
@@ -237,6 +238,72 @@ def test_a_wrong_graph_is_refused(folder: Path, graph: bytes, message: str) -> N
     with pytest.raises(BundleError, match=message) as refusal:
         load_bundle(folder)
     assert "where.onnx" in str(refusal.value)
+
+
+def torn_attribute(model: onnx.ModelProto) -> bytes:
+    """Give the first node an attribute whose packed FLOATS are three bytes long."""
+    attribute = b"\x0a\x01a" + b"\x3a\x03abc"  # name "a"; field 7, length 3
+    node = model.graph.node[0].SerializeToString() + b"\x2a" + bytes([len(attribute)]) + attribute
+    rest = onnx.GraphProto()
+    rest.CopyFrom(model.graph)
+    del rest.node[0]
+    graph = b"\x0a" + _varint(len(node)) + node + rest.SerializeToString()
+    outer = onnx.ModelProto()
+    outer.CopyFrom(model)
+    outer.ClearField("graph")
+    return bytes(outer.SerializeToString() + b"\x3a" + _varint(len(graph)) + graph)
+
+
+def _varint(number: int) -> bytes:
+    parts = []
+    while number > 0x7F:
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*parts, number])
+
+
+def test_an_attribute_of_three_bytes_is_refused(folder: Path) -> None:
+    replace_graph(folder, torn_attribute(onnx.load_from_string(GRAPH)))
+    with pytest.raises(BundleError, match="broken number of bytes"):
+        load_bundle(folder)
+
+
+def test_a_name_that_is_no_text_is_refused(folder: Path) -> None:
+    replace_graph(folder, GRAPH.replace(b"context", b"\xff\xfentext"))
+    with pytest.raises(BundleError, match=r"where\.onnx|cannot be loaded"):
+        load_bundle(folder)
+
+
+def test_a_layout_with_the_features_last_is_told_which_one_is_needed(folder: Path) -> None:
+    def features_last(model: onnx.ModelProto) -> None:
+        batch, features, count = model.graph.input[0].type.tensor_type.shape.dim
+        features.ClearField("value")
+        features.dim_param = "n"
+        count.ClearField("value")
+        count.dim_value = 16
+        batch.dim_param = "b"
+
+    replace_graph(folder, changed_graph(features_last))
+    with pytest.raises(BundleError, match=r"layout is nodes \[B,16,N\]|cannot load"):
+        load_bundle(folder)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, len(GRAPH) - 1), st.integers(0, 255)), max_size=4))
+def test_whatever_bytes_are_flipped_only_a_refusal_comes_of_it(
+    flips: list[tuple[int, int]],
+) -> None:
+    changed = bytearray(GRAPH)
+    for at, value in flips:
+        changed[at] = value
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "card.json").write_bytes((SHIPPED_PRIOR / "card.json").read_bytes())
+        replace_graph(folder, bytes(changed))
+        try:
+            load_bundle(folder, self_test_limit_s=60.0)
+        except BundleError:
+            pass
 
 
 def test_a_slow_graph_is_refused(folder: Path) -> None:
