@@ -17,7 +17,8 @@ from greensched_extender.rows import NO_ROW, Rows
 
 Hashes = npt.NDArray[np.uint64]
 
-MOST_BYTES = 1 << 20  # of an array of names; larger ones are decoded
+LEAST_BYTES = 1 << 15  # of an array of names; in smaller ones decoding is faster
+MOST_BYTES = 1 << 20  # larger ones are decoded
 _ROOM = 128  # slots a name: one name in 256 finds its slot taken, and is looked up in the dict
 _MOST_STRANGERS = 1 / 16  # of the names offered; with more the array is decoded
 _QUOTE, _BACKSLASH = 34, 92
@@ -54,8 +55,9 @@ _powers_of = _Powers()
 class NameHashes:
     """Finds the rows of the names in a JSON array."""
 
-    def __init__(self, row_of: Mapping[str, int]) -> None:
+    def __init__(self, row_of: Mapping[str, int], least_bytes: int = LEAST_BYTES) -> None:
         self._row_of = row_of
+        self._least_bytes = max(3, least_bytes)
         plain = [name for name in row_of if _is_plain(name)]
         bits = max(8, (_ROOM * max(1, len(plain)) - 1).bit_length())
         self._shift = np.uint64(64 - bits)
@@ -77,7 +79,9 @@ class NameHashes:
         None when it must be decoded: it is no compact array of plain strings, is very large, or
         holds bytes that are no UTF-8.
         """
-        if not self._rows.size or not 2 < len(raw) <= MOST_BYTES or raw[0] != ord("["):
+        if not self._rows.size or not self._least_bytes <= len(raw) <= MOST_BYTES:
+            return None
+        if raw[0] != ord("["):
             return None
         if _BACKSLASH in raw:
             return None
