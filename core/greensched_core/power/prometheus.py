@@ -79,7 +79,8 @@ def _samples(answer: httpx.Response) -> list[Sample]:
                 for series in decoded.data.result
             ]
         reason = f"{decoded.errorType}: {decoded.error}"
-    except (msgspec.DecodeError, ValueError) as fault:  # also a value that is no number
+    # ValueError: also a value that is no number; RecursionError: nested beyond all reason
+    except (msgspec.DecodeError, ValueError, RecursionError) as fault:
         reason = f"not the JSON of a vector ({fault})"
     raise SignalUnavailable(
         f"Prometheus answered {answer.status_code}, {reason[:_MOST_ERROR_CHARACTERS]}"

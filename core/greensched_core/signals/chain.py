@@ -75,6 +75,12 @@ class GridSignals:
         self._price: dict[str, _Held] = {}
         self._static_of: dict[str, tuple[SignalState, SignalState]] = {}
         self._zone_of: dict[str, str] = {}  # metadata.name to zone, both as object names
+        self._sweep_at = -math.inf  # when values too old are next dropped; epoch seconds
+
+    @property
+    def held_zones(self) -> frozenset[str]:
+        """The zones (as object names) that a value of a GridSignal is kept for."""
+        return frozenset(self._carbon.keys() | self._price.keys())
 
     @property
     def currency(self) -> str:
@@ -94,6 +100,7 @@ class GridSignals:
             faults += self._hold(zone, forecast, now)
         for fault in faults:
             self._count_fault(zone, fault)
+        self._drop_too_old(now)
         return faults
 
     def delete(self, name: str) -> None:
@@ -195,6 +202,18 @@ class GridSignals:
             fresh_until=known_at + self._limits.fresh_s,
             good_until=known_at + self._limits.last_good_s,
         )
+
+    def _drop_too_old(self, now: float) -> None:
+        """Forget values that nobody will be given again, so that zones that went do not pile up.
+
+        Only every `fresh_s`, since this walks over all zones.
+        """
+        if now < self._sweep_at:
+            return
+        self._sweep_at = now + self._limits.fresh_s
+        for known in (self._carbon, self._price):
+            for zone in [zone for zone, held in known.items() if now > held.good_until]:
+                del known[zone]
 
     def _set_aside(self, zone: str) -> None:
         _not_live(self._carbon, zone)

@@ -119,6 +119,12 @@ async def test_an_unreachable_server_is_asked_no_further(
     assert len(asked) <= 4
 
 
+async def test_an_answer_nested_beyond_reason_is_no_signal_not_a_crash() -> None:
+    deep = b'{"status":"success","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    with pytest.raises(SignalUnavailable, match="not the JSON of a vector"):
+        await read(lambda _: httpx.Response(200, content=deep))
+
+
 def test_our_own_meter_wins_and_sees_the_boards() -> None:
     samples = {
         Ask.OWN_POWER: [gauge(500.0, node="n1")],

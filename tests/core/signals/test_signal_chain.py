@@ -221,6 +221,18 @@ def test_the_mean_covers_the_run_from_now() -> None:
     assert signals.zone_means(["DE"], NOW, 3_600.0)[0] == [pytest.approx(200.0)]
 
 
+def test_a_zone_that_went_long_ago_is_forgotten() -> None:
+    signals = chain()
+    signals.upsert("de", signal(), NOW)
+    signals.delete("de")
+    later = NOW + LIMITS.last_good_s - 1.0
+    signals.upsert("fr", signal(zone="FR", at=later), later)
+    assert signals.held_zones == {"de", "fr"}, "still good as a last value"
+    much_later = NOW + 3 * LIMITS.last_good_s
+    signals.upsert("pl", signal(zone="PL", at=much_later), much_later)
+    assert signals.held_zones == {"pl"}
+
+
 def test_fifty_zones_take_well_under_a_millisecond() -> None:
     signals = chain()
     zones = [f"Z{number}" for number in range(50)]
