@@ -1,31 +1,47 @@
-"""Free TCP ports of this machine."""
+"""Free TCP ports of this machine, none of them given out twice.
 
+A port that was given out stays ours while this process runs, though nobody listens on it yet: a
+lock on one byte of a file, the byte's offset being the port, tells our other processes. The kernel
+frees it when the process ends, however it ends.
+"""
+
+import fcntl
+import functools
+import os
 import random
 import socket
+import tempfile
+import threading
+from pathlib import Path
 
 # Below Linux's ephemeral range (net.ipv4.ip_local_port_range starts at 32768), so that no outgoing
 # connection takes a port between our look and the server's bind, or while a server restarts.
 _FIRST, _LAST = 20_000, 31_999
 
+_one_at_a_time = threading.Lock()
+_given: set[int] = set()  # a process's second lock on a byte would succeed
+
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return `count` different ports that nobody on 127.0.0.1 listens on just now.
+    """Return `count` ports that nobody on 127.0.0.1 listens on, and that no other caller gets.
 
     Raises OSError when there are not that many.
     """
     found: list[int] = []
-    for port in random.SystemRandom().sample(range(_FIRST, _LAST + 1), _LAST - _FIRST + 1):
-        if len(found) == count:
-            break
-        if _is_free(port):
-            found.append(port)
+    with _one_at_a_time:
+        for port in random.SystemRandom().sample(range(_FIRST, _LAST + 1), _LAST - _FIRST + 1):
+            if len(found) == count:
+                break
+            if port not in _given and _is_free(port) and _is_ours(port):
+                found.append(port)
+                _given.add(port)
     if len(found) < count:
         raise OSError(f"only {len(found)} free ports between {_FIRST} and {_LAST}")
     return tuple(found)
 
 
 def free_port() -> int:
-    """Return one port that nobody on 127.0.0.1 listens on just now."""
+    """Return one port that nobody on 127.0.0.1 listens on, and that no other caller gets."""
     return free_ports(1)[0]
 
 
@@ -36,3 +52,18 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def _is_ours(port: int) -> bool:
+    try:
+        fcntl.lockf(_lock_file(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    return True
+
+
+@functools.cache
+def _lock_file() -> int:
+    """Return the open file; closing it would free all its locks, so it is never closed."""
+    path = Path(tempfile.gettempdir()) / f"greensched-ports-{os.getuid()}.lock"
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
