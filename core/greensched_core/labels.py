@@ -5,10 +5,10 @@ VERSION = "v1alpha1"
 SCHEDULER_NAME = "greensched"
 
 # Pods: what a user writes.
-DEADLINE = f"{GROUP}/deadline"
-MAX_DELAY = f"{GROUP}/max-delay"
 RUNTIME = f"{GROUP}/runtime"
-POLICY = f"{GROUP}/policy"
+
+# Pods: what the chart writes.
+EXPLAIN_PORT = f"{GROUP}/explain-port"  # annotation: where an extender tells why, if not on 8889
 
 # Nodes: what an administrator writes.
 GRID_ZONE = f"{GROUP}/grid-zone"
