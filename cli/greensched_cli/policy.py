@@ -1,38 +1,45 @@
-"""`greensched policy`: read a model bundle, and say whether it would be loaded."""
+"""`greensched policy`: read a model bundle, and say whether it would be loaded.
+
+The policies are imported where a verb runs, so that --help answers at once.
+"""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-
-from greensched_policies.bundle import SHIPPED_PRIOR, load_bundle
-from greensched_policies.bundle_description import describe_bundle
 
 app = typer.Typer(help="Read model bundles.", no_args_is_help=True)
 
 Folder = Annotated[
-    Path, typer.Argument(help="Folder with where.onnx and card.json; the shipped one by default.")
+    Path | None,
+    typer.Argument(help="Folder with where.onnx and card.json; the shipped one by default."),
 ]
 
 
 @app.command()
-def check(folder: Folder = SHIPPED_PRIOR) -> None:
+def check(folder: Folder = None) -> None:
     """Load a bundle as the extender would; exit 2 and say why when it is refused."""
+    from greensched_policies.bundle import SHIPPED_PRIOR, load_bundle
+
+    folder = folder or SHIPPED_PRIOR
     bundle = load_bundle(folder)
-    Console().print(
+    print(
         f"{folder}: would be loaded. {bundle.card.name}, {bundle.graph_bytes} bytes, "
-        f"5,000 candidates in {bundle.self_test_s * 1e3:.2f} ms here.",
-        highlight=False,
-        soft_wrap=True,
+        f"5,000 candidates in {bundle.self_test_s * 1e3:.2f} ms here."
     )
 
 
 @app.command()
-def show(folder: Folder = SHIPPED_PRIOR) -> None:
+def show(folder: Folder = None) -> None:
     """Print what a bundle is: what it was trained on, how, and how good it was found to be."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from greensched_policies.bundle import SHIPPED_PRIOR, load_bundle
+    from greensched_policies.bundle_description import describe_bundle
+
     table = Table(show_header=False, box=None, pad_edge=False)
-    for name, text in describe_bundle(load_bundle(folder)).items():
+    for name, text in describe_bundle(load_bundle(folder or SHIPPED_PRIOR)).items():
         table.add_row(name, text)
-    Console(highlight=False, width=None if Console().is_terminal else 160).print(table)
+    width = None if Console().is_terminal else 160
+    Console(highlight=False, markup=False, emoji=False, width=width).print(table)

@@ -1,17 +1,21 @@
-"""`greensched replay`: a workload played onto any cluster."""
+"""`greensched replay`: a workload played onto any cluster.
+
+What talks to the cluster is imported where the verb runs, so that --help answers at once.
+"""
 
 import asyncio
 from pathlib import Path
 from statistics import median
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from greensched_core import labels
-from greensched_core.kubernetes_api import ApiAccess
-from greensched_testbed import replay as testbed_replay
 from greensched_testbed.traces import TimeUnit, load_trace
 from greensched_testbed.workload import compressed, sampled
+
+if TYPE_CHECKING:
+    from greensched_testbed.replay import Replay
 
 
 def replay(
@@ -36,6 +40,9 @@ def replay(
 
     Exits with 1 when a pod found none. The pods stay: delete them with the namespace.
     """
+    from greensched_core.kubernetes_api import ApiAccess
+    from greensched_testbed import replay as testbed_replay
+
     whole = load_trace(trace, time_unit=time_unit, skip_faulty=skip_faulty)
     squeezed = compressed(sampled(whole, pods, seed), span_s).trace
     for note in squeezed.notes:
@@ -53,7 +60,7 @@ def replay(
         raise typer.Exit(1)
 
 
-def _told_waits(record: testbed_replay.Replay, namespace: str) -> bool:
+def _told_waits(record: "Replay", namespace: str) -> bool:
     waits = sorted(
         run.bound_at - run.created_at
         for run in record.runs

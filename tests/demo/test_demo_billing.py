@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from greensched_core.state import Gpu
@@ -49,6 +51,13 @@ def test_boards_draw_their_share_of_the_range_above_idle() -> None:
     bill = run.by_generation["old"].bill
     assert bill.energy_active_j == pytest.approx(2 * (70 - 10) * 0.5 * 2.0 * HOUR_S)
     assert bill.energy_idle_j == pytest.approx((100 + 2 * 10) * 2.0 * HOUR_S)
+
+
+def test_empty_nodes_that_sleep_are_billed_only_while_something_runs() -> None:
+    sleepy = replace(ASSUMED, empty_nodes_sleep=True)
+    run = bill_run("x", [pod("clean")], NODES, GENERATION_OF, GRID, 2 * HOUR_S, sleepy)
+    assert run.by_zone["A"].bill.energy_idle_j == pytest.approx(100 * 2.0 * HOUR_S)
+    assert run.by_zone["B"].bill.energy_idle_j == 0.0
 
 
 def test_groups_add_up_to_the_whole() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psutil
 import pytest
 
@@ -59,7 +60,7 @@ class Demo:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Iterator[Demo]:
-    demo = Demo(tmp_path, "--keep")
+    demo = Demo(tmp_path, "--keep", "--sleep")
     try:
         demo.wait_for("keeps running")
         yield demo
@@ -76,27 +77,40 @@ def run(demo: Demo, *arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+def extender_setting(demo: Demo, name: str) -> str:
+    (extender,) = (each for each in demo.children() if "greensched_extender" in each.cmdline())
+    return extender.environ()[f"GREENSCHED_EXTENDER_{name}"]
+
+
 def test_the_demo_bills_both_schedulers_and_can_be_looked_into_until_ctrl_c(kept: Demo) -> None:
     summary = json.loads((kept.folder / "build/demo/summary.json").read_text())
     assert summary["pods_unplaced"] == 0
     assert summary["carbon_vs_default_pct"] < 0
-    assert "Plotly.newPlot" in (kept.folder / "build/demo/report.html").read_text()
+    report = (kept.folder / "build/demo/report.html").read_text()
+    assert "Plotly.newPlot" in report and "empty nodes sleep" in report
+    assert "One second there is 2700 s of the workload" in kept.said()
 
     nodes = run(kept, "nodes")
     assert nodes.returncode == 0, nodes.stderr
     assert len([line for line in nodes.stdout.splitlines() if line.startswith("demo-")]) == 60
 
-    why = run(kept, "explain", "-n", "demo-greensched", "task-0")
+    (shown,) = re.findall(r"greensched (explain -n demo-greensched \S+)", kept.said())
+    why = run(kept, *shown.split())
     assert why.returncode == 0, why.stdout + why.stderr
-    assert "demo-greensched/task-0" in why.stdout
+    assert f"demo-greensched/{shown.split()[-1]}: " in why.stdout
     assert "DEMO-HYDRO" in why.stdout
+    assert "than the average node" in why.stdout and "(bundle prior), weights" in why.stdout
 
     phases = {pod["status"]["phase"] for pod in kept.pods("demo-default-scheduler")}
     assert phases <= {"Running", "Succeeded"}
 
     unknown = run(kept, "explain", "nobody")
     assert unknown.returncode == 1
-    assert "No replica remembers" in unknown.stdout
+    assert "No replica remembers" in unknown.stderr
+    policy = httpx.get(
+        f"http://127.0.0.1:{extender_setting(kept, 'EXPLAIN_PORT')}/v1/policy", trust_env=False
+    )
+    assert policy.json()["assumptions"]["emptyNodesSleep"] is True
 
     started = kept.children()
     assert len(started) >= 6

@@ -2,14 +2,14 @@ import pytest
 
 from greensched_core.power.curves import PowerCurve
 from greensched_testbed.demo.grid import SLOT_S, ZONES, GridZone, synthetic_slots
-from greensched_testbed.demo.world import NODE_COUNT, node_groups, zones_by_node
+from greensched_testbed.demo.world import NODE_COUNT, node_groups
 from greensched_testbed.nodes import NodeGroup
 
 
 def test_the_demo_has_sixty_nodes_in_three_zones() -> None:
-    zones = zones_by_node()
-    assert NODE_COUNT == len(zones) == 60
-    assert {list(zones.values()).count(zone.name) for zone in ZONES} == {20}
+    names = [(group.grid_zone, name) for group in node_groups() for name in group.names()]
+    assert NODE_COUNT == len(set(names)) == 60
+    assert {sum(zone == each.name for zone, _ in names) for each in ZONES} == {20}
 
 
 def test_some_nodes_of_each_zone_have_boards_and_some_have_none() -> None:

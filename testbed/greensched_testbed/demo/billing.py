@@ -41,6 +41,7 @@ class Assumed:
     utilisation_ratio: float
     gpu_ratio: float
     pue: float
+    empty_nodes_sleep: bool = False  # empty nodes draw nothing and are woken by the first pod
 
 
 def bill_run(
@@ -98,7 +99,12 @@ def _bills(
         cpu_cores=np.array([pod.cpu_cores for pod in placed], dtype=np.float64),
         gpus=np.array([pod.gpus for pod in placed], dtype=np.float64),
     )
-    model = CostModel(curve_table(curves), assumed.utilisation_ratio, assumed.gpu_ratio, False)
+    model = CostModel(
+        curve_table(curves),
+        assumed.utilisation_ratio,
+        assumed.gpu_ratio,
+        assumed.empty_nodes_sleep,
+    )
     series = [_series(grid[name]) for name in zone_names]
     return bill_schedule(billed, schedule, series, (0.0, window_s), model)
 

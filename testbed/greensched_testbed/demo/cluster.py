@@ -14,7 +14,7 @@ import httpx
 import msgspec
 
 from greensched_core import labels
-from greensched_core.errors import ApiUnavailable
+from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
 from greensched_testbed.controlplane import ControlPlane
@@ -23,13 +23,26 @@ from greensched_testbed.demo.grid import SLOT_S, Slot
 from greensched_testbed.ports import free_ports
 
 RELEASE = "greensched"
-CHART = Path(__file__).parents[3] / "deploy/helm/greensched"
+CHART = Path(__file__).parents[3] / "deploy/helm/greensched"  # in a checkout only
 CURRENCY = "EUR"
 EXPLAIN_PORT = 8889  # of the extender's pods, by the chart's default
 EXTENDER = "extender"
 SECOND_SCHEDULER = "greensched-scheduler"
 _SIGNALS = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GRID_SIGNALS}"
 _READY_TIMEOUT_S = 60.0
+
+
+def chart_folder(chart: Path = CHART) -> Path:
+    """Return the chart's folder; raise BadInput where there is none: we were installed as a wheel.
+
+    The wheel holds the packages, not the chart.
+    """
+    if not (chart / "Chart.yaml").is_file():
+        raise BadInput(
+            "the demo installs GreenSched's Helm chart, which only a checkout of the repository "
+            f"has ({chart} does not exist): clone it and run `make demo` there"
+        )
+    return chart
 
 
 class GreenSchedProcesses:
@@ -40,6 +53,11 @@ class GreenSchedProcesses:
         self._assumed = assumed
         self._port, self._explain_port = free_ports(2)
         self._is_forwarded = False
+
+    @property
+    def assumed(self) -> Assumed:
+        """What the extender is started with, and what bills must therefore assume."""
+        return self._assumed
 
     @property
     def extender_url(self) -> str:
@@ -61,7 +79,7 @@ class GreenSchedProcesses:
             self._plane.forward_pod_port(RELEASE, EXPLAIN_PORT, self._explain_port)
             self._is_forwarded = True
         self._plane.helm(
-            "upgrade", "--install", RELEASE, str(CHART), "--namespace", RELEASE,
+            "upgrade", "--install", RELEASE, str(chart_folder()), "--namespace", RELEASE,
             "--create-namespace", "--set", f"scheduler.extenderUrl={self.extender_url}",
             *arguments,
         )  # fmt: skip
@@ -93,6 +111,7 @@ class GreenSchedProcesses:
                 "GREENSCHED_EXTENDER_UTILISATION_RATIO": str(self._assumed.utilisation_ratio),
                 "GREENSCHED_EXTENDER_GPU_RATIO": str(self._assumed.gpu_ratio),
                 "GREENSCHED_EXTENDER_PUE": str(self._assumed.pue),
+                "GREENSCHED_EXTENDER_EMPTY_NODES_SLEEP": str(self._assumed.empty_nodes_sleep),
             },
         )
         process.wait_until(self.is_ready, "/readyz", _READY_TIMEOUT_S)

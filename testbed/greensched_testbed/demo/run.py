@@ -47,6 +47,7 @@ class DemoOptions:
     trace: Path | None = None
     time_unit: TimeUnit | None = None
     skip_faulty: bool = False
+    empty_nodes_sleep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +60,19 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class DemoOutcome:
-    """Both runs and where their page is."""
+    """Both runs, where their page is, and what helps to look around."""
 
     ours: RunResult
     default: RunResult
     summary: Mapping[str, Any]
     report: Path
+    a_pod: str  # one that GreenSched placed; "" if there is none
+    workload_s_per_s: float  # seconds of the workload in a second of the run
+
+
+def assumed(options: DemoOptions) -> Assumed:
+    """Return what extender and bills assume."""
+    return replace(ASSUMED, empty_nodes_sleep=options.empty_nodes_sleep)
 
 
 def workload(options: DemoOptions) -> Trace:
@@ -123,11 +131,15 @@ async def _run(
     generation_of = {name: each.name for name, each in generations_by_node().items()}
     runs = {
         scheduler: bill_run(
-            scheduler, _placed(each, factor), nodes, generation_of, grid, window_s, ASSUMED
+            scheduler, _placed(each, factor), nodes, generation_of, grid, window_s,
+            greensched.assumed,
         )
         for scheduler, each in replays.items()
-    }
-    return _written(runs[OURS], runs[DEFAULT], grid, options, _facts(trace, nodes, options, factor))
+    }  # fmt: skip
+    facts = _facts(trace, nodes, options, factor)
+    figures, report = _written(runs[OURS], runs[DEFAULT], grid, options, facts)
+    a_pod = next((run.task.name for run in replays[OURS].runs if run.node), "")
+    return DemoOutcome(runs[OURS], runs[DEFAULT], figures, report, a_pod, 1 / factor)
 
 
 async def _replayed(plane: ControlPlane, scheduler: str, trace: Trace, told: Told) -> Replay:
@@ -184,7 +196,7 @@ def _facts(
             "power",
             f"by curve; {ASSUMED.utilisation_ratio:.0%} of requested CPU and "
             f"{ASSUMED.gpu_ratio:.0%} of a board's range are used, PUE {ASSUMED.pue}, "
-            "empty nodes stay on",
+            f"empty nodes {'sleep' if options.empty_nodes_sleep else 'stay on'}",
         ),
         ("machine", f"{platform.machine()}, Python {platform.python_version()}"),
         ("made", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())),
@@ -197,7 +209,7 @@ def _written(
     grid: Mapping[str, Sequence[Slot]],
     options: DemoOptions,
     facts: Sequence[tuple[str, str]],
-) -> DemoOutcome:
+) -> tuple[Mapping[str, Any], Path]:
     options.output.mkdir(parents=True, exist_ok=True)
     report = options.output / "report.html"
     shown = {
@@ -207,4 +219,4 @@ def _written(
     write_report(report, ours, default, shown, facts)
     figures = summary(ours, default)
     (options.output / "summary.json").write_text(json.dumps(figures, indent=2) + "\n")
-    return DemoOutcome(ours, default, figures, report)
+    return figures, report

@@ -102,8 +102,3 @@ def generations_by_node() -> Mapping[str, Generation]:
         for group in node_groups()
         for name in group.names()
     }
-
-
-def zones_by_node() -> Mapping[str, str]:
-    """Return each node's grid zone."""
-    return {name: group.grid_zone for group in node_groups() for name in group.names()}

@@ -1,0 +1,125 @@
+"""The demo on a terminal: what it does just now, both bills as tables, what to look at then."""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.table import Table
+
+from greensched_testbed import replay
+from greensched_testbed.binaries import control_plane_programs
+from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.demo.cluster import GreenSchedProcesses, chart_folder
+from greensched_testbed.demo.run import (
+    DEFAULT,
+    OURS,
+    DemoOptions,
+    DemoOutcome,
+    Told,
+    assumed,
+    run_demo,
+)
+from greensched_testbed.demo.run import workload as checked_workload
+from greensched_testbed.demo.tables import Row, comparison_rows, group_rows
+
+
+def show_demo(options: DemoOptions, *, keep: bool) -> None:
+    """Run the demo and print it; with `keep` leave it running until Ctrl-C."""
+    chart_folder()
+    chosen = checked_workload(options)  # a bad file is refused before anything is built
+    width = None if Console().is_terminal else 160
+    console = Console(highlight=False, markup=False, emoji=False, width=width)
+    console.print(f"{len(chosen.tasks)} pods: {chosen.source}")
+    for note in (*chosen.notes, *(f"left out: {fault}" for fault in chosen.faults)):
+        console.print(f"  {note}")
+    control_plane_programs()
+    began = time.monotonic()
+    with ControlPlane() as plane, _bars(console) as bars:
+        console.print(
+            f"control plane up in {plane.start_s:.0f} s at {plane.url}, logs in "
+            f"{plane.folder / 'logs'}"
+        )
+        greensched = GreenSchedProcesses(plane, assumed(options))
+        outcome = run_demo(plane, greensched, options, _told(console, bars))
+        bars.stop()
+        _print_outcome(console, outcome)
+        console.print(f"summary: {options.output / 'summary.json'}", soft_wrap=True)
+        console.print(f"took {time.monotonic() - began:.0f} s")
+        if keep:
+            _keep(console, plane, outcome)
+
+
+def _print_outcome(console: Console, outcome: DemoOutcome) -> None:
+    runs = outcome.ours, outcome.default
+    tables = (
+        ("side by side", comparison_rows(*runs)),
+        ("by grid zone", group_rows(*runs, "by_zone")),
+        ("by hardware generation", group_rows(*runs, "by_generation")),
+    )
+    for title, rows in tables:
+        console.print()
+        console.print(_table(title, rows))
+    console.print()
+    console.print(f"report: {outcome.report}", soft_wrap=True)
+
+
+def _bars(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description:<18}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("pods placed"),
+        console=console,
+        disable=not console.is_terminal,
+    )
+
+
+def _told(console: Console, bars: Progress) -> Told:
+    tasks: dict[str, TaskID] = {}
+
+    def progress(scheduler: str, now: replay.Progress) -> None:
+        if scheduler not in tasks:
+            tasks[scheduler] = bars.add_task(scheduler, total=now.total)
+            if not console.is_terminal:
+                console.print(f"{scheduler}: placing {now.total} pods")
+        bars.update(tasks[scheduler], completed=now.bound)
+        if now.bound == now.total and not console.is_terminal and now.finished == 0:
+            console.print(f"{scheduler}: all placed")
+
+    return Told(step=console.print, progress=progress)
+
+
+def _table(title: str, rows: Sequence[Row]) -> Table:
+    head, *body = rows
+    table = Table(title=title, title_justify="left", box=None, header_style="bold")
+    for number, column in enumerate(head):
+        table.add_column(column, justify="left" if number == 0 else "right", no_wrap=True)
+    for row in body:
+        table.add_row(*row)
+    return table
+
+
+def _keep(console: Console, plane: ControlPlane, outcome: DemoOutcome) -> None:
+    program = Path(sys.executable).parent / "greensched"
+    lines = [
+        f"export KUBECONFIG={plane.kubeconfig}",
+        f"{plane.programs / 'kubectl'} get pods -n demo-{DEFAULT} -o wide",
+        f"{program} nodes",
+    ]
+    if outcome.a_pod:
+        lines.append(f"{program} explain -n demo-{OURS} {outcome.a_pod}")
+    console.print("\nIt keeps running until Ctrl-C. In another terminal:")
+    for line in lines:
+        console.print(f"  {line}", soft_wrap=True)
+    console.print(
+        f"One second there is {outcome.workload_s_per_s:.0f} s of the workload: explain tells the "
+        "squeezed runtimes, and watt-hours, grams and money of these."
+    )
+    try:
+        while True:
+            time.sleep(3600)
+    except KeyboardInterrupt:
+        console.print("stopping")

@@ -1,0 +1,28 @@
+import subprocess
+import sys
+
+import pytest
+
+# What takes long to import, and no --help needs.
+HEAVY = {"numpy", "onnxruntime", "plotly", "kubernetes", "fastapi", "cryptography", "httpx"}
+SHOWS_HELP = """
+import sys
+from typer.testing import CliRunner
+from greensched_cli.__main__ import app
+result = CliRunner().invoke(app, sys.argv[1:])
+assert result.exit_code == 0, result.output
+print(result.output)
+print("imported", *sys.modules)
+"""
+VERBS = ["", "demo", "explain", "nodes", "replay", "cluster", "cluster up", "policy check"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_answers_without_the_heavy_libraries(verb: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWS_HELP, *verb.split(), "--help"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    shown, imported = done.stdout.rsplit("imported", 1)
+    assert "Usage" in shown
+    assert HEAVY & set(imported.split()) == set()

@@ -1,0 +1,28 @@
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from greensched_policies.bundle import SHIPPED_PRIOR
+
+Run = Callable[..., Any]
+
+
+def test_the_shipped_bundle_would_be_loaded(greensched: Run) -> None:
+    done = greensched("policy", "check")
+    assert done.returncode == 0, done.stderr
+    assert f"{SHIPPED_PRIOR}: would be loaded. prior," in done.stdout
+
+
+def test_a_spoilt_bundle_is_refused_with_the_reason(greensched: Run, tmp_path: Path) -> None:
+    bundle = Path(shutil.copytree(SHIPPED_PRIOR, tmp_path / "bundle"))
+    (bundle / "where.onnx").write_bytes(b"cut off")
+    done = greensched("policy", "check", str(bundle))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "sha256" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_show_says_that_the_shipped_bundle_was_not_trained(greensched: Run) -> None:
+    done = greensched("policy", "show")
+    assert done.returncode == 0, done.stderr
+    assert "prior" in done.stdout and "untrained" in done.stdout.lower()
