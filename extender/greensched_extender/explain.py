@@ -7,9 +7,10 @@ from greensched_core.clock import Clock
 from greensched_core.state import Node
 from greensched_extender.decisions import Decisions, render
 from greensched_extender.grid import Grid, ZoneSignal, render_zone
-from greensched_extender.policy_choice import PolicyChoice
+from greensched_extender.policy_choice import ONNX, PolicyChoice
 from greensched_extender.scoring import Assumptions
 from greensched_extender.snapshot import NodeReport, Snapshot
+from greensched_extender.why import why
 
 _MOST_DECISIONS = 5  # of one pod, the latest; each may list thousands of nodes
 
@@ -37,8 +38,12 @@ class Explanations:
         self._clock = clock
 
     def decisions(self, namespace: str, name: str) -> list[dict[str, Any]]:
-        """Return the latest decisions on a pod, the latest first."""
-        return [render(one) for one in self._decisions.of(namespace, name)[:_MOST_DECISIONS]]
+        """Return the latest decisions on a pod, the latest first, each with a sentence why.
+
+        Weights and bundle are those that hold now where the decision did not record its own.
+        """
+        found = self._decisions.of(namespace, name)[:_MOST_DECISIONS]
+        return [self._explained(render(one)) for one in found]
 
     def nodes(self) -> list[dict[str, Any]]:
         """Return what is believed of each node, by name."""
@@ -56,11 +61,7 @@ class Explanations:
         assumed = self._assumptions
         return {
             **self._choice.describe(),
-            "weights": {
-                "energy": assumed.weights.energy,
-                "carbon": assumed.weights.carbon,
-                "performance": assumed.weights.performance,
-            },
+            "weights": self._weights(),
             "assumptions": {
                 "utilisationRatio": assumed.utilisation_ratio,
                 "gpuRatio": assumed.gpu_ratio,
@@ -70,6 +71,20 @@ class Explanations:
             "zones": [render_zone(signal) for signal in self._signals().values()],
             "watches": dict(self._watches()),
             "decisionsKept": len(self._decisions),
+        }
+
+    def _explained(self, decision: Mapping[str, Any]) -> dict[str, Any]:
+        bundle = self._choice.bundle if decision["policy"] == ONNX else None
+        now = {"weights": self._weights(), "bundle": bundle.card.name if bundle else None}
+        whole = {**now, **decision}
+        return {**whole, "why": why(whole)}
+
+    def _weights(self) -> dict[str, float]:
+        weights = self._assumptions.weights
+        return {
+            "energy": weights.energy,
+            "carbon": weights.carbon,
+            "performance": weights.performance,
         }
 
     def _signals(self) -> dict[str, ZoneSignal]:

@@ -1,0 +1,109 @@
+"""One plain sentence on a decision: where the pod went, what it saves, and what that is due to."""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+Candidate = Mapping[str, Any]
+
+_CARBON, _COST, _ENERGY = "carbonGrams", "cost", "energyJoules"
+# What each policy weighs, by the decision's weights or by itself; others weigh something else.
+_WEIGHED = {
+    "least-carbon": {_CARBON: 1.0},
+    "least-cost": {_COST: 1.0},
+    "least-energy": {_ENERGY: 1.0},
+}
+_BY_WEIGHTS = ("onnx", "weighted-cost")
+_EQUAL = 0.01  # as scores have it: within 1 % of the cheapest is as good as the cheapest
+_JOULES_PER_WH = 3_600.0
+_WH_PER_KWH, _WH_PER_MWH = 1e3, 1e6
+
+
+def why(decision: Mapping[str, Any]) -> str:
+    """Return the sentence for a rendered decision with its `weights`, the cheapest node first."""
+    offered: Sequence[Candidate] = decision["candidates"]
+    known = [each for each in offered if _finite(each["relativeCost"])]
+    if not known:
+        return "None of the nodes offered could be told from another, so all scored alike."
+    outcome = decision["outcome"].get("node")
+    name = outcome or decision["expectedNode"] or known[0]["node"]
+    place = next((n for n, each in enumerate(known) if each["node"] == name), None)
+    if place is None:
+        return f"{name} was not among the {len(known)} nodes that the extender was asked about."
+    if len(known) == 1:
+        return f"{name} was the only node offered that the extender knows."
+    sentence = _standing(known, place) + _due_to(decision, known, place)
+    if outcome and known[place]["score"] < max(each["score"] for each in known):
+        sentence += "; kube-scheduler's own scores preferred it"
+    return sentence + "."
+
+
+def _standing(known: Sequence[Candidate], place: int) -> str:
+    costs = [float(each["relativeCost"]) for each in known]
+    mine, least, mean = costs[place], costs[0], fmean(costs)
+    name, count = known[place]["node"], len(known)
+    if costs[-1] - least <= _EQUAL * abs(least):
+        return f"{name} was one of {count} nodes that cost the same within 1 %"
+    if mine - least <= _EQUAL * abs(least):
+        rank = "the cheapest" if place == 0 else "as cheap as the cheapest"
+    else:
+        rank = f"number {place + 1} by cost"
+    return f"{name} was {rank} of {count}{_against_mean(mine, mean)}"
+
+
+def _against_mean(mine: float, mean: float) -> str:
+    if mean <= 0:
+        return ""
+    percent = round(100 * (1 - mine / mean))
+    if percent == 0:
+        return ": as much as the average node"
+    return f": {abs(percent)} % {'less' if percent > 0 else 'more'} than the average node"
+
+
+def _due_to(decision: Mapping[str, Any], known: Sequence[Candidate], place: int) -> str:
+    """Return what most of the difference from the average node is due to, with both figures."""
+    gains = {}
+    for kind, weight in _weights(decision).items():
+        amounts = [each[kind] for each in known]
+        if weight and all(_finite(amount) for amount in amounts) and fmean(amounts) > 0:
+            gains[kind] = weight * (1 - amounts[place] / fmean(amounts))
+    if not gains:
+        return ""
+    kind = max(gains, key=lambda each: abs(gains[each]))
+    if abs(gains[kind]) < _EQUAL:
+        return ""
+    energies = [float(each[_ENERGY]) / _JOULES_PER_WH for each in known]
+    mine, mean = energies[place], fmean(energies)
+    if kind == _ENERGY or mean <= 0 or mine <= 0:
+        return f", by its energy ({mine:.3g} against {mean:.3g} Wh)"
+    return _grid_or_energy(kind, known, place, mine, mean)
+
+
+def _grid_or_energy(
+    kind: str, known: Sequence[Candidate], place: int, mine_wh: float, mean_wh: float
+) -> str:
+    """A node's grams (or money) are its energy times its grid: tell which of the two it is."""
+    amount, mean_amount = float(known[place][kind]), fmean(each[kind] for each in known)
+    grid = amount / mine_wh, mean_amount / mean_wh
+    by_energy = abs(math.log(mine_wh / mean_wh))
+    by_grid = abs(math.log(grid[0] / grid[1])) if grid[0] > 0 else math.inf
+    if by_energy > by_grid:
+        return f", mostly energy ({mine_wh:.3g} against {mean_wh:.3g} Wh)"
+    if kind == _CARBON:
+        shown = [f"{each * _WH_PER_KWH:.3g}" for each in grid]
+        return f", mostly carbon ({shown[0]} against {shown[1]} g/kWh)"
+    shown = [f"{each * _WH_PER_MWH:.3g}" for each in grid]
+    currency = known[place].get("currency") or "money"
+    return f", mostly price ({shown[0]} against {shown[1]} {currency}/MWh)"
+
+
+def _weights(decision: Mapping[str, Any]) -> Mapping[str, float]:
+    if decision["policy"] in _BY_WEIGHTS:
+        weights = decision["weights"]
+        return {_CARBON: weights["carbon"], _COST: weights["energy"]}
+    return _WEIGHED.get(decision["policy"], {})
+
+
+def _finite(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)
