@@ -6,44 +6,60 @@ port-forward decides who may read them.
 
 import http.client
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-import httpx
-
+from greensched_core import labels
 from greensched_core.errors import ApiUnavailable, BadInput
 
 EXPLAIN_PORT = 8889
-_SELECTOR = "app.kubernetes.io/name=greensched,app.kubernetes.io/component=extender"
+# The labels of the chart's pods that no value changes: the name follows nameOverride.
+SELECTOR = "app.kubernetes.io/part-of=greensched,app.kubernetes.io/component=extender"
+PATIENCE_S = 10.0  # with each step towards one replica: a frozen one must not hold up the others
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one replica said: its name, the HTTP status, the JSON body."""
+    """What one replica said: its name, the HTTP status (0: it was not reached), the JSON body."""
 
     replica: str
     status: int
     body: Any
 
+    @property
+    def fault(self) -> str:
+        """Say what is wrong, for a status other than 200."""
+        said = self.body.get("error") if isinstance(self.body, dict) else None
+        told = said or self.body
+        return f"HTTP {self.status}: {told}" if self.status else str(told)
 
-def ask_replicas(
-    path: str, *, address: str | None, kubeconfig: str | None, context: str | None, namespace: str
-) -> list[Answer]:
-    """GET `path` from every replica; raise ApiUnavailable when none can be asked.
 
-    With `address` (http://host:port) that one process is asked; otherwise every ready extender pod
-    in `namespace` is, by port-forward.
+@dataclass(frozen=True)
+class Whereabouts:
+    """Where to ask: one process at `address` (http://host:port), else the pods of a cluster."""
+
+    address: str | None
+    kubeconfig: str | None
+    context: str | None
+    namespace: str
+    explain_port: int | None  # None: as each pod says
+
+
+def ask_replicas(path: str, where: Whereabouts) -> list[Answer]:
+    """GET `path` from every running replica; raise ApiUnavailable when there is none to ask.
+
+    Raises BadInput for a kubeconfig that cannot be used.
     """
-    if address:
-        return [_ask_address(address, path)]
-    answers = list(_ask_pods(path, kubeconfig, context, namespace))
+    if where.address:
+        return [_ask_address(where.address, path)]
+    answers = list(_ask_pods(path, where))
     if not answers:
         raise ApiUnavailable(
-            f"no extender pod in namespace {namespace} answered; see "
-            f"`kubectl get pods -n {namespace} -l {_SELECTOR}`, or name another namespace with "
-            "--extender-namespace"
+            f"no extender pod runs in namespace {where.namespace}; see "
+            f"`kubectl get pods -n {where.namespace} -l {SELECTOR}`, or name another namespace "
+            "with --extender-namespace"
         )
     return answers
 
@@ -53,53 +69,87 @@ def decision_path(namespace: str, pod: str) -> str:
     return f"/v1/decisions/{quote(namespace, safe='')}/{quote(pod, safe='')}"
 
 
-def _ask_address(address: str, path: str) -> Answer:
-    try:
-        response = httpx.get(address.rstrip("/") + path, timeout=10.0, trust_env=False)
-        return Answer(address, response.status_code, response.json())
-    except (httpx.HTTPError, ValueError) as fault:
-        raise ApiUnavailable(f"{address}{path}: {fault}") from fault
+def port_of(annotations: Mapping[str, str] | None, given: int | None) -> int:
+    """Return where a pod explains: what was given, else its annotation, else the default.
+
+    Raises ValueError when the annotation is no port.
+    """
+    if given is not None:
+        return given
+    text = (annotations or {}).get(labels.EXPLAIN_PORT, str(EXPLAIN_PORT))
+    if not (text.isascii() and text.isdecimal()) or not 0 < int(text) < 65_536:
+        raise ValueError(f"annotation {labels.EXPLAIN_PORT} {text!r} is no port")
+    return int(text)
 
 
-def _ask_pods(
-    path: str, kubeconfig: str | None, context: str | None, namespace: str
-) -> Iterator[Answer]:
-    from kubernetes import client, config, stream
+def get_over(connected: Any, path: str, patience_s: float = PATIENCE_S) -> tuple[int, Any]:
+    """GET `path` over a connected socket; return the status and the JSON body.
 
-    try:
-        api_client = config.new_client_from_config(  # type: ignore[no-untyped-call]  # untyped
-            config_file=kubeconfig, context=context
-        )
-    except (config.ConfigException, OSError) as fault:
-        raise BadInput(f"kubeconfig {kubeconfig or '($KUBECONFIG)'}: {fault}") from fault
-    core = client.CoreV1Api(api_client)
-    try:
-        pods = core.list_namespaced_pod(namespace, label_selector=_SELECTOR).items
-    except client.ApiException as fault:
-        raise ApiUnavailable(
-            f"listing extender pods: HTTP {fault.status}: {fault.reason}"
-        ) from fault
-    running = [pod for pod in pods if pod.status and pod.status.phase == "Running"]
-    for name in (str(pod.metadata.name) for pod in running if pod.metadata):
-        try:
-            forward = stream.portforward(
-                core.connect_get_namespaced_pod_portforward,
-                name,
-                namespace,
-                ports=str(EXPLAIN_PORT),
-            )
-            status, body = _get_over(forward.socket(EXPLAIN_PORT), path)
-        except (client.ApiException, OSError, http.client.HTTPException, ValueError) as fault:
-            yield Answer(name, 0, {"error": f"port-forward: {fault}"})
-            continue
-        yield Answer(name, status, body)
-
-
-def _get_over(connected: Any, path: str) -> tuple[int, Any]:
-    connected.settimeout(10.0)
-    connected.setblocking(True)
-    connection = http.client.HTTPConnection("localhost", EXPLAIN_PORT, timeout=10.0)
+    Raises TimeoutError when nothing comes for `patience_s`, ValueError for what is no JSON.
+    """
+    connected.settimeout(patience_s)
+    connection = http.client.HTTPConnection("localhost")
     connection.sock = connected
     connection.request("GET", path, headers={"Connection": "close"})
     response = connection.getresponse()
     return response.status, json.loads(response.read())
+
+
+def _ask_address(address: str, path: str) -> Answer:
+    import httpx
+
+    try:
+        url = address.rstrip("/") + path
+        response = httpx.get(url, timeout=PATIENCE_S, trust_env=False)
+        return Answer(address, response.status_code, response.json())
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as fault:
+        raise ApiUnavailable(f"{address}{path}: {fault}") from fault
+
+
+def _ask_pods(path: str, where: Whereabouts) -> Iterator[Answer]:
+    import websocket
+    from kubernetes import client, config
+
+    websocket.setdefaulttimeout(PATIENCE_S)  # the port-forward's opening has no other
+    try:
+        api_client = config.new_client_from_config(  # type: ignore[no-untyped-call]  # untyped
+            config_file=where.kubeconfig, context=where.context
+        )
+    except (config.ConfigException, OSError) as fault:
+        raise BadInput(f"kubeconfig {where.kubeconfig or '($KUBECONFIG)'}: {fault}") from fault
+    core = client.CoreV1Api(api_client)
+    for pod in _running_pods(core, where.namespace):
+        name = str(pod.metadata.name)
+        try:
+            port = port_of(pod.metadata.annotations, where.explain_port)
+            yield Answer(name, *_forwarded(core, name, where.namespace, port, path))
+        except (client.ApiException, OSError, http.client.HTTPException, ValueError) as fault:
+            yield Answer(name, 0, {"error": f"port-forward: {fault or type(fault).__name__}"})
+
+
+def _running_pods(core: Any, namespace: str) -> list[Any]:
+    from kubernetes import client
+    from urllib3.exceptions import HTTPError
+
+    try:
+        pods = core.list_namespaced_pod(
+            namespace, label_selector=SELECTOR, _request_timeout=PATIENCE_S
+        ).items
+    except client.ApiException as fault:
+        told = f"listing extender pods: HTTP {fault.status}: {fault.reason}"
+        raise ApiUnavailable(told) from fault
+    except HTTPError as fault:
+        raise ApiUnavailable(f"listing extender pods: {fault}") from fault
+    return [pod for pod in pods if pod.metadata and pod.status and pod.status.phase == "Running"]
+
+
+def _forwarded(core: Any, pod: str, namespace: str, port: int, path: str) -> tuple[int, Any]:
+    from kubernetes import stream
+
+    forward = stream.portforward(
+        core.connect_get_namespaced_pod_portforward, pod, namespace, ports=str(port)
+    )
+    try:
+        return get_over(forward.socket(port), path)
+    finally:
+        forward.close()

@@ -1,0 +1,181 @@
+"""What the extender said, as people read it: a decision, and its beliefs about nodes.
+
+Text of users (names, annotations) is printed as it is, never as markup.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from greensched_core.durations import format_duration
+from greensched_core.units import SECONDS_PER_HOUR
+
+_JOULES_PER_WH = SECONDS_PER_HOUR  # a watt for an hour
+_NODE_COLUMNS = (
+    ("NODE", False),
+    ("ZONE", False),
+    ("HARDWARE", False),
+    ("BY", False),
+    ("CORES", True),
+    ("USED", True),
+    ("GPUS", True),
+    ("PODS", True),
+    ("WATTS", True),
+    ("IDLE", True),
+    ("FULL", True),
+    ("G/KWH", True),
+    ("PER MWH", True),
+)
+
+
+def print_decision(decision: Mapping[str, Any], rows: int, known: int) -> None:
+    """Print one decision with its `rows` cheapest nodes; `known` decisions are remembered."""
+    console = _console(160)
+    _print_pod(console, decision)
+    console.print(_zones(decision["zones"]))
+    console.print(_candidates(decision, rows))
+    rest = len(decision["candidates"]) - rows
+    if rest > 0:
+        console.print(f"… and {rest} dearer nodes (--rows {rows + rest} prints them)")
+    if known > 1:
+        console.print(f"{known} decisions are remembered; this is the latest (--json has all)")
+
+
+def print_nodes(nodes: Sequence[Mapping[str, Any]]) -> None:
+    """Print a line for each node, then what could not be understood of some."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column, is_figure in _NODE_COLUMNS:
+        table.add_column(column, justify="right" if is_figure else "left", no_wrap=True)
+    for node in nodes:
+        table.add_row(*_node_cells(node))
+    console = _console(200)
+    console.print(table)
+    for node in nodes:
+        if node.get("faults"):
+            told = "; ".join(_plain(fault) for fault in node["faults"])
+            console.print(f"{node['name']}: {told}", style="yellow")
+
+
+def _console(width: int) -> Console:
+    """Return a terminal that prints what it is given; `width` holds where there is none."""
+    settings = {"highlight": False, "markup": False, "emoji": False}
+    return Console(width=None if Console().is_terminal else width, **settings)
+
+
+def _node_cells(node: Mapping[str, Any]) -> Sequence[str]:
+    return (
+        node["name"],
+        node["zone"] or "–",
+        node["hardware"],
+        node["curveSource"],
+        _short(node["cpuCores"]),
+        _percent(node["cpuUtilisation"]),
+        _short(node["gpus"]),
+        str(node["pods"]),
+        _number(node["powerWatts"], 0),
+        _number(node["idleWatts"], 0),
+        _number(node["peakWatts"], 0),
+        _number(node["carbonGramsPerKwh"], 0),
+        _number(node["pricePerMwh"], 1),
+    )
+
+
+def _print_pod(console: Console, decision: Mapping[str, Any]) -> None:
+    pod = decision["pod"]
+    console.print(f"{pod['namespace']}/{pod['name']}{_asked(pod)}", style="bold")
+    if decision.get("why"):
+        console.print(_plain(decision["why"]))
+    outcome = decision["outcome"]
+    where = outcome.get("node") or outcome["state"]
+    when = datetime.fromtimestamp(decision["decidedAt"], UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    console.print(
+        f"decided {when} by {_policy(decision)} over {decision['offered']} nodes "
+        f"(replica {decision['replica']}); expected on {decision['expectedNode'] or 'any'}, "
+        f"went to {where}"
+    )
+    if decision["fallbackReason"]:
+        console.print(f"the model did not answer: {decision['fallbackReason']}", style="yellow")
+    for fault in pod["faults"]:
+        console.print(f"not understood: {_plain(fault)}", style="yellow")
+
+
+def _asked(pod: Mapping[str, Any]) -> str:
+    memory = pod["memoryBytes"]
+    gib = "no data" if memory is None else f"{memory / 2**30:.2g}"
+    said = " (not said: the default)" if pod["runtimeIsDefault"] else ""
+    return (
+        f": {_short(pod['cpuCores'])} cores, {gib} GiB, {_short(pod['gpus'])} GPUs "
+        f"for {_age(pod['runtimeSeconds'])}{said}"
+    )
+
+
+def _policy(decision: Mapping[str, Any]) -> str:
+    bundle, weights = decision.get("bundle"), decision.get("weights")
+    name = f"{decision['policy']} (bundle {bundle})" if bundle else str(decision["policy"])
+    if not weights:
+        return name
+    return f"{name}, weights " + ", ".join(f"{what} {_short(w)}" for what, w in weights.items())
+
+
+def _zones(zones: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("ZONE", "G/KWH OVER THE RUN", "FROM", "AGE", "PER MWH", "FROM", "AGE"):
+        table.add_column(column, no_wrap=True)
+    for zone in zones:
+        table.add_row(
+            zone["zone"],
+            _number(zone["carbonGramsPerKwh"], 1),
+            zone["carbonFrom"],
+            _age(zone["carbonAgeSeconds"]),
+            f"{_number(zone['pricePerMwh'], 2)} {zone['currency'] or ''}",
+            zone["priceFrom"],
+            _age(zone["priceAgeSeconds"]),
+        )
+    return table
+
+
+def _candidates(decision: Mapping[str, Any], rows: int) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("SCORE", "NODE", "ZONE", "WATTS", "WH", "CARBON G", "COST", "RELATIVE"):
+        table.add_column(
+            column, justify="left" if column in ("NODE", "ZONE") else "right", no_wrap=True
+        )
+    chosen = decision["outcome"].get("node")
+    for candidate in decision["candidates"][:rows]:
+        joules = candidate["energyJoules"]
+        table.add_row(
+            _number(candidate["score"], 0),
+            candidate["node"],
+            candidate["zone"] or "–",
+            _number(candidate["powerWatts"], 1),
+            _number(None if joules is None else joules / _JOULES_PER_WH, 2),
+            _number(candidate["carbonGrams"], 3),
+            _number(candidate["cost"], 6),
+            _number(candidate["relativeCost"], 3),
+            style="bold green" if candidate["node"] == chosen else None,
+        )
+    return table
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "no data" if value is None else f"{value:.{digits}f}"
+
+
+def _short(value: float | None) -> str:
+    return "no data" if value is None else f"{value:g}"
+
+
+def _percent(share: float | None) -> str:
+    return "no data" if share is None else f"{100 * share:.0f} %"
+
+
+def _age(seconds: float | None) -> str:
+    return "–" if seconds is None else format_duration(seconds)
+
+
+def _plain(text: str) -> str:
+    """Return the text without what would steer a terminal."""
+    return "".join(each if each.isprintable() else "?" for each in text)

@@ -1,0 +1,95 @@
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from greensched_cli.replicas import SELECTOR, get_over, port_of
+from greensched_core import labels
+from greensched_core.errors import BadInput
+from greensched_testbed.binaries import control_plane_programs
+from greensched_testbed.demo.cluster import chart_folder
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Both ends of a connection."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+def test_a_frozen_replica_holds_nobody_up(ends: tuple[socket.socket, socket.socket]) -> None:
+    with pytest.raises(TimeoutError):
+        get_over(ends[0], "/v1/nodes", patience_s=0.05)
+
+
+def test_a_replica_that_freezes_within_its_answer_holds_nobody_up(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
+    ends[1].sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+    with pytest.raises(TimeoutError):
+        get_over(ends[0], "/v1/nodes", patience_s=0.05)
+
+
+@pytest.mark.parametrize(("body", "status"), [
+    pytest.param(b'{"error":"no"}', 404, id="whole"),
+    pytest.param(b'{"error":"no"', None, id="cut-off"),
+])  # fmt: skip
+def test_an_answer_comes_over_the_connection(
+    ends: tuple[socket.socket, socket.socket], body: bytes, status: int | None
+) -> None:
+    head = b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\n\r\n" % len(body)
+    ends[1].sendall(head + body)
+    if status is None:
+        with pytest.raises(ValueError, match="delimiter"):
+            get_over(ends[0], "/v1/nodes")
+    else:
+        assert get_over(ends[0], "/v1/nodes") == (status, {"error": "no"})
+    assert ends[1].recv(65_536).startswith(b"GET /v1/nodes HTTP/1.1")
+
+
+@pytest.mark.parametrize(("annotations", "given", "port"), [
+    pytest.param(None, None, 8889, id="nothing-said"),
+    pytest.param({"other": "1"}, None, 8889, id="others-said"),
+    pytest.param({labels.EXPLAIN_PORT: "9000"}, None, 9000, id="the-pod-says"),
+    pytest.param({labels.EXPLAIN_PORT: "9000"}, 9001, 9001, id="the-user-knows-better"),
+])  # fmt: skip
+def test_the_port_is_the_one_given_else_the_pods_else_the_default(
+    annotations: dict[str, str] | None, given: int | None, port: int
+) -> None:
+    assert port_of(annotations, given) == port
+
+
+@pytest.mark.parametrize("text", ["", "0", "65536", "http", "-1", "٣"])
+def test_an_annotation_that_is_no_port_is_told(text: str) -> None:
+    with pytest.raises(ValueError, match="is no port"):
+        port_of({labels.EXPLAIN_PORT: text}, None)
+
+
+@pytest.mark.helm
+@pytest.mark.parametrize(
+    "value", ["nameOverride=eco", "fullnameOverride=eco", "extender.replicas=3"]
+)
+def test_the_selector_finds_the_charts_extender_whatever_it_is_called(value: str) -> None:
+    helm = control_plane_programs() / "helm"
+    text = subprocess.run(
+        [helm, "template", "any", chart_folder(), "--set", value],
+        capture_output=True, text=True, timeout=60, check=True,
+    ).stdout  # fmt: skip
+    chosen = dict(part.split("=") for part in SELECTOR.split(","))
+    templates = {
+        each["metadata"]["name"]: each["spec"]["template"]["metadata"]["labels"]
+        for each in yaml.safe_load_all(text)
+        if each and each["kind"] == "Deployment"
+    }
+    found = [name for name, worn in templates.items() if chosen.items() <= worn.items()]
+    assert len(templates) == 2
+    assert len(found) == 1 and found[0].endswith("extender")
+
+
+def test_the_chart_is_told_to_be_missing_where_there_is_no_checkout(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="only a checkout"):
+        chart_folder(tmp_path)
