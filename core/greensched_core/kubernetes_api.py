@@ -1,4 +1,4 @@
-"""The way to the API server: raw JSON over httpx, in a cluster or by kubeconfig.
+"""The way to the API server: raw JSON over HTTP, in a cluster or by kubeconfig.
 
 Bodies stay bytes, so that a caller decodes just the fields it reads. Inside a cluster nothing but a
 service account's folder is needed; outside, the `kubernetes` package reads the kubeconfig, with
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+import aiohttp
 import httpx
 import msgspec
 
@@ -21,6 +22,7 @@ from greensched_core.errors import ApiUnavailable, BadInput, ResourceExpired
 
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_REREAD_S = 60.0  # kubelet rotates a bound token at 80 % of its hour
+_CONNECT_TIMEOUT_S = 30.0
 _PAGE = 250  # objects: 4 MB of nodes at 15 kB, so that listing does not set the peak of memory
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -148,6 +150,8 @@ class ApiClient:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         """`transport` replaces the network, as httpx.MockTransport does in tests."""
+        self._access = access
+        self._streams: aiohttp.ClientSession | None = None
         self._http = httpx.AsyncClient(
             transport=transport,
             base_url=access.base_url,
@@ -169,6 +173,8 @@ class ApiClient:
     async def close(self) -> None:
         """Close all connections."""
         await self._http.aclose()
+        if self._streams is not None:
+            await self._streams.close()
 
     async def get(self, path: str, parameters: Parameters | None = None) -> bytes:
         """Return the body at `path`."""
@@ -223,16 +229,37 @@ class ApiClient:
             "timeoutSeconds": timeout_s,
             **_selecting(field_selector),
         }
-        timeout = httpx.Timeout(30.0, read=silence_s)
         try:
-            async with self._http.stream(
-                "GET", path, params=dict(parameters), timeout=timeout
+            async with self._streaming().get(
+                self._access.base_url.rstrip("/") + path,
+                params=dict(parameters),
+                headers=self._stream_headers(),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=_CONNECT_TIMEOUT_S, sock_read=silence_s
+                ),
             ) as response:
-                if response.status_code != 200:
-                    raise _refusal("GET", path, response.status_code, await response.aread())
-                yield _lines(response.aiter_bytes())
-        except httpx.HTTPError as fault:
+                if response.status != 200:
+                    raise _refusal("GET", path, response.status, await response.read())
+                yield _lines(response.content.iter_any())
+        except (aiohttp.ClientError, TimeoutError) as fault:
             raise ApiUnavailable(f"watch {path}: {_words(fault)}") from fault
+
+    def _streaming(self) -> aiohttp.ClientSession:
+        """Return the session of watches, made inside the running loop.
+
+        Watches go through aiohttp: its parser in C hands over whatever has arrived at once. At 500
+        events a second httpx takes 0.2 ms of CPU for each, two thirds of what an event costs.
+        """
+        if self._streams is None:
+            self._streams = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(ssl=self._access.verify), read_bufsize=2**20
+            )
+        return self._streams
+
+    def _stream_headers(self) -> dict[str, str]:
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        token = self._access.bearer_token()
+        return headers | ({"Authorization": f"Bearer {token}"} if token else {})
 
     async def _send(
         self,
@@ -284,5 +311,5 @@ def _refusal(method: str, path: str, status: int, body: bytes) -> ApiUnavailable
     return ApiUnavailable(message, status)
 
 
-def _words(fault: httpx.HTTPError) -> str:
+def _words(fault: Exception) -> str:
     return str(fault) or type(fault).__name__
