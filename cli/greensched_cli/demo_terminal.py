@@ -94,7 +94,10 @@ def _told(console: Console, bars: Progress) -> Told:
 
 def _table(title: str, rows: Sequence[Row]) -> Table:
     head, *body = rows
-    table = Table(title=title, title_justify="left", box=None, header_style="bold")
+    table = Table(
+        title=title, title_justify="left", title_style="bold underline", box=None,
+        header_style="bold", pad_edge=False,
+    )  # fmt: skip
     for number, column in enumerate(head):
         table.add_column(column, justify="left" if number == 0 else "right", no_wrap=True)
     for row in body:

@@ -1,3 +1,5 @@
+import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -7,6 +9,7 @@ from greensched_core.testing import make_node
 from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
 from greensched_testbed.demo.grid import Slot
 from greensched_testbed.demo.results import change_pct, summary
+from greensched_testbed.demo.tables import change_text, comparison_rows
 
 HOUR_S = 3600.0
 KWH_J = 3.6e6
@@ -94,3 +97,23 @@ def test_a_change_is_told_in_percent_of_the_baseline(
     ours: float, theirs: float, change: float | None
 ) -> None:
     assert change_pct(ours, theirs) == change
+
+
+@pytest.mark.parametrize(("ours", "theirs", "text"), [
+    pytest.param(50.0, 100.0, "-50.0 %", id="less"),
+    pytest.param(101.0, 100.0, "+1.0 %", id="more"),
+    pytest.param(99.99, 100.0, "0.0 %", id="too-little-to-have-a-sign"),
+    pytest.param(1.0, 0.0, "–", id="nothing-to-compare-with"),
+    pytest.param(math.nan, 1.0, "–", id="not-known"),
+])  # fmt: skip
+def test_a_change_is_written_with_its_sign(ours: float, theirs: float, text: str) -> None:
+    assert change_text(ours, theirs) == text
+
+
+def test_a_run_that_placed_nothing_is_told_without_nan() -> None:
+    ours, default = (
+        bill_run(name, [pod(None)], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
+        for name in ("greensched", "default-scheduler")
+    )
+    assert json.loads(json.dumps(summary(ours, default), allow_nan=False))["pods_unplaced"] == 1
+    assert "nan" not in str(comparison_rows(ours, default))

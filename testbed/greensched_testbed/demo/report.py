@@ -12,8 +12,8 @@ from plotly.subplots import make_subplots
 from greensched_core.labels import SCHEDULER_NAME
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
 from greensched_testbed.demo.grid import Slot
-from greensched_testbed.demo.results import Bill, RunResult, change_pct
-from greensched_testbed.demo.tables import comparison_rows, group_rows
+from greensched_testbed.demo.results import Bill, RunResult
+from greensched_testbed.demo.tables import change_text, comparison_rows, group_rows
 
 # What is drawn of a bill: above idle, and idle.
 _PARTS: tuple[tuple[str, Callable[[Bill], tuple[float, float]]], ...] = (
@@ -65,8 +65,7 @@ def write_report(
 
 def _headline(ours: RunResult, default: RunResult) -> str:
     def tile(name: str, mine: float, theirs: float) -> str:
-        change = change_pct(mine, theirs)
-        value = "–" if change is None else f"{change:+.1f} %"
+        value = change_text(mine, theirs)
         return f'<div class="tile"><b>{value}</b><span>{html.escape(name)}</span></div>'
 
     mine, theirs = ours.bill, default.bill

@@ -1,5 +1,6 @@
 """What one run of the demo came to, and how two of them compare."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -74,8 +75,11 @@ def change_pct(ours: float, theirs: float) -> float | None:
 
 
 def summary(ours: RunResult, default: RunResult) -> dict[str, Any]:
-    """Return the figures of `summary.json`: percentages are ours against the default scheduler."""
-    return {
+    """Return the figures of `summary.json`: percentages are ours against the default scheduler.
+
+    What is not known, such as the time to place no pod, is None: JSON has no NaN.
+    """
+    figures = {
         "pods": ours.pods,
         "pods_unplaced": ours.pods_unplaced,
         "default_pods_unplaced": default.pods_unplaced,
@@ -94,3 +98,8 @@ def summary(ours: RunResult, default: RunResult) -> dict[str, Any]:
         "place_median_s": ours.place_median_s,
         "default_place_median_s": default.place_median_s,
     }
+    return {name: None if _is_nan(figure) else figure for name, figure in figures.items()}
+
+
+def _is_nan(figure: float | None) -> bool:
+    return figure is not None and math.isnan(figure)

@@ -1,5 +1,6 @@
 """The demo's figures as rows of text, for the terminal and for the page."""
 
+import math
 from collections.abc import Sequence
 
 from greensched_core.units import kwh_from_joules
@@ -61,10 +62,18 @@ def _group(group: Group) -> Row:
     )
 
 
-def _figure(name: str, theirs: float, ours: float) -> Row:
+def change_text(ours: float, theirs: float) -> str:
+    """Return by how much `ours` differs from `theirs`, as text: `-12.3 %`, or a dash."""
     change = change_pct(ours, theirs)
-    return (name, f"{theirs:.2f}", f"{ours:.2f}", "" if change is None else f"{change:+.1f} %")
+    if change is None or math.isnan(change):
+        return "–"
+    return f"{change:+.1f} %" if round(change, 1) else "0.0 %"
+
+
+def _figure(name: str, theirs: float, ours: float) -> Row:
+    return (name, f"{theirs:.2f}", f"{ours:.2f}", change_text(ours, theirs))
 
 
 def _seconds(name: str, theirs: float, ours: float) -> Row:
-    return (name, f"{theirs:.2f} s", f"{ours:.2f} s", "")
+    shown = ("–" if math.isnan(each) else f"{each:.2f} s" for each in (theirs, ours))
+    return (name, *shown, "")
