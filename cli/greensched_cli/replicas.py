@@ -6,9 +6,14 @@ port-forward decides who may read them.
 
 import http.client
 import json
-from collections.abc import Iterator, Mapping
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from greensched_core import labels
@@ -17,7 +22,8 @@ from greensched_core.errors import ApiUnavailable, BadInput
 EXPLAIN_PORT = 8889
 # The labels of the chart's pods that no value changes: the name follows nameOverride.
 SELECTOR = "app.kubernetes.io/part-of=greensched,app.kubernetes.io/component=extender"
-PATIENCE_S = 10.0  # with each step towards one replica: a frozen one must not hold up the others
+PATIENCE_S = 10.0  # with the replicas, which are asked at once: none holds up the others
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -106,11 +112,34 @@ def _ask_address(address: str, path: str) -> Answer:
         raise ApiUnavailable(f"{address}{path}: {fault}") from fault
 
 
+def within(patience_s: float, work: Callable[[], T]) -> Future[T]:
+    """Start `work` on a thread that nobody waits for at the end; the future keeps the deadline.
+
+    Its result() raises what `work` raised, or TimeoutError from `patience_s` after now on.
+    """
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except Exception as fault:  # noqa: BLE001 - it is raised where the result is asked for
+            with suppress(InvalidStateError):  # too late
+                future.set_exception(fault)
+
+    def give_up() -> None:
+        with suppress(InvalidStateError):  # in time
+            future.set_exception(TimeoutError(f"no answer within {patience_s:g} s"))
+
+    threading.Thread(target=run, daemon=True).start()
+    deadline = threading.Timer(patience_s, give_up)
+    deadline.daemon = True
+    deadline.start()
+    return future
+
+
 def _ask_pods(path: str, where: Whereabouts) -> Iterator[Answer]:
-    import websocket
     from kubernetes import client, config
 
-    websocket.setdefaulttimeout(PATIENCE_S)  # the port-forward's opening has no other
     try:
         api_client = config.new_client_from_config(  # type: ignore[no-untyped-call]  # untyped
             config_file=where.kubeconfig, context=where.context
@@ -118,36 +147,42 @@ def _ask_pods(path: str, where: Whereabouts) -> Iterator[Answer]:
     except (config.ConfigException, OSError) as fault:
         raise BadInput(f"kubeconfig {where.kubeconfig or '($KUBECONFIG)'}: {fault}") from fault
     core = client.CoreV1Api(api_client)
-    for pod in _running_pods(core, where.namespace):
-        name = str(pod.metadata.name)
+    asked = [
+        (str(pod.metadata.name), within(PATIENCE_S, partial(_ask_pod, core, pod, where, path)))
+        for pod in _running_pods(core, where.namespace)
+    ]
+    for name, answer in asked:
         try:
-            port = port_of(pod.metadata.annotations, where.explain_port)
-            yield Answer(name, *_forwarded(core, name, where.namespace, port, path))
+            yield Answer(name, *answer.result())
         except (client.ApiException, OSError, http.client.HTTPException, ValueError) as fault:
-            yield Answer(name, 0, {"error": f"port-forward: {fault or type(fault).__name__}"})
+            yield Answer(name, 0, {"error": f"port-forward: {fault}"})
 
 
 def _running_pods(core: Any, namespace: str) -> list[Any]:
-    from kubernetes import client
-    from urllib3.exceptions import HTTPError
+    from kubernetes.client import rest
 
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # or it tells of every attempt
     try:
         pods = core.list_namespaced_pod(
             namespace, label_selector=SELECTOR, _request_timeout=PATIENCE_S
         ).items
-    except client.ApiException as fault:
+    except rest.ApiException as fault:
         told = f"listing extender pods: HTTP {fault.status}: {fault.reason}"
         raise ApiUnavailable(told) from fault
-    except HTTPError as fault:
+    except rest.urllib3.exceptions.HTTPError as fault:  # which the client lets through
         raise ApiUnavailable(f"listing extender pods: {fault}") from fault
     return [pod for pod in pods if pod.metadata and pod.status and pod.status.phase == "Running"]
 
 
-def _forwarded(core: Any, pod: str, namespace: str, port: int, path: str) -> tuple[int, Any]:
+def _ask_pod(core: Any, pod: Any, where: Whereabouts, path: str) -> tuple[int, Any]:
     from kubernetes import stream
 
+    port = port_of(pod.metadata.annotations, where.explain_port)
     forward = stream.portforward(
-        core.connect_get_namespaced_pod_portforward, pod, namespace, ports=str(port)
+        core.connect_get_namespaced_pod_portforward,
+        pod.metadata.name,
+        where.namespace,
+        ports=str(port),
     )
     try:
         return get_over(forward.socket(port), path)

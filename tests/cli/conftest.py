@@ -1,6 +1,7 @@
 """A stand-in for an extender's explain routes, and the command in a process of its own."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -16,12 +17,17 @@ Replica = Callable[[dict[str, Any]], str]
 
 @pytest.fixture
 def greensched() -> Run:
-    """Runs `greensched` with these arguments."""
+    """Runs `greensched` with these arguments, without the caller's own cluster and settings."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "KUBECONFIG" and not name.startswith("GREENSCHED_")
+    }
 
     def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "greensched_cli", *arguments],
-            env={"PATH": "/usr/bin:/bin", **variables},
+            env={**inherited, **variables},
             capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
 

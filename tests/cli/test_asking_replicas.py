@@ -1,16 +1,28 @@
 import socket
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from greensched_cli.replicas import SELECTOR, get_over, port_of
+from greensched_cli.replicas import SELECTOR, get_over, port_of, within
 from greensched_core import labels
 from greensched_core.errors import BadInput
 from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.demo.cluster import chart_folder
+
+Run = Callable[..., Any]
+AWAY = """
+apiVersion: v1
+kind: Config
+current-context: away
+clusters: [{name: away, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: away, context: {cluster: away, user: nobody}}]
+users: [{name: nobody, user: {}}]
+"""
 
 
 @pytest.fixture
@@ -49,6 +61,25 @@ def test_an_answer_comes_over_the_connection(
     else:
         assert get_over(ends[0], "/v1/nodes") == (status, {"error": "no"})
     assert ends[1].recv(65_536).startswith(b"GET /v1/nodes HTTP/1.1")
+
+
+def test_who_takes_too_long_is_given_up() -> None:
+    never = threading.Event()
+    with pytest.raises(TimeoutError, match=r"within 0\.05 s"):
+        within(0.05, never.wait).result()
+
+
+def test_who_answers_in_time_is_heard_and_who_fails_is_told_of() -> None:
+    assert within(10.0, lambda: 1).result() == 1
+    with pytest.raises(ValueError, match="invalid literal"):
+        within(10.0, lambda: int("x")).result()
+
+
+def test_an_api_server_that_is_away_is_one_line(greensched: Run, tmp_path: Path) -> None:
+    (tmp_path / "config").write_text(AWAY)
+    done = greensched("nodes", "--kubeconfig", str(tmp_path / "config"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1 and "listing extender pods" in done.stderr
 
 
 @pytest.mark.parametrize(("annotations", "given", "port"), [

@@ -25,12 +25,11 @@ async def test_a_cluster_comes_up_takes_a_workload_and_goes_down(
     control_plane_programs()  # so that the command's patience is not spent on building
     folder, trace = str(tmp_path / "cluster"), tmp_path / "trace.csv"
     trace.write_text(TRACE)
-    home = {"HOME": str(Path.home())}  # where the programs are cached
     try:
-        up = greensched("cluster", "up", "--folder", folder, **home)
+        up = greensched("cluster", "up", "--folder", folder)
         assert up.returncode == 0, up.stderr
         (kubeconfig,) = re.findall(r"export KUBECONFIG=(\S+)", up.stdout)
-        status = greensched("cluster", "status", "--folder", folder, **home)
+        status = greensched("cluster", "status", "--folder", folder)
         assert (status.returncode, kubeconfig in status.stdout) == (0, True)
         async with ApiClient(ApiAccess.from_kubeconfig(Path(kubeconfig))) as client:
             names = await create_nodes(client, [NodeGroup(1, "n", 4.0, 2.0**33)])
@@ -43,9 +42,9 @@ async def test_a_cluster_comes_up_takes_a_workload_and_goes_down(
         assert "3 of 3 pods placed in default" in played.stdout
         assert "waited" in played.stdout
     finally:
-        down = greensched("cluster", "down", "--folder", folder, **home)
+        down = greensched("cluster", "down", "--folder", folder)
     assert "stopped kwok" in down.stdout
-    after = greensched("cluster", "status", "--folder", folder, **home)
+    after = greensched("cluster", "status", "--folder", folder)
     assert (after.returncode, after.stdout) == (1, "no cluster is up\n")
 
 
