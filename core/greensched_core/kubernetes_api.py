@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import aiohttp
 import httpx
@@ -50,11 +50,11 @@ class ApiAccess:
                 "name a kubeconfig instead"
             )
         address = f"[{host}]" if ":" in host else host
-        return cls(
-            f"https://{address}:{port}",
-            ssl.create_default_context(cafile=authority),
-            _TokenFile(token).read,
-        )
+        try:
+            verify = ssl.create_default_context(cafile=authority)
+        except OSError as fault:  # ssl.SSLError is one
+            raise BadInput(f"{authority} holds no certificate: {fault}") from fault
+        return cls(f"https://{address}:{port}", verify, _TokenFile(token).read)
 
     @classmethod
     def from_kubeconfig(cls, path: Path | None = None, context: str | None = None) -> Self:
@@ -71,20 +71,28 @@ class ApiAccess:
                 context=context,
                 client_configuration=configuration,
             )
-        except (config.ConfigException, OSError) as fault:
-            raise BadInput(f"kubeconfig {path or '($KUBECONFIG)'}: {fault}") from fault
-        verify = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-        if not configuration.verify_ssl:
-            verify.check_hostname = False
-            verify.verify_mode = ssl.CERT_NONE
-        if configuration.cert_file:
-            verify.load_cert_chain(configuration.cert_file, configuration.key_file)
+            verify = _verification(configuration)
+        # No YAML, no mapping, no base64, no certificate: each raises a type of its own.
+        except Exception as fault:
+            raise BadInput(
+                f"kubeconfig {path or '($KUBECONFIG)'}: {str(fault) or type(fault).__name__}"
+            ) from fault
 
         def bearer_token() -> str | None:
             header = configuration.get_api_key_with_prefix("authorization")
             return str(header).removeprefix("Bearer ") if header else None
 
         return cls(configuration.host, verify, bearer_token)
+
+
+def _verification(configuration: Any) -> ssl.SSLContext:
+    verify = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    if not configuration.verify_ssl:
+        verify.check_hostname = False
+        verify.verify_mode = ssl.CERT_NONE
+    if configuration.cert_file:
+        verify.load_cert_chain(configuration.cert_file, configuration.key_file)
+    return verify
 
 
 class _TokenFile:

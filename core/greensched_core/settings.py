@@ -1,18 +1,22 @@
 """Settings of a component: flags over environment over file over defaults, all faults at once."""
 
+import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar, get_origin
 
 import yaml
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
     CliSettingsSource,
+    EnvSettingsSource,
+    InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
-    YamlConfigSettingsSource,
 )
 
 from greensched_core.errors import BadInput
@@ -34,13 +38,44 @@ class ComponentSettings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Order the sources; the file is named by <PREFIX>CONFIG_FILE."""
         file = os.environ.get(f"{cls.model_config.get('env_prefix', '')}CONFIG_FILE")
-        sources = [init_settings, env_settings]
+        sources = [init_settings, _Environment(settings_cls)]
         if file:
-            if not os.path.isfile(file):  # pydantic-settings would pass over it in silence
-                raise SettingsError(f"file {file} does not exist")
-            sources.append(YamlConfigSettingsSource(settings_cls, yaml_file=file))
+            sources.append(InitSettingsSource(settings_cls, _read_file(Path(file))))
         return tuple(sources)
 
+
+class _Environment(EnvSettingsSource):
+    """Variables; what is no JSON goes on as text, so that it is told with all other faults."""
+
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
+        """Return a list or map from JSON; a list may also be written with commas."""
+        text = str(value).strip()
+        if get_origin(field.annotation) is list and not text.startswith("["):
+            return [part.strip() for part in text.split(",") if part.strip()]
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return value
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        raise SettingsError(f"file {file} does not exist")
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as fault:
+        raise SettingsError(f"file {file} is no YAML: {fault}") from fault
+    if content is None:
+        return {}
+    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
+        raise SettingsError(f"file {file} must hold names with values, such as `log_level: info`")
+    return content
+
+
+_HOW_TO_WRITE = {
+    "list_type": '; write a,b or ["a", "b"]',
+    "dict_type": '; write JSON such as {"a": "b"}',
+}
 
 Settings = TypeVar("Settings", bound=ComponentSettings)
 
@@ -76,4 +111,5 @@ def _sentence(kind: type[ComponentSettings], error: dict[str, Any]) -> str:
     name = ".".join(str(part) for part in error["loc"])
     variable = f"{kind.model_config.get('env_prefix', '')}{name}".upper()
     given = f" (given {error['input']!r})" if "input" in error else ""
-    return f"{name} or {variable}: {error['msg']}{given}"
+    how = _HOW_TO_WRITE.get(str(error["type"]), "") if isinstance(error.get("input"), str) else ""
+    return f"{name} or {variable}: {error['msg']}{given}{how}"

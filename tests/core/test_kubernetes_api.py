@@ -79,3 +79,49 @@ def test_outside_a_cluster_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_kubeconfig_that_is_absent_says_so(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="kubeconfig"):
         ApiAccess.from_kubeconfig(tmp_path / "absent")
+
+
+CONFIG = """
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "https://127.0.0.1:1", CLUSTER}}]
+users: [{name: u, user: {USER}}]
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("{", id="no-yaml"),
+        pytest.param("[1, 2]", id="a-list"),
+        pytest.param("", id="empty"),
+        pytest.param(
+            CONFIG.replace(", CLUSTER", ", certificate-authority: /no/ca.crt"), id="no-ca"
+        ),
+        pytest.param(CONFIG.replace("CLUSTER", "certificate-authority-data: AAAA"), id="bad-ca"),
+        pytest.param(CONFIG.replace("CLUSTER", 'certificate-authority-data: "A"'), id="no-base64"),
+        pytest.param(
+            CONFIG.replace(", CLUSTER", "").replace("USER", "client-certificate-data: AAAA"),
+            id="bad-client",
+        ),
+    ],
+)
+def test_a_kubeconfig_that_is_wrong_is_a_sentence_not_a_traceback(
+    tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "config"
+    file.write_text(text.replace("USER", ""))
+    with pytest.raises(BadInput, match="kubeconfig .*config: ."):
+        ApiAccess.from_kubeconfig(file)
+
+
+def test_an_authority_of_the_cluster_that_is_none_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    (tmp_path / "token").write_text("t")
+    (tmp_path / "ca.crt").write_text("nothing")
+    with pytest.raises(BadInput, match=r"ca\.crt holds no certificate"):
+        ApiAccess.in_cluster(tmp_path)

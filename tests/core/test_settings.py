@@ -13,6 +13,8 @@ class Kettle(ComponentSettings):
 
     power_w: float = Field(2000.0, gt=0)
     litres: float = Field(1.5, gt=0)
+    teas: list[str] = ["green"]
+    sugar: dict[str, int] = {}
 
 
 def test_flags_win_over_the_environment_over_the_file_over_defaults(
@@ -56,6 +58,43 @@ def test_a_file_that_cannot_be_read_is_told(
         load_settings(Kettle)
     monkeypatch.setenv("KETTLE_CONFIG_FILE", str(tmp_path / "absent.yaml"))
     with pytest.raises(BadInput, match="absent.yaml does not exist"):
+        load_settings(Kettle)
+
+
+@pytest.mark.parametrize(
+    ("text", "teas"),
+    [
+        ("black", ["black"]),
+        ("black, white", ["black", "white"]),
+        ('["black", "white"]', ["black", "white"]),
+        ("", []),
+    ],
+)
+def test_a_list_is_written_with_commas_or_as_json(
+    monkeypatch: pytest.MonkeyPatch, text: str, teas: list[str]
+) -> None:
+    monkeypatch.setenv("KETTLE_TEAS", text)
+    assert load_settings(Kettle).teas == teas
+
+
+def test_what_is_no_json_is_told_with_all_other_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KETTLE_TEAS", "[black")
+    monkeypatch.setenv("KETTLE_SUGAR", "two")
+    monkeypatch.setenv("KETTLE_POWER_W", "-3")
+    with pytest.raises(BadInput) as told:
+        load_settings(Kettle)
+    for part in ("KETTLE_TEAS", "write a,b or", "KETTLE_SUGAR", "write JSON such", "KETTLE_POWER"):
+        assert part in str(told.value)
+
+
+@pytest.mark.parametrize("text", ["- power_w\n", "kettle\n", "1: 2\n", "\x00", "[" * 5_000])
+def test_a_file_that_holds_no_names_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "kettle.yaml"
+    file.write_text(text)
+    monkeypatch.setenv("KETTLE_CONFIG_FILE", str(file))
+    with pytest.raises(BadInput, match="kettle.yaml"):
         load_settings(Kettle)
 
 
