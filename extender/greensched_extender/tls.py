@@ -1,8 +1,9 @@
 """TLS with certificates that are read again when their files change, and uvicorn under our stop."""
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,17 +27,26 @@ class Certificates:
     key: Path
     client_ca: Path | None = None
 
-    def check(self) -> None:
-        """Raise BadInput when the files are no certificate with its key."""
+    def context(self) -> ssl.SSLContext:
+        """Return a server's context of what the files hold now.
+
+        Raises BadInput when they are no certificate with its key. Where callers need a
+        certificate, sessions are not resumed: a resumed one would not be checked again.
+        """
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(self.cert, self.key)
             if self.client_ca:
                 context.load_verify_locations(self.client_ca)
+                context.verify_mode = ssl.CERT_REQUIRED
+                context.minimum_version = ssl.TLSVersion.TLSv1_3
+                context.num_tickets = 0
         except (OSError, ssl.SSLError) as fault:
             raise BadInput(f"TLS: {self.cert}, {self.key}, {self.client_ca or '-'}: {fault}") from (
                 fault
             )
+        return context
 
     def stamps(self) -> tuple[int, ...]:
         """Return what changes when a file is replaced; raise OSError when one is gone."""
@@ -52,10 +62,25 @@ class Server(uvicorn.Server):
         """Capture none."""
         yield
 
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until told to stop; raise BadInput when the port cannot be had."""
+        await super().serve(sockets or [_listening(self.config.host, self.config.port)])
+
     @property
     def port(self) -> int:
         """The port it listens on, once started."""
         return int(self.servers[0].sockets[0].getsockname()[1])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as fault:
+        raise BadInput(
+            f"cannot listen on {host} port {port}: {fault.strerror or fault}; end what uses the "
+            "port, or set another (listen_port, explain_port)"
+        ) from fault
 
 
 def server(app: ASGIApp, host: str, port: int, certificates: Certificates | None = None) -> Server:
@@ -76,25 +101,29 @@ def server(app: ASGIApp, host: str, port: int, certificates: Certificates | None
         timeout_graceful_shutdown=3,
     )
     if certificates is not None:
-        certificates.check()
+        certificates.context()
         config.ssl_certfile, config.ssl_keyfile = str(certificates.cert), str(certificates.key)
-        config.ssl_version = ssl.PROTOCOL_TLS_SERVER
-        if certificates.client_ca is not None:
-            config.ssl_ca_certs = str(certificates.client_ca)
-            config.ssl_cert_reqs = ssl.CERT_REQUIRED
     config.load()
-    if config.ssl is not None:
-        config.ssl.minimum_version = ssl.TLSVersion.TLSv1_2
+    if certificates is not None:
+        config.ssl = certificates.context()
     return Server(config)
+
+
+def _handing_over(fresh: ssl.SSLContext) -> Callable[..., None]:
+    def hand_over(connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
+        connection.context = fresh
+
+    return hand_over
 
 
 async def keep_certificates(
     context: ssl.SSLContext, certificates: Certificates, *, every_s: float = REREAD_S
 ) -> None:
-    """Load the certificate into `context` again whenever a file changes; runs until cancelled.
+    """Let new connections to `context` use the files anew when one changes; until cancelled.
 
-    Open connections go on; new ones get the new certificate. Files that do not fit together (a
-    renewal half done) are refused and tried again, the old certificate serves on.
+    A context only ever adds authorities, so each change makes a new one, which a connection is
+    given at its first message (also without a server name in it). Open connections go on. Files
+    that do not fit together (a renewal half done) are refused and tried again, the old ones serve.
     """
     loaded = certificates.stamps()
     while True:
@@ -103,11 +132,8 @@ async def keep_certificates(
             stamps = certificates.stamps()
             if stamps == loaded:
                 continue
-            certificates.check()
-            context.load_cert_chain(certificates.cert, certificates.key)
-            if certificates.client_ca is not None:
-                context.load_verify_locations(certificates.client_ca)
-        except (BadInput, OSError, ssl.SSLError) as fault:
+            context.sni_callback = _handing_over(certificates.context())
+        except Exception as fault:  # noqa: BLE001 - serving goes on with what it has
             log.warning("certificate not taken up, the old one serves on", reason=str(fault))
             continue
         loaded = stamps

@@ -1,6 +1,7 @@
 """A real uvicorn server with real certificates."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -122,10 +123,38 @@ async def test_a_renewed_certificate_is_taken_up_without_a_restart(issue: Issue)
                     await asyncio.sleep(0.02)
 
 
+async def test_an_authority_that_is_withdrawn_is_refused(issue: Issue, tmp_path: Path) -> None:
+    cert, key = issue("server")
+    old, new = issue("old-client"), issue("new-client")
+    authorities = tmp_path / "authorities.crt"
+    authorities.write_bytes(old[0].read_bytes())
+    async with serving(Certificates(cert, key, authorities), every_s=0.02) as url:
+        assert await ask(url, cert, old) == "ok"
+        authorities.write_bytes(new[0].read_bytes())
+        async with asyncio.timeout(5):
+            while True:
+                try:
+                    await ask(url, cert, old)
+                    await asyncio.sleep(0.02)
+                except (httpx.TransportError, ssl.SSLError):
+                    break
+        assert await ask(url, cert, new) == "ok"
+        for own in (None, old):
+            with pytest.raises((httpx.TransportError, ssl.SSLError)):
+                await ask(url, cert, own)
+
+
+async def test_a_port_that_is_taken_is_told_in_a_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(BadInput, match=f"cannot listen on 127.0.0.1 port {port}: Address"):
+            await server(Starlette(), "127.0.0.1", port).serve()
+
+
 def test_files_that_do_not_belong_together_are_refused_at_the_start(issue: Issue) -> None:
     cert, _ = issue("server")
     _, other_key = issue("other")
     with pytest.raises(BadInput, match="TLS"):
-        Certificates(cert, other_key).check()
+        Certificates(cert, other_key).context()
     with pytest.raises(BadInput, match="TLS"):
-        Certificates(cert, cert.with_name("absent")).check()
+        Certificates(cert, cert.with_name("absent")).context()
