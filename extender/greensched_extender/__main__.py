@@ -23,7 +23,9 @@ from greensched_core.power.measured import PowerReader
 from greensched_core.power.prometheus import PrometheusApi
 from greensched_core.settings import load_settings, unknown_variables
 from greensched_core.signals.chain import GridSignals
+from greensched_core.signals.currencies import Currencies
 from greensched_core.signals.static import load_static_zones
+from greensched_core.signals.steps import AgeLimits
 from greensched_core.watching import Watch
 from greensched_extender.app import Health, explain_app, extender_app
 from greensched_extender.decisions import Decisions
@@ -89,6 +91,8 @@ class Process:
         )
         self.signals = GridSignals(
             load_static_zones(settings.static_zones_file),
+            currencies=Currencies(settings.currency, settings.exchange_rates),
+            limits=AgeLimits(settings.signal_fresh_s, settings.signal_last_good_s),
             count_fault=lambda _, fault: self.metrics.signal_faults.labels(fault.reason).inc(),
         )
         self.grid = Grid(
@@ -108,10 +112,15 @@ class Process:
         self._watches(client)
         self.extender = self._extender(client)
         self._reader = PowerReader(
-            PrometheusApi(http, settings.prometheus_url, timeout_s=settings.prometheus_timeout_s)
+            PrometheusApi(http, settings.prometheus_url, timeout_s=settings.prometheus_timeout_s),
+            cpu_cores=self._cpu_cores,
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._servers: list[Server] = []
+
+    def _cpu_cores(self, node_name: str) -> float | None:
+        report = self.snapshot.report(node_name)
+        return report.node.cpu_cores if report and report.node else None
 
     def _policy_choice(self) -> PolicyChoice:
         settings, metrics = self._settings, self.metrics
@@ -192,10 +201,13 @@ class Process:
         finally:
             for one in self._servers:
                 one.should_exit = True
-            await asyncio.gather(*serving)
+            ended = await asyncio.gather(*serving, return_exceptions=True)
             for task in (*self._tasks, stopping):
                 task.cancel()
             await asyncio.gather(*self._tasks, stopping, return_exceptions=True)
+        for fault in ended:
+            if isinstance(fault, BaseException):
+                raise fault
 
     def alive(self) -> str:
         """Return "" while every task runs, else which ended; only a bug ends one."""

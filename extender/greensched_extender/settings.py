@@ -22,6 +22,7 @@ Port = Annotated[int, Field(ge=0, le=65_535)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
 
 
 class ExtenderSettings(ComponentSettings):
@@ -124,6 +125,24 @@ class ExtenderSettings(ComponentSettings):
         description="TOML table of carbon and price by zone, the last step of the fallback; empty: "
         "the shipped one.",
     )
+    currency: Currency = Field(
+        default="EUR", description="Currency of all prices and costs (ISO 4217)."
+    )
+    exchange_rates: dict[Currency, Positive] = Field(
+        default={},
+        description="Worth of one unit of each other currency in that one, such as USD: 0.92; "
+        "prices in a currency without a rate are no data.",
+    )
+    signal_fresh_s: Positive = Field(
+        default=5400.0,
+        description="Seconds since its source was read for which a GridSignal counts as fresh; "
+        "sources publish hourly.",
+    )
+    signal_last_good_s: Positive = Field(
+        default=86_400.0,
+        description="Seconds for which the last good values serve when nothing newer comes; then "
+        "the static table does.",
+    )
     zone_map: dict[str, str] = Field(
         default={},
         description="Grid zone by topology.kubernetes.io/zone or /region, for nodes without the "
@@ -157,4 +176,10 @@ class ExtenderSettings(ComponentSettings):
             raise ValueError("tls_cert_file and tls_key_file are set together or not at all")
         if self.tls_client_ca_file is not None and self.tls_cert_file is None:
             raise ValueError("tls_client_ca_file needs tls_cert_file and tls_key_file")
+        if self.listen_port == self.explain_port != 0:
+            raise ValueError(
+                f"listen_port and explain_port are both {self.listen_port}: they must differ"
+            )
+        if self.signal_last_good_s < self.signal_fresh_s:
+            raise ValueError("signal_last_good_s is shorter than signal_fresh_s")
         return self

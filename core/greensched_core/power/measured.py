@@ -22,8 +22,8 @@ class MeasuredPower:
     faults: tuple[str, ...] = ()  # questions that got no answer
 
 
-def _no_cores() -> Mapping[str, float]:
-    return {}
+def _no_cores(node: str) -> None:
+    return None
 
 
 class PowerReader:
@@ -34,9 +34,9 @@ class PowerReader:
         prometheus: PrometheusApi,
         *,
         window_s: float = 120.0,
-        cpu_cores: Callable[[], Mapping[str, float]] = _no_cores,
+        cpu_cores: Callable[[str], float | None] = _no_cores,
     ) -> None:
-        """`window_s`: rates are means over it; `cpu_cores` tells the CPUs of nodes by name."""
+        """`window_s`: rates are means over it; `cpu_cores` tells the CPUs of a node."""
         self._prometheus = prometheus
         self._queries = queries(window_s)
         self._cpu_cores = cpu_cores
@@ -72,6 +72,6 @@ class PowerReader:
         return MeasuredPower(
             read_at=now,
             watts=node_watts(samples),
-            utilisation=node_utilisation(samples, self._cpu_cores()),
+            utilisation=node_utilisation(samples, self._cpu_cores),
             faults=tuple(faults),
         )

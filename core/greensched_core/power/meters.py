@@ -8,7 +8,7 @@ one CPU meter counts per node, and GPU meters come on top of those that do not s
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -103,19 +103,21 @@ def node_watts(samples: Samples) -> dict[str, Reading]:
     return readings
 
 
-def node_utilisation(samples: Samples, cpu_cores: Mapping[str, float]) -> dict[str, Reading]:
+def node_utilisation(
+    samples: Samples, cpu_cores: Callable[[str], float | None]
+) -> dict[str, Reading]:
     """Return each node's CPU utilisation 0 … 1 by the first source that has it.
 
     Order: greensched, node_exporter, kubelet. The kubelet counts cores in use: they are divided by
-    `cpu_cores`, else by kube-state-metrics' capacity, else left out.
+    `cpu_cores` of its name, else by kube-state-metrics' capacity, else left out.
     """
     taken_at = _taken_at(samples)
-    cores = {**_by_node(samples.get(Ask.CAPACITY, ())), **cpu_cores}
-    kubelet = {
-        node: used / cores[node]
-        for node, used in _by_node(samples.get(Ask.KUBELET, ())).items()
-        if cores.get(node, 0.0) > 0
-    }
+    capacity = _by_node(samples.get(Ask.CAPACITY, ()))
+    kubelet: dict[str, float] = {}
+    for node, used in _by_node(samples.get(Ask.KUBELET, ())).items():
+        cores = cpu_cores(node) or capacity.get(node, 0.0)
+        if cores > 0:
+            kubelet[node] = used / cores
     readings: dict[str, Reading] = {}
     for source, ratios in (
         ("greensched", _by_node(samples.get(Ask.OWN_UTILISATION, ()))),

@@ -25,7 +25,7 @@ def replay(request: httpx.Request) -> httpx.Response:
 async def read(handler: Handler, cores: dict[str, float] | None = None) -> MeasuredPower:
     async with httpx.AsyncClient(transport=httpx.MockTransport(handler)) as http:
         prometheus = PrometheusApi(http, "http://prometheus:9090/", timeout_s=2.0)
-        return await PowerReader(prometheus, cpu_cores=lambda: cores or {}).read(now=7.0)
+        return await PowerReader(prometheus, cpu_cores=(cores or {}).get).read(now=7.0)
 
 
 def gauge(value: float, **labels: str) -> Sample:
@@ -167,4 +167,4 @@ def test_an_address_stands_for_the_node_without_its_port() -> None:
 
 def test_utilisation_never_exceeds_one() -> None:
     samples = {Ask.KUBELET: [gauge(9.0, node="n1")]}
-    assert node_utilisation(samples, {"n1": 8.0})["n1"].value == 1.0
+    assert node_utilisation(samples, {"n1": 8.0}.get)["n1"].value == 1.0
