@@ -61,8 +61,8 @@ def print_nodes(nodes: Sequence[Mapping[str, Any]]) -> None:
 
 def _console(width: int) -> Console:
     """Return a terminal that prints what it is given; `width` holds where there is none."""
-    settings = {"highlight": False, "markup": False, "emoji": False}
-    return Console(width=None if Console().is_terminal else width, **settings)
+    shown = None if Console().is_terminal else width
+    return Console(width=shown, highlight=False, markup=False, emoji=False)
 
 
 def _node_cells(node: Mapping[str, Any]) -> Sequence[str]:

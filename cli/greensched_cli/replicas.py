@@ -159,17 +159,17 @@ def _ask_pods(path: str, where: Whereabouts) -> Iterator[Answer]:
 
 
 def _running_pods(core: Any, namespace: str) -> list[Any]:
-    from kubernetes.client import rest
+    from kubernetes.client import ApiException, rest
 
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # or it tells of every attempt
     try:
         pods = core.list_namespaced_pod(
             namespace, label_selector=SELECTOR, _request_timeout=PATIENCE_S
         ).items
-    except rest.ApiException as fault:
+    except ApiException as fault:
         told = f"listing extender pods: HTTP {fault.status}: {fault.reason}"
         raise ApiUnavailable(told) from fault
-    except rest.urllib3.exceptions.HTTPError as fault:  # which the client lets through
+    except rest.urllib3.exceptions.HTTPError as fault:  # type: ignore[attr-defined]  # passes through
         raise ApiUnavailable(f"listing extender pods: {fault}") from fault
     return [pod for pod in pods if pod.metadata and pod.status and pod.status.phase == "Running"]
 

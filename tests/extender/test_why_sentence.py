@@ -126,7 +126,10 @@ amounts = st.floats(0, 1e6)
     policy=st.sampled_from(["onnx", "least-cost", "least-carbon", "least-energy", "spread"]),
 )
 def test_any_figures_make_a_sentence(rows: list[Any], policy: str) -> None:
-    offered = [candidate(f"n{n}", *row, score=n) for n, row in enumerate(rows)]
+    offered = [
+        candidate(f"n{n}", relative, wh, carbon, price, n)
+        for n, (relative, wh, carbon, price) in enumerate(rows)
+    ]
     sentence = told(*offered, node="n1", policy=policy)
     assert sentence.endswith(".")
     assert "nan" not in sentence
