@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,9 @@ class Decision:
     @property
     def size_bytes(self) -> int:
         """Memory that this decision holds, roughly."""
-        return _OVERHEAD_BYTES + _BYTES_PER_CANDIDATE * self.rows.size
+        pod = self.workload
+        texts = (pod.namespace, pod.name, pod.uid, *pod.faults, *self.unknown)
+        return _OVERHEAD_BYTES + _BYTES_PER_CANDIDATE * self.rows.size + sum(map(getsizeof, texts))
 
 
 def remember(
@@ -86,10 +89,12 @@ class Decisions:
         return len(self._kept)
 
     def add(self, decision: Decision) -> None:
-        """Keep a decision, at the expense of the oldest."""
+        """Keep a decision, at the expense of the oldest; one that is too large is not kept."""
         earlier = self._latest.get(decision.workload.uid)
         if earlier is not None:
             earlier.superseded = True
+        if decision.size_bytes > self._max_bytes:
+            return
         self._kept.append(decision)
         self._latest[decision.workload.uid] = decision
         self._bytes += decision.size_bytes

@@ -1,12 +1,16 @@
-"""Pure: which nodes a pod would push above their power budget, and by how much."""
+"""Pure: which nodes a pod would push above their power budget, and which of equals it takes."""
+
+from dataclasses import replace
+from zlib import crc32
 
 import numpy as np
 
 from greensched_core.state import Workload
 from greensched_extender.rows import Rows
-from greensched_extender.scoring import Assumptions
+from greensched_extender.scoring import Appraisal, Assumptions
 from greensched_extender.view import View
 from greensched_policies.cost import CostModel, Floats, curve_starts, utilisation_after, watts_at
+from greensched_policies.scores import BEST_SCORE
 
 
 def predicted_watts(view: View, rows: Rows, workload: Workload, assumptions: Assumptions) -> Floats:
@@ -51,6 +55,17 @@ def over_budget(
     }
 
 
-def limited(view: View, rows: Rows) -> list[int]:
-    """Return those of the rows (none is NO_ROW) that have a power budget."""
-    return [int(row) for row in rows[np.isfinite(view.facts.budget_w.take(rows))]]
+def one_of_the_best(view: View, appraisal: Appraisal, uid: str) -> Appraisal:
+    """Return the appraisal with one best node alone at the top, if any of them has a budget.
+
+    kube-scheduler picks at random among equal scores; a pod counted on another node than it goes
+    to would let a burst exceed a budget. So the others of the best score 9, one step less. The
+    pod's uid decides which one it is, so that a burst spreads over equal nodes.
+    """
+    best = np.flatnonzero(appraisal.scores == BEST_SCORE)
+    if not np.isfinite(view.facts.budget_w.take(appraisal.rows[best])).any():
+        return appraisal
+    favourite = int(best[crc32(uid.encode()) % best.size])
+    scores = np.minimum(appraisal.scores, np.int8(BEST_SCORE - 1))
+    scores[favourite] = BEST_SCORE
+    return replace(appraisal, scores=scores, favourite=favourite)

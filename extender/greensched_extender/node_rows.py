@@ -1,6 +1,6 @@
 """Nodes as a structure of arrays: a stable row per node, kept current one row at a time."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from greensched_core.objects import Amounts
 from greensched_core.power.curves import PowerCurve
+from greensched_core.signals.readings import Reading
 from greensched_core.state import Node
 from greensched_extender.name_hashes import NameHashes
 from greensched_extender.protocol import SCORE_TAIL, score_head
@@ -57,7 +58,7 @@ class NodeRows:
         self._moving = _zeros(MOVING_COLUMNS)
         self.requested = _zeros(3)  # cpu cores, memory bytes, boards
         self.measured = np.full(_FIRST_ROWS, np.nan)  # utilisation 0..1
-        self._requested_then = np.zeros(_FIRST_ROWS)  # cpu cores, when that was measured
+        self._requested_then = np.zeros(_FIRST_ROWS)  # cpu cores that the measurement has seen
         self.pods = np.zeros(_FIRST_ROWS, np.int64)  # bound and provisional
         self.provisional = np.zeros(_FIRST_ROWS, np.int64)
         self._zone_of = np.zeros(_FIRST_ROWS, np.int32)
@@ -130,21 +131,39 @@ class NodeRows:
         self._refresh(row)
         self._free_if_unused(row)
 
-    def measure(self, utilisation: Mapping[str, float]) -> None:
-        """Take in measured utilisations (0..1); all other rows count as unmeasured."""
+    def measure(
+        self, utilisation: Mapping[str, Reading], unseen: Iterable[tuple[int, float]]
+    ) -> None:
+        """Take in measured utilisations (0..1); all other rows count as unmeasured.
+
+        `unseen` are rows and those cpu cores requested there that the measurement has not seen.
+        """
         self.measured.fill(np.nan)
-        for name, share in utilisation.items():
-            row = self.find(name)
-            if row != NO_ROW:
-                self.measured[row] = share
+        rows = np.fromiter(map(self.find, utilisation), np.int64, len(utilisation))
+        values = (reading.value for reading in utilisation.values())
+        shares = np.fromiter(values, np.float64, len(utilisation))
+        self.measured[rows[rows != NO_ROW]] = shares[rows != NO_ROW]
         np.copyto(self._requested_then, self.requested[0])
-        for row in self._readable.values():
-            self._refresh(row)
+        for row, cpu_cores in unseen:
+            self._requested_then[row] -= cpu_cores
+        self._moving[CPU_BEFORE] = self._utilisation()
+        self._view = None
+
+    def _utilisation(self) -> Floats:
+        """Return what `utilisation` does, of all rows at once."""
+        is_measured = ~np.isnan(self.measured)
+        busy_cores = self.requested[0] - np.where(is_measured, self._requested_then, 0.0)
+        busy_cores *= self._ratio
+        capacity = self._fixed[CPU_CAPACITY]
+        busy = np.divide(busy_cores, capacity, out=np.zeros_like(capacity), where=capacity > 0.0)
+        busy += np.where(is_measured & (capacity > 0.0), self.measured, 0.0)
+        clipped: Floats = np.minimum(np.maximum(busy, 0.0), 1.0)
+        return clipped
 
     def utilisation(self, row: int) -> float:
         """Return a node's CPU utilisation, 0..1: measured, else requests times the ratio.
 
-        What was bound since the measurement comes on top of it.
+        What the measurement has not seen, because it came later, comes on top of it.
         """
         capacity = self._fixed[CPU_CAPACITY, row]
         if capacity <= 0.0:
@@ -216,6 +235,9 @@ class NodeRows:
         if self.pods[row] == 0 and row not in self._described:
             del self._row_of[self._by_row[row]]
             self._fixed[:, row] = 0.0
+            self._budget_w[row] = np.inf
+            self.measured[row] = np.nan
+            self._requested_then[row] = 0.0
             self._free.append(row)
 
     def _grow(self) -> None:

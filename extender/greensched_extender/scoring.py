@@ -19,6 +19,7 @@ from greensched_policies.cost import (
     placement_cost,
 )
 from greensched_policies.guard import Guard, GuardedAnswer
+from greensched_policies.missing_data import mean_filled
 from greensched_policies.observation import Weights, encode_where
 from greensched_policies.scores import spread_scores
 
@@ -56,10 +57,13 @@ class Appraisal:
     price_is_guessed: npt.NDArray[np.bool_]  # [N]
     answer: GuardedAnswer  # relative cost [1,N], who gave it, what went wrong
     scores: npt.NDArray[np.int8]  # [N] 0..10
+    favourite: int | None = None  # place of the one that was picked among the best
 
     @property
     def best_row(self) -> int:
         """The row of the top-scored node; NO_ROW when all score the same."""
+        if self.favourite is not None:
+            return int(self.rows[self.favourite])
         if self.scores.size == 0 or self.scores.min() == self.scores.max():
             return NO_ROW
         return int(self.rows[self.answer.relative_cost[0].argmin()])
@@ -80,9 +84,9 @@ def appraise(
     """
     nodes = view.candidates(rows)
     zone = view.facts.zone_of.take(rows)
-    carbon, carbon_is_guessed = _filled(means.carbon_g_per_kwh.take(zone))
-    price, price_is_guessed = _filled(means.price_per_mwh.take(zone))
-    zones = ZoneColumns(carbon[None, :], price[None, :])
+    carbon, carbon_is_guessed = mean_filled(means.carbon_g_per_kwh.take(zone)[None, :])
+    price, price_is_guessed = mean_filled(means.price_per_mwh.take(zone)[None, :])
+    zones = ZoneColumns(carbon, price)
     asked = WorkloadColumns(
         np.array([workload.cpu_cores]),
         np.array([workload.memory_bytes]),
@@ -99,14 +103,7 @@ def appraise(
     observed = encode_where(nodes, asked, zones, cost, model, assumptions.weights)
     answer = guard.answer(observed.nodes, observed.context)
     scores = spread_scores(answer.relative_cost[0])
-    return Appraisal(rows, cost, carbon_is_guessed, price_is_guessed, answer, scores)
-
-
-def _filled(values: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    missing = np.isnan(values)
-    if missing.any() and not missing.all():
-        values[missing] = values[~missing].mean()
-    return values, missing
+    return Appraisal(rows, cost, carbon_is_guessed[0], price_is_guessed[0], answer, scores)
 
 
 def neutral_score(scores: npt.NDArray[np.int8]) -> int:

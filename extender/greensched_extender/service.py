@@ -17,7 +17,7 @@ from greensched_core.state import Workload
 from greensched_extender import protocol
 from greensched_extender.binding import bind
 from greensched_extender.decisions import Decisions, remember
-from greensched_extender.filtering import limited, over_budget
+from greensched_extender.filtering import one_of_the_best, over_budget
 from greensched_extender.grid import Grid
 from greensched_extender.metrics import ExtenderMetrics, Fallback, Outcome
 from greensched_extender.offered import Offered
@@ -30,6 +30,8 @@ from greensched_extender.view import View
 log = structlog.get_logger()
 
 _SOME_UNKNOWN = 5  # names of unknown nodes that a decision remembers
+_LONGEST_NAME = 253  # characters of a Kubernetes name (RFC 1123 subdomain)
+_RULE_FAILED = "rule_failed"  # of guard_fallbacks: no rule either, so all candidates are equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,8 @@ class Extender:
             pod = args.Pod or PodObject()
             if pod.spec.schedulerName not in self._terms.scheduler_names:
                 return Answer(200, b"[]", Outcome.NOT_OPTED_IN)
-            return self._prioritize(pod, Offered(args))
+            with np.errstate(all="ignore"):  # absurd numbers are judged, not warned of
+                return self._prioritize(pod, Offered(args))
         except BadInput as fault:
             return _bad_request(fault)
         except Exception:  # whatever it is, the pod must be placed
@@ -105,7 +108,8 @@ class Extender:
         except BadInput as fault:
             return _bad_request(fault)
         try:
-            return self._filter(args, pod, names)
+            with np.errstate(all="ignore"):  # absurd numbers are judged, not warned of
+                return self._filter(args, pod, names)
         except Exception:  # whatever it is, the pod must be placed
             log.exception("filter failed", pod=pod.metadata.name, nodes=len(names))
             self._metrics.fallback(Fallback.EXCEPTION)
@@ -131,9 +135,8 @@ class Extender:
             return _bad_request(fault)
 
     def _prioritize(self, pod: PodObject, offered: Offered) -> Answer:
-        age_s = self._snapshot_age_s()
-        if age_s is None or age_s > self._terms.snapshot_max_age_s:
-            self._metrics.fallback(Fallback.NOT_SYNCED if age_s is None else Fallback.STALE)
+        age_s = self._fresh_age_s()
+        if age_s is None:
             return Answer(200, protocol.equal_scores(offered.names), Outcome.ABSTAINED)
         workload = self._read(pod)
         self._snapshot.withdraw(workload.uid)
@@ -156,7 +159,11 @@ class Extender:
             self._metrics.fallback(Fallback.NO_CARBON)
         if appraisal.price_is_guessed.any():
             self._metrics.fallback(Fallback.NO_PRICE)
-        self._expect(workload, view, appraisal)
+        if appraisal.answer.answered_by == "none":
+            self._metrics.guard_fallbacks.labels(_RULE_FAILED).inc()
+        if self._terms.filter_enabled:
+            appraisal = one_of_the_best(view, appraisal, workload.uid)
+        self._snapshot.expect(workload.uid, appraisal.best_row, _amounts(workload))
         self._remember(workload, strangers, view, appraisal, age_s, now, runtime_s)
         body = reply(rows, appraisal, view.names.entries, strangers)
         return Answer(200, body, Outcome.OK)
@@ -179,7 +186,7 @@ class Extender:
                 decided_at=now,
                 runtime_s=runtime_s,
                 offered=appraisal.rows.size + len(strangers),
-                unknown=tuple(strangers[:_SOME_UNKNOWN]),
+                unknown=tuple(name[:_LONGEST_NAME] for name in strangers[:_SOME_UNKNOWN]),
                 unknown_count=len(strangers),
                 snapshot_age_s=age_s,
                 zones=self._grid.outlook(view.facts.zones, now, runtime_s).signals,
@@ -187,31 +194,28 @@ class Extender:
             )
         )
 
-    def _expect(self, workload: Workload, view: View, appraisal: Appraisal) -> None:
-        """Count the pod where it will probably go; under a budget, wherever it may well go."""
-        best = appraisal.best_row
-        rows = [] if best == NO_ROW else [best]
-        if self._terms.filter_enabled:
-            best_scored = appraisal.rows[appraisal.scores == appraisal.scores.max()]
-            rows += [row for row in limited(view, best_scored) if row != best]
-        self._snapshot.expect_any(workload.uid, rows, _amounts(workload))
+    def _fresh_age_s(self) -> float | None:
+        """Return the age of the snapshot; None, counted, when it is too old to decide by."""
+        age_s = self._snapshot_age_s()
+        if age_s is None or age_s > self._terms.snapshot_max_age_s:
+            self._metrics.fallback(Fallback.NOT_SYNCED if age_s is None else Fallback.STALE)
+            return None
+        return age_s
 
     def _filter(self, args: protocol.ExtenderArgs, pod: PodObject, names: list[str]) -> Answer:
-        if self._snapshot_age_s() is None:
-            self._metrics.fallback(Fallback.NOT_SYNCED)
+        if self._fresh_age_s() is None:
             return Answer(200, protocol.all_pass(args), Outcome.ABSTAINED)
         workload = self._read(pod)
         self._snapshot.withdraw(workload.uid)
         view = self._snapshot.view()
         refused = over_budget(view, names, workload, self._terms.assumptions)
-        # Scores may never be asked for, and the next pod comes before this one is seen bound.
-        may_go = view.names.rows([name for name in names if name not in refused])
-        rows = limited(view, may_go[may_go != NO_ROW])
-        self._snapshot.expect_any(workload.uid, rows, _amounts(workload))
+        passed = [name for name in names if name not in refused] if refused else names
+        if len(passed) == 1:  # then nobody asks for scores, which would tell where the pod goes
+            row = view.names.row_of.get(passed[0], NO_ROW)
+            self._snapshot.expect(workload.uid, row, _amounts(workload))
         if not refused:
             return Answer(200, protocol.all_pass(args), Outcome.OK)
         self._metrics.refused_nodes.inc(len(refused))
-        passed = [name for name in names if name not in refused]
         return Answer(200, protocol.some_pass(args, passed, refused), Outcome.OK)
 
     def _read(self, pod: PodObject) -> Workload:

@@ -5,14 +5,15 @@ the node is gone and its last pod too; so pods may come before their node and go
 Everything here happens in the event loop's one thread.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from greensched_core.clock import Clock
 from greensched_core.objects import Amounts
-from greensched_core.signals.readings import Reading
+from greensched_core.signals.readings import RATIO, Reading
 from greensched_core.state import Node
 from greensched_extender.node_rows import NodeRows
 from greensched_extender.rows import NO_ROW
@@ -20,6 +21,11 @@ from greensched_extender.view import View
 
 # Sources of `greensched_core.power.meters` that measure at the plug or the whole platform.
 WHOLE_MACHINE_METERS = frozenset({"greensched", "kepler-psys", "kepler-0.9-platform"})
+# A measured value is a mean over this long (`window_s` of `greensched_core.power.measured`).
+METER_WINDOW_S = 120.0
+_MOST_RECENT = 5_000  # pods, 40 a second over that window; of more, the oldest count as seen
+_MOST_SHARED = 4_096  # different requests; a cluster has dozens
+_LONGEST_UID = 253  # characters; the API server's are 36
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +58,11 @@ class Snapshot:
         self._rows = NodeRows(utilisation_ratio=utilisation_ratio, default_pue=default_pue)
         self._nodes: dict[str, tuple[Node, tuple[str, ...]]] = {}
         self._pods: dict[str, tuple[int, Amounts]] = {}  # uid → where it is bound
-        # uid → rows, amounts, time to drop it (monotonic seconds); oldest first
-        self._provisional: dict[str, tuple[tuple[int, ...], Amounts, float]] = {}
+        # uid → row, amounts, time to drop it (monotonic seconds); oldest first
+        self._provisional: dict[str, tuple[int, Amounts, float]] = {}
+        self._recent: deque[tuple[float, str]] = deque(maxlen=_MOST_RECENT)  # bound when, uid
         self._shared: dict[Amounts, Amounts] = {}  # most pods ask for the same: one tuple for all
-        self._measured_w: dict[str, float] = {}
+        self._measured: Mapping[str, Reading] = {}  # watts
         self.expired = 0  # provisional pods that the watch never confirmed
 
     @property
@@ -86,7 +93,7 @@ class Snapshot:
     @property
     def measured_count(self) -> int:
         """Nodes whose watts are measured."""
-        return len(self._measured_w)
+        return len(self._measured)
 
     def put_node(self, node: Node, faults: tuple[str, ...] = ()) -> None:
         """Take in a node that is new or has changed; `faults` say what could not be read."""
@@ -105,15 +112,22 @@ class Snapshot:
         """Return the names of all nodes."""
         return list(self._nodes)
 
-    def put_pod(self, uid: str, node_name: str, amounts: Amounts) -> bool:
-        """Count a bound pod on its node; return whether it is newly there."""
+    def put_pod(
+        self, uid: str, node_name: str, amounts: Amounts, *, is_recent: bool = True
+    ) -> bool:
+        """Count a bound pod on its node; return whether it is newly there.
+
+        A recent one was bound just now, so that measurements have yet to see it.
+        """
         self._settle(uid)
         row = self._rows.row(node_name)
         before = self._pods.get(uid)
         if before == (row, amounts):
             return False
-        amounts = self._shared.setdefault(amounts, amounts)
-        self._pods[uid] = (row, amounts)
+        self._pods[uid] = (row, self._share(amounts))
+        if is_recent and before is None:
+            self._forget_old()
+            self._recent.append((self._clock.monotonic(), uid))
         self._rows.add(row, amounts, 1)
         if before is not None:  # only now: the row of a node that is gone ends with its last pod
             self._rows.add(before[0], before[1], -1)
@@ -136,16 +150,11 @@ class Snapshot:
         The protocol never says which node the scheduler chose. Without this, all pods of a burst
         would see the same empty node.
         """
-        self.expect_any(uid, () if row == NO_ROW else (row,), amounts)
-
-    def expect_any(self, uid: str, rows: Sequence[int], amounts: Amounts) -> None:
-        """Count a pod on each of the rows that it may be bound to, so that none is overfilled."""
-        if not rows or not uid or uid in self._pods:
+        if row == NO_ROW or uid in self._pods or not 0 < len(uid) <= _LONGEST_UID:
             return
         self._settle(uid)
-        self._provisional[uid] = (tuple(rows), amounts, self._clock.monotonic() + self._ttl_s)
-        for row in rows:
-            self._rows.add(row, amounts, 1, provisional=1)
+        self._provisional[uid] = (row, amounts, self._clock.monotonic() + self._ttl_s)
+        self._rows.add(row, amounts, 1, provisional=1)
 
     def withdraw(self, uid: str) -> None:
         """Stop expecting a pod, so that it does not stand in its own way when asked again."""
@@ -164,17 +173,24 @@ class Snapshot:
     def measure(self, utilisation: Mapping[str, Reading], watts: Mapping[str, Reading]) -> None:
         """Take in what is measured: CPU utilisation (0..1) and watts; all others are unmeasured.
 
-        Where only watts are measured, utilisation is read off the power curve, if the meter saw
-        the whole machine (a CPU package's watts lie below the curve) and there are no GPUs in it.
+        `utilisation` may hold what `utilisation_by_watts` found.
         """
-        self._measured_w = {name: reading.value for name, reading in watts.items()}
-        shares = {name: reading.value for name, reading in utilisation.items()}
-        for name, reading in watts.items():
+        self._measured = watts
+        self._rows.measure(utilisation, self._unseen())
+
+    def utilisation_by_watts(self, watts: Iterable[tuple[str, Reading]]) -> dict[str, Reading]:
+        """Return the utilisation (0..1) read off the power curve, where the watts tell it.
+
+        They do if the meter saw the whole machine (a CPU package's watts lie below the curve) and
+        there are no GPUs in it.
+        """
+        found = {}
+        for name, reading in watts:
             node, _ = self._nodes.get(name, (None, ()))
-            is_whole = reading.source in WHOLE_MACHINE_METERS
-            if node is not None and node.gpu is None and is_whole and name not in shares:
-                shares[name] = node.curve.utilisation_for(reading.value)
-        self._rows.measure(shares)
+            if node is not None and node.gpu is None and reading.source in WHOLE_MACHINE_METERS:
+                share = node.curve.utilisation_for(reading.value)
+                found[name] = Reading(share, RATIO, reading.taken_at, reading.source)
+        return found
 
     def view(self) -> View:
         """Return the newest frozen view; the same one while nothing changes."""
@@ -187,7 +203,7 @@ class Snapshot:
         if row == NO_ROW:
             return None
         node, faults = self._nodes.get(name, (None, ()))
-        rows = self._rows
+        rows, measured = self._rows, self._measured.get(name)
         cpu, memory, gpus = (float(value) for value in rows.requested[:, row])
         return NodeReport(
             node=node,
@@ -197,12 +213,36 @@ class Snapshot:
             provisional=int(rows.provisional[row]),
             utilisation=rows.utilisation(row),
             utilisation_source="requests" if np.isnan(rows.measured[row]) else "measured",
-            measured_w=self._measured_w.get(name),
+            measured_w=None if measured is None else measured.value,
         )
 
     def _settle(self, uid: str) -> None:
         expected = self._provisional.pop(uid, None)
         if expected is not None:
-            rows, amounts, _ = expected
-            for row in rows:
-                self._rows.add(row, amounts, -1, provisional=-1)
+            row, amounts, _ = expected
+            self._rows.add(row, amounts, -1, provisional=-1)
+
+    def _share(self, amounts: Amounts) -> Amounts:
+        if len(self._shared) >= _MOST_SHARED:
+            self._shared.clear()
+        return self._shared.setdefault(amounts, amounts)
+
+    def _forget_old(self) -> None:
+        """Forget when pods were bound that have run for a meter's whole window."""
+        since = self._clock.monotonic() - METER_WINDOW_S
+        while self._recent and self._recent[0][0] <= since:
+            self._recent.popleft()
+
+    def _unseen(self) -> Iterator[tuple[int, float]]:
+        """Yield rows and those cpu cores there that a mean over the meters' window has not seen.
+
+        Of a pod bound t seconds ago the mean holds t / window; of one that is only expected, none.
+        """
+        self._forget_old()
+        now = self._clock.monotonic()
+        for bound_at, uid in self._recent:
+            row, amounts = self._pods.get(uid, (NO_ROW, (0.0, 0.0, 0.0)))
+            if row != NO_ROW:
+                yield row, amounts[0] * (1.0 - (now - bound_at) / METER_WINDOW_S)
+        for row, amounts, _ in self._provisional.values():
+            yield row, amounts[0]

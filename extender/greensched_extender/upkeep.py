@@ -2,12 +2,15 @@
 
 import asyncio
 import gc
+from collections.abc import Iterator, Mapping
+from itertools import islice
 
 import structlog
 
 from greensched_core.clock import Clock
 from greensched_core.errors import SignalUnavailable
 from greensched_core.power.measured import PowerReader
+from greensched_core.signals.readings import Reading
 from greensched_extender.gauges import WatchesHealth
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import PolicyChoice
@@ -19,6 +22,7 @@ _KEPT_HEAP_BYTES = 31 << 20  # just below the largest threshold, mallopt(3)'s M_
 
 _BUNDLE_EVERY_S = 5.0  # the kubelet takes up to a minute to renew a mounted ConfigMap
 _EXPIRE_EVERY_S = 1.0
+_CONVERTED_AT_ONCE = 250  # watts to utilisation: below 1 ms
 _MEASURED_FOR = 4  # intervals without an answer, then measured values are dropped
 
 
@@ -36,7 +40,11 @@ async def keep_measured(
     while True:
         try:
             measured = await reader.read(clock.now())
-            snapshot.measure(measured.utilisation, measured.watts)
+            by_watts: dict[str, Reading] = {}
+            for piece in _pieces(measured.watts):
+                by_watts |= snapshot.utilisation_by_watts(piece)
+                await asyncio.sleep(0)  # a request may come in between
+            snapshot.measure(by_watts | dict(measured.utilisation), measured.watts)
             answered_at, said = clock.monotonic(), ""
         except SignalUnavailable as fault:
             metrics.prometheus_failures.inc()
@@ -46,6 +54,12 @@ async def keep_measured(
             if clock.monotonic() - answered_at > _MEASURED_FOR * interval_s:
                 snapshot.measure({}, {})
         await asyncio.sleep(interval_s)
+
+
+def _pieces(watts: Mapping[str, Reading]) -> Iterator[list[tuple[str, Reading]]]:
+    waiting = iter(watts.items())
+    while piece := list(islice(waiting, _CONVERTED_AT_ONCE)):
+        yield piece
 
 
 async def keep_bundle(choice: PolicyChoice, *, every_s: float = _BUNDLE_EVERY_S) -> None:

@@ -54,6 +54,7 @@ class PodSink:
         self._decisions = decisions
         self._clock = clock
         self._gone: set[str] = set()
+        self._has_listed = False
 
     def list_began(self) -> None:
         """A full list follows."""
@@ -68,7 +69,8 @@ class PodSink:
         elif workload.node:
             self._gone.discard(uid)
             amounts = (workload.cpu_cores, workload.memory_bytes, workload.gpus)
-            if self._snapshot.put_pod(uid, workload.node, amounts):
+            # What the first list holds may have run for long; what comes later has not.
+            if self._snapshot.put_pod(uid, workload.node, amounts, is_recent=self._has_listed):
                 self._decisions.bound(uid, workload.node, self._clock.now())
 
     def list_ended(self) -> None:
@@ -76,6 +78,7 @@ class PodSink:
         for uid in self._gone:
             self._snapshot.drop_pod(uid)
         self._gone = set()
+        self._has_listed = True
 
     def remove(self, item: PodObject) -> None:
         """A pod is gone, or no longer bound and running."""

@@ -1,6 +1,7 @@
 """What is answered when all is well, and what when something is missing."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from greensched_core.state import Gpu
 from greensched_core.testing import make_node
 from greensched_extender.metrics import Fallback
+from greensched_policies.guard import Guard, NamedPolicy
 
 World = Any
 MakePod = Callable[..., dict[str, Any]]
@@ -94,7 +96,8 @@ def test_without_a_fresh_picture_it_abstains(
         assert scores == {"a": 0, "b": 0}
         assert world.fallbacks(reason) == 1
     passed = world.filtered("a", "b")["NodeNames"]
-    assert passed == (["a", "b"] if age_s is None else ["b"])
+    assert passed == (["b"] if reason is None else ["a", "b"])
+    assert world.fallbacks(Fallback.STALE) == (2 if reason == Fallback.STALE else 0)
 
 
 def test_a_zone_without_data_counts_as_the_mean_of_the_others(world: World) -> None:
@@ -135,6 +138,51 @@ def test_what_cannot_be_read_of_a_pod_counts_as_absent(
     assert said in world.decisions.of("default", "p1")[0].workload.faults[0]
 
 
+def test_an_absurd_request_does_not_wipe_out_the_load_there_is(world: World, pod: MakePod) -> None:
+    world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
+    for name in "ab":
+        world.snapshot.put_pod(f"real-{name}", name, (0.1, 3e9, 1.0))
+    world.scores("a", "b", pod=pod("x", cpu="1e30", memory="1e40", gpus="1e20"))
+    world.scores("a", "b", pod=pod("y", cpu="1e6", memory="1e16", gpus="1e5"))
+    world.clock.advance(60.0)
+    world.snapshot.expire()
+    for name in "ab":
+        assert world.snapshot.report(name).requested == pytest.approx((0.1, 3e9, 1.0), rel=1e-6)
+
+
+def test_absurd_numbers_of_the_grid_are_answered_without_a_warning(
+    world: World, pod: MakePod
+) -> None:
+    world.price["DE"] = world.carbon["DE"] = 1e308
+    world.add(make_node("a", zone="FR"), make_node("b", zone="DE"))
+    asks = pod(cpu="8", annotations={"greensched.io/runtime": "3650d"})
+    assert set(world.scores("a", "b", pod=asks)) == {"a", "b"}
+    assert world.fallbacks(Fallback.EXCEPTION) == 0
+
+
+def test_an_answer_without_any_rule_is_counted(world: World) -> None:
+    def broken(nodes: Any, context: Any) -> Any:
+        raise RuntimeError("no policy")
+
+    rule = NamedPolicy("broken", broken)
+    world.choice.guard = Guard(
+        rule, rule, budget_s=1.0, monotonic=world.clock.monotonic, count=lambda reason: None
+    )
+    world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
+    assert world.scores("a", "b") == {"a": 10, "b": 10}
+    assert world.counted("guard_fallbacks_total", reason="rule_failed") == 1
+
+
+def test_names_that_are_no_text_get_400_and_are_no_fault_of_ours(
+    world: World, pod: MakePod
+) -> None:
+    world.add(make_node("a"), make_node("b"))
+    body = world.body(["a", "?"], pod()).replace(b'["a", "?"]', b'["a","\xff"]')
+    for verb in (world.extender.prioritize, world.extender.filter):
+        assert verb(body).status == 400
+    assert world.fallbacks(Fallback.EXCEPTION) == 0
+
+
 def test_a_fault_of_our_own_still_answers(world: World) -> None:
     world.add(make_node("a"), make_node("b"))
 
@@ -159,21 +207,38 @@ def test_only_a_node_over_its_power_budget_is_refused(world: World, pod: MakePod
     assert world.filtered("tight", pod=pod(cpu="1m"))["NodeNames"] == ["tight"]
 
 
-@pytest.mark.parametrize("prioritized", [False, True], ids=["filter-alone", "scores-alike"])
-def test_pods_not_yet_seen_bound_count_against_every_budget_they_may_burden(
-    world: World, pod: MakePod, prioritized: bool
+@pytest.mark.parametrize("nodes", [1, 2, 30])
+def test_a_burst_fills_every_budget_and_exceeds_none(
+    world: World, pod: MakePod, nodes: int
 ) -> None:
-    for name in ("a", "b"):
+    names = [f"n{number}" for number in range(nodes)]
+    for name in names:
         world.add(make_node(name, cpu_cores=20.0, power_budget_w=180.0))  # 173.5 W at 20 %
-    passed = []
-    for number in range(5):
-        asks = pod(f"p{number}", cpu="2")  # 5 % each
-        passed.append(world.filtered("a", "b", pod=asks)["NodeNames"])
-        if prioritized and passed[-1]:
-            world.scores(*passed[-1], pod=asks)
-    assert passed == [["a", "b"]] * 4 + [[]]
+    chosen: Counter[str] = Counter()
+    for number in range(4 * nodes):  # room for four pods of 5 % on each
+        asks = pod(f"p{number}", cpu="2")
+        passed = world.filtered(*names, pod=asks)["NodeNames"]
+        assert passed, f"pod {number} is refused although there is room"
+        scores = world.scores(*passed, pod=asks) if len(passed) > 1 else {passed[0]: 10}
+        (best,) = (name for name, score in scores.items() if score == 10)
+        chosen[best] += 1
+    assert chosen == dict.fromkeys(names, 4)
+    assert world.filtered(*names, pod=pod("late", cpu="2"))["NodeNames"] == []
+    assert world.snapshot.provisional_count == 4 * nodes
     world.clock.advance(10.0)
-    assert world.filtered("a", "b", pod=pod("later", cpu="2"))["NodeNames"] == ["a", "b"]
+    assert world.filtered(*names, pod=pod("later", cpu="2"))["NodeNames"] == names
+
+
+def test_equal_nodes_without_a_budget_stay_equal_and_the_second_best_is_not_lowered(
+    world: World,
+) -> None:
+    world.add(*(make_node(name, zone="DE") for name in "ab"), make_node("c", zone="PL"))
+    assert world.scores("a", "b", "c") == {"a": 10, "b": 10, "c": 0}
+    world.add(*(make_node(name, zone="DE", power_budget_w=1e6) for name in "xyz"))
+    scores = world.scores("x", "y", "z", "c")
+    assert sorted(scores.values()) == [0, 9, 9, 10]
+    (best,) = (name for name, score in scores.items() if score == 10)
+    assert world.snapshot.report(best).provisional == 1
 
 
 def test_boards_count_against_the_power_budget(world: World, pod: MakePod) -> None:

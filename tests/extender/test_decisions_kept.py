@@ -1,5 +1,8 @@
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from greensched_core.testing import make_node
 from greensched_extender.decisions import render
@@ -49,6 +52,31 @@ def test_memory_is_bounded_and_the_oldest_go_first(
     assert world.decisions.of("default", "p49")
     assert not world.decisions.of("default", "p0")
     world.decisions.bound("uid-p0", "a", 0.0)  # forgotten: nothing to note
+
+
+@pytest.mark.parametrize("where", ["annotation", "cpu", "name", "unknown node"])
+def test_long_texts_of_others_do_not_fill_the_memory(
+    new_world: Callable[..., World], pod: MakePod, where: str
+) -> None:
+    world = new_world(decisions_max_bytes=200_000)
+    world.add(make_node("a"))
+    tracemalloc.start()
+    try:
+        for number in range(40):
+            long = f"{number}" + "x" * 250_000
+            asks = pod(f"p{number}")
+            match where:
+                case "annotation":
+                    asks = pod(f"p{number}", annotations={"greensched.io/runtime": long})
+                case "cpu":
+                    asks = pod(f"p{number}", cpu=long)
+                case "name":
+                    asks = pod(long, uid=f"u{number}")
+            world.scores("a", *([long] if where == "unknown node" else []), pod=asks)
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert grown < 1_000_000
 
 
 def test_none_are_kept_when_there_is_no_memory_for_them(new_world: Callable[..., World]) -> None:

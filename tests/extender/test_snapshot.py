@@ -1,3 +1,5 @@
+from inspect import signature
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -6,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.clock import ManualClock
+from greensched_core.power.measured import PowerReader
 from greensched_core.signals.readings import Reading
 from greensched_core.state import Gpu
 from greensched_core.testing import GIB, make_node
-from greensched_extender.snapshot import Snapshot
+from greensched_extender.snapshot import METER_WINDOW_S, Snapshot
 from greensched_extender.view import CPU_BEFORE, GPU_FREE, IS_EMPTY, MEMORY_FREE, View
 
 World = Any
@@ -23,6 +26,10 @@ def make_snapshot(clock: ManualClock | None = None) -> Snapshot:
 
 def watts(value: float, source: str = "kepler-psys") -> Reading:
     return Reading(value, "W", 0.0, source)
+
+
+def measure(snapshot: Snapshot, utilisation: dict[str, Reading], watts: dict[str, Reading]) -> None:
+    snapshot.measure(snapshot.utilisation_by_watts(watts.items()) | utilisation, watts)
 
 
 def column(view: View, name: str, which: int) -> float:
@@ -148,29 +155,116 @@ def test_measured_watts_become_utilisation_and_later_pods_come_on_top() -> None:
     snapshot = make_snapshot()
     node = make_node("a", cpu_cores=10.0)
     snapshot.put_node(node)
-    snapshot.put_pod("u1", "a", (8.0, GIB, 0.0))
-    snapshot.measure({}, {"a": watts(node.curve.at(0.1)), "ghost": watts(50.0)})
+    snapshot.put_pod("u1", "a", (8.0, GIB, 0.0), is_recent=False)
+    measure(snapshot, {}, {"a": watts(node.curve.at(0.1)), "ghost": watts(50.0)})
     assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.1)
     report = snapshot.report("a")
     assert report is not None
     assert (report.utilisation_source, report.measured_w) == ("measured", node.curve.at(0.1))
     snapshot.put_pod("u2", "a", (2.0, GIB, 0.0))
     assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.2)
-    snapshot.measure({}, {})  # too old by now
+    measure(snapshot, {}, {})  # too old by now
     assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("after_s", "busy"),
+    [(0.0, 0.4), (30.0, 0.35), (119.0, 0.2 + 0.2 / 120), (120.0, 0.2), (500.0, 0.2)],
+)
+def test_a_mean_over_two_minutes_does_not_hide_the_pods_bound_meanwhile(
+    after_s: float, busy: float
+) -> None:
+    clock = ManualClock()
+    snapshot = make_snapshot(clock)
+    snapshot.put_node(make_node("a", cpu_cores=10.0))
+    snapshot.put_pod("old", "a", (2.0, GIB, 0.0), is_recent=False)
+    snapshot.put_pod("gone", "a", (6.0, GIB, 0.0))
+    snapshot.put_pod("new", "a", (4.0, GIB, 0.0))
+    snapshot.drop_pod("gone")
+    clock.advance(after_s)
+    measure(snapshot, {"a": Reading(0.2, "ratio", 0.0, "node-exporter")}, {})
+    assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(busy)
+
+
+def test_an_expected_pod_stays_on_top_of_a_measurement_and_when_it_is_bound() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_node(make_node("a", cpu_cores=10.0))
+    snapshot.expect("u", 0, (4.0, GIB, 0.0))
+    measure(snapshot, {"a": Reading(0.2, "ratio", 0.0, "node-exporter")}, {})
+    assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.4)
+    snapshot.put_pod("u", "a", (4.0, GIB, 0.0))
+    assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.4)
+
+
+def test_the_meters_window_is_the_one_that_is_asked_for() -> None:
+    assert signature(PowerReader).parameters["window_s"].default == METER_WINDOW_S
+
+
+def test_all_rows_at_once_are_measured_as_each_alone() -> None:
+    snapshot = make_snapshot()
+    for number in range(40):
+        snapshot.put_node(make_node(f"n{number}", cpu_cores=float(number % 7)))
+        snapshot.put_pod(f"u{number}", f"n{number}", (number / 5, GIB, 0.0))
+    shares = {f"n{number}": number / 30 for number in range(0, 40, 3)}
+    measure(
+        snapshot, {name: Reading(value, "ratio", 0.0, "x") for name, value in shares.items()}, {}
+    )
+    view = snapshot.view()
+    for name in view.names.row_of:
+        report = snapshot.report(name)
+        assert report is not None
+        assert column(view, name, CPU_BEFORE) == pytest.approx(report.utilisation)
+
+
+def test_thousands_of_measurements_hold_nobody_up() -> None:
+    snapshot = make_snapshot()
+    for number in range(5_000):
+        snapshot.put_node(make_node(f"n{number}"))
+    readings = {f"n{number}": watts(100.0 + number % 200) for number in range(5_000)}
+    shares = {name: Reading(0.5, "ratio", 0.0, "x") for name in readings}
+    taken_s = []
+    for _ in range(5):
+        started = process_time()
+        snapshot.measure(shares, readings)
+        taken_s.append(process_time() - started)
+    assert min(taken_s) < 0.012, "a request waits for this"
+
+
+def test_a_row_that_is_taken_over_brings_no_measurement_along() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_pod("u", "ghost", (4.0, GIB, 0.0), is_recent=False)
+    measure(snapshot, {"ghost": Reading(0.9, "ratio", 0.0, "x")}, {})
+    snapshot.drop_pod("u")
+    snapshot.put_node(make_node("new", cpu_cores=10.0))
+    assert column(snapshot.view(), "new", CPU_BEFORE) == 0.0
+    report = snapshot.report("new")
+    assert report is not None
+    assert report.utilisation_source == "requests"
+    snapshot.put_pod("v", "new", (2.0, GIB, 0.0))
+    assert column(snapshot.view(), "new", CPU_BEFORE) == pytest.approx(0.1)
+
+
+def test_different_requests_and_long_uids_are_not_remembered_without_end() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_node(make_node("a"))
+    for number in range(10_000):
+        snapshot.put_pod("u", "a", (float(number), GIB, 0.0))
+    assert len(snapshot._shared) <= 4_096
+    snapshot.expect("u" * 100_000, 0, (1.0, GIB, 0.0))
+    assert snapshot.provisional_count == 0
 
 
 def test_measured_utilisation_wins_over_watts_and_over_requests() -> None:
     snapshot = make_snapshot()
     snapshot.put_node(make_node("a"))
-    snapshot.measure({"a": Reading(0.7, "ratio", 0.0, "node-exporter")}, {"a": watts(100.0)})
+    measure(snapshot, {"a": Reading(0.7, "ratio", 0.0, "node-exporter")}, {"a": watts(100.0)})
     assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.7)
 
 
 def test_watts_of_a_cpu_package_do_not_pass_for_the_machines() -> None:
     snapshot = make_snapshot()
     snapshot.put_node(make_node("a"))
-    snapshot.measure({}, {"a": watts(300.0, "kepler")})
+    measure(snapshot, {}, {"a": watts(300.0, "kepler")})
     assert column(snapshot.view(), "a", CPU_BEFORE) == 0.0
     report = snapshot.report("a")
     assert report is not None
@@ -180,7 +274,7 @@ def test_watts_of_a_cpu_package_do_not_pass_for_the_machines() -> None:
 def test_watts_of_a_node_with_gpus_do_not_pass_for_its_cpus() -> None:
     snapshot = make_snapshot()
     snapshot.put_node(make_node("a", gpu=Gpu("A100", 8, 50.0, 400.0)))
-    snapshot.measure({}, {"a": watts(2000.0)})
+    measure(snapshot, {}, {"a": watts(2000.0)})
     assert column(snapshot.view(), "a", CPU_BEFORE) == 0.0
     assert column(snapshot.view(), "a", GPU_FREE) == 8.0
 

@@ -26,7 +26,8 @@ async def until(wanted: Callable[[], bool]) -> None:
 async def test_measured_values_serve_while_they_come_and_are_dropped_when_they_stop(
     world: World,
 ) -> None:
-    world.add(make_node("a"))
+    world.add(make_node("a"), make_node("w"))
+    full_w = make_node("w").curve.peak_w
     answers = {"on": True}
 
     def prometheus(request: httpx.Request) -> httpx.Response:
@@ -35,6 +36,8 @@ async def test_measured_values_serve_while_they_come_and_are_dropped_when_they_s
         found = []
         if "greensched_node_cpu_utilisation_ratio" in request.url.params["query"]:
             found = [{"metric": {"node": "a"}, "value": [1.0, "0.7"]}]
+        if "greensched_node_power_watts" in request.url.params["query"]:
+            found = [{"metric": {"node": "w"}, "value": [1.0, str(full_w)]}]
         data = {"resultType": "vector", "result": found}
         return httpx.Response(200, json={"status": "success", "data": data})
 
@@ -44,6 +47,7 @@ async def test_measured_values_serve_while_they_come_and_are_dropped_when_they_s
             keep_measured(reader, world.snapshot, world.metrics, world.clock, interval_s=0.01)
         )
         await until(lambda: world.snapshot.report("a").utilisation == pytest.approx(0.7))
+        assert world.snapshot.report("w").utilisation == pytest.approx(1.0)
         answers["on"] = False
         await until(lambda: world.counted("prometheus_failures_total") > 2)
         assert world.snapshot.report("a").utilisation_source == "measured", "not yet too old"

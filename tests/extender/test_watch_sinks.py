@@ -9,6 +9,7 @@ import pytest
 from greensched_core.objects import NodeObject, PodObject
 from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.signals.chain import GridSignals
+from greensched_core.signals.readings import Reading
 from greensched_core.signals.static import load_static_zones
 from greensched_extender.grid import Grid, looking_up
 from greensched_extender.node_reading import NodeReader
@@ -71,6 +72,21 @@ def test_only_bound_and_running_pods_hold_room(world: World, pods: PodSink) -> N
     pods.upsert(pod("2", "a"))
     pods.remove(pod("2", "a"))
     assert world.snapshot.pod_count == 0
+
+
+def test_pods_of_the_first_list_may_have_run_for_long_and_later_ones_not(
+    world: World, nodes: NodeSink, pods: PodSink
+) -> None:
+    nodes.upsert(node("a"))
+    nodes.upsert(node("b"))
+    pods.list_began()
+    pods.upsert(pod("1", "a"))
+    pods.list_ended()
+    pods.upsert(pod("2", "b"))
+    measured = {name: Reading(0.5, "ratio", 0.0, "x") for name in "ab"}
+    world.snapshot.measure(measured, {})
+    assert world.snapshot.report("a").utilisation == 0.5
+    assert world.snapshot.report("b").utilisation > 0.5
 
 
 def test_a_pending_pod_keeps_its_provisional_place(
