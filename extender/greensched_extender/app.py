@@ -25,6 +25,7 @@ from greensched_extender.service import Answer, Extender
 log = structlog.get_logger()
 
 JSON = "application/json"
+_MOST_DIGITS = 18  # of a Content-Length; int() itself refuses thousands
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,10 @@ class Health:
 
 class BodyTooLarge(Exception):
     """The body is larger than we read."""
+
+
+class BadLength(Exception):
+    """The length that the caller announces is no number."""
 
 
 class GoneAway(Exception):
@@ -70,6 +75,10 @@ class VerbEndpoint:
             # The rest is never read, so the connection cannot be used again.
             await _send(send, 413, protocol.error(message), 0.0, [(b"connection", b"close")])
             return
+        except BadLength as fault:
+            self._metrics.request(self._verb, Outcome.BAD_REQUEST, 0.0)
+            await _send(send, 400, protocol.error(str(fault)), 0.0, [(b"connection", b"close")])
+            return
         started = perf_counter()
         result = self._answer(body)
         answer = result if isinstance(result, Answer) else await result
@@ -79,7 +88,11 @@ class VerbEndpoint:
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
         for name, value in scope["headers"]:
-            if name == b"content-length" and int(value) > self._max_body_bytes:
+            if name != b"content-length":
+                continue
+            if not value.isdigit():
+                raise BadLength(f"Content-Length is {value[:20]!r}: it must be a number of bytes")
+            if len(value) > _MOST_DIGITS or int(value) > self._max_body_bytes:
                 raise BodyTooLarge
         chunks: list[bytes] = []
         size = 0

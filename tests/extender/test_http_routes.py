@@ -100,6 +100,18 @@ async def test_a_body_that_is_too_large_is_refused_without_being_read(
 
 
 @pytest.mark.parametrize(
+    ("length", "status"), [("abc", 400), ("-1", 400), ("", 400), ("9" * 5_000, 413)]
+)
+async def test_an_odd_content_length_is_refused_not_a_crash(
+    http: httpx.AsyncClient, world: World, length: str, status: int
+) -> None:
+    reply = await http.post("/filter", content=b"{}", headers={"content-length": length})
+    assert reply.status_code == status
+    assert reply.json()["Error"]
+    assert world.counted("requests_total", verb="filter", outcome="failed") == 0
+
+
+@pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b'{"Pod":1}', b'{"Pod":{"spec":{"schedulerName":3}}}']
 )
 async def test_malformed_bodies_get_400_and_a_sentence(
