@@ -2,4 +2,4 @@
 # Removes the kind cluster of up.sh and its kubeconfig.
 set -euo pipefail
 kind delete cluster --name greensched
-rm -f "${TMPDIR:-/tmp}/greensched-kind.kubeconfig"
+rm -f "$(dirname "${BASH_SOURCE[0]}")/../../build/kind/kubeconfig"

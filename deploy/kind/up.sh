@@ -15,7 +15,9 @@ done
 if ! kind get clusters | grep -qx "$cluster"; then
   kind create cluster --config "$here/cluster.yaml" --wait 120s
 fi
-export KUBECONFIG="${TMPDIR:-/tmp}/greensched-kind.kubeconfig"
+# Not under /tmp, where another user could put a file of that name first.
+export KUBECONFIG="$root/build/kind/kubeconfig"
+(umask 077 && mkdir -p "$root/build/kind")
 kind export kubeconfig --name "$cluster" --kubeconfig "$KUBECONFIG"
 
 # The tag is the image's content, so that a rebuilt image rolls the Deployment.
@@ -37,6 +39,11 @@ kubectl apply --server-side --force-conflicts --subresource=status -f - <<<"$sig
 
 kubectl delete job first --ignore-not-found
 kubectl apply -f "$here/pods.yaml"
+# `kubectl wait` fails at once while the Job has not made its pods yet.
+for _ in $(seq 60); do
+  [ -n "$(kubectl get pods --selector job-name=first --output name)" ] && break
+  sleep 1
+done
 kubectl wait pod --selector job-name=first --for=condition=PodScheduled --timeout=60s
 kubectl get pods --selector job-name=first -o wide
 

@@ -113,12 +113,13 @@ class Process:
         self.extender = self._extender(client)
         self._reader = PowerReader(
             PrometheusApi(http, settings.prometheus_url, timeout_s=settings.prometheus_timeout_s),
-            cpu_cores=self._cpu_cores,
+            cpu_cores=self.cpu_cores,
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._servers: list[Server] = []
 
-    def _cpu_cores(self, node_name: str) -> float | None:
+    def cpu_cores(self, node_name: str) -> float | None:
+        """Return the CPUs of a node that is in the snapshot, else None."""
         report = self.snapshot.report(node_name)
         return report.node.cpu_cores if report and report.node else None
 

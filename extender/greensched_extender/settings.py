@@ -1,5 +1,6 @@
 """Every setting of the extender: unit, default, reason."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -22,7 +23,7 @@ Port = Annotated[int, Field(ge=0, le=65_535)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
+CURRENCY = "^[A-Z]{3}$"
 
 
 class ExtenderSettings(ComponentSettings):
@@ -125,10 +126,10 @@ class ExtenderSettings(ComponentSettings):
         description="TOML table of carbon and price by zone, the last step of the fallback; empty: "
         "the shipped one.",
     )
-    currency: Currency = Field(
-        default="EUR", description="Currency of all prices and costs (ISO 4217)."
+    currency: str = Field(
+        default="EUR", pattern=CURRENCY, description="Currency of all prices and costs (ISO 4217)."
     )
-    exchange_rates: dict[Currency, Positive] = Field(
+    exchange_rates: dict[str, Positive] = Field(
         default={},
         description="Worth of one unit of each other currency in that one, such as USD: 0.92; "
         "prices in a currency without a rate are no data.",
@@ -180,6 +181,9 @@ class ExtenderSettings(ComponentSettings):
             raise ValueError(
                 f"listen_port and explain_port are both {self.listen_port}: they must differ"
             )
+        wrong = [code for code in self.exchange_rates if not re.match(CURRENCY, code)]
+        if wrong:
+            raise ValueError(f"exchange_rates: {wrong[0]!r} is no currency such as USD")
         if self.signal_last_good_s < self.signal_fresh_s:
             raise ValueError("signal_last_good_s is shorter than signal_fresh_s")
         return self

@@ -115,6 +115,8 @@ def test_each_account_may_do_what_it_needs_and_no_more(kubectl: Kubectl) -> None
         ("extender", "watch", "nodes", (), True),
         ("extender", "list", "pods", ("-A",), True),
         ("extender", "watch", "gridsignals.greensched.io", (), True),
+        ("extender", "get", "nodes", (), False),
+        ("extender", "get", "pods", HERE, False),
         ("extender", "update", "gridsignals.greensched.io", (), False),
         ("extender", "create", "pods", (*BINDING, *HERE), False),
         ("extender", "delete", "pods", HERE, False),
@@ -148,7 +150,11 @@ def test_each_account_may_do_what_it_needs_and_no_more(kubectl: Kubectl) -> None
 def test_with_bind_on_the_extender_may_bind_and_still_not_delete(
     helm: Helm, kubectl: Kubectl
 ) -> None:
-    upgraded(helm, "--set", "extender.bind.enabled=true")
+    upgraded(
+        helm,
+        "--set",
+        "extender.bind.enabled=true,extender.bind.allowWithoutClientCertificates=true",
+    )
     assert allowed(kubectl, "extender", "create", "pods", *BINDING, *HERE)
     assert not allowed(kubectl, "extender", "delete", "pods", *HERE)
 

@@ -90,7 +90,13 @@ def understood(
     "arguments",
     [
         pytest.param([], id="default"),
-        pytest.param(["--set", "extender.bind.enabled=true"], id="bind"),
+        pytest.param(
+            [
+                "--set",
+                "extender.bind.enabled=true,extender.bind.allowWithoutClientCertificates=true",
+            ],
+            id="bind",
+        ),
         pytest.param(["--set", "extender.powerLimits.enabled=true"], id="power-limits"),
         pytest.param(["--set", "scheduler.defaultSpread=false"], id="no-default-spread"),
         pytest.param(["--set", "scheduler.scoreWeights.NodeAffinity=0"], id="fewer-scores"),

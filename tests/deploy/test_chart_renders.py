@@ -60,7 +60,8 @@ def test_the_extender_entry_never_blocks_a_pod_and_sends_names_only(render: Rend
 )
 def test_a_verb_is_registered_only_when_it_is_on(render: Render, value: str, verb: str) -> None:
     assert verb not in extender_entry(render())
-    on = extender_entry(render("--set", f"{value}=true"))
+    open_bind = "extender.bind.allowWithoutClientCertificates=true"
+    on = extender_entry(render("--set", f"{value}=true,{open_bind}"))
     assert on[verb] == verb.removesuffix("Verb")
 
 
@@ -69,7 +70,12 @@ def test_bind_on_gives_the_extender_the_right_to_bind_and_tells_it_so(render: Re
         rules = one(objects, "ClusterRole", "greensched-extender")["rules"]
         return any("pods/binding" in rule["resources"] for rule in rules)
 
-    off, on = render(), render("--set", "extender.bind.enabled=true")
+    off, on = (
+        render(),
+        render(
+            "--set", "extender.bind.enabled=true,extender.bind.allowWithoutClientCertificates=true"
+        ),
+    )
     assert (may_bind(off), environment(off)["BIND_ENABLED"]) == (False, "false")
     assert (may_bind(on), environment(on)["BIND_ENABLED"]) == (True, "true")
 
@@ -223,7 +229,9 @@ def test_crds_are_kept_and_can_be_left_to_others(render: Render) -> None:
 
 
 def test_no_right_names_secrets_or_a_wildcard(render: Render) -> None:
-    for item in render("--set", "extender.bind.enabled=true"):
+    for item in render(
+        "--set", "extender.bind.enabled=true,extender.bind.allowWithoutClientCertificates=true"
+    ):
         for rule in item.get("rules", []):
             assert not {"*", "secrets"} & {*rule["resources"], *rule["verbs"], *rule["apiGroups"]}
 
@@ -261,9 +269,73 @@ def test_the_chart_lints_clean_and_strictly(
         pytest.param(
             ["--set", "tls.client.enabled=true"], "needs tls.enabled", id="client-without-tls"
         ),
+        pytest.param(
+            ["--set", "extender.bind.enabled=true"],
+            "bind.enabled needs tls.client.enabled",
+            id="bind-for-anybody",
+        ),
+        pytest.param(
+            ["--set", "extender.port=9000,extender.settings.explainPort=9000"],
+            "both 9000: they must differ",
+            id="one-port-twice",
+        ),
+        pytest.param(
+            ["--kube-version", "1.31"], "no patch number", id="kube-version-without-patch"
+        ),
+        pytest.param(
+            ["--set", r"extender.podLabels.app\.kubernetes\.io/name=mine"],
+            "app.kubernetes.io/name is set by the chart",
+            id="label-of-the-chart",
+        ),
+        pytest.param(
+            ["--set", r"scheduler.podLabels.helm\.sh/chart=mine"],
+            "helm.sh/chart is set by the chart",
+            id="label-of-the-chart-on-the-scheduler",
+        ),
+        pytest.param(
+            ["--set", "extender.settings.weightCarbon=much"],
+            "/extender/settings/weightCarbon",
+            id="no-number",
+        ),
+        pytest.param(
+            ["--set", "extender.settings.utilisationRatio=1.5"],
+            "/extender/settings/utilisationRatio",
+            id="share-above-one",
+        ),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(
     refusal: Refusal, arguments: list[str], sentence: str
 ) -> None:
     assert sentence in refusal(*arguments)
+
+
+def test_a_fraction_given_by_set_is_a_number(render: Render) -> None:
+    settings = environment(
+        render(
+            *["--set", "extender.settings.weightCarbon=0.5,extender.settings.utilisationRatio=.25"],
+            *["--set", "extender.settings.pue=1.05,extender.settings.exchangeRates.USD=0.92"],
+        )
+    )
+    assert (settings["WEIGHT_CARBON"], settings["UTILISATION_RATIO"]) == ("0.5", ".25")
+    assert settings["PUE"] == "1.05"
+    assert "USD" in settings["EXCHANGE_RATES"]
+
+
+def test_own_labels_join_the_charts(render: Render) -> None:
+    deployment = one(
+        render("--set", "extender.podLabels.team=green"), "Deployment", "greensched-extender"
+    )
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert labels["team"] == "green"
+    assert labels["app.kubernetes.io/component"] == "extender"
+
+
+def test_an_extender_that_ends_first_waits_until_nobody_is_sent_to_it(render: Render) -> None:
+    (container,) = pod(render(), "greensched-extender")["containers"]
+    assert "sleep(5)" in container["lifecycle"]["preStop"]["exec"]["command"][-1]
+
+
+def test_without_bind_the_extender_only_lists_and_watches(render: Render) -> None:
+    rules = one(render(), "ClusterRole", "greensched-extender")["rules"]
+    assert {verb for rule in rules for verb in rule["verbs"]} == {"list", "watch"}

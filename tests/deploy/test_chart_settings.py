@@ -61,10 +61,12 @@ def test_the_extender_knows_every_variable_with_all_options_on(
         *["--set", "tls.client.existingSecret=c,extender.bundleConfigMap=b"],
         *["--set", "extender.bind.enabled=true,extender.powerLimits.enabled=true"],
         *["--set", "extender.staticZones.DE.carbonGramsPerKwh=380,extender.port=9000"],
+        *["--set", "extender.settings.exchangeRates.USD=0.92,extender.settings.weightCarbon=0.5"],
         *["--set-json", 'extender.settings.zoneMap={"europe-west3":"DE"}'],
     )
     assert unknown_variables(ExtenderSettings, environment(objects)) == []
     read = settings(monkeypatch, objects)
     assert (read.filter_enabled, read.bind_enabled, read.listen_port) == (True, True, 9000)
+    assert (read.exchange_rates, read.weight_carbon) == ({"USD": 0.92}, 0.5)
     assert read.zone_map == {"europe-west3": "DE"}
     assert str(read.tls_client_ca_file) == "/etc/greensched/client-ca/ca.crt"

@@ -15,7 +15,7 @@ SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
 # Explained as one thing; their own keys are Kubernetes', not ours.
 WHOLE = {"resources"}
 # Maps whose keys the user chooses, with the type of what they hold stated instead.
-FREE_KEYS = {"stringMap", "requests", "limits", "staticZones"}
+FREE_KEYS = {"stringMap", "requests", "limits", "staticZones", "exchangeRates"}
 # Left to the API server, which knows the terms of each version.
 CHECKED_BY_KUBERNETES = {"global", "nodeAffinity", "podAffinity", "podAntiAffinity"}
 

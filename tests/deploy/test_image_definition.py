@@ -51,3 +51,17 @@ def test_the_kind_cluster_has_workers_in_two_grid_zones() -> None:
     signals = yaml.safe_load_all((ROOT / "deploy" / "kind" / "gridsignals.yaml").read_text())
     assert len(workers) >= 3
     assert zones == {signal["spec"]["zone"] for signal in signals}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_scripts_keep_no_file_where_others_may_write(script: Path) -> None:
+    text = script.read_text()
+    assert not re.search(r"^[^#]*(/tmp|TMPDIR)", text, re.MULTILINE)
+    assert "build/kind/kubeconfig" in text
+
+
+def test_pods_are_there_before_they_are_waited_for() -> None:
+    script = (ROOT / "deploy" / "kind" / "up.sh").read_text()
+    assert script.index("get pods --selector job-name=first --output name") < script.index(
+        "kubectl wait pod"
+    )

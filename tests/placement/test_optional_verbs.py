@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.controlplane
 
-CHART_VALUES = ("extender.bind.enabled=true", "extender.powerLimits.enabled=true")
+CHART_VALUES = (
+    "extender.bind.enabled=true",
+    "extender.bind.allowWithoutClientCertificates=true",
+    "extender.powerLimits.enabled=true",
+)
 
 
 def limited(watts: float) -> dict[str, Any]:

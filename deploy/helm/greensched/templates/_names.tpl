@@ -29,6 +29,20 @@ app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- end -}}
 
+{{- /* A pod's labels, with the user's. Call with (list . "component" .Values.component.podLabels). */}}
+{{- define "greensched.podLabels" -}}
+{{- $ours := include "greensched.labels" (list (index . 0) (index . 1)) -}}
+{{- range $label, $value := index . 2 -}}
+{{- if hasKey (fromYaml $ours) $label -}}
+{{- fail (printf "podLabels: %s is set by the chart; take another label" $label) -}}
+{{- end -}}
+{{- end -}}
+{{- $ours -}}
+{{- with index . 2 }}
+{{ toYaml . }}
+{{- end -}}
+{{- end -}}
+
 {{- define "greensched.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532

@@ -1,5 +1,12 @@
-{{- define "greensched.checkTls" -}}
+{{- define "greensched.checkValues" -}}
 {{- $tls := .Values.tls -}}
+{{- $bind := .Values.extender.bind -}}
+{{- if and $bind.enabled (not $tls.client.enabled) (not $bind.allowWithoutClientCertificates) -}}
+{{- fail "extender.bind.enabled needs tls.client.enabled: without client certificates any pod that reaches the extender could bind any pod; extender.bind.allowWithoutClientCertificates=true accepts that" -}}
+{{- end -}}
+{{- if eq (int .Values.extender.port) (int .Values.extender.settings.explainPort) -}}
+{{- fail (printf "extender.port and extender.settings.explainPort are both %d: they must differ" (int .Values.extender.port)) -}}
+{{- end -}}
 {{- if and $tls.client.enabled (not $tls.enabled) -}}
 {{- fail "tls.client.enabled needs tls.enabled" -}}
 {{- end -}}
