@@ -255,7 +255,7 @@ class Process:
             "gridsignals": self._grid_signals.run(),
             "memory": settle_memory(self.watches),
             "provisional": keep_provisional(self.snapshot),
-            "bundle": keep_bundle(self.choice),
+            "bundle": keep_bundle(self.choice, self.metrics),
         }
         if settings.prometheus_url:
             work["prometheus"] = keep_measured(

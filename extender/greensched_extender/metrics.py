@@ -146,6 +146,11 @@ class ExtenderMetrics:
         self.prometheus_failures = self._counter(
             "prometheus_failures", "Questions to Prometheus that failed."
         )
+        self.task_failures = self._counter(
+            "task_failures", "Failures of our own beside the requests; the work went on.", "task"
+        )
+        for task in ("bundle", "prometheus"):
+            self.task_failures.labels(task)
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
         return Counter(f"{_PREFIX}_{name}", documentation, labels, registry=self.registry)

@@ -36,24 +36,37 @@ async def keep_measured(
 ) -> None:
     """Read Prometheus every `interval_s`; without answers the old values are soon dropped."""
     answered_at = clock.monotonic()
-    said = ""
+    said: tuple[str, ...] = ()
     while True:
+        faults: tuple[str, ...]
         try:
-            measured = await reader.read(clock.now())
-            by_watts: dict[str, Reading] = {}
-            for piece in _pieces(measured.watts):
-                by_watts |= snapshot.utilisation_by_watts(piece)
-                await asyncio.sleep(0)  # a request may come in between
-            snapshot.measure(by_watts | dict(measured.utilisation), measured.watts)
-            answered_at, said = clock.monotonic(), ""
+            faults = await _take_in(reader, snapshot, clock.now())
+            metrics.prometheus_failures.inc(len(faults))
+            answered_at = clock.monotonic()
         except SignalUnavailable as fault:
             metrics.prometheus_failures.inc()
-            if str(fault) != said:
-                said = str(fault)
-                log.warning("Prometheus gave no watts", reason=said)
-            if clock.monotonic() - answered_at > _MEASURED_FOR * interval_s:
-                snapshot.measure({}, {})
+            faults = (str(fault),)
+        except Exception as fault:
+            metrics.task_failures.labels("prometheus").inc()
+            log.error("measured values not taken in", exc_info=fault)
+            faults = ()
+        if faults and faults != said:
+            log.warning("Prometheus left questions open", reasons=faults)
+        said = faults
+        if clock.monotonic() - answered_at > _MEASURED_FOR * interval_s:
+            snapshot.measure({}, {})
         await asyncio.sleep(interval_s)
+
+
+async def _take_in(reader: PowerReader, snapshot: Snapshot, now: float) -> tuple[str, ...]:
+    """Read and take in what is measured; return the questions that got no answer, and why."""
+    measured = await reader.read(now)
+    by_watts: dict[str, Reading] = {}
+    for piece in _pieces(measured.watts):
+        by_watts |= snapshot.utilisation_by_watts(piece)
+        await asyncio.sleep(0)  # a request may come in between
+    snapshot.measure(by_watts | dict(measured.utilisation), measured.watts)
+    return measured.faults
 
 
 def _pieces(watts: Mapping[str, Reading]) -> Iterator[list[tuple[str, Reading]]]:
@@ -62,11 +75,17 @@ def _pieces(watts: Mapping[str, Reading]) -> Iterator[list[tuple[str, Reading]]]
         yield piece
 
 
-async def keep_bundle(choice: PolicyChoice, *, every_s: float = _BUNDLE_EVERY_S) -> None:
+async def keep_bundle(
+    choice: PolicyChoice, metrics: ExtenderMetrics, *, every_s: float = _BUNDLE_EVERY_S
+) -> None:
     """Take up a new bundle when its card changes."""
     while True:
         await asyncio.sleep(every_s)
-        await asyncio.to_thread(choice.reload)
+        try:
+            await asyncio.to_thread(choice.reload)
+        except Exception as fault:
+            metrics.task_failures.labels("bundle").inc()
+            log.error("bundle not looked at", exc_info=fault)
 
 
 async def keep_provisional(snapshot: Snapshot, *, every_s: float = _EXPIRE_EVERY_S) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from greensched_core.errors import BadInput
 from greensched_core.power.measured import PowerReader
@@ -12,7 +13,7 @@ from greensched_core.power.prometheus import PrometheusApi
 from greensched_core.settings import load_settings
 from greensched_core.testing import make_node
 from greensched_extender.settings import ExtenderSettings
-from greensched_extender.upkeep import keep_measured, keep_provisional
+from greensched_extender.upkeep import keep_bundle, keep_measured, keep_provisional
 
 World = Any
 
@@ -55,6 +56,53 @@ async def test_measured_values_serve_while_they_come_and_are_dropped_when_they_s
         await until(lambda: world.snapshot.report("a").utilisation_source == "requests")
         task.cancel()
         await asyncio.wait([task])
+
+
+async def test_questions_left_open_are_counted_and_told_once(world: World) -> None:
+    def prometheus(request: httpx.Request) -> httpx.Response:
+        if "kepler_node_cpu_watts" in request.url.params["query"]:
+            return httpx.Response(422)
+        data = {"resultType": "vector", "result": []}
+        return httpx.Response(200, json={"status": "success", "data": data})
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(prometheus)) as http:
+        reader = PowerReader(PrometheusApi(http, "http://prometheus"))
+        with capture_logs() as lines:
+            task = asyncio.create_task(
+                keep_measured(reader, world.snapshot, world.metrics, world.clock, interval_s=0.01)
+            )
+            await until(lambda: world.counted("prometheus_failures_total") > 2)
+            task.cancel()
+            await asyncio.wait([task])
+    (line,) = lines
+    assert line["log_level"] == "warning"
+    assert line["reasons"][0].startswith("kepler-cpu: ")
+
+
+class Failing:
+    """Fails in a way that nobody foresaw."""
+
+    async def read(self, now: float) -> None:
+        raise ZeroDivisionError
+
+    def reload(self) -> None:
+        raise ZeroDivisionError
+
+
+async def test_a_failure_nobody_foresaw_is_counted_and_the_work_goes_on(world: World) -> None:
+    failing: Any = Failing()
+    tasks = [
+        asyncio.create_task(
+            keep_measured(failing, world.snapshot, world.metrics, world.clock, interval_s=0.01)
+        ),
+        asyncio.create_task(keep_bundle(failing, world.metrics, every_s=0.01)),
+    ]
+    names = ("prometheus", "bundle")
+    await until(lambda: all(world.counted("task_failures_total", task=n) > 2 for n in names))
+    assert not any(task.done() for task in tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
 
 
 async def test_provisional_pods_go_also_while_nobody_asks(world: World) -> None:
