@@ -119,7 +119,8 @@ def _keep(console: Console, plane: ControlPlane, outcome: DemoOutcome) -> None:
         console.print(f"  {line}", soft_wrap=True)
     console.print(
         f"One second there is {outcome.workload_s_per_s:.0f} s of the workload: explain tells the "
-        "squeezed runtimes, and watt-hours, grams and money of these."
+        "squeezed runtimes, and watt-hours, grams and money of these.",
+        soft_wrap=True,
     )
     try:
         while True:

@@ -87,14 +87,15 @@ def _print_pod(console: Console, decision: Mapping[str, Any]) -> None:
     pod = decision["pod"]
     console.print(f"{pod['namespace']}/{pod['name']}{_asked(pod)}", style="bold")
     if decision.get("why"):
-        console.print(_plain(decision["why"]))
+        console.print(_plain(decision["why"]), soft_wrap=True)
     outcome = decision["outcome"]
     where = outcome.get("node") or outcome["state"]
     when = datetime.fromtimestamp(decision["decidedAt"], UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     console.print(
         f"decided {when} by {_policy(decision)} over {decision['offered']} nodes "
         f"(replica {decision['replica']}); expected on {decision['expectedNode'] or 'any'}, "
-        f"went to {where}"
+        f"went to {where}",
+        soft_wrap=True,
     )
     if decision["fallbackReason"]:
         console.print(f"the model did not answer: {decision['fallbackReason']}", style="yellow")
@@ -108,7 +109,7 @@ def _asked(pod: Mapping[str, Any]) -> str:
     said = " (not said: the default)" if pod["runtimeIsDefault"] else ""
     return (
         f": {_short(pod['cpuCores'])} cores, {gib} GiB, {_short(pod['gpus'])} GPUs "
-        f"for {_age(pod['runtimeSeconds'])}{said}"
+        f"for {_runtime(pod['runtimeSeconds'])}{said}"
     )
 
 
@@ -151,9 +152,9 @@ def _candidates(decision: Mapping[str, Any], rows: int) -> Table:
             candidate["node"],
             candidate["zone"] or "–",
             _number(candidate["powerWatts"], 1),
-            _number(None if joules is None else joules / _JOULES_PER_WH, 2),
-            _number(candidate["carbonGrams"], 3),
-            _number(candidate["cost"], 6),
+            _digits(None if joules is None else joules / _JOULES_PER_WH),
+            _digits(candidate["carbonGrams"]),
+            _digits(candidate["cost"]),
             _number(candidate["relativeCost"], 3),
             style="bold green" if candidate["node"] == chosen else None,
         )
@@ -164,12 +165,21 @@ def _number(value: float | None, digits: int) -> str:
     return "no data" if value is None else f"{value:.{digits}f}"
 
 
+def _digits(value: float | None) -> str:
+    """Return three digits that matter, however small the value: runs may be short."""
+    return "no data" if value is None else f"{value:.3g}"
+
+
 def _short(value: float | None) -> str:
     return "no data" if value is None else f"{value:g}"
 
 
 def _percent(share: float | None) -> str:
     return "no data" if share is None else f"{100 * share:.0f} %"
+
+
+def _runtime(seconds: float | None) -> str:
+    return f"{seconds * 1e3:.3g}ms" if seconds is not None and 0 < seconds < 1 else _age(seconds)
 
 
 def _age(seconds: float | None) -> str:

@@ -49,6 +49,16 @@ def test_what_is_not_known_is_told_as_no_data(
     assert "no data" in done.stdout
 
 
+def test_a_run_of_an_instant_is_not_told_as_nothing(
+    greensched: Run, replica: Replica, decision: dict[str, Any]
+) -> None:
+    decision["pod"]["runtimeSeconds"] = 0.025
+    decision["candidates"][0] |= {"energyJoules": 0.36, "carbonGrams": 3.3e-6, "cost": 4.5e-9}
+    done = greensched("explain", "web", "--address", replica({PATH: {"decisions": [decision]}}))
+    assert "0 GPUs for 25ms" in done.stdout
+    assert all(figure in done.stdout.split() for figure in ("0.0001", "3.3e-06", "4.5e-09"))
+
+
 def test_json_holds_what_the_replica_said(
     greensched: Run, replica: Replica, decision: dict[str, Any]
 ) -> None:
