@@ -226,7 +226,8 @@ async def test_a_node_that_is_measured_to_be_busy_is_left_alone(
     )
     believed = await scene.believed()
     assert believed[busy]["powerWatts"] == 275.0
-    assert believed[busy]["cpuUtilisation"] == pytest.approx(0.9)
+    # The mean over two minutes has hardly seen the pod yet: 1 of 16 cores, half of it used.
+    assert 0.9 < believed[busy]["cpuUtilisation"] <= 0.9 + 0.5 / 16
     assert believed[busy]["cpuUtilisationFrom"] == "measured"
     assert await scene.place("by-meter-a", "by-meter-b") == [calm] * 2
     assert await scene.metric("measured_nodes") >= 2
