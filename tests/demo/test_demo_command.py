@@ -54,6 +54,12 @@ class Demo:
         items: list[dict[str, Any]] = json.loads(found.stdout)["items"]
         return items
 
+    def wait_until_all_run(self, namespace: str) -> None:
+        deadline = time.monotonic() + 30.0  # kwok may lag, but it must not leave pods alone
+        while {pod["status"]["phase"] for pod in self.pods(namespace)} - {"Running", "Succeeded"}:
+            assert time.monotonic() < deadline, self.pods(namespace)
+            time.sleep(0.5)
+
     def children(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True)
 
@@ -62,7 +68,7 @@ class Demo:
 def kept(tmp_path: Path) -> Iterator[Demo]:
     demo = Demo(tmp_path, "--keep", "--sleep")
     try:
-        demo.wait_for("keeps running")
+        demo.wait_for("money of these")  # the last words, so that all is said
         yield demo
     finally:
         demo.process.kill()
@@ -101,8 +107,7 @@ def test_the_demo_bills_both_schedulers_and_can_be_looked_into_until_ctrl_c(kept
     assert "DEMO-HYDRO" in why.stdout
     assert "than the average node" in why.stdout and "(bundle prior), weights" in why.stdout
 
-    phases = {pod["status"]["phase"] for pod in kept.pods("demo-default-scheduler")}
-    assert phases <= {"Running", "Succeeded"}
+    kept.wait_until_all_run("demo-default-scheduler")
 
     unknown = run(kept, "explain", "nobody")
     assert unknown.returncode == 1
