@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import re
+import signal
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -18,6 +19,10 @@ import pytest_asyncio
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_testbed.controlplane import ControlPlane
+
+# A shell's background job is started with SIGINT ignored, and hands that on to its children; then
+# no test could interrupt what it started.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FOREIGN_KUBECONFIG = os.environ.get("GREENSCHED_KUBECONFIG")
 _SERVICE_ACCOUNT_TIMEOUT_S = 30.0

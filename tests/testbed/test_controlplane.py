@@ -150,7 +150,8 @@ def test_nothing_of_a_control_plane_survives_the_sigkill_of_its_parent(tmp_path:
         parent.kill()
     assert psutil.wait_procs(processes, timeout=10)[1] == []
     remove_abandoned(tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    # One small file for all runs stays: the locks on it, by which ports are shared out, are gone.
+    assert [each for each in tmp_path.iterdir() if each.suffix != ".lock"] == []
 
 
 def test_a_failing_command_tells_why(control_plane: ControlPlane) -> None:
