@@ -28,7 +28,7 @@ CHART = ROOT / "deploy/helm/greensched"
 NAMESPACE = "bench"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 GIB = 2.0**30
-_ZONES = ("DE", "FR", "PL", "NO")
+NODE_ZONES = ("DE", "FR", "PL", "NO")
 _MODELS = ("epyc-9654-1s", "epyc-7763-1s", "xeon-8480-2s", "xeon-8380-2s")
 _AT_ONCE = 32
 _STARTUP_TIMEOUT_S = 120.0
@@ -57,13 +57,15 @@ def groups(first: int, last: int) -> list[NodeGroup]:
             grid_zone=zone,
             power_model=model,
         )
-        for zone in _ZONES
+        for zone in NODE_ZONES
         for number, model in enumerate(_MODELS)
     ]
 
 
-def pod(name: str, *, scheduler: str, node: str = "", filler_bytes: int = 0) -> bytes:
-    """Return a pod that asks for 100m and 128Mi, as the yardstick's pods do."""
+def pod(
+    name: str, *, scheduler: str, node: str = "", filler_bytes: int = 0, cpu: str = "100m"
+) -> bytes:
+    """Return a pod that asks for 100m and 128Mi, as the yardstick's pods do, or for more CPU."""
     annotations = {labels.RUNTIME: "1h"}
     if filler_bytes:
         annotations["bench.greensched.io/filler"] = "x" * filler_bytes
@@ -80,7 +82,7 @@ def pod(name: str, *, scheduler: str, node: str = "", filler_bytes: int = 0) -> 
                     {
                         "name": "c",
                         "image": "busybox:1.37",
-                        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
+                        "resources": {"requests": {"cpu": cpu, "memory": "128Mi"}},
                     }
                 ],
             },
@@ -131,10 +133,20 @@ def install_accounts(plane: ControlPlane) -> None:
     plane.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(chosen))
 
 
-def scheduler_config(
-    plane: ControlPlane, extender_url: str | None, percentage_of_nodes_to_score: int = 0
-) -> str:
-    """Return the KubeSchedulerConfiguration that the chart ships; None takes its extender out."""
+@dataclass(frozen=True)
+class Profile:
+    """How a turn's scheduler differs from the one that the chart ships."""
+
+    percentage: int = 0  # percentageOfNodesToScore; 0 lets kube-scheduler choose
+    weight: int | None = None  # of the extender; None: the chart's
+    upstream_scores: bool = False  # the score plugins that the chart turns off score too
+
+
+def scheduler_config(plane: ControlPlane, extender_url: str | None, differs: Profile) -> str:
+    """Return the KubeSchedulerConfiguration that the chart ships, but for what `differs` says.
+
+    None as the extender's address takes it out.
+    """
     (config_map,) = (
         each
         for each in chart_objects(plane, extender_url or "http://127.0.0.1:1")
@@ -143,7 +155,11 @@ def scheduler_config(
     config = yaml.safe_load(config_map["data"]["config.yaml"])
     if extender_url is None:
         config.pop("extenders")
-    config["percentageOfNodesToScore"] = percentage_of_nodes_to_score
+    elif differs.weight is not None:
+        config["extenders"][0]["weight"] = differs.weight
+    if differs.upstream_scores:
+        config["profiles"][0]["plugins"]["score"].pop("disabled")
+    config["percentageOfNodesToScore"] = differs.percentage
     config["leaderElection"] = {"leaderElect": False}  # so that a turn starts at once
     return yaml.safe_dump(config)
 

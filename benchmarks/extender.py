@@ -7,7 +7,7 @@ import argparse
 import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
@@ -34,7 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=7, help="paired turns")
     parser.add_argument("--pods", type=int, default=1_000, help="pods a turn")
-    parser.add_argument("--seconds", type=float, default=30.0, help="of each latency run")
+    parser.add_argument("--seconds", type=float, default=15.0, help="of each turn of latency")
     parser.add_argument(
         "--only",
         nargs="*",
@@ -47,9 +47,9 @@ def main() -> None:
     if "throughput" in given.only:
         figures |= _throughput(given.turns, given.pods)
     if "sampling" in given.only:
-        figures |= _sampling(given.pods)
+        figures |= _sampling(min(3, given.turns), given.pods)
     if "latency" in given.only:
-        figures |= _latency(given.seconds)
+        figures |= _latency(given.turns, given.seconds)
     if "startup" in given.only:
         figures |= _startup(given.turns)
     write_json(RESULT, figures)
@@ -79,20 +79,25 @@ def _throughput(turns: int, pods: int) -> dict[str, Any]:
     return figures
 
 
-def _sampling(pods: int) -> dict[str, Any]:
+def _sampling(turns: int, pods: int) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     with ControlPlane(options()) as plane:
         install_accounts(plane)
         _create(plane, 0, 1_000)
-        turns = [("onnx", percentage) for percentage in (0, 10, 50, 100)] + [("none", 0)]
-        for kind, percentage in turns:
-            found = sampling.measure(plane, kind, pods, percentage)
-            figures[f"sampling_{kind}_{percentage}"] = asdict(found)
-            print(f"1000 nodes, {kind}, percentageOfNodesToScore {percentage}: {asdict(found)}")
+        print(f"what the scheduler's profile is worth, 1000 nodes, {pods} pods, {turns} turns:")
+        found: dict[str, list[sampling.Sampled]] = {name: [] for name in sampling.TURNS}
+        for _ in range(turns):
+            for name, values in found.items():
+                values.append(sampling.measure(plane, name, pods))
+        for name, values in found.items():
+            for field in fields(sampling.Sampled):
+                series = [float(getattr(value, field.name)) for value in values]
+                figures[f"sampling_{name}_{field.name}"] = median(series)
+                print(f"  {name}, {field.name}: {throughput.spread(series)}")
     return figures
 
 
-def _latency(seconds: float) -> dict[str, Any]:
+def _latency(turns: int, seconds: float) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="greensched-bench-") as scratch:
         recording = Path(scratch) / "recording"
@@ -101,11 +106,15 @@ def _latency(seconds: float) -> dict[str, Any]:
             names = _create(plane, 0, 5_000)
             latency.make_recording(plane, names, recording)
         for count, rate in ((5_000, 50.0), (420, 200.0)):
-            found = latency.measure(recording, names, names=count, rate_per_s=rate, seconds=seconds)
-            for figure, value in asdict(found).items():
-                name = figure.replace("handler", "prioritize")
-                figures[f"{name}_{count}"] = value
-            print(f"prioritize, {count} names at {rate:.0f}/s: {asdict(found)}")
+            print(f"prioritize, {count} names at {rate:.0f}/s, turns of {seconds:.0f} s:")
+            found = latency.measure(
+                recording, names[:count], rate_per_s=rate, turns=turns, seconds=seconds
+            )
+            for field in fields(latency.Percentiles):
+                values = [float(getattr(turn, field.name)) for turn in found]
+                name = f"{field.name.replace('handler', 'prioritize')}_{count}"
+                figures |= {name: median(values), f"{name}_turns": values}
+                print(f"  {field.name}: {throughput.spread(values)}")
     return figures
 
 

@@ -5,10 +5,12 @@ extender, the load generator and the playing server are processes of their own o
 """
 
 import asyncio
+import itertools
 import json
 import random
 import ssl
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,25 +20,27 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from benchmarks.bench_cluster import PODS, ROOT, at_once, extender_process, pod
+from benchmarks.bench_cluster import NODE_ZONES, PODS, ROOT, at_once, extender_process, pod
 from benchmarks.http_load import Timing, open_loop, post
 from benchmarks.recorded_api import record
 from greensched_core.kubernetes_api import ApiClient
 from greensched_testbed.certificates import Authority
 from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.demo.cluster import publish_grid
+from greensched_testbed.demo.grid import ZONES, Slot, synthetic_slots
 from greensched_testbed.ports import free_port
 from greensched_testbed.processes import start_process
 
 EVENTS_PER_S = 500.0
-_BUSY_PODS = 1_000  # those that change, in turn
-_RECORDED_EVENTS = 5_000
+_RECORDED_EVENTS = 6_000
+_LIVES_AT_ONCE = 200  # pods
 _WARM_UP_S = 5.0
 _WIRE = ROOT / "tests/golden/extender/prioritize.json"
 
 
 @dataclass(frozen=True)
 class Percentiles:
-    """Milliseconds of one run, in the handler and as the client saw it; and what really ran."""
+    """Milliseconds of one turn, in the handler and as the client saw it; and what really ran."""
 
     requests: int
     handler_p50_ms: float
@@ -47,11 +51,14 @@ class Percentiles:
 
 
 def measure(
-    recording: Path, nodes: Sequence[str], *, names: int, rate_per_s: float, seconds: float
-) -> Percentiles:
-    """Return the percentiles of prioritize over `names` nodes at `rate_per_s` requests a second."""
+    recording: Path, nodes: Sequence[str], *, rate_per_s: float, turns: int, seconds: float
+) -> list[Percentiles]:
+    """Return the percentiles of prioritize over `nodes` at `rate_per_s` requests a second.
+
+    All turns, each of so many seconds, ask one extender process.
+    """
     with playing(recording) as environment, extender_process(recording, environment) as running:
-        return asyncio.run(_measure(recording, nodes[:names], running.port, rate_per_s, seconds))
+        return asyncio.run(_measure(recording, nodes, running.port, rate_per_s, turns, seconds))
 
 
 @contextmanager
@@ -81,12 +88,12 @@ def _sent(recording: Path) -> int | None:
 
 
 def make_recording(plane: ControlPlane, nodes: Sequence[str], folder: Path) -> None:
-    """Record the plane's nodes and pods, and a few thousand changes of pods, into `folder`."""
+    """Record what the plane's API server tells an extender of nodes, grid and pods' lives."""
 
     async def run() -> None:
         async with ApiClient(plane.access) as client:
-            await bind_busy_pods(client, nodes)
-            await record(client, folder, _RECORDED_EVENTS, _change_pods(client))
+            await publish_grid(client, _grid(), starts_at=time.time(), wall_s_per_workload_s=1.0)
+            await record(client, folder, _RECORDED_EVENTS, _live_pods(client, nodes))
 
     folder.mkdir(parents=True)
     asyncio.run(run())
@@ -97,29 +104,47 @@ def make_recording(plane: ControlPlane, nodes: Sequence[str], folder: Path) -> N
     (folder / "token").write_text("any")
 
 
-async def bind_busy_pods(client: ApiClient, nodes: Sequence[str]) -> None:
-    """Create the pods whose changes are the events, bound to nodes."""
-    await at_once(
-        [
-            partial(
-                client.create,
-                PODS,
-                pod(f"busy-{number}", scheduler="bench", node=nodes[number]),
-            )
-            for number in range(_BUSY_PODS)
-        ]
-    )
+def _grid() -> dict[str, Sequence[Slot]]:
+    """Return two days of synthetic grid for each zone of the nodes."""
+    shapes = itertools.cycle(ZONES)
+    return {
+        zone: synthetic_slots(shape, seed=1, span_s=2 * 86_400.0)
+        for zone, shape in zip(NODE_ZONES, shapes, strict=False)
+    }
+
+
+async def _live_pods(client: ApiClient, nodes: Sequence[str]) -> None:
+    """Give pods a life, a few hundred side by side: bound, running, deleted."""
+    places = itertools.cycle(nodes)
+    for turn in range(_RECORDED_EVENTS):
+        names = [f"life-{turn}-{number}" for number in range(_LIVES_AT_ONCE)]
+        bound = (pod(name, scheduler="bench", node=next(places)) for name in names)
+        await at_once([partial(client.create, PODS, each) for each in bound])
+        await at_once([partial(client.patch, f"{PODS}/{name}/status", _RUNNING) for name in names])
+        await at_once([partial(client.delete, f"{PODS}/{name}") for name in names])
+
+
+_RUNNING = b'{"status":{"phase":"Running"}}'
 
 
 async def _measure(
-    recording: Path, names: Sequence[str], port: int, rate_per_s: float, seconds: float
-) -> Percentiles:
+    recording: Path,
+    names: Sequence[str],
+    port: int,
+    rate_per_s: float,
+    turns: int,
+    seconds: float,
+) -> list[Percentiles]:
     requests = [post("/prioritize", body) for body in _bodies(names, 200)]
+    found = []
     await open_loop("127.0.0.1", port, requests, rate_per_s=rate_per_s, seconds=_WARM_UP_S)
-    before = _sent(recording) or 0
-    timings = await open_loop("127.0.0.1", port, requests, rate_per_s=rate_per_s, seconds=seconds)
-    events = (_sent(recording) or 0) - before
-    return _percentiles(timings, events / seconds)
+    for _ in range(turns):
+        before = _sent(recording) or 0
+        timings = await open_loop(
+            "127.0.0.1", port, requests, rate_per_s=rate_per_s, seconds=seconds
+        )
+        found.append(_percentiles(timings, ((_sent(recording) or 0) - before) / seconds))
+    return found
 
 
 def _percentiles(timings: Sequence[Timing], events_per_s: float) -> Percentiles:
@@ -153,12 +178,3 @@ def _bodies(names: Sequence[str], count: int) -> list[bytes]:
         captured["NodeNames"] = [*names[start:], *names[:start]]
         bodies.append(msgspec.json.encode(captured))
     return bodies
-
-
-async def _change_pods(client: ApiClient) -> None:
-    for turn in range(_RECORDED_EVENTS):
-        body = b'{"metadata":{"annotations":{"bench.greensched.io/turn":"%d"}}}' % turn
-        calls = [
-            partial(client.patch, f"{PODS}/busy-{number}", body) for number in range(_BUSY_PODS)
-        ]
-        await at_once(calls)

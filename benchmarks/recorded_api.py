@@ -16,39 +16,46 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from greensched_core.kubernetes_api import ApiClient
+from greensched_extender.watch_cluster import BOUND_AND_RUNNING, GRID_SIGNALS, NODES, PODS
 
-_PATHS = {"/api/v1/nodes": "nodes", "/api/v1/pods": "pods"}
+_PATHS = {NODES: "nodes", PODS: "pods", GRID_SIGNALS: "gridsignals"}
 _PAGE = 250
 
 
 async def record(
     client: ApiClient, folder: Path, events: int, change_pods: Coroutine[None, None, None]
 ) -> None:
-    """Write the lists of nodes and pods, and `events` lines of the pods' watch, into `folder`.
+    """Write the lists that an extender asks for, and `events` lines of its watch of pods.
 
     `change_pods` makes the events happen; it is cancelled when they are there.
     """
     for path, name in _PATHS.items():
-        pages, parameters = [], {"limit": _PAGE}
+        pages, parameters = [], _selecting(path) | {"limit": _PAGE}
         while True:
             pages.append(await client.get(path, parameters))
             meta = json.loads(pages[-1])["metadata"]
             if not meta.get("continue"):
                 break
-            parameters = {"limit": _PAGE, "continue": meta["continue"]}
+            parameters["continue"] = meta["continue"]
+        if path == PODS:
+            version = meta["resourceVersion"]
         for number, page in enumerate(pages):
             (folder / f"{name}-{number}.json").write_bytes(page)
     changing = asyncio.create_task(change_pods)
     lines: list[bytes] = []
-    async with client.watch("/api/v1/pods", meta["resourceVersion"]) as told:
+    async with client.watch(PODS, version, field_selector=BOUND_AND_RUNNING) as told:
         async for line in told:
-            if b'"MODIFIED"' in line[:40]:
+            if b'"BOOKMARK"' not in line[:40]:
                 lines.append(line)
             if len(lines) == events:
                 break
     changing.cancel()
     await asyncio.gather(changing, return_exceptions=True)
     (folder / "pods-events.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+
+
+def _selecting(path: str) -> dict[str, str | int]:
+    return {"fieldSelector": BOUND_AND_RUNNING} if path == PODS else {}
 
 
 class _Played:
@@ -71,7 +78,7 @@ class _Played:
                 url = urlsplit(head.split(b" ", 2)[1].decode())
                 query = {key: values[-1] for key, values in parse_qs(url.query).items()}
                 if query.get("watch"):
-                    await self._watch(writer, with_events=url.path == "/api/v1/pods")
+                    await self._watch(writer, with_events=url.path == PODS)
                 else:
                     self._answer(writer, url.path, int(query.get("continue", "0")))
                 await writer.drain()
@@ -81,10 +88,8 @@ class _Played:
     def _answer(self, writer: asyncio.StreamWriter, path: str, page: int) -> None:
         if path == "/sent":
             _reply(writer, b"%d" % self.sent)
-        elif path in self._pages:
+        else:
             _reply(writer, self._pages[path][page])
-        else:  # GridSignals: none, the static table serves
-            _reply(writer, b'{"metadata":{"resourceVersion":"1"},"items":[]}')
 
     async def _watch(self, writer: asyncio.StreamWriter, *, with_events: bool) -> None:
         writer.write(

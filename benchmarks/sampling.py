@@ -1,7 +1,10 @@
-"""What looking at more nodes is worth: energy and carbon of the places found, against pods bound.
+"""What the scheduler's profile is worth: energy and carbon of the places found, against pods bound.
 
-The pods ask for 100m each; what they draw is the power curves' watts above those of the empty
-cluster, at the utilisation that the extender assumes, and carbon is that of the static table.
+Compared are how many nodes are looked at, and how much the extender's score weighs beside others.
+
+The pods ask for 4 cores each: a thousand of them fill the 62 nodes that cost the least, so that
+good places get rare. What they draw is the power curves' watts above those of the empty cluster, at
+the utilisation that the extender assumes, and carbon is that of the static table.
 """
 
 import asyncio
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from benchmarks import throughput
+from benchmarks.bench_cluster import Profile
 from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.objects import NodeObject
@@ -21,29 +25,42 @@ from greensched_extender.node_reading import NodeReader
 from greensched_extender.settings import ExtenderSettings
 from greensched_testbed.controlplane import ControlPlane
 
-_CORES_A_POD = 0.1
+_CORES_A_POD = 4
 _decode = msgspec.json.Decoder(NodeObject).decode
+
+
+# name in the results → whose extender, and with which profile
+TURNS = {
+    "none": ("none", Profile()),
+    "none_upstream": ("none", Profile(upstream_scores=True)),
+    "onnx": ("onnx", Profile()),
+    "onnx_10pct": ("onnx", Profile(percentage=10)),
+    "onnx_50pct": ("onnx", Profile(percentage=50)),
+    "onnx_100pct": ("onnx", Profile(percentage=100)),
+    "onnx_weight1": ("onnx", Profile(weight=1)),
+    "onnx_upstream_weight1": ("onnx", Profile(weight=1, upstream_scores=True)),
+    "onnx_upstream": ("onnx", Profile(upstream_scores=True)),
+}
 
 
 @dataclass(frozen=True)
 class Sampled:
     """One turn: pods bound per second, and what all of them draw together."""
 
-    percentage: int
     pods_per_s: float
     power_w: float  # above the empty cluster, without PUE
     carbon_g_per_h: float
     nodes_used: int
 
 
-def measure(plane: ControlPlane, kind: str, pods: int, percentage: int) -> Sampled:
-    """Bind `pods` pods with a percentageOfNodesToScore and reckon what they draw."""
-    rate, pods_by_node = throughput.placed_turn(plane, kind, pods, percentage)
+def measure(plane: ControlPlane, turn: str, pods: int) -> Sampled:
+    """Bind `pods` pods in one of the `TURNS` and reckon what they draw."""
+    kind, profile = TURNS[turn]
+    rate, pods_by_node = throughput.placed_turn(plane, kind, pods, profile, cpu=str(_CORES_A_POD))
     nodes = asyncio.run(_nodes(plane))
     watts = {name: _added_watts(nodes[name], count) for name, count in pods_by_node.items()}
     carbon = _carbon(nodes)
     return Sampled(
-        percentage=percentage,
         pods_per_s=rate,
         power_w=sum(watts.values()),
         carbon_g_per_h=sum(power_w / 1e3 * carbon[name] for name, power_w in watts.items()),

@@ -16,8 +16,8 @@ from statistics import median
 import msgspec
 
 from benchmarks.bench_cluster import (
-    NAMESPACE,
     PODS,
+    Profile,
     Running,
     at_once,
     delete_pods,
@@ -35,6 +35,7 @@ _TURN_TIMEOUT_S = 180.0
 
 
 class _Event(msgspec.Struct):
+    type: str
     object: PodObject
 
 
@@ -82,28 +83,30 @@ def measure(plane: ControlPlane, turns: int, pods: int, say: Callable[[str], Non
 
 def one_turn(plane: ControlPlane, kind: str, pods: int) -> float:
     """Return the pods bound per second in one turn."""
-    return placed_turn(plane, kind, pods, 0)[0]
+    return placed_turn(plane, kind, pods, Profile())[0]
 
 
 def placed_turn(
-    plane: ControlPlane, kind: str, pods: int, percentage: int
+    plane: ControlPlane, kind: str, pods: int, profile: Profile, *, cpu: str = "100m"
 ) -> tuple[float, dict[str, int]]:
     """Return the pods bound per second in one turn, and how many pods each node got.
 
-    `percentage` is percentageOfNodesToScore; 0 lets kube-scheduler choose.
+    Each pod asks for `cpu`, a Kubernetes quantity.
     """
     with KINDS[kind](plane) as running:
-        config = scheduler_config(plane, running.url if running else None, percentage)
-        return asyncio.run(_bind_all(plane, config, pods))
+        config = scheduler_config(plane, running.url if running else None, profile)
+        return asyncio.run(_bind_all(plane, config, pods, cpu))
 
 
-async def _bind_all(plane: ControlPlane, config: str, pods: int) -> tuple[float, dict[str, int]]:
+async def _bind_all(
+    plane: ControlPlane, config: str, pods: int, cpu: str
+) -> tuple[float, dict[str, int]]:
     kubeconfig = plane.kubeconfig_for_service_account("greensched", "greensched-scheduler")
     async with ApiClient(plane.access) as client:
         await delete_pods(client)
         await at_once(
             [
-                partial(client.create, PODS, pod(f"p-{number}", scheduler="greensched"))
+                partial(client.create, PODS, pod(f"p-{number}", scheduler="greensched", cpu=cpu))
                 for number in range(pods)
             ]
         )
@@ -123,15 +126,19 @@ async def _bind_all(plane: ControlPlane, config: str, pods: int) -> tuple[float,
 async def _rate(client: ApiClient, version: str, pods: int) -> float:
     first = last = 0.0
     bound: set[str] = set()
-    async with client.watch(PODS, version) as events:
-        async for line in events:
-            item = _decode(line).object
-            if item.metadata.namespace == NAMESPACE and item.spec.nodeName:
-                last = time.perf_counter()
-                first = first or last
-                bound.add(item.metadata.name)
-                if len(bound) == pods:
-                    break
+    while len(bound) < pods:  # the API server ends watches that fall behind; they go on from there
+        async with client.watch(PODS, version) as events:
+            async for line in events:
+                event = _decode(line)
+                if event.type == "ERROR":
+                    raise RuntimeError(f"watch of the benchmark's pods: {line[:300]!r}")
+                item, version = event.object, event.object.metadata.resourceVersion
+                if item.spec.nodeName and item.metadata.name not in bound:
+                    last = time.perf_counter()
+                    first = first or last
+                    bound.add(item.metadata.name)
+                    if len(bound) == pods:
+                        break
     return (pods - 1) / (last - first)
 
 

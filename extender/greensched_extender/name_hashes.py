@@ -1,9 +1,8 @@
 """Node names to rows straight from a request's bytes, without 5,000 strings and look-ups.
 
 Decoding the names and asking a dict takes most of a large request's time, nearly all of it cache
-misses. Here a polynomial hash over the whole array of names is summed up once, so that each name's
-hash is a difference of two sums, and a table tells its row. The multiplier is drawn anew in each
-process; a row is taken only when 64 bits of hash and the length agree.
+misses. Here each name is lifted out of the text as a few words of 8 bytes, padded with zeros; a
+hash of the words says in which row to look, and the row's own words say whether it is that name.
 """
 
 import secrets
@@ -15,41 +14,16 @@ import numpy.typing as npt
 
 from greensched_extender.rows import NO_ROW, Rows
 
-Hashes = npt.NDArray[np.uint64]
+Words = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.int64]
 
-LEAST_BYTES = 1 << 15  # of an array of names; in smaller ones decoding is faster
+LEAST_BYTES = 1 << 14  # of an array of names; in smaller ones decoding is faster
 MOST_BYTES = 1 << 20  # larger ones are decoded
+_LONGEST = 64  # characters; longer names are looked up in the dict
 _ROOM = 128  # slots a name: one name in 256 finds its slot taken, and is looked up in the dict
 _MOST_STRANGERS = 1 / 16  # of the names offered; with more the array is decoded
 _QUOTE, _BACKSLASH = 34, 92
-_WORD = 1 << 64
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio (Knuth, TAOCP 3, 6.4)
-_BUILT_AT_ONCE = 1_000
-
-
-class _Powers:
-    """Powers of one odd number and of its inverse modulo 2^64, as many as were needed so far."""
-
-    def __init__(self) -> None:
-        self._base = secrets.randbits(64) | 1
-        self.up: Hashes = np.ones(0, np.uint64)
-        self.down: Hashes = np.ones(0, np.uint64)
-
-    def reach(self, size: int) -> None:
-        """Make sure that there are `size` powers."""
-        if self.up.size < size:
-            count = 1 << max(12, (size - 1).bit_length())
-            self.up = _powers(self._base, count)
-            self.down = _powers(pow(self._base, -1, _WORD), count)
-
-
-def _powers(base: int, count: int) -> Hashes:
-    factors = np.full(count, base, np.uint64)
-    factors[0] = 1
-    return np.multiply.accumulate(factors)
-
-
-_powers_of = _Powers()
+_NOBODY = 0xFFFF_FFFF_FFFF_FFFF  # no text has these bytes
 
 
 class NameHashes:
@@ -59,19 +33,23 @@ class NameHashes:
         self._row_of = row_of
         self._least_bytes = max(3, least_bytes)
         plain = [name for name in row_of if _is_plain(name)]
+        count = -(-max(map(len, plain), default=1) // 8)  # words of the longest name
+        self._width = 8 * count
+        self._masks = np.zeros((self._width + 1, self._width), np.uint8)
+        for length in range(self._width + 1):
+            self._masks[length, :length] = 255
+        self._masks = self._masks.view(np.uint64)  # [length, word]
+        # Drawn anew each time, so that nobody can choose names that share a slot.
+        self._factors = [np.uint64(secrets.randbits(64) | 1) for _ in range(count)]
         bits = max(8, (_ROOM * max(1, len(plain)) - 1).bit_length())
         self._shift = np.uint64(64 - bits)
-        self._slot_of = np.zeros(1 << bits, np.int32)  # place among `plain`; 0 when it is free
-        hashes, lengths = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)]
-        for start in range(0, len(plain), _BUILT_AT_ONCE):
-            names = "".join(f'"{name}",' for name in plain[start : start + _BUILT_AT_ONCE])
-            spans = _spans(np.frombuffer(names.encode(), np.uint8))
-            hashes.append(_hashes(np.frombuffer(names.encode(), np.uint8), *spans))
-            lengths.append(spans[1] - spans[0])
-        self._hashes = np.concatenate(hashes)
-        self._lengths = np.concatenate(lengths)
-        self._rows = np.fromiter((row_of[name] for name in plain), np.int64, len(plain))
-        self._slot_of[self._slots(self._hashes)] = np.arange(len(plain), dtype=np.int32)
+        rows = np.fromiter((row_of[name] for name in plain), np.int64, len(plain))
+        padded = b"".join(name.encode().ljust(self._width, b"\0") for name in plain)
+        words = np.frombuffer(padded, np.uint64).reshape(-1, count)
+        self._words = np.full((int(rows.max(initial=-1)) + 1, count), _NOBODY, np.uint64)
+        self._words[rows] = words
+        self._slot_row = np.zeros(1 << bits, np.int32)  # a free slot says row 0: not that name
+        self._slot_row[self._slots(words)] = rows
 
     def rows(self, raw: bytes) -> Rows | None:
         """Return the row of each name in the valid JSON `raw`, NO_ROW for a stranger.
@@ -79,57 +57,52 @@ class NameHashes:
         None when it must be decoded: it is no compact array of plain strings, is very large, or
         holds bytes that are no UTF-8.
         """
-        if not self._rows.size or not self._least_bytes <= len(raw) <= MOST_BYTES:
+        if not self._words.size or not self._least_bytes <= len(raw) <= MOST_BYTES:
             return None
         if raw[0] != ord("["):
             return None
         if _BACKSLASH in raw:
             return None
-        text = np.frombuffer(raw, np.uint8)
-        before, after = _spans(text)
-        lengths = after - before
-        # Every byte is accounted for: two brackets, the commas, and names with their quotes.
-        if before.size != after.size or int(lengths.sum()) + 2 * before.size + 1 != len(raw):
+        quotes = np.flatnonzero(np.frombuffer(raw, np.uint8) == _QUOTE)
+        if quotes.size % 2:
             return None
-        hashes = _hashes(text, before, after)
-        place = self._slot_of.take(self._slots(hashes))
-        rows: Rows = self._rows.take(place)
-        is_known = self._hashes.take(place) == hashes
-        is_known &= self._lengths.take(place) == lengths
-        if not is_known.all():
-            strangers = np.flatnonzero(~is_known)
-            if strangers.size > 8 + _MOST_STRANGERS * rows.size:
-                return None
-            try:
-                names = [raw[before[at] + 1 : after[at]].decode() for at in strangers.tolist()]
-            except UnicodeDecodeError:
-                return None
-            rows[strangers] = [self._row_of.get(name, NO_ROW) for name in names]
+        starts, ends = quotes[0::2] + 1, quotes[1::2]
+        lengths = ends - starts
+        # Every byte is accounted for: two brackets, the commas, and names with their quotes.
+        if int(lengths.sum()) + 3 * starts.size + 1 != len(raw):
+            return None
+        words = self._lift(raw, starts, lengths)
+        rows = self._slot_row.take(self._slots(words)).astype(np.int64)
+        found = self._words.take(rows, axis=0)
+        if np.array_equal(found, words) and lengths.max() <= self._width:
+            return rows
+        is_known = (found == words).all(axis=1) & (lengths <= self._width)
+        strangers = np.flatnonzero(~is_known)
+        if strangers.size > 8 + _MOST_STRANGERS * rows.size:
+            return None
+        try:
+            names = [raw[starts[at] : ends[at]].decode() for at in strangers.tolist()]
+        except UnicodeDecodeError:
+            return None
+        rows[strangers] = [self._row_of.get(name, NO_ROW) for name in names]
         return rows
 
-    def _slots(self, hashes: Hashes) -> npt.NDArray[np.int64]:
-        return (hashes * _SPREAD >> self._shift).astype(np.int64)
+    def _lift(self, raw: bytes, starts: Places, lengths: Places) -> Words:
+        """Return each name's first bytes as words, [names, words], zeros behind its end."""
+        text = b"%b%b" % (raw, bytes(self._width))
+        windows = np.ndarray((len(raw),), f"V{self._width}", text, strides=(1,))
+        words = windows[starts].view(np.uint64).reshape(starts.size, -1)
+        words &= self._masks.take(lengths, axis=0, mode="clip")
+        return words
 
-
-def _spans(text: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return where each string's quotes stand: before it and after it."""
-    quotes = np.flatnonzero(text == _QUOTE)
-    return quotes[0::2], quotes[1::2]
-
-
-def _hashes(
-    text: npt.NDArray[np.uint8],
-    before: npt.NDArray[np.int64],
-    after: npt.NDArray[np.int64],
-) -> Hashes:
-    _powers_of.reach(text.size)
-    sums: Hashes = text * _powers_of.up[: text.size]
-    np.cumsum(sums, out=sums)
-    hashes: Hashes = sums.take(after - 1) - sums.take(before)
-    hashes *= _powers_of.down.take(before)
-    return hashes
+    def _slots(self, words: Words) -> Places:
+        hashes = words[:, 0] * self._factors[0]
+        for place, factor in enumerate(self._factors[1:], start=1):
+            hashes += words[:, place] * factor
+        return (hashes >> self._shift).astype(np.int64)
 
 
 def _is_plain(name: str) -> bool:
     """Say whether JSON writes the name as it is; Kubernetes allows no other names."""
-    return msgspec.json.encode(name) == f'"{name}"'.encode() and bool(name)
+    is_itself = msgspec.json.encode(name) == f'"{name}"'.encode()
+    return is_itself and 0 < len(name) <= _LONGEST and name.isascii()

@@ -30,7 +30,7 @@ from greensched_policies.onnx_policy import (
 CARD_FILE = "card.json"
 WHERE_FILE = "where.onnx"
 MAX_CARD_BYTES = 1 << 20
-MAX_GRAPH_BYTES = 4 << 20  # a million float32 weights; the prior has 2,026
+MAX_GRAPH_BYTES = 4 << 20  # a million float32 weights; the prior has 826
 SELF_TEST_CANDIDATES = 5_000
 SELF_TEST_LIMIT_S = 0.1  # five times the default model budget: start-up runs on a busy machine
 SELF_TEST_RUNS = 5

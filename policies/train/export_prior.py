@@ -3,7 +3,7 @@
     python policies/train/export_prior.py [--out FOLDER] [--seed N]
 
 relative_cost = prior(context) · nodes + net(nodes, context)
-net: 16 + 8 → 32 → 32 → 1 with Relu, shared by all candidates, which are the columns; its last
+net: 16 + 8 → 16 → 16 → 1 with Relu, shared by all candidates, which are the columns; its last
 layer is zero, so that training starts at the prior and cannot silently be worse. The same seed
 gives the same bytes.
 """
@@ -34,7 +34,7 @@ from greensched_policies.observation import (
 from greensched_policies.onnx_policy import CONTEXT_INPUT, NODES_INPUT, OUTPUT
 from greensched_policies.weighted_cost import LEAST_WEIGHT, weighted_cost
 
-HIDDEN = 32
+HIDDEN = 16
 OPSET = 17
 IR_VERSION = 8  # the oldest that carries opset 17: any onnxruntime since 1.12 reads it
 SEED = 20261121

@@ -42,6 +42,21 @@ def test_a_few_strangers_have_no_row_and_hinder_nobody() -> None:
     assert rows.tolist() == [7, NO_ROW, 9, NO_ROW]
 
 
+def test_names_longer_than_the_table_holds_are_told_apart_all_the_same() -> None:
+    row_of = {"x" * 64: 0, "x" * 65: 1, "x" * 64 + "y" * 100: 2, "ab": 3}
+    names = ["x" * 66, *row_of, "x" * 63, "a", "abc"]
+    rows = NameHashes(row_of, least_bytes=0).rows(compact(names))
+    assert rows is not None
+    assert rows.tolist() == [NO_ROW, 0, 1, 2, 3, NO_ROW, NO_ROW, NO_ROW]
+
+
+def test_a_name_ends_where_its_quote_is_whatever_follows() -> None:
+    row_of = {"node-1": 0, "node-10": 1, 'node-1","node-2': 2}
+    rows = NameHashes(row_of, least_bytes=0).rows(compact(["node-1", "node-10", "node-1"]))
+    assert rows is not None
+    assert rows.tolist() == [0, 1, 0]
+
+
 def test_bytes_that_are_no_text_are_left_to_the_decoder() -> None:
     assert HASHES.rows(b'["node-7.example","\xff\xfe"]') is None
 
