@@ -47,6 +47,7 @@ class Percentiles:
     handler_p99_ms: float
     client_p50_ms: float
     client_p99_ms: float
+    client_max_ms: float
     events_per_s: float
 
 
@@ -162,6 +163,7 @@ def _percentiles(timings: Sequence[Timing], events_per_s: float) -> Percentiles:
         handler_p99_ms=at(handler, 0.99),
         client_p50_ms=at(client, 0.5),
         client_p99_ms=at(client, 0.99),
+        client_max_ms=client[-1],
         events_per_s=events_per_s,
     )
 
