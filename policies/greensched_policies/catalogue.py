@@ -7,9 +7,16 @@ import numpy.typing as npt
 
 from greensched_policies.bin_pack import bin_pack
 from greensched_policies.carbon_threshold import carbon_threshold
+from greensched_policies.carbon_time import carbon_time
+from greensched_policies.cheapest_window import cheapest_window
+from greensched_policies.cost import Floats
 from greensched_policies.least_carbon import least_carbon
 from greensched_policies.least_cost import least_cost
 from greensched_policies.least_energy import least_energy
+from greensched_policies.lowest_slot import lowest_slot
+from greensched_policies.lowest_window import lowest_window
+from greensched_policies.run_now import run_now
+from greensched_policies.slots import SlotColumns
 from greensched_policies.spread import spread
 from greensched_policies.topsis import topsis
 from greensched_policies.weighted_cost import weighted_cost
@@ -26,4 +33,16 @@ WHERE_RULES: dict[str, WherePolicy] = {
     "spread": spread,
     "topsis": topsis,
     "weighted-cost": weighted_cost,
+}
+
+# (candidate starts [B,S], expected runtime in seconds [B]) -> cost [B,S], lower is better; of equal
+# ones the earliest is taken
+WhenPolicy = Callable[[SlotColumns, Floats], Floats]
+
+WHEN_RULES: dict[str, WhenPolicy] = {
+    "carbon-time": carbon_time,
+    "cheapest-window": cheapest_window,
+    "lowest-slot": lowest_slot,
+    "lowest-window": lowest_window,
+    "run-now": run_now,
 }

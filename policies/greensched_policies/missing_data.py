@@ -16,6 +16,7 @@ def mean_filled(values: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     if not missing.any():
         return values, missing
     known = np.where(missing, 0.0, values)
-    count = np.sum(~missing, axis=1, keepdims=True)
-    mean = known.sum(axis=1, keepdims=True) / np.maximum(count, 1)
-    return np.where(missing & (count > 0), mean, values), missing
+    count = (~missing).sum(axis=1)
+    mean = known.sum(axis=1) / np.maximum(count, 1)
+    mean[count == 0] = np.nan
+    return np.where(missing, mean[:, None], values), missing

@@ -1,0 +1,223 @@
+"""The two decisions of the engine, when and where, each by the policies' own compiled functions."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from greensched_policies.catalogue import WHEN_RULES, WHERE_RULES
+from greensched_policies.cost import (
+    CostModel,
+    Floats,
+    NodeColumns,
+    WorkloadColumns,
+    ZoneColumns,
+    placement_cost,
+)
+from greensched_policies.missing_data import mean_filled
+from greensched_policies.observation import Weights, encode_where
+from greensched_policies.slots import SlotColumns
+from greensched_simulator.compiled import compiled, switch
+from greensched_simulator.grid_table import GridTable, mean_over, value_at
+
+Integers = npt.NDArray[np.int64]
+
+WHEN_NAMES = tuple(WHEN_RULES)
+WHERE_NAMES = tuple(WHERE_RULES)
+MOST_SLOTS = 672  # a week of quarter hours
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+_LEAST_MAGNITUDE = 1e-30
+
+_when = switch(tuple(WHEN_RULES.values()))
+_where = switch(tuple(WHERE_RULES.values()))
+_placement_cost = compiled(placement_cost)
+_encode_where = compiled(encode_where)
+_mean_filled = compiled(mean_filled)
+
+
+class Terms(NamedTuple):
+    """What holds for a whole run."""
+
+    when: int  # place in WHEN_NAMES
+    where: int  # place in WHERE_NAMES
+    slot_s: float  # starts are considered this far apart
+    nodes_to_score: int  # feasible nodes that are looked at; kube-scheduler's own limit
+    weights: Weights
+    model: CostModel
+
+
+class Cluster(NamedTuple):
+    """The nodes as they are now; `columns` are the fields of NodeColumns in their order."""
+
+    columns: Floats  # [12, N]
+    cpu_free: Floats  # [N] cores not requested
+    memory_free: Floats  # [N] bytes not requested
+    gpu_free: Floats  # [N] boards not requested
+    zone: Integers  # [N]
+    pods: Integers  # [N] jobs that run there
+    next_node: Integers  # [1] where the next search begins
+    found: Integers  # [N] room for the search
+
+
+class Grid(NamedTuple):
+    """What the decisions know of the grid: the forecast."""
+
+    carbon: GridTable
+    price: GridTable
+
+
+def nodes_to_score(nodes: int) -> int:
+    """Return how many feasible nodes kube-scheduler looks for before it scores.
+
+    numFeasibleNodesToFind of kubernetes/pkg/scheduler/schedule_one.go with its default: all up to
+    100 nodes, then 50 % less 1 % per 125 nodes, at least 5 %, and never less than 100 nodes.
+    """
+    if nodes < 100:
+        return nodes
+    percentage = max(50 - nodes // 125, 5)
+    return max(nodes * percentage // 100, 100)
+
+
+@njit
+def search(
+    cluster: Cluster, cpu_cores: float, memory_bytes: float, gpus: float, most: int
+) -> int:
+    """Find up to `most` nodes with room, going on where the last search stopped; return how many.
+
+    Their places stand in `cluster.found`.
+    """
+    count, nodes, first = 0, cluster.cpu_free.size, cluster.next_node[0]
+    looked_at = 0
+    while looked_at < nodes and count < most:
+        node = first + looked_at
+        node -= nodes if node >= nodes else 0
+        if fits(cluster, node, cpu_cores, memory_bytes, gpus):
+            cluster.found[count] = node
+            count += 1
+        looked_at += 1
+    cluster.next_node[0] = (first + looked_at) % nodes
+    return count
+
+
+@njit
+def fits(
+    cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpus: float
+) -> bool:
+    """Tell whether a node has room for the request."""
+    return (
+        cpu_cores <= cluster.cpu_free[node] + _EPSILON * cluster.columns[0, node]
+        and memory_bytes <= cluster.memory_free[node] + _EPSILON * cluster.columns[2, node]
+        and gpus <= cluster.gpu_free[node] + _EPSILON
+    )
+
+
+@njit
+def choose_node(
+    cluster: Cluster, grid: Grid, terms: Terms, workload: WorkloadColumns, now_s: float
+) -> int:
+    """Return the node that the `where` rule likes best of those with room, -1 if there is none."""
+    count = search(
+        cluster,
+        workload.cpu_cores[0],
+        workload.memory_bytes[0],
+        workload.gpus[0],
+        terms.nodes_to_score,
+    )
+    if count == 0:
+        return -1
+    rows = cluster.found[:count]
+    relative_cost = score_nodes(cluster, rows, grid, terms, workload, now_s)
+    return rows[np.argmin(relative_cost)]
+
+
+@njit
+def score_nodes(
+    cluster: Cluster,
+    rows: Integers,
+    grid: Grid,
+    terms: Terms,
+    workload: WorkloadColumns,
+    now_s: float,
+) -> npt.NDArray[np.float32]:
+    """Return the relative cost of each of `rows` by the `where` rule, [N], as the extender does."""
+    nodes = columns_of(cluster.columns[:, rows])
+    zone = cluster.zone[rows]
+    end_s = now_s + workload.runtime_s[0]
+    zones = grid.carbon.starts.size - 1
+    means = np.empty((2, zones))
+    for each in range(zones):
+        means[0, each] = mean_over(grid.carbon, each, now_s, end_s)
+        means[1, each] = mean_over(grid.price, each, now_s, end_s)
+    carbon, _ = _mean_filled(means[:1][:, zone])
+    price, _ = _mean_filled(means[1:][:, zone])
+    behind = ZoneColumns(carbon, price)
+    cost = _placement_cost(nodes, workload, behind, terms.model)
+    seen = _encode_where(nodes, workload, behind, cost, terms.model, terms.weights)
+    return _where(terms.where, seen.nodes, seen.context)[0]
+
+
+@njit
+def columns_of(table: Floats) -> NodeColumns:
+    """Return a table of 12 rows as the columns of one decision, [1,N] each."""
+    return NodeColumns(
+        table[0:1], table[1:2], table[2:3], table[3:4], table[4:5], table[5:6],
+        table[6:7], table[7:8], table[8:9], table[9:10], table[10:11], table[11:12],
+    )  # fmt: skip
+
+
+@njit
+def choose_start(
+    grid: Grid, terms: Terms, now_s: float, runtime_s: float, latest_s: float
+) -> float:
+    """Return the start from `now_s` to `latest_s` that the `when` rule likes best."""
+    count = min(int((latest_s - now_s) // terms.slot_s) + 1, MOST_SLOTS)
+    if count <= 1:
+        return now_s
+    slots = slot_columns(grid, terms, now_s, runtime_s, count)
+    cost = _when(terms.when, slots, np.array([runtime_s]))
+    return now_s + np.argmin(cost[0]) * terms.slot_s
+
+
+@njit
+def slot_columns(
+    grid: Grid, terms: Terms, now_s: float, runtime_s: float, count: int
+) -> SlotColumns:
+    """Return the candidate starts of one workload, the grid being that of the best zone of each."""
+    zones = grid.carbon.starts.size - 1
+    seen = np.empty((4, zones, count))
+    for zone in range(zones):
+        for place in range(count):
+            start_s = now_s + place * terms.slot_s
+            seen[0, zone, place] = value_at(grid.carbon, zone, start_s)
+            seen[1, zone, place] = mean_over(grid.carbon, zone, start_s, start_s + runtime_s)
+            seen[2, zone, place] = value_at(grid.price, zone, start_s)
+            seen[3, zone, place] = mean_over(grid.price, zone, start_s, start_s + runtime_s)
+    for signal in range(4):
+        fill_gaps(seen[signal])
+    carbon_scale, price_scale = np.abs(seen[1]).mean(), np.abs(seen[3]).mean()
+    by_carbon = terms.weights.carbon / max(carbon_scale, _LEAST_MAGNITUDE)
+    by_price = terms.weights.energy / max(price_scale, _LEAST_MAGNITUDE)
+    columns = np.empty((6, 1, count))
+    for place in range(count):
+        weighted = by_carbon * seen[1, :, place] + by_price * seen[3, :, place]
+        best = np.argmin(weighted)
+        columns[0, 0, place] = place * terms.slot_s
+        columns[1:5, 0, place] = seen[:, best, place]
+        columns[5, 0, place] = weighted[best]
+    return SlotColumns(columns[0], columns[1], columns[2], columns[3], columns[4], columns[5])
+
+
+@njit
+def fill_gaps(values: Floats) -> None:
+    """Put the mean of what is known where [zones, slots] have no data; 1 where nothing is known."""
+    known, count = 0.0, 0
+    for value in values.flat:
+        if not np.isnan(value):
+            known += value
+            count += 1
+    mean = known / count if count else 1.0
+    for zone in range(values.shape[0]):
+        for place in range(values.shape[1]):
+            if np.isnan(values[zone, place]):
+                values[zone, place] = mean

@@ -1,0 +1,79 @@
+"""The policies' own functions, compiled: the engine runs what the live components run.
+
+The policies are plain numpy, so that the images that serve carry no numba. Here their functions are
+compiled as they stand, each with its helpers. Machine code is kept in the user's cache folder, under
+the hash of all sources that it was made from: an edit anywhere compiles anew, and nothing stale is
+ever loaded.
+"""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any, cast
+
+import numba
+from numba import njit
+from platformdirs import user_cache_path
+
+import greensched_policies
+
+_FOLDERS = (Path(greensched_policies.__path__[0]), Path(__file__).parent)
+
+
+def _sources_digest() -> str:
+    digest = hashlib.sha256(numba.__version__.encode())
+    for folder in _FOLDERS:
+        for path in sorted(folder.glob("*.py")):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+# numba reads it when a function is declared, so it is set before any is.
+numba.config.CACHE_DIR = str(user_cache_path("greensched") / "compiled" / _sources_digest())
+
+_done: dict[FunctionType, Callable[..., Any]] = {}
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a policy function compiled by numba, together with all functions of ours it calls."""
+    plain = cast(FunctionType, function)
+    if plain not in _done:
+        scope = dict(plain.__globals__)
+        for name in plain.__code__.co_names:
+            helper = scope.get(name)
+            if isinstance(helper, FunctionType) and helper.__module__.startswith("greensched_"):
+                scope[name] = compiled(helper)
+        own = FunctionType(plain.__code__, scope, plain.__name__, plain.__defaults__)
+        _done[plain] = njit(own)
+    return _done[plain]
+
+
+def switch(functions: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
+    """Return a compiled function that calls the one whose number is its first argument.
+
+    All take two more arguments and return arrays of one type. A number beyond the last calls the
+    last.
+    """
+    chosen = compiled(functions[-1])
+    last = chosen
+
+    @njit
+    def choose(number: int, first: Any, second: Any) -> Any:
+        return last(first, second)
+
+    for place in reversed(range(len(functions) - 1)):
+        choose = _either(place, compiled(functions[place]), choose)
+    return choose
+
+
+def _either(
+    place: int, function: Callable[..., Any], others: Callable[..., Any]
+) -> Callable[..., Any]:
+    @njit
+    def choose(number: int, first: Any, second: Any) -> Any:
+        if number == place:
+            return function(first, second)
+        return others(number, first, second)
+
+    return cast(Callable[..., Any], choose)

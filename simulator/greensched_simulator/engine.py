@@ -1,0 +1,205 @@
+"""The event loop: jobs arrive, wait for their planned start, are placed, run and end.
+
+Between events nothing changes, so time jumps from one to the next. At one instant ends come before
+planned starts and these before arrivals. The loop only records; energy, money and carbon are
+reckoned afterwards, by one accounting for all policies.
+"""
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from greensched_policies.cost import Floats, WorkloadColumns
+from greensched_simulator.choices import (
+    Cluster,
+    Grid,
+    Integers,
+    Terms,
+    choose_node,
+    choose_start,
+    fits,
+)
+
+NOWHERE = -1  # the node of a job that never ran
+
+Heap = list[tuple[float, int]]  # time in seconds, job
+
+
+class JobColumns(NamedTuple):
+    """Rigid jobs in order of arrival, one [J] array per column; times since the run's start."""
+
+    arrival_s: Floats
+    runtime_s: Floats  # on the reference core
+    estimate_s: Floats  # what the policies are told of it
+    cpu_cores: Floats
+    memory_bytes: Floats
+    gpus: Floats
+    deadline_s: Floats  # latest finish; infinity for none
+
+
+class Recorded(NamedTuple):
+    """What happened to each job, [J]."""
+
+    planned_s: Floats  # when it was to start
+    start_s: Floats  # when it did; NaN if never
+    end_s: Floats
+    node: Integers  # NOWHERE if it never ran
+
+
+class _Waiting(NamedTuple):
+    """Jobs whose time has come but that found no room, in the order in which they came."""
+
+    jobs: Integers  # [J]
+    count: Integers  # [1]
+
+
+@njit(cache=True)
+def run(jobs: JobColumns, cluster: Cluster, grid: Grid, terms: Terms) -> Recorded:
+    """Run all jobs to their end and return what happened; `cluster` is left as it then is."""
+    count = jobs.arrival_s.size
+    recorded = Recorded(
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, NOWHERE, np.int64),
+    )
+    waiting = _Waiting(np.empty(count, np.int64), np.zeros(1, np.int64))
+    ends = [(0.0, 0) for _ in range(0)]
+    starts = [(0.0, 0) for _ in range(0)]
+    arrived = 0
+    while arrived < count or len(starts) > 0 or len(ends) > 0:
+        end_s = ends[0][0] if len(ends) > 0 else np.inf
+        start_s = starts[0][0] if len(starts) > 0 else np.inf
+        arrival_s = jobs.arrival_s[arrived] if arrived < count else np.inf
+        if end_s <= start_s and end_s <= arrival_s:
+            now_s, job = heapq.heappop(ends)
+            _finish(job, jobs, cluster, recorded, terms)
+            _fill(recorded.node[job], now_s, waiting, jobs, cluster, recorded, ends, terms)
+        elif start_s <= arrival_s:
+            now_s, job = heapq.heappop(starts)
+            _try(job, now_s, waiting, jobs, cluster, recorded, ends, grid, terms)
+        else:
+            job, now_s = arrived, arrival_s
+            arrived += 1
+            planned_s = _plan(job, now_s, jobs, grid, terms)
+            recorded.planned_s[job] = planned_s
+            if planned_s > now_s:
+                heapq.heappush(starts, (planned_s, job))
+            else:
+                _try(job, now_s, waiting, jobs, cluster, recorded, ends, grid, terms)
+    return recorded
+
+
+@njit
+def _plan(job: int, now_s: float, jobs: JobColumns, grid: Grid, terms: Terms) -> float:
+    """Return when a job that has just arrived is to start."""
+    latest_s = jobs.deadline_s[job] - jobs.estimate_s[job]
+    if not latest_s > now_s or np.isinf(latest_s):  # no slack, or nobody said how much
+        return now_s
+    return choose_start(grid, terms, now_s, jobs.estimate_s[job], latest_s)
+
+
+@njit
+def _try(
+    job: int,
+    now_s: float,
+    waiting: _Waiting,
+    jobs: JobColumns,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    grid: Grid,
+    terms: Terms,
+) -> None:
+    """Start a job on the best node with room, or let it wait for one."""
+    workload = WorkloadColumns(
+        jobs.cpu_cores[job : job + 1],
+        jobs.memory_bytes[job : job + 1],
+        jobs.gpus[job : job + 1],
+        jobs.estimate_s[job : job + 1],
+    )
+    node = choose_node(cluster, grid, terms, workload, now_s)
+    if node >= 0:
+        _start(job, node, now_s, jobs, cluster, recorded, ends, terms)
+    else:
+        waiting.jobs[waiting.count[0]] = job
+        waiting.count[0] += 1
+
+
+@njit
+def _fill(
+    node: int,
+    now_s: float,
+    waiting: _Waiting,
+    jobs: JobColumns,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    terms: Terms,
+) -> None:
+    """Start on `node`, where room came free, whatever waited and fits, the oldest first.
+
+    No other node has room for them, or they would not be waiting.
+    """
+    kept = 0
+    for place in range(waiting.count[0]):
+        job = waiting.jobs[place]
+        if fits(cluster, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]):
+            _start(job, node, now_s, jobs, cluster, recorded, ends, terms)
+        else:
+            waiting.jobs[kept] = job
+            kept += 1
+    waiting.count[0] = kept
+
+
+@njit
+def _start(
+    job: int,
+    node: int,
+    now_s: float,
+    jobs: JobColumns,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    terms: Terms,
+) -> None:
+    end_s = now_s + jobs.runtime_s[job] / cluster.columns[9, node]
+    recorded.start_s[job] = now_s
+    recorded.end_s[job] = end_s
+    recorded.node[job] = node
+    cluster.pods[node] += 1
+    cluster.cpu_free[node] -= jobs.cpu_cores[job]
+    cluster.memory_free[node] -= jobs.memory_bytes[job]
+    cluster.gpu_free[node] -= jobs.gpus[job]
+    _refresh(node, cluster, terms)
+    heapq.heappush(ends, (end_s, job))
+
+
+@njit
+def _finish(
+    job: int, jobs: JobColumns, cluster: Cluster, recorded: Recorded, terms: Terms
+) -> None:
+    node = recorded.node[job]
+    cluster.pods[node] -= 1
+    if cluster.pods[node] == 0:  # sums of floats never quite cancel
+        cluster.cpu_free[node] = cluster.columns[0, node]
+        cluster.memory_free[node] = cluster.columns[2, node]
+        cluster.gpu_free[node] = cluster.columns[4, node]
+    else:
+        cluster.cpu_free[node] += jobs.cpu_cores[job]
+        cluster.memory_free[node] += jobs.memory_bytes[job]
+        cluster.gpu_free[node] += jobs.gpus[job]
+    _refresh(node, cluster, terms)
+
+
+@njit
+def _refresh(node: int, cluster: Cluster, terms: Terms) -> None:
+    """Bring the columns that decisions see up to what is free now."""
+    capacity = cluster.columns[0, node]
+    busy = (capacity - cluster.cpu_free[node]) * terms.model.utilisation_ratio / capacity
+    cluster.columns[1, node] = min(max(busy, 0.0), 1.0)
+    cluster.columns[3, node] = max(cluster.memory_free[node], 0.0)
+    cluster.columns[5, node] = max(cluster.gpu_free[node], 0.0)
+    cluster.columns[11, node] = 1.0 if cluster.pods[node] == 0 else 0.0
