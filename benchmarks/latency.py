@@ -24,10 +24,11 @@ from benchmarks.bench_cluster import NODE_ZONES, PODS, ROOT, at_once, extender_p
 from benchmarks.http_load import Timing, open_loop, post
 from benchmarks.recorded_api import record
 from greensched_core.kubernetes_api import ApiClient
+from greensched_simulator.synthetic_grid import Slot, synthetic_slots
 from greensched_testbed.certificates import Authority
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.cluster import publish_grid
-from greensched_testbed.demo.grid import ZONES, Slot, synthetic_slots
+from greensched_testbed.demo.world import ZONES
 from greensched_testbed.ports import free_port
 from greensched_testbed.processes import start_process
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from greensched_testbed.traces import TimeUnit
+from greensched_simulator.traces import TimeUnit
 
 
 def demo(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from greensched_core import labels
-from greensched_testbed.traces import TimeUnit, load_trace
-from greensched_testbed.workload import compressed, sampled
+from greensched_simulator.traces import TimeUnit, load_trace
+from greensched_simulator.workload import compressed, sampled
 
 if TYPE_CHECKING:
     from greensched_testbed.replay import Replay

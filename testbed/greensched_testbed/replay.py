@@ -16,7 +16,7 @@ from greensched_core.clock import Clock, WallClock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.watching import Watch
-from greensched_testbed.workload import Task, Trace
+from greensched_simulator.workload import Task, Trace
 
 TESTBED_RUNTIME = f"{labels.GROUP}/testbed-runtime"  # annotation that kwok's stages obey
 _AT_ONCE = 8  # creations in flight; httpx slows with the square of its connections

@@ -6,8 +6,8 @@ import pytest
 
 from greensched_core.state import Gpu
 from greensched_core.testing import make_node
+from greensched_simulator.synthetic_grid import Slot
 from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
-from greensched_testbed.demo.grid import Slot
 from greensched_testbed.demo.results import change_pct, summary
 from greensched_testbed.demo.tables import change_text, comparison_rows
 

@@ -1,8 +1,8 @@
 import pytest
 
 from greensched_core.power.curves import PowerCurve
-from greensched_testbed.demo.grid import SLOT_S, ZONES, GridZone, synthetic_slots
-from greensched_testbed.demo.world import NODE_COUNT, node_groups
+from greensched_simulator.synthetic_grid import SLOT_S, GridZone, synthetic_slots
+from greensched_testbed.demo.world import NODE_COUNT, ZONES, node_groups
 from greensched_testbed.nodes import NodeGroup
 
 

@@ -18,7 +18,7 @@ from greensched_policies.accounting import (
     bill_schedule,
 )
 from greensched_policies.cost import CostModel, curve_table
-from greensched_testbed.demo.grid import Slot
+from greensched_simulator.synthetic_grid import Slot
 from greensched_testbed.demo.results import Bill, Group, RunResult
 
 

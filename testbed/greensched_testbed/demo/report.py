@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from greensched_core.labels import SCHEDULER_NAME
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
-from greensched_testbed.demo.grid import Slot
+from greensched_simulator.synthetic_grid import Slot
 from greensched_testbed.demo.results import Bill, RunResult
 from greensched_testbed.demo.tables import change_text, comparison_rows, group_rows
 

@@ -13,21 +13,21 @@ from greensched_core import labels
 from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.state import Node
+from greensched_simulator.synthetic import synthetic_trace
+from greensched_simulator.synthetic_grid import Slot, synthetic_slots
+from greensched_simulator.traces import TimeUnit, load_trace
+from greensched_simulator.workload import Trace, compressed, sampled
 from greensched_testbed import replay
 from greensched_testbed.binaries import KUBERNETES_VERSION
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
 from greensched_testbed.demo.cluster import GreenSchedProcesses, publish_grid
-from greensched_testbed.demo.grid import ZONES, Slot, synthetic_slots
 from greensched_testbed.demo.nodes import believed_nodes
 from greensched_testbed.demo.report import write_report
 from greensched_testbed.demo.results import RunResult, summary
-from greensched_testbed.demo.world import NODE_COUNT, generations_by_node, node_groups
+from greensched_testbed.demo.world import NODE_COUNT, ZONES, generations_by_node, node_groups
 from greensched_testbed.nodes import create_nodes, wait_until_ready
 from greensched_testbed.replay import Progress, Replay, ReplayOptions
-from greensched_testbed.synthetic import synthetic_trace
-from greensched_testbed.traces import TimeUnit, load_trace
-from greensched_testbed.workload import Trace, compressed, sampled
 
 WORKLOAD_SPAN_S = 6 * 3600.0
 GRID_SPAN_S = 48 * 3600.0

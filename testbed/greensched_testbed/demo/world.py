@@ -5,15 +5,16 @@ annotation; one core does the same work on each, so that only power, carbon and 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from greensched_core import labels
 from greensched_core.power.curves import PowerCurve
-from greensched_testbed.demo.grid import ZONES
+from greensched_simulator.synthetic_grid import SHAPES
 from greensched_testbed.nodes import NodeGroup
 
 GIB = 2.0**30
 GENERATION_LABEL = "demo.greensched.io/generation"
+ZONES = tuple(replace(shape, name=f"DEMO-{shape.name}") for shape in SHAPES.values())
 BOARDS = 4  # GPUs on each node that has any
 
 

@@ -1,4 +1,4 @@
-"""Synthetic grid zones for the demo: carbon and price by the quarter hour, seeded.
+"""Made-up grid zones: carbon and price by the quarter hour, seeded.
 
 The shapes follow what `GridZone` says of each and are loosely those of real grids in 2024: a solar
 grid dips at noon as California's does, a hydro grid stays flat and clean as Norway's does, a coal
@@ -7,7 +7,7 @@ grid stays dirty with a small daily wave. Nothing here is measured.
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 SLOT_S = 900.0  # 15 minutes, the resolution of European day-ahead prices since October 2025
@@ -26,11 +26,11 @@ class GridZone:
     noise: float  # relative standard deviation of the slow noise
 
 
-ZONES = (
-    GridZone("DEMO-SOLAR", 230.0, -120.0, 62.0, -45.0, 0.06),
-    GridZone("DEMO-HYDRO", 34.0, 0.0, 48.0, 6.0, 0.05),
-    GridZone("DEMO-COAL", 660.0, -30.0, 88.0, 14.0, 0.03),
-)
+SHAPES: Mapping[str, GridZone] = {
+    "solar": GridZone("SOLAR", 230.0, -120.0, 62.0, -45.0, 0.06),
+    "hydro": GridZone("HYDRO", 34.0, 0.0, 48.0, 6.0, 0.05),
+    "coal": GridZone("COAL", 660.0, -30.0, 88.0, 14.0, 0.03),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""Reads workload traces: Alibaba's openb pod lists, GAIA's cluster traces, and a plain CSV.
+"""Reads workload traces: Alibaba's openb, GAIA's, the Standard Workload Format, and a plain CSV.
 
 The plain CSV has the columns name, arrival_s, runtime_s, cpu_cores, memory_mib, gpus and, if
-wanted, gpu_models (names separated by `|`). The format is told by the header. A row at fault is
-never repaired: it is refused with its number and reason, or left out and told of.
+wanted, gpu_models (names separated by `|`). A file's format is told by its header, SWF by the
+name's end. A row at fault is never repaired: it is refused with its number and reason, or left out
+and told of.
 """
 
 import math
@@ -14,13 +15,21 @@ from statistics import median
 from typing import Literal
 
 from greensched_core.errors import BadInput
-from greensched_testbed.trace_rows import Row, Table, read_table, require_columns, rows_of
-from greensched_testbed.workload import Fault, Task, Trace
+from greensched_simulator.swf import SWF_ENDINGS, read_swf, swf_task
+from greensched_simulator.trace_rows import (
+    MEMORY_PER_CORE_BYTES,
+    Row,
+    Table,
+    memory_assumed,
+    read_table,
+    require_columns,
+    rows_of,
+)
+from greensched_simulator.workload import Fault, Task, Trace
 
 TimeUnit = Literal["s", "h"]
 _SECONDS: dict[TimeUnit, float] = {"s": 1.0, "h": 3_600.0}
 _MIB = 2.0**20
-_GIB = 2.0**30
 _FAULTS_TOLD = 20
 
 OPENB_COLUMNS = (
@@ -29,9 +38,6 @@ OPENB_COLUMNS = (
 GAIA_COLUMNS = ("arrival_time", "length", "cpus")
 PLAIN_COLUMNS = ("name", "arrival_s", "runtime_s", "cpu_cores", "memory_mib", "gpus")
 
-# GAIA's traces tell no memory. 4 GiB a core is what the general-purpose machines of the large
-# clouds carry (AWS m, Azure D, Google n2-standard).
-_GAIA_MEMORY_PER_CORE = 4.0 * _GIB
 # The medians of all of GAIA's files lie between 10 and 51 minutes; an hour taken for a second or
 # the reverse falls outside.
 _PLAUSIBLE_MEDIAN_S = (30.0, 7.0 * 86_400.0)
@@ -42,12 +48,14 @@ Parse = Callable[[Row, Counter[str]], Task]
 def load_trace(
     path: Path, *, time_unit: TimeUnit | None = None, skip_faulty: bool = False
 ) -> Trace:
-    """Return the trace in a file (.csv or .csv.gz), its tasks in order of arrival.
+    """Return the trace in a file (.csv, .swf, either .gz), its tasks in order of arrival.
 
     `time_unit` matters for GAIA's files only, whose units differ: without it the file's name tells.
     Raises BadInput when the file is no trace or holds rows at fault (up to 20 are listed); with
     `skip_faulty` these are left out and returned as the trace's `faults`.
     """
+    if path.name.lower().endswith(SWF_ENDINGS):
+        return _read(read_swf(path), swf_task, skip_faulty=skip_faulty)
     table = read_table(path)
     known = {OPENB_COLUMNS: _openb, GAIA_COLUMNS: None, PLAIN_COLUMNS: _plain}
     columns = max(known, key=lambda each: len(set(each) & set(table.header)) / len(each))
@@ -144,13 +152,13 @@ def _gaia(seconds: float) -> Parse:
 
     def parse(row: Row, notes: Counter[str]) -> Task:
         cores = row.figure("cpus", above=0)
-        notes[f"memory is not told; {_GAIA_MEMORY_PER_CORE / _GIB:g} GiB a core assumed"] += 1
+        memory_assumed(notes)
         return Task(
             name=f"task-{row.number}",
             arrival_s=row.figure("arrival_time", at_least=0) * seconds,
             runtime_s=row.figure("length", above=0) * seconds,
             cpu_cores=cores,
-            memory_bytes=cores * _GAIA_MEMORY_PER_CORE,
+            memory_bytes=cores * MEMORY_PER_CORE_BYTES,
         )
 
     return parse

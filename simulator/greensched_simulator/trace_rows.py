@@ -4,13 +4,18 @@ import csv
 import gzip
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 from greensched_core.errors import BadInput
-from greensched_testbed.workload import Fault
+from greensched_simulator.workload import Fault
 
+# Some traces tell no memory. 4 GiB a core is what the general-purpose machines of the large clouds
+# carry (AWS m, Azure D, Google n2-standard).
+MEMORY_PER_CORE_BYTES = 4.0 * 2**30
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # a DNS label, as pods need
 
 
@@ -79,11 +84,17 @@ class Row:
         self.faults.append(Fault(self.number, reason))
 
 
+def opened(path: Path) -> TextIO:
+    """Open a text file, plain or gzipped by its name; raise OSError when that cannot be."""
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return open(path, encoding="utf-8-sig", newline="")
+
+
 def read_table(path: Path) -> Table:
     """Return a CSV file, plain or gzipped; raise BadInput when it cannot be read as one."""
-    opener = gzip.open if path.suffix == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        with opened(path) as file:
             reader = csv.reader(file, strict=True)
             lines = [(reader.line_num, tuple(cells)) for cells in reader]
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as fault:
@@ -96,6 +107,11 @@ def read_table(path: Path) -> Table:
     if len(set(header)) < len(header):
         raise BadInput(f"{path} names a column twice: {', '.join(header)}")
     return Table(path, header, tuple(lines[1:]))
+
+
+def memory_assumed(notes: Counter[str]) -> None:
+    """Note that a task's memory was not told and is taken to be 4 GiB a core."""
+    notes[f"memory is not told; {MEMORY_PER_CORE_BYTES / 2**30:g} GiB a core assumed"] += 1
 
 
 def rows_of(table: Table) -> Iterator[Row]:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_testbed.traces import load_trace
-from greensched_testbed.workload import Task
+from greensched_simulator.traces import load_trace
+from greensched_simulator.workload import Task
 
 PLAIN = "name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus\n"
 OPENB = (
@@ -196,6 +196,8 @@ def test_no_file_crashes_the_reader_and_no_task_is_impossible(
         pytest.param("openb-gpu-2023/openb_pod_list_gpuspec33.csv", 8_151, 1, id="openb-models"),
         pytest.param("gaia-cluster-traces/pai_1k.csv.gz", 1_000, 0, id="pai-1k"),
         pytest.param("gaia-cluster-traces/mustang-trace-2015-70k.csv.gz", 70_000, 0, id="mustang"),
+        pytest.param("gaia-cluster-traces/azure-70k.csv.gz", 69_991, 0, id="azure"),
+        pytest.param("gaia-cluster-traces/pai-70k.csv.gz", 69_998, 0, id="pai-70k"),
     ],
 )
 def test_the_published_traces_are_read(name: str, tasks: int, faults: int) -> None:

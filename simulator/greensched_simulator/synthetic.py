@@ -5,7 +5,7 @@ import random
 from dataclasses import dataclass
 
 from greensched_core.errors import BadInput
-from greensched_testbed.workload import Task, Trace
+from greensched_simulator.workload import Task, Trace
 
 _GIB = 2.0**30
 _DAY_S = 86_400.0

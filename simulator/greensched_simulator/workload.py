@@ -17,6 +17,7 @@ class Task:
     memory_bytes: float
     gpus: int = 0  # whole boards
     gpu_models: tuple[str, ...] = ()  # any of these will do; empty: any at all
+    estimate_s: float | None = None  # what its owner expected it to run; None: not told
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,10 @@ def compressed(trace: Trace, span_s: float) -> Compressed:
     first = trace.tasks[0].arrival_s
     tasks = tuple(
         replace(
-            task, arrival_s=(task.arrival_s - first) * factor, runtime_s=task.runtime_s * factor
+            task,
+            arrival_s=(task.arrival_s - first) * factor,
+            runtime_s=task.runtime_s * factor,
+            estimate_s=None if task.estimate_s is None else task.estimate_s * factor,
         )
         for task in trace.tasks
     )
