@@ -16,6 +16,7 @@ from greensched_simulator.workload import Fault
 # Some traces tell no memory. 4 GiB a core is what the general-purpose machines of the large clouds
 # carry (AWS m, Azure D, Google n2-standard).
 MEMORY_PER_CORE_BYTES = 4.0 * 2**30
+_FAULTS_TOLD = 20
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # a DNS label, as pods need
 
 
@@ -123,6 +124,16 @@ def rows_of(table: Table) -> Iterator[Row]:
         elif len(cells) != len(table.header):
             row.fault(f"{len(cells)} cells where the header names {len(table.header)}")
         yield row
+
+
+def refusal(path: Path, faults: Sequence[Fault], remedy: str) -> BadInput:
+    """Return the error that tells a file's faults, up to 20 of them, and what to do."""
+    lines = [str(fault) for fault in faults[:_FAULTS_TOLD]]
+    if len(faults) > _FAULTS_TOLD:
+        lines.append(f"and {len(faults) - _FAULTS_TOLD} more")
+    count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+    listed = "\n  ".join(lines)
+    return BadInput(f"{path} has {count}; {remedy}:\n  {listed}")
 
 
 def require_columns(table: Table, columns: Sequence[str]) -> None:

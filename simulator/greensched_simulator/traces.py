@@ -22,6 +22,7 @@ from greensched_simulator.trace_rows import (
     Table,
     memory_assumed,
     read_table,
+    refusal,
     require_columns,
     rows_of,
 )
@@ -30,7 +31,6 @@ from greensched_simulator.workload import Fault, Task, Trace
 TimeUnit = Literal["s", "h"]
 _SECONDS: dict[TimeUnit, float] = {"s": 1.0, "h": 3_600.0}
 _MIB = 2.0**20
-_FAULTS_TOLD = 20
 
 OPENB_COLUMNS = (
     "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time",
@@ -87,7 +87,7 @@ def _read(table: Table, parse: Parse, *, skip_faulty: bool) -> Trace:
         notes += row_notes
         tasks.append(task)
     if faults and not skip_faulty:
-        raise BadInput(_told(table.path, faults))
+        raise refusal(table.path, faults, "mend it or ask to skip faulty rows")
     if not tasks:
         raise BadInput(f"{table.path} holds no tasks")
     arrivals = [task.arrival_s for task in tasks]
@@ -96,15 +96,6 @@ def _read(table: Table, parse: Parse, *, skip_faulty: bool) -> Trace:
     tasks.sort(key=lambda task: task.arrival_s)
     sentences = tuple(f"{count} tasks: {note}" for note, count in notes.items())
     return Trace(tuple(tasks), str(table.path), sentences, tuple(faults))
-
-
-def _told(path: Path, faults: list[Fault]) -> str:
-    lines = [str(fault) for fault in faults[:_FAULTS_TOLD]]
-    if len(faults) > _FAULTS_TOLD:
-        lines.append(f"and {len(faults) - _FAULTS_TOLD} more")
-    count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-    listed = "\n  ".join(lines)
-    return f"{path} has {count}; mend it or ask to skip faulty rows:\n  {listed}"
 
 
 def _plain(row: Row, notes: Counter[str]) -> Task:

@@ -1,0 +1,199 @@
+"""The jobs of a world: read or made up, pressed to a load, given estimates and deadlines."""
+
+import math
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_core.durations import format_duration
+from greensched_core.errors import BadInput
+from greensched_policies.cost import Floats
+from greensched_simulator.job_drafts import Capacity, Draft
+from greensched_simulator.made_up_jobs import made_up
+from greensched_simulator.scenario_model import Scenario, SlackClass, Trace, Workload
+from greensched_simulator.seeds import stream
+from greensched_simulator.traces import TimeUnit, load_trace
+from greensched_simulator.workload import Task
+from greensched_simulator.workload import Trace as TraceRead
+
+_MOST_OF = 0.9  # of the length should see arrivals
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+
+
+class Jobs(NamedTuple):
+    """Rigid jobs in order of arrival, one float64 [J] array per column.
+
+    Times are seconds since the scenario's start.
+    """
+
+    arrival_s: Floats
+    runtime_s: Floats  # on the reference core
+    estimate_s: Floats  # what its owner and the policies expect it to be
+    cpu_cores: Floats
+    memory_bytes: Floats
+    gpus: Floats  # boards
+    deadline_s: Floats  # latest finish; infinity for none
+
+
+class JobList(NamedTuple):
+    """Jobs with their names, and what should be known about them, each a sentence."""
+
+    jobs: Jobs
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
+    """Return the jobs that arrive within the scenario's length; the same seed gives the same.
+
+    Raises BadInput for jobs that fit no node, unless the scenario leaves these out, and when no
+    job is left.
+    """
+    workload = scenario.workload
+    notes: list[str] = []
+    if workload.generator is not None:
+        draft = made_up(scenario, workload.generator, seed, capacity)
+        draft = _placeable(draft, workload, capacity, notes)
+    else:
+        assert workload.trace is not None, "load_scenario refuses a workload with neither"
+        draft = _from_trace(workload.trace, seed, notes)
+        draft = _placeable(draft, workload, capacity, notes)
+        draft = _to_load(draft, workload.load, capacity, notes)
+    is_within = draft.arrival_s < scenario.length_s
+    if not is_within.all():
+        notes.append(f"{np.sum(~is_within)} jobs that arrive after the scenario's length left out")
+        draft = draft.chosen(is_within)
+    if draft.arrival_s.size == 0:
+        raise BadInput(f"scenario {scenario.name}: no job arrives within its length")
+    last_s = float(draft.arrival_s[-1])
+    if last_s < _MOST_OF * scenario.length_s:
+        notes.append(f"the last job arrives {format_duration(last_s)} after the start, of "
+                     f"{format_duration(scenario.length_s)}")  # fmt: skip
+    return JobList(_finished(draft, workload, seed), draft.names, tuple(notes))
+
+
+def read_trace(trace: Trace) -> TraceRead:
+    """Return the trace of a scenario; a file that did not change is read once.
+
+    Raises BadInput that lists the rows at fault.
+    """
+    state = trace.file.stat()
+    return _read_trace(
+        trace.file, trace.time_unit, trace.skip_faulty, state.st_mtime_ns, state.st_size
+    )
+
+
+@lru_cache(maxsize=4)
+def _read_trace(
+    path: Path, time_unit: TimeUnit | None, skip_faulty: bool, changed_ns: int, size: int
+) -> TraceRead:
+    return load_trace(path, time_unit=time_unit, skip_faulty=skip_faulty)
+
+
+def _from_trace(trace: Trace, seed: int, notes: list[str]) -> Draft:
+    read = read_trace(trace)
+    notes.extend(read.notes)
+    if read.faults:
+        rows = len({fault.row for fault in read.faults})
+        notes.append(f"{rows} faulty rows of {trace.file.name} left out, the first: "
+                     f"{read.faults[0]}")  # fmt: skip
+    tasks = list(read.tasks[: trace.first])
+    if trace.sample is not None and trace.sample < len(tasks):
+        drawn = stream(seed, "jobs/sample").choice(len(tasks), trace.sample, replace=False)
+        notes.append(f"{trace.sample} of {len(tasks)} jobs of the trace, drawn with seed {seed}")
+        tasks = [tasks[place] for place in np.sort(drawn)]
+    chosen = sum(bool(task.gpu_models) for task in tasks)
+    if chosen:
+        notes.append(f"{chosen} jobs name models of GPUs; any board is taken to do")
+    draft = _draft(tasks)
+    return draft if trace.repeat == 1 else _repeated(draft, trace.repeat)
+
+
+def _draft(tasks: list[Task]) -> Draft:
+    first_s = tasks[0].arrival_s
+    return Draft(
+        names=tuple(task.name for task in tasks),
+        arrival_s=np.array([task.arrival_s - first_s for task in tasks]),
+        runtime_s=np.array([task.runtime_s for task in tasks]),
+        expected_s=np.array(
+            [task.runtime_s if task.estimate_s is None else task.estimate_s for task in tasks]
+        ),
+        cpu_cores=np.array([task.cpu_cores for task in tasks]),
+        memory_bytes=np.array([task.memory_bytes for task in tasks]),
+        gpus=np.array([float(task.gpus) for task in tasks]),
+    )
+
+
+def _repeated(draft: Draft, times: int) -> Draft:
+    """Return the draft played so often; rounds are a mean interval between arrivals apart."""
+    count = draft.arrival_s.size
+    round_s = draft.arrival_s[-1] * count / max(count - 1, 1)
+    rounds = np.repeat(np.arange(times), count)
+    return Draft(
+        tuple(f"{name}-{number}" for number in range(times) for name in draft.names),
+        np.tile(draft.arrival_s, times) + rounds * round_s,
+        *(np.tile(column, times) for column in draft[2:]),
+    )
+
+
+def _placeable(draft: Draft, workload: Workload, capacity: Capacity, notes: list[str]) -> Draft:
+    fits = np.zeros(draft.arrival_s.size, dtype=bool)
+    for cpu_cores, memory_bytes, gpus in capacity.shapes:
+        fits |= (
+            (draft.cpu_cores <= cpu_cores * (1 + _EPSILON))
+            & (draft.memory_bytes <= memory_bytes * (1 + _EPSILON))
+            & (draft.gpus <= gpus)
+        )
+    if fits.all():
+        return draft
+    large = draft.chosen(~fits)
+    place = int(np.argmax(large.cpu_cores + large.gpus * capacity.cpu_cores))
+    told = (
+        f"{large.arrival_s.size} of {fits.size} jobs fit no node; the largest, "
+        f"{large.names[place]}, asks for {large.cpu_cores[place]:g} cores, "
+        f"{large.memory_bytes[place] / 2**30:.4g} GiB and {large.gpus[place]:g} GPUs"
+    )
+    if not workload.skip_unplaceable:
+        raise BadInput(
+            f"workload: {told}; give larger nodes, or leave them out by skip_unplaceable: true"
+        )
+    notes.append(f"{told}: left out")
+    return draft.chosen(fits)
+
+
+def _to_load(draft: Draft, load: float | None, capacity: Capacity, notes: list[str]) -> Draft:
+    """Press arrivals together, or stretch them, until the scarcest resource is busy to `load`."""
+    if load is None or draft.arrival_s.size == 0:
+        return draft
+    span_s = draft.arrival_s[-1]
+    if span_s <= 0:
+        raise BadInput("workload.load: all jobs arrive at once, there is no span to change")
+    factor = float(capacity.busy_s(draft).sum(axis=1).max() / (load * span_s))
+    notes.append(f"arrivals were multiplied by {factor:.6g}")
+    return draft._replace(arrival_s=draft.arrival_s * factor)
+
+
+def _finished(draft: Draft, workload: Workload, seed: int) -> Jobs:
+    count = draft.arrival_s.size
+    errors = workload.estimate_error * stream(seed, "jobs/estimates").standard_normal(count)
+    allowed_s = workload.deadline_runtime_factor * draft.runtime_s
+    return Jobs(
+        arrival_s=draft.arrival_s,
+        runtime_s=draft.runtime_s,
+        estimate_s=draft.expected_s * np.exp(errors),
+        cpu_cores=draft.cpu_cores,
+        memory_bytes=draft.memory_bytes,
+        gpus=draft.gpus,
+        deadline_s=draft.arrival_s + allowed_s + _slack_s(workload.slack, draft.runtime_s),
+    )
+
+
+def _slack_s(slack: float | list[SlackClass], runtime_s: Floats) -> Floats:
+    classes = slack if isinstance(slack, list) else [SlackClass.model_construct(may_wait=slack)]
+    found: Floats = np.full(runtime_s.size, math.inf)
+    for each in reversed(classes):
+        limit_s = math.inf if each.shorter_than is None else each.shorter_than
+        found = np.where(runtime_s < limit_s, each.may_wait, found)
+    return found

@@ -1,0 +1,88 @@
+"""Jobs made up by a seed: a Poisson process with a daily wave, log-normal runtimes.
+
+Each column draws from a stream of its own, so that changing one leaves the others as they were, and
+more jobs leave the sizes of the first ones as they were.
+"""
+
+import math
+
+import numpy as np
+
+from greensched_core.errors import BadInput
+from greensched_policies.cost import Floats
+from greensched_simulator.job_drafts import Capacity, Draft
+from greensched_simulator.scenario_model import Generator, Scenario
+from greensched_simulator.seeds import stream
+
+_DAY_S = 86_400.0
+_STEP_S = 60.0  # the wave is straight between
+_MOST_JOBS = 10_000_000
+
+
+def made_up(scenario: Scenario, generator: Generator, seed: int, capacity: Capacity) -> Draft:
+    """Return the jobs in order of arrival: as many as are asked for, or as make the load.
+
+    Raises BadInput when the load needs more than ten million jobs, or none.
+    """
+    if generator.jobs is not None:
+        sizes = _sized(generator, seed, generator.jobs)
+    else:
+        assert scenario.workload.load is not None, "load_scenario refuses neither"
+        sizes = _as_many_as_make(scenario, generator, seed, capacity)
+    count = sizes.runtime_s.size
+    arrivals_s = _arrivals_s(scenario, generator, seed, count)
+    return sizes._replace(arrival_s=arrivals_s, names=tuple(f"job-{job}" for job in range(count)))
+
+
+def _sized(generator: Generator, seed: int, count: int) -> Draft:
+    """Return `count` jobs, all but their names and arrivals."""
+    spread = stream(seed, "jobs/runtime").standard_normal(count)
+    runtime_s = generator.runtime_median * np.exp(generator.runtime_sigma * spread)
+    runtime_s = np.clip(runtime_s, generator.runtime_shortest, generator.runtime_longest)
+    has_gpus = stream(seed, "jobs/has-gpus").random(count) < generator.gpu_share
+    boards = _drawn([float(number) for number in generator.gpus], seed, "jobs/gpus", count)
+    gpus = np.where(has_gpus, boards, 0.0)
+    cores = _drawn(generator.cpu_cores, seed, "jobs/cores", count) * np.maximum(gpus, 1.0)
+    memory = _drawn(generator.memory_per_core, seed, "jobs/memory", count) * cores
+    return Draft((), np.zeros(count), runtime_s, runtime_s, cores, memory, gpus)
+
+
+def _drawn(sizes: list[float], seed: int, purpose: str, count: int) -> Floats:
+    places = (stream(seed, purpose).random(count) * len(sizes)).astype(np.int64)
+    found: Floats = np.array(sizes)[np.minimum(places, len(sizes) - 1)]
+    return found
+
+
+def _as_many_as_make(
+    scenario: Scenario, generator: Generator, seed: int, capacity: Capacity
+) -> Draft:
+    """Return just as many jobs as keep the scarcest resource busy to the load."""
+    wanted_s = (scenario.workload.load or 0.0) * scenario.length_s
+    count = 4096
+    while count <= _MOST_JOBS:
+        sizes = _sized(generator, seed, count)
+        busy_s = np.cumsum(capacity.busy_s(sizes), axis=1).max(axis=0)
+        if busy_s[-1] >= wanted_s:
+            needed = int(np.searchsorted(busy_s, wanted_s)) + 1
+            return Draft((), *(column[:needed] for column in sizes[1:]))
+        count *= 2
+    raise BadInput(
+        f"workload.load: more than {_MOST_JOBS} jobs are needed; make jobs longer or larger, or "
+        "the cluster smaller"
+    )
+
+
+def _arrivals_s(scenario: Scenario, generator: Generator, seed: int, count: int) -> Floats:
+    """Draw from the rate 1 + swing·cos(2π(t − peak)/day) by inverting its integral.
+
+    Given their number, the arrivals of a Poisson process are independent draws from its rate.
+    """
+    steps = max(math.ceil(scenario.length_s / _STEP_S), 1)
+    times_s = np.linspace(0.0, scenario.length_s, steps + 1)
+    phase = 2 * math.pi * (scenario.start_s % _DAY_S - generator.peak) / _DAY_S
+    turns = 2 * math.pi * times_s / _DAY_S
+    swing = generator.daily_swing * _DAY_S / (2 * math.pi)
+    integral = times_s + swing * (np.sin(turns + phase) - math.sin(phase))
+    drawn = np.sort(stream(seed, "jobs/arrivals").random(count)) * integral[-1]
+    arrivals: Floats = np.interp(drawn, integral, times_s)
+    return arrivals

@@ -1,0 +1,133 @@
+"""What must hold between the parts of a scenario, and of the files that it names.
+
+Each part is judged by itself where it can be read, so that one fault hides no other.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from greensched_core.errors import BadInput
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_simulator.grid_files import read_series
+from greensched_simulator.jobs import read_trace
+from greensched_simulator.scenario_fields import Duration, Moment, near
+from greensched_simulator.scenario_file import Place
+from greensched_simulator.scenario_model import (
+    Carbon,
+    CarbonFile,
+    Generator,
+    Price,
+    PriceConstant,
+    PriceFile,
+    Trace,
+)
+from greensched_simulator.zone_grids import column_of
+
+Found = Iterator[tuple[Place, str]]
+
+
+def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
+    """Yield place and reason of each fault between parts that are sound by themselves."""
+    groups = [_mapping(raw) for raw in _list(_mapping(content.get("cluster")).get("nodes"))]
+    grids = _mapping(content.get("grids"))
+    yield from _zones(groups, grids)
+    for number, group in enumerate(groups):
+        if group and group.get("hardware") is None and group.get("curve_watts") is None:
+            yield ("cluster", "nodes", number), "name its hardware, or give curve_watts"
+    span = _span(content)
+    for zone, grid in grids.items():
+        carbon = _read(Carbon, _mapping(grid).get("carbon"), context)
+        price = _read(Price, _mapping(grid).get("price"), context)
+        yield from _currency(("grids", zone, "price", "unit"), price, content)
+        for signal, source in (("carbon", carbon), ("price", price)):
+            if isinstance(source, CarbonFile | PriceFile):
+                yield from _grid_file(("grids", zone, signal, "file"), source, span)
+    if isinstance(content.get("workload"), dict):
+        yield from _workload(content["workload"], context)
+
+
+def _zones(groups: list[Mapping[str, Any]], grids: Mapping[str, Any]) -> Found:
+    names: set[str] = set()
+    for number, group in enumerate(groups):
+        place = ("cluster", "nodes", number)
+        zone, name = group.get("zone"), group.get("name")
+        if isinstance(name, str):
+            if name in names:
+                yield (*place, "name"), f"{name!r} names another group already"
+            names.add(name)
+        if isinstance(zone, str) and zone not in grids:
+            yield (*place, "zone"), f"{zone!r} has no grid{near(zone, grids)}; add it under grids"
+    used = [group.get("zone") for group in groups]
+    for zone in grids:
+        if groups and zone not in used:
+            yield ("grids", zone), "no node is in this zone; take it out, or put nodes there"
+
+
+def _currency(place: Place, price: Any, content: Mapping[str, Any]) -> Found:
+    if not isinstance(price, PriceFile | PriceConstant):
+        return
+    own, currency = content.get("currency", "EUR"), price.unit.partition("/")[0]
+    if currency != own and currency not in _mapping(content.get("exchange_rates")):
+        yield (
+            place,
+            f"what a {currency} is worth is not told: add it to exchange_rates, in {own}",
+        )
+
+
+def _span(content: Mapping[str, Any]) -> tuple[float, float] | None:
+    start_s = _read(Moment, content.get("start"), {})
+    length_s = _read(Duration, content.get("length"), {})
+    return None if start_s is None or length_s is None else (start_s, start_s + length_s)
+
+
+def _grid_file(
+    place: Place, source: CarbonFile | PriceFile, span: tuple[float, float] | None
+) -> Found:
+    try:
+        series = read_series(source.file, column_of(source))
+    except BadInput as fault:
+        yield place, str(fault)
+        return
+    first_s, end_s = series.times_s[0], series.times_s[-1]
+    if span is not None and not first_s <= span[0] < span[1] <= end_s:
+        yield (
+            place,
+            f"{source.file} holds {format_timestamp(first_s)} to {format_timestamp(end_s)}, the "
+            f"scenario lasts from {format_timestamp(span[0])} to {format_timestamp(span[1])}: "
+            "change start or length, or give a file that covers them",
+        )
+
+
+def _workload(raw: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
+    place = ("workload",)
+    if (raw.get("trace") is None) == (raw.get("generator") is None):
+        yield place, "give either trace or generator"
+    trace = _read(Trace, raw.get("trace"), context)
+    if trace is not None:
+        try:
+            read_trace(trace)
+        except BadInput as fault:
+            yield (*place, "trace", "file"), str(fault)
+    made = _read(Generator, raw.get("generator"), context)
+    if made is not None and (made.jobs is None) == (raw.get("load") is None):
+        yield (*place, "generator"), "give either its number of jobs or workload.load"
+    if made is not None and made.runtime_shortest > made.runtime_longest:
+        yield (*place, "generator", "runtime_shortest"), "is longer than runtime_longest"
+
+
+def _read(kind: Any, raw: Any, context: Mapping[str, Any]) -> Any:
+    """Return a part where it is sound by itself, else None: its faults are told elsewhere."""
+    try:
+        return TypeAdapter(kind).validate_python(raw, context=dict(context))
+    except ValidationError:
+        return None
+
+
+def _mapping(raw: Any) -> Mapping[str, Any]:
+    return raw if isinstance(raw, dict) else {}
+
+
+def _list(raw: Any) -> list[Any]:
+    return raw if isinstance(raw, list) else []

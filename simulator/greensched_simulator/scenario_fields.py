@@ -1,0 +1,123 @@
+"""What stands in a scenario file beside plain words and numbers: durations, quantities, files."""
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema
+
+from greensched_core.durations import parse_duration
+from greensched_core.errors import BadInput
+from greensched_core.power.hardware import shipped_catalogue
+from greensched_core.quantities import parse_quantity
+from greensched_core.signals.timestamps import parse_timestamp
+
+FOLDER, VARIABLES = "folder", "variables"  # what validation is told: Path, Mapping[str, str]
+NO_LIMIT = "none"
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """Return ` (close: a, b)` for the known names that are like this one, else nothing."""
+    spelt = {str(each).lower(): str(each) for each in known}
+    close = difflib.get_close_matches(name.lower(), list(spelt), n=3, cutoff=0.6)
+    return f" (close: {', '.join(spelt[each] for each in close)})" if close else ""
+
+
+def _text(value: Any, example: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} has no unit; write for example {example}")
+    return value
+
+
+def _parsed(parse: Callable[[str], float], text: str) -> float:
+    try:
+        return parse(text)
+    except BadInput as fault:
+        raise ValueError(str(fault)) from fault
+
+
+def _duration(value: Any) -> float:
+    return _parsed(parse_duration, _text(value, "90s, 6h or 7d"))
+
+
+def _wait(value: Any) -> float:
+    return math.inf if value == NO_LIMIT else _duration(value)
+
+
+def _bytes(value: Any) -> float:
+    return _parsed(parse_quantity, _text(value, "64Gi"))
+
+
+def _cores(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return _parsed(parse_quantity, _text(value, "16 or 500m"))
+
+
+def _moment(value: Any) -> float:
+    return _parsed(parse_timestamp, _text(value, "2023-06-01T00:00:00Z"))
+
+
+def _file(value: Any, info: ValidationInfo) -> Path:
+    context = info.context or {}
+    variables = context.get(VARIABLES, {})
+    text = _text(value, "data/carbon.csv")
+    unset = sorted({name for name in _VARIABLE.findall(text) if not variables.get(name)})
+    if unset:
+        raise ValueError(f"{text!r} needs the variable {', '.join(unset)}: set it to a folder")
+    filled = _VARIABLE.sub(lambda found: str(variables[found[1]]), text)
+    path = Path(context.get(FOLDER, Path())) / filled
+    if not path.is_file():
+        raise ValueError(
+            f"there is no file {path}; a path is relative to the folder of the scenario"
+        )
+    return path
+
+
+def _hardware(value: Any) -> str:
+    name, known = _text(value, "epyc-7763-1s"), shipped_catalogue().machines
+    if name.lower() not in known:
+        raise ValueError(
+            f"{name!r} is not in the power catalogue{near(name, known)}; docs/power.md lists its "
+            "names, or give curve_watts instead"
+        )
+    return name.lower()
+
+
+def _gpu_model(value: Any) -> str:
+    name, boards = _text(value, "a100-sxm"), shipped_catalogue().boards
+    if name.lower() not in boards:
+        raise ValueError(
+            f"{name!r} is not in the power catalogue{near(name, boards)}; docs/power.md lists "
+            "its boards"
+        )
+    return name.lower()
+
+
+def _written(example: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "examples": [example]})
+
+
+Duration = Annotated[
+    float, BeforeValidator(_duration), Field(ge=0), _written("6h")
+]  # in the file 90s, 6h, 7d; seconds here
+Wait = Annotated[
+    float, BeforeValidator(_wait), Field(ge=0), _written("6h")
+]  # or `none`, which is infinity
+Bytes = Annotated[float, BeforeValidator(_bytes), Field(gt=0), _written("64Gi")]
+Cores = Annotated[
+    float, BeforeValidator(_cores), Field(gt=0, allow_inf_nan=False),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}], "examples": [16, "500m"]}),
+]  # fmt: skip
+Moment = Annotated[
+    float, BeforeValidator(_moment), _written("2023-06-01T00:00:00Z")
+]  # seconds since the epoch
+InputFile = Annotated[
+    Path, BeforeValidator(_file), _written("data/carbon.csv.gz")
+]  # there; `${NAME}` is a variable of the environment
+Hardware = Annotated[str, BeforeValidator(_hardware), _written("epyc-7763-1s")]
+GpuModel = Annotated[str, BeforeValidator(_gpu_model), _written("a100-sxm")]

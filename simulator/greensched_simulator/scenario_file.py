@@ -1,0 +1,82 @@
+"""Reads YAML with the line of each entry, by the rules of YAML 1.2.
+
+PyYAML's own rules are those of 1.1, where the zone `NO` is false, `12:30` is 750 and
+`2023-06-01` is a date; and it takes the last of two entries with one name without a word.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from greensched_core.errors import BadInput
+
+Place = tuple[str | int, ...]
+
+_RESOLVED = {
+    "bool": (re.compile(r"(?:true|false)\Z"), "tf"),
+    "int": (re.compile(r"[-+]?[0-9]+\Z"), "-+0123456789"),
+    "float": (
+        re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?\Z"),
+        "-+.0123456789",
+    ),
+    "null": (re.compile(r"(?:~|null|)\Z"), ["~", "n", ""]),
+}
+
+
+class _Loader(yaml.SafeLoader):
+    """Resolves plain words as YAML 1.2 does."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # none of YAML 1.1's
+
+
+for _name, (_pattern, _first) in _RESOLVED.items():
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_name}", _pattern, list(_first))
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a YAML file holds and on which line each entry stands."""
+
+    content: dict[str, Any]
+    lines: dict[Place, int]
+    repeated: tuple[Place, ...]  # entries whose name was given before
+
+
+def read_document(path: Path) -> Document:
+    """Return a YAML file's entries; raise BadInput when it is no YAML or holds no names."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise BadInput(f"{path} cannot be read: {fault}") from fault
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        content = None if node is None else loader.construct_document(node)
+        lines: dict[Place, int] = {}
+        repeated: list[Place] = []
+        if node is not None:
+            _walk(node, (), lines, repeated)
+    except (yaml.YAMLError, RecursionError, ValueError) as fault:
+        raise BadInput(f"{path} is no YAML: {fault}") from fault
+    finally:
+        loader.dispose()
+    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
+        raise BadInput(f"{path} must hold names with values, such as `name: my-scenario`")
+    return Document(content, lines, tuple(repeated))
+
+
+def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], repeated: list[Place]) -> None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            inner = (*place, str(key.value))
+            if inner in lines:
+                repeated.append(inner)
+            lines[inner] = key.start_mark.line + 1
+            _walk(value, inner, lines, repeated)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            lines[(*place, index)] = value.start_mark.line + 1
+            _walk(value, (*place, index), lines, repeated)

@@ -1,0 +1,332 @@
+"""What a scenario file may hold. Names in the file have no unit where the value carries one."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from greensched_core.errors import BadInput
+from greensched_core.power.curves import PowerCurve
+from greensched_simulator.scenario_fields import (
+    Bytes,
+    Cores,
+    Duration,
+    GpuModel,
+    Hardware,
+    InputFile,
+    Moment,
+    Wait,
+)
+
+CURRENCY = r"^[A-Z]{3}$"
+PRICE_UNIT = r"^[A-Z]{3}/[Mk]Wh$"
+TAGS = frozenset({"from file", "constant value", "made up", "one for all", "by runtime"})
+G_PER_KWH = {"g/kWh": 1.0, "kg/MWh": 1.0, "lb/MWh": 0.45359237}
+
+
+class Part(BaseModel):
+    """A part of the file: unknown names and wrong types are refused, and nothing changes later."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Gpus(Part):
+    """The boards of each node of a group."""
+
+    model: GpuModel = Field(description="Name of the board in the power catalogue.")
+    count: int = Field(ge=1, le=64, description="Boards in each node.")
+
+
+def _curve(watts: list[float]) -> list[float]:
+    try:
+        PowerCurve(tuple(watts))
+    except BadInput as fault:
+        raise ValueError(str(fault)) from fault
+    return watts
+
+
+class NodeGroup(Part):
+    """Equal nodes in one grid zone."""
+
+    name: str = Field(
+        pattern=r"^[a-z0-9]([-a-z0-9]{0,52}[a-z0-9])?$",
+        description="Beginning of the nodes' names: lower case, digits and -.",
+    )
+    count: int = Field(ge=1, le=1_000_000, description="How many nodes.")
+    hardware: Hardware | None = Field(
+        default=None, description="Machine of the power catalogue: its watts by load, its speed."
+    )
+    curve_watts: Annotated[list[float], AfterValidator(_curve)] | None = Field(
+        default=None,
+        description="Watts of a node without its GPUs at 0, 10 … 100 % CPU load; wins over the "
+        "catalogue's.",
+    )
+    speed: float | None = Field(
+        default=None,
+        gt=0,
+        le=100,
+        description="Work a core does, relative to the reference core (docs/power.md); without it "
+        "the hardware's, else 1.",
+    )
+    cpu_cores: Cores = Field(description="Logical CPUs that jobs may ask for, of each node.")
+    memory: Bytes = Field(description="Memory that jobs may ask for, of each node.")
+    gpus: Gpus | None = Field(default=None, description="Boards of each node.")
+    zone: str = Field(min_length=1, description="Grid zone; one of `grids`.")
+    pue: float = Field(
+        default=1.2, ge=1, le=5, description="Power usage effectiveness of the site."
+    )
+
+
+class Cluster(Part):
+    """The nodes."""
+
+    nodes: list[NodeGroup] = Field(min_length=1, description="Groups of equal nodes.")
+
+
+class _File(Part):
+    """A series in a CSV file, plain or gzipped."""
+
+    file: InputFile = Field(
+        description="CSV with a header, relative to this file; `${NAME}` is a variable of the "
+        "environment."
+    )
+    time_column: str = Field(description="Column of the times from which the values hold.")
+    column: str = Field(description="Column of the values.")
+    time_zone: Literal["UTC"] | None = Field(
+        default=None,
+        description="Says that times without an offset are UTC; a column whose name ends in utc "
+        "says so itself.",
+    )
+
+
+class Shape(Part):
+    """A made-up day by the quarter hour, seeded."""
+
+    shape: Literal["solar", "hydro", "coal"] = Field(
+        description="solar is clean and cheap at noon, hydro always clean, coal always dirty."
+    )
+    noon: Duration = Field(
+        default=43_200.0, lt=86_400, description="Time of the zone's noon after 0 h UTC."
+    )
+
+
+class CarbonFile(_File):
+    """Carbon intensity in a file."""
+
+    unit: Literal["g/kWh", "kg/MWh", "lb/MWh"] = Field(default="g/kWh", description="Of the file.")
+
+
+class CarbonConstant(Part):
+    """One carbon intensity for all time."""
+
+    constant: float = Field(ge=0, le=2000, description="g/kWh.")
+
+
+class PriceFile(_File):
+    """Prices in a file."""
+
+    unit: str = Field(pattern=PRICE_UNIT, description="Currency per MWh or kWh, such as EUR/MWh.")
+
+
+class PriceConstant(Part):
+    """One price for all time."""
+
+    constant: float = Field(ge=-1e6, le=1e6, description="In `unit`.")
+    unit: str = Field(pattern=PRICE_UNIT, description="Currency per MWh or kWh, such as EUR/MWh.")
+
+
+def _source(value: Any) -> str | None:
+    tags = {"file": "from file", "constant": "constant value", "shape": "made up"}
+    given = [tag for name, tag in tags.items() if isinstance(value, dict) and name in value]
+    return given[0] if len(given) == 1 else None
+
+
+_ONE_SOURCE = Discriminator(
+    _source,
+    custom_error_type="one_source",
+    custom_error_message="write one of `file`, `constant` and `shape`, such as {shape: solar}",
+)
+Carbon = Annotated[
+    Annotated[CarbonFile, Tag("from file")]
+    | Annotated[CarbonConstant, Tag("constant value")]
+    | Annotated[Shape, Tag("made up")],
+    _ONE_SOURCE,
+]
+Price = Annotated[
+    Annotated[PriceFile, Tag("from file")]
+    | Annotated[PriceConstant, Tag("constant value")]
+    | Annotated[Shape, Tag("made up")],
+    _ONE_SOURCE,
+]
+
+
+class Grid(Part):
+    """What the grid of a zone does."""
+
+    carbon: Carbon = Field(description="Carbon intensity of consumption.")
+    price: Price = Field(description="Price of energy.")
+    forecast_error: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Relative standard deviation of a forecast 24 h ahead; it grows with the "
+        "square root of the lead time. 0: forecasts are the truth.",
+    )
+
+
+class Trace(Part):
+    """Jobs from a published trace."""
+
+    file: InputFile = Field(description="In one of the formats of docs/traces.md.")
+    time_unit: Literal["s", "h"] | None = Field(
+        default=None, description="Of GAIA's files, whose names tell it else."
+    )
+    skip_faulty: bool = Field(
+        default=False, description="Leave out rows at fault, and tell of them, instead of refusing."
+    )
+    first: int | None = Field(default=None, ge=1, description="Take only so many, the earliest.")
+    sample: int | None = Field(default=None, ge=1, description="Draw so many, by the seed.")
+    repeat: int = Field(
+        default=1, ge=1, le=1000, description="Play the trace so often, one after the other."
+    )
+
+
+class Generator(Part):
+    """Jobs made up by the seed: a Poisson process with a daily wave, log-normal runtimes."""
+
+    jobs: int | None = Field(
+        default=None,
+        ge=1,
+        le=10_000_000,
+        description="How many; without it as many as make the `load`.",
+    )
+    daily_swing: float = Field(
+        default=0.5, ge=0, le=1, description="Arrivals peak at 1 + this of their mean."
+    )
+    peak: Duration = Field(
+        default=50_400.0, lt=86_400, description="Time of the most arrivals after 0 h UTC."
+    )
+    runtime_median: Duration = Field(default=5_400.0, gt=0, description="On the reference core.")
+    runtime_sigma: float = Field(
+        default=1.2, ge=0, le=4, description="Standard deviation of the runtime's logarithm."
+    )
+    runtime_shortest: Duration = Field(default=30.0, gt=0, description="Runtimes are cut here.")
+    runtime_longest: Duration = Field(default=86_400.0, gt=0, description="And here.")
+    cpu_cores: list[Cores] = Field(
+        default=[1.0, 2.0, 2.0, 4.0, 4.0, 8.0],
+        min_length=1,
+        description="Sizes, each as likely as the others; for jobs with GPUs per board.",
+    )
+    memory_per_core: list[Bytes] = Field(
+        default=[2 * 2.0**30, 4 * 2.0**30, 4 * 2.0**30, 8 * 2.0**30],
+        min_length=1,
+        description="Sizes, each as likely as the others.",
+    )
+    gpu_share: float = Field(default=0.0, ge=0, le=1, description="Share of jobs with GPUs.")
+    gpus: list[Annotated[int, Field(ge=1, le=64)]] = Field(
+        default=[1, 1, 1, 1, 2, 4],
+        min_length=1,
+        description="Boards of such a job, each number as likely as the others.",
+    )
+
+
+class SlackClass(Part):
+    """How long jobs of some runtimes may wait."""
+
+    shorter_than: Duration | None = Field(
+        default=None, gt=0, description="Holds for jobs that run less; without it for all others."
+    )
+    may_wait: Wait = Field(description="Duration, or `none` for jobs without a deadline.")
+
+
+def _rising(classes: list[SlackClass]) -> list[SlackClass]:
+    limits = [each.shorter_than for each in classes]
+    if not limits or None in limits[:-1] or limits[-1] is not None:
+        raise ValueError("all classes but the last have shorter_than, and the last has none")
+    if limits[:-1] != sorted(set(limits[:-1]), key=lambda limit: limit or 0.0):
+        raise ValueError("shorter_than must grow from class to class")
+    return classes
+
+
+Slack = Annotated[
+    Annotated[Wait, Tag("one for all")]
+    | Annotated[list[SlackClass], AfterValidator(_rising), Tag("by runtime")],
+    Discriminator(lambda value: "by runtime" if isinstance(value, list) else "one for all"),
+]
+
+
+class Workload(Part):
+    """The jobs, from a trace or made up, and how long they may wait."""
+
+    trace: Trace | None = Field(default=None, description="Either this or `generator`.")
+    generator: Generator | None = Field(default=None, description="Either this or `trace`.")
+    load: float | None = Field(
+        default=None,
+        gt=0,
+        le=10,
+        description="Share of the cluster's scarcest resource that is requested at the mean. A "
+        "trace's arrivals are pressed together or stretched to it, runtimes stay.",
+    )
+    estimate_error: float = Field(
+        default=0.0,
+        ge=0,
+        le=3,
+        description="Standard deviation of the logarithm of estimated over true runtime.",
+    )
+    slack: Slack = Field(
+        default=float("inf"),
+        description="How long jobs may wait: one duration, `none` for no deadline, or a list by "
+        "runtime.",
+    )
+    deadline_runtime_factor: float = Field(
+        default=1.0,
+        ge=1,
+        le=100,
+        description="A deadline is arrival + this times the runtime on the reference core + slack.",
+    )
+    skip_unplaceable: bool = Field(
+        default=False, description="Leave out jobs that fit no node instead of refusing them."
+    )
+
+
+class Weights(Part):
+    """How much money, carbon and performance matter."""
+
+    energy: float = Field(default=1.0, ge=0, le=1e6, description="Weight of money.")
+    carbon: float = Field(default=1.0, ge=0, le=1e6, description="Weight of carbon.")
+    performance: float = Field(default=0.1, ge=0, le=1e6, description="Weight of runtime.")
+
+
+class Assumptions(Part):
+    """What is assumed where nothing is measured; the extender's defaults."""
+
+    utilisation_ratio: float = Field(
+        default=0.5, gt=0, le=1, description="CPU used per CPU requested."
+    )
+    gpu_ratio: float = Field(
+        default=0.6, ge=0, le=1, description="Share of a board's range of watts that a job draws."
+    )
+    empty_nodes_sleep: bool = Field(default=False, description="Empty nodes draw nothing.")
+
+
+class Scenario(Part):
+    """A cluster, its grids and its work: all that a run needs beside a policy."""
+
+    name: str = Field(
+        pattern=r"^[a-z0-9]([-a-z0-9.]{0,62}[a-z0-9])?$",
+        description="Lower case, digits, - and dots; results are filed under it.",
+    )
+    description: str = Field(default="", description="What it shows, in a sentence or two.")
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="Of all that is drawn.")
+    start_s: Moment = Field(alias="start", description="First instant, RFC 3339.")
+    length_s: Duration = Field(
+        alias="length", gt=0, description="Jobs that arrive within it are run to their end."
+    )
+    currency: str = Field(default="EUR", pattern=CURRENCY, description="Of all results (ISO 4217).")
+    exchange_rates: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
+        default={}, description="Worth of one unit of each other currency, such as USD: 0.92."
+    )
+    cluster: Cluster = Field(description="Where the work runs.")
+    grids: dict[str, Grid] = Field(min_length=1, description="Each grid zone by its name.")
+    workload: Workload = Field(description="The jobs.")
+    weights: Weights = Field(default=Weights(), description="What a policy is told to weigh.")
+    assumptions: Assumptions = Field(default=Assumptions(), description="As for the extender.")

@@ -1,0 +1,172 @@
+"""All that a run needs beside a policy: nodes, jobs and grids as arrays, drawn from one seed."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_core import labels
+from greensched_core.power.catalogue import PowerCatalogue
+from greensched_core.power.curves import PowerCurve
+from greensched_core.power.hardware import shipped_catalogue
+from greensched_policies.cost import Floats, curve_table
+from greensched_policies.observation import Weights
+from greensched_simulator.job_drafts import Capacity
+from greensched_simulator.jobs import Jobs, build_jobs
+from greensched_simulator.scenario_model import NodeGroup, Scenario
+from greensched_simulator.zone_grids import DAY_S, Grids, build_grids
+
+_HOUR_S = 3600.0
+_PAST_THE_END_S = 30 * DAY_S  # queues may grow long
+
+
+class Nodes(NamedTuple):
+    """The nodes, one [N] array per column; float64, zones int64."""
+
+    cpu_capacity: Floats  # cores
+    memory_capacity: Floats  # bytes
+    gpu_capacity: Floats  # boards
+    gpu_idle_w: Floats  # watts per board
+    gpu_peak_w: Floats  # watts per board
+    curve_class: Floats  # row of the curve table; whole numbers
+    speed: Floats  # throughput of a core relative to the reference core
+    pue: Floats
+    zone: npt.NDArray[np.int64]  # place in the world's zones
+
+
+class World(NamedTuple):
+    """A scenario drawn with one seed."""
+
+    jobs: Jobs
+    job_names: tuple[str, ...]
+    nodes: Nodes
+    node_names: tuple[str, ...]
+    zones: tuple[str, ...]
+    currency: str
+    grids: Grids
+    curve_watts: Floats  # flat [classes * 11]: watts at 0, 10 … 100 % CPU load, without GPUs
+    length_s: float
+    weights: Weights
+    utilisation_ratio: float  # CPU used per CPU requested
+    gpu_ratio: float  # share of a board's range of watts that a job draws
+    empty_nodes_sleep: bool
+    name: str  # the scenario's
+    start_s: float  # seconds since the epoch
+    seed: int
+    notes: tuple[str, ...]  # what was assumed or left out, each a sentence
+
+
+class _Built(NamedTuple):
+    nodes: Nodes
+    names: tuple[str, ...]
+    curve_watts: Floats
+
+
+def build_world(scenario: Scenario, seed: int | None = None) -> World:
+    """Return the world of a scenario, drawn with `seed` or its own; the same seed, the same bytes.
+
+    Raises BadInput for jobs that fit no node, unless the scenario leaves them out, and for files
+    that changed since the scenario was loaded and are at fault now.
+    """
+    seed = scenario.seed if seed is None else seed
+    built = _nodes(scenario)
+    found = build_jobs(scenario, seed, capacity_of(built.nodes))
+    grids = build_grids(scenario, seed, _horizon_s(scenario, found.jobs, built.nodes))
+    weights, assumed = scenario.weights, scenario.assumptions
+    return World(
+        jobs=found.jobs,
+        job_names=found.names,
+        nodes=built.nodes,
+        node_names=built.names,
+        zones=tuple(scenario.grids),
+        currency=scenario.currency,
+        grids=grids,
+        curve_watts=built.curve_watts,
+        length_s=scenario.length_s,
+        weights=Weights(weights.energy, weights.carbon, weights.performance),
+        utilisation_ratio=assumed.utilisation_ratio,
+        gpu_ratio=assumed.gpu_ratio,
+        empty_nodes_sleep=assumed.empty_nodes_sleep,
+        name=scenario.name,
+        start_s=scenario.start_s,
+        seed=seed,
+        notes=(*found.notes, *_notes_on_grids(scenario, grids)),
+    )
+
+
+def capacity_of(nodes: Nodes) -> Capacity:
+    """Return what the nodes offer together."""
+    columns = np.stack([nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity], axis=1)
+    cores = float(nodes.cpu_capacity.sum())
+    return Capacity(
+        cpu_cores=cores,
+        memory_bytes=float(nodes.memory_capacity.sum()),
+        gpus=float(nodes.gpu_capacity.sum()),
+        speed=float(nodes.cpu_capacity @ nodes.speed) / cores,
+        shapes=tuple((row[0], row[1], row[2]) for row in np.unique(columns, axis=0).tolist()),
+    )
+
+
+def _nodes(scenario: Scenario) -> _Built:
+    groups = scenario.cluster.nodes
+    zones = list(scenario.grids)
+    classes: dict[tuple[float, ...], int] = {}
+    rows = []
+    for group in groups:
+        curve, speed = _power(group)
+        row = classes.setdefault(curve.watts, len(classes))
+        boards = group.gpus.count if group.gpus else 0
+        board = shipped_catalogue().boards[group.gpus.model] if group.gpus else None
+        idle_w, peak_w = (board.idle_w, board.peak_w) if board else (0.0, 0.0)
+        rows.append((group.cpu_cores, group.memory, boards, idle_w, peak_w, row, speed, group.pue))
+    counts = [group.count for group in groups]
+    table = np.repeat(np.array(rows, dtype=np.float64), counts, axis=0)
+    zone = np.repeat(np.array([zones.index(group.zone) for group in groups], np.int64), counts)
+    columns = (np.ascontiguousarray(column) for column in table.T)
+    names = tuple(f"{group.name}-{number}" for group in groups for number in range(group.count))
+    return _Built(Nodes._make((*columns, zone)), names, curve_table(list(classes)))
+
+
+def _power(group: NodeGroup) -> tuple[PowerCurve, float]:
+    """Return watts and speed: as given, else as the catalogue knows a node of so many CPUs."""
+    curve, speed = None, 1.0
+    if group.hardware is not None:
+        power = PowerCatalogue().resolve(
+            {labels.POWER_MODEL: group.hardware}, {}, group.cpu_cores, 0
+        )
+        curve, speed = power.curve, power.speed
+    if group.curve_watts is not None:
+        curve = PowerCurve(tuple(group.curve_watts))
+    assert curve is not None, "load_scenario refuses a group with neither"
+    return curve, speed if group.speed is None else group.speed
+
+
+def _horizon_s(scenario: Scenario, jobs: Jobs, nodes: Nodes) -> float:
+    """Return a whole hour after the end by which all work should be done."""
+    waits_s = jobs.deadline_s - jobs.arrival_s
+    longest_s = float(np.max(np.where(np.isfinite(waits_s), waits_s, 0.0)))
+    longest_s += float(max(jobs.runtime_s.max(), jobs.estimate_s.max()) / nodes.speed.min())
+    end_s = scenario.length_s + longest_s + _PAST_THE_END_S
+    return float(np.ceil(end_s / _HOUR_S) * _HOUR_S)
+
+
+def _notes_on_grids(scenario: Scenario, grids: Grids) -> list[str]:
+    """Say where data is missing within the scenario's length, and where it ends soon after."""
+    notes = []
+    for number, zone in enumerate(scenario.grids):
+        own = slice(grids.starts[number], grids.starts[number + 1])
+        times_s = grids.times_s[own]
+        for signal, column in (
+            ("carbon", grids.carbon_g_per_kwh),
+            ("price", grids.price_per_mwh),
+        ):
+            values = column[own]
+            widths_s = np.diff(np.clip(times_s, 0.0, scenario.length_s))
+            missing_s = float(widths_s[np.isnan(values[:-1])].sum())
+            if missing_s > 0:
+                notes.append(f"{zone} has no {signal} for {missing_s / _HOUR_S:g} h")
+            known = times_s[:-1][~np.isnan(values[:-1])]
+            if known.size and known[-1] < scenario.length_s:
+                notes.append(f"{zone} has no {signal} after the scenario's length; work that runs "
+                             "on then has none")  # fmt: skip
+    return notes
