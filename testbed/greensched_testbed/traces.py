@@ -96,7 +96,10 @@ def _told(path: Path, faults: list[Fault]) -> str:
         lines.append(f"and {len(faults) - _FAULTS_TOLD} more")
     count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
     listed = "\n  ".join(lines)
-    return f"{path} has {count}; mend it or ask to skip faulty rows:\n  {listed}"
+    return (
+        f"{path} has {count}; mend it, or leave such rows out with --skip-faulty "
+        f"(make demo: ARGS=--skip-faulty):\n  {listed}"
+    )
 
 
 def _plain(row: Row, notes: Counter[str]) -> Task:
@@ -168,7 +171,7 @@ def _gaia_unit(table: Table, given: TimeUnit | None) -> float:
     if not low <= median_s <= high:
         raise BadInput(
             f"{table.path}: read in {'hours' if unit == 'h' else 'seconds'} half of the tasks run "
-            f"for less than {median_s:g} s, which is not plausible; give the other time unit"
+            f"for less than {median_s:g} s, which is not plausible; give the other with --time-unit"
         )
     return _SECONDS[unit]
 
@@ -180,7 +183,7 @@ def _unit_by_name(path: Path) -> TimeUnit:
         return "h"
     raise BadInput(
         f"{path}: GAIA's traces come in seconds (pai_1k) and in hours (…-70k, …-100k), and this "
-        "name tells neither; give the time unit"
+        "name tells neither; say --time-unit s or h"
     )
 
 

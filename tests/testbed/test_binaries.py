@@ -37,7 +37,7 @@ def test_progress_is_told(
 ) -> None:
     built(recipe, tmp_path / "cache")
     told = capsys.readouterr().err
-    assert "greeting: building hi from source; about 1 minutes" in told
+    assert "greeting: building hi from source, once: about 1 minutes" in told
     assert "greeting: built in" in told
 
 
