@@ -128,14 +128,14 @@ def _build(recipe: Recipe, go: Path, into: Path, log_file: Path) -> None:
         line.say(_announcement(recipe))
         listed = log_file.with_suffix(".packages")
         # What the build will compile; asking for it fetches the modules.
-        command = [go, "list", "-deps", "-f", _STALE, *recipe.flags, "tool"]
+        command: list[str | Path] = [go, "list", "-deps", "-f", _STALE, *recipe.flags, "tool"]
         _run(recipe, command, listed, lambda lines: line.update(_fetching(recipe, lines, began)))
         total = sum(bool(each) and not each.startswith("go: ") for each in _lines(listed))
         command = [go, "build", "-v", *recipe.flags, "-o", f"{into}/", "tool"]
-        _run(
-            recipe, command, log_file,
-            lambda lines: line.update(_compiling(recipe, lines, total, began)),
-        )  # fmt: skip
+        _run(recipe, command, log_file, lambda lines: line.update(
+            f"{recipe.title}: {time.monotonic() - began:.0f} s, "
+            + share_text(len(lines), total, lines[-1] if lines else "starting")
+        ))  # fmt: skip
     _finish(recipe, into, log_file)
     LiveLine().say(f"{recipe.title}: built in {time.monotonic() - began:.0f} s")
 
@@ -192,14 +192,11 @@ def _fetching(recipe: Recipe, lines: list[str], began: float) -> str:
     )
 
 
-def _compiling(recipe: Recipe, lines: list[str], total: int, began: float) -> str:
-    """Return the state of a build that will compile `total` packages; Go tells as each begins."""
-    begun = min(len(lines), total)
-    latest = "linking" if begun == total else lines[-1] if lines else "starting"
-    return (
-        f"{recipe.title}: {time.monotonic() - began:.0f} s, package {begun} of {total} "
-        f"({100 * begun // max(total, 1)} %): {latest}"
-    )
+def share_text(begun: int, total: int, latest: str) -> str:
+    """Return how much of a build has begun, and with which package; Go tells as each begins."""
+    share = min(99, 100 * begun // total) if total else 99  # linking remains
+    state = latest if begun < total else "linking"
+    return f"package {min(begun, total)} of {total} ({share} %): {state}"
 
 
 def _lines(log_file: Path) -> list[str]:
