@@ -46,7 +46,7 @@ def exported(said: str, name: str) -> str:
 
 @pytest.mark.controlplane
 def test_a_cluster_comes_up_takes_nodes_and_workloads_and_goes_down(
-    greensched: Run, folder: str, trace: Path
+    greensched: Run, folder: str, trace: Path, tmp_path: Path
 ) -> None:
     status = greensched("cluster", "status", "--folder", folder)
     assert status.returncode == 0
@@ -58,6 +58,7 @@ def test_a_cluster_comes_up_takes_nodes_and_workloads_and_goes_down(
     assert (Path(logs) / "kwok.log").exists()
 
     environment = {
+        "HOME": str(tmp_path),
         "KUBECONFIG": exported(up.stdout, "KUBECONFIG"),
         "PATH": exported(up.stdout, "PATH").replace("$PATH", os.environ["PATH"]),
     }

@@ -88,6 +88,18 @@ def test_two_runs_with_equal_placements_do_not_differ() -> None:
     assert {figures[f"{kind}_vs_default_pct"] for kind in ("energy", "cost", "carbon")} == {0.0}
 
 
+def test_the_summary_tells_energy_money_and_carbon_of_both_runs() -> None:
+    ours = bill_run("x", [pod("clean")], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
+    none = bill_run("y", [pod(None)], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
+    figures = summary(ours, none)
+    assert figures["energy_active_kwh"] == pytest.approx(0.4)
+    assert figures["carbon_active_kg"] == pytest.approx(0.04)
+    assert figures["cost_active_eur"] == pytest.approx(0.4 / 1000 * 50.0)
+    assert figures["default_energy_kwh"] == pytest.approx(figures["energy_kwh"] - 0.4)
+    assert figures["default_carbon_kg"] == pytest.approx(figures["carbon_kg"] - 0.04)
+    assert figures["default_cost_eur"] == pytest.approx(figures["cost_eur"] - 0.02)
+
+
 @pytest.mark.parametrize(("ours", "theirs", "change"), [
     pytest.param(50.0, 100.0, -50.0, id="half"),
     pytest.param(-10.0, -20.0, 50.0, id="a-negative-cost-that-shrank-is-dearer"),
