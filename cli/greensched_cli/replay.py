@@ -18,11 +18,10 @@ from greensched_testbed.workload import Trace, compressed, sampled
 
 if TYPE_CHECKING:
     from greensched_core.kubernetes_api import ApiAccess
-    from greensched_testbed.replay import PodRun, Progress, Replay, ReplayOptions
+    from greensched_testbed.replay import Progress, Replay, ReplayOptions
 
 KUBECTLS_DEFAULT = Path("~/.kube/config")
 _PLAIN_EVERY_S = 5.0
-_REASONS_TOLD = 5
 
 
 def replay(
@@ -108,6 +107,8 @@ def progress_text(now: "Progress", elapsed_s: float, limit_s: float) -> str:
 
 def result_lines(record: "Replay", namespace: str, scheduler: str) -> Iterator[str]:
     """Yield what became of the pods, and for those without a node what the scheduler said."""
+    from greensched_testbed.replay import pending_reasons
+
     waits = sorted(
         run.bound_at - run.created_at
         for run in record.runs
@@ -118,18 +119,4 @@ def result_lines(record: "Replay", namespace: str, scheduler: str) -> Iterator[s
         yield f"waited {median(waits):.2f} s in the median, {waits[-1]:.2f} s at most"
     if record.unplaced:
         yield f"{len(record.unplaced)} found no node:"
-        yield from _reasons(record.unplaced, scheduler)
-
-
-def _reasons(unplaced: "tuple[PodRun, ...]", scheduler: str) -> Iterator[str]:
-    """Yield each of the first few reasons once, the most frequent first, with its pods."""
-    names: dict[str, list[str]] = {}
-    for run in unplaced:
-        names.setdefault(run.why_pending, []).append(run.task.name)
-    by_count = sorted(names.items(), key=lambda item: -len(item[1]))
-    for reason, pods in by_count[:_REASONS_TOLD]:
-        some = ", ".join(pods[:3]) + (f" and {len(pods) - 3} more" if len(pods) > 3 else "")
-        said = reason or f"no scheduler named {scheduler} has answered; does one run there?"
-        yield f"  {some}: {said}"
-    if len(by_count) > _REASONS_TOLD:
-        yield f"  and {len(by_count) - _REASONS_TOLD} more reasons"
+        yield from (f"  {line}" for line in pending_reasons(record, scheduler))

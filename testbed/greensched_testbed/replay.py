@@ -5,7 +5,7 @@ creation, binding and end are measured alike, whatever the cluster's clocks say.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from greensched_testbed.workload import Task, Trace
 TESTBED_RUNTIME = f"{labels.GROUP}/testbed-runtime"  # annotation that kwok's stages obey
 _AT_ONCE = 8  # creations in flight; httpx slows with the square of its connections
 _RETRY_S = 0.5
+_REASONS_TOLD = 5
 _GONE_FOR_GOOD = ("Succeeded", "Failed")
 
 
@@ -115,6 +116,20 @@ async def replay(
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
     return Replay(log.runs(), started_at, clock.now(), options.wall_s_per_trace_s, timed_out)
+
+
+def pending_reasons(record: Replay, scheduler: str) -> Iterator[str]:
+    """Yield why pods found no node, the first few reasons by how many they concern."""
+    names: dict[str, list[str]] = {}
+    for run in record.unplaced:
+        names.setdefault(run.why_pending, []).append(run.task.name)
+    by_count = sorted(names.items(), key=lambda item: -len(item[1]))
+    for reason, pods in by_count[:_REASONS_TOLD]:
+        some = ", ".join(pods[:3]) + (f" and {len(pods) - 3} more" if len(pods) > 3 else "")
+        said = reason or f"no scheduler named {scheduler} has answered; does one run there?"
+        yield f"{some}: {said}"
+    if len(by_count) > _REASONS_TOLD:
+        yield f"and {len(by_count) - _REASONS_TOLD} more reasons"
 
 
 async def delete_pods(access: ApiAccess, namespace: str, timeout_s: float = 60.0) -> None:

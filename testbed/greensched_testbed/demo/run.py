@@ -161,6 +161,8 @@ async def _replayed(plane: ControlPlane, scheduler: str, trace: Trace, told: Tol
     record = await replay.replay(
         trace, plane.access, options, on_progress=lambda now: told.progress(scheduler, now)
     )
+    for reason in replay.pending_reasons(record, scheduler):
+        told.step(f"{scheduler} placed not: {reason}")
     if scheduler == OURS:  # the last run's pods stay, to look at with --keep
         await replay.delete_pods(plane.access, namespace)
     return record
