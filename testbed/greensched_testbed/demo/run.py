@@ -162,7 +162,7 @@ async def _replayed(plane: ControlPlane, scheduler: str, trace: Trace, told: Tol
         trace, plane.access, options, on_progress=lambda now: told.progress(scheduler, now)
     )
     for reason in replay.pending_reasons(record, scheduler):
-        told.step(f"{scheduler} placed not: {reason}")
+        told.step(f"{scheduler} found no node for {reason}")
     if scheduler == OURS:  # the last run's pods stay, to look at with --keep
         await replay.delete_pods(plane.access, namespace)
     return record
