@@ -14,6 +14,7 @@ from greensched_core.units import KWH_PER_MWH, kwh_from_joules
 from greensched_extender.grid import ZoneSignal, render_zone
 from greensched_extender.rows import NO_ROW
 from greensched_extender.scoring import Appraisal
+from greensched_extender.why import TOO_LATE
 
 Singles = npt.NDArray[np.float32]
 _OVERHEAD_BYTES = 2048  # of a decision beside its arrays
@@ -43,7 +44,8 @@ class Decision:
     scores: npt.NDArray[np.int8]
     expected_row: int
     bound_to: str = ""
-    bound_at: float | None = None
+    bound_at: float | None = None  # None also where nobody saw when
+    came_too_late: bool = False  # the pod was bound already, so these scores did not count
     superseded: bool = field(default=False)  # the pod was asked for again
 
     @property
@@ -107,7 +109,7 @@ class Decisions:
     def bound(self, uid: str, node: str, at: float) -> None:
         """Note where the scheduler put a pod, seconds since the epoch."""
         decision = self._latest.get(uid)
-        if decision is not None and decision.bound_at is None:
+        if decision is not None and not decision.bound_to:
             decision.bound_to, decision.bound_at = node, at
 
     def of(self, namespace: str, name: str) -> list[Decision]:
@@ -150,7 +152,9 @@ def render(decision: Decision) -> dict[str, Any]:
 
 
 def _outcome(decision: Decision) -> Mapping[str, Any]:
-    if decision.bound_at is not None:
+    if decision.came_too_late:
+        return {"state": TOO_LATE, "node": decision.bound_to, "boundAt": decision.bound_at}
+    if decision.bound_to:
         return {"state": "bound", "node": decision.bound_to, "boundAt": decision.bound_at}
     return {"state": "superseded" if decision.superseded else "not seen bound"}
 

@@ -178,6 +178,7 @@ class Extender:
         now: float,
         runtime_s: float,
     ) -> None:
+        bound_to = self._snapshot.node_of(workload.uid)
         self._decisions.add(
             remember(
                 appraisal,
@@ -191,6 +192,8 @@ class Extender:
                 snapshot_age_s=age_s,
                 zones=self._grid.outlook(view.facts.zones, now, runtime_s).signals,
                 names=view.names.by_row,
+                bound_to=bound_to,
+                came_too_late=bool(bound_to),
             )
         )
 

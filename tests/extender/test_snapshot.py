@@ -72,6 +72,15 @@ def test_a_pod_may_come_before_its_node() -> None:
     assert column(snapshot.view(), "late", CPU_BEFORE) == pytest.approx(0.25)
 
 
+def test_a_pods_node_is_known_whether_or_not_the_node_is() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_pod("u1", "late", (5.0, GIB, 0.0))
+    snapshot.put_node(make_node("gone"))
+    snapshot.put_pod("u2", "gone", (5.0, GIB, 0.0))
+    snapshot.drop_node("gone")
+    assert [snapshot.node_of(uid) for uid in ("u1", "u2", "nobody")] == ["late", "gone", ""]
+
+
 def test_a_pod_resized_on_a_node_not_seen_yet_burdens_no_other_node() -> None:
     snapshot = make_snapshot()
     snapshot.put_pod("u1", "late", (5.0, GIB, 0.0))
