@@ -168,6 +168,16 @@ def test_two_extenders_are_spread_and_drained_one_at_a_time(render: Render) -> N
     ]
 
 
+def test_a_second_scheduler_stands_elsewhere_and_is_drained_apart(render: Render) -> None:
+    objects = render("--set", "scheduler.replicas=2")
+    budget = one(objects, "PodDisruptionBudget", "greensched-scheduler")
+    assert budget["spec"]["maxUnavailable"] == 1
+    constraints = pod(objects, "greensched-scheduler")["topologySpreadConstraints"]
+    selector = constraints[0]["labelSelector"]["matchLabels"]
+    assert selector == budget["spec"]["selector"]["matchLabels"]
+    assert selector["app.kubernetes.io/component"] == "scheduler"
+
+
 def test_the_explain_port_is_in_no_service(render: Render) -> None:
     ports = [p["port"] for o in render() if o["kind"] == "Service" for p in o["spec"]["ports"]]
     assert ports == [8888]
@@ -291,6 +301,16 @@ def test_the_chart_lints_clean_and_strictly(
             ["--set", r"scheduler.podLabels.helm\.sh/chart=mine"],
             "helm.sh/chart is set by the chart",
             id="label-of-the-chart-on-the-scheduler",
+        ),
+        pytest.param(
+            ["--set", "extender.settings.policy=least-carbn"],
+            "/extender/settings/policy': value must be one of 'onnx', 'bin-pack'",
+            id="misspelt-policy",
+        ),
+        pytest.param(
+            ["--set", "extender.settings.fallbackPolicy=onnx"],
+            "/extender/settings/fallbackPolicy': value must be one of 'bin-pack'",
+            id="a-model-as-fallback",
         ),
         pytest.param(
             ["--set", "extender.settings.weightCarbon=much"],

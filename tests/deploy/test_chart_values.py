@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
+from greensched_extender.policy_choice import ONNX
+from greensched_policies.catalogue import WHERE_RULES
+
 CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "greensched"
 VALUES_LINES = (CHART / "values.yaml").read_text().splitlines()
 SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
@@ -76,3 +79,9 @@ def test_the_schema_knows_every_value_and_no_other(values: dict[str, Any]) -> No
                 keys(schema["properties"][key], value, f"{path}.{key}")
 
     keys(SCHEMA, values, "values")
+
+
+def test_the_schema_knows_every_policy_that_the_extender_knows() -> None:
+    settings = SCHEMA["properties"]["extender"]["properties"]["settings"]["properties"]
+    assert settings["policy"]["enum"] == [ONNX, *WHERE_RULES]
+    assert settings["fallbackPolicy"]["enum"] == list(WHERE_RULES)
