@@ -87,6 +87,18 @@ def test_the_api_server_accepts_every_option_at_once(helm: Helm) -> None:
     upgraded(helm, *ALL_OPTIONS)
 
 
+def test_a_service_monitor_without_its_definition_is_refused_by_the_values_name(
+    helm: Helm,
+) -> None:
+    result = helm(
+        *["upgrade", "--install", RELEASE, "CHART", "--namespace", NAMESPACE],
+        *["--create-namespace", "--set", "serviceMonitor.enabled=true"],
+    )
+    assert result.returncode != 0
+    assert "serviceMonitor.enabled needs the Prometheus operator" in result.stderr
+    assert "no matches for kind" not in result.stderr
+
+
 @pytest.mark.usefixtures("release")
 def test_an_upgrade_upgrades_the_crd_too(helm: Helm, kubectl: Kubectl) -> None:
     stale = '{"spec":{"names":{"shortNames":["stale"]}}}'
