@@ -1,4 +1,4 @@
-"""Pods bound per second: ours against a do-nothing extender and against none, in turns.
+"""Pods bound per second: ours against a do-nothing extender, a floor and none, in turns.
 
 A turn: the pods are created, then kube-scheduler starts; the rate is from the first to the last
 bind that a watch sees. etcd, API server, scheduler, extender and client share the machine.
@@ -17,6 +17,7 @@ import msgspec
 import psutil
 
 from benchmarks.bench_cluster import (
+    FLOOR,
     PODS,
     Profile,
     Running,
@@ -53,6 +54,7 @@ def _none(plane: ControlPlane) -> Iterator[None]:
 KINDS: dict[str, Callable[[ControlPlane], AbstractContextManager[Running | None]]] = {
     "none": _none,
     "noop": noop_extender,
+    "floor": partial(our_extender, program=FLOOR),
     "onnx": our_extender,
     "hung": hung_extender,
 }
@@ -84,11 +86,12 @@ class Turns:
 
 
 def measure(plane: ControlPlane, turns: int, pods: int, say: Callable[[str], None]) -> Turns:
-    """Run `turns` rounds of none, noop and onnx, the order turning with each round."""
-    found = Turns({kind: [] for kind in ("none", "noop", "onnx")})
+    """Run `turns` rounds of none, noop, floor and onnx, the order turning with each round."""
+    found = Turns({kind: [] for kind in ("none", "noop", "floor", "onnx")})
     kinds = list(found.by_kind)
     for number in range(turns):
-        order = kinds[number % 3 :] + kinds[: number % 3]
+        first = number % len(kinds)
+        order = kinds[first:] + kinds[:first]
         for kind in order:
             found.by_kind[kind].append(one_turn(plane, kind, pods))
         latest = ", ".join(f"{kind} {found.rates(kind)[-1]:.0f}" for kind in kinds)
