@@ -18,7 +18,7 @@ from greensched_extender.why import TOO_LATE
 
 Singles = npt.NDArray[np.float32]
 _OVERHEAD_BYTES = 2048  # of a decision beside its arrays
-_BYTES_PER_CANDIDATE = 4 + 2 + 3 * 4 + 1
+_BYTES_PER_CANDIDATE = 4 + 4 + 3 * 4 + 1
 
 
 @dataclass(slots=True, eq=False)
@@ -32,12 +32,13 @@ class Decision:
     unknown: tuple[str, ...]  # some of the names that had no row
     unknown_count: int
     policy: str  # who answered
+    bundle: str  # name of the model's bundle; "" where a rule answered
     fallback: str  # why it was not the model, or ""
     snapshot_age_s: float
     zones: tuple[ZoneSignal, ...]  # the first is no zone
     names: list[str]  # by row
     rows: npt.NDArray[np.int32]
-    zone_of: npt.NDArray[np.int16]
+    zone_of: npt.NDArray[np.int32]
     power_w: Singles
     runtime_on_node_s: Singles
     relative_cost: Singles
@@ -66,7 +67,7 @@ def remember(
     reason = answer.reason.value if answer.reason is not None else ""
     return Decision(
         rows=appraisal.rows.astype(np.int32),
-        zone_of=zone_of.take(appraisal.rows).astype(np.int16),
+        zone_of=zone_of.take(appraisal.rows),
         power_w=cost.power_w[0].astype(np.float32),
         runtime_on_node_s=cost.runtime_s[0].astype(np.float32),
         relative_cost=answer.relative_cost[0],
@@ -140,6 +141,7 @@ def render(decision: Decision) -> dict[str, Any]:
         },
         "decidedAt": decision.decided_at,
         "policy": decision.policy,
+        "bundle": decision.bundle or None,
         "fallbackReason": decision.fallback or None,
         "snapshotAgeSeconds": decision.snapshot_age_s,
         "offered": decision.offered,

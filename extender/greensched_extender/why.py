@@ -19,6 +19,7 @@ _WEIGHED = {
 }
 _BY_WEIGHTS = ("onnx", "weighted-cost")
 _EQUAL = 0.01  # as scores have it: within 1 % of the cheapest is as good as the cheapest
+_SMALL = 0.2  # share of the magnitudes' mean below which a mean is no yardstick
 _JOULES_PER_WH = 3_600.0
 _WH_PER_KWH, _WH_PER_MWH = 1e3, 1e6
 
@@ -42,7 +43,7 @@ def why(decision: Mapping[str, Any]) -> str:
             "equally cheap: say resources.requests for its containers"
         )
     else:
-        sentence = _standing(known, place) + _due_to(decision, known, place)
+        sentence = _standing(decision, known, place) + _due_to(decision, known, place)
     return sentence + _who_decided(decision, known, place) + "."
 
 
@@ -65,21 +66,26 @@ def _who_decided(decision: Mapping[str, Any], known: Sequence[Candidate], place:
     return "; kube-scheduler's own scores preferred it"
 
 
-def _standing(known: Sequence[Candidate], place: int) -> str:
+def _standing(decision: Mapping[str, Any], known: Sequence[Candidate], place: int) -> str:
     costs = [float(each["relativeCost"]) for each in known]
-    mine, least, mean = costs[place], costs[0], fmean(costs)
-    name, count = known[place]["node"], len(known)
+    mine, least = costs[place], costs[0]
+    name, count, policy = known[place]["node"], len(known), decision["policy"]
+    is_price = policy in _BY_WEIGHTS or policy in _WEIGHED  # other rules prefer; they do not price
     if costs[-1] - least <= _EQUAL * abs(least):
-        return f"{name} was one of {count} nodes that cost the same within 1 %"
-    if mine - least <= _EQUAL * abs(least):
+        alike = "cost the same" if is_price else f"are alike to {policy}"
+        return f"{name} was one of {count} nodes that {alike} within 1 %"
+    if mine - least > _EQUAL * abs(least):
+        rank = f"number {place + 1} by {'cost' if is_price else policy}"
+    elif is_price:
         rank = "the cheapest" if place == 0 else "as cheap as the cheapest"
     else:
-        rank = f"number {place + 1} by cost"
-    return f"{name} was {rank} of {count}{_against_mean(mine, mean)}"
+        rank = f"preferred most by {policy}" + ("" if place == 0 else ", with others,")
+    return f"{name} was {rank} of {count}{_against_mean(mine, costs) if is_price else ''}"
 
 
-def _against_mean(mine: float, mean: float) -> str:
-    if mean <= 0:
+def _against_mean(mine: float, costs: Sequence[float]) -> str:
+    mean = fmean(costs)
+    if mean <= _SMALL * fmean(abs(cost) for cost in costs):  # of both signs: a share says nothing
         return ""
     percent = round(100 * (1 - mine / mean))
     if percent == 0:

@@ -87,7 +87,7 @@ def told(
     pytest.param(
         told(candidate("a", 0.5, 20, 30, 80, 10), candidate("b", 1.5, 20, 90, 80, 0),
              policy="bin-pack"),
-        "a was the cheapest of 2: 50 % less than the average node.",
+        "a was preferred most by bin-pack of 2.",
         id="a-rule-that-weighs-something-else",
     ),
     pytest.param(
@@ -125,9 +125,27 @@ def told(
     ),
     pytest.param(
         told(candidate("a", 0.5, 20, 30, 80, 10), candidate("b", 1.5, 40, 30, 80, 0),
-             cpu_cores=None, policy="bin-pack"),
-        "a was the cheapest of 2: 50 % less than the average node.",
+             cpu_cores=None, policy="weighted-cost"),
+        "a was the cheapest of 2: 50 % less than the average node, "
+        "mostly energy (20 against 30 Wh).",
         id="a-pod-that-requests-nothing-and-wakes-a-node",
+    ),
+    pytest.param(
+        told(candidate("a", 0.5, 40, 900, 80, 10), candidate("b", 1.5, 20, 30, 80, 0),
+             policy="spread"),
+        "a was preferred most by spread of 2.",
+        id="a-rule-that-does-not-price",
+    ),
+    pytest.param(
+        told(candidate("a", 0.5, 40, 900, 80, 10), candidate("b", 1.5, 20, 30, 80, 0), node="b",
+             policy="topsis"),
+        "b was number 2 by topsis of 2; kube-scheduler's own scores preferred it.",
+        id="second-by-a-rule-that-does-not-price",
+    ),
+    pytest.param(
+        told(candidate("a", -0.9, 20, None, -50, 10), candidate("b", 1.1, 20, None, 50, 0)),
+        "a was the cheapest of 2.",
+        id="prices-of-both-signs-have-no-average-to-compare-with",
     ),
     pytest.param(
         told(candidate("a", 0.5, 20, 30, 80, 10), node="elsewhere"),
