@@ -4,6 +4,10 @@ SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
+ifeq ($(origin ARG),command line)
+$(error ARG means nothing here; did you mean ARGS="$(ARG)"?)
+endif
+
 BIN := .venv/bin
 # A file newer than what it was made from: nothing is installed twice.
 DEPENDENCIES := .venv/.dependencies-installed

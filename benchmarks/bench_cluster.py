@@ -174,16 +174,22 @@ class Running:
     ready_s: float  # from start to /readyz
 
 
+OURS = ("-m", "greensched_extender")
+FLOOR = (str(ROOT / "benchmarks/floor_extender.py"),)
+
+
 @contextmanager
-def our_extender(plane: ControlPlane) -> Iterator[Running]:
+def our_extender(plane: ControlPlane, program: Sequence[str] = OURS) -> Iterator[Running]:
     """Run our extender as the chart would: the service account's rights, the shipped model."""
     account = plane.service_account_dir("greensched", "greensched-extender")
-    with extender_process(account, plane.in_cluster_environment()) as running:
+    with extender_process(account, plane.in_cluster_environment(), program) as running:
         yield running
 
 
 @contextmanager
-def extender_process(account: Path, environment: Mapping[str, str]) -> Iterator[Running]:
+def extender_process(
+    account: Path, environment: Mapping[str, str], program: Sequence[str] = OURS
+) -> Iterator[Running]:
     """Run our extender with a service account's folder and the variables of a cluster."""
     port, explain_port = free_ports(2)
     whole = {
@@ -194,7 +200,7 @@ def extender_process(account: Path, environment: Mapping[str, str]) -> Iterator[
         "GREENSCHED_EXTENDER_EXPLAIN_PORT": str(explain_port),
         "GREENSCHED_EXTENDER_SERVICEACCOUNT_DIR": str(account),
     }
-    argv = [sys.executable, "-m", "greensched_extender"]
+    argv = [sys.executable, *program]
     with _serving(account / "extender.log", argv, port, whole) as running:
         yield running
 

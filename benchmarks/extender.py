@@ -27,6 +27,11 @@ from greensched_testbed.nodes import create_nodes
 
 RESULT = ROOT / "build/bench/extender.json"
 Result = TypeVar("Result")
+_RATIOS = (
+    ("ratio_noop", "onnx", "noop"),
+    ("ratio_none", "onnx", "none"),
+    ("ratio_floor_noop", "floor", "noop"),
+)
 
 
 def main() -> None:
@@ -65,16 +70,19 @@ def _throughput(turns: int, pods: int) -> dict[str, Any]:
             _create(plane, previous, size)
             previous = size
             print(f"throughput, {size} nodes, {pods} pods of 100m/128Mi a turn:")
-            rates = throughput.measure(plane, turns, pods, lambda line: print(f"  {line}"))
-            for kind, values in rates.by_kind.items():
-                figures[f"pods_per_s_{kind}_{size}"] = median(values)
-                print(f"  {kind}: {throughput.spread(values)} pods/s")
-            for other in ("noop", "none"):
-                ratios = rates.ratio("onnx", other)
-                figures[f"ratio_{other}_{size}"] = median(ratios)
-                figures[f"ratio_{other}_{size}_turns"] = ratios
-                print(f"  onnx/{other}: {throughput.spread(ratios)}")
-        figures["pods_per_s_hung"] = throughput.one_turn(plane, "hung", 50)
+            found = throughput.measure(plane, turns, pods, lambda line: print(f"  {line}"))
+            for kind, ran in found.by_kind.items():
+                rates, cpu_ms = found.rates(kind), [turn.extender_cpu_ms for turn in ran]
+                figures[f"pods_per_s_{kind}_{size}"] = median(rates)
+                figures[f"extender_cpu_ms_per_pod_{kind}_{size}"] = median(cpu_ms)
+                print(f"  {kind}: {throughput.spread(rates)} pods/s", end="")
+                print(f", {throughput.spread(cpu_ms)} ms CPU of the extender a pod")
+            for name, kind, other in _RATIOS:
+                ratios = found.ratio(kind, other)
+                figures[f"{name}_{size}"] = median(ratios)
+                figures[f"{name}_{size}_turns"] = ratios
+                print(f"  {kind}/{other}: {throughput.spread(ratios)}")
+        figures["pods_per_s_hung"] = throughput.one_turn(plane, "hung", 50).pods_per_s
         print(f"  while the extender hangs: {figures['pods_per_s_hung']:.3g} pods/s (50 pods)")
     return figures
 

@@ -56,15 +56,15 @@ class Sampled:
 def measure(plane: ControlPlane, turn: str, pods: int) -> Sampled:
     """Bind `pods` pods in one of the `TURNS` and reckon what they draw."""
     kind, profile = TURNS[turn]
-    rate, pods_by_node = throughput.placed_turn(plane, kind, pods, profile, cpu=str(_CORES_A_POD))
+    ran = throughput.one_turn(plane, kind, pods, profile, cpu=str(_CORES_A_POD))
     nodes = asyncio.run(_nodes(plane))
-    watts = {name: _added_watts(nodes[name], count) for name, count in pods_by_node.items()}
+    watts = {name: _added_watts(nodes[name], count) for name, count in ran.pods_by_node.items()}
     carbon = _carbon(nodes)
     return Sampled(
-        pods_per_s=rate,
+        pods_per_s=ran.pods_per_s,
         power_w=sum(watts.values()),
         carbon_g_per_h=sum(power_w / 1e3 * carbon[name] for name, power_w in watts.items()),
-        nodes_used=len(pods_by_node),
+        nodes_used=len(ran.pods_by_node),
     )
 
 

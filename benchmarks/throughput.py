@@ -1,4 +1,4 @@
-"""Pods bound per second: ours against a do-nothing extender and against none, in turns.
+"""Pods bound per second: ours against a do-nothing extender, a floor and none, in turns.
 
 A turn: the pods are created, then kube-scheduler starts; the rate is from the first to the last
 bind that a watch sees. etcd, API server, scheduler, extender and client share the machine.
@@ -14,8 +14,10 @@ from functools import partial
 from statistics import median
 
 import msgspec
+import psutil
 
 from benchmarks.bench_cluster import (
+    FLOOR,
     PODS,
     Profile,
     Running,
@@ -31,6 +33,7 @@ from greensched_core.kubernetes_api import ApiClient
 from greensched_core.objects import PodObject
 from greensched_testbed.controlplane import ControlPlane
 
+CHART = Profile()
 _TURN_TIMEOUT_S = 180.0
 
 
@@ -51,51 +54,68 @@ def _none(plane: ControlPlane) -> Iterator[None]:
 KINDS: dict[str, Callable[[ControlPlane], AbstractContextManager[Running | None]]] = {
     "none": _none,
     "noop": noop_extender,
+    "floor": partial(our_extender, program=FLOOR),
     "onnx": our_extender,
     "hung": hung_extender,
 }
 
 
-@dataclass
-class Rates:
-    """Pods per second of each kind, one entry a turn."""
+@dataclass(frozen=True)
+class Turn:
+    """What one turn showed."""
 
-    by_kind: dict[str, list[float]] = field(default_factory=dict)
+    pods_per_s: float
+    pods_by_node: dict[str, int]
+    extender_cpu_ms: float  # of its process, for each pod; 0 without one
+
+
+@dataclass
+class Turns:
+    """The turns of each kind, in the order in which they ran."""
+
+    by_kind: dict[str, list[Turn]] = field(default_factory=dict)
+
+    def rates(self, kind: str) -> list[float]:
+        """Return pods per second, turn by turn."""
+        return [turn.pods_per_s for turn in self.by_kind[kind]]
 
     def ratio(self, kind: str, other: str) -> list[float]:
         """Return the paired ratios, turn by turn."""
-        pairs = zip(self.by_kind[kind], self.by_kind[other], strict=True)
+        pairs = zip(self.rates(kind), self.rates(other), strict=True)
         return [mine / theirs for mine, theirs in pairs]
 
 
-def measure(plane: ControlPlane, turns: int, pods: int, say: Callable[[str], None]) -> Rates:
-    """Run `turns` rounds of none, noop and onnx, the order turning with each round."""
-    rates = Rates({kind: [] for kind in ("none", "noop", "onnx")})
-    kinds = list(rates.by_kind)
+def measure(plane: ControlPlane, turns: int, pods: int, say: Callable[[str], None]) -> Turns:
+    """Run `turns` rounds of none, noop, floor and onnx, the order turning with each round."""
+    found = Turns({kind: [] for kind in ("none", "noop", "floor", "onnx")})
+    kinds = list(found.by_kind)
     for number in range(turns):
-        order = kinds[number % 3 :] + kinds[: number % 3]
+        first = number % len(kinds)
+        order = kinds[first:] + kinds[:first]
         for kind in order:
-            rates.by_kind[kind].append(one_turn(plane, kind, pods))
-        latest = ", ".join(f"{kind} {rates.by_kind[kind][-1]:.0f}" for kind in kinds)
+            found.by_kind[kind].append(one_turn(plane, kind, pods))
+        latest = ", ".join(f"{kind} {found.rates(kind)[-1]:.0f}" for kind in kinds)
         say(f"turn {number + 1} of {turns}: {latest} pods/s")
-    return rates
+    return found
 
 
-def one_turn(plane: ControlPlane, kind: str, pods: int) -> float:
-    """Return the pods bound per second in one turn."""
-    return placed_turn(plane, kind, pods, Profile())[0]
-
-
-def placed_turn(
-    plane: ControlPlane, kind: str, pods: int, profile: Profile, *, cpu: str = "100m"
-) -> tuple[float, dict[str, int]]:
-    """Return the pods bound per second in one turn, and how many pods each node got.
-
-    Each pod asks for `cpu`, a Kubernetes quantity.
-    """
+def one_turn(
+    plane: ControlPlane, kind: str, pods: int, profile: Profile = CHART, *, cpu: str = "100m"
+) -> Turn:
+    """Bind `pods` pods that ask for `cpu`, a Kubernetes quantity, each."""
     with KINDS[kind](plane) as running:
         config = scheduler_config(plane, running.url if running else None, profile)
-        return asyncio.run(_bind_all(plane, config, pods, cpu))
+        before_s = _cpu_s(running)
+        rate, pods_by_node = asyncio.run(_bind_all(plane, config, pods, cpu))
+        cpu_ms = (_cpu_s(running) - before_s) * 1e3 / pods
+    return Turn(rate, pods_by_node, cpu_ms)
+
+
+def _cpu_s(running: Running | None) -> float:
+    if running is None:
+        return 0.0
+    times = psutil.Process(running.pid).cpu_times()
+    return float(times.user + times.system)
 
 
 async def _bind_all(

@@ -48,7 +48,7 @@ def test_a_package_does_not_load_what_its_image_lacks(package: str) -> None:
     assert set(run.stdout.split()) & ABSENT[package] == set()
 
 
-@pytest.mark.parametrize("package", ["core", "policies", "extender", "testbed", "cli"])
+@pytest.mark.parametrize("package", ["core", "policies", "extender", "simulator", "testbed", "cli"])
 def test_a_package_imports_only_what_its_extra_declares(package: str) -> None:
     providers = importlib.metadata.packages_distributions()
     name = f"greensched_{package}"
@@ -91,8 +91,11 @@ def declared(extra: str) -> set[str]:
     """Return the distributions that the core and an extra ask for, extras within followed."""
     names = {requirement(line) for line in PROJECT["project"]["dependencies"]}
     for line in PROJECT["project"]["optional-dependencies"].get(extra, []):
-        inner = re.fullmatch(r"greensched\[(\w+)\]", line)
-        names |= declared(inner[1]) if inner else {requirement(line)}
+        inner = re.fullmatch(r"greensched\[([\w,]+)\]", line)
+        if inner:
+            names |= set().union(*(declared(each) for each in inner[1].split(",")))
+        else:
+            names.add(requirement(line))
     return names
 
 

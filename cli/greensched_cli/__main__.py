@@ -1,6 +1,8 @@
 """The `greensched` command: wires the verbs, and turns our errors into one clear line."""
 
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -8,11 +10,30 @@ from greensched_cli import cluster, decisions, demo, policy, replay
 from greensched_core.errors import ApiUnavailable, GreenSchedError
 
 app = typer.Typer(
-    help="Kubernetes work where it costs the least energy, money and carbon.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        print(f"greensched {version('greensched')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    is_version_wanted: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Kubernetes work where it costs the least energy, money and carbon."""
+
+
 app.command("demo")(demo.demo)
 app.command("explain")(decisions.explain)
 app.command("nodes")(decisions.nodes)

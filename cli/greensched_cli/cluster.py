@@ -3,23 +3,36 @@
 The testbed is imported where a verb runs, so that --help answers at once.
 """
 
+import asyncio
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from greensched_testbed.cluster import ClusterRecord
 
 app = typer.Typer(help="A real control plane on this machine.", no_args_is_help=True)
 Folder = Annotated[Path | None, typer.Option(help="Where it lives; your state folder by default.")]
 
 
 @app.command()
-def up(folder: Folder = None) -> None:
+def up(
+    folder: Folder = None,
+    nodes: Annotated[
+        int,
+        typer.Option(min=0, help="Simulated nodes it shall have; also adds to one that is up."),
+    ] = 0,
+) -> None:
     """Start etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, and return."""
     from greensched_testbed import cluster
 
     record = cluster.up(folder)
+    if nodes:
+        asyncio.run(cluster.add_nodes(record, nodes))
     print(f"{record.url} is up: {', '.join(each.name for each in record.processes)}")
-    print(f"export KUBECONFIG={record.kubeconfig}")
+    print("\n".join(_how_to_use(record, asyncio.run(cluster.count_nodes(record)), folder)))
 
 
 @app.command()
@@ -41,4 +54,20 @@ def status(folder: Folder = None) -> None:
         print("no cluster is up")
         raise typer.Exit(1)
     print(f"{record.url} is up")
-    print(f"export KUBECONFIG={record.kubeconfig}")
+    print("\n".join(_how_to_use(record, asyncio.run(cluster.count_nodes(record)), folder)))
+
+
+def _how_to_use(record: "ClusterRecord", nodes: int, folder: Path | None) -> Iterator[str]:
+    where = f" --folder {folder}" if folder else ""
+    yield f"logs: {record.logs}"
+    if nodes:
+        yield f"nodes: {nodes}"
+    else:
+        yield f"nodes: none yet; `greensched cluster up{where} --nodes 10` adds ten"
+    yield (
+        "Nodes are simulated by kwok: pods are scheduled for real and then called Running and "
+        "Succeeded,\nbut no container runs in them, so a chart installed here does nothing."
+    )
+    yield f"Take it down with `greensched cluster down{where}`. To use it, also kubectl and helm:"
+    yield f"export KUBECONFIG={record.kubeconfig}"
+    yield f"export PATH={record.programs}:$PATH"

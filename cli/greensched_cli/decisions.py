@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from greensched_cli.replicas import Answer, Whereabouts, ask_replicas, decision_path
-from greensched_core.errors import ApiUnavailable
+from greensched_core.errors import ApiUnavailable, GreenSchedError
 
 Address = Annotated[
     str | None,
     typer.Option(
         envvar="GREENSCHED_EXPLAIN_ADDRESS",
-        help="http://host:port of one extender's explain routes; by default every replica is "
+        help="host:port of one extender's explain routes; by default every replica is "
         "asked through a port-forward.",
     ),
 ]
@@ -49,24 +49,23 @@ def explain(
 ) -> None:
     """Say which nodes a pod was offered, what each would have cost, and why it went where it did.
 
-    Exits with 1 when no replica remembers a decision on that pod.
+    When no replica remembers a decision on it, says what the cluster tells of it, and exits with 1.
     """
     where = Whereabouts(address, kubeconfig, context, extender_namespace, explain_port)
-    answers = ask_replicas(decision_path(namespace, pod), where)
+    try:
+        answers = ask_replicas(decision_path(namespace, pod), where)
+        silent = [f"{one.replica}: {one.fault}" for one in answers if one.status not in (200, 404)]
+    except ApiUnavailable as fault:
+        answers, silent = [], [str(fault)]
     decisions = _known(answers)
-    for answer in answers:
-        if answer.status not in (200, 404):
-            print(f"{answer.replica}: {answer.fault}", file=sys.stderr)
     if as_json:
         print(json.dumps(decisions, indent=2))
     if not decisions:
-        print(
-            f"No replica remembers a decision on {namespace}/{pod}. Does it say `schedulerName: "
-            "greensched`? A pod with a single feasible node is never asked about, and decisions "
-            "are kept in memory only: a restart forgets them.",
-            file=sys.stderr,
-        )
+        was_asked = len(answers) > len(silent)
+        _print_undecided(namespace, pod, where, silent, was_asked)
         raise typer.Exit(1)
+    for told in silent:
+        print(told, file=sys.stderr)
     if not as_json:
         from greensched_cli.explanation import print_decision
 
@@ -96,6 +95,26 @@ def nodes(
     from greensched_cli.explanation import print_nodes
 
     print_nodes(believed)
+
+
+def _print_undecided(
+    namespace: str, pod: str, where: Whereabouts, silent: Sequence[str], was_asked: bool
+) -> None:
+    from greensched_cli.explanation import printable
+    from greensched_cli.undecided import about, look_up
+
+    name = f"{namespace}/{pod}"
+    if was_asked:
+        lines = [f"No replica remembers a decision on {name}.", *silent]
+    else:
+        lines = [f"No replica could be asked about {name}: {'; '.join(silent)}"]
+    try:
+        seen = look_up(namespace, pod, where.kubeconfig, where.context)
+        lines += about(seen, name, where.namespace, was_asked).splitlines()
+    except GreenSchedError as fault:
+        lines.append(f"The pod itself could not be looked at: {fault}")
+    for line in lines:
+        print(printable(line), file=sys.stderr)
 
 
 def _known(answers: Sequence[Answer]) -> list[dict[str, Any]]:

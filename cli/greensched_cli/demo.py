@@ -39,4 +39,4 @@ def demo(
     from greensched_testbed.demo.run import DemoOptions
 
     options = DemoOptions(output, pods, seed, seconds, trace, time_unit, skip_faulty, sleep)
-    show_demo(options, keep=keep)
+    raise typer.Exit(show_demo(options, keep=keep))

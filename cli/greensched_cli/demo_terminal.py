@@ -1,21 +1,18 @@
 """The demo on a terminal: what it does just now, both bills as tables, what to look at then."""
 
-import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
+from greensched_cli.demo_ending import keep_running, told_end
 from greensched_testbed import replay
 from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.cluster import GreenSchedProcesses, chart_folder
 from greensched_testbed.demo.run import (
-    DEFAULT,
-    OURS,
     DemoOptions,
     DemoOutcome,
     Told,
@@ -26,8 +23,11 @@ from greensched_testbed.demo.run import workload as checked_workload
 from greensched_testbed.demo.tables import Row, comparison_rows, group_rows
 
 
-def show_demo(options: DemoOptions, *, keep: bool) -> None:
-    """Run the demo and print it; with `keep` leave it running until Ctrl-C."""
+def show_demo(options: DemoOptions, *, keep: bool) -> int:
+    """Run the demo and print it; with `keep` leave it running until Ctrl-C.
+
+    Returns the exit status: 130 when it was interrupted before its results were there.
+    """
     chart_folder()
     chosen = checked_workload(options)  # a bad file is refused before anything is built
     width = None if Console().is_terminal else 160
@@ -36,26 +36,38 @@ def show_demo(options: DemoOptions, *, keep: bool) -> None:
     for note in (*chosen.notes, *(f"left out: {fault}" for fault in chosen.faults)):
         console.print(f"  {note}")
     control_plane_programs()
+    plane = ControlPlane()
+    is_done = False
+    try:
+        with plane:
+            outcome = _run_and_print(console, plane, options)
+            is_done = True
+            if keep:
+                keep_running(console, plane, outcome)
+    except KeyboardInterrupt:
+        return told_end(console, plane, is_done=is_done)
+    return 0
+
+
+def _run_and_print(console: Console, plane: ControlPlane, options: DemoOptions) -> DemoOutcome:
     began = time.monotonic()
-    with ControlPlane() as plane, _bars(console) as bars:
+    with _bars(console) as bars:
         console.print(
             f"control plane up in {plane.start_s:.0f} s at {plane.url}, logs in "
             f"{plane.folder / 'logs'}"
         )
         greensched = GreenSchedProcesses(plane, assumed(options))
         outcome = run_demo(plane, greensched, options, _told(console, bars))
-        bars.stop()
-        _print_outcome(console, outcome)
-        console.print(f"summary: {options.output / 'summary.json'}", soft_wrap=True)
-        console.print(f"took {time.monotonic() - began:.0f} s")
-        if keep:
-            _keep(console, plane, outcome)
+    _print_outcome(console, outcome)
+    console.print(f"summary: {options.output / 'summary.json'}", soft_wrap=True)
+    console.print(f"took {plane.start_s + time.monotonic() - began:.0f} s")
+    return outcome
 
 
 def _print_outcome(console: Console, outcome: DemoOutcome) -> None:
     runs = outcome.ours, outcome.default
     tables = (
-        ("side by side", comparison_rows(*runs)),
+        ("side by side, simulated: watts by the nodes' curves", comparison_rows(*runs)),
         ("by grid zone", group_rows(*runs, "by_zone")),
         ("by hardware generation", group_rows(*runs, "by_generation")),
     )
@@ -79,6 +91,7 @@ def _bars(console: Console) -> Progress:
 
 def _told(console: Console, bars: Progress) -> Told:
     tasks: dict[str, TaskID] = {}
+    placed: set[str] = set()
 
     def progress(scheduler: str, now: replay.Progress) -> None:
         if scheduler not in tasks:
@@ -86,8 +99,9 @@ def _told(console: Console, bars: Progress) -> Told:
             if not console.is_terminal:
                 console.print(f"{scheduler}: placing {now.total} pods")
         bars.update(tasks[scheduler], completed=now.bound)
-        if now.bound == now.total and not console.is_terminal and now.finished == 0:
+        if now.bound == now.total and scheduler not in placed and not console.is_terminal:
             console.print(f"{scheduler}: all placed")
+            placed.add(scheduler)
 
     return Told(step=console.print, progress=progress)
 
@@ -103,27 +117,3 @@ def _table(title: str, rows: Sequence[Row]) -> Table:
     for row in body:
         table.add_row(*row)
     return table
-
-
-def _keep(console: Console, plane: ControlPlane, outcome: DemoOutcome) -> None:
-    program = Path(sys.executable).parent / "greensched"
-    lines = [
-        f"export KUBECONFIG={plane.kubeconfig}",
-        f"{plane.programs / 'kubectl'} get pods -n demo-{DEFAULT} -o wide",
-        f"{program} nodes",
-    ]
-    if outcome.a_pod:
-        lines.append(f"{program} explain -n demo-{OURS} {outcome.a_pod}")
-    console.print("\nIt keeps running until Ctrl-C. In another terminal:")
-    for line in lines:
-        console.print(f"  {line}", soft_wrap=True)
-    console.print(
-        f"One second there is {outcome.workload_s_per_s:.0f} s of the workload: explain tells the "
-        "squeezed runtimes, and watt-hours, grams and money of these.",
-        soft_wrap=True,
-    )
-    try:
-        while True:
-            time.sleep(3600)
-    except KeyboardInterrupt:
-        console.print("stopping")

@@ -12,6 +12,8 @@ from rich.table import Table
 
 from greensched_core.durations import format_duration
 from greensched_core.units import SECONDS_PER_HOUR
+from greensched_extender.amounts import digits, scaled
+from greensched_extender.why import TOO_LATE, as_cheap
 
 _JOULES_PER_WH = SECONDS_PER_HOUR  # a watt for an hour
 _NODE_COLUMNS = (
@@ -39,7 +41,7 @@ def print_decision(decision: Mapping[str, Any], rows: int, known: int) -> None:
     console.print(_candidates(decision, rows))
     rest = len(decision["candidates"]) - rows
     if rest > 0:
-        console.print(f"… and {rest} dearer nodes (--rows {rows + rest} prints them)")
+        console.print(f"… and {_rest(decision, rows)} (--rows {rows + rest} prints them)")
     if known > 1:
         console.print(f"{known} decisions are remembered; this is the latest (--json has all)")
 
@@ -55,7 +57,7 @@ def print_nodes(nodes: Sequence[Mapping[str, Any]]) -> None:
     console.print(table)
     for node in nodes:
         if node.get("faults"):
-            told = "; ".join(_plain(fault) for fault in node["faults"])
+            told = "; ".join(printable(fault) for fault in node["faults"])
             console.print(f"{node['name']}: {told}", style="yellow")
 
 
@@ -87,20 +89,49 @@ def _print_pod(console: Console, decision: Mapping[str, Any]) -> None:
     pod = decision["pod"]
     console.print(f"{pod['namespace']}/{pod['name']}{_asked(pod)}", style="bold")
     if decision.get("why"):
-        console.print(_plain(decision["why"]), soft_wrap=True)
-    outcome = decision["outcome"]
-    where = outcome.get("node") or outcome["state"]
+        console.print(printable(decision["why"]), soft_wrap=True)
     when = datetime.fromtimestamp(decision["decidedAt"], UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     console.print(
         f"decided {when} by {_policy(decision)} over {decision['offered']} nodes "
-        f"(replica {decision['replica']}); expected on {decision['expectedNode'] or 'any'}, "
-        f"went to {where}",
+        f"(replica {decision['replica']}); {_went(decision)}",
         soft_wrap=True,
     )
     if decision["fallbackReason"]:
         console.print(f"the model did not answer: {decision['fallbackReason']}", style="yellow")
     for fault in pod["faults"]:
-        console.print(f"not understood: {_plain(fault)}", style="yellow")
+        console.print(f"not understood: {printable(fault)}", style="yellow")
+
+
+def _went(decision: Mapping[str, Any]) -> str:
+    outcome, expected = decision["outcome"], decision["expectedNode"]
+    node = outcome.get("node")
+    hoped = f"expected on {expected}" if expected else "all nodes scored the same"
+    if outcome["state"] == TOO_LATE:
+        return (
+            f"{hoped}, but the answer came too late: kube-scheduler placed the pod on {node} "
+            "without our scores"
+        )
+    if not node:
+        return f"{hoped}, {outcome['state']}"
+    if node == expected:
+        return f"went to {node}, as expected"
+    cost_of = {each["node"]: each["relativeCost"] for each in decision["candidates"]}
+    if expected and _cost_the_same(cost_of.get(node), cost_of.get(expected)):
+        return f"went to {node}, as cheap as {expected}"
+    return f"{hoped}, went to {node}"
+
+
+def _rest(decision: Mapping[str, Any], rows: int) -> str:
+    """Say how many nodes are not shown, and that they are dearer only where they all are."""
+    candidates = decision["candidates"]
+    rest = len(candidates) - rows
+    first, next_one = candidates[0]["relativeCost"], candidates[rows]["relativeCost"]
+    is_dearer = None not in (first, next_one) and not as_cheap(first, next_one)
+    return _counted(rest, "dearer node" if is_dearer else "other node")
+
+
+def _cost_the_same(cost: float | None, other: float | None) -> bool:
+    return cost is not None and other is not None and as_cheap(cost, other)
 
 
 def _asked(pod: Mapping[str, Any]) -> str:
@@ -108,7 +139,7 @@ def _asked(pod: Mapping[str, Any]) -> str:
     gib = "no data" if memory is None else f"{memory / 2**30:.2g}"
     said = " (not said: the default)" if pod["runtimeIsDefault"] else ""
     return (
-        f": {_short(pod['cpuCores'])} cores, {gib} GiB, {_short(pod['gpus'])} GPUs "
+        f": {_counted(pod['cpuCores'], 'core')}, {gib} GiB, {_counted(pod['gpus'], 'GPU')} "
         f"for {_runtime(pod['runtimeSeconds'])}{said}"
     )
 
@@ -140,34 +171,49 @@ def _zones(zones: Sequence[Mapping[str, Any]]) -> Table:
 
 def _candidates(decision: Mapping[str, Any], rows: int) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("SCORE", "NODE", "ZONE", "WATTS", "WH", "CARBON G", "COST", "RELATIVE"):
+    for column in ("SCORE", "NODE", "ZONE", "POWER", "ENERGY", "CARBON", "COST", "RELATIVE"):
         table.add_column(
             column, justify="left" if column in ("NODE", "ZONE") else "right", no_wrap=True
         )
     chosen = decision["outcome"].get("node")
-    for candidate in decision["candidates"][:rows]:
-        joules = candidate["energyJoules"]
+    candidates = decision["candidates"][:rows]
+    joules = [candidate["energyJoules"] for candidate in candidates]
+    hours = [None if each is None else each / _JOULES_PER_WH for each in joules]
+    power = _in_unit([candidate["powerWatts"] for candidate in candidates], "W")
+    carbon = _in_unit([candidate["carbonGrams"] for candidate in candidates], "g")
+    amounts = zip(candidates, power, _in_unit(hours, "Wh"), carbon, strict=True)
+    for candidate, power_told, energy_told, carbon_told in amounts:
         table.add_row(
             _number(candidate["score"], 0),
             candidate["node"],
             candidate["zone"] or "–",
-            _number(candidate["powerWatts"], 1),
-            _digits(None if joules is None else joules / _JOULES_PER_WH),
-            _digits(candidate["carbonGrams"]),
-            _digits(candidate["cost"]),
+            power_told,
+            energy_told,
+            carbon_told,
+            _money(candidate["cost"], candidate["currency"]),
             _number(candidate["relativeCost"], 3),
             style="bold green" if candidate["node"] == chosen else None,
         )
     return table
 
 
+def _in_unit(values: Sequence[float | None], unit: str) -> list[str]:
+    """Return a column's amounts, all in one unit, so that they can be compared."""
+    shown, told = scaled([value or 0.0 for value in values], unit)
+    pairs = zip(values, shown, strict=True)
+    return ["no data" if value is None else f"{text} {told}" for value, text in pairs]
+
+
+def _money(value: float | None, currency: str | None) -> str:
+    return "no data" if value is None else f"{digits(value)} {currency or ''}".rstrip()
+
+
+def _counted(count: float | None, noun: str) -> str:
+    return f"{_short(count)} {noun}{'' if count == 1 else 's'}"
+
+
 def _number(value: float | None, digits: int) -> str:
     return "no data" if value is None else f"{value:.{digits}f}"
-
-
-def _digits(value: float | None) -> str:
-    """Return three digits that matter, however small the value: runs may be short."""
-    return "no data" if value is None else f"{value:.3g}"
 
 
 def _short(value: float | None) -> str:
@@ -186,6 +232,6 @@ def _age(seconds: float | None) -> str:
     return "–" if seconds is None else format_duration(seconds)
 
 
-def _plain(text: str) -> str:
+def printable(text: str) -> str:
     """Return the text without what would steer a terminal."""
     return "".join(each if each.isprintable() else "?" for each in text)

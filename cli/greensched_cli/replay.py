@@ -4,6 +4,7 @@ What talks to the cluster is imported where the verb runs, so that --help answer
 """
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated
@@ -12,10 +13,15 @@ import typer
 
 from greensched_core import labels
 from greensched_simulator.traces import TimeUnit, load_trace
-from greensched_simulator.workload import compressed, sampled
+from greensched_simulator.workload import Trace, compressed, sampled
+from greensched_testbed.progress import LiveLine
 
 if TYPE_CHECKING:
-    from greensched_testbed.replay import Replay
+    from greensched_core.kubernetes_api import ApiAccess
+    from greensched_testbed.replay import Progress, Replay, ReplayOptions
+
+KUBECTLS_DEFAULT = Path("~/.kube/config")
+_PLAIN_EVERY_S = 5.0
 
 
 def replay(
@@ -28,12 +34,16 @@ def replay(
     span_s: Annotated[
         float, typer.Option(min=1.0, help="Squeeze arrivals and runtimes into so many seconds.")
     ] = 60.0,
+    wait_s: Annotated[
+        float, typer.Option(min=0.0, help="Give up so many seconds after the last arrival.")
+    ] = 120.0,
     seed: Annotated[int, typer.Option(help="Of the draw.")] = 1,
     time_unit: Annotated[TimeUnit | None, typer.Option(help="Of a GAIA trace: s or h.")] = None,
     skip_faulty: Annotated[bool, typer.Option(help="Leave out faulty rows.")] = False,
     kubeconfig: Annotated[
-        Path | None, typer.Option(envvar="GREENSCHED_KUBECONFIG", help="As kubectl's.")
-    ] = None,
+        Path,
+        typer.Option(envvar=["GREENSCHED_KUBECONFIG", "KUBECONFIG"], help="Of the cluster."),
+    ] = KUBECTLS_DEFAULT,
     context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
 ) -> None:
     """Create a trace's pods as they arrive and say how long each waited for a node.
@@ -41,35 +51,72 @@ def replay(
     Exits with 1 when a pod found none. The pods stay: delete them with the namespace.
     """
     from greensched_core.kubernetes_api import ApiAccess
-    from greensched_testbed import replay as testbed_replay
+    from greensched_testbed.replay import ReplayOptions
 
     whole = load_trace(trace, time_unit=time_unit, skip_faulty=skip_faulty)
     squeezed = compressed(sampled(whole, pods, seed), span_s).trace
     for note in squeezed.notes:
         print(note)
-    record = asyncio.run(
-        testbed_replay.replay(
-            squeezed,
-            ApiAccess.from_kubeconfig(kubeconfig, context),
-            testbed_replay.ReplayOptions(
-                namespace=namespace, scheduler_name=scheduler, until="bound", sleeps=True
-            ),
-        )
-    )
-    if not _told_waits(record, namespace):
+    access = ApiAccess.from_kubeconfig(kubeconfig, context)
+    named = f", context {context}" if context else ""
+    print(f"onto {access.base_url} (kubeconfig {kubeconfig}{named})")
+    print(f"{len(squeezed.tasks)} pods for {scheduler} in namespace {namespace}", flush=True)
+    options = ReplayOptions(
+        namespace=namespace, scheduler_name=scheduler, until="bound", settle_timeout_s=wait_s,
+        sleeps=True,
+    )  # fmt: skip
+    record = asyncio.run(_played(squeezed, access, options))
+    for line in result_lines(record, namespace, scheduler):
+        print(line)
+    if record.unplaced:
         raise typer.Exit(1)
 
 
-def _told_waits(record: "Replay", namespace: str) -> bool:
+async def _played(trace: Trace, access: "ApiAccess", options: "ReplayOptions") -> "Replay":
+    """Play it, telling on stderr how far it is, also while nothing happens."""
+    from greensched_testbed.replay import Progress, replay
+
+    loop = asyncio.get_running_loop()
+    began, latest = loop.time(), Progress(len(trace.tasks), 0, 0, 0)
+    limit_s = trace.span_s * options.wall_s_per_trace_s + options.settle_timeout_s
+
+    def note(now: Progress) -> None:
+        nonlocal latest
+        latest = now
+
+    async def tell(line: LiveLine) -> None:
+        while True:
+            line.update(progress_text(latest, loop.time() - began, limit_s))
+            await asyncio.sleep(0.5)
+
+    with LiveLine(_PLAIN_EVERY_S) as line:
+        telling = asyncio.create_task(tell(line))
+        try:
+            return await replay(trace, access, options, on_progress=note)
+        finally:
+            telling.cancel()
+
+
+def progress_text(now: "Progress", elapsed_s: float, limit_s: float) -> str:
+    """Return how far a replay is, in a line."""
+    return (
+        f"{elapsed_s:.0f} s: {now.created} of {now.total} pods created, {now.bound} placed; "
+        f"gives up after {limit_s:.0f} s"
+    )
+
+
+def result_lines(record: "Replay", namespace: str, scheduler: str) -> Iterator[str]:
+    """Yield what became of the pods, and for those without a node what the scheduler said."""
+    from greensched_testbed.replay import pending_reasons
+
     waits = sorted(
         run.bound_at - run.created_at
         for run in record.runs
         if run.bound_at is not None and run.created_at is not None
     )
-    print(f"{len(waits)} of {len(record.runs)} pods placed in {namespace}")
+    yield f"{len(waits)} of {len(record.runs)} pods placed in {namespace}"
     if waits:
-        print(f"waited {median(waits):.2f} s in the median, {waits[-1]:.2f} s at most")
+        yield f"waited {median(waits):.2f} s in the median, {waits[-1]:.2f} s at most"
     if record.unplaced:
-        some = ", ".join(run.task.name for run in record.unplaced[:5])
-        print(f"no node took {len(record.unplaced)} of them: {some}")
-    return not record.unplaced
+        yield f"{len(record.unplaced)} found no node:"
+        yield from (f"  {line}" for line in pending_reasons(record, scheduler))

@@ -6,7 +6,6 @@ port-forward decides who may read them.
 
 import http.client
 import json
-import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, InvalidStateError
@@ -16,13 +15,13 @@ from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from greensched_cli.api_server import PATIENCE_S, asking_for, core_api
 from greensched_core import labels
-from greensched_core.errors import ApiUnavailable, BadInput
+from greensched_core.errors import ApiUnavailable
 
 EXPLAIN_PORT = 8889
 # The labels of the chart's pods that no value changes: the name follows nameOverride.
 SELECTOR = "app.kubernetes.io/part-of=greensched,app.kubernetes.io/component=extender"
-PATIENCE_S = 10.0  # with the replicas, which are asked at once: none holds up the others
 T = TypeVar("T")
 
 
@@ -44,7 +43,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """Where to ask: one process at `address` (http://host:port), else the pods of a cluster."""
+    """Where to ask: one process at `address` ([http://]host:port), else the pods of a cluster."""
 
     address: str | None
     kubeconfig: str | None
@@ -104,12 +103,17 @@ def get_over(connected: Any, path: str, patience_s: float = PATIENCE_S) -> tuple
 def _ask_address(address: str, path: str) -> Answer:
     import httpx
 
+    url = address if "://" in address else f"http://{address}"
     try:
-        url = address.rstrip("/") + path
-        response = httpx.get(url, timeout=PATIENCE_S, trust_env=False)
-        return Answer(address, response.status_code, response.json())
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as fault:
-        raise ApiUnavailable(f"{address}{path}: {fault}") from fault
+        response = httpx.get(url.rstrip("/") + path, timeout=PATIENCE_S, trust_env=False)
+        return Answer(url, response.status_code, response.json())
+    except httpx.ConnectError as fault:
+        hint = "is it an extender's explain port, or a port-forward to it, and does it listen?"
+        return Answer(url, 0, {"error": f"{fault}; {hint}"})
+    except (httpx.UnsupportedProtocol, httpx.InvalidURL) as fault:
+        return Answer(url, 0, {"error": f"{fault}; --address is http://host:port"})
+    except (httpx.HTTPError, ValueError) as fault:
+        return Answer(url, 0, {"error": f"no answer of an extender: {fault}"})
 
 
 def within(patience_s: float, work: Callable[[], T]) -> Future[T]:
@@ -138,15 +142,9 @@ def within(patience_s: float, work: Callable[[], T]) -> Future[T]:
 
 
 def _ask_pods(path: str, where: Whereabouts) -> Iterator[Answer]:
-    from kubernetes import client, config
+    core = core_api(where.kubeconfig, where.context)
+    from kubernetes import client
 
-    try:
-        api_client = config.new_client_from_config(  # type: ignore[no-untyped-call]  # untyped
-            config_file=where.kubeconfig, context=where.context
-        )
-    except (config.ConfigException, OSError) as fault:
-        raise BadInput(f"kubeconfig {where.kubeconfig or '($KUBECONFIG)'}: {fault}") from fault
-    core = client.CoreV1Api(api_client)
     asked = [
         (str(pod.metadata.name), within(PATIENCE_S, partial(_ask_pod, core, pod, where, path)))
         for pod in _running_pods(core, where.namespace)
@@ -159,18 +157,10 @@ def _ask_pods(path: str, where: Whereabouts) -> Iterator[Answer]:
 
 
 def _running_pods(core: Any, namespace: str) -> list[Any]:
-    from kubernetes.client import ApiException, rest
-
-    logging.getLogger("urllib3").setLevel(logging.ERROR)  # or it tells of every attempt
-    try:
+    with asking_for("listing extender pods"):
         pods = core.list_namespaced_pod(
             namespace, label_selector=SELECTOR, _request_timeout=PATIENCE_S
         ).items
-    except ApiException as fault:
-        told = f"listing extender pods: HTTP {fault.status}: {fault.reason}"
-        raise ApiUnavailable(told) from fault
-    except rest.urllib3.exceptions.HTTPError as fault:  # type: ignore[attr-defined]  # passes through
-        raise ApiUnavailable(f"listing extender pods: {fault}") from fault
     return [pod for pod in pods if pod.metadata and pod.status and pod.status.phase == "Running"]
 
 

@@ -109,6 +109,8 @@ def unknown_variables(kind: type[ComponentSettings], environment: Mapping[str, s
 
 def _sentence(kind: type[ComponentSettings], error: dict[str, Any]) -> str:
     name = ".".join(str(part) for part in error["loc"])
+    if not name:  # of several settings together: the input is all of them, secrets too
+        return str(error["msg"]).removeprefix("Value error, ")
     variable = f"{kind.model_config.get('env_prefix', '')}{name}".upper()
     given = f" (given {error['input']!r})" if "input" in error else ""
     how = _HOW_TO_WRITE.get(str(error["type"]), "") if isinstance(error.get("input"), str) else ""

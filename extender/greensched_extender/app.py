@@ -4,6 +4,7 @@ The verbs are plain ASGI endpoints on FastAPI's router: no request model, no res
 await but for the body.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
@@ -79,6 +80,9 @@ class VerbEndpoint:
             self._metrics.request(self._verb, Outcome.BAD_REQUEST, 0.0)
             await _send(send, 400, protocol.error(str(fault)), 0.0, [(b"connection", b"close")])
             return
+        # What the watches have brought by now is read first: after a standstill it may hold the
+        # binding of this very pod, whose scheduler gave up on us.
+        await asyncio.sleep(0)
         started = perf_counter()
         result = self._answer(body)
         answer = result if isinstance(result, Answer) else await result

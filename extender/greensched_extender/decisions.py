@@ -14,10 +14,11 @@ from greensched_core.units import KWH_PER_MWH, kwh_from_joules
 from greensched_extender.grid import ZoneSignal, render_zone
 from greensched_extender.rows import NO_ROW
 from greensched_extender.scoring import Appraisal
+from greensched_extender.why import TOO_LATE
 
 Singles = npt.NDArray[np.float32]
 _OVERHEAD_BYTES = 2048  # of a decision beside its arrays
-_BYTES_PER_CANDIDATE = 4 + 2 + 3 * 4 + 1
+_BYTES_PER_CANDIDATE = 4 + 4 + 3 * 4 + 1
 
 
 @dataclass(slots=True, eq=False)
@@ -31,19 +32,21 @@ class Decision:
     unknown: tuple[str, ...]  # some of the names that had no row
     unknown_count: int
     policy: str  # who answered
+    bundle: str  # name of the model's bundle; "" where a rule answered
     fallback: str  # why it was not the model, or ""
     snapshot_age_s: float
     zones: tuple[ZoneSignal, ...]  # the first is no zone
     names: list[str]  # by row
     rows: npt.NDArray[np.int32]
-    zone_of: npt.NDArray[np.int16]
+    zone_of: npt.NDArray[np.int32]
     power_w: Singles
     runtime_on_node_s: Singles
     relative_cost: Singles
     scores: npt.NDArray[np.int8]
     expected_row: int
     bound_to: str = ""
-    bound_at: float | None = None
+    bound_at: float | None = None  # None also where nobody saw when
+    came_too_late: bool = False  # the pod was bound already, so these scores did not count
     superseded: bool = field(default=False)  # the pod was asked for again
 
     @property
@@ -64,7 +67,7 @@ def remember(
     reason = answer.reason.value if answer.reason is not None else ""
     return Decision(
         rows=appraisal.rows.astype(np.int32),
-        zone_of=zone_of.take(appraisal.rows).astype(np.int16),
+        zone_of=zone_of.take(appraisal.rows),
         power_w=cost.power_w[0].astype(np.float32),
         runtime_on_node_s=cost.runtime_s[0].astype(np.float32),
         relative_cost=answer.relative_cost[0],
@@ -107,7 +110,7 @@ class Decisions:
     def bound(self, uid: str, node: str, at: float) -> None:
         """Note where the scheduler put a pod, seconds since the epoch."""
         decision = self._latest.get(uid)
-        if decision is not None and decision.bound_at is None:
+        if decision is not None and not decision.bound_to:
             decision.bound_to, decision.bound_at = node, at
 
     def of(self, namespace: str, name: str) -> list[Decision]:
@@ -138,6 +141,7 @@ def render(decision: Decision) -> dict[str, Any]:
         },
         "decidedAt": decision.decided_at,
         "policy": decision.policy,
+        "bundle": decision.bundle or None,
         "fallbackReason": decision.fallback or None,
         "snapshotAgeSeconds": decision.snapshot_age_s,
         "offered": decision.offered,
@@ -150,7 +154,9 @@ def render(decision: Decision) -> dict[str, Any]:
 
 
 def _outcome(decision: Decision) -> Mapping[str, Any]:
-    if decision.bound_at is not None:
+    if decision.came_too_late:
+        return {"state": TOO_LATE, "node": decision.bound_to, "boundAt": decision.bound_at}
+    if decision.bound_to:
         return {"state": "bound", "node": decision.bound_to, "boundAt": decision.bound_at}
     return {"state": "superseded" if decision.superseded else "not seen bound"}
 

@@ -7,7 +7,7 @@ from greensched_core.clock import Clock
 from greensched_core.state import Node
 from greensched_extender.decisions import Decisions, render
 from greensched_extender.grid import Grid, ZoneSignal, render_zone
-from greensched_extender.policy_choice import ONNX, PolicyChoice
+from greensched_extender.policy_choice import PolicyChoice
 from greensched_extender.scoring import Assumptions
 from greensched_extender.snapshot import NodeReport, Snapshot
 from greensched_extender.why import why
@@ -74,9 +74,7 @@ class Explanations:
         }
 
     def _explained(self, decision: Mapping[str, Any]) -> dict[str, Any]:
-        bundle = self._choice.bundle if decision["policy"] == ONNX else None
-        now = {"weights": self._weights(), "bundle": bundle.card.name if bundle else None}
-        whole = {**now, **decision}
+        whole = {"weights": self._weights(), **decision}
         return {**whole, "why": why(whole)}
 
     def _weights(self) -> dict[str, float]:

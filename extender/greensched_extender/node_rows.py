@@ -115,7 +115,7 @@ class NodeRows:
         self._readable.pop(name, None)
         self.unreadable.discard(name)
         self.measured[row] = np.nan
-        self._names = self._view = None
+        self._names = self._facts = self._view = None
         self._free_if_unused(row)
 
     def add(self, row: int, amounts: Amounts, sign: int, *, provisional: int = 0) -> None:
@@ -188,6 +188,7 @@ class NodeRows:
                     NameHashes(self._readable),
                 )
             if self._facts is None:
+                self._drop_unused()
                 self._facts = NodeFacts(
                     _frozen(self._fixed),
                     _frozen(self._zone_of),
@@ -197,6 +198,17 @@ class NodeRows:
                 )
             self._view = View(self._names, self._facts, _frozen(self._moving))
         return self._view
+
+    def _drop_unused(self) -> None:
+        """Forget zones and curves that no node has any more, or they would pile up for ever."""
+        rows = np.fromiter(self._described, np.int64, len(self._described))
+        zones, place = _kept(self._zones, self._zone_of[rows])
+        if len(zones) < len(self._zones):
+            self._zones, self._zone_of = zones, place[self._zone_of].astype(np.int32)
+        classes = self._fixed[CURVE_CLASS].astype(np.int64)
+        curves, place = _kept(self._curves, classes[rows])
+        if len(curves) < len(self._curves):
+            self._curves, self._fixed[CURVE_CLASS] = curves, place[classes]
 
     def _write(self, row: int, node: Node) -> None:
         fixed, gpu = self._fixed, node.gpu
@@ -252,6 +264,19 @@ class NodeRows:
         self._budget_w = _doubled(self._budget_w, np.inf)
         self._entries = np.concatenate((self._entries, np.zeros_like(self._entries)))
         self._names = self._facts = self._view = None
+
+
+_Key = TypeVar("_Key")
+
+
+def _kept(
+    number_of: dict[_Key, int], used: npt.NDArray[np.integer]
+) -> tuple[dict[_Key, int], npt.NDArray[np.int64]]:
+    """Return the keys still used, numbered anew, and old numbers to new; the first key stays."""
+    keys, numbers = list(number_of), sorted({0, *np.unique(used).tolist()})
+    place = np.zeros(max(len(keys), 1), np.int64)
+    place[numbers] = np.arange(len(numbers))
+    return {keys[number]: new for new, number in enumerate(numbers) if keys}, place
 
 
 def _zeros(columns: int) -> Floats:

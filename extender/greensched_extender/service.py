@@ -21,7 +21,7 @@ from greensched_extender.filtering import one_of_the_best, over_budget
 from greensched_extender.grid import Grid
 from greensched_extender.metrics import ExtenderMetrics, Fallback, Outcome
 from greensched_extender.offered import Offered
-from greensched_extender.policy_choice import PolicyChoice
+from greensched_extender.policy_choice import ONNX, PolicyChoice
 from greensched_extender.rows import NO_ROW
 from greensched_extender.scoring import Appraisal, Assumptions, appraise, reply
 from greensched_extender.snapshot import Snapshot
@@ -178,6 +178,8 @@ class Extender:
         now: float,
         runtime_s: float,
     ) -> None:
+        bound_to = self._snapshot.node_of(workload.uid)
+        bundle = self._choice.bundle if appraisal.answer.answered_by == ONNX else None
         self._decisions.add(
             remember(
                 appraisal,
@@ -191,6 +193,9 @@ class Extender:
                 snapshot_age_s=age_s,
                 zones=self._grid.outlook(view.facts.zones, now, runtime_s).signals,
                 names=view.names.by_row,
+                bundle=bundle.card.name if bundle else "",
+                bound_to=bound_to,
+                came_too_late=bool(bound_to),
             )
         )
 

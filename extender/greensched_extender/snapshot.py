@@ -144,6 +144,11 @@ class Snapshot:
         """Return the uids of all counted pods."""
         return list(self._pods)
 
+    def node_of(self, uid: str) -> str:
+        """Return the node that a counted pod is bound to; "" for a pod that is not counted."""
+        row, _ = self._pods.get(uid, (NO_ROW, None))
+        return "" if row == NO_ROW else self._rows.view().names.by_row[row]
+
     def expect(self, uid: str, row: int, amounts: Amounts) -> None:
         """Count a pod on the row it will probably be bound to, until the watch or time tells.
 

@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from greensched_extender.amounts import digits, scaled
+
+TOO_LATE = "answered too late"  # the outcome of a pod that was bound before it was decided on
 Candidate = Mapping[str, Any]
 
 _CARBON, _COST, _ENERGY = "carbonGrams", "cost", "energyJoules"
@@ -16,6 +19,7 @@ _WEIGHED = {
 }
 _BY_WEIGHTS = ("onnx", "weighted-cost")
 _EQUAL = 0.01  # as scores have it: within 1 % of the cheapest is as good as the cheapest
+_SMALL = 0.2  # share of the magnitudes' mean below which a mean is no yardstick
 _JOULES_PER_WH = 3_600.0
 _WH_PER_KWH, _WH_PER_MWH = 1e3, 1e6
 
@@ -33,27 +37,55 @@ def why(decision: Mapping[str, Any]) -> str:
         return f"{name} was not among the {len(known)} nodes that the extender was asked about."
     if len(known) == 1:
         return f"{name} was the only node offered that the extender knows."
-    sentence = _standing(known, place) + _due_to(decision, known, place)
-    if outcome and known[place]["score"] < max(each["score"] for each in known):
-        sentence += "; kube-scheduler's own scores preferred it"
-    return sentence + "."
+    if _asks_for_nothing(decision, known):
+        sentence = (
+            "The pod requests neither CPU nor GPU, so it counts as 0 W on each node and all are "
+            "equally cheap: say resources.requests for its containers"
+        )
+    else:
+        sentence = _standing(decision, known, place) + _due_to(decision, known, place)
+    return sentence + _who_decided(decision, known, place) + "."
 
 
-def _standing(known: Sequence[Candidate], place: int) -> str:
+def as_cheap(cost: float, other: float) -> bool:
+    """Say whether a relative cost is that of another node, as scores have it: within 1 %."""
+    return abs(cost - other) <= _EQUAL * min(abs(cost), abs(other))
+
+
+def _asks_for_nothing(decision: Mapping[str, Any], known: Sequence[Candidate]) -> bool:
+    pod = decision["pod"]
+    return not (pod["cpuCores"] or pod["gpus"]) and all(not each["powerWatts"] for each in known)
+
+
+def _who_decided(decision: Mapping[str, Any], known: Sequence[Candidate], place: int) -> str:
+    if decision["outcome"]["state"] == TOO_LATE:
+        return "; the answer came too late, so kube-scheduler's own scores decided alone"
+    is_best = known[place]["score"] == max(each["score"] for each in known)
+    if is_best or not decision["outcome"].get("node"):
+        return ""
+    return "; kube-scheduler's own scores preferred it"
+
+
+def _standing(decision: Mapping[str, Any], known: Sequence[Candidate], place: int) -> str:
     costs = [float(each["relativeCost"]) for each in known]
-    mine, least, mean = costs[place], costs[0], fmean(costs)
-    name, count = known[place]["node"], len(known)
+    mine, least = costs[place], costs[0]
+    name, count, policy = known[place]["node"], len(known), decision["policy"]
+    is_price = policy in _BY_WEIGHTS or policy in _WEIGHED  # other rules prefer; they do not price
     if costs[-1] - least <= _EQUAL * abs(least):
-        return f"{name} was one of {count} nodes that cost the same within 1 %"
-    if mine - least <= _EQUAL * abs(least):
+        alike = "cost the same" if is_price else f"are alike to {policy}"
+        return f"{name} was one of {count} nodes that {alike} within 1 %"
+    if mine - least > _EQUAL * abs(least):
+        rank = f"number {place + 1} by {'cost' if is_price else policy}"
+    elif is_price:
         rank = "the cheapest" if place == 0 else "as cheap as the cheapest"
     else:
-        rank = f"number {place + 1} by cost"
-    return f"{name} was {rank} of {count}{_against_mean(mine, mean)}"
+        rank = f"preferred most by {policy}" + ("" if place == 0 else ", with others,")
+    return f"{name} was {rank} of {count}{_against_mean(mine, costs) if is_price else ''}"
 
 
-def _against_mean(mine: float, mean: float) -> str:
-    if mean <= 0:
+def _against_mean(mine: float, costs: Sequence[float]) -> str:
+    mean = fmean(costs)
+    if mean <= _SMALL * fmean(abs(cost) for cost in costs):  # of both signs: a share says nothing
         return ""
     percent = round(100 * (1 - mine / mean))
     if percent == 0:
@@ -76,7 +108,7 @@ def _due_to(decision: Mapping[str, Any], known: Sequence[Candidate], place: int)
     energies = [float(each[_ENERGY]) / _JOULES_PER_WH for each in known]
     mine, mean = energies[place], fmean(energies)
     if kind == _ENERGY or mean <= 0 or mine <= 0:
-        return f", by its energy ({mine:.3g} against {mean:.3g} Wh)"
+        return f", by its energy ({_against(mine, mean)})"
     return _grid_or_energy(kind, known, place, mine, mean)
 
 
@@ -89,13 +121,18 @@ def _grid_or_energy(
     by_energy = abs(math.log(mine_wh / mean_wh))
     by_grid = abs(math.log(grid[0] / grid[1])) if grid[0] > 0 else math.inf
     if by_energy > by_grid:
-        return f", mostly energy ({mine_wh:.3g} against {mean_wh:.3g} Wh)"
+        return f", mostly energy ({_against(mine_wh, mean_wh)})"
     if kind == _CARBON:
-        shown = [f"{each * _WH_PER_KWH:.3g}" for each in grid]
+        shown = [digits(each * _WH_PER_KWH) for each in grid]
         return f", mostly carbon ({shown[0]} against {shown[1]} g/kWh)"
-    shown = [f"{each * _WH_PER_MWH:.3g}" for each in grid]
+    shown = [digits(each * _WH_PER_MWH) for each in grid]
     currency = known[place].get("currency") or "money"
     return f", mostly price ({shown[0]} against {shown[1]} {currency}/MWh)"
+
+
+def _against(mine_wh: float, mean_wh: float) -> str:
+    (mine, mean), unit = scaled([mine_wh, mean_wh], "Wh")
+    return f"{mine} against {mean} {unit}"
 
 
 def _weights(decision: Mapping[str, Any]) -> Mapping[str, float]:

@@ -13,7 +13,7 @@ def mean_filled(values: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     no candidate keeps its NaNs: `encode_where` then leaves the signal out.
     """
     missing = np.isnan(values)
-    if not missing.any():
+    if not missing.any() or missing.all():
         return values, missing
     known = np.where(missing, 0.0, values)
     count = (~missing).sum(axis=1)

@@ -42,6 +42,8 @@ PLAIN_COLUMNS = ("name", "arrival_s", "runtime_s", "cpu_cores", "memory_mib", "g
 # the reverse falls outside.
 _PLAUSIBLE_MEDIAN_S = (30.0, 7.0 * 86_400.0)
 
+_REMEDY = "mend it, or leave such rows out with --skip-faulty (make demo: ARGS=--skip-faulty)"
+
 Parse = Callable[[Row, Counter[str]], Task]
 
 
@@ -87,7 +89,7 @@ def _read(table: Table, parse: Parse, *, skip_faulty: bool) -> Trace:
         notes += row_notes
         tasks.append(task)
     if faults and not skip_faulty:
-        raise refusal(table.path, faults, "mend it or ask to skip faulty rows")
+        raise refusal(table.path, faults, _REMEDY)
     if not tasks:
         raise BadInput(f"{table.path} holds no tasks")
     arrivals = [task.arrival_s for task in tasks]
@@ -167,7 +169,7 @@ def _gaia_unit(table: Table, given: TimeUnit | None) -> float:
     if not low <= median_s <= high:
         raise BadInput(
             f"{table.path}: read in {'hours' if unit == 'h' else 'seconds'} half of the tasks run "
-            f"for less than {median_s:g} s, which is not plausible; give the other time unit"
+            f"for less than {median_s:g} s, which is not plausible; give the other with --time-unit"
         )
     return _SECONDS[unit]
 
@@ -179,7 +181,7 @@ def _unit_by_name(path: Path) -> TimeUnit:
         return "h"
     raise BadInput(
         f"{path}: GAIA's traces come in seconds (pai_1k) and in hours (…-70k, …-100k), and this "
-        "name tells neither; give the time unit"
+        "name tells neither; say --time-unit s or h"
     )
 
 

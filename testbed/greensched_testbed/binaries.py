@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from greensched_testbed.progress import LiveLine
 
 KUBERNETES_VERSION = "v1.36.3"
 _MODULES = Path(__file__).parent / "go"
+_STALE = "{{if .Stale}}{{.ImportPath}}{{end}}"
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 
 
@@ -122,8 +123,31 @@ def _sole_builder(lock_file: Path, recipe: Recipe) -> Iterator[None]:
 
 
 def _build(recipe: Recipe, go: Path, into: Path, log_file: Path) -> None:
+    began = time.monotonic()
+    with LiveLine() as line:
+        line.say(_announcement(recipe))
+        listed = log_file.with_suffix(".packages")
+        # What the build will compile; asking for it fetches the modules.
+        command: list[str | Path] = [go, "list", "-deps", "-f", _STALE, *recipe.flags, "tool"]
+        _run(recipe, command, listed, lambda lines: line.update(_fetching(recipe, lines, began)))
+        total = sum(bool(each) and not each.startswith("go: ") for each in _lines(listed))
+        command = [go, "build", "-v", *recipe.flags, "-o", f"{into}/", "tool"]
+        _run(recipe, command, log_file, lambda lines: line.update(
+            f"{recipe.title}: {time.monotonic() - began:.0f} s, "
+            + share_text(len(lines), total, lines[-1] if lines else "starting")
+        ))  # fmt: skip
+    _finish(recipe, into, log_file)
+    LiveLine().say(f"{recipe.title}: built in {time.monotonic() - began:.0f} s")
+
+
+def _run(
+    recipe: Recipe,
+    command: list[str | Path],
+    log_file: Path,
+    tell: Callable[[list[str]], None],
+) -> None:
+    """Run one step of the build, telling of its log twice a second; raise BuildFailed."""
     log_file.unlink(missing_ok=True)
-    command: list[str | Path] = [go, "build", "-v", *recipe.flags, "-o", f"{into}/", "tool"]
     environment = {
         **os.environ,
         "CGO_ENABLED": "0",  # needs no C compiler
@@ -131,28 +155,21 @@ def _build(recipe: Recipe, go: Path, into: Path, log_file: Path) -> None:
         "GOTOOLCHAIN": "local",
         "GOWORK": "off",
     }
-    began = time.monotonic()
-    process = start_process(
-        "go build", command, log_file, environment=environment, folder=recipe.module
-    )
+    process = start_process("go", command, log_file, environment=environment, folder=recipe.module)
     try:
-        with LiveLine() as line:
-            line.say(_announcement(recipe))
-            while process.is_running():
-                line.update(_state(recipe, log_file, time.monotonic() - began))
-                _wait_briefly(process)
+        while process.is_running():
+            tell(_lines(log_file))
+            _wait_briefly(process)
     finally:
         process.kill()
-    _finish(recipe, process, into, log_file)
-    LiveLine().say(f"{recipe.title}: built in {time.monotonic() - began:.0f} s")
-
-
-def _finish(recipe: Recipe, process: ManagedProcess, into: Path, log_file: Path) -> None:
     if process.popen.returncode != 0:
         raise BuildFailed(
             f"building the {recipe.title} failed (go ended with {process.popen.returncode}); "
             f"the whole log is {log_file}, its end:\n{tail(log_file)}"
         )
+
+
+def _finish(recipe: Recipe, into: Path, log_file: Path) -> None:
     for theirs, ours in recipe.renamed.items():
         (into / theirs).rename(into / ours)
     missing = [name for name in recipe.programs if not (into / name).exists()]
@@ -163,20 +180,27 @@ def _finish(recipe: Recipe, process: ManagedProcess, into: Path, log_file: Path)
 def _announcement(recipe: Recipe) -> str:
     minutes = max(1, math.ceil(recipe.cpu_minutes / (os.cpu_count() or 1)))
     return (
-        f"{recipe.title}: building {', '.join(recipe.programs)} from source; about {minutes} "
-        f"minutes on this machine, once (less when Go has compiled them before)"
+        f"{recipe.title}: building {', '.join(recipe.programs)} from source, once: about {minutes} "
+        "minutes when this machine does nothing else (less where Go has compiled them before)"
     )
 
 
-def _state(recipe: Recipe, log_file: Path, elapsed_s: float) -> str:
-    lines = log_file.read_text(errors="replace").splitlines()
-    fetched = sum(line.startswith("go: downloading") for line in lines)
-    compiled = len(lines) - fetched
-    latest = lines[-1].removeprefix("go: ") if lines else "looking what there is to do"
+def _fetching(recipe: Recipe, lines: list[str], began: float) -> str:
     return (
-        f"{recipe.title}: {elapsed_s:.0f} s, {fetched} modules fetched, "
-        f"{compiled} packages compiled: {latest}"
+        f"{recipe.title}: {time.monotonic() - began:.0f} s, looking what there is to do, "
+        f"{sum(line.startswith('go: downloading') for line in lines)} modules fetched"
     )
+
+
+def share_text(begun: int, total: int, latest: str) -> str:
+    """Return how much of a build has begun, and with which package; Go tells as each begins."""
+    share = min(99, 100 * begun // total) if total else 99  # linking remains
+    state = latest if begun < total else "linking"
+    return f"package {min(begun, total)} of {total} ({share} %): {state}"
+
+
+def _lines(log_file: Path) -> list[str]:
+    return log_file.read_text(errors="replace").splitlines()
 
 
 def _wait_briefly(process: ManagedProcess) -> None:

@@ -11,8 +11,11 @@ import platformdirs
 import psutil
 
 from greensched_core.errors import BadInput
+from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_testbed.components import ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.demo.world import mixed_nodes
+from greensched_testbed.nodes import create_nodes, wait_until_ready
 
 _STATE_FILE = "cluster.json"
 _GRACE_S = 5.0
@@ -35,7 +38,13 @@ class ClusterRecord:
     folder: str
     url: str
     kubeconfig: str
+    programs: str  # the folder of kubectl and helm
     processes: tuple[ProcessRecord, ...]
+
+    @property
+    def logs(self) -> Path:
+        """Return the folder with a log of each process."""
+        return Path(self.folder) / "logs"
 
 
 def default_folder() -> Path:
@@ -66,6 +75,7 @@ def up(folder: Path | None = None, options: ControlPlaneOptions | None = None) -
         folder=str(folder),
         url=plane.url,
         kubeconfig=str(plane.kubeconfig),
+        programs=str(plane.programs),
         processes=tuple(
             ProcessRecord(each.name, each.pid, each.started_at) for each in plane.processes.all()
         ),
@@ -73,6 +83,23 @@ def up(folder: Path | None = None, options: ControlPlaneOptions | None = None) -
     (folder / _STATE_FILE).write_bytes(msgspec.json.encode(record))
     plane.let_go()
     return record
+
+
+async def add_nodes(record: ClusterRecord, count: int) -> tuple[str, ...]:
+    """See that the cluster has `count` kwok nodes of mixed kinds, and return their names.
+
+    Those that it has already stay. Raises NotReady when they do not come up.
+    """
+    async with ApiClient(ApiAccess.from_kubeconfig(Path(record.kubeconfig))) as client:
+        names = await create_nodes(client, mixed_nodes(count), may_exist=True)
+        await wait_until_ready(client, names)
+    return names
+
+
+async def count_nodes(record: ClusterRecord) -> int:
+    """Return how many nodes the cluster has."""
+    async with ApiClient(ApiAccess.from_kubeconfig(Path(record.kubeconfig))) as client:
+        return sum([len(page.items) async for page in client.pages("/api/v1/nodes")])
 
 
 def status(folder: Path | None = None) -> ClusterRecord | None:

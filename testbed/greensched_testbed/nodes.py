@@ -66,13 +66,18 @@ def node_object(name: str, group: NodeGroup, *, is_ready: bool) -> dict[str, Any
 
 
 async def create_nodes(
-    client: ApiClient, groups: Iterable[NodeGroup], *, plain: bool = False
+    client: ApiClient,
+    groups: Iterable[NodeGroup],
+    *,
+    plain: bool = False,
+    may_exist: bool = False,
 ) -> tuple[str, ...]:
     """Create the groups' nodes and return their names.
 
     Without `plain` kwok makes them Ready a moment later (see `wait_until_ready`). With it they are
     schedulable on return, their not-ready taint removed, and stay so only in a control plane
-    without the node lifecycle controller. Raises ApiUnavailable when one cannot be created.
+    without the node lifecycle controller. With `may_exist` those that are there stay as they are.
+    Raises ApiUnavailable when one cannot be created.
     """
     pairs = [(name, group) for group in groups for name in group.names()]
     gate = asyncio.Semaphore(_AT_ONCE)
@@ -80,7 +85,12 @@ async def create_nodes(
     async def create(name: str, group: NodeGroup) -> None:
         async with gate:
             body = msgspec.json.encode(node_object(name, group, is_ready=plain))
-            stored = _decode(await client.create(_NODES, body))
+            try:
+                stored = _decode(await client.create(_NODES, body))
+            except ApiUnavailable as fault:
+                if may_exist and fault.status == 409:
+                    return
+                raise
             if plain and stored.spec.taints:  # by the TaintNodesByCondition admission
                 await client.patch(f"{_NODES}/{name}", b'{"spec":{"taints":null}}')
 

@@ -12,6 +12,7 @@ import random
 import socket
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 # Below Linux's ephemeral range (net.ipv4.ip_local_port_range starts at 32768), so that no outgoing
@@ -29,7 +30,7 @@ def free_ports(count: int) -> tuple[int, ...]:
     """
     found: list[int] = []
     with _one_at_a_time:
-        for port in random.SystemRandom().sample(range(_FIRST, _LAST + 1), _LAST - _FIRST + 1):
+        for port in _from_anywhere():
             if len(found) == count:
                 break
             if port not in _given and _is_free(port) and _is_ours(port):
@@ -43,6 +44,13 @@ def free_ports(count: int) -> tuple[int, ...]:
 def free_port() -> int:
     """Return one port that nobody on 127.0.0.1 listens on, and that no other caller gets."""
     return free_ports(1)[0]
+
+
+def _from_anywhere() -> Iterator[int]:
+    """Yield every port of the range once, from a random one on, so that callers seldom meet."""
+    start = random.SystemRandom().randint(_FIRST, _LAST)
+    yield from range(start, _LAST + 1)
+    yield from range(_FIRST, start)
 
 
 def _is_free(port: int) -> bool:

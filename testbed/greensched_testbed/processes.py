@@ -135,12 +135,17 @@ class Processes:
         self._log_folder = log_folder
         self._outlive_us = outlive_us
         self._running: dict[str, ManagedProcess] = {}
+        self._started: list[ManagedProcess] = []
 
     def __getitem__(self, name: str) -> ManagedProcess:
         return self._running[name]
 
     def __contains__(self, name: str) -> bool:
         return name in self._running
+
+    def started(self) -> tuple[ManagedProcess, ...]:
+        """Return all that was ever started, whether it runs or not, in order of start."""
+        return tuple(self._started)
 
     def all(self) -> tuple[ManagedProcess, ...]:
         """Return what was started and not stopped, in order of start."""
@@ -164,6 +169,7 @@ class Processes:
             outlives_us=self._outlive_us,
         )
         self._running[name] = process
+        self._started.append(process)
         return process
 
     def stop(self, name: str, grace_s: float = _GRACE_S) -> None:

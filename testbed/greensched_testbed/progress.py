@@ -11,10 +11,12 @@ _PLAIN_EVERY_S = 20.0
 class LiveLine:
     """A line that changes in place on a terminal, and is repeated now and then elsewhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, plain_every_s: float = _PLAIN_EVERY_S) -> None:
+        """`plain_every_s`: how often the state is repeated where there is no terminal."""
         self._is_terminal = sys.stderr.isatty()
         self._shown = False
         self._plain_at = time.monotonic()
+        self._plain_every_s = plain_every_s
 
     def __enter__(self) -> Self:
         return self
@@ -33,7 +35,7 @@ class LiveLine:
             width = shutil.get_terminal_size().columns - 1
             print(f"\r\x1b[2K{text[:width]}", end="", file=sys.stderr, flush=True)
             self._shown = True
-        elif time.monotonic() - self._plain_at > _PLAIN_EVERY_S:
+        elif time.monotonic() - self._plain_at > self._plain_every_s:
             self._plain_at = time.monotonic()
             print(text, file=sys.stderr, flush=True)
 

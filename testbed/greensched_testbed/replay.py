@@ -5,7 +5,7 @@ creation, binding and end are measured alike, whatever the cluster's clocks say.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ import msgspec
 
 from greensched_core import labels
 from greensched_core.clock import Clock, WallClock
-from greensched_core.errors import ApiUnavailable
+from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.watching import Watch
 from greensched_simulator.workload import Task, Trace
@@ -21,6 +21,7 @@ from greensched_simulator.workload import Task, Trace
 TESTBED_RUNTIME = f"{labels.GROUP}/testbed-runtime"  # annotation that kwok's stages obey
 _AT_ONCE = 8  # creations in flight; httpx slows with the square of its connections
 _RETRY_S = 0.5
+_REASONS_TOLD = 5
 _GONE_FOR_GOOD = ("Succeeded", "Failed")
 
 
@@ -34,6 +35,7 @@ class PodRun:
     node: str = ""
     finished_at: float | None = None
     phase: str = ""
+    why_pending: str = ""  # what a scheduler said last of why no node took it; "" if none has
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +92,14 @@ async def replay(
 ) -> Replay:
     """Create the trace's pods as they arrive, watch them, and return what became of each.
 
-    The namespace must exist and hold no pods of these names. An API server that is away is asked
-    again until the time is up; ApiUnavailable is raised when it refuses a pod (HTTP 4xx).
+    The namespace must exist. An API server that goes away is asked again until the time is up.
+    Raises BadInput, before anything is created, when the namespace holds pods of these names, and
+    ApiUnavailable when the API server is away from the start or refuses a pod (HTTP 4xx).
     """
     clock = clock or WallClock()
     async with ApiClient(access) as client:
         pods = f"/api/v1/namespaces/{options.namespace}/pods"
+        await _refuse_present(trace, client, pods, options.namespace)
         log = _PodLog(trace, options.until, clock, on_progress)
         watching = asyncio.create_task(Watch(client, pods, _decode, log, clock).run())
         started_at = clock.now()
@@ -112,6 +116,20 @@ async def replay(
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
     return Replay(log.runs(), started_at, clock.now(), options.wall_s_per_trace_s, timed_out)
+
+
+def pending_reasons(record: Replay, scheduler: str) -> Iterator[str]:
+    """Yield why pods found no node, the first few reasons by how many they concern."""
+    names: dict[str, list[str]] = {}
+    for run in record.unplaced:
+        names.setdefault(run.why_pending, []).append(run.task.name)
+    by_count = sorted(names.items(), key=lambda item: -len(item[1]))
+    for reason, pods in by_count[:_REASONS_TOLD]:
+        some = ", ".join(pods[:3]) + (f" and {len(pods) - 3} more" if len(pods) > 3 else "")
+        said = reason or f"no scheduler named {scheduler} has answered; does one run there?"
+        yield f"{some}: {said}"
+    if len(by_count) > _REASONS_TOLD:
+        yield f"and {len(by_count) - _REASONS_TOLD} more reasons"
 
 
 async def delete_pods(access: ApiAccess, namespace: str, timeout_s: float = 60.0) -> None:
@@ -172,6 +190,22 @@ def _last_arrival(trace: Trace) -> float:
     return trace.tasks[-1].arrival_s if trace.tasks else 0.0
 
 
+async def _refuse_present(trace: Trace, client: ApiClient, pods: str, namespace: str) -> None:
+    names = {task.name for task in trace.tasks}
+    present = [
+        pod.metadata.name
+        async for page in client.pages(pods)
+        for pod in map(_decode, page.items)
+        if pod.metadata.name in names
+    ]
+    if present:
+        raise BadInput(
+            f"namespace {namespace} already holds {len(present)} of these {len(names)} pods "
+            f"({present[0]}, for one), as after an earlier replay: delete the namespace, or name "
+            "another with --namespace"
+        )
+
+
 async def _first_of(watching: asyncio.Task[None], complete: asyncio.Event) -> None:
     """Wait until all is complete; raise what ended the watch if it ended, as only a bug can."""
     waiting = asyncio.create_task(complete.wait())
@@ -226,8 +260,23 @@ class _Spec(msgspec.Struct):
     nodeName: str = ""
 
 
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+    message: str = ""
+
+
 class _Status(msgspec.Struct):
     phase: str = ""
+    conditions: list[_Condition] = []
+
+    def why_pending(self) -> str:
+        refused = (
+            each.message
+            for each in self.conditions
+            if each.type == "PodScheduled" and each.status == "False"
+        )
+        return next(refused, "")
 
 
 class _Pod(msgspec.Struct):
@@ -285,6 +334,7 @@ class _PodLog:
             node=node or run.node,
             finished_at=now if is_newly_finished else run.finished_at,
             phase=phase,
+            why_pending=item.status.why_pending(),
         )
         self._created += is_new
         self._bound += is_newly_bound

@@ -1,3 +1,4 @@
+import os
 import socket
 import subprocess
 import threading
@@ -80,6 +81,39 @@ def test_an_api_server_that_is_away_is_one_line(greensched: Run, tmp_path: Path)
     done = greensched("nodes", "--kubeconfig", str(tmp_path / "config"))
     assert (done.returncode, done.stdout) == (1, "")
     assert len(done.stderr.splitlines()) == 1 and "listing extender pods" in done.stderr
+
+
+def test_no_kubeconfig_is_told_with_what_to_do(greensched: Run, tmp_path: Path) -> None:
+    done = greensched("nodes", HOME=str(tmp_path))
+    told = "greensched: no kubeconfig: set KUBECONFIG or pass --kubeconfig\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
+
+
+def test_a_kubeconfig_that_does_not_exist_is_named(greensched: Run, tmp_path: Path) -> None:
+    absent = str(tmp_path / "absent")
+    for done in (
+        greensched("nodes", "--kubeconfig", absent),
+        greensched("nodes", KUBECONFIG=absent),
+    ):
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"kubeconfig {absent}" in done.stderr and "does not exist" in done.stderr
+
+
+def test_of_several_kubeconfigs_one_is_enough(greensched: Run, tmp_path: Path) -> None:
+    (tmp_path / "config").write_text(AWAY)
+    done = greensched("nodes", KUBECONFIG=f"{tmp_path / 'absent'}{os.pathsep}{tmp_path / 'config'}")
+    assert "listing extender pods" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "clusters: 3", "\0"])
+def test_a_file_that_is_no_kubeconfig_is_one_line(
+    greensched: Run, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "config").write_text(text)
+    done = greensched("nodes", "--kubeconfig", str(tmp_path / "config"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert f"kubeconfig {tmp_path / 'config'}: " in done.stderr
 
 
 @pytest.mark.parametrize(("annotations", "given", "port"), [

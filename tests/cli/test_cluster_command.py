@@ -1,55 +1,114 @@
-"""A user's own cluster by the command line: up, a workload on it, down."""
+"""A user's own cluster by the command line: up, nodes, workloads on it, down."""
 
+import os
 import re
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_testbed.binaries import control_plane_programs
-from greensched_testbed.nodes import NodeGroup, create_nodes, wait_until_ready
 
 Run = Callable[..., Any]
 TRACE = (
     "name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus\n"
     "one,0,30,1,128,0\ntwo,1,30,1,128,0\nthree,2,30,1,128,0\n"
 )
+TOO_LARGE = "name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus\nfits,0,9,1,1,0\nhuge,1,9,999,1,0\n"
 
 
-@pytest.mark.controlplane
-async def test_a_cluster_comes_up_takes_a_workload_and_goes_down(
-    greensched: Run, tmp_path: Path
-) -> None:
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "trace.csv"
+    path.write_text(TRACE)
+    return path
+
+
+@pytest.fixture
+def folder(greensched: Run, tmp_path: Path) -> Iterator[str]:
+    """The folder of a cluster that is up, without nodes."""
     control_plane_programs()  # so that the command's patience is not spent on building
-    folder, trace = str(tmp_path / "cluster"), tmp_path / "trace.csv"
-    trace.write_text(TRACE)
+    folder = str(tmp_path / "cluster")
     try:
         up = greensched("cluster", "up", "--folder", folder)
         assert up.returncode == 0, up.stderr
-        (kubeconfig,) = re.findall(r"export KUBECONFIG=(\S+)", up.stdout)
-        status = greensched("cluster", "status", "--folder", folder)
-        assert (status.returncode, kubeconfig in status.stdout) == (0, True)
-        async with ApiClient(ApiAccess.from_kubeconfig(Path(kubeconfig))) as client:
-            names = await create_nodes(client, [NodeGroup(1, "n", 4.0, 2.0**33)])
-            await wait_until_ready(client, names)
-        played = greensched(
-            "replay", str(trace), "-n", "default", "--scheduler", "default-scheduler",
-            "--span-s", "2", GREENSCHED_KUBECONFIG=kubeconfig,
-        )  # fmt: skip
-        assert played.returncode == 0, played.stderr
-        assert "3 of 3 pods placed in default" in played.stdout
-        assert "waited" in played.stdout
+        yield folder
     finally:
-        down = greensched("cluster", "down", "--folder", folder)
+        greensched("cluster", "down", "--folder", folder)
+
+
+def exported(said: str, name: str) -> str:
+    (value,) = re.findall(rf"^export {name}=(\S+)$", said, re.MULTILINE)
+    return str(value)
+
+
+@pytest.mark.controlplane
+def test_a_cluster_comes_up_takes_nodes_and_workloads_and_goes_down(
+    greensched: Run, folder: str, trace: Path, tmp_path: Path
+) -> None:
+    status = greensched("cluster", "status", "--folder", folder)
+    assert status.returncode == 0
+    assert f"none yet; `greensched cluster up --folder {folder} --nodes 10` adds" in status.stdout
+    up = greensched("cluster", "up", "--folder", folder, "--nodes", "2")
+    assert up.returncode == 0, up.stderr
+    assert "nodes: 2\n" in up.stdout and "no container runs in them" in up.stdout
+    (logs,) = re.findall(r"^logs: (\S+)$", up.stdout, re.MULTILINE)
+    assert (Path(logs) / "kwok.log").exists()
+
+    environment = {
+        "HOME": str(tmp_path),
+        "KUBECONFIG": exported(up.stdout, "KUBECONFIG"),
+        "PATH": exported(up.stdout, "PATH").replace("$PATH", os.environ["PATH"]),
+    }
+    for command in (["kubectl", "get", "nodes", "-o", "name"], ["helm", "list"]):
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=60, check=True
+        )
+        assert command[0] == "helm" or len(done.stdout.splitlines()) == 2
+
+    kubeconfig = environment["KUBECONFIG"]
+    replay = ("replay", str(trace), "-n", "default", "--scheduler", "default-scheduler",
+              "--span-s", "2")  # fmt: skip
+    played = greensched(*replay, GREENSCHED_KUBECONFIG=kubeconfig, KUBECONFIG="/not/this/one")
+    assert played.returncode == 0, played.stderr
+    assert f"(kubeconfig {kubeconfig})" in played.stdout and "onto https://127" in played.stdout
+    assert "3 of 3 pods placed in default" in played.stdout
+    assert "waited" in played.stdout
+
+    again = greensched(*replay, KUBECONFIG=kubeconfig)
+    assert again.returncode == 2
+    assert "namespace default already holds 3 of these 3 pods" in again.stderr
+    assert "delete the namespace, or name another with --namespace" in again.stderr
+
+    down = greensched("cluster", "down", "--folder", folder)
     assert "stopped kwok" in down.stdout
     after = greensched("cluster", "status", "--folder", folder)
     assert (after.returncode, after.stdout) == (1, "no cluster is up\n")
 
 
-def test_a_faulty_trace_is_refused_with_its_rows(greensched: Run, tmp_path: Path) -> None:
-    trace = tmp_path / "trace.csv"
+@pytest.mark.controlplane
+def test_a_replay_tells_how_far_it_is_and_why_pods_found_no_node(
+    greensched: Run, folder: str, trace: Path
+) -> None:
+    up = greensched("cluster", "up", "--folder", folder, "--nodes", "1")
+    kubeconfig = exported(up.stdout, "KUBECONFIG")
+    replay = ("replay", str(trace), "-n", "default", "--span-s", "1", "--wait-s", "6")
+
+    nobody = greensched(*replay, "--scheduler", "nobody", KUBECONFIG=kubeconfig)
+    assert nobody.returncode == 1
+    assert "3 of 3 pods created, 0 placed; gives up after 7 s" in nobody.stderr
+    assert "one, two, three: no scheduler named nobody has answered" in nobody.stdout
+
+    trace.write_text(TOO_LARGE)
+    refused = greensched(*replay, "--scheduler", "default-scheduler", KUBECONFIG=kubeconfig)
+    assert refused.returncode == 1
+    assert "1 of 2 pods placed" in refused.stdout
+    assert "huge: 0/1 nodes are available: 1 Insufficient cpu" in refused.stdout
+
+
+def test_a_faulty_trace_is_refused_with_its_rows(greensched: Run, trace: Path) -> None:
     trace.write_text(TRACE + "four,3,-1,1,128,0\n")
     done = greensched("replay", str(trace), "-n", "default")
     assert done.returncode == 2

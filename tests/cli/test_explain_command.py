@@ -54,9 +54,11 @@ def test_a_run_of_an_instant_is_not_told_as_nothing(
 ) -> None:
     decision["pod"]["runtimeSeconds"] = 0.025
     decision["candidates"][0] |= {"energyJoules": 0.36, "carbonGrams": 3.3e-6, "cost": 4.5e-9}
+    decision["candidates"][1] |= {"energyJoules": 0.36, "carbonGrams": 33e-6, "cost": 4.5e-9}
     done = greensched("explain", "web", "--address", replica({PATH: {"decisions": [decision]}}))
     assert "0 GPUs for 25ms" in done.stdout
-    assert all(figure in done.stdout.split() for figure in ("0.0001", "3.3e-06", "4.5e-09"))
+    for told in ("100 µWh", " 3.3 µg", "33 µg", "0.0000000045 EUR"):
+        assert told in done.stdout
 
 
 def test_json_holds_what_the_replica_said(
@@ -74,6 +76,72 @@ def test_an_unknown_pod_is_an_empty_list_in_json_and_a_sentence_beside_it(
     assert done.returncode == 1
     assert json.loads(done.stdout) == []
     assert "No replica remembers a decision on default/nobody" in done.stderr
+    assert "could not be looked at: no kubeconfig" in done.stderr
+
+
+@pytest.mark.parametrize(("outcome", "expected", "relative", "told"), [
+    pytest.param({"state": "bound", "node": "clean"}, "clean", 1.4, "went to clean, as expected",
+                 id="as-expected"),
+    pytest.param({"state": "bound", "node": "dirty"}, "clean", 1.4,
+                 "expected on clean, went to dirty", id="elsewhere"),
+    pytest.param({"state": "bound", "node": "dirty"}, "clean", 0.605,
+                 "went to dirty, as cheap as clean", id="elsewhere-at-the-same-cost"),
+    pytest.param({"state": "bound", "node": "dirty"}, None, 0.6,
+                 "all nodes scored the same, went to dirty", id="no-favourite"),
+    pytest.param({"state": "not seen bound"}, "clean", 1.4, "expected on clean, not seen bound",
+                 id="not-seen-bound"),
+    pytest.param({"state": "answered too late", "node": "dirty", "boundAt": None}, "clean", 1.4,
+                 "expected on clean, but the answer came too late: kube-scheduler placed the pod "
+                 "on dirty without our scores", id="too-late"),
+])  # fmt: skip
+def test_the_outcome_is_told_in_words(
+    greensched: Run, replica: Replica, decision: dict[str, Any],
+    outcome: dict[str, Any], expected: str | None, relative: float, told: str,
+) -> None:  # fmt: skip
+    decision |= {"outcome": outcome, "expectedNode": expected}
+    decision["candidates"][1]["relativeCost"] = relative
+    done = greensched("explain", "web", "--address", replica({PATH: {"decisions": [decision]}}))
+    assert done.returncode == 0, done.stderr
+    assert f"); {told}\n" in done.stdout
+
+
+@pytest.mark.parametrize(("relative", "told"), [(1.4, "1 dearer node"), (0.605, "1 other node")])
+def test_nodes_that_are_not_shown_are_called_dearer_only_when_they_are(
+    greensched: Run, replica: Replica, decision: dict[str, Any], relative: float, told: str
+) -> None:
+    decision["candidates"][1]["relativeCost"] = relative
+    address = replica({PATH: {"decisions": [decision]}})
+    done = greensched("explain", "web", "--rows", "1", "--address", address)
+    assert f"… and {told} (--rows 2 prints them)" in done.stdout
+
+
+def test_one_is_told_in_the_singular(
+    greensched: Run, replica: Replica, decision: dict[str, Any]
+) -> None:
+    decision["pod"] |= {"cpuCores": 1.0, "gpus": 1.0}
+    done = greensched("explain", "web", "--address", replica({PATH: {"decisions": [decision]}}))
+    assert "default/web: 1 core, 1 GiB, 1 GPU for 1h" in done.stdout
+
+
+def test_an_address_needs_no_scheme(
+    greensched: Run, replica: Replica, decision: dict[str, Any]
+) -> None:
+    address = replica({PATH: {"decisions": [decision]}})
+    done = greensched("explain", "web", "--address", address.removeprefix("http://"))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("address", "told"), [
+    pytest.param("localhost:1", "does it listen?", id="nobody-listens"),
+    pytest.param("ftp://localhost:1", "--address is http://host:port", id="another-scheme"),
+])  # fmt: skip
+def test_who_cannot_be_asked_is_not_said_to_remember_nothing(
+    greensched: Run, address: str, told: str
+) -> None:
+    done = greensched("explain", "web", "--address", address)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "No replica could be asked about default/web: " in done.stderr and told in done.stderr
+    assert "remembers" not in done.stderr
 
 
 def test_a_server_that_is_no_extender_is_told_of(greensched: Run, replica: Replica) -> None:

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -15,6 +16,14 @@ print(result.output)
 print("imported", *sys.modules)
 """
 VERBS = ["", "demo", "explain", "nodes", "replay", "cluster", "cluster up", "policy check"]
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "greensched_cli", "--version"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout == f"greensched {version('greensched')}\n"
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from greensched_core.errors import BadInput
@@ -106,3 +106,27 @@ def test_misspelt_variables_are_found() -> None:
         "KETTLE_CONFIG_FILE": "",
     }
     assert unknown_variables(Kettle, environment) == ["KETTLE_POWR_W"]
+
+
+class Pair(ComponentSettings):
+    model_config = SettingsConfigDict(env_prefix="PAIR_")
+
+    url: str = ""
+    least: float = 1.0
+    most: float = 2.0
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Pair":
+        if self.least > self.most:
+            raise ValueError("least is above most: swap them")
+        return self
+
+
+def test_settings_wrong_only_together_are_told_without_showing_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PAIR_LEAST", "3")
+    monkeypatch.setenv("PAIR_URL", "http://user:secret@prometheus")
+    with pytest.raises(BadInput) as fault:
+        load_settings(Pair)
+    assert str(fault.value) == "settings: least is above most: swap them"

@@ -9,7 +9,7 @@ from greensched_core.testing import make_node
 from greensched_simulator.synthetic_grid import Slot
 from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
 from greensched_testbed.demo.results import change_pct, summary
-from greensched_testbed.demo.tables import change_text, comparison_rows
+from greensched_testbed.demo.tables import amount, change_text, comparison_rows
 
 HOUR_S = 3600.0
 KWH_J = 3.6e6
@@ -88,6 +88,18 @@ def test_two_runs_with_equal_placements_do_not_differ() -> None:
     assert {figures[f"{kind}_vs_default_pct"] for kind in ("energy", "cost", "carbon")} == {0.0}
 
 
+def test_the_summary_tells_energy_money_and_carbon_of_both_runs() -> None:
+    ours = bill_run("x", [pod("clean")], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
+    none = bill_run("y", [pod(None)], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
+    figures = summary(ours, none)
+    assert figures["energy_active_kwh"] == pytest.approx(0.4)
+    assert figures["carbon_active_kg"] == pytest.approx(0.04)
+    assert figures["cost_active_eur"] == pytest.approx(0.4 / 1000 * 50.0)
+    assert figures["default_energy_kwh"] == pytest.approx(figures["energy_kwh"] - 0.4)
+    assert figures["default_carbon_kg"] == pytest.approx(figures["carbon_kg"] - 0.04)
+    assert figures["default_cost_eur"] == pytest.approx(figures["cost_eur"] - 0.02)
+
+
 @pytest.mark.parametrize(("ours", "theirs", "change"), [
     pytest.param(50.0, 100.0, -50.0, id="half"),
     pytest.param(-10.0, -20.0, 50.0, id="a-negative-cost-that-shrank-is-dearer"),
@@ -108,6 +120,19 @@ def test_a_change_is_told_in_percent_of_the_baseline(
 ])  # fmt: skip
 def test_a_change_is_written_with_its_sign(ours: float, theirs: float, text: str) -> None:
     assert change_text(ours, theirs) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    pytest.param(128.213, "128.21", id="large"),
+    pytest.param(0.0, "0.00", id="nothing"),
+    pytest.param(0.1, "0.10", id="a-tenth"),
+    pytest.param(0.0996, "0.100", id="just-below-a-tenth"),
+    pytest.param(0.00357, "0.0036", id="small"),
+    pytest.param(-0.00357, "-0.0036", id="small-and-negative"),
+    pytest.param(1e-12, "0.000000", id="too-small-to-tell"),
+])  # fmt: skip
+def test_a_small_amount_keeps_the_digits_that_count(value: float, text: str) -> None:
+    assert amount(value) == text
 
 
 def test_a_run_that_placed_nothing_is_told_without_nan() -> None:

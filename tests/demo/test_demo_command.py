@@ -92,6 +92,9 @@ def test_the_demo_bills_both_schedulers_and_can_be_looked_into_until_ctrl_c(kept
     summary = json.loads((kept.folder / "build/demo/summary.json").read_text())
     assert summary["pods_unplaced"] == 0
     assert summary["carbon_vs_default_pct"] < 0
+    assert summary["carbon_kg"] < summary["default_carbon_kg"]
+    told = {"simulated": True, "seed": 1, "policy": "onnx", "policy_bundle": "prior"}
+    assert told.items() <= summary.items()
     report = (kept.folder / "build/demo/report.html").read_text()
     assert "Plotly.newPlot" in report and "empty nodes sleep" in report
     assert "One second there is 2700 s of the workload" in kept.said()
@@ -115,13 +118,15 @@ def test_the_demo_bills_both_schedulers_and_can_be_looked_into_until_ctrl_c(kept
     policy = httpx.get(
         f"http://127.0.0.1:{extender_setting(kept, 'EXPLAIN_PORT')}/v1/policy", trust_env=False
     )
-    assert policy.json()["assumptions"]["emptyNodesSleep"] is True
+    assert policy.json()["assumptions"]["emptyNodesSleep"] is summary["empty_nodes_sleep"] is True
 
     started = kept.children()
-    assert len(started) >= 6
+    next(each for each in started if "greensched_extender" in each.cmdline()).kill()
+    kept.wait_for("extender ended with -9")
     kept.process.send_signal(signal.SIGINT)
     assert kept.process.wait(60) == 0
     assert [process for process in started if process.is_running()] == []
+    assert re.search(r"\nended; stopped etcd, kube-api.*; removed /tmp/", kept.said())
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -134,6 +139,9 @@ def test_nothing_survives_a_demo_that_is_ended_in_the_middle(tmp_path: Path, how
     gone, alive = psutil.wait_procs(started, timeout=20)
     assert alive == []
     assert len(gone) >= 6
+    if how == signal.SIGINT:
+        assert demo.process.returncode == 130
+        assert "interrupted before it was done; stopped etcd, " in demo.said()
 
 
 def test_a_bad_trace_is_refused_before_anything_starts(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 import pytest
 
 from greensched_core.power.curves import PowerCurve
+from greensched_core.signals.static import load_static_zones
 from greensched_simulator.synthetic_grid import SLOT_S, GridZone, synthetic_slots
-from greensched_testbed.demo.world import NODE_COUNT, ZONES, node_groups
+from greensched_testbed.demo.world import NODE_COUNT, ZONES, mixed_nodes, node_groups
 from greensched_testbed.nodes import NodeGroup
 
 
@@ -37,3 +38,21 @@ def test_the_solar_grid_is_cleanest_at_noon() -> None:
     slots = synthetic_slots(ZONES[0], seed=1, span_s=86_400.0, day_starts_s=0.0)
     cleanest = min(slots, key=lambda slot: slot.carbon_g_per_kwh)
     assert 9 * 3600 < cleanest.start_s < 15 * 3600
+
+
+@pytest.mark.parametrize("count", [0, 1, 8, 9, 10, 25])
+def test_experiments_get_as_many_mixed_nodes_as_they_ask_for(count: int) -> None:
+    names = {name for group in mixed_nodes(count) for name in group.names()}
+    assert len(names) == count
+    assert names <= {name for group in mixed_nodes(count + 1) for name in group.names()}
+
+
+def test_three_nodes_for_experiments_differ_in_zone_and_generation() -> None:
+    groups = [group for group in mixed_nodes(3) if group.count]
+    assert len({group.grid_zone for group in groups}) == 3
+    assert len({group.gpu_model for group in groups}) == 3
+
+
+def test_carbon_and_price_of_the_nodes_for_experiments_are_known_without_a_signal() -> None:
+    zones = [load_static_zones().find(group.grid_zone) for group in mixed_nodes(9)]
+    assert all(zone and zone.carbon_g_per_kwh and zone.price_per_mwh for zone in zones)

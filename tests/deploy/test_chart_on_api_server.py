@@ -1,6 +1,7 @@
 """The chart on a real API server: installed, upgraded, uninstalled; its rights; its GridSignal."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,12 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
+from greensched_testbed.controlplane import ControlPlane
+
 pytestmark = [pytest.mark.helm, pytest.mark.controlplane]
 
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
 Helm = Callable[..., subprocess.CompletedProcess[str]]
 
-CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "greensched"
+ROOT = Path(__file__).resolve().parents[2]
+KIND = ROOT / "deploy" / "kind"
 NAMESPACE = "greensched-chart"
 RELEASE = "greensched"
 OUR_KINDS = (
@@ -85,6 +89,18 @@ def test_an_upgrade_changes_the_weight_and_an_uninstall_leaves_only_the_crd(
 @pytest.mark.usefixtures("release")
 def test_the_api_server_accepts_every_option_at_once(helm: Helm) -> None:
     upgraded(helm, *ALL_OPTIONS)
+
+
+def test_a_service_monitor_without_its_definition_is_refused_by_the_values_name(
+    helm: Helm,
+) -> None:
+    result = helm(
+        *["upgrade", "--install", RELEASE, "CHART", "--namespace", NAMESPACE],
+        *["--create-namespace", "--set", "serviceMonitor.enabled=true"],
+    )
+    assert result.returncode != 0
+    assert "serviceMonitor.enabled needs the Prometheus operator" in result.stderr
+    assert "no matches for kind" not in result.stderr
 
 
 @pytest.mark.usefixtures("release")
@@ -215,10 +231,22 @@ def test_a_grid_signal_shows_what_matters_in_one_line(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.usefixtures("release")
-def test_the_example_signals_of_kind_are_accepted_in_both_halves(kubectl: Kubectl) -> None:
-    example = (CHART.parents[1] / "kind" / "gridsignals.yaml").read_text()
-    signals = example.replace("@NOW@", "2026-01-01T00:00:00Z")
-    for half in ([], ["--subresource=status"]):
-        applied = kubectl("apply", "--server-side", *half, "-f", "-", stdin=signals)
+def test_the_signals_of_kind_are_published_also_after_the_example_of_one(
+    kubectl: Kubectl, control_plane: ControlPlane
+) -> None:
+    for file in (ROOT / "examples/02-grid-signal.yaml", KIND / "gridsignals.yaml"):
+        applied = kubectl("apply", "-f", str(file))
         assert applied.returncode == 0, applied.stderr
-    assert "380" in kubectl("get", "gridsignals", "de").stdout
+    published = subprocess.run(
+        [str(KIND / "publish-signal.sh"), "de", "380", "92"],
+        env={
+            "PATH": f"{control_plane.programs}:{os.environ['PATH']}",
+            "HOME": str(control_plane.folder / "home"),  # kubectl keeps a cache there
+            "KUBECONFIG": str(control_plane.kubeconfig),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert published.returncode == 0, published.stderr
+    row = kubectl("get", "gridsignals", "de", "--no-headers").stdout.split()
+    assert row[:5] == ["de", "DE", "380", "92", "example"]

@@ -11,7 +11,6 @@ pytestmark = pytest.mark.helm
 
 Objects = list[dict[str, Any]]
 Render = Callable[..., Objects]
-Refusal = Callable[..., str]
 
 
 def one(objects: Objects, kind: str, name: str) -> dict[str, Any]:
@@ -168,6 +167,16 @@ def test_two_extenders_are_spread_and_drained_one_at_a_time(render: Render) -> N
     ]
 
 
+def test_a_second_scheduler_stands_elsewhere_and_is_drained_apart(render: Render) -> None:
+    objects = render("--set", "scheduler.replicas=2")
+    budget = one(objects, "PodDisruptionBudget", "greensched-scheduler")
+    assert budget["spec"]["maxUnavailable"] == 1
+    constraints = pod(objects, "greensched-scheduler")["topologySpreadConstraints"]
+    selector = constraints[0]["labelSelector"]["matchLabels"]
+    assert selector == budget["spec"]["selector"]["matchLabels"]
+    assert selector["app.kubernetes.io/component"] == "scheduler"
+
+
 def test_the_explain_port_is_in_no_service(render: Render) -> None:
     ports = [p["port"] for o in render() if o["kind"] == "Service" for p in o["spec"]["ports"]]
     assert ports == [8888]
@@ -242,72 +251,6 @@ def test_the_chart_lints_clean_and_strictly(
     result = helm_offline("lint", "--strict", "CHART")
     assert result.returncode == 0, result.stdout
     assert "0 chart(s) failed" in result.stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        pytest.param(["--set", "extender.replcas=3"], "'replcas' not allowed", id="misspelt"),
-        pytest.param(["--set", "extendr.replicas=3"], "'extendr' not allowed", id="misspelt-group"),
-        pytest.param(
-            ["--set", "extender.settings.weightCarbn=3"], "'weightCarbn' not allowed", id="setting"
-        ),
-        pytest.param(
-            ["--set", "scheduler.extenderTimeoutMilliseconds=600"],
-            "/scheduler/extenderTimeoutMilliseconds': maximum: got 600, want 500",
-            id="timeout-600ms",
-        ),
-        pytest.param(
-            ["--set", "scheduler.name=default-scheduler"], "/scheduler/name", id="default-scheduler"
-        ),
-        pytest.param(
-            ["--set", "extender.staticZones.DE.carbonGramsPerKwh=-1"],
-            "minimum: got -1, want 0",
-            id="negative-carbon",
-        ),
-        pytest.param(["--set", "tls.enabled=true"], "tls.enabled needs", id="tls-without-secret"),
-        pytest.param(
-            ["--set", "tls.client.enabled=true"], "needs tls.enabled", id="client-without-tls"
-        ),
-        pytest.param(
-            ["--set", "extender.bind.enabled=true"],
-            "bind.enabled needs tls.client.enabled",
-            id="bind-for-anybody",
-        ),
-        pytest.param(
-            ["--set", "extender.port=9000,extender.settings.explainPort=9000"],
-            "both 9000: they must differ",
-            id="one-port-twice",
-        ),
-        pytest.param(
-            ["--kube-version", "1.31"], "no patch number", id="kube-version-without-patch"
-        ),
-        pytest.param(
-            ["--set", r"extender.podLabels.app\.kubernetes\.io/name=mine"],
-            "app.kubernetes.io/name is set by the chart",
-            id="label-of-the-chart",
-        ),
-        pytest.param(
-            ["--set", r"scheduler.podLabels.helm\.sh/chart=mine"],
-            "helm.sh/chart is set by the chart",
-            id="label-of-the-chart-on-the-scheduler",
-        ),
-        pytest.param(
-            ["--set", "extender.settings.weightCarbon=much"],
-            "/extender/settings/weightCarbon",
-            id="no-number",
-        ),
-        pytest.param(
-            ["--set", "extender.settings.utilisationRatio=1.5"],
-            "/extender/settings/utilisationRatio",
-            id="share-above-one",
-        ),
-    ],
-)
-def test_a_wrong_value_is_refused_by_name(
-    refusal: Refusal, arguments: list[str], sentence: str
-) -> None:
-    assert sentence in refusal(*arguments)
 
 
 def test_a_fraction_given_by_set_is_a_number(render: Render) -> None:

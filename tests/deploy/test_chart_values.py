@@ -1,12 +1,16 @@
 """What values.yaml and values.schema.json promise to whoever writes values."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from greensched_extender.policy_choice import ONNX
+from greensched_extender.settings import ExtenderSettings
+from greensched_policies.catalogue import WHERE_RULES
 
 CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "greensched"
 VALUES_LINES = (CHART / "values.yaml").read_text().splitlines()
@@ -15,7 +19,7 @@ SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
 # Explained as one thing; their own keys are Kubernetes', not ours.
 WHOLE = {"resources"}
 # Maps whose keys the user chooses, with the type of what they hold stated instead.
-FREE_KEYS = {"stringMap", "requests", "limits", "staticZones", "exchangeRates"}
+FREE_KEYS = {"stringMap", "requests", "limits", "staticZones", "exchangeRates", "zoneMap"}
 # Left to the API server, which knows the terms of each version.
 CHECKED_BY_KUBERNETES = {"global", "nodeAffinity", "podAffinity", "podAntiAffinity"}
 
@@ -76,3 +80,40 @@ def test_the_schema_knows_every_value_and_no_other(values: dict[str, Any]) -> No
                 keys(schema["properties"][key], value, f"{path}.{key}")
 
     keys(SCHEMA, values, "values")
+
+
+def test_the_schema_knows_every_policy_that_the_extender_knows() -> None:
+    settings = SCHEMA["properties"]["extender"]["properties"]["settings"]["properties"]
+    assert settings["policy"]["enum"] == [ONNX, *WHERE_RULES]
+    assert settings["fallbackPolicy"]["enum"] == list(WHERE_RULES)
+
+
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+# What the service says of a setting -> whether the chart's words are as narrow.
+AS_NARROW: dict[str, Callable[[Any, Any], bool]] = {
+    "minimum": lambda ours, theirs: theirs >= ours,
+    "exclusiveMinimum": lambda ours, theirs: theirs >= ours,
+    "maximum": lambda ours, theirs: theirs <= ours,
+    "enum": lambda ours, theirs: set(theirs) <= set(ours),
+    "pattern": lambda ours, theirs: theirs == ours,
+}
+
+
+def test_what_the_extender_refuses_to_start_with_the_schema_refuses_before() -> None:
+    service = ExtenderSettings.model_json_schema()["properties"]
+    chart = SCHEMA["properties"]["extender"]["properties"]["settings"]["properties"]
+    compared, wider = 0, []
+    for name, ours in service.items():
+        theirs = chart.get(camel(name), {})
+        if "$ref" in theirs:
+            theirs = SCHEMA["definitions"][theirs["$ref"].rpartition("/")[2]]
+        for word in AS_NARROW.keys() & ours.keys() if theirs else ():
+            compared += 1
+            if word not in theirs or not AS_NARROW[word](ours[word], theirs[word]):
+                wider.append(f"{name}: {word} {ours[word]}")
+    assert wider == []
+    assert compared > 15

@@ -41,6 +41,18 @@ def test_the_watch_tells_how_it_ended(world: World) -> None:
     assert first["outcome"] == {"state": "superseded"}
 
 
+def test_an_answer_that_came_after_the_binding_says_so_and_counts_nowhere(world: World) -> None:
+    world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
+    world.snapshot.put_pod("uid-p1", "b", (4.0, 2.0**30, 0.0))
+    world.scores("a", "b")
+    (told,) = (render(one) for one in world.decisions.of("default", "p1"))
+    assert told["expectedNode"] == "a"
+    assert told["outcome"] == {"state": "answered too late", "node": "b", "boundAt": None}
+    assert world.snapshot.provisional_count == 0
+    world.decisions.bound("uid-p1", "a", world.clock.now())
+    assert render(world.decisions.of("default", "p1")[0])["outcome"] == told["outcome"]
+
+
 def test_memory_is_bounded_and_the_oldest_go_first(
     new_world: Callable[..., World], pod: MakePod
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from greensched_core.errors import BadInput
 from greensched_core.testing import make_node
+from greensched_extender.decisions import render
 from greensched_policies.bundle import SHIPPED_PRIOR
 from greensched_policies.guard import Guard, NamedPolicy
 from greensched_policies.weighted_cost import weighted_cost
@@ -79,6 +80,17 @@ def test_a_new_bundle_is_taken_up_when_its_card_changes(
     spoil(bundle, name="better")
     assert world.choice.reload()
     assert world.choice.labels()[:2] == ("onnx", "better")
+
+
+def test_a_decision_names_the_bundle_that_made_it_not_the_one_that_serves_now(
+    new_world: Callable[..., World], bundle: Path
+) -> None:
+    world = new_world(policy="onnx", bundle=bundle)
+    world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
+    world.scores("a", "b")
+    spoil(bundle, name="better")
+    assert world.choice.reload()
+    assert render(world.decisions.of("default", "p1")[0])["bundle"] == "prior"
 
 
 def test_a_folder_that_is_gone_leaves_the_old_one_serving(

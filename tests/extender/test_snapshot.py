@@ -72,6 +72,15 @@ def test_a_pod_may_come_before_its_node() -> None:
     assert column(snapshot.view(), "late", CPU_BEFORE) == pytest.approx(0.25)
 
 
+def test_a_pods_node_is_known_whether_or_not_the_node_is() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_pod("u1", "late", (5.0, GIB, 0.0))
+    snapshot.put_node(make_node("gone"))
+    snapshot.put_pod("u2", "gone", (5.0, GIB, 0.0))
+    snapshot.drop_node("gone")
+    assert [snapshot.node_of(uid) for uid in ("u1", "u2", "nobody")] == ["late", "gone", ""]
+
+
 def test_a_pod_resized_on_a_node_not_seen_yet_burdens_no_other_node() -> None:
     snapshot = make_snapshot()
     snapshot.put_pod("u1", "late", (5.0, GIB, 0.0))
@@ -289,6 +298,25 @@ def test_a_node_without_capacity_is_known_as_unreadable() -> None:
     snapshot.put_node(make_node("a"))
     assert snapshot.view().names.unreadable == frozenset()
     assert "a" in snapshot.view().names.row_of
+
+
+def test_zones_and_curves_of_nodes_that_are_gone_do_not_pile_up() -> None:
+    snapshot = make_snapshot()
+    snapshot.put_node(make_node("stays", zone="FR", idle_w=70.0))
+    for number in range(50):
+        snapshot.put_node(make_node("moves", zone=f"Z{number}", idle_w=10.0 + number))
+        facts = snapshot.view().facts
+        row_of = snapshot.view().names.row_of
+        assert facts.zones == ("", "FR", f"Z{number}")
+        assert [facts.zones[facts.zone_of[row_of[name]]] for name in ("stays", "moves")] == [
+            "FR",
+            f"Z{number}",
+        ]
+        nodes = snapshot.view().candidates(np.array([row_of["stays"], row_of["moves"]]))
+        first = facts.curve_watts[(nodes.curve_class[0] * 11).astype(int)]
+        assert first.tolist() == [70.0, 10.0 + number]
+    snapshot.drop_node("moves")
+    assert snapshot.view().facts.zones == ("", "FR")
 
 
 def test_rows_grow_with_the_cluster() -> None:

@@ -31,10 +31,17 @@ def candidate(
     }  # fmt: skip
 
 
-def told(*candidates: dict[str, Any], node: str | None = "a", policy: str = "onnx") -> str:
-    outcome = {"state": "bound", "node": node} if node else {"state": "not seen bound"}
+def told(
+    *candidates: dict[str, Any],
+    node: str | None = "a",
+    policy: str = "onnx",
+    state: str = "bound",
+    cpu_cores: float | None = 4.0,
+) -> str:
+    outcome = {"state": state, "node": node} if node else {"state": "not seen bound"}
     return why(
         {
+            "pod": {"cpuCores": cpu_cores, "gpus": 0.0},
             "candidates": candidates, "outcome": outcome, "weights": WEIGHTS, "policy": policy,
             "expectedNode": candidates[0]["node"] if candidates else None,
         }
@@ -80,7 +87,7 @@ def told(*candidates: dict[str, Any], node: str | None = "a", policy: str = "onn
     pytest.param(
         told(candidate("a", 0.5, 20, 30, 80, 10), candidate("b", 1.5, 20, 90, 80, 0),
              policy="bin-pack"),
-        "a was the cheapest of 2: 50 % less than the average node.",
+        "a was preferred most by bin-pack of 2.",
         id="a-rule-that-weighs-something-else",
     ),
     pytest.param(
@@ -95,6 +102,50 @@ def told(*candidates: dict[str, Any], node: str | None = "a", policy: str = "onn
         "a was the cheapest of 2: 50 % less than the average node, "
         "mostly carbon (30 against 60 g/kWh).",
         id="not-seen-bound",
+    ),
+    pytest.param(
+        told(candidate("a", 0.5, 20, 30, 80, 10), candidate("b", 1.5, 20, 90, 80, 0), node="b",
+             state="answered too late"),
+        "b was number 2 by cost of 2: 50 % more than the average node, mostly carbon "
+        "(90 against 60 g/kWh); the answer came too late, so kube-scheduler's own scores decided "
+        "alone.",
+        id="the-answer-came-too-late",
+    ),
+    pytest.param(
+        told(candidate("a", 0.5, 1e-5, 300, 80, 10), candidate("b", 1.5, 3e-5, 300, 80, 0)),
+        "a was the cheapest of 2: 50 % less than the average node, "
+        "mostly energy (10 against 20 µWh).",
+        id="a-run-of-an-instant",
+    ),
+    pytest.param(
+        told(candidate("a", 1.0, 0, 30, 80, 10), candidate("b", 1.0, 0, 30, 80, 10), cpu_cores=0.0),
+        "The pod requests neither CPU nor GPU, so it counts as 0 W on each node and all are "
+        "equally cheap: say resources.requests for its containers.",
+        id="a-pod-that-requests-nothing",
+    ),
+    pytest.param(
+        told(candidate("a", 0.5, 20, 30, 80, 10), candidate("b", 1.5, 40, 30, 80, 0),
+             cpu_cores=None, policy="weighted-cost"),
+        "a was the cheapest of 2: 50 % less than the average node, "
+        "mostly energy (20 against 30 Wh).",
+        id="a-pod-that-requests-nothing-and-wakes-a-node",
+    ),
+    pytest.param(
+        told(candidate("a", 0.5, 40, 900, 80, 10), candidate("b", 1.5, 20, 30, 80, 0),
+             policy="spread"),
+        "a was preferred most by spread of 2.",
+        id="a-rule-that-does-not-price",
+    ),
+    pytest.param(
+        told(candidate("a", 0.5, 40, 900, 80, 10), candidate("b", 1.5, 20, 30, 80, 0), node="b",
+             policy="topsis"),
+        "b was number 2 by topsis of 2; kube-scheduler's own scores preferred it.",
+        id="second-by-a-rule-that-does-not-price",
+    ),
+    pytest.param(
+        told(candidate("a", -0.9, 20, None, -50, 10), candidate("b", 1.1, 20, None, 50, 0)),
+        "a was the cheapest of 2.",
+        id="prices-of-both-signs-have-no-average-to-compare-with",
     ),
     pytest.param(
         told(candidate("a", 0.5, 20, 30, 80, 10), node="elsewhere"),
@@ -117,6 +168,13 @@ def test_the_sentence_tells_where_what_it_saves_and_what_that_is_due_to(
     assert sentence == expected
 
 
+def explained(world: World) -> Explanations:
+    return Explanations(
+        snapshot=world.snapshot, grid=world.grid, choice=world.choice, decisions=world.decisions,
+        assumptions=world.assumptions, watches=dict, clock=world.clock,
+    )  # fmt: skip
+
+
 figures = st.one_of(st.none(), st.floats(-1e6, 1e6), st.just(float("nan")))
 amounts = st.floats(0, 1e6)
 
@@ -135,17 +193,23 @@ def test_any_figures_make_a_sentence(rows: list[Any], policy: str) -> None:
     assert "nan" not in sentence
 
 
+def test_a_pod_that_requests_nothing_is_told_what_to_add(
+    new_world: Callable[..., World], pod: Callable[..., dict[str, Any]]
+) -> None:
+    world = new_world(policy="onnx")
+    world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
+    world.scores("a", "b", pod=pod(cpu="0", memory="0"))
+    (decision,) = explained(world).decisions("default", "p1")
+    assert "say resources.requests for its containers" in decision["why"]
+
+
 def test_a_decision_is_told_with_weights_bundle_and_reason(
     new_world: Callable[..., World],
 ) -> None:
     world = new_world(policy="onnx")
     world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
     world.scores("a", "b")
-    explanations = Explanations(
-        snapshot=world.snapshot, grid=world.grid, choice=world.choice, decisions=world.decisions,
-        assumptions=world.assumptions, watches=dict, clock=world.clock,
-    )  # fmt: skip
-    (decision,) = explanations.decisions("default", "p1")
+    (decision,) = explained(world).decisions("default", "p1")
     assert decision["weights"] == WEIGHTS
     assert decision["bundle"] == "prior"
     assert decision["why"].startswith("a was the cheapest of 2: ")

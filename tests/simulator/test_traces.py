@@ -72,6 +72,12 @@ def test_a_row_at_fault_is_told_with_its_number(tmp_path: Path, row: str, reason
     assert [fault.row for fault in skipped.faults] == [3]
 
 
+def test_a_refusal_names_the_option_that_leaves_faulty_rows_out(tmp_path: Path) -> None:
+    path = written(tmp_path, f"{PLAIN}bad,0,-1,1,1,0\n")
+    with pytest.raises(BadInput, match=r"1 fault; .* --skip-faulty .*ARGS=--skip-faulty"):
+        load_trace(path)
+
+
 def test_all_faults_are_told_at_once_up_to_twenty(tmp_path: Path) -> None:
     path = written(tmp_path, PLAIN + "".join(f"t{i},0,-1,1,1,0\n" for i in range(25)))
     with pytest.raises(BadInput, match=r"(?s)25 faults.*row 2:.*row 21:.*and 5 more") as told:
@@ -148,7 +154,7 @@ def test_gaia_in_hours(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "unit", "message"),
     [
-        pytest.param("mine.csv", None, "give the time unit", id="untold"),
+        pytest.param("mine.csv", None, "say --time-unit s or h", id="untold"),
         pytest.param("pai-70k.csv", "s", "not plausible", id="hours-read-as-seconds"),
         pytest.param("azure-100k.csv", "s", "not plausible", id="given-wins-over-the-name"),
     ],

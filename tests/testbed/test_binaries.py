@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from greensched_testbed.binaries import CONTROL_PLANE, PROMETHEUS, Recipe, built
+from greensched_testbed.binaries import CONTROL_PLANE, PROMETHEUS, Recipe, built, share_text
 from greensched_testbed.errors import BuildFailed
 
 HELLO = 'package main\n\nfunc main() { println("hello") }\n'
@@ -37,8 +37,24 @@ def test_progress_is_told(
 ) -> None:
     built(recipe, tmp_path / "cache")
     told = capsys.readouterr().err
-    assert "greeting: building hi from source; about 1 minutes" in told
+    assert "greeting: building hi from source, once: about 1 minutes" in told
     assert "greeting: built in" in told
+
+
+@pytest.mark.parametrize(("begun", "total", "text"), [
+    pytest.param(0, 1034, "package 0 of 1034 (0 %): bytes", id="nothing-yet"),
+    pytest.param(864, 1034, "package 864 of 1034 (83 %): bytes", id="under-way"),
+    pytest.param(1034, 1034, "package 1034 of 1034 (99 %): linking", id="all-begun-is-not-done"),
+    pytest.param(0, 0, "package 0 of 0 (99 %): linking", id="compiled-before"),
+])  # fmt: skip
+def test_the_share_of_a_build_is_told(begun: int, total: int, text: str) -> None:
+    assert share_text(begun, total, "bytes") == text
+
+
+def test_what_a_build_will_compile_is_counted_beforehand(tmp_path: Path, recipe: Recipe) -> None:
+    built(recipe, tmp_path / "cache")
+    listed = (tmp_path / "cache" / f"{recipe.key()}.packages").read_text().splitlines()
+    assert "example.test/hello/cmd/hello" in listed
 
 
 def test_a_build_that_fails_says_why_and_leaves_nothing_behind(

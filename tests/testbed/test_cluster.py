@@ -53,7 +53,7 @@ def test_a_later_process_with_the_same_id_is_not_stopped(tmp_path: Path) -> None
     folder.mkdir()
     ours = psutil.Process().pid
     (folder / "cluster.json").write_text(
-        f'{{"folder": "{folder}", "url": "", "kubeconfig": "", '
+        f'{{"folder": "{folder}", "url": "", "kubeconfig": "", "programs": "", '
         f'"processes": [{{"name": "etcd", "pid": {ours}, "started_at": 1.0}}]}}'
     )
     assert down(folder) == ()

@@ -8,6 +8,7 @@ the rights of the chart's service accounts.
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -43,6 +44,22 @@ def chart_folder(chart: Path = CHART) -> Path:
             f"has ({chart} does not exist): clone it and run `make demo` there"
         )
     return chart
+
+
+@dataclass(frozen=True, slots=True)
+class ServedPolicy:
+    """What the extender says that it decides by."""
+
+    name: str
+    bundle: str | None  # of the model, if it is one
+    is_untrained: bool
+
+    def __str__(self) -> str:
+        """Return it as a reader wants it."""
+        if self.bundle is None:
+            return f"the rule {self.name}"
+        learned = "the weighted-cost rule, nothing learned yet" if self.is_untrained else "trained"
+        return f"{self.name}, bundle {self.bundle}: {learned}"
 
 
 class GreenSchedProcesses:
@@ -131,6 +148,12 @@ class GreenSchedProcesses:
         except httpx.HTTPError:
             return False
         return reply.status_code == 200
+
+    def policy(self) -> ServedPolicy:
+        """Return what the running extender decides by."""
+        told = httpx.get(f"{self.explain_url}/v1/policy", timeout=5.0, trust_env=False).json()
+        bundle = told["bundle"] or {"name": None, "untrained": False}
+        return ServedPolicy(told["policy"], bundle["name"], bundle["untrained"])
 
     def _config_map(self, name: str) -> dict[str, str]:
         found = self._plane.kubectl("get", "configmap", name, "-n", RELEASE, "-o", "json")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
-from plotly.subplots import make_subplots
 
 from greensched_core.labels import SCHEDULER_NAME
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
@@ -24,8 +23,10 @@ _PARTS: tuple[tuple[str, Callable[[Bill], tuple[float, float]]], ...] = (
     ("cost, EUR", lambda bill: (bill.cost_active, bill.cost_idle)),
     ("carbon, kg", lambda bill: (bill.carbon_active_g / 1e3, bill.carbon_idle_g / 1e3)),
 )
-_PLOTLY_CONFIG = {"responsive": True, "displayModeBar": False}
-_OURS, _THEIRS = "#2e8b57", "#8c96a3"
+# Dark enough for white words on them; the idle parts are light enough for dark ones.
+_OURS, _THEIRS = "#27784b", "#5f6b7a"
+_OURS_IDLE, _THEIRS_IDLE = "#c5dfd0", "#d6dae0"
+_LIGHT, _DARK = "#ffffff", "#1f2933"
 _ZONE_COLOURS = ("#e3a008", "#2b7bba", "#5b4636", "#8e44ad", "#16a085", "#c0392b")
 
 
@@ -37,17 +38,16 @@ def write_report(
     facts: Sequence[tuple[str, str]],
 ) -> None:
     """Write the page to `path`; `facts` are what the run was: workload, machine, seeds."""
-    figures = [
-        ("What the workload cost", _totals(ours, default)),
-        ("Where the pods went, by grid zone", _shares(ours, default, "by_zone")),
-        ("Where the pods went, by hardware generation", _shares(ours, default, "by_generation")),
-        ("The grid, and when and where GreenSched placed pods", _timeline(ours, grid)),
+    sections = [
+        ("What the workload cost, simulated", _totals(ours, default)),
+        ("Where the pods went, by grid zone", [_shares(ours, default, "by_zone")]),
+        ("Where the pods went, by hardware generation", [_shares(ours, default, "by_generation")]),
+        ("The grid, and when and where GreenSched placed pods", [_timeline(ours, grid)]),
     ]
     plots = "\n".join(
-        f"<section><h2>{html.escape(title)}</h2>"
-        f"{figure.to_html(full_html=False, include_plotlyjs=False, config=_PLOTLY_CONFIG)}"
-        "</section>"
-        for title, figure in figures
+        f'<section><h2>{html.escape(title)}</h2><div class="plots">'
+        f"{''.join(map(_plot, figures))}</div></section>"
+        for title, figures in sections
     )
     page = (files("greensched_testbed.demo") / "report.html").read_text(encoding="utf-8")
     for mark, text in {
@@ -63,10 +63,15 @@ def write_report(
     path.write_text(page, encoding="utf-8")
 
 
+def _plot(figure: go.Figure) -> str:
+    drawn = str(figure.to_json()).replace("<", "\\u003c")  # nothing in it ends the script
+    return f'<div class="plot"><script type="application/json">{drawn}</script></div>'
+
+
 def _headline(ours: RunResult, default: RunResult) -> str:
     def tile(name: str, mine: float, theirs: float) -> str:
         value = change_text(mine, theirs)
-        return f'<div class="tile"><b>{value}</b><span>{html.escape(name)}</span></div>'
+        return f'<div class="tile"><b>{value}</b><span>{html.escape(name)}, simulated</span></div>'
 
     mine, theirs = ours.bill, default.bill
     return "".join(
@@ -81,24 +86,35 @@ def _headline(ours: RunResult, default: RunResult) -> str:
     )
 
 
-def _totals(ours: RunResult, default: RunResult) -> go.Figure:
-    figure = make_subplots(1, 3, subplot_titles=[title for title, _ in _PARTS])
+def _totals(ours: RunResult, default: RunResult) -> list[go.Figure]:
+    """Return a figure for each kind of bill, so that they stand below each other on a phone."""
     runs = (default, ours)
     names = [run.scheduler for run in runs]
-    colours = [_colour(run) for run in runs]
-    for column, (_, parts) in enumerate(_PARTS, start=1):
-        for part, (label, opacity) in enumerate((("above idle", 1.0), ("idle", 0.35))):
+    figures = []
+    for title, parts in _PARTS:
+        figure = go.Figure()
+        for part, (label, colours, words) in enumerate(
+            (
+                ("above idle", [_THEIRS, _OURS], _LIGHT),
+                ("idle", [_THEIRS_IDLE, _OURS_IDLE], _DARK),
+            )
+        ):
             figure.add_bar(
                 x=names,
                 y=[parts(run.bill)[part] for run in runs],
                 name=label,
                 text=[label] * 2,
-                marker={"color": colours, "opacity": opacity},
+                textposition="inside",
+                textangle=0,
+                textfont={"color": words},
+                marker={"color": colours},
                 showlegend=False,
-                row=1,
-                col=column,
             )
-    return _styled(figure.update_layout(barmode="stack"))
+        figure.update_layout(
+            barmode="stack", title=title, uniformtext={"minsize": 11, "mode": "hide"}
+        )
+        figures.append(_styled(figure).update_layout(margin={"l": 45, "r": 10}))
+    return figures
 
 
 def _colour(run: RunResult) -> str:
@@ -169,4 +185,4 @@ def _table(rows: Sequence[Sequence[str]], kind: str = "figures") -> str:
         "<tr>" + "".join(f"<{cell}>{html.escape(text)}</{cell}>" for text in row) + "</tr>"
         for cell, row in [("th", head), *(("td", row) for row in body)]
     ]
-    return f'<table class="{kind}">' + "".join(lines) + "</table>"
+    return f'<div class="wide"><table class="{kind}">' + "".join(lines) + "</table></div>"

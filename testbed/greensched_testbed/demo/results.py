@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from greensched_core.units import kwh_from_joules
+
 
 @dataclass(frozen=True, slots=True)
 class Bill:
@@ -77,12 +79,16 @@ def change_pct(ours: float, theirs: float) -> float | None:
 def summary(ours: RunResult, default: RunResult) -> dict[str, Any]:
     """Return the figures of `summary.json`: percentages are ours against the default scheduler.
 
+    `active` is above idle, as in the tables; `default_…` is the default scheduler's run.
+
     What is not known, such as the time to place no pod, is None: JSON has no NaN.
     """
     figures = {
         "pods": ours.pods,
         "pods_unplaced": ours.pods_unplaced,
         "default_pods_unplaced": default.pods_unplaced,
+        **_bill_figures("", ours.bill),
+        **_bill_figures("default_", default.bill),
         "energy_vs_default_pct": change_pct(ours.bill.energy_j, default.bill.energy_j),
         "cost_vs_default_pct": change_pct(ours.bill.cost, default.bill.cost),
         "carbon_vs_default_pct": change_pct(ours.bill.carbon_g, default.bill.carbon_g),
@@ -99,6 +105,17 @@ def summary(ours: RunResult, default: RunResult) -> dict[str, Any]:
         "default_place_median_s": default.place_median_s,
     }
     return {name: None if _is_nan(figure) else figure for name, figure in figures.items()}
+
+
+def _bill_figures(prefix: str, bill: Bill) -> dict[str, float]:
+    return {
+        f"{prefix}energy_kwh": kwh_from_joules(bill.energy_j),
+        f"{prefix}energy_active_kwh": kwh_from_joules(bill.energy_active_j),
+        f"{prefix}cost_eur": bill.cost,
+        f"{prefix}cost_active_eur": bill.cost_active,
+        f"{prefix}carbon_kg": bill.carbon_g / 1e3,
+        f"{prefix}carbon_active_kg": bill.carbon_active_g / 1e3,
+    }
 
 
 def _is_nan(figure: float | None) -> bool:

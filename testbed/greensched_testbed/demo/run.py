@@ -13,6 +13,7 @@ from greensched_core import labels
 from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.state import Node
+from greensched_extender.settings import ExtenderSettings
 from greensched_simulator.synthetic import synthetic_trace
 from greensched_simulator.synthetic_grid import Slot, synthetic_slots
 from greensched_simulator.traces import TimeUnit, load_trace
@@ -21,7 +22,7 @@ from greensched_testbed import replay
 from greensched_testbed.binaries import KUBERNETES_VERSION
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
-from greensched_testbed.demo.cluster import GreenSchedProcesses, publish_grid
+from greensched_testbed.demo.cluster import GreenSchedProcesses, ServedPolicy, publish_grid
 from greensched_testbed.demo.nodes import believed_nodes
 from greensched_testbed.demo.report import write_report
 from greensched_testbed.demo.results import RunResult, summary
@@ -31,7 +32,6 @@ from greensched_testbed.replay import Progress, Replay, ReplayOptions
 
 WORKLOAD_SPAN_S = 6 * 3600.0
 GRID_SPAN_S = 48 * 3600.0
-ASSUMED = Assumed(utilisation_ratio=0.6, gpu_ratio=0.7, pue=1.25)
 _SETTLE_S = 30.0
 OURS, DEFAULT = labels.SCHEDULER_NAME, "default-scheduler"
 
@@ -71,8 +71,11 @@ class DemoOutcome:
 
 
 def assumed(options: DemoOptions) -> Assumed:
-    """Return what extender and bills assume."""
-    return replace(ASSUMED, empty_nodes_sleep=options.empty_nodes_sleep)
+    """Return what extender and bills assume: what GreenSched ships with, but for sleeping nodes."""
+    shipped = ExtenderSettings.model_construct()
+    return Assumed(
+        shipped.utilisation_ratio, shipped.gpu_ratio, shipped.pue, options.empty_nodes_sleep
+    )
 
 
 def workload(options: DemoOptions) -> Trace:
@@ -120,6 +123,7 @@ async def _run(
         nodes = await believed_nodes(client, names)
         await publish_grid(client, grid, starts_at=WallClock().now(), wall_s_per_workload_s=factor)
         await asyncio.to_thread(greensched.start)
+        policy = await asyncio.to_thread(greensched.policy)
         told.step(f"{NODE_COUNT} nodes, the chart, the extender and a second scheduler are up")
         replays = {}
         for scheduler in (OURS, DEFAULT):
@@ -127,6 +131,8 @@ async def _run(
                 client, grid, starts_at=WallClock().now(), wall_s_per_workload_s=factor
             )
             replays[scheduler] = await _replayed(plane, scheduler, squeezed, told)
+    for process in plane.processes.all():
+        process.check()  # a bill without the extender would be no bill of GreenSched's
     window_s = max(_end_s(each, factor) for each in replays.values())
     generation_of = {name: each.name for name, each in generations_by_node().items()}
     runs = {
@@ -136,8 +142,12 @@ async def _run(
         )
         for scheduler, each in replays.items()
     }  # fmt: skip
-    facts = _facts(trace, nodes, options, factor)
-    figures, report = _written(runs[OURS], runs[DEFAULT], grid, options, facts)
+    facts = _facts(trace, nodes, options, factor, policy)
+    figures = {
+        **_circumstances(trace, options, policy),
+        **summary(runs[OURS], runs[DEFAULT]),
+    }
+    report = _written(runs[OURS], runs[DEFAULT], grid, options, facts, figures)
     a_pod = next((run.task.name for run in replays[OURS].runs if run.node), "")
     return DemoOutcome(runs[OURS], runs[DEFAULT], figures, report, a_pod, 1 / factor)
 
@@ -151,6 +161,8 @@ async def _replayed(plane: ControlPlane, scheduler: str, trace: Trace, told: Tol
     record = await replay.replay(
         trace, plane.access, options, on_progress=lambda now: told.progress(scheduler, now)
     )
+    for reason in replay.pending_reasons(record, scheduler):
+        told.step(f"{scheduler} found no node for {reason}")
     if scheduler == OURS:  # the last run's pods stay, to look at with --keep
         await replay.delete_pods(plane.access, namespace)
     return record
@@ -181,8 +193,9 @@ def _end_s(record: Replay, factor: float) -> float:
 
 
 def _facts(
-    trace: Trace, nodes: Sequence[Node], options: DemoOptions, factor: float
+    trace: Trace, nodes: Sequence[Node], options: DemoOptions, factor: float, policy: ServedPolicy
 ) -> Sequence[tuple[str, str]]:
+    held = assumed(options)
     return [
         ("workload", f"{trace.source}, {len(trace.tasks)} pods within 6 h"),
         *(("", note) for note in trace.notes),
@@ -190,17 +203,35 @@ def _facts(
         ("runtime", "a pod runs equally long on every node, whatever its CPU or GPU"),
         ("clock", f"one second of the run is {1 / factor:.0f} s of the workload"),
         ("cluster", f"{len(nodes)} kwok nodes, Kubernetes {KUBERNETES_VERSION}"),
+        ("repeat", "the default scheduler breaks ties at random: its bill differs from run to run"),
         ("grid", f"synthetic, seed {options.seed}; the forecast is exact"),
-        ("policy", "the shipped ONNX bundle: the weighted-cost rule, nothing learned yet"),
+        ("policy", str(policy)),
         (
             "power",
-            f"by curve; {ASSUMED.utilisation_ratio:.0%} of requested CPU and "
-            f"{ASSUMED.gpu_ratio:.0%} of a board's range are used, PUE {ASSUMED.pue}, "
-            f"empty nodes {'sleep' if options.empty_nodes_sleep else 'stay on'}",
+            "simulated, by the nodes' curves; with the extender's defaults, "
+            f"{held.utilisation_ratio:.0%} of requested CPU and {held.gpu_ratio:.0%} of a board's "
+            f"range are used, PUE {held.pue}; "
+            f"empty nodes {'sleep' if held.empty_nodes_sleep else 'stay on'}",
         ),
         ("machine", f"{platform.machine()}, Python {platform.python_version()}"),
         ("made", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())),
     ]
+
+
+def _circumstances(trace: Trace, options: DemoOptions, policy: ServedPolicy) -> Mapping[str, Any]:
+    """Return what the summary says of how its figures came about."""
+    held = assumed(options)
+    return {
+        "simulated": True,
+        "workload": trace.source,
+        "seed": options.seed,
+        "policy": policy.name,
+        "policy_bundle": policy.bundle,
+        "utilisation_ratio": held.utilisation_ratio,
+        "gpu_ratio": held.gpu_ratio,
+        "pue": held.pue,
+        "empty_nodes_sleep": held.empty_nodes_sleep,
+    }
 
 
 def _written(
@@ -209,7 +240,8 @@ def _written(
     grid: Mapping[str, Sequence[Slot]],
     options: DemoOptions,
     facts: Sequence[tuple[str, str]],
-) -> tuple[Mapping[str, Any], Path]:
+    figures: Mapping[str, Any],
+) -> Path:
     options.output.mkdir(parents=True, exist_ok=True)
     report = options.output / "report.html"
     shown = {
@@ -217,6 +249,5 @@ def _written(
         for zone, slots in grid.items()
     }
     write_report(report, ours, default, shown, facts)
-    figures = summary(ours, default)
     (options.output / "summary.json").write_text(json.dumps(figures, indent=2) + "\n")
-    return figures, report
+    return report

@@ -57,9 +57,16 @@ def _group(group: Group) -> Row:
     return (
         str(group.nodes_used),
         str(group.pods),
-        f"{kwh_from_joules(group.bill.energy_active_j):.2f}",
-        f"{group.bill.carbon_active_g / 1e3:.2f}",
+        amount(kwh_from_joules(group.bill.energy_active_j)),
+        amount(group.bill.carbon_active_g / 1e3),
     )
+
+
+def amount(value: float) -> str:
+    """Return an amount with two decimals, or with two digits that count where it is small."""
+    if value == 0 or abs(value) >= 0.1:
+        return f"{value:.2f}"
+    return f"{value:.{min(6, 1 - math.floor(math.log10(abs(value))))}f}"
 
 
 def change_text(ours: float, theirs: float) -> str:
@@ -71,7 +78,7 @@ def change_text(ours: float, theirs: float) -> str:
 
 
 def _figure(name: str, theirs: float, ours: float) -> Row:
-    return (name, f"{theirs:.2f}", f"{ours:.2f}", change_text(ours, theirs))
+    return (name, amount(theirs), amount(ours), change_text(ours, theirs))
 
 
 def _seconds(name: str, theirs: float, ours: float) -> Row:

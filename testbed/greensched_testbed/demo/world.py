@@ -67,32 +67,52 @@ GENERATIONS = (
 NODE_COUNT = len(ZONES) * sum(each.plain_nodes + each.gpu_nodes for each in GENERATIONS)
 
 
+# Of the table of zones that is shipped, so that carbon and price are known without any signal.
+REAL_ZONES = ("FR", "NL", "DE")
+
+
 def node_groups() -> list[NodeGroup]:
-    """Return the groups of nodes to create."""
+    """Return the groups of the demo's nodes."""
     groups = []
     for zone in ZONES:
         for generation in GENERATIONS:
             for gpus, count in ((0, generation.plain_nodes), (BOARDS, generation.gpu_nodes)):
                 kind = "gpu" if gpus else "cpu"
-                groups.append(
-                    NodeGroup(
-                        count=count,
-                        name_prefix=f"{zone.name.lower()}-{generation.name}-{kind}",
-                        cpu_cores=generation.cpu_cores,
-                        memory_bytes=generation.memory_bytes,
-                        gpus=gpus,
-                        gpu_model=generation.gpu_product,
-                        grid_zone=zone.name,
-                        topology_zone=zone.name.lower(),
-                        extra_labels={GENERATION_LABEL: generation.name},
-                        annotations={
-                            labels.POWER_CURVE_WATTS: ",".join(
-                                f"{watts:.1f}" for watts in generation.curve.watts
-                            )
-                        },
-                    )
-                )
+                groups.append(_group(generation, zone.name, count, gpus, f"-{kind}"))
     return groups
+
+
+def mixed_nodes(count: int) -> list[NodeGroup]:
+    """Return groups of `count` nodes in all for experiments: each generation in each real zone.
+
+    Fewer nodes are the first of more. All have boards.
+    """
+    kinds = [
+        (generation, REAL_ZONES[(row + shift) % len(REAL_ZONES)])
+        for shift in range(len(REAL_ZONES))
+        for row, generation in enumerate(GENERATIONS)
+    ]
+    share, rest = divmod(count, len(kinds))
+    return [
+        _group(generation, zone, share + (place < rest), BOARDS)
+        for place, (generation, zone) in enumerate(kinds)
+    ]
+
+
+def _group(generation: Generation, zone: str, count: int, gpus: int, suffix: str = "") -> NodeGroup:
+    watts = ",".join(f"{watts:.1f}" for watts in generation.curve.watts)
+    return NodeGroup(
+        count=count,
+        name_prefix=f"{zone.lower()}-{generation.name}{suffix}",
+        cpu_cores=generation.cpu_cores,
+        memory_bytes=generation.memory_bytes,
+        gpus=gpus,
+        gpu_model=generation.gpu_product,
+        grid_zone=zone,
+        topology_zone=zone.lower(),
+        extra_labels={GENERATION_LABEL: generation.name},
+        annotations={labels.POWER_CURVE_WATTS: watts},
+    )
 
 
 def generations_by_node() -> Mapping[str, Generation]:

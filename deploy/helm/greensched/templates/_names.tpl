@@ -74,3 +74,16 @@ tolerations: {{- toYaml . | nindent 2 }}
 affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
+
+{{- /* Replicas on different machines and in different zones. Call with (list . COMPONENT). */}}
+{{- define "greensched.spread" -}}
+{{- $arguments := . -}}
+topologySpreadConstraints:
+{{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels: {{- include "greensched.selectorLabels" $arguments | nindent 8 }}
+{{- end }}
+{{- end -}}

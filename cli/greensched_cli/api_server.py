@@ -1,0 +1,60 @@
+"""The user's own cluster, by kubeconfig as kubectl reads it, with faults told in a line."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from greensched_core.errors import ApiUnavailable, BadInput
+
+PATIENCE_S = 10.0  # with the API server and with the replicas
+
+
+def core_api(kubeconfig: str | None, context: str | None) -> Any:
+    """Return a client of the core API; raise BadInput for a kubeconfig that cannot be used."""
+    source = _existing(kubeconfig)
+    from kubernetes import client, config
+
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # or it tells of every attempt
+    try:
+        api_client = config.new_client_from_config(  # type: ignore[no-untyped-call]  # untyped
+            config_file=kubeconfig, context=context
+        )
+    # No YAML, no mapping, no base64, no certificate: each raises a type of its own.
+    except Exception as fault:
+        told = " ".join(str(fault).split()) or type(fault).__name__
+        raise BadInput(f"kubeconfig {source}: {told}") from fault
+    return client.CoreV1Api(api_client)
+
+
+def _existing(kubeconfig: str | None) -> str:
+    """Return which kubeconfig will be read; raise BadInput when there is none to read."""
+    if kubeconfig:
+        if not Path(kubeconfig).expanduser().exists():
+            raise BadInput(f"kubeconfig {kubeconfig} does not exist")
+        return kubeconfig
+    named = os.environ.get("KUBECONFIG", "")
+    paths = [path for path in named.split(os.pathsep) if path]
+    if not paths:
+        paths = ["~/.kube/config"]
+    if any(Path(path).expanduser().exists() for path in paths):
+        return named or paths[0]
+    if named:
+        raise BadInput(f"kubeconfig {named}, which KUBECONFIG names, does not exist")
+    raise BadInput("no kubeconfig: set KUBECONFIG or pass --kubeconfig")
+
+
+@contextmanager
+def asking_for(what: str) -> Iterator[None]:
+    """Raise ApiUnavailable, with `what` and the status, when the API server refuses or is away."""
+    from kubernetes.client import ApiException, rest
+
+    try:
+        yield
+    except ApiException as fault:
+        told = f"{what}: HTTP {fault.status}: {fault.reason}"
+        raise ApiUnavailable(told, fault.status) from fault
+    except rest.urllib3.exceptions.HTTPError as fault:  # type: ignore[attr-defined]  # passes through
+        raise ApiUnavailable(f"{what}: {fault}") from fault

@@ -1,0 +1,72 @@
+{{- /* What the schema cannot say: values that only together are wrong. */}}
+{{- define "greensched.checkValues" -}}
+{{- include "greensched.checkReplicas" . -}}
+{{- include "greensched.checkExtender" . -}}
+{{- include "greensched.checkTls" . -}}
+{{- include "greensched.checkCluster" . -}}
+{{- end -}}
+
+{{- define "greensched.checkReplicas" -}}
+{{- if not .Values.scheduler.extenderUrl -}}
+{{- if not .Values.extender.replicas -}}
+{{- fail "extender.replicas is 0: nobody would answer the scheduler, and no pod would be placed green; give 1 or more (0 is for an extender that runs elsewhere, at scheduler.extenderUrl)" -}}
+{{- end -}}
+{{- if not .Values.scheduler.replicas -}}
+{{- fail (printf "scheduler.replicas is 0: every pod with schedulerName %s would stay Pending; give 1 or more (0 is for a scheduler that runs outside the cluster, with scheduler.extenderUrl)" .Values.scheduler.name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "greensched.checkExtender" -}}
+{{- $settings := .Values.extender.settings -}}
+{{- $bind := .Values.extender.bind -}}
+{{- if and $bind.enabled (not .Values.tls.client.enabled) (not $bind.allowWithoutClientCertificates) -}}
+{{- fail "extender.bind.enabled needs tls.client.enabled: without client certificates any pod that reaches the extender could bind any pod; extender.bind.allowWithoutClientCertificates=true accepts that" -}}
+{{- end -}}
+{{- if eq (int .Values.extender.port) (int $settings.explainPort) -}}
+{{- fail (printf "extender.port and extender.settings.explainPort are both %d: they must differ" (int .Values.extender.port)) -}}
+{{- end -}}
+{{- if and $settings.signalFreshS $settings.signalLastGoodS -}}
+{{- if lt (float64 $settings.signalLastGoodS) (float64 $settings.signalFreshS) -}}
+{{- fail "extender.settings.signalLastGoodS is shorter than signalFreshS: a last good value is an older one" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "greensched.checkTls" -}}
+{{- $tls := .Values.tls -}}
+{{- if and $tls.client.enabled (not $tls.enabled) -}}
+{{- fail "tls.client.enabled needs tls.enabled" -}}
+{{- end -}}
+{{- if and $tls.certManager.enabled (not $tls.enabled) -}}
+{{- fail "tls.certManager.enabled needs tls.enabled" -}}
+{{- end -}}
+{{- if $tls.enabled -}}
+{{- if and (not $tls.existingSecret) (not $tls.certManager.enabled) -}}
+{{- fail "tls.enabled needs tls.existingSecret (a Secret with tls.crt, tls.key, ca.crt) or tls.certManager.enabled" -}}
+{{- end -}}
+{{- if and $tls.client.enabled (not $tls.client.existingSecret) (not $tls.certManager.enabled) -}}
+{{- fail "tls.client.enabled needs tls.client.existingSecret (a Secret with tls.crt, tls.key, ca.crt) or tls.certManager.enabled" -}}
+{{- end -}}
+{{- if and $tls.certManager.enabled (not $tls.certManager.issuerRef.name) -}}
+{{- fail "tls.certManager.enabled needs tls.certManager.issuerRef.name" -}}
+{{- end -}}
+{{- if hasPrefix "http://" .Values.scheduler.extenderUrl -}}
+{{- fail "tls.enabled needs a scheduler.extenderUrl that begins with https://: with http:// nothing would be encrypted" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* A kind whose definition is absent, told by the value that asks for it. A cluster serves
+apiregistration.k8s.io; `helm template` without one does not claim to, and knows no definitions. */}}
+{{- define "greensched.checkCluster" -}}
+{{- $served := .Capabilities.APIVersions -}}
+{{- if $served.Has "apiregistration.k8s.io/v1" -}}
+{{- if and .Values.serviceMonitor.enabled (not ($served.Has "monitoring.coreos.com/v1/ServiceMonitor")) -}}
+{{- fail "serviceMonitor.enabled needs the Prometheus operator's CustomResourceDefinitions (monitoring.coreos.com/v1), which this cluster lacks: install them first, or set serviceMonitor.enabled=false and scrape /metrics of the extender's Service" -}}
+{{- end -}}
+{{- if and .Values.tls.certManager.enabled (not ($served.Has "cert-manager.io/v1/Certificate")) -}}
+{{- fail "tls.certManager.enabled needs cert-manager's CustomResourceDefinitions (cert-manager.io/v1), which this cluster lacks: install cert-manager first, or give Secrets of your own (tls.existingSecret)" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

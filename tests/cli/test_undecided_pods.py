@@ -1,0 +1,65 @@
+import pytest
+
+from greensched_cli.undecided import Condition, NoPod, PodSeen, about
+
+UNFIT = Condition("False", "Unschedulable", "0/3 nodes are available: 3 Insufficient cpu.")
+GATED = Condition("False", "SchedulingGated", "Scheduling is blocked due to gates")
+PLACED = Condition("True", "no reason", "nothing said")
+
+
+def told(
+    scheduler: str = "greensched",
+    scheduled: Condition | None = None,
+    node: str = "",
+    age_s: float = 120.0,
+    was_asked: bool = True,
+) -> str:
+    pod = PodSeen(scheduler, "Running" if node else "Pending", node, age_s, scheduled)
+    return about(pod, "default/web", "green", was_asked)
+
+
+@pytest.mark.parametrize(("text", "parts"), [
+    pytest.param(told(scheduled=UNFIT), [
+        "Pod default/web: schedulerName greensched, phase Pending, on no node",
+        "PodScheduled is False (Unschedulable): 0/3 nodes are available: 3 Insufficient cpu.",
+        "asks for scores only once more than one node fits",
+    ], id="no-node-fits"),
+    pytest.param(told(scheduled=GATED), ["until its scheduling gates are removed"], id="gated"),
+    pytest.param(told(), [
+        "No scheduler named greensched has answered for 2m",
+        "kubectl -n green get deploy",
+    ], id="a-dead-scheduler"),
+    pytest.param(told(age_s=2.0), ["has not spoken yet"], id="made-just-now"),
+    pytest.param(told("greenshed"), [
+        "schedulerName greenshed, phase Pending",
+        "asked about pods of `schedulerName: greensched` (or the chart's scheduler.name) only",
+        "No scheduler named greenshed has answered for 2m: is the name spelt right",
+    ], id="a-misspelt-scheduler"),
+    pytest.param(told("default-scheduler", PLACED, node="n1"), [
+        "schedulerName default-scheduler, phase Running, on node n1",
+        "asked about pods of `schedulerName: greensched`",
+    ], id="anothers-pod"),
+    pytest.param(told(scheduled=PLACED, node="n1"), [
+        "only one node was feasible", "the extender was away", "restarted",
+        "cannot be told afterwards",
+    ], id="placed-without-us"),
+    pytest.param(about(NoPod([]), "default/web", "green", was_asked=True), [
+        "There is no pod default/web in the cluster",
+    ], id="no-pod"),
+    pytest.param(about(NoPod(["web-1", "web-2", "web-3", "web-4"]), "default/web", "green",
+                       was_asked=True), [
+        "There is no pod default/web, but a Job; try one of its pods: web-1, web-2, web-3",
+    ], id="a-job"),
+])  # fmt: skip
+def test_a_pod_without_a_decision_is_told_with_what_that_means(text: str, parts: list[str]) -> None:
+    for part in parts:
+        assert part in text
+
+
+@pytest.mark.parametrize("text", [
+    pytest.param(told("default-scheduler", PLACED, node="n1"), id="anothers-pod"),
+    pytest.param(told(scheduled=PLACED, node="n1", was_asked=False), id="nobody-could-be-asked"),
+    pytest.param(told(scheduled=UNFIT), id="no-node-fits"),
+])  # fmt: skip
+def test_why_it_was_placed_is_guessed_only_where_a_replica_denied_it(text: str) -> None:
+    assert "only one node was feasible" not in text

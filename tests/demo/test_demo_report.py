@@ -1,0 +1,58 @@
+"""The demo's page: what it says of itself, and that nothing in it can end its scripts early."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from greensched_core.testing import make_node
+from greensched_extender.settings import ExtenderSettings
+from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
+from greensched_simulator.synthetic_grid import Slot
+from greensched_testbed.demo.report import write_report
+from greensched_testbed.demo.run import DemoOptions, assumed
+
+HOUR_S = 3600.0
+ZONE = "</script>"
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> str:
+    grid = {ZONE: [Slot(0.0, 100.0, 50.0)]}
+    runs = [
+        bill_run(
+            name, [PlacedPod(1.0, 0.0, HOUR_S, "n", 0.0, 0.5)], [make_node("n", zone=ZONE)],
+            {"n": "old"}, grid, HOUR_S, Assumed(0.5, 0.6, 1.2),
+        )
+        for name in ("greensched", "default-scheduler")
+    ]  # fmt: skip
+    write_report(tmp_path / "report.html", runs[0], runs[1], grid, [("grid", "synthetic")])
+    return (tmp_path / "report.html").read_text()
+
+
+def test_every_headline_figure_says_that_it_is_simulated(page: str) -> None:
+    tiles = re.findall(r'<div class="tile"><b>[^<]*</b><span>([^<]*)</span>', page)
+    assert len(tiles) == 6
+    assert all("simulated" in tile for tile in tiles)
+
+
+def test_every_plot_is_data_that_the_page_draws_once_it_is_laid_out(page: str) -> None:
+    plots = re.findall(r'<div class="plot"><script type="application/json">(.*?)</script>', page)
+    assert len(plots) == 6
+    assert all(json.loads(plot)["data"] for plot in plots)
+    assert page.rindex("Plotly.newPlot(place") > page.rindex('class="plot"')
+
+
+def test_words_on_idle_bars_are_dark_and_on_others_light(page: str) -> None:
+    (first, *_) = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    colours = {bar["name"]: bar["textfont"]["color"] for bar in json.loads(first)["data"]}
+    assert colours == {"above idle": "#ffffff", "idle": "#1f2933"}
+
+
+def test_the_demo_assumes_what_the_extender_ships_with(tmp_path: Path) -> None:
+    shipped = {name: field.default for name, field in ExtenderSettings.model_fields.items()}
+    held = assumed(DemoOptions(tmp_path))
+    assert held.utilisation_ratio == shipped["utilisation_ratio"]
+    assert held.gpu_ratio == shipped["gpu_ratio"]
+    assert held.pue == shipped["pue"]

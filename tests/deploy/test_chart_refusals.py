@@ -1,0 +1,222 @@
+"""What Helm refuses before anything is sent to the cluster, and in which words."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.helm
+
+Render = Callable[..., list[dict[str, Any]]]
+Refusal = Callable[..., str]
+
+SERVER_TLS = ["--set", "tls.enabled=true", "--set", "tls.existingSecret=server"]
+MONITOR = ["--set", "serviceMonitor.enabled=true"]
+CERT_MANAGER = [
+    *["--set", "tls.enabled=true", "--set", "tls.certManager.enabled=true"],
+    *["--set", "tls.certManager.issuerRef.name=ca"],
+]
+A_CLUSTER = ["--api-versions", "apiregistration.k8s.io/v1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        pytest.param(["--set", "extender.replcas=3"], "'replcas' not allowed", id="misspelt"),
+        pytest.param(["--set", "extendr.replicas=3"], "'extendr' not allowed", id="misspelt-group"),
+        pytest.param(
+            ["--set", "extender.settings.weightCarbn=3"], "'weightCarbn' not allowed", id="setting"
+        ),
+        pytest.param(
+            ["--set", "scheduler.extenderTimeoutMilliseconds=600"],
+            "/scheduler/extenderTimeoutMilliseconds': maximum: got 600, want 500",
+            id="timeout-600ms",
+        ),
+        pytest.param(
+            ["--set", "scheduler.name=default-scheduler"], "/scheduler/name", id="default-scheduler"
+        ),
+        pytest.param(
+            ["--set", "extender.staticZones.DE.carbonGramsPerKwh=-1"],
+            "minimum: got -1, want 0",
+            id="negative-carbon",
+        ),
+        pytest.param(["--set", "tls.enabled=true"], "tls.enabled needs", id="tls-without-secret"),
+        pytest.param(
+            ["--set", "tls.client.enabled=true"], "needs tls.enabled", id="client-without-tls"
+        ),
+        pytest.param(
+            ["--set", "extender.bind.enabled=true"],
+            "bind.enabled needs tls.client.enabled",
+            id="bind-for-anybody",
+        ),
+        pytest.param(
+            ["--set", "extender.port=9000,extender.settings.explainPort=9000"],
+            "both 9000: they must differ",
+            id="one-port-twice",
+        ),
+        pytest.param(
+            ["--kube-version", "1.31"], "no patch number", id="kube-version-without-patch"
+        ),
+        pytest.param(
+            ["--set", r"extender.podLabels.app\.kubernetes\.io/name=mine"],
+            "app.kubernetes.io/name is set by the chart",
+            id="label-of-the-chart",
+        ),
+        pytest.param(
+            ["--set", r"scheduler.podLabels.helm\.sh/chart=mine"],
+            "helm.sh/chart is set by the chart",
+            id="label-of-the-chart-on-the-scheduler",
+        ),
+        pytest.param(
+            ["--set", "extender.settings.policy=least-carbn"],
+            "/extender/settings/policy': value must be one of 'onnx', 'bin-pack'",
+            id="misspelt-policy",
+        ),
+        pytest.param(
+            ["--set", "extender.settings.fallbackPolicy=onnx"],
+            "/extender/settings/fallbackPolicy': value must be one of 'bin-pack'",
+            id="a-model-as-fallback",
+        ),
+        pytest.param(
+            ["--set", "extender.settings.weightCarbon=much"],
+            "/extender/settings/weightCarbon",
+            id="no-number",
+        ),
+        pytest.param(
+            ["--set", "extender.settings.utilisationRatio=1.5"],
+            "/extender/settings/utilisationRatio",
+            id="share-above-one",
+        ),
+        pytest.param(
+            ["--set", "extender.settings.fallbackPolicy=nope"],
+            "/extender/settings/fallbackPolicy",
+            id="misspelt-fallback",
+        ),
+        pytest.param(
+            ["--set", "extender.replicas=0"],
+            "extender.replicas is 0: nobody would answer",
+            id="no-extender",
+        ),
+        pytest.param(
+            ["--set", "extender.replicas=-1"],
+            "/extender/replicas",
+            id="fewer-extenders-than-none",
+        ),
+        pytest.param(
+            ["--set", "scheduler.replicas=0"],
+            "every pod with schedulerName greensched would stay Pending",
+            id="no-scheduler",
+        ),
+        pytest.param(
+            ["--set", "extender.image.repository=registry.example.com/extender:0.1.0"],
+            "/extender/image/repository",
+            id="tag-in-the-repository",
+        ),
+        pytest.param(
+            ["--set", "fullnameOverride=green.sched"],
+            "/fullnameOverride",
+            id="dot-in-a-services-name",
+        ),
+        pytest.param(
+            ["--set", "scheduler.extenderUrl=http://a b"],
+            "/scheduler/extenderUrl",
+            id="blank-in-an-address",
+        ),
+        pytest.param(
+            [*SERVER_TLS, "--set", "scheduler.extenderUrl=http://127.0.0.1:8888"],
+            "begins with https://",
+            id="tls-to-a-plain-address",
+        ),
+        pytest.param(
+            ["--set", "scheduler.clientQps=5000000000"],
+            "/scheduler/clientQps",
+            id="calls-beyond-32-bits",
+        ),
+        pytest.param(
+            ["--set-string", "extender.settings.modelBudgetMs=500.5"],
+            "/extender/settings/modelBudgetMs",
+            id="text-above-the-maximum",
+        ),
+        pytest.param(
+            ["--set", "extender.settings.explainPort=80"],
+            "/extender/settings/explainPort",
+            id="port-of-root",
+        ),
+        pytest.param(
+            ["--set", "extender.settings.signalLastGoodS=60"],
+            "signalLastGoodS is shorter than signalFreshS",
+            id="last-good-younger-than-fresh",
+        ),
+        pytest.param(
+            ["--set", "extender.staticZones.DE.currency=EUR"],
+            "/extender/staticZones/DE",
+            id="zone-without-carbon-or-price",
+        ),
+        pytest.param(
+            ["--set-json", 'extender.settings.zoneMap={"europe-west3":""}'],
+            "/extender/settings/zoneMap",
+            id="zone-without-a-name",
+        ),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name(
+    refusal: Refusal, arguments: list[str], sentence: str
+) -> None:
+    assert sentence in refusal(*arguments)
+
+
+@pytest.mark.parametrize(
+    "repository",
+    [
+        "extender",
+        "registry.example.com/extender",
+        "registry.example.com:5000/team/green_sched--extender",
+        "localhost:5000/extender",
+    ],
+)
+def test_a_repository_may_name_its_registrys_port(render: Render, repository: str) -> None:
+    (deployment,) = (
+        o
+        for o in render("--set", f"extender.image.repository={repository}")
+        if o["kind"] == "Deployment" and o["metadata"]["name"] == "greensched-extender"
+    )
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == f"{repository}:0.1.0"
+
+
+@pytest.mark.parametrize("component", ["extender", "scheduler"])
+def test_who_runs_a_part_elsewhere_may_have_none_of_it_here(render: Render, component: str) -> None:
+    elsewhere = "scheduler.extenderUrl=http://127.0.0.1:8888"
+    replicas = {
+        o["metadata"]["name"]: o["spec"]["replicas"]
+        for o in render("--set", f"{component}.replicas=0,{elsewhere}")
+        if o["kind"] == "Deployment"
+    }
+    assert replicas[f"greensched-{component}"] == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "kind", "sentence"),
+    [
+        pytest.param(
+            MONITOR,
+            "monitoring.coreos.com/v1/ServiceMonitor",
+            "serviceMonitor.enabled needs the Prometheus operator",
+            id="service-monitor",
+        ),
+        pytest.param(
+            CERT_MANAGER,
+            "cert-manager.io/v1/Certificate",
+            "tls.certManager.enabled needs cert-manager",
+            id="certificate",
+        ),
+    ],
+)
+def test_an_option_whose_definition_the_cluster_lacks_is_refused_by_name(
+    render: Render, refusal: Refusal, option: list[str], kind: str, sentence: str
+) -> None:
+    assert sentence in refusal(*option, *A_CLUSTER)
+    with_definition = render(*option, *A_CLUSTER, "--api-versions", kind)
+    without_a_cluster = render(*option)
+    for objects in (with_definition, without_a_cluster):
+        assert kind.rpartition("/")[2] in {o["kind"] for o in objects}
