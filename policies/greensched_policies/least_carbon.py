@@ -15,4 +15,4 @@ def least_carbon(
     by region (James and Schien, "A Low Carbon Kubernetes Scheduler", ICT4S 2019), here by the
     joules that the workload adds as well.
     """
-    return nodes[:, :, CARBON]
+    return nodes[:, :, CARBON].copy()

@@ -14,4 +14,4 @@ def least_cost(
     Following the price between sites is Qureshi et al., "Cutting the Electric Bill for
     Internet-Scale Systems", SIGCOMM 2009.
     """
-    return nodes[:, :, COST]
+    return nodes[:, :, COST].copy()

@@ -15,4 +15,4 @@ def least_energy(
     Abawajy and Buyya, "Energy-aware resource allocation heuristics", FGCS 28(5), 2012; times
     the runtime on the candidate, so that a slow node does not look frugal.
     """
-    return nodes[:, :, ENERGY]
+    return nodes[:, :, ENERGY].copy()

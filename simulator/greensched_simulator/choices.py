@@ -1,5 +1,6 @@
 """The two decisions of the engine, when and where, each by the policies' own compiled functions."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,35 +17,36 @@ from greensched_policies.cost import (
     placement_cost,
 )
 from greensched_policies.missing_data import mean_filled
-from greensched_policies.observation import Weights, encode_where
+from greensched_policies.observation import Observation, Weights, encode_where
 from greensched_policies.slots import SlotColumns
-from greensched_simulator.compiled import compiled, switch
+from greensched_simulator.compiled import callee, compiled
 from greensched_simulator.grid_table import GridTable, mean_over, value_at
 
 Integers = npt.NDArray[np.int64]
+Singles = npt.NDArray[np.float32]
 
-WHEN_NAMES = tuple(WHEN_RULES)
-WHERE_NAMES = tuple(WHERE_RULES)
 MOST_SLOTS = 672  # a week of quarter hours
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 _LEAST_MAGNITUDE = 1e-30
 
-_when = switch(tuple(WHEN_RULES.values()))
-_where = switch(tuple(WHERE_RULES.values()))
-_placement_cost = compiled(placement_cost)
-_encode_where = compiled(encode_where)
 _mean_filled = compiled(mean_filled)
 
 
 class Terms(NamedTuple):
     """What holds for a whole run."""
 
-    when: int  # place in WHEN_NAMES
-    where: int  # place in WHERE_NAMES
     slot_s: float  # starts are considered this far apart
     nodes_to_score: int  # feasible nodes that are looked at; kube-scheduler's own limit
     weights: Weights
     model: CostModel
+
+
+class Rules(NamedTuple):
+    """The policies' functions that decide, each in a tuple of one: called by its address."""
+
+    when: tuple[Callable[[SlotColumns, Floats], Floats]]
+    observe: tuple[Callable[..., Observation]]
+    where: tuple[Callable[[Singles, Singles], Singles]]
 
 
 class Cluster(NamedTuple):
@@ -67,6 +69,33 @@ class Grid(NamedTuple):
     price: GridTable
 
 
+def rules_of(when: str, where: str) -> Rules:
+    """Return two rules of the catalogue and the encoding between them, compiled or loaded."""
+    one = np.ones((1, 1))
+    nodes, workload = NodeColumns._make([one] * 12), WorkloadColumns._make([one[0]] * 4)
+    model, weights = CostModel(one[0], 1.0, 1.0, False), Weights(1.0, 1.0, 1.0)
+    samples = (nodes, workload, ZoneColumns(one, one), model, weights)
+    nodes_seen = np.ones((2, 2, 2), np.float32).transpose((0, 2, 1))  # neither C nor F
+    slots = SlotColumns._make([one] * 6)
+    return Rules(
+        callee(WHEN_RULES[when], slots, one[0]),
+        callee(observe, *samples),
+        callee(WHERE_RULES[where], nodes_seen, np.ones((1, 1), np.float32)),
+    )
+
+
+def observe(
+    nodes: NodeColumns,
+    workload: WorkloadColumns,
+    zones: ZoneColumns,
+    model: CostModel,
+    weights: Weights,
+) -> Observation:
+    """Return what a `where` policy sees of its candidates, as the extender reckons it."""
+    cost = placement_cost(nodes, workload, zones, model)
+    return encode_where(nodes, workload, zones, cost, model, weights)
+
+
 def nodes_to_score(nodes: int) -> int:
     """Return how many feasible nodes kube-scheduler looks for before it scores.
 
@@ -80,9 +109,7 @@ def nodes_to_score(nodes: int) -> int:
 
 
 @njit
-def search(
-    cluster: Cluster, cpu_cores: float, memory_bytes: float, gpus: float, most: int
-) -> int:
+def search(cluster: Cluster, cpu_cores: float, memory_bytes: float, gpus: float, most: int) -> int:
     """Find up to `most` nodes with room, going on where the last search stopped; return how many.
 
     Their places stand in `cluster.found`.
@@ -101,9 +128,7 @@ def search(
 
 
 @njit
-def fits(
-    cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpus: float
-) -> bool:
+def fits(cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpus: float) -> bool:
     """Tell whether a node has room for the request."""
     return (
         cpu_cores <= cluster.cpu_free[node] + _EPSILON * cluster.columns[0, node]
@@ -114,7 +139,12 @@ def fits(
 
 @njit
 def choose_node(
-    cluster: Cluster, grid: Grid, terms: Terms, workload: WorkloadColumns, now_s: float
+    cluster: Cluster,
+    grid: Grid,
+    terms: Terms,
+    rules: Rules,
+    workload: WorkloadColumns,
+    now_s: float,
 ) -> int:
     """Return the node that the `where` rule likes best of those with room, -1 if there is none."""
     count = search(
@@ -127,7 +157,7 @@ def choose_node(
     if count == 0:
         return -1
     rows = cluster.found[:count]
-    relative_cost = score_nodes(cluster, rows, grid, terms, workload, now_s)
+    relative_cost = score_nodes(cluster, rows, grid, terms, rules, workload, now_s)
     return rows[np.argmin(relative_cost)]
 
 
@@ -137,45 +167,64 @@ def score_nodes(
     rows: Integers,
     grid: Grid,
     terms: Terms,
+    rules: Rules,
     workload: WorkloadColumns,
     now_s: float,
-) -> npt.NDArray[np.float32]:
+) -> Singles:
     """Return the relative cost of each of `rows` by the `where` rule, [N], as the extender does."""
-    nodes = columns_of(cluster.columns[:, rows])
-    zone = cluster.zone[rows]
-    end_s = now_s + workload.runtime_s[0]
-    zones = grid.carbon.starts.size - 1
-    means = np.empty((2, zones))
-    for each in range(zones):
-        means[0, each] = mean_over(grid.carbon, each, now_s, end_s)
-        means[1, each] = mean_over(grid.price, each, now_s, end_s)
-    carbon, _ = _mean_filled(means[:1][:, zone])
-    price, _ = _mean_filled(means[1:][:, zone])
-    behind = ZoneColumns(carbon, price)
-    cost = _placement_cost(nodes, workload, behind, terms.model)
-    seen = _encode_where(nodes, workload, behind, cost, terms.model, terms.weights)
-    return _where(terms.where, seen.nodes, seen.context)[0]
+    zones = zones_of(cluster, rows, grid, now_s, now_s + workload.runtime_s[0])
+    seen = rules.observe[0](
+        gathered(cluster.columns, rows), workload, zones, terms.model, terms.weights
+    )
+    return rules.where[0](seen.nodes, seen.context)[0]
 
 
 @njit
-def columns_of(table: Floats) -> NodeColumns:
-    """Return a table of 12 rows as the columns of one decision, [1,N] each."""
+def zones_of(
+    cluster: Cluster, rows: Integers, grid: Grid, begin_s: float, end_s: float
+) -> ZoneColumns:
+    """Return the grid behind each of `rows` from `begin_s` to `end_s`; NaN where all lack data."""
+    zones = grid.carbon.starts.size - 1
+    means = np.empty((2, zones))
+    for zone in range(zones):
+        means[0, zone] = mean_over(grid.carbon, zone, begin_s, end_s)
+        means[1, zone] = mean_over(grid.price, zone, begin_s, end_s)
+    carbon, price = np.empty((1, rows.size)), np.empty((1, rows.size))
+    for place in range(rows.size):
+        carbon[0, place] = means[0, cluster.zone[rows[place]]]
+        price[0, place] = means[1, cluster.zone[rows[place]]]
+    return ZoneColumns(_mean_filled(carbon)[0], _mean_filled(price)[0])
+
+
+@njit
+def gathered(table: Floats, rows: Integers) -> NodeColumns:
+    """Return some rows' columns of a table [12,N] as those of one decision, [1,rows] each."""
     return NodeColumns(
-        table[0:1], table[1:2], table[2:3], table[3:4], table[4:5], table[5:6],
-        table[6:7], table[7:8], table[8:9], table[9:10], table[10:11], table[11:12],
+        _column(table[0], rows), _column(table[1], rows), _column(table[2], rows),
+        _column(table[3], rows), _column(table[4], rows), _column(table[5], rows),
+        _column(table[6], rows), _column(table[7], rows), _column(table[8], rows),
+        _column(table[9], rows), _column(table[10], rows), _column(table[11], rows),
     )  # fmt: skip
 
 
 @njit
+def _column(values: Floats, rows: Integers) -> Floats:
+    column = np.empty((1, rows.size))
+    for place in range(rows.size):
+        column[0, place] = values[rows[place]]
+    return column
+
+
+@njit
 def choose_start(
-    grid: Grid, terms: Terms, now_s: float, runtime_s: float, latest_s: float
+    grid: Grid, terms: Terms, rules: Rules, now_s: float, runtime_s: float, latest_s: float
 ) -> float:
     """Return the start from `now_s` to `latest_s` that the `when` rule likes best."""
     count = min(int((latest_s - now_s) // terms.slot_s) + 1, MOST_SLOTS)
     if count <= 1:
         return now_s
     slots = slot_columns(grid, terms, now_s, runtime_s, count)
-    cost = _when(terms.when, slots, np.array([runtime_s]))
+    cost = rules.when[0](slots, np.array([runtime_s]))
     return now_s + np.argmin(cost[0]) * terms.slot_s
 
 
@@ -198,14 +247,15 @@ def slot_columns(
     carbon_scale, price_scale = np.abs(seen[1]).mean(), np.abs(seen[3]).mean()
     by_carbon = terms.weights.carbon / max(carbon_scale, _LEAST_MAGNITUDE)
     by_price = terms.weights.energy / max(price_scale, _LEAST_MAGNITUDE)
-    columns = np.empty((6, 1, count))
+    wait_s, weighted_over_run = np.empty((1, count)), np.empty((1, count))
+    at_best = np.empty((4, 1, count))
     for place in range(count):
         weighted = by_carbon * seen[1, :, place] + by_price * seen[3, :, place]
         best = np.argmin(weighted)
-        columns[0, 0, place] = place * terms.slot_s
-        columns[1:5, 0, place] = seen[:, best, place]
-        columns[5, 0, place] = weighted[best]
-    return SlotColumns(columns[0], columns[1], columns[2], columns[3], columns[4], columns[5])
+        wait_s[0, place] = place * terms.slot_s
+        at_best[:, 0, place] = seen[:, best, place]
+        weighted_over_run[0, place] = weighted[best]
+    return SlotColumns(wait_s, at_best[0], at_best[1], at_best[2], at_best[3], weighted_over_run)
 
 
 @njit

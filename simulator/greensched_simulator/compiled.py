@@ -45,35 +45,18 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
             if isinstance(helper, FunctionType) and helper.__module__.startswith("greensched_"):
                 scope[name] = compiled(helper)
         own = FunctionType(plain.__code__, scope, plain.__name__, plain.__defaults__)
-        _done[plain] = njit(own)
+        _done[plain] = njit(cache=True)(own)
     return _done[plain]
 
 
-def switch(functions: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
-    """Return a compiled function that calls the one whose number is its first argument.
+def callee(function: Callable[..., Any], *samples: Any) -> tuple[Callable[..., Any]]:
+    """Return a function, compiled for arguments like `samples`, for the engine to call by address.
 
-    All take two more arguments and return arrays of one type. A number beyond the last calls the
-    last.
+    Handed over in a tuple of one it is a value like any other: the engine is compiled once for all
+    rules, apart from them. numba calls this experimental.
     """
-    chosen = compiled(functions[-1])
-    last = chosen
-
-    @njit
-    def choose(number: int, first: Any, second: Any) -> Any:
-        return last(first, second)
-
-    for place in reversed(range(len(functions) - 1)):
-        choose = _either(place, compiled(functions[place]), choose)
-    return choose
-
-
-def _either(
-    place: int, function: Callable[..., Any], others: Callable[..., Any]
-) -> Callable[..., Any]:
-    @njit
-    def choose(number: int, first: Any, second: Any) -> Any:
-        if number == place:
-            return function(first, second)
-        return others(number, first, second)
-
-    return cast(Callable[..., Any], choose)
+    ready = compiled(function)
+    if not ready.signatures:  # type: ignore[attr-defined]
+        ready.compile(tuple(numba.typeof(each) for each in samples))  # type: ignore[attr-defined]
+        ready.disable_compile()  # type: ignore[attr-defined]
+    return (ready,)

@@ -16,27 +16,17 @@ from greensched_simulator.choices import (
     Cluster,
     Grid,
     Integers,
+    Rules,
     Terms,
     choose_node,
     choose_start,
     fits,
 )
+from greensched_simulator.jobs import Jobs
 
 NOWHERE = -1  # the node of a job that never ran
 
 Heap = list[tuple[float, int]]  # time in seconds, job
-
-
-class JobColumns(NamedTuple):
-    """Rigid jobs in order of arrival, one [J] array per column; times since the run's start."""
-
-    arrival_s: Floats
-    runtime_s: Floats  # on the reference core
-    estimate_s: Floats  # what the policies are told of it
-    cpu_cores: Floats
-    memory_bytes: Floats
-    gpus: Floats
-    deadline_s: Floats  # latest finish; infinity for none
 
 
 class Recorded(NamedTuple):
@@ -56,7 +46,7 @@ class _Waiting(NamedTuple):
 
 
 @njit(cache=True)
-def run(jobs: JobColumns, cluster: Cluster, grid: Grid, terms: Terms) -> Recorded:
+def run(jobs: Jobs, cluster: Cluster, grid: Grid, terms: Terms, rules: Rules) -> Recorded:
     """Run all jobs to their end and return what happened; `cluster` is left as it then is."""
     count = jobs.arrival_s.size
     recorded = Recorded(
@@ -79,26 +69,26 @@ def run(jobs: JobColumns, cluster: Cluster, grid: Grid, terms: Terms) -> Recorde
             _fill(recorded.node[job], now_s, waiting, jobs, cluster, recorded, ends, terms)
         elif start_s <= arrival_s:
             now_s, job = heapq.heappop(starts)
-            _try(job, now_s, waiting, jobs, cluster, recorded, ends, grid, terms)
+            _try(job, now_s, waiting, jobs, cluster, recorded, ends, grid, terms, rules)
         else:
             job, now_s = arrived, arrival_s
             arrived += 1
-            planned_s = _plan(job, now_s, jobs, grid, terms)
+            planned_s = _plan(job, now_s, jobs, grid, terms, rules)
             recorded.planned_s[job] = planned_s
             if planned_s > now_s:
                 heapq.heappush(starts, (planned_s, job))
             else:
-                _try(job, now_s, waiting, jobs, cluster, recorded, ends, grid, terms)
+                _try(job, now_s, waiting, jobs, cluster, recorded, ends, grid, terms, rules)
     return recorded
 
 
 @njit
-def _plan(job: int, now_s: float, jobs: JobColumns, grid: Grid, terms: Terms) -> float:
+def _plan(job: int, now_s: float, jobs: Jobs, grid: Grid, terms: Terms, rules: Rules) -> float:
     """Return when a job that has just arrived is to start."""
     latest_s = jobs.deadline_s[job] - jobs.estimate_s[job]
     if not latest_s > now_s or np.isinf(latest_s):  # no slack, or nobody said how much
         return now_s
-    return choose_start(grid, terms, now_s, jobs.estimate_s[job], latest_s)
+    return choose_start(grid, terms, rules, now_s, jobs.estimate_s[job], latest_s)
 
 
 @njit
@@ -106,12 +96,13 @@ def _try(
     job: int,
     now_s: float,
     waiting: _Waiting,
-    jobs: JobColumns,
+    jobs: Jobs,
     cluster: Cluster,
     recorded: Recorded,
     ends: Heap,
     grid: Grid,
     terms: Terms,
+    rules: Rules,
 ) -> None:
     """Start a job on the best node with room, or let it wait for one."""
     workload = WorkloadColumns(
@@ -120,7 +111,7 @@ def _try(
         jobs.gpus[job : job + 1],
         jobs.estimate_s[job : job + 1],
     )
-    node = choose_node(cluster, grid, terms, workload, now_s)
+    node = choose_node(cluster, grid, terms, rules, workload, now_s)
     if node >= 0:
         _start(job, node, now_s, jobs, cluster, recorded, ends, terms)
     else:
@@ -133,7 +124,7 @@ def _fill(
     node: int,
     now_s: float,
     waiting: _Waiting,
-    jobs: JobColumns,
+    jobs: Jobs,
     cluster: Cluster,
     recorded: Recorded,
     ends: Heap,
@@ -159,7 +150,7 @@ def _start(
     job: int,
     node: int,
     now_s: float,
-    jobs: JobColumns,
+    jobs: Jobs,
     cluster: Cluster,
     recorded: Recorded,
     ends: Heap,
@@ -178,9 +169,7 @@ def _start(
 
 
 @njit
-def _finish(
-    job: int, jobs: JobColumns, cluster: Cluster, recorded: Recorded, terms: Terms
-) -> None:
+def _finish(job: int, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms) -> None:
     node = recorded.node[job]
     cluster.pods[node] -= 1
     if cluster.pods[node] == 0:  # sums of floats never quite cancel

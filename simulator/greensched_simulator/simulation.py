@@ -1,0 +1,154 @@
+"""Runs a world under a policy, and bills what was recorded."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from numba.core.errors import NumbaExperimentalFeatureWarning
+
+from greensched_core.errors import BadInput
+from greensched_policies.accounting import (
+    Bill,
+    BilledNodes,
+    Placements,
+    ZoneSeries,
+    bill_schedule,
+)
+from greensched_policies.cost import CostModel, Floats
+from greensched_simulator.choices import (
+    Cluster,
+    Grid,
+    Integers,
+    Terms,
+    nodes_to_score,
+    rules_of,
+)
+from greensched_simulator.engine import run
+from greensched_simulator.grid_table import grid_table
+from greensched_simulator.policy import Policy
+from greensched_simulator.world import Nodes, World
+
+SLOT_S = 900.0  # candidate starts are a quarter of an hour apart
+
+
+class Schedule(NamedTuple):
+    """What happened to each job of a world, [J]; times since the scenario's start."""
+
+    planned_s: Floats  # when it was to start
+    start_s: Floats  # when it did
+    end_s: Floats
+    node: Integers  # place in the world's nodes
+
+
+def simulate(world: World, policy: Policy) -> Schedule:
+    """Return what `policy` does with the world's jobs; the same world gives the same bytes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        recorded = run(
+            world.jobs,
+            _idle_cluster(world.nodes),
+            _forecast(world),
+            _terms(world),
+            rules_of(policy.when, policy.where),
+        )
+    return Schedule(recorded.planned_s, recorded.start_s, recorded.end_s, recorded.node)
+
+
+def billed_until_s(world: World, *schedules: Schedule) -> float:
+    """Return the end of the window that makes the bills of some schedules comparable.
+
+    It is the scenario's length or the last job's end under any of them, the later one: idle nodes
+    draw power too, so all must be billed for the same time.
+    """
+    return max(world.length_s, *(float(schedule.end_s.max()) for schedule in schedules))
+
+
+def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
+    """Return the bill of a schedule from 0 to `until_s`, by what the grids did, not the forecast.
+
+    Raises BadInput when a grid has no data for a time that is billed.
+    """
+    nodes, jobs = world.nodes, world.jobs
+    bill = bill_schedule(
+        BilledNodes(
+            nodes.cpu_capacity, nodes.curve_class.astype(np.int64), nodes.gpu_capacity,
+            nodes.gpu_idle_w, nodes.gpu_peak_w, nodes.pue, nodes.zone,
+        ),
+        Placements(schedule.node, schedule.start_s, schedule.end_s, jobs.cpu_cores, jobs.gpus),
+        zone_series(world),
+        (0.0, until_s),
+        cost_model(world),
+    )  # fmt: skip
+    _refuse_gaps(world, bill, until_s)
+    return bill
+
+
+def cost_model(world: World) -> CostModel:
+    """Return what is assumed of a world where nothing is measured, the same for cost and bill."""
+    return CostModel(
+        world.curve_watts, world.utilisation_ratio, world.gpu_ratio, world.empty_nodes_sleep
+    )
+
+
+def zone_series(world: World) -> tuple[ZoneSeries, ...]:
+    """Return what the grid of each zone did."""
+    grids = world.grids
+    bounds = [slice(*pair) for pair in zip(grids.starts[:-1], grids.starts[1:], strict=True)]
+    return tuple(
+        ZoneSeries(grids.times_s[own], grids.carbon_g_per_kwh[own], grids.price_per_mwh[own])
+        for own in bounds
+    )
+
+
+def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
+    for signal, idle, active in (
+        ("carbon", bill.carbon_idle_g, bill.carbon_active_g),
+        ("price", bill.cost_idle, bill.cost_active),
+    ):
+        unknown = np.isnan(idle) | np.isnan(active)
+        if unknown.any():
+            zone = world.zones[world.nodes.zone[int(np.argmax(unknown))]]
+            raise BadInput(
+                f"scenario {world.name}: {zone} lacks {signal} for a part of the "
+                f"{until_s / 3600.0:.0f} h that are billed: give a file without gaps that goes on "
+                "until the last job ends, or a shorter length"
+            )
+
+
+def _terms(world: World) -> Terms:
+    return Terms(
+        slot_s=SLOT_S,
+        nodes_to_score=nodes_to_score(world.nodes.zone.size),
+        weights=world.weights,
+        model=cost_model(world),
+    )
+
+
+def _forecast(world: World) -> Grid:
+    grids = world.grids
+    return Grid(
+        grid_table(grids.starts, grids.times_s, grids.forecast_carbon_g_per_kwh),
+        grid_table(grids.starts, grids.times_s, grids.forecast_price_per_mwh),
+    )
+
+
+def _idle_cluster(nodes: Nodes) -> Cluster:
+    count = nodes.zone.size
+    columns = np.empty((12, count))
+    columns[0] = nodes.cpu_capacity
+    columns[1] = 0.0
+    columns[2] = columns[3] = nodes.memory_capacity
+    columns[4] = columns[5] = nodes.gpu_capacity
+    columns[6], columns[7] = nodes.gpu_idle_w, nodes.gpu_peak_w
+    columns[8], columns[9], columns[10] = nodes.curve_class, nodes.speed, nodes.pue
+    columns[11] = 1.0
+    return Cluster(
+        columns=columns,
+        cpu_free=nodes.cpu_capacity.copy(),
+        memory_free=nodes.memory_capacity.copy(),
+        gpu_free=nodes.gpu_capacity.copy(),
+        zone=nodes.zone,
+        pods=np.zeros(count, np.int64),
+        next_node=np.zeros(1, np.int64),
+        found=np.empty(count, np.int64),
+    )
