@@ -8,8 +8,8 @@ from greensched_policies.cost import Floats
 class SlotColumns(NamedTuple):
     """The candidate starts of B workloads, [B,S], the first of each is now; finite values only.
 
-    Where several zones could take the workload, the grid is that of the zone with the least weighted
-    cost over the run. Where a signal has no data at all, its columns are 1 throughout.
+    Where several zones could take the workload, the grid is that of the zone with the least
+    weighted cost over the run. Where a signal has no data at all, its columns are 1 throughout.
     """
 
     wait_s: Floats  # from now until the start

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from greensched_policies.catalogue import WHEN_RULES, WHERE_RULES
 from greensched_policies.cost import (
@@ -19,7 +18,7 @@ from greensched_policies.cost import (
 from greensched_policies.missing_data import mean_filled
 from greensched_policies.observation import Observation, Weights, encode_where
 from greensched_policies.slots import SlotColumns
-from greensched_simulator.compiled import callee, compiled
+from greensched_simulator.compiled import callee, compiled, fast
 from greensched_simulator.grid_table import GridTable, mean_over, value_at
 
 Integers = npt.NDArray[np.int64]
@@ -108,7 +107,7 @@ def nodes_to_score(nodes: int) -> int:
     return max(nodes * percentage // 100, 100)
 
 
-@njit
+@fast
 def search(cluster: Cluster, cpu_cores: float, memory_bytes: float, gpus: float, most: int) -> int:
     """Find up to `most` nodes with room, going on where the last search stopped; return how many.
 
@@ -127,7 +126,7 @@ def search(cluster: Cluster, cpu_cores: float, memory_bytes: float, gpus: float,
     return count
 
 
-@njit
+@fast
 def fits(cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpus: float) -> bool:
     """Tell whether a node has room for the request."""
     return (
@@ -137,7 +136,7 @@ def fits(cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpu
     )
 
 
-@njit
+@fast
 def choose_node(
     cluster: Cluster,
     grid: Grid,
@@ -161,7 +160,7 @@ def choose_node(
     return rows[np.argmin(relative_cost)]
 
 
-@njit
+@fast
 def score_nodes(
     cluster: Cluster,
     rows: Integers,
@@ -179,7 +178,7 @@ def score_nodes(
     return rules.where[0](seen.nodes, seen.context)[0]
 
 
-@njit
+@fast
 def zones_of(
     cluster: Cluster, rows: Integers, grid: Grid, begin_s: float, end_s: float
 ) -> ZoneColumns:
@@ -196,7 +195,7 @@ def zones_of(
     return ZoneColumns(_mean_filled(carbon)[0], _mean_filled(price)[0])
 
 
-@njit
+@fast
 def gathered(table: Floats, rows: Integers) -> NodeColumns:
     """Return some rows' columns of a table [12,N] as those of one decision, [1,rows] each."""
     return NodeColumns(
@@ -207,7 +206,7 @@ def gathered(table: Floats, rows: Integers) -> NodeColumns:
     )  # fmt: skip
 
 
-@njit
+@fast
 def _column(values: Floats, rows: Integers) -> Floats:
     column = np.empty((1, rows.size))
     for place in range(rows.size):
@@ -215,7 +214,7 @@ def _column(values: Floats, rows: Integers) -> Floats:
     return column
 
 
-@njit
+@fast
 def choose_start(
     grid: Grid, terms: Terms, rules: Rules, now_s: float, runtime_s: float, latest_s: float
 ) -> float:
@@ -228,7 +227,7 @@ def choose_start(
     return now_s + np.argmin(cost[0]) * terms.slot_s
 
 
-@njit
+@fast
 def slot_columns(
     grid: Grid, terms: Terms, now_s: float, runtime_s: float, count: int
 ) -> SlotColumns:
@@ -258,7 +257,7 @@ def slot_columns(
     return SlotColumns(wait_s, at_best[0], at_best[1], at_best[2], at_best[3], weighted_over_run)
 
 
-@njit
+@fast
 def fill_gaps(values: Floats) -> None:
     """Put the mean of what is known where [zones, slots] have no data; 1 where nothing is known."""
     known, count = 0.0, 0

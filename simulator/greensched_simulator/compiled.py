@@ -1,16 +1,16 @@
 """The policies' own functions, compiled: the engine runs what the live components run.
 
-The policies are plain numpy, so that the images that serve carry no numba. Here their functions are
-compiled as they stand, each with its helpers. Machine code is kept in the user's cache folder, under
-the hash of all sources that it was made from: an edit anywhere compiles anew, and nothing stale is
-ever loaded.
+The policies are plain numpy, so that the images that serve carry no numba. Here their functions
+are compiled as they stand, each with its helpers. Machine code is kept in the user's cache folder,
+under the hash of all sources that it was made from: an edit anywhere compiles anew, and nothing
+stale is ever loaded.
 """
 
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numba
 from numba import njit
@@ -30,9 +30,17 @@ def _sources_digest() -> str:
 
 
 # numba reads it when a function is declared, so it is set before any is.
-numba.config.CACHE_DIR = str(user_cache_path("greensched") / "compiled" / _sources_digest())
+_folder = user_cache_path("greensched") / "compiled" / _sources_digest()
+numba.config.CACHE_DIR = str(_folder)  # type: ignore[attr-defined]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _done: dict[FunctionType, Callable[..., Any]] = {}
+
+
+def fast(function: F) -> F:
+    """Have a function of the engine compiled when it is first called, and kept for later runs."""
+    return cast(F, njit(cache=True)(function))
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,7 +53,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
             if isinstance(helper, FunctionType) and helper.__module__.startswith("greensched_"):
                 scope[name] = compiled(helper)
         own = FunctionType(plain.__code__, scope, plain.__name__, plain.__defaults__)
-        _done[plain] = njit(cache=True)(own)
+        _done[plain] = fast(own)
     return _done[plain]
 
 
@@ -55,8 +63,8 @@ def callee(function: Callable[..., Any], *samples: Any) -> tuple[Callable[..., A
     Handed over in a tuple of one it is a value like any other: the engine is compiled once for all
     rules, apart from them. numba calls this experimental.
     """
-    ready = compiled(function)
-    if not ready.signatures:  # type: ignore[attr-defined]
-        ready.compile(tuple(numba.typeof(each) for each in samples))  # type: ignore[attr-defined]
-        ready.disable_compile()  # type: ignore[attr-defined]
+    ready: Any = compiled(function)
+    if not ready.signatures:
+        ready.compile(tuple(numba.typeof(each) for each in samples))
+        ready.disable_compile()
     return (ready,)

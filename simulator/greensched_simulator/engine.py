@@ -9,7 +9,6 @@ import heapq
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from greensched_policies.cost import Floats, WorkloadColumns
 from greensched_simulator.choices import (
@@ -22,6 +21,7 @@ from greensched_simulator.choices import (
     choose_start,
     fits,
 )
+from greensched_simulator.compiled import fast
 from greensched_simulator.jobs import Jobs
 
 NOWHERE = -1  # the node of a job that never ran
@@ -42,10 +42,10 @@ class _Waiting(NamedTuple):
     """Jobs whose time has come but that found no room, in the order in which they came."""
 
     jobs: Integers  # [J]
-    count: Integers  # [1]
+    length: Integers  # [1]
 
 
-@njit(cache=True)
+@fast
 def run(jobs: Jobs, cluster: Cluster, grid: Grid, terms: Terms, rules: Rules) -> Recorded:
     """Run all jobs to their end and return what happened; `cluster` is left as it then is."""
     count = jobs.arrival_s.size
@@ -82,7 +82,7 @@ def run(jobs: Jobs, cluster: Cluster, grid: Grid, terms: Terms, rules: Rules) ->
     return recorded
 
 
-@njit
+@fast
 def _plan(job: int, now_s: float, jobs: Jobs, grid: Grid, terms: Terms, rules: Rules) -> float:
     """Return when a job that has just arrived is to start."""
     latest_s = jobs.deadline_s[job] - jobs.estimate_s[job]
@@ -91,7 +91,7 @@ def _plan(job: int, now_s: float, jobs: Jobs, grid: Grid, terms: Terms, rules: R
     return choose_start(grid, terms, rules, now_s, jobs.estimate_s[job], latest_s)
 
 
-@njit
+@fast
 def _try(
     job: int,
     now_s: float,
@@ -115,11 +115,11 @@ def _try(
     if node >= 0:
         _start(job, node, now_s, jobs, cluster, recorded, ends, terms)
     else:
-        waiting.jobs[waiting.count[0]] = job
-        waiting.count[0] += 1
+        waiting.jobs[waiting.length[0]] = job
+        waiting.length[0] += 1
 
 
-@njit
+@fast
 def _fill(
     node: int,
     now_s: float,
@@ -135,17 +135,17 @@ def _fill(
     No other node has room for them, or they would not be waiting.
     """
     kept = 0
-    for place in range(waiting.count[0]):
+    for place in range(waiting.length[0]):
         job = waiting.jobs[place]
         if fits(cluster, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]):
             _start(job, node, now_s, jobs, cluster, recorded, ends, terms)
         else:
             waiting.jobs[kept] = job
             kept += 1
-    waiting.count[0] = kept
+    waiting.length[0] = kept
 
 
-@njit
+@fast
 def _start(
     job: int,
     node: int,
@@ -168,7 +168,7 @@ def _start(
     heapq.heappush(ends, (end_s, job))
 
 
-@njit
+@fast
 def _finish(job: int, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms) -> None:
     node = recorded.node[job]
     cluster.pods[node] -= 1
@@ -183,7 +183,7 @@ def _finish(job: int, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: T
     _refresh(node, cluster, terms)
 
 
-@njit
+@fast
 def _refresh(node: int, cluster: Cluster, terms: Terms) -> None:
     """Bring the columns that decisions see up to what is free now."""
     capacity = cluster.columns[0, node]

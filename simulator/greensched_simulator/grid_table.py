@@ -1,17 +1,16 @@
 """A zone's carbon and price over time as running sums: the mean over any interval in one step.
 
-Each value holds from its time until the next, the last one for ever. Where data is missing, the mean
-over an interval that touches the gap is NaN, never a made-up value.
+Each value holds from its time until the next, the last one for ever. Where data is missing, the
+mean over an interval that touches the gap is NaN, never a made-up value.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from greensched_policies.cost import Floats
-from greensched_simulator import compiled  # noqa: F401 - chooses the cache before any njit
+from greensched_simulator.compiled import fast
 
 
 class GridTable(NamedTuple):
@@ -41,7 +40,7 @@ def grid_table(starts: npt.NDArray[np.int64], times_s: Floats, values: Floats) -
     return GridTable(starts, step_s, times_s, values, sums, gaps_s)
 
 
-@njit
+@fast
 def step_at(table: GridTable, zone: int, time_s: float) -> int:
     """Return the place of the step that holds at `time_s`; the first one before them all."""
     first, last = table.starts[zone], table.starts[zone + 1] - 1
@@ -58,13 +57,13 @@ def step_at(table: GridTable, zone: int, time_s: float) -> int:
     return max(place, first)
 
 
-@njit
+@fast
 def value_at(table: GridTable, zone: int, time_s: float) -> float:
     """Return the value that holds at `time_s`; NaN where there is no data."""
     return table.values[step_at(table, zone, time_s)]
 
 
-@njit
+@fast
 def mean_over(table: GridTable, zone: int, begin_s: float, end_s: float) -> float:
     """Return the time-weighted mean over [begin, end); the value at `begin_s` if it is empty."""
     if not end_s > begin_s:

@@ -8,8 +8,8 @@ import pytest
 
 from greensched_core.testing import make_node
 from greensched_extender.settings import ExtenderSettings
-from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
 from greensched_simulator.synthetic_grid import Slot
+from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
 from greensched_testbed.demo.report import write_report
 from greensched_testbed.demo.run import DemoOptions, assumed
 
