@@ -19,7 +19,14 @@ from greensched_policies.missing_data import mean_filled
 from greensched_policies.observation import Observation, Weights, encode_where
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.compiled import callee, compiled, fast
-from greensched_simulator.grid_table import GridTable, mean_over, value_at
+from greensched_simulator.grid_table import (
+    CARBON,
+    PRICE,
+    GridTable,
+    mean_between,
+    mean_over,
+    step_at,
+)
 
 Integers = npt.NDArray[np.int64]
 Singles = npt.NDArray[np.float32]
@@ -59,13 +66,6 @@ class Cluster(NamedTuple):
     pods: Integers  # [N] jobs that run there
     next_node: Integers  # [1] where the next search begins
     found: Integers  # [N] room for the search
-
-
-class Grid(NamedTuple):
-    """What the decisions know of the grid: the forecast."""
-
-    carbon: GridTable
-    price: GridTable
 
 
 def rules_of(when: str, where: str) -> Rules:
@@ -139,7 +139,7 @@ def fits(cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpu
 @fast
 def choose_node(
     cluster: Cluster,
-    grid: Grid,
+    grid: GridTable,
     terms: Terms,
     rules: Rules,
     workload: WorkloadColumns,
@@ -164,7 +164,7 @@ def choose_node(
 def score_nodes(
     cluster: Cluster,
     rows: Integers,
-    grid: Grid,
+    grid: GridTable,
     terms: Terms,
     rules: Rules,
     workload: WorkloadColumns,
@@ -180,18 +180,18 @@ def score_nodes(
 
 @fast
 def zones_of(
-    cluster: Cluster, rows: Integers, grid: Grid, begin_s: float, end_s: float
+    cluster: Cluster, rows: Integers, grid: GridTable, begin_s: float, end_s: float
 ) -> ZoneColumns:
     """Return the grid behind each of `rows` from `begin_s` to `end_s`; NaN where all lack data."""
-    zones = grid.carbon.starts.size - 1
+    zones = grid.starts.size - 1
     means = np.empty((2, zones))
     for zone in range(zones):
-        means[0, zone] = mean_over(grid.carbon, zone, begin_s, end_s)
-        means[1, zone] = mean_over(grid.price, zone, begin_s, end_s)
+        means[CARBON, zone] = mean_over(grid, CARBON, zone, begin_s, end_s)
+        means[PRICE, zone] = mean_over(grid, PRICE, zone, begin_s, end_s)
     carbon, price = np.empty((1, rows.size)), np.empty((1, rows.size))
     for place in range(rows.size):
-        carbon[0, place] = means[0, cluster.zone[rows[place]]]
-        price[0, place] = means[1, cluster.zone[rows[place]]]
+        carbon[0, place] = means[CARBON, cluster.zone[rows[place]]]
+        price[0, place] = means[PRICE, cluster.zone[rows[place]]]
     return ZoneColumns(_mean_filled(carbon)[0], _mean_filled(price)[0])
 
 
@@ -216,7 +216,7 @@ def _column(values: Floats, rows: Integers) -> Floats:
 
 @fast
 def choose_start(
-    grid: Grid, terms: Terms, rules: Rules, now_s: float, runtime_s: float, latest_s: float
+    grid: GridTable, terms: Terms, rules: Rules, now_s: float, runtime_s: float, latest_s: float
 ) -> float:
     """Return the start from `now_s` to `latest_s` that the `when` rule likes best."""
     count = min(int((latest_s - now_s) // terms.slot_s) + 1, MOST_SLOTS)
@@ -229,42 +229,60 @@ def choose_start(
 
 @fast
 def slot_columns(
-    grid: Grid, terms: Terms, now_s: float, runtime_s: float, count: int
+    grid: GridTable, terms: Terms, now_s: float, runtime_s: float, count: int
 ) -> SlotColumns:
     """Return the candidate starts of one workload, the grid being that of the best zone of each."""
-    zones = grid.carbon.starts.size - 1
+    zones = grid.starts.size - 1
     seen = np.empty((4, zones, count))
     for zone in range(zones):
         for place in range(count):
-            start_s = now_s + place * terms.slot_s
-            seen[0, zone, place] = value_at(grid.carbon, zone, start_s)
-            seen[1, zone, place] = mean_over(grid.carbon, zone, start_s, start_s + runtime_s)
-            seen[2, zone, place] = value_at(grid.price, zone, start_s)
-            seen[3, zone, place] = mean_over(grid.price, zone, start_s, start_s + runtime_s)
+            begin_s = now_s + place * terms.slot_s
+            end_s = begin_s + runtime_s
+            begin, end = step_at(grid, zone, begin_s), step_at(grid, zone, end_s)
+            seen[0, zone, place] = grid.values[CARBON, begin]
+            seen[1, zone, place] = mean_between(grid, CARBON, begin, begin_s, end, end_s)
+            seen[2, zone, place] = grid.values[PRICE, begin]
+            seen[3, zone, place] = mean_between(grid, PRICE, begin, begin_s, end, end_s)
     for signal in range(4):
         fill_gaps(seen[signal])
-    carbon_scale, price_scale = np.abs(seen[1]).mean(), np.abs(seen[3]).mean()
-    by_carbon = terms.weights.carbon / max(carbon_scale, _LEAST_MAGNITUDE)
-    by_price = terms.weights.energy / max(price_scale, _LEAST_MAGNITUDE)
+    by_carbon = terms.weights.carbon / max(mean_magnitude(seen[1]), _LEAST_MAGNITUDE)
+    by_price = terms.weights.energy / max(mean_magnitude(seen[3]), _LEAST_MAGNITUDE)
     wait_s, weighted_over_run = np.empty((1, count)), np.empty((1, count))
     at_best = np.empty((4, 1, count))
     for place in range(count):
-        weighted = by_carbon * seen[1, :, place] + by_price * seen[3, :, place]
-        best = np.argmin(weighted)
+        best, least = 0, np.inf
+        for zone in range(zones):
+            weighted = by_carbon * seen[1, zone, place] + by_price * seen[3, zone, place]
+            if weighted < least:
+                best, least = zone, weighted
         wait_s[0, place] = place * terms.slot_s
-        at_best[:, 0, place] = seen[:, best, place]
-        weighted_over_run[0, place] = weighted[best]
+        weighted_over_run[0, place] = least
+        for signal in range(4):
+            at_best[signal, 0, place] = seen[signal, best, place]
     return SlotColumns(wait_s, at_best[0], at_best[1], at_best[2], at_best[3], weighted_over_run)
 
 
 @fast
+def mean_magnitude(values: Floats) -> float:
+    """Return the mean of the magnitudes of [zones, slots] values."""
+    total = 0.0
+    for zone in range(values.shape[0]):
+        for place in range(values.shape[1]):
+            total += abs(values[zone, place])
+    return total / values.size
+
+
+@fast
 def fill_gaps(values: Floats) -> None:
-    """Put the mean of what is known where [zones, slots] have no data; 1 where nothing is known."""
+    """Put the mean of what is known where [zones, slots] have no data; 1 if nothing is known."""
     known, count = 0.0, 0
-    for value in values.flat:
-        if not np.isnan(value):
-            known += value
-            count += 1
+    for zone in range(values.shape[0]):
+        for place in range(values.shape[1]):
+            if not np.isnan(values[zone, place]):
+                known += values[zone, place]
+                count += 1
+    if count == values.size:
+        return
     mean = known / count if count else 1.0
     for zone in range(values.shape[0]):
         for place in range(values.shape[1]):

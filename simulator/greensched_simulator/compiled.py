@@ -2,8 +2,8 @@
 
 The policies are plain numpy, so that the images that serve carry no numba. Here their functions
 are compiled as they stand, each with its helpers. Machine code is kept in the user's cache folder,
-under the hash of all sources that it was made from: an edit anywhere compiles anew, and nothing
-stale is ever loaded.
+under the hash of all sources that it was made from: an edit compiles anew, and nothing stale is
+ever loaded.
 """
 
 import hashlib
@@ -18,14 +18,15 @@ from platformdirs import user_cache_path
 
 import greensched_policies
 
-_FOLDERS = (Path(greensched_policies.__path__[0]), Path(__file__).parent)
+_POLICIES, _ENGINE = Path(greensched_policies.__path__[0]), Path(__file__).parent
 
 
 def _sources_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
-    for folder in _FOLDERS:
-        for path in sorted(folder.glob("*.py")):
-            digest.update(path.name.encode() + path.read_bytes())
+    for path in sorted((*_POLICIES.glob("*.py"), *_ENGINE.glob("*.py"))):
+        source = path.read_bytes()
+        if path.parent == _POLICIES or __name__.encode() in source:  # what is compiled says so
+            digest.update(path.name.encode() + source)
     return digest.hexdigest()[:16]
 
 

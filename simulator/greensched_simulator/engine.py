@@ -13,7 +13,6 @@ import numpy as np
 from greensched_policies.cost import Floats, WorkloadColumns
 from greensched_simulator.choices import (
     Cluster,
-    Grid,
     Integers,
     Rules,
     Terms,
@@ -22,6 +21,7 @@ from greensched_simulator.choices import (
     fits,
 )
 from greensched_simulator.compiled import fast
+from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
 
 NOWHERE = -1  # the node of a job that never ran
@@ -46,7 +46,7 @@ class _Waiting(NamedTuple):
 
 
 @fast
-def run(jobs: Jobs, cluster: Cluster, grid: Grid, terms: Terms, rules: Rules) -> Recorded:
+def run(jobs: Jobs, cluster: Cluster, grid: GridTable, terms: Terms, rules: Rules) -> Recorded:
     """Run all jobs to their end and return what happened; `cluster` is left as it then is."""
     count = jobs.arrival_s.size
     recorded = Recorded(
@@ -83,7 +83,7 @@ def run(jobs: Jobs, cluster: Cluster, grid: Grid, terms: Terms, rules: Rules) ->
 
 
 @fast
-def _plan(job: int, now_s: float, jobs: Jobs, grid: Grid, terms: Terms, rules: Rules) -> float:
+def _plan(job: int, now_s: float, jobs: Jobs, grid: GridTable, terms: Terms, rules: Rules) -> float:
     """Return when a job that has just arrived is to start."""
     latest_s = jobs.deadline_s[job] - jobs.estimate_s[job]
     if not latest_s > now_s or np.isinf(latest_s):  # no slack, or nobody said how much
@@ -100,7 +100,7 @@ def _try(
     cluster: Cluster,
     recorded: Recorded,
     ends: Heap,
-    grid: Grid,
+    grid: GridTable,
     terms: Terms,
     rules: Rules,
 ) -> None:

@@ -1,4 +1,4 @@
-"""A zone's carbon and price over time as running sums: the mean over any interval in one step.
+"""The zones' carbon and price over time as running sums: the mean over any interval in one step.
 
 Each value holds from its time until the next, the last one for ever. Where data is missing, the
 mean over an interval that touches the gap is NaN, never a made-up value.
@@ -12,70 +12,84 @@ import numpy.typing as npt
 from greensched_policies.cost import Floats
 from greensched_simulator.compiled import fast
 
+CARBON, PRICE = 0, 1  # rows of the values
+
 
 class GridTable(NamedTuple):
-    """One signal of all zones; zone z's steps are `starts[z]` to `starts[z + 1]` of the rest."""
+    """The signals of all zones; zone z's steps are `starts[z]` to `starts[z + 1]` of the rest."""
 
     starts: npt.NDArray[np.int64]  # [Z+1]
-    step_s: Floats  # [Z] the steps' even length; 0 where it varies
+    per_step: Floats  # [Z] 1 / length of its even steps, in 1/s; 0 where they are uneven
     times_s: Floats  # [T]
-    values: Floats  # [T] NaN: no data
-    sums: Floats  # [T] integral from the zone's first time, in value times seconds
-    gaps_s: Floats  # [T] seconds without data so far
+    values: Floats  # [2,T] g/kWh and money per MWh; NaN: no data
+    sums: Floats  # [2,T] integral of each from the zone's first time on; gaps add nothing
+    gaps_s: Floats  # [2,T] seconds without data from the zone's first time on
 
 
-def grid_table(starts: npt.NDArray[np.int64], times_s: Floats, values: Floats) -> GridTable:
-    """Return the table of one signal; `times_s` rise within each zone."""
-    step_s = np.zeros(starts.size - 1)
-    sums, gaps_s = np.zeros(times_s.size), np.zeros(times_s.size)
+def grid_table(
+    starts: npt.NDArray[np.int64],
+    times_s: Floats,
+    carbon_g_per_kwh: Floats,
+    price_per_mwh: Floats,
+) -> GridTable:
+    """Return the table of zones whose steps stand one zone after the other; times rise in each."""
+    per_step = np.zeros(starts.size - 1)
+    values = np.stack([carbon_g_per_kwh, price_per_mwh])
+    sums, gaps_s = np.zeros(values.shape), np.zeros(values.shape)
     for zone in range(starts.size - 1):
         own = slice(starts[zone], starts[zone + 1])
         widths = np.diff(times_s[own])
         if widths.size and np.ptp(widths) == 0.0:
-            step_s[zone] = widths[0]
-        missing = np.isnan(values[own][:-1])
-        held = np.where(missing, 0.0, values[own][:-1])
-        sums[own] = np.concatenate(([0.0], np.cumsum(held * widths)))
-        gaps_s[own] = np.concatenate(([0.0], np.cumsum(widths * missing)))
-    return GridTable(starts, step_s, times_s, values, sums, gaps_s)
+            per_step[zone] = 1.0 / widths[0]
+        missing = np.isnan(values[:, own][:, :-1])
+        held = np.where(missing, 0.0, values[:, own][:, :-1])
+        sums[:, own][:, 1:] = np.cumsum(held * widths, axis=1)
+        gaps_s[:, own][:, 1:] = np.cumsum(missing * widths, axis=1)
+    return GridTable(starts, per_step, times_s, values, sums, gaps_s)
 
 
 @fast
 def step_at(table: GridTable, zone: int, time_s: float) -> int:
     """Return the place of the step that holds at `time_s`; the first one before them all."""
     first, last = table.starts[zone], table.starts[zone + 1] - 1
-    if table.step_s[zone] > 0.0:
-        place = first + int((time_s - table.times_s[first]) // table.step_s[zone])
-        place = min(max(place, first), last)
-        # Division rounds: a time a hair before a step's start may land on it.
-        if place < last and table.times_s[place + 1] <= time_s:
-            place += 1
-        elif place > first and table.times_s[place] > time_s:
-            place -= 1
-        return place
-    place = first + np.searchsorted(table.times_s[first : last + 1], time_s, side="right") - 1
-    return max(place, first)
+    if table.per_step[zone] == 0.0:
+        return max(
+            first + np.searchsorted(table.times_s[first : last + 1], time_s, side="right") - 1,
+            first,
+        )
+    place = first + int((time_s - table.times_s[first]) * table.per_step[zone])
+    place = min(max(place, first), last)
+    # The product rounds: a time a hair before a step's start may land on it.
+    if place < last and table.times_s[place + 1] <= time_s:
+        return place + 1
+    if place > first and table.times_s[place] > time_s:
+        return place - 1
+    return place
 
 
 @fast
-def value_at(table: GridTable, zone: int, time_s: float) -> float:
-    """Return the value that holds at `time_s`; NaN where there is no data."""
-    return table.values[step_at(table, zone, time_s)]
+def mean_between(
+    table: GridTable, signal: int, begin: int, begin_s: float, end: int, end_s: float
+) -> float:
+    """Return a signal's time-weighted mean over [begin_s, end_s).
 
-
-@fast
-def mean_over(table: GridTable, zone: int, begin_s: float, end_s: float) -> float:
-    """Return the time-weighted mean over [begin, end); the value at `begin_s` if it is empty."""
-    if not end_s > begin_s:
-        return value_at(table, zone, begin_s)
-    first, last = step_at(table, zone, begin_s), step_at(table, zone, end_s)
-    if first == last:
-        return table.values[first]
-    head_s, tail_s = begin_s - table.times_s[first], end_s - table.times_s[last]
-    gap_s = table.gaps_s[last] - table.gaps_s[first]
-    if gap_s > 0.0 or np.isnan(table.values[first]):
+    `begin` and `end` are the steps that hold at these times. An empty interval has the value that
+    holds at its begin.
+    """
+    if begin == end or not end_s > begin_s:
+        return table.values[signal, begin]
+    head_s, tail_s = begin_s - table.times_s[begin], end_s - table.times_s[end]
+    if table.gaps_s[signal, end] > table.gaps_s[signal, begin]:
         return np.nan
-    total = table.sums[last] - table.sums[first] - head_s * table.values[first]
+    total = table.sums[signal, end] - table.sums[signal, begin]
+    total -= head_s * table.values[signal, begin]
     if tail_s > 0.0:
-        total += tail_s * table.values[last]  # NaN stays NaN
+        total += tail_s * table.values[signal, end]  # NaN stays NaN
     return total / (end_s - begin_s)
+
+
+@fast
+def mean_over(table: GridTable, signal: int, zone: int, begin_s: float, end_s: float) -> float:
+    """Return a signal's mean in a zone over [begin_s, end_s), as `mean_between`."""
+    begin, end = step_at(table, zone, begin_s), step_at(table, zone, end_s)
+    return mean_between(table, signal, begin, begin_s, end, end_s)

@@ -17,14 +17,13 @@ from greensched_policies.accounting import (
 from greensched_policies.cost import CostModel, Floats
 from greensched_simulator.choices import (
     Cluster,
-    Grid,
     Integers,
     Terms,
     nodes_to_score,
     rules_of,
 )
 from greensched_simulator.engine import run
-from greensched_simulator.grid_table import grid_table
+from greensched_simulator.grid_table import GridTable, grid_table
 from greensched_simulator.policy import Policy
 from greensched_simulator.world import Nodes, World
 
@@ -124,11 +123,13 @@ def _terms(world: World) -> Terms:
     )
 
 
-def _forecast(world: World) -> Grid:
+def _forecast(world: World) -> GridTable:
     grids = world.grids
-    return Grid(
-        grid_table(grids.starts, grids.times_s, grids.forecast_carbon_g_per_kwh),
-        grid_table(grids.starts, grids.times_s, grids.forecast_price_per_mwh),
+    return grid_table(
+        grids.starts,
+        grids.times_s,
+        grids.forecast_carbon_g_per_kwh,
+        grids.forecast_price_per_mwh,
     )
 
 
