@@ -18,13 +18,13 @@ from greensched_policies.cost import (
 from greensched_policies.missing_data import mean_filled
 from greensched_policies.observation import Observation, Weights, encode_where
 from greensched_policies.slots import SlotColumns
-from greensched_simulator.compiled import callee, compiled, fast
+from greensched_simulator.compiled import callee, compiled, fast, inlined
 from greensched_simulator.grid_table import (
     CARBON,
     PRICE,
     GridTable,
-    mean_between,
-    mean_over,
+    integral_at,
+    means_over,
     step_at,
 )
 
@@ -107,7 +107,7 @@ def nodes_to_score(nodes: int) -> int:
     return max(nodes * percentage // 100, 100)
 
 
-@fast
+@inlined
 def search(cluster: Cluster, cpu_cores: float, memory_bytes: float, gpus: float, most: int) -> int:
     """Find up to `most` nodes with room, going on where the last search stopped; return how many.
 
@@ -126,7 +126,7 @@ def search(cluster: Cluster, cpu_cores: float, memory_bytes: float, gpus: float,
     return count
 
 
-@fast
+@inlined
 def fits(cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpus: float) -> bool:
     """Tell whether a node has room for the request."""
     return (
@@ -183,15 +183,12 @@ def zones_of(
     cluster: Cluster, rows: Integers, grid: GridTable, begin_s: float, end_s: float
 ) -> ZoneColumns:
     """Return the grid behind each of `rows` from `begin_s` to `end_s`; NaN where all lack data."""
-    zones = grid.starts.size - 1
-    means = np.empty((2, zones))
-    for zone in range(zones):
-        means[CARBON, zone] = mean_over(grid, CARBON, zone, begin_s, end_s)
-        means[PRICE, zone] = mean_over(grid, PRICE, zone, begin_s, end_s)
+    means = means_over(grid, begin_s, end_s)
+    zone = cluster.zone
     carbon, price = np.empty((1, rows.size)), np.empty((1, rows.size))
     for place in range(rows.size):
-        carbon[0, place] = means[CARBON, cluster.zone[rows[place]]]
-        price[0, place] = means[PRICE, cluster.zone[rows[place]]]
+        carbon[0, place] = means[CARBON, zone[rows[place]]]
+        price[0, place] = means[PRICE, zone[rows[place]]]
     return ZoneColumns(_mean_filled(carbon)[0], _mean_filled(price)[0])
 
 
@@ -206,7 +203,7 @@ def gathered(table: Floats, rows: Integers) -> NodeColumns:
     )  # fmt: skip
 
 
-@fast
+@inlined
 def _column(values: Floats, rows: Integers) -> Floats:
     column = np.empty((1, rows.size))
     for place in range(rows.size):
@@ -235,14 +232,7 @@ def slot_columns(
     zones = grid.starts.size - 1
     seen = np.empty((4, zones, count))
     for zone in range(zones):
-        for place in range(count):
-            begin_s = now_s + place * terms.slot_s
-            end_s = begin_s + runtime_s
-            begin, end = step_at(grid, zone, begin_s), step_at(grid, zone, end_s)
-            seen[0, zone, place] = grid.values[CARBON, begin]
-            seen[1, zone, place] = mean_between(grid, CARBON, begin, begin_s, end, end_s)
-            seen[2, zone, place] = grid.values[PRICE, begin]
-            seen[3, zone, place] = mean_between(grid, PRICE, begin, begin_s, end, end_s)
+        watch_run(grid, zone, terms.slot_s, now_s, runtime_s, seen)
     for signal in range(4):
         fill_gaps(seen[signal])
     by_carbon = terms.weights.carbon / max(mean_magnitude(seen[1]), _LEAST_MAGNITUDE)
@@ -260,6 +250,38 @@ def slot_columns(
         for signal in range(4):
             at_best[signal, 0, place] = seen[signal, best, place]
     return SlotColumns(wait_s, at_best[0], at_best[1], at_best[2], at_best[3], weighted_over_run)
+
+
+@fast
+def watch_run(
+    grid: GridTable, zone: int, slot_s: float, now_s: float, runtime_s: float, seen: Floats
+) -> None:
+    """Fill in `seen`, [4,zones,slots], for one zone: carbon at the start and over the run, price.
+
+    The steps that hold at a run's begin and end only move on from slot to slot.
+    """
+    begin, end = step_at(grid, zone, now_s), step_at(grid, zone, now_s + runtime_s)
+    last, times_s = grid.starts[zone + 1] - 1, grid.times_s
+    for signal in (CARBON, PRICE):
+        values, sums, gaps_s = grid.values[signal], grid.sums[signal], grid.gaps_s[signal]
+        at_start, over_run = seen[2 * signal, zone], seen[2 * signal + 1, zone]
+        at, until = begin, end
+        for place in range(at_start.size):
+            begin_s = now_s + place * slot_s
+            end_s = begin_s + runtime_s
+            while at < last and times_s[at + 1] <= begin_s:
+                at += 1
+            while until < last and times_s[until + 1] <= end_s:
+                until += 1
+            at_start[place] = values[at]
+            if at == until:
+                over_run[place] = values[at]
+            elif gaps_s[until] > gaps_s[at]:
+                over_run[place] = np.nan
+            else:
+                whole = integral_at(times_s, values, sums, until, end_s)
+                whole -= integral_at(times_s, values, sums, at, begin_s)
+                over_run[place] = whole / runtime_s
 
 
 @fast

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_policies.cost import Floats
-from greensched_simulator.compiled import fast
+from greensched_simulator.compiled import fast, inlined
 
 CARBON, PRICE = 0, 1  # rows of the values
 
@@ -48,7 +48,7 @@ def grid_table(
     return GridTable(starts, per_step, times_s, values, sums, gaps_s)
 
 
-@fast
+@inlined
 def step_at(table: GridTable, zone: int, time_s: float) -> int:
     """Return the place of the step that holds at `time_s`; the first one before them all."""
     first, last = table.starts[zone], table.starts[zone + 1] - 1
@@ -67,29 +67,33 @@ def step_at(table: GridTable, zone: int, time_s: float) -> int:
     return place
 
 
-@fast
-def mean_between(
-    table: GridTable, signal: int, begin: int, begin_s: float, end: int, end_s: float
-) -> float:
-    """Return a signal's time-weighted mean over [begin_s, end_s).
+@inlined
+def integral_at(times_s: Floats, values: Floats, sums: Floats, step: int, time_s: float) -> float:
+    """Return the integral of one signal up to `time_s`, which the step `step` holds.
 
-    `begin` and `end` are the steps that hold at these times. An empty interval has the value that
-    holds at its begin.
+    Takes rows of a table instead of the table: numba counts references to each array it holds.
     """
-    if begin == end or not end_s > begin_s:
-        return table.values[signal, begin]
-    head_s, tail_s = begin_s - table.times_s[begin], end_s - table.times_s[end]
-    if table.gaps_s[signal, end] > table.gaps_s[signal, begin]:
-        return np.nan
-    total = table.sums[signal, end] - table.sums[signal, begin]
-    total -= head_s * table.values[signal, begin]
-    if tail_s > 0.0:
-        total += tail_s * table.values[signal, end]  # NaN stays NaN
-    return total / (end_s - begin_s)
+    return sums[step] + (time_s - times_s[step]) * values[step]
 
 
 @fast
-def mean_over(table: GridTable, signal: int, zone: int, begin_s: float, end_s: float) -> float:
-    """Return a signal's mean in a zone over [begin_s, end_s), as `mean_between`."""
-    begin, end = step_at(table, zone, begin_s), step_at(table, zone, end_s)
-    return mean_between(table, signal, begin, begin_s, end, end_s)
+def means_over(table: GridTable, begin_s: float, end_s: float) -> Floats:
+    """Return the time-weighted means over [begin_s, end_s), [2,Z]; NaN where data is missing.
+
+    An empty interval has the value that holds at its begin.
+    """
+    means = np.empty((2, table.starts.size - 1))
+    for zone in range(means.shape[1]):
+        begin, end = step_at(table, zone, begin_s), step_at(table, zone, end_s)
+        for signal in (CARBON, PRICE):
+            values, sums, gaps_s = table.values[signal], table.sums[signal], table.gaps_s[signal]
+            if begin == end or not end_s > begin_s:
+                mean = values[begin]
+            elif gaps_s[end] > gaps_s[begin]:
+                mean = np.nan
+            else:
+                mean = integral_at(table.times_s, values, sums, end, end_s)
+                mean -= integral_at(table.times_s, values, sums, begin, begin_s)
+                mean /= end_s - begin_s
+            means[signal, zone] = mean
+    return means
