@@ -1,6 +1,6 @@
 """Several policies on the same worlds: their figures side by side, and paired differences."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,16 +22,25 @@ class Round(NamedTuple):
     """All policies on one world; all are billed for the same time."""
 
     world: World
+    policies: tuple[Policy, ...]
     schedules: tuple[Schedule, ...]  # one a policy
     outcomes: tuple[Outcome, ...]
 
 
+class Results(NamedTuple):
+    """What all runs came to."""
+
+    policies: tuple[Policy, ...]
+    baseline: Policy | None  # one of the policies; None: nothing is compared
+    seeds: tuple[int, ...]
+    outcomes: Mapping[Policy, tuple[Outcome, ...]]  # one a seed, in their order
+
+
 class Figure(NamedTuple):
-    """One figure of an outcome, as comparisons tell it."""
+    """One figure of an outcome, as comparisons tell it; less of it is better."""
 
     name: str
     of: Callable[[Outcome], float]
-    is_better_low: bool = True
 
 
 class Difference(NamedTuple):
@@ -43,12 +52,12 @@ class Difference(NamedTuple):
     high_pct: float
 
 
-FIGURES = (
-    Figure("energy_j", lambda outcome: outcome.energy_j),
-    Figure("cost", lambda outcome: outcome.cost),
-    Figure("carbon_g", lambda outcome: outcome.carbon_g),
-    Figure("slowdown_mean", lambda outcome: outcome.slowdown_mean),
-)
+ENERGY = Figure("energy_j", lambda outcome: outcome.energy_j)
+COST = Figure("cost", lambda outcome: outcome.cost)
+CARBON = Figure("carbon_g", lambda outcome: outcome.carbon_g)
+WAIT = Figure("wait_mean_s", lambda outcome: outcome.wait_mean_s)
+SLOWDOWN = Figure("slowdown_mean", lambda outcome: outcome.slowdown_mean)
+MISSED = Figure("deadlines_missed", lambda outcome: outcome.deadlines - outcome.deadlines_met)
 
 
 def compare(
@@ -66,7 +75,7 @@ def compare(
             outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
             for schedule in schedules
         )
-        yield Round(world, tuple(schedules), outcomes)
+        yield Round(world, tuple(policies), tuple(schedules), outcomes)
 
 
 def difference(figure: Figure, ours: Sequence[Outcome], baseline: Sequence[Outcome]) -> Difference:
@@ -77,8 +86,8 @@ def difference(figure: Figure, ours: Sequence[Outcome], baseline: Sequence[Outco
     """
     if len(ours) != len(baseline) or not ours:
         raise BadInput("a comparison needs the same seeds for both policies")
-    mine = np.array([figure.of(outcome) for outcome in ours])
-    theirs = np.array([figure.of(outcome) for outcome in baseline])
+    mine = np.array([figure.of(outcome) for outcome in ours], dtype=np.float64)
+    theirs = np.array([figure.of(outcome) for outcome in baseline], dtype=np.float64)
     with np.errstate(all="ignore"):
         changes = np.where(theirs == 0.0, np.nan, 100.0 * (mine - theirs) / np.abs(theirs))
     mean = float(changes.mean())
@@ -87,3 +96,8 @@ def difference(figure: Figure, ours: Sequence[Outcome], baseline: Sequence[Outco
     half = stats.t.ppf(0.5 + CONFIDENCE / 2, changes.size - 1) * changes.std(ddof=1)
     half /= np.sqrt(changes.size)
     return Difference(float(mine.mean()), mean, float(mean - half), float(mean + half))
+
+
+def mean_outcome(outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the mean of each figure over seeds; counts need be no whole numbers then."""
+    return Outcome._make(np.array(outcomes, dtype=np.float64).mean(axis=0).tolist())

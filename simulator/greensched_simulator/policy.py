@@ -24,13 +24,20 @@ class Policy:
         """Return the name by which results call it, such as `carbon-time+least-carbon`."""
         return f"{self.when}+{self.where}"
 
+    @property
+    def label(self) -> str:
+        """Return the shortest text that `policy_named` reads as this policy."""
+        if self.when == USUAL_WHEN:
+            return self.where
+        return self.when if self.where == USUAL_WHERE else self.name
+
 
 def policy_named(text: str) -> Policy:
     """Return the policy of `WHEN+WHERE`, or of one of the two, the other one being the usual.
 
     Raises BadInput that lists the names there are.
     """
-    when, plus, where = text.strip().partition("+")
+    when, plus, where = (part.strip() for part in text.partition("+"))
     if not plus:
         when, where = (when, USUAL_WHERE) if when in WHEN_RULES else (USUAL_WHEN, when)
     if when not in WHEN_RULES or where not in WHERE_RULES:
