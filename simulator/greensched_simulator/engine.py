@@ -25,6 +25,7 @@ from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
 
 NOWHERE = -1  # the node of a job that never ran
+NOBODY = -1  # behind the last job of a queue
 
 Heap = list[tuple[float, int]]  # time in seconds, job
 
@@ -39,10 +40,14 @@ class Recorded(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """Jobs whose time has come but that found no room, in the order in which they came."""
+    """A queue of jobs whose time has come but that found no room, in the order in which they came.
 
-    jobs: Integers  # [J]
-    length: Integers  # [1]
+    A place in `behind` is a job, the one past the last job is the queue's head.
+    """
+
+    behind: Integers  # [J+1] who stands behind; NOBODY behind the last one
+    last: Integers  # [1] where the next one queues
+    least: Floats  # [2] no job in the queue asks for fewer cores, nor for fewer bytes
 
 
 @fast
@@ -55,7 +60,7 @@ def run(jobs: Jobs, cluster: Cluster, grid: GridTable, terms: Terms, rules: Rule
         np.full(count, np.nan),
         np.full(count, NOWHERE, np.int64),
     )
-    waiting = _Waiting(np.empty(count, np.int64), np.zeros(1, np.int64))
+    waiting = _Waiting(np.full(count + 1, NOBODY), np.array([count]), np.full(2, np.inf))
     ends = [(0.0, 0) for _ in range(0)]
     starts = [(0.0, 0) for _ in range(0)]
     arrived = 0
@@ -115,8 +120,10 @@ def _try(
     if node >= 0:
         _start(job, node, now_s, jobs, cluster, recorded, ends, terms)
     else:
-        waiting.jobs[waiting.length[0]] = job
-        waiting.length[0] += 1
+        waiting.behind[waiting.last[0]] = job
+        waiting.last[0] = job
+        waiting.least[0] = min(waiting.least[0], jobs.cpu_cores[job])
+        waiting.least[1] = min(waiting.least[1], jobs.memory_bytes[job])
 
 
 @fast
@@ -134,15 +141,25 @@ def _fill(
 
     No other node has room for them, or they would not be waiting.
     """
-    kept = 0
-    for place in range(waiting.length[0]):
-        job = waiting.jobs[place]
+    ahead = waiting.behind.size - 1
+    job = waiting.behind[ahead]
+    cpu_cores, memory_bytes = np.inf, np.inf  # the least that those ask for who stay
+    while job != NOBODY:
+        if not fits(cluster, node, waiting.least[0], waiting.least[1], 0.0):
+            return
+        behind = waiting.behind[job]
         if fits(cluster, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]):
             _start(job, node, now_s, jobs, cluster, recorded, ends, terms)
+            waiting.behind[ahead] = behind
+            waiting.behind[job] = NOBODY
+            if behind == NOBODY:
+                waiting.last[0] = ahead
         else:
-            waiting.jobs[kept] = job
-            kept += 1
-    waiting.length[0] = kept
+            cpu_cores = min(cpu_cores, jobs.cpu_cores[job])
+            memory_bytes = min(memory_bytes, jobs.memory_bytes[job])
+            ahead = job
+        job = behind
+    waiting.least[0], waiting.least[1] = cpu_cores, memory_bytes
 
 
 @fast
