@@ -85,6 +85,10 @@ test-unit: setup ## The tests that start no server, under a minute
 demo: setup ## A workload on a real control plane, both bills side by side (TRACE=file, ARGS="--keep")
 	@$(BIN)/greensched demo $(if $(TRACE),--trace '$(TRACE)') $(ARGS)
 
+.PHONY: bench-simulator
+bench-simulator: setup ## Jobs a second, memory and compile time of the simulator, into build/bench/simulator.json
+	@$(BIN)/python -m benchmarks.simulator $(ARGS)
+
 .PHONY: bench-extender
 bench-extender: setup ## Throughput, latency, start and memory of the extender, into build/bench/extender.json
 	@$(BIN)/python -m benchmarks.extender $(ARGS)

@@ -41,12 +41,12 @@ _done: dict[FunctionType, Callable[..., Any]] = {}
 
 def fast(function: F) -> F:
     """Have a function of the engine compiled when it is first called, and kept for later runs."""
-    return cast(F, njit(cache=True)(function))
+    return cast(F, njit(cache=True, error_model="numpy")(function))
 
 
 def inlined(function: F) -> F:
     """As `fast`, and made a part of whatever calls it: handing over its arguments costs more."""
-    return cast(F, njit(forceinline=True)(function))
+    return cast(F, njit(forceinline=True, error_model="numpy")(function))
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:

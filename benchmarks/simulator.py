@@ -1,0 +1,164 @@
+"""`make bench-simulator`: how fast the simulator is, and what it takes.
+
+Prints workload, machine, median and spread, and writes build/bench/simulator.json. It reads the
+trace and the grids from $GREENSCHED_DATA (docs/scenarios.md says where they come from).
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.bench_cluster import ROOT, machine, write_json
+from greensched_simulator.outcome import outcome_of
+from greensched_simulator.policy import policy_named
+from greensched_simulator.scenario import parse_scenario
+from greensched_simulator.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.world import World, build_world
+
+RESULT = ROOT / "build/bench/simulator.json"
+DATA = Path(os.environ.get("GREENSCHED_DATA") or ROOT.parent / "shared" / "data")
+ZONES = ("DE-LU", "US-CAL-CISO", "GB", "AU-NSW")
+POLICY = "carbon-time+weighted-cost"
+LOAD = 0.7
+_TRACE_JOBS = 70_000
+# nodes, jobs, turns
+SIZES = ((100, 140_000, 5), (300, 140_000, 3), (1_000, 140_000, 5), (10_000, 1_000_000, 1))
+
+
+def main() -> None:
+    """Run the sizes named on the command line, all by default."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, nargs="*", help="only these sizes")
+    parser.add_argument("--one", type=int, nargs=3, metavar=("NODES", "JOBS", "TURNS"),
+                        help=argparse.SUPPRESS)  # fmt: skip
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(_run(*given.one)))
+        return
+    figures: dict[str, Any] = {"machine": machine(), "policy": POLICY, "load": LOAD}
+    print(f"machine: {figures['machine']}; PAI trace on {', '.join(ZONES)}; {POLICY}")
+    with tempfile.TemporaryDirectory() as cache:
+        cold = _apart((100, 1_000, 1), {"XDG_CACHE_HOME": cache})
+    figures["compile_s"] = cold["first_s"]
+    print(f"first run of all, machine code made: {cold['first_s']:.1f} s")
+    for size in SIZES:
+        if not given.nodes or size[0] in given.nodes:
+            figures |= _told(size, _apart(size, {}))
+    write_json(RESULT, figures)
+
+
+def _apart(size: tuple[int, int, int], more: dict[str, str]) -> dict[str, Any]:
+    """Run one size in a process of its own, so that its peak of memory is its own."""
+    command = [sys.executable, "-m", "benchmarks.simulator", "--one", *map(str, size)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **more}, cwd=ROOT
+    )
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _told(size: tuple[int, int, int], found: dict[str, Any]) -> dict[str, Any]:
+    nodes, jobs, turns = size
+    rates = [jobs / seconds for seconds in found["turns_s"]]
+    print(
+        f"{nodes:6} nodes, {jobs:9,} jobs: {median(rates):9,.0f} jobs/s "
+        f"({min(rates):,.0f} – {max(rates):,.0f}; {turns} turns), peak {found['rss_mib']:.0f} MiB; "
+        f"{found['met_pct']:.1f} % of deadlines met, {found['busy_pct']:.0f} % busy, "
+        f"{found['billed_days']:.1f} days"
+    )
+    figures = {f"jobs_per_s_{nodes}": median(rates), f"jobs_per_s_{nodes}_turns": rates}
+    if jobs == 1_000_000:
+        figures["rss_mib_1m_jobs"] = found["rss_mib"]
+    return figures
+
+
+def _run(nodes: int, jobs: int, turns: int) -> dict[str, Any]:
+    warnings.simplefilter("ignore")
+    world, policy = _world(nodes, jobs), policy_named(POLICY)
+    began = time.perf_counter()
+    columns = type(world.jobs)._make(column[:100] for column in world.jobs)
+    simulate(world._replace(jobs=columns), policy)
+    first_s = time.perf_counter() - began
+    turns_s = []
+    for _ in range(turns):
+        began = time.perf_counter()
+        schedule = simulate(world, policy)
+        until_s = billed_until_s(world, schedule)
+        outcome = outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
+        turns_s.append(time.perf_counter() - began)
+    cores_s = world.nodes.cpu_capacity.sum() * world.jobs.arrival_s[-1]
+    return {
+        "first_s": first_s,
+        "turns_s": turns_s,
+        "rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "met_pct": 100.0 * outcome.deadlines_met / outcome.deadlines,
+        "busy_pct": 100.0 * float(world.jobs.cpu_cores @ world.jobs.runtime_s) / cores_s,
+        "billed_days": until_s / 86_400.0,
+    }
+
+
+def _world(nodes: int, jobs: int) -> World:
+    """Return the trace, as often as needed, pressed together on equal nodes in four zones."""
+    carbon = DATA / "sustain-cluster-carbon"
+    scenario = parse_scenario(
+        {
+            "name": f"bench-{nodes}",
+            "start": "2021-01-01T00:00:00Z",
+            "length": "900d",
+            "cluster": {
+                "nodes": [
+                    {
+                        "name": zone.lower(),
+                        "count": nodes // len(ZONES),
+                        "hardware": "epyc-7763-1s",
+                        "cpu_cores": 64,
+                        "memory": "256Gi",
+                        "zone": zone,
+                        "speed": 1.0,
+                    }
+                    for zone in ZONES
+                ]
+            },
+            "grids": {
+                zone: {
+                    "carbon": {
+                        "file": str(carbon / f"{zone}_2021-2023_hourly.csv.gz"),
+                        "time_column": "datetime_utc",
+                        "column": "ci_lca_g_per_kwh",
+                    },
+                    "price": {"constant": 80, "unit": "EUR/MWh"},
+                    "forecast_error": 0.1,
+                }
+                for zone in ZONES
+            },
+            "workload": {
+                "trace": {
+                    "file": str(DATA / "gaia-cluster-traces" / "pai-70k.csv.gz"),
+                    "repeat": jobs // _TRACE_JOBS + 1,  # some fit no node
+                },
+                "load": LOAD,
+                "skip_unplaceable": True,
+                "slack": [{"shorter_than": "2h", "may_wait": "6h"}, {"may_wait": "24h"}],
+            },
+        }
+    )
+    world = build_world(scenario)
+    kept = type(world.jobs)._make(column[:jobs] for column in world.jobs)
+    if kept.arrival_s.size < jobs:
+        raise SystemExit(f"only {kept.arrival_s.size} of {jobs} jobs could be made")
+    return world._replace(jobs=kept, length_s=float(kept.arrival_s[-1]))
+
+
+if __name__ == "__main__":
+    main()
