@@ -1,11 +1,13 @@
 """The bill of a recorded schedule: energy, money and carbon per node, active and idle apart.
 
+Beside it the active part's share of each placement.
+
 One pass over what happened, apart from any decision. Power only changes when a workload
 starts or ends and the grid only at the steps of its series, so the integral between those
 moments is exact: there is no time step. The formulas are those of `cost`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ from greensched_policies.cost import (
 )
 
 Integers = npt.NDArray[np.int64]
+Places = npt.NDArray[np.intp]
 
 
 class BilledNodes(NamedTuple):
@@ -78,13 +81,33 @@ class BillTotal(NamedTuple):
     nodes_used: int
 
 
-class _Course(NamedTuple):
-    """What one node did between moments, [K]."""
+class PlacementBill(NamedTuple):
+    """What each placement used within the window, [P]: its share of its node's active part."""
 
+    energy_active_j: Floats
+    cost_active: Floats  # NaN where a price was missing while it drew power
+    carbon_active_g: Floats  # NaN where a carbon intensity was missing while it drew power
+
+
+class _Course(NamedTuple):
+    """What one node did between moments, [K], and which of them each placement there spans, [M].
+
+    Watts are the machine's, without PUE.
+    """
+
+    mine: Places  # [M] which placements they are, in an order that does not depend on theirs
+    begins: Places  # [M] places of their starts among the moments
+    ends: Places  # [M]
     start_s: Floats
     length_s: Floats
-    active_w: Floats
+    cores: Floats  # requested by what runs
+    boards: Floats
+    cpu_w: Floats  # above idle
+    board_w: float  # of one board, above idle
     idle_w: Floats
+    pue: float
+    carbon_g_per_kwh: Floats  # NaN: no data
+    price_per_mwh: Floats
 
 
 def bill_schedule(
@@ -101,28 +124,11 @@ def bill_schedule(
     any part of a node's use, that node's carbon or cost is NaN, never too small.
     Raises ValueError when the window ends before it starts or a placement names no node.
     """
-    if not window_s[0] <= window_s[1]:
-        raise ValueError(f"the window ends before it starts: {window_s}")
-    if ((placements.node < 0) | (placements.node >= nodes.cpu_capacity.size)).any():
-        raise ValueError("a placement is on a node that does not exist")
-    start_s = np.maximum(placements.start_s, window_s[0])
-    end_s = np.minimum(placements.end_s, window_s[1])
-    kept = np.flatnonzero(end_s > start_s)
-    # A total order of the placements themselves, so that sums do not depend on theirs.
-    keys = [column[kept] for column in (placements.gpus, placements.cpu_cores, end_s, start_s)]
-    kept = kept[np.lexsort((*keys, placements.node[kept]))]
-    bounds = np.searchsorted(placements.node[kept], np.arange(nodes.cpu_capacity.size + 1))
     columns = np.zeros((6, nodes.cpu_capacity.size))
-    for row in range(nodes.cpu_capacity.size):
-        mine = kept[bounds[row] : bounds[row + 1]]
-        series = zones[nodes.zone[row]] if nodes.zone[row] >= 0 else None
-        moments = np.concatenate(
-            (start_s[mine], end_s[mine], _steps_within(series, window_s), np.array(window_s))
-        )
-        course = _course(
-            nodes, row, np.unique(moments), (start_s[mine], end_s[mine]), placements, mine, model
-        )
-        columns[:, row] = _integrate(course, series)
+    is_used = np.zeros(nodes.cpu_capacity.size, dtype=np.bool_)
+    for row, course in enumerate(_courses(nodes, placements, zones, window_s, model)):
+        columns[:, row] = _integrate(course)
+        is_used[row] = course.mine.size > 0
     return Bill(
         energy_active_j=columns[0],
         energy_idle_j=columns[1],
@@ -130,8 +136,29 @@ def bill_schedule(
         cost_idle=columns[3],
         carbon_active_g=columns[4],
         carbon_idle_g=columns[5],
-        is_used=np.diff(bounds) > 0,
+        is_used=is_used,
     )
+
+
+def bill_placements(
+    nodes: BilledNodes,
+    placements: Placements,
+    zones: Sequence[ZoneSeries],
+    window_s: tuple[float, float],
+    model: CostModel,
+) -> PlacementBill:
+    """Return what each placement used from `window_s[0]` to `window_s[1]`, in their order.
+
+    At every moment the CPU's watts above idle are shared out by cores requested, the boards' by
+    boards requested. So the shares on a node add up to its active part of `bill_schedule`, but for
+    the rounding of running sums: about 1e-12 of the node's whole. Idle watts are nobody's.
+    Raises ValueError as `bill_schedule` does.
+    """
+    columns = np.zeros((3, placements.node.size))
+    for course in _courses(nodes, placements, zones, window_s, model):
+        if course.mine.size:
+            columns[:, course.mine] = _shares(course, placements)
+    return PlacementBill(*columns)
 
 
 def total_bill(bill: Bill) -> BillTotal:
@@ -147,9 +174,36 @@ def total_bill(bill: Bill) -> BillTotal:
     )
 
 
-def _steps_within(series: ZoneSeries | None, window_s: tuple[float, float]) -> Floats:
-    if series is None:
-        return np.zeros(0)
+def _courses(
+    nodes: BilledNodes,
+    placements: Placements,
+    zones: Sequence[ZoneSeries],
+    window_s: tuple[float, float],
+    model: CostModel,
+) -> Iterator[_Course]:
+    """Yield what each node did within the window, node after node."""
+    if not window_s[0] <= window_s[1]:
+        raise ValueError(f"the window ends before it starts: {window_s}")
+    if ((placements.node < 0) | (placements.node >= nodes.cpu_capacity.size)).any():
+        raise ValueError("a placement is on a node that does not exist")
+    start_s = np.maximum(placements.start_s, window_s[0])
+    end_s = np.minimum(placements.end_s, window_s[1])
+    kept = np.flatnonzero(end_s > start_s)
+    # A total order of the placements themselves, so that sums do not depend on theirs.
+    keys = [column[kept] for column in (placements.gpus, placements.cpu_cores, end_s, start_s)]
+    kept = kept[np.lexsort((*keys, placements.node[kept]))]
+    bounds = np.searchsorted(placements.node[kept], np.arange(nodes.cpu_capacity.size + 1))
+    steps_s = [_steps_within(series, window_s) for series in zones]
+    for row in range(nodes.cpu_capacity.size):
+        mine, zone = kept[bounds[row] : bounds[row + 1]], int(nodes.zone[row])
+        series = zones[zone] if zone >= 0 else None
+        steps = steps_s[zone] if zone >= 0 else np.zeros(0)
+        span_s = (start_s[mine], end_s[mine])
+        moments = np.unique(np.concatenate((*span_s, steps, np.array(window_s))))
+        yield _course(nodes, row, moments, span_s, placements, mine, series, model)
+
+
+def _steps_within(series: ZoneSeries, window_s: tuple[float, float]) -> Floats:
     return series.times_s[(series.times_s > window_s[0]) & (series.times_s < window_s[1])]
 
 
@@ -159,7 +213,8 @@ def _course(
     moments: Floats,
     span_s: tuple[Floats, Floats],
     placements: Placements,
-    mine: npt.NDArray[np.intp],
+    mine: Places,
+    series: ZoneSeries | None,
     model: CostModel,
 ) -> _Course:
     """Return one node's watts between `moments`, which hold every start and end of `mine`."""
@@ -176,19 +231,19 @@ def _course(
     starts = np.full(utilisation.shape, int(nodes.curve_class[row]) * CURVE_POINTS)
     cpu_idle_w = model.curve_watts[starts[0]] if starts.size else 0.0
     board_w = (nodes.gpu_peak_w[row] - nodes.gpu_idle_w[row]) * model.gpu_ratio
-    active_w = watts_at(model.curve_watts, starts, utilisation) - cpu_idle_w + boards * board_w
+    cpu_w = watts_at(model.curve_watts, starts, utilisation) - cpu_idle_w
     idle_w = np.full(
         utilisation.shape, cpu_idle_w + nodes.gpu_capacity[row] * nodes.gpu_idle_w[row]
     )
     if model.empty_nodes_sleep:
         idle_w[is_empty] = 0.0
-    pue = nodes.pue[row]
-    return _Course(moments[:-1], np.diff(moments), active_w * pue, idle_w * pue)
+    return _Course(
+        mine, begins, ends, moments[:-1], np.diff(moments), cores, boards, cpu_w, board_w, idle_w,
+        nodes.pue[row], *_grid(series, moments[:-1]),
+    )  # fmt: skip
 
 
-def _running(
-    begins: npt.NDArray[np.intp], ends: npt.NDArray[np.intp], amounts: Floats, moments: int
-) -> Floats:
+def _running(begins: Places, ends: Places, amounts: Floats, moments: int) -> Floats:
     """Return how much runs after each moment but the last."""
     change = np.zeros(moments)
     np.add.at(change, begins, amounts)
@@ -196,18 +251,24 @@ def _running(
     return np.cumsum(change)[:-1]
 
 
-def _integrate(course: _Course, series: ZoneSeries | None) -> tuple[float, ...]:
-    """Return joules, money and grams, each active and idle."""
-    active_j = course.active_w * course.length_s
-    idle_j = course.idle_w * course.length_s
+def _grid(series: ZoneSeries | None, times_s: Floats) -> tuple[Floats, Floats]:
+    """Return carbon intensity and price at some times; NaN where there is no data."""
     if series is None:
-        carbon = price = np.full(active_j.shape, np.nan)
-    else:
-        step = np.searchsorted(series.times_s, course.start_s, side="right") - 1
-        carbon, price = (
-            np.where(step >= 0, values[np.maximum(step, 0)], np.nan)
-            for values in (series.carbon_g_per_kwh, series.price_per_mwh)
-        )
+        return np.full(times_s.shape, np.nan), np.full(times_s.shape, np.nan)
+    step = np.searchsorted(series.times_s, times_s, side="right") - 1
+    carbon, price = (
+        np.where(step >= 0, values[np.maximum(step, 0)], np.nan)
+        for values in (series.carbon_g_per_kwh, series.price_per_mwh)
+    )
+    return carbon, price
+
+
+def _integrate(course: _Course) -> tuple[float, ...]:
+    """Return joules, money and grams, each active and idle."""
+    active_w = course.cpu_w + course.boards * course.board_w
+    active_j = active_w * course.pue * course.length_s
+    idle_j = course.idle_w * course.pue * course.length_s
+    carbon, price = course.carbon_g_per_kwh, course.price_per_mwh
     return (
         float(active_j.sum()),
         float(idle_j.sum()),
@@ -222,3 +283,40 @@ def _weigh(energy_j: Floats, values: Floats) -> float:
     """Sum energy times value; time without energy needs no value."""
     is_used = energy_j != 0.0
     return float((energy_j[is_used] * values[is_used]).sum())
+
+
+def _shares(course: _Course, placements: Placements) -> Floats:
+    """Return joules, money and grams of each placement on one node, [3,M]."""
+    cores, boards = placements.cpu_cores[course.mine], placements.gpus[course.mine]
+    asks = (cores > 0.0).astype(np.float64)
+    asking = _running(course.begins, course.ends, asks, course.cores.size + 1)
+    # Whole numbers are exact; sums of cores never quite cancel, or swallow what is tiny.
+    has_cores = (asking > 0.5) & (course.cores > 0.0)
+    core_w = np.divide(course.cpu_w, course.cores, np.zeros(course.cores.size), where=has_cores)
+    core_j = core_w * course.pue * course.length_s
+    board_j = course.board_w * course.pue * course.length_s
+    known = np.ones(core_j.size)
+    return np.stack([
+        (_over(course, core_j, values, cores) + _over(course, board_j, values, boards)) / unit
+        for values, unit in (
+            (known, 1.0),
+            (course.price_per_mwh, JOULES_PER_MWH),
+            (course.carbon_g_per_kwh, JOULES_PER_KWH),
+        )
+    ])  # fmt: skip
+
+
+def _over(course: _Course, joules_each: Floats, values: Floats, amounts: Floats) -> Floats:
+    """Sum energy times value over the span of each placement, which has `amounts` parts of it."""
+    products = np.where(joules_each == 0.0, 0.0, joules_each * values)
+    is_unknown = np.isnan(products)
+    sums = _running_sums(np.where(is_unknown, 0.0, products))
+    found = amounts * (sums[course.ends] - sums[course.begins])
+    if is_unknown.any():
+        gaps = _running_sums(is_unknown.astype(np.float64))
+        found[(gaps[course.ends] > gaps[course.begins]) & (amounts != 0.0)] = np.nan
+    return found
+
+
+def _running_sums(values: Floats) -> Floats:
+    return np.concatenate((np.zeros(1), np.cumsum(values)))
