@@ -15,6 +15,7 @@ from greensched_policies.least_cost import least_cost
 from greensched_policies.least_energy import least_energy
 from greensched_policies.lowest_slot import lowest_slot
 from greensched_policies.lowest_window import lowest_window
+from greensched_policies.planned_window import planned_window
 from greensched_policies.run_now import run_now
 from greensched_policies.slots import SlotColumns
 from greensched_policies.spread import spread
@@ -44,5 +45,6 @@ WHEN_RULES: dict[str, WhenPolicy] = {
     "cheapest-window": cheapest_window,
     "lowest-slot": lowest_slot,
     "lowest-window": lowest_window,
+    "planned-window": planned_window,
     "run-now": run_now,
 }

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from greensched_policies.cost import Floats
 
 
@@ -18,3 +20,17 @@ class SlotColumns(NamedTuple):
     price_at_start: Floats  # per MWh
     price_over_run: Floats  # per MWh, mean over the expected run
     weighted_over_run: Floats  # money and carbon over the run, relative, weighted; lower is better
+    busiest_over_run: (
+        Floats  # share of the zone's cores that run or are planned, at most; 1 is full
+    )
+
+
+# A zone is full before its last core is asked for: what is left lies in pieces.
+FULL = 0.9
+# Dearer than any hour of any grid, so that a start with room always wins.
+OVERLOAD_COST = 10.0
+
+
+def with_overload(weighted: Floats, busiest: Floats) -> Floats:
+    """Return weighted relative costs plus what planning beyond the capacity costs, same shape."""
+    return weighted + np.where(busiest > FULL, OVERLOAD_COST * busiest, 0.0)

@@ -1,4 +1,4 @@
-"""The two decisions of the engine, when and where, each by the policies' own compiled functions."""
+"""Where a job runs: the nodes with room, scored by the policies' own compiled functions."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from greensched_policies.cost import (
     CostModel,
     Floats,
     NodeColumns,
+    PlacementCost,
     WorkloadColumns,
     ZoneColumns,
     placement_cost,
@@ -23,17 +24,13 @@ from greensched_simulator.grid_table import (
     CARBON,
     PRICE,
     GridTable,
-    integral_at,
     means_over,
-    step_at,
 )
 
 Integers = npt.NDArray[np.int64]
 Singles = npt.NDArray[np.float32]
 
-MOST_SLOTS = 672  # a week of quarter hours
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
-_LEAST_MAGNITUDE = 1e-30
 
 _mean_filled = compiled(mean_filled)
 
@@ -51,7 +48,8 @@ class Rules(NamedTuple):
     """The policies' functions that decide, each in a tuple of one: called by its address."""
 
     when: tuple[Callable[[SlotColumns, Floats], Floats]]
-    observe: tuple[Callable[..., Observation]]
+    price: tuple[Callable[..., PlacementCost]]
+    encode: tuple[Callable[..., Observation]]
     where: tuple[Callable[[Singles, Singles], Singles]]
 
 
@@ -69,30 +67,19 @@ class Cluster(NamedTuple):
 
 
 def rules_of(when: str, where: str) -> Rules:
-    """Return two rules of the catalogue and the encoding between them, compiled or loaded."""
+    """Return two rules of the catalogue, the costs and the encoding, compiled or loaded."""
     one = np.ones((1, 1))
     nodes, workload = NodeColumns._make([one] * 12), WorkloadColumns._make([one[0]] * 4)
     model, weights = CostModel(one[0], 1.0, 1.0, False), Weights(1.0, 1.0, 1.0)
-    samples = (nodes, workload, ZoneColumns(one, one), model, weights)
+    zones, cost = ZoneColumns(one, one), PlacementCost._make([one] * 6)
     nodes_seen = np.ones((2, 2, 2), np.float32).transpose((0, 2, 1))  # neither C nor F
-    slots = SlotColumns._make([one] * 6)
+    slots = SlotColumns._make([one] * 7)
     return Rules(
         callee(WHEN_RULES[when], slots, one[0]),
-        callee(observe, *samples),
+        callee(placement_cost, nodes, workload, zones, model),
+        callee(encode_where, nodes, workload, zones, cost, model, weights),
         callee(WHERE_RULES[where], nodes_seen, np.ones((1, 1), np.float32)),
     )
-
-
-def observe(
-    nodes: NodeColumns,
-    workload: WorkloadColumns,
-    zones: ZoneColumns,
-    model: CostModel,
-    weights: Weights,
-) -> Observation:
-    """Return what a `where` policy sees of its candidates, as the extender reckons it."""
-    cost = placement_cost(nodes, workload, zones, model)
-    return encode_where(nodes, workload, zones, cost, model, weights)
 
 
 def nodes_to_score(nodes: int) -> int:
@@ -172,9 +159,9 @@ def score_nodes(
 ) -> Singles:
     """Return the relative cost of each of `rows` by the `where` rule, [N], as the extender does."""
     zones = zones_of(cluster, rows, grid, now_s, now_s + workload.runtime_s[0])
-    seen = rules.observe[0](
-        gathered(cluster.columns, rows), workload, zones, terms.model, terms.weights
-    )
+    nodes = gathered(cluster.columns, rows)
+    cost = rules.price[0](nodes, workload, zones, terms.model)
+    seen = rules.encode[0](nodes, workload, zones, cost, terms.model, terms.weights)
     return rules.where[0](seen.nodes, seen.context)[0]
 
 
@@ -209,104 +196,3 @@ def _column(values: Floats, rows: Integers) -> Floats:
     for place in range(rows.size):
         column[0, place] = values[rows[place]]
     return column
-
-
-@fast
-def choose_start(
-    grid: GridTable, terms: Terms, rules: Rules, now_s: float, runtime_s: float, latest_s: float
-) -> float:
-    """Return the start from `now_s` to `latest_s` that the `when` rule likes best."""
-    count = min(int((latest_s - now_s) // terms.slot_s) + 1, MOST_SLOTS)
-    if count <= 1:
-        return now_s
-    slots = slot_columns(grid, terms, now_s, runtime_s, count)
-    cost = rules.when[0](slots, np.array([runtime_s]))
-    return now_s + np.argmin(cost[0]) * terms.slot_s
-
-
-@fast
-def slot_columns(
-    grid: GridTable, terms: Terms, now_s: float, runtime_s: float, count: int
-) -> SlotColumns:
-    """Return the candidate starts of one workload, the grid being that of the best zone of each."""
-    zones = grid.starts.size - 1
-    seen = np.empty((4, zones, count))
-    for zone in range(zones):
-        watch_run(grid, zone, terms.slot_s, now_s, runtime_s, seen)
-    for signal in range(4):
-        fill_gaps(seen[signal])
-    by_carbon = terms.weights.carbon / max(mean_magnitude(seen[1]), _LEAST_MAGNITUDE)
-    by_price = terms.weights.energy / max(mean_magnitude(seen[3]), _LEAST_MAGNITUDE)
-    wait_s, weighted_over_run = np.empty((1, count)), np.empty((1, count))
-    at_best = np.empty((4, 1, count))
-    for place in range(count):
-        best, least = 0, np.inf
-        for zone in range(zones):
-            weighted = by_carbon * seen[1, zone, place] + by_price * seen[3, zone, place]
-            if weighted < least:
-                best, least = zone, weighted
-        wait_s[0, place] = place * terms.slot_s
-        weighted_over_run[0, place] = least
-        for signal in range(4):
-            at_best[signal, 0, place] = seen[signal, best, place]
-    return SlotColumns(wait_s, at_best[0], at_best[1], at_best[2], at_best[3], weighted_over_run)
-
-
-@fast
-def watch_run(
-    grid: GridTable, zone: int, slot_s: float, now_s: float, runtime_s: float, seen: Floats
-) -> None:
-    """Fill in `seen`, [4,zones,slots], for one zone: carbon at the start and over the run, price.
-
-    The steps that hold at a run's begin and end only move on from slot to slot.
-    """
-    begin, end = step_at(grid, zone, now_s), step_at(grid, zone, now_s + runtime_s)
-    last, times_s = grid.starts[zone + 1] - 1, grid.times_s
-    for signal in (CARBON, PRICE):
-        values, sums, gaps_s = grid.values[signal], grid.sums[signal], grid.gaps_s[signal]
-        at_start, over_run = seen[2 * signal, zone], seen[2 * signal + 1, zone]
-        at, until = begin, end
-        for place in range(at_start.size):
-            begin_s = now_s + place * slot_s
-            end_s = begin_s + runtime_s
-            while at < last and times_s[at + 1] <= begin_s:
-                at += 1
-            while until < last and times_s[until + 1] <= end_s:
-                until += 1
-            at_start[place] = values[at]
-            if at == until:
-                over_run[place] = values[at]
-            elif gaps_s[until] > gaps_s[at]:
-                over_run[place] = np.nan
-            else:
-                whole = integral_at(times_s, values, sums, until, end_s)
-                whole -= integral_at(times_s, values, sums, at, begin_s)
-                over_run[place] = whole / runtime_s
-
-
-@fast
-def mean_magnitude(values: Floats) -> float:
-    """Return the mean of the magnitudes of [zones, slots] values."""
-    total = 0.0
-    for zone in range(values.shape[0]):
-        for place in range(values.shape[1]):
-            total += abs(values[zone, place])
-    return total / values.size
-
-
-@fast
-def fill_gaps(values: Floats) -> None:
-    """Put the mean of what is known where [zones, slots] have no data; 1 if nothing is known."""
-    known, count = 0.0, 0
-    for zone in range(values.shape[0]):
-        for place in range(values.shape[1]):
-            if not np.isnan(values[zone, place]):
-                known += values[zone, place]
-                count += 1
-    if count == values.size:
-        return
-    mean = known / count if count else 1.0
-    for zone in range(values.shape[0]):
-        for place in range(values.shape[1]):
-            if np.isnan(values[zone, place]):
-                values[zone, place] = mean

@@ -17,12 +17,12 @@ from greensched_simulator.choices import (
     Rules,
     Terms,
     choose_node,
-    choose_start,
     fits,
 )
 from greensched_simulator.compiled import fast
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.starts import Plan, choose_start, keep
 
 NOWHERE = -1  # the node of a job that never ran
 NOBODY = -1  # behind the last job of a queue
@@ -34,6 +34,7 @@ class Recorded(NamedTuple):
     """What happened to each job, [J]."""
 
     planned_s: Floats  # when it was to start
+    planned_zone: Integers  # where it then seemed best
     start_s: Floats  # when it did; NaN if never
     end_s: Floats
     node: Integers  # NOWHERE if it never ran
@@ -51,11 +52,17 @@ class _Waiting(NamedTuple):
 
 
 @fast
-def run(jobs: Jobs, cluster: Cluster, grid: GridTable, terms: Terms, rules: Rules) -> Recorded:
-    """Run all jobs to their end and return what happened; `cluster` is left as it then is."""
+def run(
+    jobs: Jobs, cluster: Cluster, grid: GridTable, plan: Plan, terms: Terms, rules: Rules
+) -> Recorded:
+    """Run all jobs to their end and return what happened.
+
+    `cluster` and `plan` are left as they then are.
+    """
     count = jobs.arrival_s.size
     recorded = Recorded(
         np.full(count, np.nan),
+        np.full(count, NOWHERE, np.int64),
         np.full(count, np.nan),
         np.full(count, np.nan),
         np.full(count, NOWHERE, np.int64),
@@ -70,30 +77,43 @@ def run(jobs: Jobs, cluster: Cluster, grid: GridTable, terms: Terms, rules: Rule
         arrival_s = jobs.arrival_s[arrived] if arrived < count else np.inf
         if end_s <= start_s and end_s <= arrival_s:
             now_s, job = heapq.heappop(ends)
-            _finish(job, jobs, cluster, recorded, terms)
-            _fill(recorded.node[job], now_s, waiting, jobs, cluster, recorded, ends, terms)
+            _finish(job, now_s, jobs, cluster, recorded, plan, terms)
+            _fill(recorded.node[job], now_s, waiting, jobs, cluster, recorded, ends, plan, terms)
         elif start_s <= arrival_s:
             now_s, job = heapq.heappop(starts)
-            _try(job, now_s, waiting, jobs, cluster, recorded, ends, grid, terms, rules)
+            _try(job, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
         else:
             job, now_s = arrived, arrival_s
             arrived += 1
-            planned_s = _plan(job, now_s, jobs, grid, terms, rules)
-            recorded.planned_s[job] = planned_s
+            planned_s = _plan(job, now_s, jobs, grid, plan, recorded, terms, rules)
             if planned_s > now_s:
                 heapq.heappush(starts, (planned_s, job))
             else:
-                _try(job, now_s, waiting, jobs, cluster, recorded, ends, grid, terms, rules)
+                _try(job, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
     return recorded
 
 
 @fast
-def _plan(job: int, now_s: float, jobs: Jobs, grid: GridTable, terms: Terms, rules: Rules) -> float:
-    """Return when a job that has just arrived is to start."""
-    latest_s = jobs.deadline_s[job] - jobs.estimate_s[job]
-    if not latest_s > now_s or np.isinf(latest_s):  # no slack, or nobody said how much
-        return now_s
-    return choose_start(grid, terms, rules, now_s, jobs.estimate_s[job], latest_s)
+def _plan(
+    job: int,
+    now_s: float,
+    jobs: Jobs,
+    grid: GridTable,
+    plan: Plan,
+    recorded: Recorded,
+    terms: Terms,
+    rules: Rules,
+) -> float:
+    """Return when a job that has just arrived is to start, and keep room for it in the plan."""
+    runtime_s, cpu_cores = jobs.estimate_s[job], jobs.cpu_cores[job]
+    latest_s = jobs.deadline_s[job] - runtime_s
+    if np.isinf(latest_s):  # nobody said how long it may wait
+        latest_s = now_s
+    chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, cpu_cores)
+    recorded.planned_s[job] = chosen.start_s
+    recorded.planned_zone[job] = chosen.zone
+    keep(plan, chosen.zone, terms.slot_s, chosen.start_s, chosen.start_s + runtime_s, cpu_cores)
+    return chosen.start_s
 
 
 @fast
@@ -106,6 +126,7 @@ def _try(
     recorded: Recorded,
     ends: Heap,
     grid: GridTable,
+    plan: Plan,
     terms: Terms,
     rules: Rules,
 ) -> None:
@@ -118,7 +139,7 @@ def _try(
     )
     node = choose_node(cluster, grid, terms, rules, workload, now_s)
     if node >= 0:
-        _start(job, node, now_s, jobs, cluster, recorded, ends, terms)
+        _start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
     else:
         waiting.behind[waiting.last[0]] = job
         waiting.last[0] = job
@@ -135,6 +156,7 @@ def _fill(
     cluster: Cluster,
     recorded: Recorded,
     ends: Heap,
+    plan: Plan,
     terms: Terms,
 ) -> None:
     """Start on `node`, where room came free, whatever waited and fits, the oldest first.
@@ -149,7 +171,7 @@ def _fill(
             return
         behind = waiting.behind[job]
         if fits(cluster, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]):
-            _start(job, node, now_s, jobs, cluster, recorded, ends, terms)
+            _start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
             waiting.behind[ahead] = behind
             waiting.behind[job] = NOBODY
             if behind == NOBODY:
@@ -171,12 +193,14 @@ def _start(
     cluster: Cluster,
     recorded: Recorded,
     ends: Heap,
+    plan: Plan,
     terms: Terms,
 ) -> None:
     end_s = now_s + jobs.runtime_s[job] / cluster.columns[9, node]
     recorded.start_s[job] = now_s
     recorded.end_s[job] = end_s
     recorded.node[job] = node
+    _move_plan(job, now_s, cluster.zone[node], jobs, recorded, plan, terms)
     cluster.pods[node] += 1
     cluster.cpu_free[node] -= jobs.cpu_cores[job]
     cluster.memory_free[node] -= jobs.memory_bytes[job]
@@ -186,7 +210,38 @@ def _start(
 
 
 @fast
-def _finish(job: int, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms) -> None:
+def _move_plan(
+    job: int,
+    now_s: float,
+    zone: int,
+    jobs: Jobs,
+    recorded: Recorded,
+    plan: Plan,
+    terms: Terms,
+) -> None:
+    """Let the plan follow what happens: the job runs from now on, maybe in another zone."""
+    planned_s, runtime_s, cores = recorded.planned_s[job], jobs.estimate_s[job], jobs.cpu_cores[job]
+    if planned_s == now_s and recorded.planned_zone[job] == zone:
+        return
+    keep(plan, recorded.planned_zone[job], terms.slot_s, planned_s, planned_s + runtime_s, -cores)
+    keep(plan, zone, terms.slot_s, now_s, now_s + runtime_s, cores)
+
+
+@fast
+def _finish(
+    job: int,
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    plan: Plan,
+    terms: Terms,
+) -> None:
+    expected_s = recorded.start_s[job] + jobs.estimate_s[job]
+    if expected_s > now_s + terms.slot_s:  # over sooner than thought: the rest is free again
+        begin_s = np.ceil(now_s / terms.slot_s) * terms.slot_s
+        zone = cluster.zone[recorded.node[job]]
+        keep(plan, zone, terms.slot_s, begin_s, expected_s, -jobs.cpu_cores[job])
     node = recorded.node[job]
     cluster.pods[node] -= 1
     if cluster.pods[node] == 0:  # sums of floats never quite cancel

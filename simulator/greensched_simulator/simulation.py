@@ -25,9 +25,11 @@ from greensched_simulator.choices import (
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import GridTable, grid_table
 from greensched_simulator.policy import Policy
+from greensched_simulator.starts import Plan
 from greensched_simulator.world import Nodes, World
 
 SLOT_S = 900.0  # candidate starts are a quarter of an hour apart
+_PLAN_MARGIN = 96  # slots that the plan keeps beyond the last deadline
 
 
 class Schedule(NamedTuple):
@@ -47,6 +49,7 @@ def simulate(world: World, policy: Policy) -> Schedule:
             world.jobs,
             _idle_cluster(world.nodes),
             _forecast(world),
+            _empty_plan(world),
             _terms(world),
             rules_of(policy.when, policy.where),
         )
@@ -131,6 +134,15 @@ def _forecast(world: World) -> GridTable:
         grids.forecast_carbon_g_per_kwh,
         grids.forecast_price_per_mwh,
     )
+
+
+def _empty_plan(world: World) -> Plan:
+    jobs, zones = world.jobs, len(world.zones)
+    finite_s = jobs.deadline_s[np.isfinite(jobs.deadline_s)]
+    end_s = max(world.length_s, float(finite_s.max(initial=0.0)))
+    slots = int(end_s // SLOT_S) + _PLAN_MARGIN
+    capacity: Floats = np.bincount(world.nodes.zone, world.nodes.cpu_capacity, zones).astype(float)
+    return Plan(np.zeros((zones, slots)), capacity)
 
 
 def _idle_cluster(nodes: Nodes) -> Cluster:

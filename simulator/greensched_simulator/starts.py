@@ -1,0 +1,205 @@
+"""When a job starts: its candidate starts, and the plan of what runs when, zone by zone."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.cost import Floats
+from greensched_policies.slots import SlotColumns, with_overload
+from greensched_simulator.choices import Integers, Rules, Terms
+from greensched_simulator.compiled import compiled, fast
+from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_at, step_at
+
+MOST_SLOTS = 672  # a week of quarter hours
+_LEAST_MAGNITUDE = 1e-30
+
+_with_overload = compiled(with_overload)
+
+
+class Plan(NamedTuple):
+    """The cores that run or are to run in each zone, slot by slot from time 0.
+
+    Whatever touches a slot counts in all of it. What lies beyond the last slot is not kept.
+    """
+
+    cores: Floats  # [Z,S]
+    capacity: Floats  # [Z] cores of the zone's nodes
+
+
+class Start(NamedTuple):
+    """When a job is to start, and in which zone it then is best."""
+
+    start_s: float
+    zone: int
+
+
+@fast
+def choose_start(
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
+    now_s: float,
+    runtime_s: float,
+    latest_s: float,
+    cpu_cores: float,
+) -> Start:
+    """Return the start from `now_s` to `latest_s` that the `when` rule likes best."""
+    count = min(max(int((latest_s - now_s) // terms.slot_s), 0) + 1, MOST_SLOTS)
+    slots, zones = slot_columns(grid, plan, terms, now_s, runtime_s, count, cpu_cores)
+    best = 0
+    if count > 1:
+        best = int(np.argmin(rules.when[0](slots, np.array([runtime_s]))[0]))
+    return Start(now_s + best * terms.slot_s, zones[best])
+
+
+@fast
+def slot_columns(
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    now_s: float,
+    runtime_s: float,
+    count: int,
+    cpu_cores: float,
+) -> tuple[SlotColumns, Integers]:
+    """Return the candidate starts of one workload, and the best zone of each, [S]."""
+    zones = grid.starts.size - 1
+    seen, busiest = np.empty((4, zones, count)), np.empty((zones, count))
+    for zone in range(zones):
+        watch_run(grid, zone, terms.slot_s, now_s, runtime_s, seen)
+        watch_plan(plan, zone, terms.slot_s, now_s, runtime_s, cpu_cores, busiest[zone])
+    for signal in range(4):
+        fill_gaps(seen[signal])
+    by_carbon = terms.weights.carbon / max(mean_magnitude(seen[1]), _LEAST_MAGNITUDE)
+    by_price = terms.weights.energy / max(mean_magnitude(seen[3]), _LEAST_MAGNITUDE)
+    weighted = by_carbon * seen[1] + by_price * seen[3]
+    in_all = _with_overload(weighted, busiest)
+    best, at_best = np.empty(count, np.int64), np.empty((7, 1, count))
+    for place in range(count):
+        best[place] = 0
+        for zone in range(1, zones):
+            if in_all[zone, place] < in_all[best[place], place]:
+                best[place] = zone
+        at_best[0, 0, place] = place * terms.slot_s
+        for signal in range(4):
+            at_best[1 + signal, 0, place] = seen[signal, best[place], place]
+        at_best[5, 0, place] = weighted[best[place], place]
+        at_best[6, 0, place] = busiest[best[place], place]
+    columns = SlotColumns(
+        at_best[0], at_best[1], at_best[2], at_best[3], at_best[4], at_best[5], at_best[6]
+    )
+    return columns, best
+
+
+@fast
+def watch_plan(
+    plan: Plan,
+    zone: int,
+    slot_s: float,
+    now_s: float,
+    runtime_s: float,
+    cpu_cores: float,
+    busiest: Floats,
+) -> None:
+    """Fill in the zone's busiest share of cores over a run from each start, [slots].
+
+    The maximum over a window that moves on slot by slot: places that can still become one are kept
+    in falling order, so that each is looked at once.
+    """
+    cores, capacity = plan.cores[zone], max(plan.capacity[zone], 1e-9)
+    first, width = slots_of(now_s, now_s + runtime_s, slot_s, cores.size)
+    width -= first
+    candidates = np.empty(busiest.size + width, np.int64)
+    begin = end = 0
+    for at in range(first, first + busiest.size + width - 1):
+        value = cores[min(at, cores.size - 1)]
+        while end > begin and cores[min(candidates[end - 1], cores.size - 1)] <= value:
+            end -= 1
+        candidates[end] = at
+        end += 1
+        place = at - first - width + 1
+        if place >= 0:
+            if candidates[begin] < first + place:
+                begin += 1
+            most = cores[min(candidates[begin], cores.size - 1)]
+            busiest[place] = (most + cpu_cores) / capacity
+
+
+@fast
+def keep(
+    plan: Plan, zone: int, slot_s: float, begin_s: float, end_s: float, cpu_cores: float
+) -> None:
+    """Add cores to the plan from `begin_s` to `end_s`; negative ones take them out again."""
+    cores = plan.cores[zone]
+    first, last = slots_of(begin_s, end_s, slot_s, cores.size)
+    for at in range(first, last):
+        cores[at] += cpu_cores
+
+
+@fast
+def slots_of(begin_s: float, end_s: float, slot_s: float, slots: int) -> tuple[int, int]:
+    """Return the first slot that an interval touches and the one after its last, at least one."""
+    first = min(int(begin_s // slot_s), slots - 1)
+    last = min(int(np.ceil(end_s / slot_s)), slots)
+    return first, max(last, first + 1)
+
+
+@fast
+def watch_run(
+    grid: GridTable, zone: int, slot_s: float, now_s: float, runtime_s: float, seen: Floats
+) -> None:
+    """Fill in `seen`, [4,zones,slots], for one zone: carbon at the start and over the run, price.
+
+    The steps that hold at a run's begin and end only move on from slot to slot.
+    """
+    begin, end = step_at(grid, zone, now_s), step_at(grid, zone, now_s + runtime_s)
+    last, times_s = grid.starts[zone + 1] - 1, grid.times_s
+    for signal in (CARBON, PRICE):
+        values, sums, gaps_s = grid.values[signal], grid.sums[signal], grid.gaps_s[signal]
+        at_start, over_run = seen[2 * signal, zone], seen[2 * signal + 1, zone]
+        at, until = begin, end
+        for place in range(at_start.size):
+            begin_s = now_s + place * slot_s
+            end_s = begin_s + runtime_s
+            while at < last and times_s[at + 1] <= begin_s:
+                at += 1
+            while until < last and times_s[until + 1] <= end_s:
+                until += 1
+            at_start[place] = values[at]
+            if at == until:
+                over_run[place] = values[at]
+            elif gaps_s[until] > gaps_s[at]:
+                over_run[place] = np.nan
+            else:
+                whole = integral_at(times_s, values, sums, until, end_s)
+                whole -= integral_at(times_s, values, sums, at, begin_s)
+                over_run[place] = whole / runtime_s
+
+
+@fast
+def mean_magnitude(values: Floats) -> float:
+    """Return the mean of the magnitudes of [zones, slots] values."""
+    total = 0.0
+    for zone in range(values.shape[0]):
+        for place in range(values.shape[1]):
+            total += abs(values[zone, place])
+    return total / values.size
+
+
+@fast
+def fill_gaps(values: Floats) -> None:
+    """Put the mean of what is known where [zones, slots] have no data; 1 if nothing is known."""
+    known, count = 0.0, 0
+    for zone in range(values.shape[0]):
+        for place in range(values.shape[1]):
+            if not np.isnan(values[zone, place]):
+                known += values[zone, place]
+                count += 1
+    if count == values.size:
+        return
+    mean = known / count if count else 1.0
+    for zone in range(values.shape[0]):
+        for place in range(values.shape[1]):
+            if np.isnan(values[zone, place]):
+                values[zone, place] = mean
