@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from greensched_policies.accounting import Bill, total_bill
 from greensched_policies.cost import Floats
@@ -12,15 +13,21 @@ from greensched_simulator.world import World
 # Feitelson et al., "Theory and Practice in Parallel Job Scheduling", JSSPP 1997: without a bound
 # the slowdown of jobs of a second outweighs all others.
 SLOWDOWN_BOUND_S = 10.0
+_ROUNDING_S = 1e-6  # (deadline − runtime) + runtime need not be the deadline to the last digit
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 _SECONDS_PER_HOUR = 3600.0
 
 
 class Outcome(NamedTuple):
-    """The figures of one run; energy, money and carbon are those of the whole window."""
+    """The figures of one run; energy, money and carbon are those of the whole window.
+
+    All jobs count: one that never ran waits until the window's end and then takes the least it can.
+    """
 
     jobs: int
-    jobs_done: int
+    jobs_done: int  # within the window
     work_core_h: float  # of the reference core, done
+    work_gpu_h: float  # of boards beside the reference core, done
     deadlines: int  # jobs that have one
     deadlines_met: int
     energy_active_j: float
@@ -31,9 +38,9 @@ class Outcome(NamedTuple):
     carbon_idle_g: float
     wait_mean_s: float  # from arrival to start
     wait_p95_s: float
-    slowdown_mean: float  # bounded: (end − arrival) / max(runtime on its node, 10 s), at least 1
+    slowdown_mean: float  # of `slowdowns`
     slowdown_p95: float
-    fairness: float  # Jain's index of the slowdowns: 1 when all are alike, 1/jobs at worst
+    fairness: float  # of the slowdowns, by `jain_index`
     nodes_used: int
     billed_s: float
 
@@ -56,17 +63,17 @@ class Outcome(NamedTuple):
 def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> Outcome:
     """Return the figures of a schedule and its bill."""
     jobs, total = world.jobs, total_bill(bill)
-    is_done = ~np.isnan(schedule.end_s)
-    has_deadline = np.isfinite(jobs.deadline_s)
-    is_met = is_done & has_deadline & (schedule.end_s <= jobs.deadline_s)
-    wait_s = schedule.start_s - jobs.arrival_s
-    slowdown = slowdowns(world, schedule)
+    is_done = schedule.end_s <= until_s + _ROUNDING_S
+    runtime_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR
+    wait_s = np.where(np.isnan(schedule.start_s), until_s, schedule.start_s) - jobs.arrival_s
+    slowdown = slowdowns(world, _at_least(world, schedule, until_s))
     return Outcome(
         jobs=jobs.arrival_s.size,
         jobs_done=int(is_done.sum()),
-        work_core_h=float((jobs.cpu_cores * jobs.runtime_s)[is_done].sum()) / _SECONDS_PER_HOUR,
-        deadlines=int(has_deadline.sum()),
-        deadlines_met=int(is_met.sum()),
+        work_core_h=float((jobs.cpu_cores[is_done] * runtime_h).sum()),
+        work_gpu_h=float((jobs.gpus[is_done] * runtime_h).sum()),
+        deadlines=int(np.isfinite(jobs.deadline_s).sum()),
+        deadlines_met=int((is_done & meets_deadline(world, schedule)).sum()),
         energy_active_j=total.energy_active_j,
         energy_idle_j=total.energy_idle_j,
         cost_active=total.cost_active,
@@ -77,14 +84,55 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
         wait_p95_s=float(np.quantile(wait_s, 0.95)),
         slowdown_mean=float(slowdown.mean()),
         slowdown_p95=float(np.quantile(slowdown, 0.95)),
-        fairness=float(slowdown.sum() ** 2 / (slowdown.size * (slowdown**2).sum())),
+        fairness=jain_index(slowdown),
         nodes_used=total.nodes_used,
         billed_s=until_s,
     )
 
 
 def slowdowns(world: World, schedule: Schedule) -> Floats:
-    """Return each job's bounded slowdown, [J]."""
-    runtime_s = np.maximum(schedule.end_s - schedule.start_s, SLOWDOWN_BOUND_S)
+    """Return each job's bounded slowdown, [J]; NaN where it never ended.
+
+    (end − arrival) / max(its shortest runtime, 10 s), at least 1. The shortest runtime is the same
+    for all policies: by that on its own node, a slow node would make a wait look short.
+    """
+    runtime_s = np.maximum(shortest_runtimes_s(world), SLOWDOWN_BOUND_S)
     slowdown: Floats = np.maximum((schedule.end_s - world.jobs.arrival_s) / runtime_s, 1.0)
     return slowdown
+
+
+def shortest_runtimes_s(world: World) -> Floats:
+    """Return how long each job runs on the fastest node that is large enough for it, [J]."""
+    nodes, jobs = world.nodes, world.jobs
+    columns = (nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.speed)
+    speed = np.full(jobs.runtime_s.size, nodes.speed.min())
+    for cpu_cores, memory_bytes, gpus, own_speed in np.unique(np.stack(columns, axis=1), axis=0):
+        fits = jobs.cpu_cores <= cpu_cores * (1 + _EPSILON)
+        fits &= jobs.memory_bytes <= memory_bytes * (1 + _EPSILON)
+        fits &= jobs.gpus <= gpus + _EPSILON
+        speed = np.where(fits, np.maximum(speed, own_speed), speed)
+    runtime_s: Floats = jobs.runtime_s / speed
+    return runtime_s
+
+
+def meets_deadline(world: World, schedule: Schedule) -> npt.NDArray[np.bool_]:
+    """Tell of each job whether it has a deadline and ended by it, [J]."""
+    deadline_s = world.jobs.deadline_s
+    return np.isfinite(deadline_s) & (schedule.end_s <= deadline_s + _ROUNDING_S)
+
+
+def jain_index(values: Floats) -> float:
+    """Return how alike positive values are: 1 if all are equal, near 1/count if one has it all.
+
+    (sum)² / (count · sum of squares), of Jain, Chiu and Hawe, "A Quantitative Measure of Fairness
+    and Discrimination", DEC TR-301, 1984.
+    """
+    return float(values.sum() ** 2 / (values.size * (values**2).sum()))
+
+
+def _at_least(world: World, schedule: Schedule, until_s: float) -> Schedule:
+    """Return the schedule with the earliest end that jobs can still have which never ran."""
+    is_open = np.isnan(schedule.end_s)
+    return schedule._replace(
+        end_s=np.where(is_open, until_s + shortest_runtimes_s(world), schedule.end_s)
+    )

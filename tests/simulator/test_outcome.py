@@ -1,0 +1,159 @@
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from greensched_simulator.outcome import (
+    Outcome,
+    jain_index,
+    meets_deadline,
+    outcome_of,
+    shortest_runtimes_s,
+    slowdowns,
+)
+from greensched_simulator.simulation import Schedule, bill_of
+from greensched_simulator.world import World
+
+NewWorld = Callable[..., World]
+HOUR = 3600.0
+
+
+def schedule(starts_s: list[float], ends_s: list[float], nodes: list[int]) -> Schedule:
+    start_s = np.array(starts_s)
+    told = {"planned_s": start_s, "start_s": start_s, "end_s": np.array(ends_s)}
+    return Schedule(**told, node=np.array(nodes))
+
+
+def outcome(world: World, ran: Schedule, until_s: float) -> Outcome:
+    return outcome_of(world, ran, bill_of(world, ran, until_s), until_s)
+
+
+def test_the_figures_of_three_jobs_reckoned_by_hand(new_world: NewWorld) -> None:
+    jobs = [
+        {"runtime_s": HOUR, "cpu_cores": 8.0, "deadline_s": HOUR},
+        {"runtime_s": HOUR, "cpu_cores": 8.0, "deadline_s": 1.5 * HOUR},
+        {"arrival_s": HOUR, "runtime_s": HOUR / 2, "cpu_cores": 2.0},
+    ]
+    world = new_world(jobs, grids=[[(0.0, 400.0, 100.0), (HOUR, 200.0, -20.0)]])
+    found = outcome(world, schedule([0.0, HOUR, HOUR], [HOUR, 2 * HOUR, 1.5 * HOUR], [0] * 3),
+                    2 * HOUR)  # fmt: skip
+    assert (found.jobs, found.jobs_done, found.nodes_used) == (3, 3, 1)
+    assert found.work_core_h == pytest.approx(8 + 8 + 1)
+    assert (found.deadlines, found.deadlines_met) == (2, 1)
+    # A core requested draws 10 W: 80 W, then 100 W for half an hour and 80 W again; 100 W idle.
+    assert found.energy_active_j == pytest.approx((80 + 50 + 40) * HOUR)
+    assert found.energy_idle_j == pytest.approx(200 * HOUR)
+    assert found.carbon_active_g == pytest.approx(0.08 * 400 + 0.09 * 200)
+    assert found.carbon_idle_g == pytest.approx(0.1 * 400 + 0.1 * 200)
+    assert found.cost_active == pytest.approx(80e-6 * 100 - 90e-6 * 20)
+    assert found.cost_idle == pytest.approx(100e-6 * 100 - 100e-6 * 20)
+    assert found.energy_j == pytest.approx(370 * HOUR)
+    assert found.carbon_g == pytest.approx(110.0)
+    assert found.cost == pytest.approx(0.0142)
+    assert found.wait_mean_s == pytest.approx(HOUR / 3)
+    assert found.wait_p95_s == pytest.approx(0.9 * HOUR)  # linear between the last two
+    assert found.slowdown_mean == pytest.approx((1 + 2 + 1) / 3)
+    assert found.slowdown_p95 == pytest.approx(1.9)
+    assert found.fairness == pytest.approx(4**2 / (3 * (1 + 4 + 1)))
+    assert found.billed_s == 2 * HOUR
+
+
+def test_what_was_done_comes_first() -> None:
+    assert Outcome._fields[:6] == (
+        "jobs", "jobs_done", "work_core_h", "work_gpu_h", "deadlines", "deadlines_met",
+    )  # fmt: skip
+
+
+def test_boards_are_work_too(new_world: NewWorld) -> None:
+    node = {"gpu_capacity": 4.0, "gpu_idle_w": 50.0, "gpu_peak_w": 300.0, "speed": 2.0}
+    world = new_world([{"runtime_s": 2 * HOUR, "cpu_cores": 0.0, "gpus": 3.0}], [node])
+    found = outcome(world, schedule([0.0], [HOUR], [0]), HOUR)
+    assert found.work_core_h == 0.0
+    assert found.work_gpu_h == pytest.approx(6.0)
+    assert found.energy_active_j == pytest.approx(3 * 250 * 0.8 * HOUR)
+
+
+@pytest.mark.parametrize(
+    ("runtime_s", "end_s", "slowdown"),
+    [
+        pytest.param(100.0, 100.0, 1.0, id="at-once"),
+        pytest.param(100.0, 400.0, 4.0, id="waited-three-times-as-long"),
+        pytest.param(10.0, 40.0, 4.0, id="as-long-as-the-bound"),
+        pytest.param(1.0, 40.0, 4.0, id="shorter-than-the-bound"),
+        pytest.param(1.0, 5.0, 1.0, id="over-before-the-bound"),
+    ],
+)
+def test_slowdown_is_bounded(
+    new_world: NewWorld, runtime_s: float, end_s: float, slowdown: float
+) -> None:
+    world = new_world([{"runtime_s": runtime_s}])
+    ran = schedule([end_s - runtime_s], [end_s], [0])
+    assert slowdowns(world, ran).tolist() == pytest.approx([slowdown])
+
+
+def test_a_slow_node_slows_a_job_down(new_world: NewWorld) -> None:
+    world = new_world([{"runtime_s": HOUR}] * 2, [{"speed": 2.0}, {"speed": 0.5}])
+    ran = schedule([0.0, 0.0], [HOUR / 2, 2 * HOUR], [0, 1])
+    assert slowdowns(world, ran).tolist() == [1.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("job", "speed"),
+    [
+        pytest.param({}, 3.0, id="fits-everywhere"),
+        pytest.param({"cpu_cores": 4.0}, 2.0, id="too-many-cores-for-the-fastest"),
+        pytest.param({"memory_bytes": 16 * 2.0**30}, 2.0, id="too-many-bytes-for-the-fastest"),
+        pytest.param({"gpus": 1.0}, 1.0, id="needs-a-board"),
+    ],
+)
+def test_the_shortest_runtime_is_that_on_a_node_that_is_large_enough(
+    new_world: NewWorld, job: dict[str, float], speed: float
+) -> None:
+    nodes = [
+        {"speed": 3.0, "cpu_capacity": 2.0, "memory_capacity": 8 * 2.0**30},
+        {"speed": 2.0},
+        {"speed": 1.0, "gpu_capacity": 1.0},
+    ]
+    assert shortest_runtimes_s(new_world([job], nodes)).tolist() == [HOUR / speed]
+
+
+def test_a_deadline_is_not_missed_by_a_rounding(new_world: NewWorld) -> None:
+    deadline_s = 0.3
+    job = {"runtime_s": 0.1, "deadline_s": deadline_s}
+    world = new_world([job] * 3 + [{}])
+    ends_s = [deadline_s, math.nextafter(deadline_s, 1.0), deadline_s + 1e-3, 0.1]
+    met = meets_deadline(world, schedule([0.0] * 4, ends_s, [0] * 4))
+    assert met.tolist() == [True, True, False, False]  # the last one has none
+
+
+def test_a_job_that_never_ran_counts_with_the_least_it_can_still_come_to(
+    new_world: NewWorld,
+) -> None:
+    jobs = [{}, {"arrival_s": 1800.0, "runtime_s": HOUR, "deadline_s": 3 * HOUR}]
+    world = new_world(jobs, [{"speed": 2.0}])
+    empty = bill_of(world, schedule([], [], []), 0.0)  # it drew nothing
+    ran = schedule([0.0, math.nan], [HOUR / 2, math.nan], [0, -1])
+    found = outcome_of(world, ran, empty, 2 * HOUR)
+    assert (found.jobs, found.jobs_done, found.work_core_h) == (2, 1, 1.0)
+    assert (found.deadlines, found.deadlines_met) == (1, 0)
+    assert found.wait_mean_s == (0.0 + 5400.0) / 2
+    assert found.slowdown_mean == (1.0 + (5400.0 + 1800.0) / 1800.0) / 2
+
+
+def test_a_job_that_ends_after_the_window_is_not_done(new_world: NewWorld) -> None:
+    world = new_world([{"deadline_s": 2 * HOUR}])
+    found = outcome(world, schedule([1.0], [HOUR + 1.0], [0]), HOUR)
+    assert (found.jobs_done, found.work_core_h, found.deadlines_met) == (0, 0.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "index"),
+    [
+        pytest.param([3.0, 3.0, 3.0], 1.0, id="all-alike"),
+        pytest.param([1.0, 3.0], 0.8, id="one-thrice"),
+        pytest.param([1e9, 1e-9, 1e-9, 1e-9], 0.25, id="one-has-it-all"),
+    ],
+)
+def test_jains_index_tells_how_alike_jobs_fare(values: list[float], index: float) -> None:
+    assert jain_index(np.array(values)) == pytest.approx(index)
