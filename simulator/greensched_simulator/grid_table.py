@@ -73,7 +73,8 @@ def integral_at(times_s: Floats, values: Floats, sums: Floats, step: int, time_s
 
     Takes rows of a table instead of the table: numba counts references to each array it holds.
     """
-    return sums[step] + (time_s - times_s[step]) * values[step]
+    part_s = time_s - times_s[step]
+    return sums[step] + part_s * values[step] if part_s != 0.0 else sums[step]  # a gap may begin
 
 
 @fast

@@ -1,0 +1,126 @@
+"""Candidate starts of a job, and the plan that they keep to."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greensched_policies.cost import CostModel, Floats
+from greensched_policies.observation import Weights
+from greensched_policies.slots import FULL, SlotColumns, with_overload
+from greensched_simulator.choices import Integers, Terms, rules_of
+from greensched_simulator.grid_table import GridTable, grid_table
+from greensched_simulator.starts import Plan, choose_start, keep, slot_columns, watch_plan
+
+SLOT_S = 900.0
+HOUR_S = 3600.0
+MODEL = CostModel(np.linspace(50.0, 200.0, 11), 1.0, 1.0, False)
+
+
+def terms(carbon: float = 1.0, energy: float = 0.0) -> Terms:
+    return Terms(SLOT_S, 100, Weights(energy, carbon, 0.0), MODEL)
+
+
+def hourly(*zones: list[float]) -> GridTable:
+    """Return a grid whose carbon changes by the hour; prices are all 1."""
+    starts = np.cumsum([0, *(len(zone) for zone in zones)])
+    times_s = np.concatenate([np.arange(len(zone)) * HOUR_S for zone in zones])
+    carbon = np.array([value for zone in zones for value in zone])
+    return grid_table(starts, times_s, carbon, np.ones(carbon.size))
+
+
+def plan(*capacity: float, slots: int = 96) -> Plan:
+    return Plan(np.zeros((len(capacity), slots)), np.array(capacity))
+
+
+def columns(
+    grid: GridTable, kept: Plan, runtime_s: float, count: int, cores: float = 1.0
+) -> tuple[SlotColumns, Integers]:
+    return slot_columns(grid, kept, terms(), 0.0, runtime_s, count, cores)
+
+
+def busiest(kept: Plan, now_s: float, runtime_s: float, count: int, cores: float) -> Floats:
+    found = np.empty(count)
+    watch_plan(kept, 0, SLOT_S, now_s, runtime_s, cores, found)
+    return found
+
+
+def test_a_run_is_priced_over_its_whole_length_from_each_start() -> None:
+    slots, _ = columns(hourly([100.0, 300.0, 500.0]), plan(10.0), HOUR_S, 5)
+    assert slots.wait_s[0].tolist() == [0.0, 900.0, 1800.0, 2700.0, 3600.0]
+    assert slots.carbon_at_start[0].tolist() == [100.0, 100.0, 100.0, 100.0, 300.0]
+    assert slots.carbon_over_run[0].tolist() == [100.0, 150.0, 200.0, 250.0, 300.0]
+    assert slots.price_over_run[0].tolist() == [1.0] * 5
+
+
+def test_each_start_has_the_zone_that_is_best_then() -> None:
+    _, zones = columns(hourly([100.0, 500.0], [400.0, 50.0]), plan(9.0, 9.0), 900.0, 5)
+    assert zones.tolist() == [0, 0, 0, 0, 1]
+
+
+def test_a_zone_that_is_full_gives_way_to_a_dirtier_one_with_room() -> None:
+    kept = plan(10.0, 10.0)
+    keep(kept, 0, SLOT_S, 0.0, HOUR_S, 9.0)
+    slots, zones = columns(hourly([100.0, 100.0], [400.0, 400.0]), kept, 900.0, 5, cores=2.0)
+    assert zones.tolist() == [1, 1, 1, 1, 0]
+    assert slots.busiest_over_run[0].tolist() == [0.2] * 5
+
+
+def test_the_planned_window_waits_until_there_is_room_and_the_lowest_one_does_not() -> None:
+    grid, kept = hourly([100.0, 110.0, 120.0]), plan(10.0)
+    keep(kept, 0, SLOT_S, 0.0, 2 * HOUR_S, 9.0)
+    chosen = {
+        name: choose_start(
+            grid, kept, terms(), rules_of(name, "weighted-cost"),
+            0.0, 900.0, 2 * HOUR_S, 2.0,
+        ).start_s
+        for name in ("lowest-window", "planned-window", "run-now")
+    }  # fmt: skip
+    assert chosen == {"lowest-window": 0.0, "planned-window": 2 * HOUR_S, "run-now": 0.0}
+
+
+def test_a_job_without_slack_starts_now_whatever_the_grid() -> None:
+    start = choose_start(
+        hourly([500.0, 1.0]), plan(10.0), terms(), rules_of("lowest-window", "weighted-cost"),
+        0.0, 900.0, -5.0, 1.0,
+    )  # fmt: skip
+    assert (start.start_s, start.zone) == (0.0, 0)
+
+
+def test_what_is_taken_out_of_the_plan_leaves_nothing_behind() -> None:
+    kept = plan(10.0)
+    keep(kept, 0, SLOT_S, 100.0, 5000.0, 4.0)
+    assert kept.cores[0, :7].tolist() == [4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 0.0]
+    keep(kept, 0, SLOT_S, 100.0, 5000.0, -4.0)
+    assert not kept.cores.any()
+
+
+def test_a_run_beyond_the_plan_counts_in_the_slots_there_are() -> None:
+    kept = plan(10.0, slots=4)
+    keep(kept, 0, SLOT_S, 2 * SLOT_S, 1e9, 5.0)
+    assert kept.cores[0].tolist() == [0.0, 0.0, 5.0, 5.0]
+    assert busiest(kept, 0.0, 1e5, 3, 1.0).tolist() == [0.6] * 3
+
+
+def test_overload_is_dearer_than_any_grid_and_the_least_overload_is_best() -> None:
+    weighted, load = np.array([5.0, 0.1, 0.1]), np.array([FULL, FULL + 0.01, FULL + 0.2])
+    found = with_overload(weighted, load)
+    assert found[0] < found[1] < found[2]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=40),
+    st.integers(0, 3000),
+    st.integers(1, 9000),
+    st.integers(1, 30),
+)
+def test_the_busiest_slot_of_a_run_is_found(
+    cores: list[int], now_s: int, runtime_s: int, count: int
+) -> None:
+    kept = Plan(np.array([cores], dtype=float), np.array([10.0]))
+    found = busiest(kept, float(now_s), float(runtime_s), count, 1.0)
+    first = min(int(now_s // SLOT_S), len(cores) - 1)
+    after = max(min(-int(-(now_s + runtime_s) // SLOT_S), len(cores)), first + 1)
+    for place in range(count):
+        run = [cores[min(at, len(cores) - 1)] for at in range(first + place, after + place)]
+        assert found[place] == (max(run) + 1.0) / 10.0
