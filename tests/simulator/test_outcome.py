@@ -1,5 +1,4 @@
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,9 +12,9 @@ from greensched_simulator.outcome import (
     slowdowns,
 )
 from greensched_simulator.simulation import Schedule, bill_of
+from greensched_simulator.testing import make_world
 from greensched_simulator.world import World
 
-NewWorld = Callable[..., World]
 HOUR = 3600.0
 
 
@@ -29,13 +28,13 @@ def outcome(world: World, ran: Schedule, until_s: float) -> Outcome:
     return outcome_of(world, ran, bill_of(world, ran, until_s), until_s)
 
 
-def test_the_figures_of_three_jobs_reckoned_by_hand(new_world: NewWorld) -> None:
+def test_the_figures_of_three_jobs_reckoned_by_hand() -> None:
     jobs = [
         {"runtime_s": HOUR, "cpu_cores": 8.0, "deadline_s": HOUR},
         {"runtime_s": HOUR, "cpu_cores": 8.0, "deadline_s": 1.5 * HOUR},
         {"arrival_s": HOUR, "runtime_s": HOUR / 2, "cpu_cores": 2.0},
     ]
-    world = new_world(jobs, grids=[[(0.0, 400.0, 100.0), (HOUR, 200.0, -20.0)]])
+    world = make_world(jobs, grids=[[(0.0, 400.0, 100.0), (HOUR, 200.0, -20.0)]])
     found = outcome(world, schedule([0.0, HOUR, HOUR], [HOUR, 2 * HOUR, 1.5 * HOUR], [0] * 3),
                     2 * HOUR)  # fmt: skip
     assert (found.jobs, found.jobs_done, found.nodes_used) == (3, 3, 1)
@@ -65,9 +64,9 @@ def test_what_was_done_comes_first() -> None:
     )  # fmt: skip
 
 
-def test_boards_are_work_too(new_world: NewWorld) -> None:
+def test_boards_are_work_too() -> None:
     node = {"gpu_capacity": 4.0, "gpu_idle_w": 50.0, "gpu_peak_w": 300.0, "speed": 2.0}
-    world = new_world([{"runtime_s": 2 * HOUR, "cpu_cores": 0.0, "gpus": 3.0}], [node])
+    world = make_world([{"runtime_s": 2 * HOUR, "cpu_cores": 0.0, "gpus": 3.0}], [node])
     found = outcome(world, schedule([0.0], [HOUR], [0]), HOUR)
     assert found.work_core_h == 0.0
     assert found.work_gpu_h == pytest.approx(6.0)
@@ -84,16 +83,14 @@ def test_boards_are_work_too(new_world: NewWorld) -> None:
         pytest.param(1.0, 5.0, 1.0, id="over-before-the-bound"),
     ],
 )
-def test_slowdown_is_bounded(
-    new_world: NewWorld, runtime_s: float, end_s: float, slowdown: float
-) -> None:
-    world = new_world([{"runtime_s": runtime_s}])
+def test_slowdown_is_bounded(runtime_s: float, end_s: float, slowdown: float) -> None:
+    world = make_world([{"runtime_s": runtime_s}])
     ran = schedule([end_s - runtime_s], [end_s], [0])
     assert slowdowns(world, ran).tolist() == pytest.approx([slowdown])
 
 
-def test_a_slow_node_slows_a_job_down(new_world: NewWorld) -> None:
-    world = new_world([{"runtime_s": HOUR}] * 2, [{"speed": 2.0}, {"speed": 0.5}])
+def test_a_slow_node_slows_a_job_down() -> None:
+    world = make_world([{"runtime_s": HOUR}] * 2, [{"speed": 2.0}, {"speed": 0.5}])
     ran = schedule([0.0, 0.0], [HOUR / 2, 2 * HOUR], [0, 1])
     assert slowdowns(world, ran).tolist() == [1.0, 4.0]
 
@@ -108,30 +105,28 @@ def test_a_slow_node_slows_a_job_down(new_world: NewWorld) -> None:
     ],
 )
 def test_the_shortest_runtime_is_that_on_a_node_that_is_large_enough(
-    new_world: NewWorld, job: dict[str, float], speed: float
+    job: dict[str, float], speed: float
 ) -> None:
     nodes = [
         {"speed": 3.0, "cpu_capacity": 2.0, "memory_capacity": 8 * 2.0**30},
         {"speed": 2.0},
         {"speed": 1.0, "gpu_capacity": 1.0},
     ]
-    assert shortest_runtimes_s(new_world([job], nodes)).tolist() == [HOUR / speed]
+    assert shortest_runtimes_s(make_world([job], nodes)).tolist() == [HOUR / speed]
 
 
-def test_a_deadline_is_not_missed_by_a_rounding(new_world: NewWorld) -> None:
+def test_a_deadline_is_not_missed_by_a_rounding() -> None:
     deadline_s = 0.3
     job = {"runtime_s": 0.1, "deadline_s": deadline_s}
-    world = new_world([job] * 3 + [{}])
+    world = make_world([job] * 3 + [{}])
     ends_s = [deadline_s, math.nextafter(deadline_s, 1.0), deadline_s + 1e-3, 0.1]
     met = meets_deadline(world, schedule([0.0] * 4, ends_s, [0] * 4))
     assert met.tolist() == [True, True, False, False]  # the last one has none
 
 
-def test_a_job_that_never_ran_counts_with_the_least_it_can_still_come_to(
-    new_world: NewWorld,
-) -> None:
+def test_a_job_that_never_ran_counts_with_the_least_it_can_still_come_to() -> None:
     jobs = [{}, {"arrival_s": 1800.0, "runtime_s": HOUR, "deadline_s": 3 * HOUR}]
-    world = new_world(jobs, [{"speed": 2.0}])
+    world = make_world(jobs, [{"speed": 2.0}])
     empty = bill_of(world, schedule([], [], []), 0.0)  # it drew nothing
     ran = schedule([0.0, math.nan], [HOUR / 2, math.nan], [0, -1])
     found = outcome_of(world, ran, empty, 2 * HOUR)
@@ -141,8 +136,8 @@ def test_a_job_that_never_ran_counts_with_the_least_it_can_still_come_to(
     assert found.slowdown_mean == (1.0 + (5400.0 + 1800.0) / 1800.0) / 2
 
 
-def test_a_job_that_ends_after_the_window_is_not_done(new_world: NewWorld) -> None:
-    world = new_world([{"deadline_s": 2 * HOUR}])
+def test_a_job_that_ends_after_the_window_is_not_done() -> None:
+    world = make_world([{"deadline_s": 2 * HOUR}])
     found = outcome(world, schedule([1.0], [HOUR + 1.0], [0]), HOUR)
     assert (found.jobs_done, found.work_core_h, found.deadlines_met) == (0, 0.0, 0)
 

@@ -1,5 +1,4 @@
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -7,9 +6,9 @@ import pytest
 from greensched_core.errors import BadInput
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.simulation import Schedule, bill_of, billed_until_s, simulate
+from greensched_simulator.testing import make_world
 from greensched_simulator.world import World
 
-NewWorld = Callable[..., World]
 HOUR = 3600.0
 QUARTER = 900.0
 NOW = policy_named("run-now+spread")
@@ -23,15 +22,13 @@ def starts_s(world: World, policy: Policy = NOW) -> list[float]:
     return started
 
 
-def test_a_job_runs_from_its_arrival_for_as_long_as_the_nodes_speed_says(
-    new_world: NewWorld,
-) -> None:
-    ran = simulate(new_world([{"arrival_s": 60.0}], [{"speed": 2.0}]), NOW)
+def test_a_job_runs_from_its_arrival_for_as_long_as_the_nodes_speed_says() -> None:
+    ran = simulate(make_world([{"arrival_s": 60.0}], [{"speed": 2.0}]), NOW)
     assert (ran.planned_s[0], ran.start_s[0], ran.end_s[0], ran.node[0]) == (60, 60, 1860, 0)
 
 
-def test_a_wrong_estimate_changes_no_runtime(new_world: NewWorld) -> None:
-    ran = simulate(new_world([{"estimate_s": 9 * HOUR}]), NOW)
+def test_a_wrong_estimate_changes_no_runtime() -> None:
+    ran = simulate(make_world([{"estimate_s": 9 * HOUR}]), NOW)
     assert ran.end_s.tolist() == [HOUR]
 
 
@@ -56,12 +53,10 @@ def test_a_wrong_estimate_changes_no_runtime(new_world: NewWorld) -> None:
         pytest.param([{"arrival_s": 10.0, "cpu_cores": 5.0}] * 2, [HOUR] * 2, id="all-that-fit"),
     ],
 )
-def test_jobs_wait_for_room(
-    new_world: NewWorld, others: list[dict[str, float]], starts: list[float]
-) -> None:
+def test_jobs_wait_for_room(others: list[dict[str, float]], starts: list[float]) -> None:
     first = {"cpu_cores": 8.0, "gpus": 1.0}
     node = {"gpu_capacity": 2.0, "gpu_peak_w": 300.0}
-    assert starts_s(new_world([first, *others], [node])) == [0.0, *starts]
+    assert starts_s(make_world([first, *others], [node])) == [0.0, *starts]
 
 
 @pytest.mark.parametrize(
@@ -80,10 +75,10 @@ def test_jobs_wait_for_room(
     ],
 )
 def test_a_job_with_slack_starts_when_the_rule_likes_best(
-    new_world: NewWorld, when: str, arrival_s: float, start_s: float
+    when: str, arrival_s: float, start_s: float
 ) -> None:
     job = {"arrival_s": arrival_s, "deadline_s": arrival_s + 4 * HOUR}
-    world = new_world([job], grids=[HOURS])
+    world = make_world([job], grids=[HOURS])
     ran = simulate(world, policy_named(when))
     assert (ran.planned_s[0], ran.start_s[0]) == (start_s, start_s)
 
@@ -98,30 +93,28 @@ def test_a_job_with_slack_starts_when_the_rule_likes_best(
         pytest.param(math.inf, 0.0, id="nobody-said-how-long-it-may-wait"),
     ],
 )
-def test_no_start_is_planned_beyond_the_deadline(
-    new_world: NewWorld, deadline_s: float, start_s: float
-) -> None:
-    world = new_world([{"deadline_s": deadline_s}], grids=[HOURS])
+def test_no_start_is_planned_beyond_the_deadline(deadline_s: float, start_s: float) -> None:
+    world = make_world([{"deadline_s": deadline_s}], grids=[HOURS])
     assert starts_s(world, policy_named("lowest-window")) == [start_s]
 
 
-def test_an_estimate_decides_when_and_the_runtime_how_long(new_world: NewWorld) -> None:
+def test_an_estimate_decides_when_and_the_runtime_how_long() -> None:
     # Taken for three hours long, it may start within the first hour only.
     job = {"estimate_s": 3 * HOUR, "deadline_s": 4 * HOUR}
-    ran = simulate(new_world([job], grids=[HOURS]), policy_named("lowest-window"))
+    ran = simulate(make_world([job], grids=[HOURS]), policy_named("lowest-window"))
     assert (ran.start_s[0], ran.end_s[0]) == (HOUR, 2 * HOUR)
 
 
-def test_what_was_put_off_waits_where_there_is_no_room_then(new_world: NewWorld) -> None:
+def test_what_was_put_off_waits_where_there_is_no_room_then() -> None:
     job = {"cpu_cores": 6.0, "deadline_s": 4 * HOUR}
-    ran = simulate(new_world([job, job], grids=[HOURS]), policy_named("lowest-window"))
+    ran = simulate(make_world([job, job], grids=[HOURS]), policy_named("lowest-window"))
     assert ran.planned_s.tolist() == [3 * HOUR, 3 * HOUR]
     assert ran.start_s.tolist() == [3 * HOUR, 4 * HOUR]
 
 
-def test_a_plan_keeps_jobs_off_an_hour_that_is_full(new_world: NewWorld) -> None:
+def test_a_plan_keeps_jobs_off_an_hour_that_is_full() -> None:
     job = {"cpu_cores": 6.0, "deadline_s": 4 * HOUR}
-    world = new_world([job, job], grids=[HOURS])
+    world = make_world([job, job], grids=[HOURS])
     assert starts_s(world, policy_named("planned-window")) == [3 * HOUR, HOUR]
 
 
@@ -135,18 +128,16 @@ def test_a_plan_keeps_jobs_off_an_hour_that_is_full(new_world: NewWorld) -> None
         pytest.param("carbon-threshold", [1, 1]),
     ],
 )
-def test_a_job_runs_where_the_rule_likes_best(
-    new_world: NewWorld, where: str, nodes: list[int]
-) -> None:
+def test_a_job_runs_where_the_rule_likes_best(where: str, nodes: list[int]) -> None:
     # The second zone is clean and dear.
     grids = [[(0.0, 400.0, 20.0)], [(0.0, 50.0, 90.0)]]
-    world = new_world([{}, {"arrival_s": 60.0}], [{"zone": 0}, {"zone": 1}], grids)
+    world = make_world([{}, {"arrival_s": 60.0}], [{"zone": 0}, {"zone": 1}], grids)
     assert simulate(world, policy_named(where)).node.tolist() == nodes
 
 
-def test_forecasts_decide_and_what_came_is_billed(new_world: NewWorld) -> None:
+def test_forecasts_decide_and_what_came_is_billed() -> None:
     came, said = [(0.0, 100.0, 50.0), (HOUR, 300.0, 70.0)], [(0.0, 200.0, 50.0), (HOUR, 50.0, 50.0)]
-    world = new_world([{"cpu_cores": 8.0, "deadline_s": 2 * HOUR}], grids=[came], forecasts=[said])
+    world = make_world([{"cpu_cores": 8.0, "deadline_s": 2 * HOUR}], grids=[came], forecasts=[said])
     ran = simulate(world, policy_named("lowest-window"))
     bill = bill_of(world, ran, 2 * HOUR)
     assert ran.start_s.tolist() == [HOUR]
@@ -158,9 +149,9 @@ def test_forecasts_decide_and_what_came_is_billed(new_world: NewWorld) -> None:
     ("sleeps", "idle_j"), [(False, [200 * HOUR, 200 * HOUR]), (True, [100 * HOUR, 0.0])]
 )
 def test_idle_watts_are_billed_to_the_windows_end_unless_empty_nodes_sleep(
-    new_world: NewWorld, sleeps: bool, idle_j: list[float]
+    sleeps: bool, idle_j: list[float]
 ) -> None:
-    world = new_world([{}], [{}, {}], empty_nodes_sleep=sleeps)
+    world = make_world([{}], [{}, {}], empty_nodes_sleep=sleeps)
     bill = bill_of(world, simulate(world, NOW), 2 * HOUR)
     assert bill.energy_idle_j.tolist() == pytest.approx(idle_j)
 
@@ -173,24 +164,24 @@ def test_idle_watts_are_billed_to_the_windows_end_unless_empty_nodes_sleep(
     ],
 )
 def test_a_bill_without_data_for_all_of_its_time_is_refused(
-    new_world: NewWorld, step: tuple[float, float, float], signal: str
+    step: tuple[float, float, float], signal: str
 ) -> None:
-    world = new_world([{}], grids=[[(0.0, 100.0, 50.0), step]])
+    world = make_world([{}], grids=[[(0.0, 100.0, 50.0), step]])
     ran = simulate(world, NOW)
     assert bill_of(world, ran, HOUR).is_used.all()
     with pytest.raises(BadInput, match=f"A lacks {signal} for a part of the 2 h"):
         bill_of(world, ran, 2 * HOUR)
 
 
-def test_schedules_are_billed_until_the_last_job_of_any_ends(new_world: NewWorld) -> None:
-    world = new_world([{"deadline_s": 5 * HOUR}], grids=[HOURS], length_s=2 * HOUR)
+def test_schedules_are_billed_until_the_last_job_of_any_ends() -> None:
+    world = make_world([{"deadline_s": 5 * HOUR}], grids=[HOURS], length_s=2 * HOUR)
     now, later = simulate(world, NOW), simulate(world, policy_named("lowest-window"))
     assert billed_until_s(world, now) == 2 * HOUR
     assert billed_until_s(world, now, later) == billed_until_s(world, later) == 4 * HOUR
 
 
-def test_a_run_leaves_the_world_as_it_was(new_world: NewWorld) -> None:
-    world = new_world([{}, {"arrival_s": 5.0}], [{}, {}])
+def test_a_run_leaves_the_world_as_it_was() -> None:
+    world = make_world([{}, {"arrival_s": 5.0}], [{}, {}])
     before = [column.tobytes() for column in (*world.nodes, *world.jobs, *world.grids)]
     first, second = simulate(world, NOW), simulate(world, NOW)
     assert [column.tobytes() for column in (*world.nodes, *world.jobs, *world.grids)] == before

@@ -1,0 +1,85 @@
+"""Builder for tests: a world told node by node, job by job and step by step, without files."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from greensched_policies.cost import Floats, curve_table
+from greensched_policies.observation import Weights
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.scenario import parse_scenario
+from greensched_simulator.world import Nodes, World, build_world
+from greensched_simulator.zone_grids import Grids
+
+GIB = 2.0**30
+STRAIGHT = [100.0 + 20.0 * k for k in range(11)]
+SOON_FLAT = [50.0] + [120.0] * 10
+STEADY = [(0.0, 100.0, 50.0)]  # from when, g/kWh, per MWh
+
+Row = Mapping[str, float]
+Step = tuple[float, float, float]
+
+_SCENARIO = {
+    "name": "told",
+    "start": "2023-06-01T00:00:00Z",
+    "length": "1h",
+    "cluster": {"nodes": [{"name": "node", "count": 1, "hardware": "epyc-7763-1s", "cpu_cores": 8,
+                           "memory": "8Gi", "zone": "A"}]},
+    "grids": {"A": {"carbon": {"constant": 1}, "price": {"constant": 1, "unit": "EUR/MWh"}}},
+    "workload": {"generator": {"jobs": 1, "cpu_cores": [1]}},
+}  # fmt: skip
+_NODE = {"cpu_capacity": 10.0, "memory_capacity": 64 * GIB, "gpu_capacity": 0.0, "gpu_idle_w": 0.0,
+         "gpu_peak_w": 0.0, "curve_class": 0.0, "speed": 1.0, "pue": 1.0, "zone": 0}  # fmt: skip
+_JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_cores": 1.0,
+        "memory_bytes": GIB, "gpus": 0.0, "deadline_s": math.inf}  # fmt: skip
+
+
+def make_world(
+    jobs: Sequence[Row],
+    nodes: Sequence[Row] = ({},),
+    grids: Sequence[Sequence[Step]] = (STEADY,),
+    *,
+    forecasts: Sequence[Sequence[Step]] | None = None,
+    length_s: float = 7200.0,
+    weights: Weights = Weights(1.0, 1.0, 1.0),  # noqa: B008 - frozen
+    empty_nodes_sleep: bool = False,
+) -> World:
+    """Return a world of such jobs, nodes and zones; what is not told is small, equal and plain.
+
+    Rows have the names of `Jobs` and `Nodes`, curve class 0 is straight and 1 soon flat; a step is
+    its begin, g/kWh and money per MWh. Jobs stand in the order of their arrival. An estimate is the
+    runtime, if not told. Half of what is requested is used.
+    """
+    steps = np.array([step for zone in grids for step in zone])
+    seen = steps if forecasts is None else np.array([step for zone in forecasts for step in zone])
+    told_jobs, told_nodes = _columns(_JOB, jobs), _columns(_NODE, nodes)
+    estimate_s = told_jobs["estimate_s"]
+    told_jobs["estimate_s"] = np.where(np.isnan(estimate_s), told_jobs["runtime_s"], estimate_s)
+    zone = told_nodes.pop("zone").astype(np.int64)
+    ends = np.cumsum([0, *(len(zone) for zone in grids)])
+    return build_world(parse_scenario(_SCENARIO, Path()), 0)._replace(
+        jobs=Jobs(**told_jobs),
+        job_names=tuple(f"job-{number}" for number in range(len(jobs))),
+        nodes=Nodes(**told_nodes, zone=zone),
+        node_names=tuple(f"node-{number}" for number in range(len(nodes))),
+        zones=tuple("ABCDEFGH"[: len(grids)]),
+        grids=Grids(ends, *map(np.ascontiguousarray, (*steps.T, *seen.T[1:]))),
+        curve_watts=curve_table([STRAIGHT, SOON_FLAT]),
+        length_s=length_s,
+        weights=weights,
+        utilisation_ratio=0.5,
+        gpu_ratio=0.8,
+        empty_nodes_sleep=empty_nodes_sleep,
+    )
+
+
+def _columns(usual: Row, rows: Sequence[Row]) -> dict[str, Floats]:
+    unknown = {name for row in rows for name in row} - usual.keys()
+    if unknown:
+        raise ValueError(f"there is no {', '.join(sorted(unknown))} to tell")
+    return {
+        name: np.array([float(row.get(name, value)) for row in rows])
+        for name, value in usual.items()
+    }

@@ -1,0 +1,314 @@
+import itertools
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greensched_policies.accounting import (
+    BilledNodes,
+    PlacementBill,
+    Placements,
+    bill_placements,
+)
+from greensched_policies.catalogue import WHEN_RULES, WHERE_RULES
+from greensched_policies.cost import Floats
+from greensched_simulator.policy import Policy, policy_named
+from greensched_simulator.scenario import parse_scenario
+from greensched_simulator.simulation import (
+    Schedule,
+    bill_of,
+    billed_until_s,
+    cost_model,
+    simulate,
+    zone_series,
+)
+from greensched_simulator.testing import make_world
+from greensched_simulator.world import World, build_world
+
+HOUR = 3600.0
+GIB = 2.0**30
+EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+EXAMPLES = settings(max_examples=60)
+
+# Times on whole minutes, so that ends, starts and arrivals often fall together.
+minutes = st.integers(0, 300).map(lambda count: 60.0 * count)
+jobs = st.lists(
+    st.fixed_dictionaries(
+        {
+            "arrival_s": minutes,
+            "runtime_s": st.integers(1, 180).map(lambda count: 60.0 * count),
+            "cpu_cores": st.one_of(st.integers(0, 8).map(float), st.floats(0.0, 8.0)),
+            "memory_bytes": st.integers(1, 32).map(lambda count: count * GIB),
+            "gpus": st.integers(0, 2).map(float),
+            "wait_s": st.sampled_from([0.0, HOUR, 5 * HOUR, np.inf]),
+            "error": st.sampled_from([0.5, 1.0, 1.7]),
+        }
+    ),
+    min_size=1,
+    max_size=25,
+)
+nodes = st.lists(
+    st.fixed_dictionaries(
+        {
+            "cpu_capacity": st.sampled_from([8.0, 16.0]),
+            "memory_capacity": st.just(64 * GIB),
+            "gpu_capacity": st.sampled_from([2.0, 4.0]),
+            "gpu_idle_w": st.just(30.0),
+            "gpu_peak_w": st.sampled_from([250.0, 400.0]),
+            "curve_class": st.sampled_from([0.0, 1.0]),
+            "speed": st.sampled_from([1.0, 1.7, 0.6]),
+            "pue": st.sampled_from([1.0, 1.3]),
+            "zone": st.integers(0, 1),
+        }
+    ),
+    min_size=1,
+    max_size=4,
+)
+values = st.lists(st.tuples(st.floats(10.0, 900.0), st.floats(-50.0, 300.0)), min_size=1,
+                  max_size=8)  # fmt: skip
+policies = st.builds(Policy, st.sampled_from(list(WHEN_RULES)), st.sampled_from(list(WHERE_RULES)))
+
+
+class Run(NamedTuple):
+    """A random world and what a policy did with it."""
+
+    world: World
+    policy: Policy
+    schedule: Schedule
+    until_s: float
+
+
+def new_run(
+    told: list[dict[str, float]],
+    nodes: list[dict[str, float]],
+    grids: list[list[tuple[float, float]]],
+    policy: Policy,
+    sleeps: bool = False,
+) -> Run:
+    """Make a world out of what hypothesis drew, and run it."""
+    rows = [
+        {name: value for name, value in job.items() if name not in ("wait_s", "error")}
+        | {
+            "estimate_s": job["runtime_s"] * job["error"],
+            "deadline_s": job["arrival_s"] + job["runtime_s"] + job["wait_s"],
+        }
+        for job in sorted(told, key=lambda job: job["arrival_s"])
+    ]
+    steps = [[(hour * HOUR, *pair) for hour, pair in enumerate(zone)] for zone in grids]
+    world = make_world(rows, nodes, steps, empty_nodes_sleep=sleeps)
+    schedule = simulate(world, policy)
+    return Run(world, policy, schedule, billed_until_s(world, schedule))
+
+
+worlds: dict[str, Any] = {
+    "told": jobs,
+    "nodes": nodes,
+    "grids": st.lists(values, min_size=2, max_size=2),
+}
+
+
+def placement_bill(run: Run) -> PlacementBill:
+    """Return the shares of a run's jobs."""
+    world, ran = run.world, run.schedule
+    machines = world.nodes
+    return bill_placements(
+        BilledNodes(
+            machines.cpu_capacity, machines.curve_class.astype(np.int64), machines.gpu_capacity,
+            machines.gpu_idle_w, machines.gpu_peak_w, machines.pue, machines.zone,
+        ),
+        Placements(ran.node, ran.start_s, ran.end_s, world.jobs.cpu_cores, world.jobs.gpus),
+        zone_series(world),
+        (0.0, run.until_s),
+        cost_model(world),
+    )  # fmt: skip
+
+
+def room(run: Run, at_s: float) -> Floats:
+    """Return cores, bytes and boards free on each node right after `at_s`, [3,N]."""
+    world, ran = run.world, run.schedule
+    free = np.stack(
+        [world.nodes.cpu_capacity, world.nodes.memory_capacity, world.nodes.gpu_capacity]
+    )
+    runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
+    asked = np.stack([world.jobs.cpu_cores, world.jobs.memory_bytes, world.jobs.gpus])
+    for job in np.flatnonzero(runs):
+        free[:, ran.node[job]] -= asked[:, job]
+    return free
+
+
+def watts(run: Run, at_s: float) -> tuple[Floats, Floats]:
+    """Return active and idle watts of each node right after `at_s`, reckoned another way."""
+    world, ran = run.world, run.schedule
+    runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
+    machines, model = world.nodes, cost_model(world)
+    active, idle = np.zeros(machines.zone.size), np.zeros(machines.zone.size)
+    for node in range(machines.zone.size):
+        here = runs & (ran.node == node)
+        curve = world.curve_watts.reshape(-1, 11)[int(machines.curve_class[node])]
+        cores = world.jobs.cpu_cores[here].sum() * model.utilisation_ratio
+        load = min(cores / machines.cpu_capacity[node], 1.0)
+        board_w = (machines.gpu_peak_w[node] - machines.gpu_idle_w[node]) * model.gpu_ratio
+        active[node] = np.interp(load, np.linspace(0.0, 1.0, 11), curve) - curve[0]
+        active[node] += world.jobs.gpus[here].sum() * board_w
+        if here.any() or not model.empty_nodes_sleep:
+            idle[node] = curve[0] + machines.gpu_capacity[node] * machines.gpu_idle_w[node]
+    return active * machines.pue, idle * machines.pue
+
+
+def moments(run: Run) -> list[float]:
+    """Return all times at which something changes within the window, its ends among them."""
+    times = {0.0, run.until_s, *run.world.grids.times_s.tolist()}
+    times |= {*run.schedule.start_s.tolist(), *run.schedule.end_s.tolist()}
+    return sorted(each for each in times if 0.0 <= each <= run.until_s)
+
+
+@EXAMPLES
+@given(**worlds, policy=policies)
+def test_nothing_is_ever_used_beyond_the_capacity(**drawn: Any) -> None:
+    run = new_run(**drawn)
+    machines = run.world.nodes
+    capacity = np.stack([machines.cpu_capacity, machines.memory_capacity, machines.gpu_capacity])
+    for at_s in moments(run):
+        assert (room(run, at_s) >= -EPSILON * np.maximum(capacity, 1.0)).all()
+
+
+@EXAMPLES
+@given(**worlds, policy=policies)
+def test_each_job_runs_once_for_its_time_and_never_before_it_arrived(**drawn: Any) -> None:
+    run = new_run(**drawn)
+    jobs, ran = run.world.jobs, run.schedule
+    assert (ran.node >= 0).all()
+    assert (ran.end_s == ran.start_s + jobs.runtime_s / run.world.nodes.speed[ran.node]).all()
+    assert (jobs.arrival_s <= ran.planned_s).all()
+    assert (ran.planned_s <= ran.start_s).all()
+
+
+@EXAMPLES
+@given(**worlds, policy=policies)
+def test_a_job_waits_only_while_no_node_has_room_for_it(**drawn: Any) -> None:
+    run = new_run(**drawn)
+    jobs, ran = run.world.jobs, run.schedule
+    asked = np.stack([jobs.cpu_cores, jobs.memory_bytes, jobs.gpus])
+    for job in np.flatnonzero(ran.planned_s < ran.start_s):
+        for at_s in moments(run):
+            if ran.planned_s[job] <= at_s < ran.start_s[job]:
+                has_room = (room(run, at_s) >= asked[:, [job]] * (1 + EPSILON) + EPSILON).all(
+                    axis=0
+                )
+                assert not has_room.any()
+
+
+@EXAMPLES
+@given(**worlds, policy=policies)
+def test_no_start_is_planned_too_late_for_the_deadline(**drawn: Any) -> None:
+    run = new_run(**drawn)
+    jobs, ran = run.world.jobs, run.schedule
+    is_put_off = ran.planned_s > jobs.arrival_s
+    end_s = (ran.planned_s + jobs.estimate_s)[is_put_off]
+    assert (end_s <= jobs.deadline_s[is_put_off] + 1e-6).all()
+
+
+@EXAMPLES
+@given(told=jobs, grids=worlds["grids"], where=st.sampled_from(list(WHERE_RULES)))
+def test_jobs_without_slack_start_at_arrival_where_there_is_room(
+    told: list[dict[str, float]], grids: Any, where: str
+) -> None:
+    node = {"cpu_capacity": 999.0, "memory_capacity": 999 * GIB, "gpu_capacity": 99.0}
+    for when in WHEN_RULES:
+        tight = [job | {"wait_s": 0.0, "error": 1.0} for job in told]
+        run = new_run(tight, [node, node | {"zone": 1}], grids, Policy(when, where))
+        assert (run.schedule.start_s == run.world.jobs.arrival_s).all()
+
+
+@EXAMPLES
+@given(**worlds, policy=policies, sleeps=st.booleans())
+def test_energy_is_the_integral_of_power_and_the_sum_over_jobs_and_idle(**drawn: Any) -> None:
+    run = new_run(**drawn)
+    bill = bill_of(run.world, run.schedule, run.until_s)
+    active_j = idle_j = 0.0
+    for begin_s, end_s in itertools.pairwise(moments(run)):
+        active_w, idle_w = watts(run, begin_s)
+        active_j += active_w.sum() * (end_s - begin_s)
+        idle_j += idle_w.sum() * (end_s - begin_s)
+    assert bill.energy_active_j.sum() == pytest.approx(active_j, rel=1e-9, abs=1e-3)
+    assert bill.energy_idle_j.sum() == pytest.approx(idle_j, rel=1e-9, abs=1e-3)
+    shares = placement_bill(run)
+    for share, whole in (
+        (shares.energy_active_j, bill.energy_active_j),
+        (shares.cost_active, bill.cost_active),
+        (shares.carbon_active_g, bill.carbon_active_g),
+    ):
+        assert share.sum() == pytest.approx(whole.sum(), rel=1e-9, abs=1e-6)
+
+
+@EXAMPLES
+@given(**worlds, policy=policies, sleeps=st.booleans())
+def test_carbon_lies_between_the_cleanest_and_the_dirtiest_hour(**drawn: Any) -> None:
+    run = new_run(**drawn)
+    bill, grids = bill_of(run.world, run.schedule, run.until_s), run.world.grids
+    for zone in range(2):
+        mine = run.world.nodes.zone == zone
+        carbon = grids.carbon_g_per_kwh[grids.starts[zone] : grids.starts[zone + 1]]
+        for energy_j, carbon_g in (
+            (bill.energy_active_j[mine], bill.carbon_active_g[mine]),
+            (bill.energy_idle_j[mine], bill.carbon_idle_g[mine]),
+        ):
+            kwh = energy_j / 3.6e6
+            assert (carbon_g >= kwh * carbon.min() * (1 - 1e-9)).all()
+            assert (carbon_g <= kwh * carbon.max() * (1 + 1e-9)).all()
+
+
+def columns(values: Any) -> list[bytes]:
+    """Return the columns of a schedule or a bill as bytes."""
+    return [np.asarray(column).tobytes() for column in values]
+
+
+@EXAMPLES
+@given(**worlds, pair=st.permutations(list(WHERE_RULES)))
+def test_equal_decisions_get_equal_bills_to_the_last_digit(
+    told: Any, nodes: Any, grids: Any, pair: list[str]
+) -> None:
+    # With a single node all rules decide alike.
+    first, second = (
+        new_run(told, nodes[:1], grids, Policy("lowest-window", where)) for where in pair[:2]
+    )
+    assert columns(first.schedule) == columns(second.schedule)
+    bills = (bill_of(run.world, run.schedule, run.until_s) for run in (first, second))
+    assert columns(next(bills)) == columns(next(bills))
+    assert columns(placement_bill(first)) == columns(placement_bill(second))
+
+
+SCENARIO = {
+    "name": "seeded",
+    "start": "2023-06-01T06:00:00Z",
+    "length": "12h",
+    "cluster": {
+        "nodes": [
+            {"name": name, "count": 2, "hardware": "epyc-7763-1s", "cpu_cores": 16,
+             "memory": "64Gi", "zone": name}
+            for name in ("coal", "solar")
+        ]
+    },
+    "grids": {
+        name: {"carbon": {"shape": name}, "price": {"shape": name}, "forecast_error": 0.1}
+        for name in ("coal", "solar")
+    },
+    "workload": {"generator": {"jobs": 60}, "slack": "3h", "estimate_error": 0.3},
+}  # fmt: skip
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**32))
+def test_the_same_seed_gives_the_same_bytes(seed: int) -> None:
+    def run(seed: int) -> list[bytes]:
+        world = build_world(parse_scenario(SCENARIO, Path()), seed)
+        schedule = simulate(world, policy_named("carbon-time+topsis"))
+        return columns(schedule) + columns(
+            bill_of(world, schedule, billed_until_s(world, schedule))
+        )
+
+    assert run(seed) == run(seed)
+    assert run(seed) != run(seed + 1)

@@ -1,0 +1,289 @@
+"""The simulator decides as the live components do: compiled or not, by columns or by a view."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba.core.errors import NumbaExperimentalFeatureWarning
+
+from greensched_core.clock import ManualClock
+from greensched_core.power.curves import PowerCurve
+from greensched_core.state import Gpu, Node
+from greensched_core.testing import make_workload
+from greensched_extender.policy_choice import rule
+from greensched_extender.rows import Rows
+from greensched_extender.scoring import Appraisal, Assumptions, ZoneMeans, appraise
+from greensched_extender.snapshot import Snapshot
+from greensched_extender.view import View
+from greensched_policies.catalogue import WHEN_RULES, WHERE_RULES
+from greensched_policies.cost import (
+    CostModel,
+    Floats,
+    NodeColumns,
+    WorkloadColumns,
+    ZoneColumns,
+    placement_cost,
+)
+from greensched_policies.guard import Guard
+from greensched_policies.observation import Weights, encode_where
+from greensched_policies.slots import SlotColumns
+from greensched_simulator.choices import Cluster, Rules, Terms, rules_of, score_nodes
+from greensched_simulator.grid_table import grid_table
+from greensched_simulator.policy import Policy
+from greensched_simulator.simulation import Schedule, cost_model, simulate
+from greensched_simulator.testing import make_world
+from greensched_simulator.world import World
+
+HOUR = 3600.0
+GIB = 2.0**30
+SINGLE = 1e-6  # relative, what float32 holds
+DOUBLE = 1e-9  # relative, what float64 holds with room to spare
+
+seeds = st.integers(0, 2**32)
+
+
+def rules(when: str, where: str) -> Rules:
+    """Return the compiled rules; numba calls a part of how they are handed over experimental."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        return rules_of(when, where)
+
+
+def random_decision(
+    seed: int,
+) -> tuple[NodeColumns, WorkloadColumns, ZoneColumns, CostModel, Weights]:
+    """Return a plausible decision over up to 40 nodes."""
+    dice = np.random.default_rng(seed)
+    count = int(dice.integers(1, 40))
+
+    def any_of(*choices: float) -> Floats:
+        drawn: Floats = dice.choice(np.array(choices), (1, count))
+        return drawn
+
+    cores, memory, boards = any_of(16.0, 64.0, 128.0), any_of(64 * GIB, 512 * GIB), any_of(0.0, 4.0)
+    before = dice.random((1, count)) * any_of(0.0, 1.0)
+    nodes = NodeColumns(
+        cores, before, memory, memory * dice.random((1, count)), boards,
+        np.floor(boards * dice.random((1, count))), any_of(50.0), any_of(300.0, 700.0),
+        any_of(0.0, 1.0), any_of(0.7, 1.0, 1.9), any_of(1.0, 1.4), (before == 0.0) * 1.0,
+    )  # fmt: skip
+    workload = WorkloadColumns(
+        *(np.array([dice.uniform(low, high)])
+          for low, high in ((0.1, 16.0), (GIB, 32 * GIB), (0.0, 4.0), (30.0, 90_000.0)))
+    )  # fmt: skip
+    zones = ZoneColumns(
+        any_of(*dice.uniform(20, 800, 3).tolist()), any_of(*dice.uniform(-50, 300, 3).tolist())
+    )
+    curves = np.sort(dice.uniform(50, 600, (2, 11)), axis=1).ravel()
+    weights = Weights(*dice.uniform(0.0, 1.0, 3).tolist())
+    return nodes, workload, zones, CostModel(curves, 0.5, 0.8, bool(dice.random() < 0.5)), weights
+
+
+@given(seeds)
+def test_costs_and_observations_are_the_same_compiled(seed: int) -> None:
+    nodes, workload, zones, model, weights = random_decision(seed)
+    ready = rules("run-now", "spread")
+    cost = placement_cost(nodes, workload, zones, model)
+    for ours, theirs in zip(ready.price[0](nodes, workload, zones, model), cost, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=DOUBLE)
+    told = (nodes, workload, zones, cost, model, weights)
+    for one, other in zip(ready.encode[0](*told), encode_where(*told), strict=True):
+        np.testing.assert_allclose(one, other, rtol=SINGLE, atol=SINGLE)
+
+
+@pytest.mark.parametrize("name", WHERE_RULES)
+@settings(max_examples=50)
+@given(seed=seeds)
+def test_every_where_rule_is_the_same_compiled(name: str, seed: int) -> None:
+    nodes, workload, zones, model, weights = random_decision(seed)
+    cost = placement_cost(nodes, workload, zones, model)
+    seen = encode_where(nodes, workload, zones, cost, model, weights)
+    (where,) = rules("run-now", name).where
+    np.testing.assert_allclose(where(*seen), WHERE_RULES[name](*seen), rtol=SINGLE)
+
+
+@pytest.mark.parametrize("name", WHEN_RULES)
+@settings(max_examples=50)
+@given(seed=seeds)
+def test_every_when_rule_is_the_same_compiled(name: str, seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    shape = (1, int(dice.integers(1, 100)))
+    slots = SlotColumns._make(dice.uniform(0.0, 2.0, shape) for _ in SlotColumns._fields)
+    slots = slots._replace(wait_s=np.arange(0.0, 900.0 * shape[1], 900.0)[None, :])
+    runtime_s = dice.uniform(30.0, 90_000.0, 1)
+    (when,) = rules(name, "spread").when
+    np.testing.assert_allclose(
+        when(slots, runtime_s), WHEN_RULES[name](slots, runtime_s), rtol=DOUBLE, atol=1e-15
+    )
+
+
+def live_view(world: World, pods: dict[int, list[int]]) -> View:
+    """Return the extender's view of a world's nodes with such jobs bound to them."""
+    snapshot = Snapshot(
+        ManualClock(1e9), utilisation_ratio=world.utilisation_ratio, default_pue=1.0,
+        provisional_ttl_s=60.0,
+    )  # fmt: skip
+    machines, jobs = world.nodes, world.jobs
+    curves = world.curve_watts.reshape(-1, 11)
+    for row, name in enumerate(world.node_names):
+        boards = int(machines.gpu_capacity[row])
+        gpu = Gpu("any", boards, float(machines.gpu_idle_w[row]), float(machines.gpu_peak_w[row]))
+        curve = PowerCurve(tuple(curves[int(machines.curve_class[row])].tolist()))
+        snapshot.put_node(
+            Node(
+                name, world.zones[machines.zone[row]], float(machines.cpu_capacity[row]),
+                float(machines.memory_capacity[row]), gpu if boards else None, curve, "annotation",
+                "test", float(machines.speed[row]), float(machines.pue[row]),
+            )
+        )  # fmt: skip
+        for job in pods.get(row, []):
+            asked = (jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job])
+            snapshot.put_pod(f"uid-{job}", name, (float(asked[0]), *map(float, asked[1:])))  # type: ignore[arg-type]  # three of them
+    return snapshot.view()
+
+
+def zone_means(world: World, view: View, begin_s: float, end_s: float) -> ZoneMeans:
+    """Return the forecast means over a run for the zones of a view, reckoned another way."""
+    grids = world.grids
+    found = np.full((2, len(view.facts.zones)), np.nan)
+    for place, zone in enumerate(view.facts.zones):
+        if zone not in world.zones:
+            continue
+        own = slice(*grids.starts[world.zones.index(zone) :][:2])
+        cuts = np.append(np.clip(grids.times_s[own], begin_s, end_s), end_s)
+        for signal, values in enumerate(
+            (grids.forecast_carbon_g_per_kwh[own], grids.forecast_price_per_mwh[own])
+        ):
+            found[signal, place] = (np.diff(cuts) * values).sum() / (end_s - begin_s)
+    return ZoneMeans(found[0], found[1])
+
+
+def live(world: World, view: View, rows: Rows, job: int, now_s: float, where: str) -> Appraisal:
+    """Return what the extender says of a job that comes now."""
+    jobs = world.jobs
+    workload = make_workload(
+        cpu_cores=float(jobs.cpu_cores[job]), memory_bytes=float(jobs.memory_bytes[job]),
+        gpus=float(jobs.gpus[job]), runtime_s=float(jobs.estimate_s[job]),
+    )  # fmt: skip
+    assumptions = Assumptions(
+        world.utilisation_ratio, world.gpu_ratio, world.empty_nodes_sleep, HOUR, world.weights
+    )
+    guard = Guard(rule(where), rule(where), budget_s=60.0, monotonic=lambda: 0.0, count=print)
+    means = zone_means(world, view, now_s, now_s + workload.runtime_s)  # type: ignore[operator]  # it was told
+    return appraise(view, rows, workload, means, assumptions, guard)
+
+
+def random_world(seed: int, jobs: int, nodes: int = 6) -> World:
+    """Return a world of unlike nodes in two zones that change by the hour; every job fits each."""
+    dice = np.random.default_rng(seed)
+    arrivals_s = np.sort(dice.choice(7200, jobs, replace=False)) + 0.5  # no two at a time
+    told = [
+        {
+            "arrival_s": float(arrival_s),
+            "runtime_s": float(dice.integers(60, 9000)),
+            "cpu_cores": float(dice.choice([0.5, 1.0, 4.0, 7.3])),
+            "memory_bytes": float(dice.integers(1, 16)) * GIB,
+            "gpus": float(dice.choice([0.0, 0.0, 1.0])),
+        }
+        for arrival_s in arrivals_s
+    ]
+    machines = [
+        {
+            "cpu_capacity": float(dice.choice([8.0, 16.0, 32.0])),
+            "gpu_capacity": float(dice.choice([1.0, 4.0])),
+            "gpu_idle_w": 30.0,
+            "gpu_peak_w": 300.0,
+            "curve_class": float(dice.integers(0, 2)),
+            "speed": float(dice.choice([0.7, 1.0, 1.9])),
+            "pue": float(dice.choice([1.0, 1.4])),
+            "zone": float(node % 2),
+        }
+        for node in range(nodes)
+    ]
+    grids = [
+        [(hour * HOUR, dice.uniform(20, 800), dice.uniform(-50, 300)) for hour in range(6)]
+        for _ in range(2)
+    ]
+    weights = Weights(*dice.uniform(0.0, 1.0, 3).tolist())
+    sleeps = bool(dice.random() < 0.5)
+    return make_world(told, machines, grids, weights=weights, empty_nodes_sleep=sleeps)
+
+
+def cluster_of(world: World, view: View, rows: Rows) -> Cluster:
+    """Return the engine's cluster in the state that a view tells."""
+    columns = np.concatenate(view.candidates(rows))
+    columns[8] = world.nodes.curve_class  # a view numbers curves as they come
+    return Cluster(
+        columns, columns[0].copy(), columns[3].copy(), columns[5].copy(), world.nodes.zone,
+        np.zeros(rows.size, np.int64), np.zeros(1, np.int64), np.empty(rows.size, np.int64),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("where", WHERE_RULES)
+@settings(max_examples=20)
+@given(seed=seeds, now_s=st.floats(0.0, 5 * HOUR))
+def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float) -> None:
+    world = random_world(seed, jobs=8)
+    on = np.random.default_rng(seed).integers(0, len(world.node_names), 7)
+    view = live_view(world, {row: np.flatnonzero(on == row).tolist() for row in range(6)})
+    rows = view.names.rows(list(world.node_names))
+    said = live(world, view, rows, 7, now_s, where).answer.relative_cost[0]
+    jobs, grids = world.jobs, world.grids
+    workload = WorkloadColumns(
+        jobs.cpu_cores[7:], jobs.memory_bytes[7:], jobs.gpus[7:], jobs.estimate_s[7:]
+    )
+    table = grid_table(
+        grids.starts, grids.times_s, grids.forecast_carbon_g_per_kwh, grids.forecast_price_per_mwh
+    )
+    terms = Terms(900.0, rows.size, world.weights, cost_model(world))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        scored = score_nodes(
+            cluster_of(world, view, rows), np.arange(rows.size), table, terms,
+            rules("run-now", where), workload, now_s,
+        )  # fmt: skip
+    np.testing.assert_allclose(scored, said, rtol=SINGLE)
+
+
+def bound_to(ran: Schedule, job: int) -> dict[int, list[int]]:
+    """Return the jobs on each node when one was placed."""
+    at_s = ran.start_s[job]
+    others = np.flatnonzero((ran.start_s <= at_s) & (at_s < ran.end_s))
+    pods: dict[int, list[int]] = {}
+    for other in others[others != job]:
+        pods.setdefault(int(ran.node[other]), []).append(int(other))
+    return pods
+
+
+@pytest.mark.parametrize("where", WHERE_RULES)
+@settings(max_examples=20)
+@given(seed=seeds)
+def test_the_extender_would_have_placed_every_job_where_the_simulator_did(
+    where: str, seed: int
+) -> None:
+    world = random_world(seed, jobs=30)
+    ran = simulate(world, Policy("run-now", where))
+    for job in np.flatnonzero(ran.start_s == world.jobs.arrival_s).tolist():
+        view = live_view(world, bound_to(ran, job))
+        rows = view.names.rows(list(world.node_names))
+        fitting = fits(world, bound_to(ran, job), job)
+        said = live(world, view, rows[fitting], job, ran.start_s[job], where)
+        cost = said.answer.relative_cost[0]
+        assert cost[fitting.tolist().index(ran.node[job])] <= cost.min() + SINGLE
+
+
+def fits(world: World, pods: dict[int, list[int]], job: int) -> Any:
+    """Return the places of the nodes that have room for a job."""
+    machines, jobs = world.nodes, world.jobs
+    found = []
+    for row in range(machines.zone.size):
+        there = pods.get(row, [])
+        found.append(
+            jobs.cpu_cores[[*there, job]].sum() <= machines.cpu_capacity[row] + 1e-9
+            and jobs.memory_bytes[[*there, job]].sum() <= machines.memory_capacity[row]
+            and jobs.gpus[[*there, job]].sum() <= machines.gpu_capacity[row]
+        )
+    return np.flatnonzero(found)
