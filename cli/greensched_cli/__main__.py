@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from greensched_cli import cluster, decisions, demo, policy, replay
+from greensched_cli import cluster, decisions, demo, policy, replay, scenario, simulate
 from greensched_core.errors import ApiUnavailable, GreenSchedError
 
 app = typer.Typer(
@@ -34,12 +34,16 @@ def root(
     """Kubernetes work where it costs the least energy, money and carbon."""
 
 
+app.command("compare")(simulate.compare)
 app.command("demo")(demo.demo)
 app.command("explain")(decisions.explain)
 app.command("nodes")(decisions.nodes)
 app.command("replay")(replay.replay)
+app.command("report")(simulate.report)
+app.command("simulate")(simulate.simulate)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(policy.app, name="policy")
+app.add_typer(scenario.app, name="scenario")
 
 
 def main() -> None:

@@ -1,13 +1,12 @@
 """The demo on a terminal: what it does just now, both bills as tables, what to look at then."""
 
 import time
-from collections.abc import Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
-from rich.table import Table
 
 from greensched_cli.demo_ending import keep_running, told_end
+from greensched_cli.terminal import plain_console, titled_table
 from greensched_testbed import replay
 from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.controlplane import ControlPlane
@@ -20,7 +19,7 @@ from greensched_testbed.demo.run import (
     run_demo,
 )
 from greensched_testbed.demo.run import workload as checked_workload
-from greensched_testbed.demo.tables import Row, comparison_rows, group_rows
+from greensched_testbed.demo.tables import comparison_rows, group_rows
 
 
 def show_demo(options: DemoOptions, *, keep: bool) -> int:
@@ -30,8 +29,7 @@ def show_demo(options: DemoOptions, *, keep: bool) -> int:
     """
     chart_folder()
     chosen = checked_workload(options)  # a bad file is refused before anything is built
-    width = None if Console().is_terminal else 160
-    console = Console(highlight=False, markup=False, emoji=False, width=width)
+    console = plain_console()
     console.print(f"{len(chosen.tasks)} pods: {chosen.source}")
     for note in (*chosen.notes, *(f"left out: {fault}" for fault in chosen.faults)):
         console.print(f"  {note}")
@@ -73,7 +71,7 @@ def _print_outcome(console: Console, outcome: DemoOutcome) -> None:
     )
     for title, rows in tables:
         console.print()
-        console.print(_table(title, rows))
+        console.print(titled_table(title, rows))
     console.print()
     console.print(f"report: {outcome.report}", soft_wrap=True)
 
@@ -104,16 +102,3 @@ def _told(console: Console, bars: Progress) -> Told:
             placed.add(scheduler)
 
     return Told(step=console.print, progress=progress)
-
-
-def _table(title: str, rows: Sequence[Row]) -> Table:
-    head, *body = rows
-    table = Table(
-        title=title, title_justify="left", title_style="bold underline", box=None,
-        header_style="bold", pad_edge=False,
-    )  # fmt: skip
-    for number, column in enumerate(head):
-        table.add_column(column, justify="left" if number == 0 else "right", no_wrap=True)
-    for row in body:
-        table.add_row(*row)
-    return table

@@ -32,14 +32,13 @@ def check(folder: Folder = None) -> None:
 @app.command()
 def show(folder: Folder = None) -> None:
     """Print what a bundle is: what it was trained on, how, and how good it was found to be."""
-    from rich.console import Console
     from rich.table import Table
 
+    from greensched_cli.terminal import plain_console
     from greensched_policies.bundle import SHIPPED_PRIOR, load_bundle
     from greensched_policies.bundle_description import describe_bundle
 
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, text in describe_bundle(load_bundle(folder or SHIPPED_PRIOR)).items():
         table.add_row(name, text)
-    width = None if Console().is_terminal else 160
-    Console(highlight=False, markup=False, emoji=False, width=width).print(table)
+    plain_console().print(table)

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import stats
 
 from greensched_core.errors import BadInput
+from greensched_policies.cost import Floats
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import Policy
 from greensched_simulator.scenario_model import Scenario
@@ -43,13 +44,19 @@ class Figure(NamedTuple):
     of: Callable[[Outcome], float]
 
 
-class Difference(NamedTuple):
-    """One policy's figure and its change against the baseline, over all seeds."""
+class Interval(NamedTuple):
+    """A mean over seeds and its 95 % interval; the ends are NaN with one seed."""
 
     mean: float
-    change_pct: float  # mean over seeds of the change of each; NaN where the baseline is 0
-    low_pct: float  # ends of the 95 % interval of that mean; NaN with one seed
-    high_pct: float
+    low: float
+    high: float
+
+
+class Difference(NamedTuple):
+    """One policy's change of a figure against the baseline, paired by seed."""
+
+    change: Interval  # in the figure's unit
+    percent: Interval  # of each seed's baseline; NaN where that is 0
 
 
 ENERGY = Figure("energy_j", lambda outcome: outcome.energy_j)
@@ -78,24 +85,30 @@ def compare(
         yield Round(world, tuple(policies), tuple(schedules), outcomes)
 
 
-def difference(figure: Figure, ours: Sequence[Outcome], baseline: Sequence[Outcome]) -> Difference:
-    """Return a figure's paired change against the baseline; one outcome a seed, in one order.
-
-    The interval is Student's, of the mean of the seeds' changes: it tells how much the seeds vary,
-    not how other clusters or grids would do. Raises BadInput when the numbers of seeds differ.
-    """
-    if len(ours) != len(baseline) or not ours:
-        raise BadInput("a comparison needs the same seeds for both policies")
-    mine = np.array([figure.of(outcome) for outcome in ours], dtype=np.float64)
-    theirs = np.array([figure.of(outcome) for outcome in baseline], dtype=np.float64)
+def difference(figure: Figure, results: Results, policy: Policy) -> Difference:
+    """Return a figure's change against the baseline's, seed by seed; raise BadInput without one."""
+    if results.baseline is None:
+        raise BadInput("nothing is compared: name a baseline")
+    mine, theirs = (
+        np.array([figure.of(outcome) for outcome in results.outcomes[each]], dtype=np.float64)
+        for each in (policy, results.baseline)
+    )
     with np.errstate(all="ignore"):
-        changes = np.where(theirs == 0.0, np.nan, 100.0 * (mine - theirs) / np.abs(theirs))
-    mean = float(changes.mean())
-    if changes.size < 2:
-        return Difference(float(mine.mean()), mean, np.nan, np.nan)
-    half = stats.t.ppf(0.5 + CONFIDENCE / 2, changes.size - 1) * changes.std(ddof=1)
-    half /= np.sqrt(changes.size)
-    return Difference(float(mine.mean()), mean, float(mean - half), float(mean + half))
+        percent = np.where(theirs == 0.0, np.nan, 100.0 * (mine - theirs) / np.abs(theirs))
+    return Difference(interval(mine - theirs), interval(percent))
+
+
+def interval(values: Floats) -> Interval:
+    """Return the mean of one value a seed with Student's interval.
+
+    It tells how much the seeds vary, not how other clusters or grids would do.
+    """
+    mean = float(values.mean())
+    if values.size < 2:
+        return Interval(mean, np.nan, np.nan)
+    half = stats.t.ppf(0.5 + CONFIDENCE / 2, values.size - 1) * values.std(ddof=1)
+    half = float(half / np.sqrt(values.size))
+    return Interval(mean, mean - half, mean + half)
 
 
 def mean_outcome(outcomes: Sequence[Outcome]) -> Outcome:

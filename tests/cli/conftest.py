@@ -28,7 +28,8 @@ def greensched() -> Run:
         return subprocess.run(
             [sys.executable, "-m", "greensched_cli", *arguments],
             env={**inherited, **variables},
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, check=False,
+            timeout=600,  # two minutes, and the simulator's engine is compiled once
         )  # fmt: skip
 
     return run

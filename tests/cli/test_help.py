@@ -5,7 +5,10 @@ from importlib.metadata import version
 import pytest
 
 # What takes long to import, and no --help needs.
-HEAVY = {"numpy", "onnxruntime", "plotly", "kubernetes", "fastapi", "cryptography", "httpx"}
+HEAVY = {
+    "numpy", "onnxruntime", "plotly", "kubernetes", "fastapi", "cryptography", "httpx",
+    "numba", "scipy", "pyarrow", "matplotlib",
+}  # fmt: skip
 SHOWS_HELP = """
 import sys
 from typer.testing import CliRunner
@@ -15,7 +18,10 @@ assert result.exit_code == 0, result.output
 print(result.output)
 print("imported", *sys.modules)
 """
-VERBS = ["", "demo", "explain", "nodes", "replay", "cluster", "cluster up", "policy check"]
+VERBS = [
+    "", "demo", "explain", "nodes", "replay", "cluster", "cluster up", "policy check",
+    "simulate", "compare", "report", "scenario", "scenario check",
+]  # fmt: skip
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -9,7 +9,7 @@ from greensched_core.testing import make_node
 from greensched_simulator.synthetic_grid import Slot
 from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
 from greensched_testbed.demo.results import change_pct, summary
-from greensched_testbed.demo.tables import amount, change_text, comparison_rows
+from greensched_testbed.demo.tables import change_text, comparison_rows
 
 HOUR_S = 3600.0
 KWH_J = 3.6e6
@@ -120,19 +120,6 @@ def test_a_change_is_told_in_percent_of_the_baseline(
 ])  # fmt: skip
 def test_a_change_is_written_with_its_sign(ours: float, theirs: float, text: str) -> None:
     assert change_text(ours, theirs) == text
-
-
-@pytest.mark.parametrize(("value", "text"), [
-    pytest.param(128.213, "128.21", id="large"),
-    pytest.param(0.0, "0.00", id="nothing"),
-    pytest.param(0.1, "0.10", id="a-tenth"),
-    pytest.param(0.0996, "0.100", id="just-below-a-tenth"),
-    pytest.param(0.00357, "0.0036", id="small"),
-    pytest.param(-0.00357, "-0.0036", id="small-and-negative"),
-    pytest.param(1e-12, "0.000000", id="too-small-to-tell"),
-])  # fmt: skip
-def test_a_small_amount_keeps_the_digits_that_count(value: float, text: str) -> None:
-    assert amount(value) == text
 
 
 def test_a_run_that_placed_nothing_is_told_without_nan() -> None:

@@ -6,10 +6,10 @@ from importlib.resources import files
 from pathlib import Path
 
 import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
 
 from greensched_core.labels import SCHEDULER_NAME
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
+from greensched_simulator.reports.page import page, plots, section, styled, table
 from greensched_simulator.synthetic_grid import Slot
 from greensched_testbed.demo.results import Bill, RunResult
 from greensched_testbed.demo.tables import change_text, comparison_rows, group_rows
@@ -44,28 +44,17 @@ def write_report(
         ("Where the pods went, by hardware generation", [_shares(ours, default, "by_generation")]),
         ("The grid, and when and where GreenSched placed pods", [_timeline(ours, grid)]),
     ]
-    plots = "\n".join(
-        f'<section><h2>{html.escape(title)}</h2><div class="plots">'
-        f"{''.join(map(_plot, figures))}</div></section>"
-        for title, figures in sections
-    )
-    page = (files("greensched_testbed.demo") / "report.html").read_text(encoding="utf-8")
+    body = (files("greensched_testbed.demo") / "report.html").read_text(encoding="utf-8")
     for mark, text in {
         "@SUMMARY@": _headline(ours, default),
-        "@COMPARISON@": _table(comparison_rows(ours, default)),
-        "@ZONES@": _table(group_rows(ours, default, "by_zone")),
-        "@GENERATIONS@": _table(group_rows(ours, default, "by_generation")),
-        "@FACTS@": _table([("", ""), *facts], "facts"),
-        "@PLOTS@": plots,
-        "@PLOTLY@": get_plotlyjs(),
+        "@COMPARISON@": table(comparison_rows(ours, default)),
+        "@ZONES@": table(group_rows(ours, default, "by_zone")),
+        "@GENERATIONS@": table(group_rows(ours, default, "by_generation")),
+        "@FACTS@": table([("", ""), *facts], "facts"),
+        "@PLOTS@": "\n".join(section(title, plots(figures)) for title, figures in sections),
     }.items():
-        page = page.replace(mark, text, 1)
-    path.write_text(page, encoding="utf-8")
-
-
-def _plot(figure: go.Figure) -> str:
-    drawn = str(figure.to_json()).replace("<", "\\u003c")  # nothing in it ends the script
-    return f'<div class="plot"><script type="application/json">{drawn}</script></div>'
+        body = body.replace(mark, text, 1)
+    path.write_text(page("GreenSched demo", body), encoding="utf-8")
 
 
 def _headline(ours: RunResult, default: RunResult) -> str:
@@ -113,7 +102,7 @@ def _totals(ours: RunResult, default: RunResult) -> list[go.Figure]:
         figure.update_layout(
             barmode="stack", title=title, uniformtext={"minsize": 11, "mode": "hide"}
         )
-        figures.append(_styled(figure).update_layout(margin={"l": 45, "r": 10}))
+        figures.append(styled(figure).update_layout(margin={"l": 45, "r": 10}))
     return figures
 
 
@@ -131,7 +120,7 @@ def _shares(ours: RunResult, default: RunResult, attribute: str) -> go.Figure:
             name=run.scheduler,
             marker={"color": _colour(run)},
         )
-    return _styled(figure.update_layout(barmode="group", yaxis_title="pods placed"))
+    return styled(figure.update_layout(barmode="group", yaxis_title="pods placed"))
 
 
 def _timeline(ours: RunResult, grid: Mapping[str, Sequence[Slot]]) -> go.Figure:
@@ -166,23 +155,4 @@ def _timeline(ours: RunResult, grid: Mapping[str, Sequence[Slot]]) -> go.Figure:
         },
     )
     figure.update_yaxes(rangemode="tozero")
-    return _styled(figure)
-
-
-def _styled(figure: go.Figure) -> go.Figure:
-    return figure.update_layout(
-        template="plotly_white",
-        height=430,
-        margin={"l": 60, "r": 60, "t": 40, "b": 50},
-        legend={"orientation": "h", "y": -0.18},
-        font={"family": "system-ui, sans-serif", "size": 13},
-    )
-
-
-def _table(rows: Sequence[Sequence[str]], kind: str = "figures") -> str:
-    head, *body = rows
-    lines = [
-        "<tr>" + "".join(f"<{cell}>{html.escape(text)}</{cell}>" for text in row) + "</tr>"
-        for cell, row in [("th", head), *(("td", row) for row in body)]
-    ]
-    return f'<div class="wide"><table class="{kind}">' + "".join(lines) + "</table></div>"
+    return styled(figure)

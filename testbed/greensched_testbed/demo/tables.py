@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from greensched_core.units import kwh_from_joules
+from greensched_simulator.cells import amount
 from greensched_testbed.demo.results import Group, RunResult, change_pct
 
 Row = tuple[str, ...]
@@ -60,13 +61,6 @@ def _group(group: Group) -> Row:
         amount(kwh_from_joules(group.bill.energy_active_j)),
         amount(group.bill.carbon_active_g / 1e3),
     )
-
-
-def amount(value: float) -> str:
-    """Return an amount with two decimals, or with two digits that count where it is small."""
-    if value == 0 or abs(value) >= 0.1:
-        return f"{value:.2f}"
-    return f"{value:.{min(6, 1 - math.floor(math.log10(abs(value))))}f}"
 
 
 def change_text(ours: float, theirs: float) -> str:

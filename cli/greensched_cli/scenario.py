@@ -1,0 +1,61 @@
+"""`greensched scenario`: say what is wrong with scenario files, and what they may hold.
+
+The simulator is imported where a verb runs, so that --help answers at once.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from greensched_core.errors import BadInput
+
+if TYPE_CHECKING:
+    from greensched_simulator.world import World
+
+app = typer.Typer(help="Check scenario files of the simulator.", no_args_is_help=True)
+
+
+@app.command()
+def check(files: Annotated[list[Path], typer.Argument(help="Scenario files.")]) -> None:
+    """Say all that is wrong with scenarios, by line, or what is in them; exit 2 for any fault."""
+    from greensched_simulator.scenario import load_scenario
+    from greensched_simulator.world import build_world
+
+    is_sound = True
+    for path in files:
+        try:
+            world = build_world(load_scenario(path))
+        except BadInput as fault:
+            print(f"greensched: {fault}", file=sys.stderr)
+            is_sound = False
+        else:
+            for line in summary_lines(path, world):
+                print(line)
+    if not is_sound:
+        raise typer.Exit(2)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of scenario files, for editors and other tools."""
+    from greensched_simulator.scenario import schema as scenario_schema
+
+    print(json.dumps(scenario_schema(), indent=2))
+
+
+def summary_lines(path: Path, world: "World") -> Iterator[str]:
+    """Yield what a sound scenario holds, and what should be known about it."""
+    from greensched_core.durations import format_duration
+
+    zones = ", ".join(world.zones)
+    yield (
+        f"{path}: ok. {world.name}: {len(world.node_names):,} nodes in "
+        f"{len(world.zones)} {'zone' if len(world.zones) == 1 else 'zones'} ({zones}), "
+        f"{len(world.job_names):,} jobs in {format_duration(world.length_s)} with seed {world.seed}"
+    )
+    for note in world.notes:
+        yield f"  {note}"

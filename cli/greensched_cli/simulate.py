@@ -1,0 +1,70 @@
+"""`greensched simulate`, `compare` and `report`: runs of a scenario, and their reports.
+
+The simulator is imported where a verb runs, so that --help answers at once, and after what is
+quickly refused.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from greensched_core.errors import BadInput
+
+_LARGEST_SEED = 2**63 - 1
+
+ScenarioFile = Annotated[Path, typer.Argument(help="Scenario, YAML (docs/scenarios.md).")]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the run; by default one in build/runs, by scenario and time."),
+]
+
+
+def simulate(
+    scenario: ScenarioFile,
+    policy: Annotated[str, typer.Option(help="WHEN+WHERE, or one of the two.")],
+    seed: Annotated[int | None, typer.Option(help="By default the scenario's.")] = None,
+    out: Out = None,
+) -> None:
+    """Run a scenario under one policy: figures, every row, and a report with plots."""
+    from greensched_simulator.policy import policy_named
+
+    chosen = policy_named(policy)
+    if seed is not None and not 0 <= seed <= _LARGEST_SEED:
+        raise BadInput(f"--seed must be from 0 to {_LARGEST_SEED}, not {seed}")
+    from greensched_cli.simulation_terminal import Asked, run_and_print
+
+    asked = Asked(scenario, (chosen,), None, seed, 1, out, chosen.name)
+    raise typer.Exit(run_and_print(asked))
+
+
+def compare(
+    scenario: ScenarioFile,
+    policies: Annotated[str, typer.Option(help="`all`, or names parted by commas.")] = "all",
+    seeds: Annotated[int, typer.Option(help="So many, from the scenario's on.")] = 10,
+    baseline: Annotated[
+        str | None, typer.Option(help="What all are compared with; by default run-now+spread.")
+    ] = None,
+    out: Out = None,
+) -> None:
+    """Run a scenario under several policies and seeds: changes against a baseline, paired."""
+    from greensched_simulator.policy import BASELINE, policies_named, policy_named
+
+    against = policy_named(BASELINE if baseline is None else baseline)
+    chosen = tuple(dict.fromkeys((against, *policies_named(policies))))
+    if seeds < 1:
+        raise BadInput(f"--seeds must be at least 1, not {seeds}")
+    from greensched_cli.simulation_terminal import Asked, run_and_print
+
+    asked = Asked(scenario, chosen, against, None, seeds, out, "compare")
+    raise typer.Exit(run_and_print(asked))
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
+) -> None:
+    """Draw the report of a run again, from its folder alone."""
+    from greensched_simulator.reports.report import write_report
+    from greensched_simulator.run_folder import read_run
+
+    print(f"report: {write_report(read_run(folder))}")

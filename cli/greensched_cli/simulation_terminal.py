@@ -1,0 +1,152 @@
+"""Simulations on a terminal: how far they are, what they came to, where the report is."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from greensched_cli.terminal import plain_console, titled_table
+from greensched_core.clock import WallClock
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_simulator.cells import Row
+from greensched_simulator.comparison import Results, Round, Told, compare
+from greensched_simulator.machine_code import is_cached
+from greensched_simulator.policy import Policy
+from greensched_simulator.reports.report import write_report
+from greensched_simulator.run_folder import FinishedRun, Run, RunFolder
+from greensched_simulator.scenario import Scenario, load_scenario
+from greensched_simulator.tables import (
+    change_rows,
+    done_rows,
+    how_compared,
+    losses,
+    outcome_rows,
+    taken_rows,
+)
+
+INTERRUPTED = 130  # as shells say that SIGINT ended a command
+RUNS = Path("build/runs")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line asks for."""
+
+    scenario_file: Path
+    policies: tuple[Policy, ...]
+    baseline: Policy | None
+    seed: int | None  # None: the scenario's
+    seeds: int  # how many, from it on
+    out: Path | None
+    kind: str  # names the folder, where `out` does not
+
+
+def run_and_print(asked: Asked) -> int:
+    """Run it, print what it came to and write its folder; return the exit status.
+
+    Raises BadInput for a scenario at fault and for a folder that is not empty.
+    """
+    console = plain_console()
+    scenario = load_scenario(asked.scenario_file)
+    run = _run(asked, scenario)
+    folder = asked.out or RUNS / f"{scenario.name}-{asked.kind}-{_stamp(run.started_at)}"
+    began = time.monotonic()
+    try:
+        finished = _simulated(console, RunFolder(folder, run))
+        _print_results(console, finished)
+        report = write_report(finished)
+    except KeyboardInterrupt:
+        console.print(f"interrupted; {folder} is not complete", soft_wrap=True)
+        return INTERRUPTED
+    console.print(f"report: {report}", soft_wrap=True)
+    console.print(f"all rows: {folder}", soft_wrap=True)
+    console.print(f"took {time.monotonic() - began:.1f} s")
+    return 0
+
+
+def _run(asked: Asked, scenario: Scenario) -> Run:
+    first = scenario.seed if asked.seed is None else asked.seed
+    return Run(
+        scenario=scenario,
+        scenario_file=asked.scenario_file,
+        policies=asked.policies,
+        baseline=asked.baseline,
+        seeds=tuple(range(first, first + asked.seeds)),
+        command=("greensched", *sys.argv[1:]),
+        started_at=format_timestamp(round(WallClock().now())),
+    )
+
+
+def _stamp(started_at: str) -> str:
+    return started_at.translate(str.maketrans("", "", "-:"))
+
+
+def _simulated(console: Console, folder: RunFolder) -> FinishedRun:
+    run = folder.run
+    with folder, _progress(console, run) as (told, added):
+        for done in compare(run.scenario, run.policies, run.seeds, told):
+            folder.add(done)
+            added(done)
+    return folder.finish()
+
+
+@contextmanager
+def _progress(console: Console, run: Run) -> Iterator[tuple[Told, Callable[[Round], None]]]:
+    """Show how far it is: a bar on a terminal, a line for each seed elsewhere."""
+    total = len(run.policies) * len(run.seeds)
+    console.print(
+        f"{run.scenario.name}: {_counted(len(run.policies), 'policy', 'policies')}, "
+        f"{_counted(len(run.seeds), 'seed', 'seeds')}"
+    )
+    if not is_cached():
+        console.print("compiling the engine, about a minute, once")
+    bars = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs"),
+        TimeElapsedColumn(), console=console, disable=not console.is_terminal,
+    )  # fmt: skip
+    with bars:
+        task = bars.add_task(f"seed {run.seeds[0]}", total=total)
+
+        def told(policy: Policy, seed: int) -> None:
+            bars.update(task, advance=1, description=f"seed {seed}")
+
+        def added(done: Round) -> None:
+            if not console.is_terminal:
+                console.print(f"seed {done.world.seed}: done")
+
+        yield told, added
+
+
+def _print_results(console: Console, finished: FinishedRun) -> None:
+    results, currency = finished.results, str(finished.summary["currency"])
+    for note in finished.summary["notes"]:
+        console.print(f"  {note}")
+    for title, rows in _tables(results, currency):
+        console.print()
+        console.print(titled_table(title, rows))
+    console.print()
+    if results.baseline is not None:
+        console.print(how_compared(results))
+        for loss in losses(results):
+            console.print(loss)
+    console.print("Carbon is operational and location-based; watts are those of power curves.")
+
+
+def _tables(results: Results, currency: str) -> Iterator[tuple[str, Sequence[Row]]]:
+    if results.baseline is None:
+        policy = results.policies[0]
+        rows = outcome_rows(results.outcomes[policy][0], currency)
+        yield f"{policy.name}, seed {results.seeds[0]}", [("", ""), *rows]
+        return
+    yield "what was done, and how long jobs waited; means over seeds", done_rows(results)
+    yield "what it took", taken_rows(results, currency)
+    yield f"what changed against {results.baseline.label}", change_rows(results)
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

@@ -1,0 +1,155 @@
+"""What each node drew in each hour: the bill's own formulas, cut at full hours.
+
+The bill is the accounting's; these rows show when it came about, and add up to it.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.cost import (
+    CURVE_POINTS,
+    JOULES_PER_KWH,
+    JOULES_PER_MWH,
+    CostModel,
+    Floats,
+    watts_at,
+)
+from greensched_simulator.simulation import Schedule, cost_model, zone_series
+from greensched_simulator.world import World
+
+HOUR_S = 3600.0
+_MOST_PIECES = 1_000_000  # that are held at a time, whatever the cluster's size
+
+Integers = npt.NDArray[np.int64]
+
+
+class NodeHours(NamedTuple):
+    """Rows of some nodes, node after node and hour after hour, [R]."""
+
+    node: Integers
+    hour: Integers  # since the scenario's start
+    length_s: Floats  # of the hour within the window
+    cpu_core_s: Floats  # requested by what ran
+    gpu_s: Floats  # boards, likewise
+    energy_active_j: Floats
+    energy_idle_j: Floats
+    cost_active: Floats
+    cost_idle: Floats
+    carbon_active_g: Floats
+    carbon_idle_g: Floats
+
+
+class _Pieces(NamedTuple):
+    """Times in which nothing changes on a node; the last piece of a node has no length."""
+
+    node: Integers
+    start_s: Floats
+    length_s: Floats
+    cpu_cores: Floats  # requested
+    gpus: Floats
+    is_empty: npt.NDArray[np.bool_]
+
+
+def node_hours(world: World, schedule: Schedule, until_s: float) -> Iterator[NodeHours]:
+    """Yield the rows of all nodes from 0 to `until_s`, a part of the nodes at a time."""
+    zones = zone_series(world)
+    widest = max(series.times_s.size for series in zones) + int(until_s // HOUR_S) + 2
+    at_once = max(_MOST_PIECES // widest, 1)
+    ran = np.flatnonzero(schedule.start_s < until_s)  # NaN: never
+    ran = ran[np.argsort(schedule.node[ran], kind="stable")]
+    for first in range(0, world.nodes.zone.size, at_once):
+        nodes = np.arange(first, min(first + at_once, world.nodes.zone.size))
+        lower, upper = np.searchsorted(schedule.node[ran], (nodes[0], nodes[-1] + 1))
+        yield _rows(world, _pieces(world, schedule, nodes, ran[lower:upper], until_s), nodes)
+
+
+def _pieces(
+    world: World, schedule: Schedule, nodes: Integers, ran: npt.NDArray[np.intp], until_s: float
+) -> _Pieces:
+    hours_s = np.append(np.arange(0.0, until_s, HOUR_S), until_s)
+    series = zone_series(world)
+    still = []  # node and time of each moment at which nothing starts or ends
+    for node in nodes:
+        steps_s = series[world.nodes.zone[node]].times_s
+        within_s = steps_s[(steps_s > 0.0) & (steps_s < until_s)]
+        still.append((np.full(hours_s.size + within_s.size, node), np.append(hours_s, within_s)))
+    quiet = np.concatenate([moments for _, moments in still])
+    jobs, node = world.jobs, schedule.node[ran]
+    end_s = np.fmin(schedule.end_s[ran], until_s)
+    at = np.concatenate([node, node, *(places for places, _ in still)])
+    time_s = np.concatenate([schedule.start_s[ran], end_s, quiet])
+    order = np.lexsort((time_s, at))
+
+    def running(amount: Floats) -> Floats:
+        change = np.concatenate([amount, -amount, np.zeros(quiet.size)])
+        return np.cumsum(change[order])
+
+    is_empty = running(np.ones(ran.size)) < 0.5  # whole numbers: exact, unlike sums of cores
+    at, time_s = at[order], time_s[order]
+    length_s = np.append(np.diff(time_s), 0.0)
+    length_s[np.append(np.diff(at) != 0, True)] = 0.0
+    return _Pieces(
+        at, time_s, length_s,
+        np.where(is_empty, 0.0, running(jobs.cpu_cores[ran])),
+        np.where(is_empty, 0.0, running(jobs.gpus[ran])),
+        is_empty,
+    )  # fmt: skip
+
+
+def _rows(world: World, pieces: _Pieces, nodes: Integers) -> NodeHours:
+    active_w, idle_w = _watts(world, pieces, cost_model(world))
+    active_j, idle_j = active_w * pieces.length_s, idle_w * pieces.length_s
+    carbon, price = _grid(world, pieces)
+    hours = int(pieces.start_s.max() // HOUR_S) + 1
+    hour = (pieces.start_s // HOUR_S).astype(np.int64)
+    row = (pieces.node - nodes[0]) * hours + hour
+    columns = (
+        pieces.length_s,
+        pieces.cpu_cores * pieces.length_s,
+        pieces.gpus * pieces.length_s,
+        active_j,
+        idle_j,
+        _times(active_j, price) / JOULES_PER_MWH,
+        _times(idle_j, price) / JOULES_PER_MWH,
+        _times(active_j, carbon) / JOULES_PER_KWH,
+        _times(idle_j, carbon) / JOULES_PER_KWH,
+    )
+    sums = [np.bincount(row, weights=each, minlength=nodes.size * hours) for each in columns]
+    is_billed = sums[0] > 0.0  # a window that ends with a full hour has nothing after it
+    keys = (np.repeat(nodes, hours), np.tile(np.arange(hours), nodes.size))
+    return NodeHours._make(each[is_billed] for each in (*keys, *sums))
+
+
+def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, Floats]:
+    """Return active and idle watts of each piece, as the accounting reckons them."""
+    nodes, at = world.nodes, pieces.node
+    utilisation = pieces.cpu_cores * (model.utilisation_ratio / nodes.cpu_capacity[at])
+    curve = nodes.curve_class[at].astype(np.int64) * CURVE_POINTS
+    curve_idle_w = model.curve_watts[curve]
+    board_w = (nodes.gpu_peak_w[at] - nodes.gpu_idle_w[at]) * model.gpu_ratio
+    load_w = watts_at(model.curve_watts, curve, np.clip(utilisation, 0.0, 1.0))
+    idle_w = curve_idle_w + nodes.gpu_capacity[at] * nodes.gpu_idle_w[at]
+    if model.empty_nodes_sleep:
+        idle_w = np.where(pieces.is_empty, 0.0, idle_w)
+    pue = nodes.pue[at]
+    return (load_w - curve_idle_w + pieces.gpus * board_w) * pue, idle_w * pue
+
+
+def _grid(world: World, pieces: _Pieces) -> tuple[Floats, Floats]:
+    """Return carbon intensity and price during each piece; NaN where there is no data."""
+    found = np.full((2, pieces.node.size), np.nan)
+    for zone, series in enumerate(zone_series(world)):
+        mine = np.flatnonzero(world.nodes.zone[pieces.node] == zone)
+        step = np.searchsorted(series.times_s, pieces.start_s[mine], side="right") - 1
+        is_known = step >= 0
+        mine, step = mine[is_known], step[is_known]
+        found[:, mine] = series.carbon_g_per_kwh[step], series.price_per_mwh[step]
+    return found[0], found[1]
+
+
+def _times(energy_j: Floats, values: Floats) -> Floats:
+    """Return energy times value; time without energy needs no value."""
+    return np.where(energy_j == 0.0, 0.0, energy_j * values)

@@ -1,0 +1,170 @@
+"""What a run did, as rows: every job, every decision, every hour of a node, every step of a grid.
+
+Rows come in parts of bounded size. Times are seconds since the scenario's start.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from greensched_policies.cost import Floats
+from greensched_simulator.node_hours import NodeHours, node_hours
+from greensched_simulator.outcome import meets_deadline, slowdowns
+from greensched_simulator.policy import Policy
+from greensched_simulator.simulation import Schedule
+from greensched_simulator.world import World
+
+PART_ROWS = 100_000
+
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+_RUN = {"seed": pa.int64(), "policy": _TEXT}
+
+
+def _schema(columns: str, **others: pa.DataType) -> pa.Schema:
+    kinds = {name: others.get(name, pa.float64()) for name in columns.split()}
+    return pa.schema([*_RUN.items(), *kinds.items()])
+
+
+JOBS = _schema(
+    "job arrival_s runtime_s estimate_s cpu_cores memory_bytes gpus deadline_s planned_s start_s "
+    "end_s node zone wait_s slowdown is_deadline_met",
+    job=pa.string(), node=_TEXT, zone=_TEXT, is_deadline_met=pa.bool_(),
+)  # fmt: skip
+DECISIONS = _schema(
+    "at_s job decision until_s node zone",
+    job=pa.string(), decision=_TEXT, node=_TEXT, zone=_TEXT,
+)  # fmt: skip
+NODE_HOURS = _schema(
+    "hour node zone length_s cpu_core_s gpu_s energy_active_j energy_idle_j cost_active cost_idle "
+    "carbon_active_g carbon_idle_g",
+    hour=pa.int64(), node=_TEXT, zone=_TEXT,
+)  # fmt: skip
+GRID = pa.schema(
+    [("seed", pa.int64()), ("zone", _TEXT)]
+    + [(name, pa.float64()) for name in ("time_s", "carbon_g_per_kwh", "price_per_mwh",
+       "forecast_carbon_g_per_kwh", "forecast_price_per_mwh")]
+)  # fmt: skip
+
+
+def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
+    """Yield a row for each job, in order of arrival; empty where it never ran or has no limit."""
+    jobs = world.jobs
+    has_deadline = np.isfinite(jobs.deadline_s)
+    slowdown, wait_s = slowdowns(world, schedule), schedule.start_s - jobs.arrival_s
+    is_met = meets_deadline(world, schedule)
+    for part in _parts(jobs.arrival_s.size):
+        node = schedule.node[part]
+        columns = {
+            "job": list(world.job_names[part]),
+            **{name: getattr(jobs, name)[part] for name in jobs._fields},
+            **{name: getattr(schedule, name)[part] for name in ("planned_s", "start_s", "end_s")},
+            "deadline_s": np.where(has_deadline[part], jobs.deadline_s[part], np.nan),
+            **_places(world, node, node >= 0),
+            "wait_s": wait_s[part],
+            "slowdown": slowdown[part],
+            "is_deadline_met": pa.array(is_met[part], mask=~has_deadline[part]),
+        }
+        yield _table(JOBS, world, policy, columns)
+
+
+def decision_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
+    """Yield a row for each decision in the order of time: `delay` a job, `place` it on a node."""
+    arrival_s = world.jobs.arrival_s
+    delayed = np.flatnonzero(schedule.planned_s > arrival_s)
+    placed = np.flatnonzero(schedule.node >= 0)
+    job = np.concatenate([delayed, placed])
+    at_s = np.concatenate([arrival_s[delayed], schedule.start_s[placed]])
+    is_place = np.arange(job.size) >= delayed.size
+    order = np.argsort(at_s, kind="stable")
+    for part in _parts(job.size):
+        mine = order[part]
+        chosen, placing = job[mine], is_place[mine]
+        columns = {
+            "at_s": at_s[mine],
+            "job": [world.job_names[each] for each in chosen],
+            "decision": _words(placing.astype(np.int64), ("delay", "place")),
+            "until_s": np.where(placing, np.nan, schedule.planned_s[chosen]),
+            **_places(world, schedule.node[chosen], placing),
+        }
+        yield _table(DECISIONS, world, policy, columns)
+
+
+def node_hour_rows(
+    world: World, policy: Policy, schedule: Schedule, until_s: float
+) -> Iterator[pa.Table]:
+    """Yield a row for each node and hour up to `until_s`; they add up to the bill."""
+    for rows in node_hours(world, schedule, until_s):
+        for part in _parts(rows.node.size):
+            mine = NodeHours._make(column[part] for column in rows)
+            places = _places(world, mine.node, mine.node >= 0)
+            yield _table(NODE_HOURS, world, policy, {**mine._asdict(), **places})
+
+
+def grid_rows(world: World, until_s: float) -> Iterator[pa.Table]:
+    """Yield a row for each step of each zone's grid that begins before `until_s`."""
+    grids = world.grids
+    zone = np.repeat(np.arange(len(world.zones)), np.diff(grids.starts))
+    kept = np.flatnonzero(grids.times_s < until_s)
+    for part in _parts(kept.size):
+        mine = kept[part]
+        steps = {
+            name: getattr(grids, name)[mine]
+            for name in GRID.names
+            if name not in ("seed", "zone", "time_s")
+        }
+        columns = {
+            "seed": np.full(mine.size, world.seed),
+            "zone": _words(zone[mine], world.zones),
+            "time_s": grids.times_s[mine],
+            **steps,
+        }
+        yield _of(GRID, columns)
+
+
+def _parts(count: int) -> Iterator[slice]:
+    for first in range(0, count, PART_ROWS):
+        yield slice(first, first + PART_ROWS)
+
+
+def _places(
+    world: World, node: npt.NDArray[np.int64], is_known: npt.NDArray[np.bool_]
+) -> dict[str, Any]:
+    zone = world.nodes.zone[np.maximum(node, 0)]
+    return {
+        "node": _words(node, world.node_names, is_known),
+        "zone": _words(zone, world.zones, is_known),
+    }
+
+
+def _words(
+    places: npt.NDArray[np.int64],
+    words: tuple[str, ...],
+    is_known: npt.NDArray[np.bool_] | None = None,
+) -> pa.Array:
+    mask = None if is_known is None else ~is_known
+    indices = pa.array(places.astype(np.int32), mask=mask)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
+
+
+def _table(schema: pa.Schema, world: World, policy: Policy, columns: Mapping[str, Any]) -> pa.Table:
+    count = len(columns["job"] if "job" in columns else columns["node"])
+    run = {
+        "seed": np.full(count, world.seed),
+        "policy": _words(np.zeros(count, np.int64), (policy.name,)),
+    }
+    return _of(schema, {**run, **columns})
+
+
+def _of(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
+    arrays = [_array(columns[field.name], field.type) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _array(values: Floats | pa.Array | list[str], kind: pa.DataType) -> pa.Array:
+    """Return a column; NaN says that there is no value."""
+    if isinstance(values, pa.Array):
+        return values
+    return pa.array(values, kind, from_pandas=True)

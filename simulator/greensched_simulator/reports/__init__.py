@@ -1,0 +1,1 @@
+"""Reports: pages that need no network, and the same plots for papers."""

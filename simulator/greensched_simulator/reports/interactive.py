@@ -1,0 +1,161 @@
+"""The plots of a report that can be hovered, zoomed and switched."""
+
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from greensched_simulator.cells import amount, count, large
+from greensched_simulator.comparison import Results
+from greensched_simulator.policy import Policy
+from greensched_simulator.reports.looks import (
+    FRONT_COLOUR,
+    change_colour,
+    colours,
+    hours_between_ticks,
+    is_wide,
+    zone_colours,
+)
+from greensched_simulator.reports.page import styled
+from greensched_simulator.reports.views import (
+    Changes,
+    Course,
+    Point,
+    Waits,
+    drawn_first,
+    front,
+)
+from greensched_simulator.tables import change_text
+
+_ROW_PIXELS, _FRAME_PIXELS = 28, 110
+
+
+def change_figures(shown: Sequence[Changes]) -> list[go.Figure]:
+    """Return a figure for each bill: every policy's change with its interval, zero marked."""
+    return [_change_figure(each) for each in shown]
+
+
+def _change_figure(changes: Changes) -> go.Figure:
+    percents = list(changes.by_policy.values())
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[each.mean for each in percents],
+        y=[policy.label for policy in changes.by_policy],
+        error_x={"type": "data", "array": [each.high - each.mean for each in percents],
+                 "color": "#52606d", "thickness": 1.5},
+        mode="markers",
+        marker={"size": 9, "color": [change_colour(each) for each in percents]},
+        text=[change_text(each) for each in percents],
+        hovertemplate="%{y}: %{text}<extra></extra>",
+        showlegend=False,
+    )  # fmt: skip
+    figure.update_layout(title=f"{changes.title}, % of the baseline's")
+    figure.update_xaxes(
+        zeroline=True, zerolinecolor="#1f2933", zerolinewidth=1.5, nticks=6, rangemode="tozero"
+    )
+    figure.update_yaxes(autorange="reversed", automargin=True, ticks="")
+    height = _FRAME_PIXELS + _ROW_PIXELS * len(percents)
+    return styled(figure, height).update_layout(margin={"l": 10, "r": 10})
+
+
+def pareto_figures(shown: Sequence[Point], results: Results, currency: str) -> list[go.Figure]:
+    """Return carbon against slowdown, wait and cost, each with its front."""
+    axes = (
+        ("slowdown", "mean slowdown"),
+        ("wait_h", "mean wait, h"),
+        ("cost", f"cost, {currency}"),
+    )
+    return [_pareto_figure(shown, results, field, title) for field, title in axes]
+
+
+def _pareto_figure(shown: Sequence[Point], results: Results, field: str, title: str) -> go.Figure:
+    best = front(shown, field)
+    look = colours(results.policies, results.baseline)
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[point.carbon_kg for point in best],
+        y=[getattr(point, field) for point in best],
+        mode="lines",
+        line={"shape": "hv", "color": FRONT_COLOUR, "dash": "dot"},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    figure.add_scatter(
+        x=[point.carbon_kg for point in shown],
+        y=[getattr(point, field) for point in shown],
+        mode="markers",
+        marker={
+            "size": 11,
+            "color": [look[point.policy] for point in shown],
+            "symbol": ["circle" if point in best else "circle-open" for point in shown],
+            "line": {"width": 2},
+        },
+        hovertext=[_told(point) for point in shown],
+        hoverinfo="text",
+        showlegend=False,
+        cliponaxis=False,
+    )
+    values = [getattr(point, field) for point in shown]
+    figure.update_layout(title=title)
+    figure.update_xaxes(title="carbon, kg", nticks=5)
+    figure.update_yaxes(automargin=True, **({"type": "log", "dtick": 1} if is_wide(values) else {}))
+    return styled(figure, 400).update_layout(margin={"l": 10, "r": 20})
+
+
+def _told(point: Point) -> str:
+    return (
+        f"<b>{point.policy.label}</b><br>carbon {large(point.carbon_kg)} kg, "
+        f"cost {large(point.cost)}<br>mean wait {amount(point.wait_h)} h, mean slowdown "
+        f"{amount(point.slowdown)}<br>deadlines missed: {count(point.missed)}"
+    )
+
+
+def power_figure(
+    power: Mapping[Policy, Course], grid: Mapping[str, Course], results: Results
+) -> go.Figure:
+    """Return the cluster's power above the grids' carbon, hour by hour.
+
+    Baseline and the policy of least carbon are shown; a switch shows the others.
+    """
+    look = colours(results.policies, results.baseline)
+    drawn = drawn_first(results)
+    figure = make_subplots(
+        rows=2, cols=1, shared_xaxes=True, row_heights=[0.6, 0.4], vertical_spacing=0.06
+    )
+    for policy, course in power.items():
+        figure.add_scatter(
+            x=course.hours, y=course.values, name=policy.label, row=1, col=1,
+            line={"shape": "hv", "color": look[policy], "width": 1.5},
+            visible=policy in drawn,
+        )  # fmt: skip
+    by_zone = zone_colours(list(grid))
+    for zone, course in grid.items():
+        figure.add_scatter(
+            x=course.hours, y=course.values, name=zone, row=2, col=1,
+            line={"shape": "hv", "color": by_zone[zone], "width": 1.5},
+        )  # fmt: skip
+    figure.update_yaxes(title="power, kW", rangemode="tozero", row=1, col=1)
+    figure.update_yaxes(title="grid, g/kWh", rangemode="tozero", row=2, col=1)
+    last_h = max(float(course.hours[-1]) for course in power.values())
+    figure.update_xaxes(dtick=hours_between_ticks(last_h))
+    figure.update_xaxes(title="hours since the start", row=2, col=1)
+    return _wide(figure, 480)
+
+
+def waits_figure(waits: Waits, results: Results) -> go.Figure:
+    """Return for each policy which share of its jobs waited no longer."""
+    look = colours(results.policies, results.baseline)
+    figure = go.Figure()
+    for policy, share_pct in waits.share_pct.items():
+        figure.add_scatter(
+            x=waits.hours, y=share_pct, name=policy.label,
+            line={"shape": "hv", "color": look[policy], "width": 1.5},
+        )  # fmt: skip
+    figure.update_xaxes(title="waited no longer than, h", rangemode="tozero")
+    figure.update_yaxes(title="share of jobs, %", range=[0, 102])
+    return _wide(figure, 380)
+
+
+def _wide(figure: go.Figure, height: int) -> go.Figure:
+    figure.update_layout(showlegend=False)
+    return styled(figure, height).update_layout(margin={"l": 55, "r": 15, "t": 10, "b": 50})

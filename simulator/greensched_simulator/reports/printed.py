@@ -1,0 +1,140 @@
+"""The plots of a report for papers: SVG and PNG, the same bytes for the same run."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MultipleLocator
+
+from greensched_simulator.comparison import Results
+from greensched_simulator.reports.looks import (
+    FRONT_COLOUR,
+    change_colour,
+    colours,
+    hours_between_ticks,
+    is_wide,
+    zone_colours,
+)
+from greensched_simulator.reports.views import Views, drawn_first, front
+
+_WIDTH_IN = 7.0  # two columns of a paper
+_DPI = 200
+_Drawn = Iterator[tuple[str, Figure]]
+
+
+def write_plots(folder: Path, views: Views, results: Results, currency: str) -> None:
+    """Write each plot into `folder` as SVG and as PNG."""
+    folder.mkdir(exist_ok=True)
+    with mpl.rc_context(
+        {
+            "font.size": 8,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlesize": 8,
+            "legend.frameon": False,
+            "legend.fontsize": 7,
+            "svg.hashsalt": "greensched",  # names within the file, the same each time
+        }
+    ):
+        for name, figure in _drawn(views, results, currency):
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+            figure.savefig(folder / f"{name}.png", dpi=_DPI)
+
+
+def _drawn(views: Views, results: Results, currency: str) -> _Drawn:
+    if len(results.policies) > 1:
+        if views.changes:
+            yield "change", _change(views, results)
+        yield "pareto", _pareto(views, results, currency)
+    yield "power", _power(views, results)
+    yield "waits", _waits(views, results)
+
+
+def _change(views: Views, results: Results) -> Figure:
+    assert results.baseline is not None, "changes are drawn only against a baseline"
+    policies = list(views.changes[0].by_policy)
+    figure, axes = _row(len(views.changes), 0.9 + 0.17 * len(policies), is_shared=True)
+    for place, shown in zip(axes, views.changes, strict=True):
+        for row, percent in enumerate(shown.by_policy.values()):
+            error = None if math.isnan(percent.low) else percent.high - percent.mean
+            place.errorbar(percent.mean, row, xerr=error, fmt="o", ms=4, lw=1, capsize=2,
+                           color=change_colour(percent))  # fmt: skip
+        place.axvline(0.0, color="black", lw=0.8)
+        place.set(title=f"{shown.title}, % of {results.baseline.label}'s")
+        place.grid(axis="x", lw=0.3)
+    axes[0].set_yticks(range(len(policies)), [policy.label for policy in policies])
+    axes[0].invert_yaxis()
+    return figure
+
+
+def _pareto(views: Views, results: Results, currency: str) -> Figure:
+    names = (
+        ("slowdown", "mean slowdown"),
+        ("wait_h", "mean wait, h"),
+        ("cost", f"cost, {currency}"),
+    )
+    look = colours(results.policies, results.baseline)
+    figure, axes = _row(len(names), 3.2, is_shared=False)
+    for place, (field, title) in zip(axes, names, strict=True):
+        best = front(views.points, field)
+        values = [getattr(point, field) for point in views.points]
+        place.step([point.carbon_kg for point in best], [getattr(point, field) for point in best],
+                   where="post", color=FRONT_COLOUR, ls=":", lw=1)  # fmt: skip
+        for point, value in zip(views.points, values, strict=True):
+            colour = look[point.policy]
+            filled = colour if point in best else "none"
+            place.plot(point.carbon_kg, value, "o", color=colour, ms=5, ls="none", mfc=filled,
+                       label=point.policy.label)  # fmt: skip
+        place.set(title=title, xlabel="carbon, kg", yscale="log" if is_wide(values) else "linear")
+        place.grid(lw=0.3)
+    _legend(figure, axes[0])
+    return figure
+
+
+def _power(views: Views, results: Results) -> Figure:
+    look = colours(results.policies, results.baseline)
+    figure = Figure(figsize=(_WIDTH_IN, 3.6), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    for policy in drawn_first(results):
+        course = views.power[policy]
+        above.step(course.hours, course.values, where="post", lw=1, color=look[policy],
+                   label=policy.label)  # fmt: skip
+    by_zone = zone_colours(list(views.grid))
+    for zone, course in views.grid.items():
+        below.step(course.hours, course.values, where="post", lw=1, color=by_zone[zone],
+                   label=zone)  # fmt: skip
+    last_h = max(float(course.hours[-1]) for course in views.power.values())
+    below.set(xlabel="hours since the start", ylabel="grid, g/kWh", xlim=(0.0, last_h))
+    below.xaxis.set_major_locator(MultipleLocator(hours_between_ticks(last_h)))
+    above.set(ylabel="power, kW")
+    for place in (above, below):
+        place.set_ylim(bottom=0.0)
+        place.grid(lw=0.3)
+        place.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def _waits(views: Views, results: Results) -> Figure:
+    look = colours(results.policies, results.baseline)
+    figure, (place,) = _row(1, 2.8, is_shared=False)
+    for policy, share_pct in views.waits.share_pct.items():
+        place.step(views.waits.hours, share_pct, where="post", lw=1, color=look[policy],
+                   label=policy.label)  # fmt: skip
+    place.set(xlabel="waited no longer than, h", ylabel="share of jobs, %", ylim=(0.0, 102.0))
+    place.set_xlim(left=0.0)
+    place.grid(lw=0.3)
+    place.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def _row(count: int, height_in: float, *, is_shared: bool) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(_WIDTH_IN, height_in), layout="constrained")
+    axes = figure.subplots(1, count, sharey=is_shared, squeeze=False)
+    return figure, list(axes[0])
+
+
+def _legend(figure: Figure, place: Axes) -> None:
+    figure.legend(*place.get_legend_handles_labels(), loc="outside lower center", ncols=5)

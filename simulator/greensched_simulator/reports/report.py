@@ -1,0 +1,152 @@
+"""The report of a run, drawn from its folder alone: a page, and the plots for papers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from greensched_core.durations import format_duration
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_simulator.cells import Row
+from greensched_simulator.comparison import Results
+from greensched_simulator.reports.interactive import (
+    change_figures,
+    pareto_figures,
+    power_figure,
+    waits_figure,
+)
+from greensched_simulator.reports.looks import colours, zone_colours
+from greensched_simulator.reports.page import (
+    heading,
+    key,
+    listed,
+    page,
+    paragraph,
+    plots,
+    section,
+    switches,
+    table,
+)
+from greensched_simulator.reports.printed import write_plots
+from greensched_simulator.reports.views import SHOWN_PCT, Views, drawn_first, views_of
+from greensched_simulator.run_folder import FinishedRun
+from greensched_simulator.tables import (
+    change_rows,
+    done_rows,
+    how_compared,
+    losses,
+    outcome_rows,
+    taken_rows,
+)
+
+REPORT, PLOTS = "report.html", "plots"
+
+
+def write_report(run: FinishedRun) -> Path:
+    """Write page and plots into the run's folder; return the page.
+
+    Raises BadInput when a file of the folder is gone.
+    """
+    views, currency = views_of(run), str(run.summary["currency"])
+    body = "\n".join(_sections(run, views, currency))
+    path = run.folder / REPORT
+    path.write_text(page(f"GreenSched: {run.summary['scenario']}", body), encoding="utf-8")
+    write_plots(run.folder / PLOTS, views, run.results, currency)
+    return path
+
+
+def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
+    results = run.results
+    look, shown = _look(results), drawn_first(results)
+    hidden = [policy.label for policy in results.policies if policy not in shown]
+    yield heading(_title(run))
+    yield paragraph(
+        f"{run.summary['description']} A simulation: energy comes from the nodes' power curves, "
+        "not from meters; carbon is operational and location-based.",
+        "lead",
+    )
+    if len(results.policies) == 1:
+        outcome = results.outcomes[results.policies[0]][0]
+        yield section(
+            "What was done, and what it took",
+            table([("", ""), *outcome_rows(outcome, currency)]),
+        )
+    else:
+        yield from _compared(results, views, currency)
+    yield section(
+        "Power over time, and the grid",
+        paragraph(
+            f"Hourly means of the whole cluster with seed {results.seeds[0]}, and below them each "
+            "zone's grid. A name shows and hides its line."
+        ),
+        switches({**look, **zone_colours(list(views.grid))}, hidden),
+        plots([power_figure(views.power, views.grid, results)]),
+    )
+    yield section(
+        "How long jobs waited",
+        paragraph(
+            f"From arrival to start, all seeds together; up to where {SHOWN_PCT:g} % of each "
+            "policy's jobs have started. A name shows and hides its line."
+        ),
+        switches(look),
+        plots([waits_figure(views.waits, results)]),
+    )
+    yield section("What was run", table([("", ""), *_facts(run)], "facts"))
+
+
+def _look(results: Results) -> dict[str, str]:
+    by_policy = colours(results.policies, results.baseline)
+    return {policy.label: colour for policy, colour in by_policy.items()}
+
+
+def _compared(results: Results, views: Views, currency: str) -> Iterator[str]:
+    yield section(
+        "What was done, and how long jobs waited",
+        paragraph("Means over seeds."),
+        table(done_rows(results)),
+    )
+    yield section("What it took", table(taken_rows(results, currency)))
+    if results.baseline is not None:
+        yield section(
+            "What changed",
+            paragraph(how_compared(results)),
+            table(change_rows(results)),
+            plots(change_figures(views.changes)),
+        )
+        yield section(
+            "Where policies lose",
+            listed(losses(results))
+            or paragraph("None does worse than the baseline in any figure."),
+        )
+    yield section(
+        "Carbon against delay and cost",
+        paragraph(
+            "Left and low is good. Filled: no other policy is better in both. Hover for names and "
+            "deadlines missed."
+        ),
+        key(_look(results)),
+        plots(pareto_figures(views.points, results, currency)),
+    )
+
+
+def _title(run: FinishedRun) -> str:
+    policies = run.results.policies
+    told = policies[0].name if len(policies) == 1 else f"{len(policies)} policies compared"
+    return f"{run.summary['scenario']}: {told}"
+
+
+def _facts(run: FinishedRun) -> list[Row]:
+    told = run.summary
+    inputs = [f"{each['file']} (sha256 {each['sha256'][:12]}…)" for each in told["inputs"]]
+    facts = [
+        ("scenario", f"{told['scenario']}: {told['jobs']:,} jobs, {told['nodes']:,} nodes, zones "
+                     f"{', '.join(told['zones'])}"),
+        ("time", f"{format_timestamp(told['start_s'])}, for {format_duration(told['length_s'])}; "
+                 "all policies are billed until the last job of any of them ends"),
+        ("policies", ", ".join(policy.name for policy in run.results.policies)),
+        ("baseline", told["baseline"] or "none"),
+        ("seeds", ", ".join(map(str, run.results.seeds))),
+        ("inputs", ", ".join(inputs) or "none but the scenario"),
+        ("command", " ".join(told["command"])),
+        ("started", told["started_at"]),
+        ("versions", ", ".join(f"{name} {each}" for name, each in told["versions"].items())),
+    ]  # fmt: skip
+    return [*facts, *(("note", note) for note in told["notes"])]

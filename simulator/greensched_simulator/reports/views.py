@@ -1,0 +1,210 @@
+"""What the plots show, as values: read from a run's folder, drawn elsewhere."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+
+from greensched_core.units import SECONDS_PER_HOUR
+from greensched_policies.cost import Floats
+from greensched_simulator.comparison import (
+    CARBON,
+    COST,
+    ENERGY,
+    Figure,
+    Interval,
+    Results,
+    difference,
+    mean_outcome,
+)
+from greensched_simulator.policy import Policy
+from greensched_simulator.run_folder import FinishedRun
+
+SHOWN_PCT = 99.9  # of each policy's jobs; a few that waited long would hide all others
+_BATCH_ROWS = 200_000
+_WAITS_H = np.concatenate([[0.0], np.geomspace(1e-3, 1e5, 801)])  # 3.6 s to eleven years
+
+
+class Changes(NamedTuple):
+    """One figure's paired change against the baseline."""
+
+    title: str
+    by_policy: Mapping[Policy, Interval]  # percent
+
+
+class Point(NamedTuple):
+    """What a policy came to, the mean over seeds."""
+
+    policy: Policy
+    carbon_kg: float
+    cost: float
+    wait_h: float
+    slowdown: float
+    missed: float
+
+
+class Course(NamedTuple):
+    """Values over the hours since the scenario's start; each holds until the next."""
+
+    hours: Floats
+    values: Floats
+
+
+class Waits(NamedTuple):
+    """Which share of a policy's jobs waited no longer, [W]; all seeds together."""
+
+    hours: Floats
+    share_pct: Mapping[Policy, Floats]
+
+
+class Views(NamedTuple):
+    """All that a report draws."""
+
+    changes: Sequence[Changes]  # none without a baseline
+    points: Sequence[Point]
+    power: Mapping[Policy, Course]  # kW, with the first seed
+    grid: Mapping[str, Course]  # g/kWh of each zone, with the first seed
+    waits: Waits
+
+
+def views_of(run: FinishedRun) -> Views:
+    """Return what a report draws, read from a run's folder; raise BadInput when a file is gone."""
+    results = run.results
+    return Views(
+        changes(results) if results.baseline else (),
+        points(results),
+        power(run),
+        carbon_of_grid(run),
+        waits(run),
+    )
+
+
+def drawn_first(results: Results) -> list[Policy]:
+    """Return the policies to draw where there is no room for all: baseline and least carbon."""
+    least = min(results.policies, key=lambda each: mean_outcome(results.outcomes[each]).carbon_g)
+    return [each for each in dict.fromkeys((results.baseline, least)) if each is not None]
+
+
+def changes(results: Results) -> list[Changes]:
+    """Return the changes of carbon, cost and energy; those of the baseline are left out."""
+    figures: Sequence[tuple[str, Figure]] = (("carbon", CARBON), ("cost", COST), ("energy", ENERGY))
+    others = [policy for policy in results.policies if policy != results.baseline]
+    return [
+        Changes(title, {each: difference(figure, results, each).percent for each in others})
+        for title, figure in figures
+    ]
+
+
+def points(results: Results) -> list[Point]:
+    """Return a point for each policy."""
+    found = []
+    for policy in results.policies:
+        mean = mean_outcome(results.outcomes[policy])
+        missed = mean.deadlines - mean.deadlines_met
+        found.append(
+            Point(
+                policy, mean.carbon_g / 1e3, mean.cost, mean.wait_mean_s / SECONDS_PER_HOUR,
+                mean.slowdown_mean, missed,
+            )
+        )  # fmt: skip
+    return found
+
+
+def front(shown: Sequence[Point], other: str) -> list[Point]:
+    """Return the points that no other one beats in carbon and `other` at once, by carbon.
+
+    `other` is a field of the points; of equal points the first is kept.
+    """
+    kept: list[Point] = []
+    for point in sorted(shown, key=lambda each: (each.carbon_kg, getattr(each, other))):
+        if not kept or getattr(point, other) < getattr(kept[-1], other):
+            kept.append(point)
+    return kept
+
+
+def power(run: FinishedRun) -> Mapping[Policy, Course]:
+    """Return the cluster's power in kW hour by hour, with the first seed."""
+    columns = ["policy", "hour", "length_s", "energy_active_j", "energy_idle_j"]
+    by_name = {policy.name: policy for policy in run.results.policies}
+    joules = {policy: np.zeros(0) for policy in by_name.values()}
+    length_s = np.zeros(0)
+    for batch in _batches(run, "node-hours", columns):
+        hour = _numbers(batch, "hour").astype(np.int64)
+        energy_j = _numbers(batch, "energy_active_j") + _numbers(batch, "energy_idle_j")
+        needed = int(hour.max()) + 1
+        length_s = _longer(length_s, needed)
+        np.maximum.at(length_s, hour, _numbers(batch, "length_s"))
+        for name, mine in _by_policy(batch).items():
+            policy = by_name[name]
+            joules[policy] = _longer(joules[policy], needed)
+            np.add.at(joules[policy], hour[mine], energy_j[mine])
+    hours = np.append(np.arange(length_s.size), length_s.sum() / SECONDS_PER_HOUR)
+    watts = {policy: _longer(each, length_s.size) / length_s for policy, each in joules.items()}
+    return {
+        policy: Course(hours, np.append(each, each[-1]) / 1e3) for policy, each in watts.items()
+    }
+
+
+def carbon_of_grid(run: FinishedRun) -> Mapping[str, Course]:
+    """Return each zone's carbon intensity in g/kWh, with the first seed."""
+    found: dict[str, list[tuple[Floats, Floats]]] = {}
+    end_h = run.results.outcomes[run.results.policies[0]][0].billed_s / SECONDS_PER_HOUR
+    for batch in _batches(run, "grid", ["zone", "time_s", "carbon_g_per_kwh"]):
+        zones = np.array(batch.column("zone").to_pylist())
+        hours = _numbers(batch, "time_s") / SECONDS_PER_HOUR
+        values = _numbers(batch, "carbon_g_per_kwh")
+        for zone in dict.fromkeys(zones.tolist()):
+            mine = zones == zone
+            found.setdefault(zone, []).append((hours[mine], values[mine]))
+    courses = {}
+    for zone, parts in found.items():
+        hours, values = (np.concatenate(column) for column in zip(*parts, strict=True))
+        ends = np.append(np.maximum(hours, 0.0), end_h)
+        courses[zone] = Course(ends, np.append(values, values[-1]))
+    return courses
+
+
+def waits(run: FinishedRun) -> Waits:
+    """Return how the waits are spread, of all jobs that began, with all seeds."""
+    by_name = {policy.name: policy for policy in run.results.policies}
+    counts = {policy: np.zeros(_WAITS_H.size + 1) for policy in by_name.values()}
+    for batch in _batches(run, "jobs", ["policy", "wait_s"], is_first_seed=False):
+        waited_h = _numbers(batch, "wait_s") / SECONDS_PER_HOUR
+        place = np.searchsorted(_WAITS_H, waited_h, side="left")
+        for name, mine in _by_policy(batch).items():
+            began = mine[~np.isnan(waited_h[mine])]
+            counts[by_name[name]] += np.bincount(place[began], minlength=_WAITS_H.size + 1)
+    shares = {
+        policy: 100.0 * np.cumsum(each)[:-1] / max(each.sum(), 1.0)
+        for policy, each in counts.items()
+    }
+    is_full = np.min(list(shares.values()), axis=0) >= SHOWN_PCT
+    upto = int(np.argmax(is_full)) + 1 if is_full.any() else _WAITS_H.size
+    return Waits(_WAITS_H[:upto], {policy: share[:upto] for policy, share in shares.items()})
+
+
+def _batches(
+    run: FinishedRun, table: str, columns: list[str], *, is_first_seed: bool = True
+) -> Iterator[pa.RecordBatch]:
+    rows = pyarrow.dataset.dataset(run.rows(table))
+    wanted = pyarrow.dataset.field("seed") == run.results.seeds[0] if is_first_seed else None
+    batches = rows.to_batches(columns=columns, filter=wanted, batch_size=_BATCH_ROWS)
+    return (batch for batch in batches if batch.num_rows)
+
+
+def _numbers(batch: pa.RecordBatch, column: str) -> Floats:
+    values: Floats = batch.column(column).to_numpy(zero_copy_only=False).astype(np.float64)
+    return values
+
+
+def _by_policy(batch: pa.RecordBatch) -> dict[str, np.typing.NDArray[np.intp]]:
+    """Return the rows of each policy of a batch."""
+    coded = batch.column("policy")
+    codes, names = coded.indices.to_numpy(), coded.dictionary.to_pylist()
+    return {names[code]: np.flatnonzero(codes == code) for code in np.unique(codes)}
+
+
+def _longer(values: Floats, size: int) -> Floats:
+    return np.append(values, np.zeros(max(size - values.size, 0)))

@@ -1,0 +1,253 @@
+"""The folder of a run: the scenario, what was run how, every row, and what it came to.
+
+Whatever a report draws is read back from here. `run.json` is written last: without it the run did
+not end.
+"""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from greensched_core.errors import BadInput
+from greensched_simulator.comparison import Results, Round
+from greensched_simulator.outcome import Outcome
+from greensched_simulator.policy import Policy, policy_named
+from greensched_simulator.recorded_rows import (
+    DECISIONS,
+    GRID,
+    JOBS,
+    NODE_HOURS,
+    decision_rows,
+    grid_rows,
+    job_rows,
+    node_hour_rows,
+)
+from greensched_simulator.scenario_model import CarbonFile, PriceFile, Scenario
+
+FORMAT = 1  # of the folder; a reader refuses others
+SUMMARY, OUTCOMES, SCENARIO = "run.json", "outcomes.csv", "scenario.yaml"
+_TABLES = {"jobs": JOBS, "decisions": DECISIONS, "node-hours": NODE_HOURS, "grid": GRID}
+_LIBRARIES = ("greensched", "numba", "numpy", "pyarrow", "scipy")
+_COUNTS = {name for name, kind in Outcome.__annotations__.items() if kind is int}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was asked for, and when."""
+
+    scenario: Scenario
+    scenario_file: Path
+    policies: tuple[Policy, ...]
+    baseline: Policy | None
+    seeds: tuple[int, ...]
+    command: tuple[str, ...]
+    started_at: str  # RFC 3339
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """A run's folder, read."""
+
+    folder: Path
+    results: Results
+    summary: Mapping[str, Any]  # run.json
+
+    def rows(self, table: str) -> Path:
+        """Return the Parquet file of a table; raise BadInput when it is gone."""
+        path = self.folder / f"{table}.parquet"
+        if not path.is_file():
+            raise BadInput(f"{self.folder} has no {path.name}: copy the whole folder of the run")
+        return path
+
+
+class _RowFiles:
+    """One table, written as CSV (gzipped) and as Parquet."""
+
+    def __init__(self, folder: Path, name: str, schema: pa.Schema) -> None:
+        self._file = (folder / f"{name}.csv.gz").open("wb")
+        # Quick to pack, and without a name or a date: the same rows are the same bytes.
+        self._packed = gzip.GzipFile("", "wb", compresslevel=1, fileobj=self._file, mtime=0)
+        self._csv = pyarrow.csv.CSVWriter(self._packed, schema)
+        self._parquet = pyarrow.parquet.ParquetWriter(
+            folder / f"{name}.parquet", schema, compression="zstd"
+        )
+
+    def write(self, parts: Iterable[pa.Table]) -> None:
+        """Append some rows."""
+        for part in parts:
+            self._csv.write_table(part)
+            self._parquet.write_table(part)
+
+    def close(self) -> None:
+        """Complete both files."""
+        self._csv.close()
+        self._packed.close()
+        self._file.close()
+        self._parquet.close()
+
+
+@dataclass
+class RunFolder:
+    """Writes a run's folder round by round; `finish` completes it.
+
+    The folder is made when the first round is there. Raises BadInput when it holds files already.
+    """
+
+    folder: Path
+    run: Run
+    _files: dict[str, _RowFiles] = field(default_factory=dict)
+    _rounds: list[tuple[int, tuple[Outcome, ...]]] = field(default_factory=list)
+    _told: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+            raise BadInput(f"{self.folder} exists and is not empty: name another folder by --out")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for files in self._files.values():
+            files.close()
+
+    def add(self, done: Round) -> None:
+        """Write all that happened in one round."""
+        if not self._files:
+            self._begin()
+        world, until_s = done.world, done.outcomes[0].billed_s
+        for policy, schedule in zip(done.policies, done.schedules, strict=True):
+            self._files["jobs"].write(job_rows(world, policy, schedule))
+            self._files["decisions"].write(decision_rows(world, policy, schedule))
+            self._files["node-hours"].write(node_hour_rows(world, policy, schedule, until_s))
+        self._files["grid"].write(grid_rows(world, until_s))
+        self._rounds.append((world.seed, done.outcomes))
+        self._told.setdefault("notes", list(world.notes))
+        self._told.setdefault("jobs", done.outcomes[0].jobs)
+        self._told.setdefault("nodes", len(world.node_names))
+        self._told.setdefault("zones", list(world.zones))
+
+    def finish(self) -> FinishedRun:
+        """Write outcomes and summary, and return the folder as it is read again."""
+        for files in self._files.values():
+            files.close()
+        self._files.clear()
+        _write_outcomes(self.folder / OUTCOMES, self.run.policies, self._rounds)
+        summary = json.dumps({**_described(self.run), **self._told}, indent=2) + "\n"
+        (self.folder / SUMMARY).write_text(summary, encoding="utf-8")
+        return read_run(self.folder)
+
+    def _begin(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(self.run.scenario_file, self.folder / SCENARIO)
+        for name, schema in _TABLES.items():
+            self._files[name] = _RowFiles(self.folder, name, schema)
+
+
+def read_run(folder: Path) -> FinishedRun:
+    """Return a run's folder; raise BadInput when it is none, or of another version."""
+    try:
+        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        text = (folder / OUTCOMES).read_text(encoding="utf-8")
+    except (OSError, ValueError) as fault:
+        raise BadInput(
+            f"{folder} is not the folder of a run that ended: {fault}; `greensched simulate` and "
+            "`greensched compare` write such folders"
+        ) from fault
+    if not isinstance(summary, dict) or summary.get("format") != FORMAT:
+        raise _stale(folder)
+    try:
+        return FinishedRun(folder, _results(summary, text), summary)
+    except (KeyError, TypeError, ValueError, BadInput) as fault:
+        raise _stale(folder) from fault
+
+
+def _stale(folder: Path) -> BadInput:
+    return BadInput(
+        f"{folder} was written by another version of GreenSched, or changed since: run the command "
+        f"in its {SUMMARY} again"
+    )
+
+
+def _results(summary: Mapping[str, Any], outcomes: str) -> Results:
+    rows = {(row["policy"], int(row["seed"])): row for row in csv.DictReader(io.StringIO(outcomes))}
+    policies = tuple(policy_named(name) for name in summary["policies"])
+    seeds = tuple(int(seed) for seed in summary["seeds"])
+    baseline = summary["baseline"]
+    return Results(
+        policies,
+        None if baseline is None else policy_named(baseline),
+        seeds,
+        {policy: tuple(_outcome(rows[policy.name, seed]) for seed in seeds) for policy in policies},
+    )
+
+
+def _outcome(row: Mapping[str, str]) -> Outcome:
+    figures = {
+        name: int(row[name]) if name in _COUNTS else float(row[name]) for name in Outcome._fields
+    }
+    return Outcome(**figures)  # type: ignore[arg-type]  # counts are whole, as just made
+
+
+def _write_outcomes(
+    path: Path, policies: Sequence[Policy], rounds: Sequence[tuple[int, tuple[Outcome, ...]]]
+) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(("policy", "seed", *Outcome._fields))
+        for number, policy in enumerate(policies):
+            for seed, outcomes in rounds:
+                lines.writerow((policy.name, seed, *outcomes[number]))
+
+
+def _described(run: Run) -> dict[str, Any]:
+    scenario = run.scenario
+    return {
+        "format": FORMAT,
+        "scenario": scenario.name,
+        "description": scenario.description,
+        "policies": [policy.name for policy in run.policies],
+        "baseline": None if run.baseline is None else run.baseline.name,
+        "seeds": list(run.seeds),
+        "currency": scenario.currency,
+        "start_s": scenario.start_s,
+        "length_s": scenario.length_s,
+        "carbon": "operational, location-based",
+        "started_at": run.started_at,
+        "command": list(run.command),
+        "versions": {
+            "python": ".".join(map(str, sys.version_info[:3])),
+            **{name: version(name) for name in _LIBRARIES},
+        },
+        "inputs": [_input(path) for path in _files_of(scenario)],
+    }
+
+
+def _files_of(scenario: Scenario) -> list[Path]:
+    sources = [source for grid in scenario.grids.values() for source in (grid.carbon, grid.price)]
+    found = [each.file for each in sources if isinstance(each, CarbonFile | PriceFile)]
+    trace = scenario.workload.trace
+    return list(dict.fromkeys([*found, *([trace.file] if trace else [])]))
+
+
+def _input(path: Path) -> dict[str, str]:
+    with path.open("rb") as file:
+        return {"file": path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}

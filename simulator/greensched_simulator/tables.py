@@ -1,0 +1,188 @@
+"""Figures of runs as rows of text, for terminals and pages alike.
+
+What was done comes first, then what it took, then how long jobs waited.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
+from greensched_simulator.cells import Cell, Row, Tone, amount, count, large
+from greensched_simulator.comparison import (
+    CARBON,
+    COST,
+    ENERGY,
+    MISSED,
+    SLOWDOWN,
+    WAIT,
+    Difference,
+    Figure,
+    Interval,
+    Results,
+    difference,
+    mean_outcome,
+)
+from greensched_simulator.outcome import Outcome
+from greensched_simulator.policy import Policy
+
+COMPARED = (("energy", ENERGY), ("cost", COST), ("carbon", CARBON))
+
+
+def change_text(percent: Interval) -> str:
+    """Return a change with its interval, such as `-12.3 ±0.4 %`; a dash where there is none."""
+    if math.isnan(percent.mean):
+        return "–"
+    shown = f"{percent.mean:+.1f}" if round(percent.mean, 1) else "0.0"
+    half = (percent.high - percent.low) / 2
+    return f"{shown} %" if math.isnan(half) else f"{shown} ±{half:.1f} %"
+
+
+def tone_of(change: Interval) -> Tone:
+    """Tell whether a change's whole interval lies on one side of zero; less is better."""
+    if change.high < 0:
+        return "better"
+    return "worse" if change.low > 0 else ""
+
+
+def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
+    """Return a line for each figure of one run."""
+    missed = outcome.deadlines - outcome.deadlines_met
+    return [
+        ("jobs done", f"{count(outcome.jobs_done)} of {count(outcome.jobs)}"),
+        ("work done, core-h", large(outcome.work_core_h)),
+        ("  GPU-h", large(outcome.work_gpu_h)),
+        (
+            "deadlines met",
+            f"{count(outcome.deadlines_met)} of {count(outcome.deadlines)}, {count(missed)} missed",
+        ),
+        *_split("energy, kWh", *map(kwh_from_joules, (outcome.energy_j, outcome.energy_active_j,
+                                                     outcome.energy_idle_j))),
+        *_split(f"cost, {currency}", outcome.cost, outcome.cost_active, outcome.cost_idle),
+        *_split("carbon, kg", outcome.carbon_g / 1e3, outcome.carbon_active_g / 1e3,
+                outcome.carbon_idle_g / 1e3),
+        ("wait, h: mean", amount(outcome.wait_mean_s / SECONDS_PER_HOUR)),
+        ("  95th percentile", amount(outcome.wait_p95_s / SECONDS_PER_HOUR)),
+        ("slowdown: mean", amount(outcome.slowdown_mean)),
+        ("  95th percentile", amount(outcome.slowdown_p95)),
+        ("fairness (Jain, of slowdowns)", amount(outcome.fairness)),
+        ("nodes used", count(outcome.nodes_used)),
+        ("billed, h", amount(outcome.billed_s / SECONDS_PER_HOUR)),
+    ]  # fmt: skip
+
+
+def done_rows(results: Results) -> list[Row]:
+    """Return a head and a line for each policy: what was done, and how long jobs waited."""
+    rows: list[Row] = [
+        ("policy", "jobs\ndone", "work,\ncore-h", "deadlines\nmet", "missed", "wait,\nh",
+         "95 %,\nh", "slow-\ndown", "fair-\nness")
+    ]  # fmt: skip
+    for policy in results.policies:
+        outcome = mean_outcome(results.outcomes[policy])
+        waits = (outcome.wait_mean_s / SECONDS_PER_HOUR, outcome.wait_p95_s / SECONDS_PER_HOUR)
+        is_all = outcome.jobs_done == outcome.jobs
+        rows.append(
+            (
+                policy.label,
+                Cell(count(outcome.jobs_done), "" if is_all else "worse"),
+                large(outcome.work_core_h),
+                count(outcome.deadlines_met),
+                _missed(results, policy),
+                *map(amount, waits),
+                amount(outcome.slowdown_mean),
+                amount(outcome.fairness),
+            )
+        )
+    return rows
+
+
+def taken_rows(results: Results, currency: str) -> list[Row]:
+    """Return a head and a line for each policy: energy, money, carbon, active and idle."""
+    rows: list[Row] = [
+        ("policy", "energy,\nkWh", "active", "idle", f"cost,\n{currency}", "active", "idle",
+         "carbon,\nkg", "active", "idle")
+    ]  # fmt: skip
+    for policy in results.policies:
+        outcome = mean_outcome(results.outcomes[policy])
+        energy_j = outcome.energy_j, outcome.energy_active_j, outcome.energy_idle_j
+        carbon_g = outcome.carbon_g, outcome.carbon_active_g, outcome.carbon_idle_g
+        rows.append(
+            (
+                policy.label,
+                *(large(kwh_from_joules(each)) for each in energy_j),
+                *(large(each) for each in (outcome.cost, outcome.cost_active, outcome.cost_idle)),
+                *(large(each / 1e3) for each in carbon_g),
+            )
+        )
+    return rows
+
+
+def change_rows(results: Results) -> list[Row]:
+    """Return a head and a line for each policy: deadlines missed, and changes beside them."""
+    rows: list[Row] = [("policy", "deadlines\nmissed", *(name for name, _ in COMPARED))]
+    for policy in results.policies:
+        missed = _missed(results, policy)
+        if policy == results.baseline:
+            rows.append((policy.label, missed, *("baseline" for _ in COMPARED)))
+            continue
+        changes = [difference(figure, results, policy) for _, figure in COMPARED]
+        cells = (Cell(change_text(each.percent), tone_of(each.change)) for each in changes)
+        rows.append((policy.label, missed, *cells))
+    return rows
+
+
+def losses(results: Results) -> list[str]:
+    """Return a sentence for each figure in which policies do worse than the baseline, by how much.
+
+    With several seeds a policy is named only where the whole interval of its change is above zero.
+    """
+    if results.baseline is None:
+        return []
+    told = []
+    for name, figure, by in _LOSSES:
+        worse = []
+        for policy in results.policies:
+            found = difference(figure, results, policy)
+            low = found.change.mean if math.isnan(found.change.low) else found.change.low
+            if low > 0:
+                worse.append(f"{policy.label} ({by(found)})")
+        if worse:
+            told.append(f"more {name} than {results.baseline.label}: {', '.join(worse)}")
+    return told
+
+
+def how_compared(results: Results) -> str:
+    """Return a sentence on what the changes of a comparison are."""
+    assert results.baseline is not None, "nothing is compared"
+    seeds = len(results.seeds)
+    if seeds == 1:
+        return f"Change against {results.baseline.label} with one seed: no interval can be told."
+    return (
+        f"Change against {results.baseline.label}, paired by seed: mean over {seeds} seeds, ± half "
+        "the 95 % interval of that mean (Student's t). It tells how much the seeds vary, not how "
+        "other clusters or grids would do."
+    )
+
+
+def _percent(found: Difference) -> str:
+    return f"{found.percent.mean:+.1f} %"
+
+
+_LOSSES: Sequence[tuple[str, Figure, Callable[[Difference], str]]] = (
+    ("deadlines missed", MISSED, lambda found: f"+{count(found.change.mean)}"),
+    *((name, figure, _percent) for name, figure in COMPARED),
+    ("wait", WAIT, lambda found: f"+{amount(found.change.mean / SECONDS_PER_HOUR)} h"),
+    ("slowdown", SLOWDOWN, lambda found: f"+{amount(found.change.mean)}"),
+)
+
+
+def _missed(results: Results, policy: Policy) -> Cell:
+    missed = count(float(np.mean([MISSED.of(each) for each in results.outcomes[policy]])))
+    if results.baseline is None:
+        return Cell(missed)
+    return Cell(missed, tone_of(difference(MISSED, results, policy).change))
+
+
+def _split(name: str, whole: float, active: float, idle: float) -> list[Row]:
+    return [(name, large(whole)), ("  above idle", large(active)), ("  idle", large(idle))]

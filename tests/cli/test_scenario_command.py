@@ -1,0 +1,47 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Run = Callable[..., Any]
+GALLERY = Path(__file__).parents[2] / "examples" / "scenarios"
+SOUND = [str(GALLERY / name) for name in ("one-solar-grid.yaml", "hydro-and-coal.yaml")]
+
+
+def test_sound_scenarios_are_summed_up_in_a_line_each(greensched: Run) -> None:
+    done = greensched("scenario", "check", *SOUND)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second = done.stdout.splitlines()
+    assert first.startswith(f"{SOUND[0]}: ok. one-solar-grid: 20 nodes in 1 zone (SUNNY), 5,")
+    assert "20 nodes in 2 zones (HYDRO, COAL)" in second and "jobs in 2d with seed 1" in second
+
+
+def test_all_faults_of_all_files_are_told_with_their_lines(greensched: Run, tmp_path: Path) -> None:
+    spoilt = tmp_path / "spoilt.yaml"
+    text = Path(SOUND[1]).read_text()
+    spoilt.write_text(text.replace("load: 0.4", "load: 40").replace("zone: COAL", "zone: KOAL"))
+    missing = tmp_path / "missing.yaml"
+    done = greensched("scenario", "check", str(spoilt), SOUND[0], str(missing))
+    assert done.returncode == 2
+    assert f"{SOUND[0]}: ok." in done.stdout
+    assert f"{spoilt} has 3 faults:" in done.stderr
+    for told in ("cluster.nodes[1].zone (line 9): 'KOAL' has no grid (close: COAL)",
+                 "workload.load (line 18)", f"{missing} cannot be read"):  # fmt: skip
+        assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_jobs_that_fit_no_node_are_a_fault_too(greensched: Run, tmp_path: Path) -> None:
+    large = tmp_path / "large.yaml"
+    large.write_text(Path(SOUND[1]).read_text().replace("[2, 4, 8, 16]", "[2, 256]"))
+    done = greensched("scenario", "check", str(large))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "jobs fit no node" in done.stderr
+
+
+def test_the_schema_is_json_and_names_what_a_file_must_hold(greensched: Run) -> None:
+    done = greensched("scenario", "schema")
+    assert done.returncode == 0, done.stderr
+    schema = json.loads(done.stdout)
+    assert {"name", "start", "length", "cluster", "grids", "workload"} == set(schema["required"])
+    assert schema["$schema"].startswith("https://json-schema.org/")

@@ -1,0 +1,94 @@
+"""The commands of the simulator, each in a process of its own, on a scenario of a few jobs."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+SCENARIO = """
+name: tiny
+description: A handful of jobs behind a grid that is clean at noon.
+start: 2024-06-03T00:00:00Z
+length: 1d
+cluster:
+  nodes:
+    - {name: node, count: 4, hardware: epyc-7763-1s, cpu_cores: 128, memory: 512Gi, zone: SUN}
+grids:
+  SUN:
+    carbon: {shape: solar}
+    price: {shape: solar}
+workload:
+  generator: {jobs: 60}
+  slack: 12h
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> str:
+    path = tmp_path / "tiny.yaml"
+    path.write_text(SCENARIO)
+    return str(path)
+
+
+def test_a_simulation_prints_what_was_done_first_and_writes_its_folder(
+    greensched: Run, tiny: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    done = greensched("simulate", tiny, "--policy", "carbon-time", "--seed", "7", "--out", str(out))
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    table = lines.index(next(line for line in lines if "carbon-time+weighted-cost, seed 7" in line))
+    told = [line.split("  ")[0] for line in lines[table:] if line.strip()]
+    assert told[1:4] == ["jobs done", "work done, core-h", ""]
+    assert [word for word in told if word in ("deadlines met", "energy, kWh", "carbon, kg")] == [
+        "deadlines met", "energy, kWh", "carbon, kg",
+    ]  # fmt: skip
+    assert "60 of 60" in done.stdout
+    assert "operational and location-based" in done.stdout
+    assert (out / "report.html").is_file() and (out / "plots" / "power.svg").is_file()
+    summary = json.loads((out / "run.json").read_text())
+    assert summary["command"][:2] == ["greensched", "simulate"]
+    assert (summary["seeds"], summary["jobs"]) == ([7], 60)
+
+
+def test_a_comparison_pairs_seeds_against_the_named_baseline_and_is_drawn_again(
+    greensched: Run, tiny: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    done = greensched(
+        "compare", tiny, "--policies", "lowest-slot,bin-pack", "--seeds", "2",
+        "--baseline", "least-cost", "--out", str(out),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "tiny: 3 policies, 2 seeds" in done.stdout
+    assert "what changed against least-cost" in done.stdout
+    assert "paired by seed: mean over 2 seeds" in done.stdout
+    page = (out / "report.html").read_bytes()
+    (out / "report.html").unlink()
+    again = greensched("report", str(out))
+    assert (again.returncode, again.stdout) == (0, f"report: {out / 'report.html'}\n")
+    assert (out / "report.html").read_bytes() == page
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("simulate TINY --policy magic", "there is no policy 'magic'"),
+        ("compare TINY --policies all,magic", "there is no policy 'magic'"),
+        ("compare TINY --baseline +", "there is no policy '+'"),
+        ("compare TINY --seeds 0", "--seeds must be at least 1, not 0"),
+        ("simulate TINY --policy spread --seed -1", "--seed must be from 0"),
+        ("simulate none.yaml --policy spread", "none.yaml cannot be read"),
+        ("simulate TINY --policy spread --out FOLDER", "is not empty"),
+        ("report FOLDER", "is not the folder of a run that ended"),
+    ],
+)
+def test_bad_input_is_one_clear_line(greensched: Run, tiny: str, command: str, reason: str) -> None:
+    places = {"TINY": tiny, "FOLDER": str(Path(tiny).parent)}
+    done = greensched(*(places.get(each, each) for each in command.split()))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("greensched: ") and done.stderr.count("\n") == 1
+    assert reason in done.stderr

@@ -1,0 +1,164 @@
+"""What a run leaves behind: rows reckoned by hand, the same bytes each time, refused if spoilt."""
+
+import csv
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from greensched_core.errors import BadInput
+from greensched_simulator.node_hours import node_hours
+from greensched_simulator.policy import policy_named
+from greensched_simulator.recorded_rows import decision_rows, job_rows
+from greensched_simulator.run_folder import FinishedRun, RunFolder, read_run
+from greensched_simulator.simulation import Schedule, bill_of
+from greensched_simulator.world import World
+
+Finished = Callable[..., FinishedRun]
+POLICY = policy_named("carbon-time")
+TWO = {"spread": (0.0, 600.0), "carbon-time": (3600.0, 7200.0)}
+
+
+def held(world: World, **columns: Any) -> Schedule:
+    """Return a schedule in which the first job is delayed by half an hour, the second never ran."""
+    nan = float("nan")
+    usual = {
+        "planned_s": np.array([1800.0, 600.0]),
+        "start_s": np.array([1800.0, nan]),
+        "end_s": np.array([5400.0, nan]),
+        "node": np.array([1, -1]),
+    }
+    return Schedule(**usual | columns)
+
+
+def rows(parts: Any) -> list[dict[str, Any]]:
+    return [row for part in parts for row in part.to_pylist()]
+
+
+def test_a_job_is_told_with_its_wait_and_slowdown_and_nothing_that_never_was(
+    small_world: World,
+) -> None:
+    first, second = rows(job_rows(small_world, POLICY, held(small_world)))
+    assert (first["job"], first["node"], first["zone"]) == ("first", "node-1", "<Z>")
+    assert (first["wait_s"], first["slowdown"], first["is_deadline_met"]) == (1800.0, 1.5, True)
+    assert (second["start_s"], second["node"], second["wait_s"]) == (None, None, None)
+    assert second["is_deadline_met"] is False
+
+
+def test_decisions_come_in_the_order_of_time(small_world: World) -> None:
+    told = rows(decision_rows(small_world, POLICY, held(small_world)))
+    assert [(row["at_s"], row["job"], row["decision"]) for row in told] == [
+        (0.0, "first", "delay"),
+        (1800.0, "first", "place"),
+    ]
+    assert (told[0]["until_s"], told[0]["node"]) == (1800.0, None)
+    assert (told[1]["until_s"], told[1]["node"]) == (None, "node-1")
+
+
+def test_node_hours_are_those_reckoned_by_hand(small_world: World) -> None:
+    (found,) = node_hours(small_world, held(small_world), 9000.0)
+    assert found.node.tolist() == [0, 0, 0, 1, 1, 1]
+    assert found.hour.tolist() == [0, 1, 2, 0, 1, 2]
+    assert found.length_s.tolist() == [3600.0, 3600.0, 1800.0] * 2
+    # 4 of 8 cores, half of them used: a quarter of the way from 100 W to 200 W.
+    assert found.energy_active_j.tolist() == [0.0, 0.0, 0.0, 25 * 1800, 25 * 1800, 0.0]
+    assert found.energy_idle_j.tolist() == [360e3, 360e3, 180e3] * 2
+    assert found.cpu_core_s.tolist() == [0.0, 0.0, 0.0, 4 * 1800, 4 * 1800, 0.0]
+    assert found.carbon_active_g[3] == pytest.approx(25 * 1800 / 3.6e6 * 500)
+    assert found.cost_idle[0] == pytest.approx(0.1 * 0.1)
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    start_s=st.lists(st.floats(0, 9000), min_size=2, max_size=2),
+    node=st.lists(st.integers(0, 1), min_size=2, max_size=2),
+    until_s=st.floats(1, 12_000),
+)
+def test_node_hours_add_up_to_the_bill(
+    small_world: World, start_s: list[float], node: list[int], until_s: float
+) -> None:
+    start = np.array(start_s)
+    schedule = Schedule(start, start, start + small_world.jobs.runtime_s, np.array(node))
+    bill = bill_of(small_world, schedule, until_s)
+    parts = list(node_hours(small_world, schedule, until_s))
+    for line in ("energy_active_j", "energy_idle_j", "cost_active", "carbon_active_g"):
+        ours = sum(float(getattr(part, line).sum()) for part in parts)
+        assert ours == pytest.approx(float(getattr(bill, line).sum()), rel=1e-9, abs=1e-9)
+
+
+def test_a_folder_holds_all_that_a_report_needs_and_is_read_back(finished: Finished) -> None:
+    run = finished(TWO, seeds=(1, 2))
+    assert {path.name for path in run.folder.iterdir()} == {
+        "scenario.yaml", "run.json", "outcomes.csv",
+        *(f"{table}.{ending}" for table in ("jobs", "decisions", "node-hours", "grid")
+          for ending in ("csv.gz", "parquet")),
+    }  # fmt: skip
+    assert run.summary["seeds"] == [1, 2]
+    assert run.summary["baseline"] == "run-now+spread"
+    assert [each["file"] for each in run.summary["inputs"]] == ["jobs.csv"]
+    assert "numba" in run.summary["versions"]
+    again = read_run(run.folder)
+    assert again.results == run.results
+    assert again.results.outcomes[POLICY][1].jobs_done == 2
+
+
+def test_csv_and_parquet_hold_the_same_rows(finished: Finished) -> None:
+    run = finished(TWO, seeds=(1, 2))
+    for table, count in (("jobs", 8), ("decisions", 12), ("node-hours", 24), ("grid", 2)):
+        parquet = pyarrow.parquet.read_table(run.rows(table)).to_pylist()
+        with gzip.open(run.folder / f"{table}.csv.gz", "rt", encoding="utf-8") as file:
+            plain = list(csv.DictReader(file))
+        assert len(parquet) == len(plain) == count
+        assert [str(row["seed"]) for row in parquet] == [row["seed"] for row in plain]
+
+
+def test_the_same_run_writes_the_same_bytes(finished: Finished) -> None:
+    runs = [finished(TWO, name=name) for name in ("once", "again")]
+    for path in runs[0].folder.iterdir():
+        assert path.read_bytes() == (runs[1].folder / path.name).read_bytes(), path.name
+
+
+def test_a_folder_with_files_is_refused(finished: Finished, tmp_path: Path) -> None:
+    finished(TWO)
+    with pytest.raises(BadInput, match=r"is not empty: name another folder by --out"):
+        finished(TWO)
+
+
+def test_a_run_that_did_not_end_leaves_no_summary(small_world: World, tmp_path: Path) -> None:
+    run: Any = None  # is not looked at before a round is there
+    with RunFolder(tmp_path / "none", run):
+        pass
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(BadInput, match="is not the folder of a run that ended"):
+        read_run(tmp_path / "none")
+
+
+@pytest.mark.parametrize(("name", "spoil"), [
+    pytest.param("run.json", lambda text: text.replace('"format": 1', '"format": 0'), id="format"),
+    pytest.param("run.json", lambda text: text.replace("spread", "magic"), id="policy"),
+    pytest.param("run.json", lambda text: "[]", id="no-names"),
+    pytest.param("outcomes.csv", lambda text: text.replace("jobs_done", "done"), id="columns"),
+    pytest.param("outcomes.csv", lambda text: text.splitlines()[0], id="rows"),
+])  # fmt: skip
+def test_a_folder_of_another_version_is_refused(
+    finished: Finished, name: str, spoil: Callable[[str], str]
+) -> None:
+    folder = finished(TWO).folder
+    (folder / name).write_text(spoil((folder / name).read_text()))
+    with pytest.raises(BadInput, match="written by another version of GreenSched, or changed"):
+        read_run(folder)
+
+
+def test_the_summary_is_json_without_nan(finished: Finished) -> None:
+    def refuse(word: str) -> None:
+        raise AssertionError(word)
+
+    text = (finished(TWO).folder / "run.json").read_text()
+    json.loads(text, parse_constant=refuse)
