@@ -70,19 +70,30 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
 
     Raises BadInput when a grid has no data for a time that is billed.
     """
-    nodes, jobs = world.nodes, world.jobs
+    jobs = world.jobs
     bill = bill_schedule(
-        BilledNodes(
-            nodes.cpu_capacity, nodes.curve_class.astype(np.int64), nodes.gpu_capacity,
-            nodes.gpu_idle_w, nodes.gpu_peak_w, nodes.pue, nodes.zone,
-        ),
+        billed_nodes(world),
         Placements(schedule.node, schedule.start_s, schedule.end_s, jobs.cpu_cores, jobs.gpus),
         zone_series(world),
         (0.0, until_s),
         cost_model(world),
-    )  # fmt: skip
+    )
     _refuse_gaps(world, bill, until_s)
     return bill
+
+
+def billed_nodes(world: World) -> BilledNodes:
+    """Return the world's nodes as the bill takes them."""
+    nodes = world.nodes
+    return BilledNodes(
+        nodes.cpu_capacity,
+        nodes.curve_class.astype(np.int64),
+        nodes.gpu_capacity,
+        nodes.gpu_idle_w,
+        nodes.gpu_peak_w,
+        nodes.pue,
+        nodes.zone,
+    )
 
 
 def cost_model(world: World) -> CostModel:

@@ -1,0 +1,179 @@
+"""What a bound is made of: watts per core of groups of nodes, and the course of a signal."""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from greensched_core.errors import BadInput
+from greensched_policies.accounting import Placements, bill_schedule, total_bill
+from greensched_policies.cost import CURVE_POINTS, JOULES_PER_KWH, JOULES_PER_MWH, Floats
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.simulation import billed_nodes, cost_model, zone_series
+from greensched_simulator.world import Nodes, World
+
+Signal = Literal["energy", "carbon", "cost"]
+_UNIT_J = {"energy": 1.0, "carbon": JOULES_PER_KWH, "cost": JOULES_PER_MWH}
+NOTHING = Placements(np.zeros(0, np.int64), *(np.zeros(0),) * 4)
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+
+
+class Group(NamedTuple):
+    """Nodes alike in all that matters here, taken as one large node."""
+
+    zone: int
+    capacity: tuple[float, float, float]  # cores, bytes and boards of all its nodes
+    largest: tuple[float, float, float]  # of one node
+    speed: float
+    watts_per_core: tuple[float, float]  # per core requested, at the meter: least and most
+    watts_per_board: float
+
+    def watts(self, jobs: Jobs, job: int) -> tuple[float, float]:
+        """Return the least and the most watts that a job adds here."""
+        boards_w = jobs.gpus[job] * self.watts_per_board
+        low, high = self.watts_per_core
+        return jobs.cpu_cores[job] * low + boards_w, jobs.cpu_cores[job] * high + boards_w
+
+
+class Course(NamedTuple):
+    """What running costs over time for one job on one group: linear between the times."""
+
+    times_s: Floats
+    costs: Floats  # from the first time on
+
+    def until(self, times_s: Floats) -> Floats:
+        """Return the cost of running from the first time until each of some others."""
+        found: Floats = np.interp(times_s, self.times_s, self.costs)
+        return found
+
+    def least_run(self, first_s: Floats, last_s: Floats, runtime_s: float) -> Floats:
+        """Return the least cost of a whole run that starts within each interval, [V].
+
+        The intervals follow each other. The cost is linear between the starts at which a run's
+        begin or end meets a step, so that the least one is among these.
+        """
+        begin_s, end_s = first_s[0], last_s[-1]
+        meeting = np.concatenate([self.times_s, self.times_s - runtime_s])
+        meeting = meeting[(meeting > begin_s) & (meeting < end_s)]
+        starts_s = np.unique(np.concatenate([first_s, last_s, meeting]))
+        cost = self.until(starts_s + runtime_s) - self.until(starts_s)
+        within = np.minimum.reduceat(cost, np.searchsorted(starts_s, first_s))
+        return np.minimum(within, cost[np.searchsorted(starts_s, last_s)])
+
+    def least_rate(self, first_s: Floats, last_s: Floats) -> Floats:
+        """Return the least cost of a second within each interval, [V]; none may be empty."""
+        within = self.times_s[(self.times_s > first_s[0]) & (self.times_s < last_s[-1])]
+        points_s = np.unique(np.concatenate([first_s, last_s, within]))
+        rates = np.diff(self.until(points_s)) / np.diff(points_s)
+        least: Floats = np.minimum.reduceat(rates, np.searchsorted(points_s, first_s))
+        return least
+
+
+class SignalCourse(NamedTuple):
+    """The integral of a zone's signal over time, apart where it is positive and negative."""
+
+    times_s: Floats
+    positive: Floats
+    negative: Floats
+
+    def of_watts(self, low_w: float, high_w: float) -> Course:
+        """Return the course of the least watts while positive and the most while negative."""
+        return Course(self.times_s, low_w * self.positive + high_w * self.negative)
+
+
+def courses_of(world: World, signal: Signal, until_s: float) -> tuple[SignalCourse, ...]:
+    """Return the course of each zone's signal from 0 to `until_s`, per joule.
+
+    Raises BadInput where a grid has no data.
+    """
+    courses = []
+    for name, series in zip(world.zones, zone_series(world), strict=True):
+        values = {
+            "energy": np.ones(series.times_s.size),
+            "carbon": series.carbon_g_per_kwh,
+            "cost": series.price_per_mwh,
+        }[signal]
+        inside = series.times_s[(series.times_s > 0.0) & (series.times_s < until_s)]
+        times_s = np.concatenate([[0.0], inside, [until_s]])
+        step = np.searchsorted(series.times_s, times_s[:-1], side="right") - 1
+        held = values[np.maximum(step, 0)] / _UNIT_J[signal]
+        if np.isnan(held).any():
+            raise BadInput(f"scenario {world.name}: {name} lacks {signal} before {until_s:.0f} s")
+        parts = np.diff(times_s) * np.stack([np.maximum(held, 0.0), np.minimum(held, 0.0)])
+        sums = np.concatenate([np.zeros((2, 1)), np.cumsum(parts, axis=1)], axis=1)
+        courses.append(SignalCourse(times_s, sums[0], sums[1]))
+    return tuple(courses)
+
+
+def groups_of(world: World) -> tuple[Group, ...]:
+    """Return the nodes by what sets them apart, shapes that differ only in size together."""
+    nodes = world.nodes
+    keys = np.stack(
+        [nodes.zone, nodes.curve_class, nodes.speed, nodes.pue, nodes.gpu_idle_w,
+         nodes.gpu_peak_w, nodes.gpu_capacity, nodes.cpu_capacity],
+        axis=1,
+    )  # fmt: skip
+    _, group_of = np.unique(keys, axis=0, return_inverse=True)
+    members = [np.flatnonzero(group_of == each) for each in range(group_of.max() + 1)]
+    return tuple(_group(world, nodes, each) for each in members)
+
+
+def _group(world: World, nodes: Nodes, members: np.ndarray) -> Group:
+    first = members[0]
+    amounts = [nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity]
+    total = [float(each[members].sum()) for each in amounts]
+    largest = [float(each[members].max()) for each in amounts]
+    start = int(nodes.curve_class[first]) * CURVE_POINTS
+    curve = world.curve_watts[start : start + CURVE_POINTS]
+    boards_idle_w = nodes.gpu_capacity[first] * nodes.gpu_idle_w[first]
+    loads = np.linspace(0.0, 1.0, CURVE_POINTS)[1:]
+    loads = np.append(loads[loads < world.utilisation_ratio], world.utilisation_ratio)
+    watts = np.interp(loads, np.linspace(0.0, 1.0, CURVE_POINTS), curve)
+    above = watts + boards_idle_w if world.empty_nodes_sleep else watts - curve[0]
+    per_core = above / loads * world.utilisation_ratio / nodes.cpu_capacity[first]
+    pue = float(nodes.pue[first])
+    board_w = (nodes.gpu_peak_w[first] - nodes.gpu_idle_w[first]) * world.gpu_ratio
+    return Group(
+        int(nodes.zone[first]),
+        (total[0], total[1], total[2]),
+        (largest[0], largest[1], largest[2]),
+        float(nodes.speed[first]),
+        (float(per_core.min()) * pue, float(per_core.max()) * pue),
+        float(board_w) * pue,
+    )
+
+
+def fits(jobs: Jobs, job: int, group: Group) -> bool:
+    """Tell whether an empty node of the group has room for a job."""
+    asked = (jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job])
+    return all(
+        amount <= most * (1 + _EPSILON) for amount, most in zip(asked, group.largest, strict=True)
+    )
+
+
+def idle_total(world: World, signal: Signal, until_s: float) -> float:
+    """Return what the nodes take from 0 to `until_s` whatever is placed on them.
+
+    Where empty nodes sleep that is nothing but what they could earn at most while prices are
+    negative: all of them at full load.
+    """
+    if world.empty_nodes_sleep:
+        return _most_earned(world, signal, until_s)
+    bill = total_bill(
+        bill_schedule(
+            billed_nodes(world), NOTHING, zone_series(world), (0.0, until_s), cost_model(world)
+        )
+    )
+    return {
+        "energy": bill.energy_idle_j,
+        "carbon": bill.carbon_idle_g,
+        "cost": bill.cost_idle,
+    }[signal]
+
+
+def _most_earned(world: World, signal: Signal, until_s: float) -> float:
+    nodes = world.nodes
+    full = world.curve_watts[(nodes.curve_class.astype(np.int64) + 1) * CURVE_POINTS - 1]
+    most_w = (full + nodes.gpu_capacity * nodes.gpu_peak_w) * nodes.pue
+    courses = courses_of(world, signal, until_s)
+    negative = np.array([course.negative[-1] for course in courses])
+    return float((most_w * negative[nodes.zone]).sum())

@@ -1,0 +1,158 @@
+"""The least bill: reckoned by hand where that can be done, and never above what a policy takes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greensched_core.errors import BadInput
+from greensched_simulator.bound import latest_ends, least_bill
+from greensched_simulator.bound_inputs import Signal
+from greensched_simulator.outcome import Outcome, outcome_of
+from greensched_simulator.policy import policy_named
+from greensched_simulator.scenario import parse_scenario
+from greensched_simulator.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.world import World, build_world
+
+HOUR_S = 3600.0
+SIGNALS: tuple[Signal, ...] = ("energy", "carbon", "cost")
+# 100 W when empty, 20 W for each of the first five tenths of load and 40 W for each other one; with
+# half of a request used, a core of ten takes 10 W at least.
+CURVE = [100, 120, 140, 160, 180, 200, 240, 280, 320, 360, 400]
+
+
+def made(folder: Any, rows: str, *, hours: list[float], slack: str = "3h", **more: Any) -> World:
+    """Return a world of one ten-core node whose carbon, and price, change by the hour."""
+    (folder / "jobs.csv").write_text("name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus\n" + rows)
+    stamps = [f"2023-06-01T{hour:02}:00:00Z,{value}" for hour, value in enumerate(hours)]
+    (folder / "grid.csv").write_text("time,value\n" + "\n".join(stamps) + "\n")
+    grid = {"file": "grid.csv", "time_column": "time", "column": "value"}
+    carbon = {"constant": 100} if min(hours) < 0 else grid
+    node = {"name": "node", "count": 1, "curve_watts": CURVE, "cpu_cores": 10, "memory": "16Gi",
+            "zone": "Z", "pue": 1.0} | more  # fmt: skip
+    return build_world(
+        parse_scenario(
+            {
+                "name": "hand", "start": "2023-06-01T00:00:00Z", "length": "2h",
+                "cluster": {"nodes": [node]},
+                "grids": {"Z": {"carbon": carbon, "price": grid | {"unit": "EUR/MWh"}}},
+                "workload": {"trace": {"file": "jobs.csv"}, "slack": slack},
+            },
+            folder,
+        )
+    )  # fmt: skip
+
+
+def test_one_job_takes_the_cleanest_hours_of_its_window(tmp_path: Any) -> None:
+    world = made(tmp_path, "job,0,3600,10,1,0\n", hours=[400, 300, 100, 200, 500, 500])
+    found = least_bill(world, "carbon", 4 * HOUR_S, latest_ends(world))
+    idle = 0.1 * (400 + 300 + 100 + 200)
+    assert found.idle == pytest.approx(idle)
+    assert found.total == pytest.approx(idle + 0.1 * 100)  # 100 W above idle in the third hour
+
+
+def test_preemption_takes_the_cleanest_hours_wherever_they_lie(tmp_path: Any) -> None:
+    world = made(tmp_path, "job,0,7200,10,1,0\n", hours=[400, 100, 300, 50, 500, 500], slack="2h")
+    ends = latest_ends(world)
+    whole = least_bill(world, "carbon", 4 * HOUR_S, ends)
+    parted = least_bill(world, "carbon", 4 * HOUR_S, ends, preempt=True)
+    assert whole.total - whole.idle == pytest.approx(0.1 * (300 + 50))
+    assert parted.total - parted.idle == pytest.approx(0.1 * (100 + 50))
+
+
+def test_the_best_start_may_lie_within_a_slot(tmp_path: Any) -> None:
+    world = made(tmp_path, "job,0,1800,10,1,0\n", hours=[400, 100, 400, 400, 400], slack="2h")
+    slots = [least_bill(world, "carbon", 4 * HOUR_S, latest_ends(world), slot_s=slot_s)
+             for slot_s in (900.0, HOUR_S, 4 * HOUR_S)]  # fmt: skip
+    assert [each.total - each.idle for each in slots] == pytest.approx([0.05 * 100] * 3)
+
+
+def test_jobs_that_do_not_fit_together_cannot_all_have_the_best_hour(tmp_path: Any) -> None:
+    rows = "a,0,3600,10,1,0\nb,0,3600,10,1,0\nc,0,3600,10,1,0\n"
+    world = made(tmp_path, rows, hours=[400, 100, 400, 200, 500, 500])
+    found = least_bill(world, "carbon", 4 * HOUR_S, latest_ends(world), slot_s=900.0)
+    all_in_one = 3 * 0.1 * 100
+    assert found.total - found.idle > 2 * all_in_one
+    assert found.total - found.idle <= 0.1 * (100 + 200 + 400) + 1e-9
+
+
+def test_while_prices_are_negative_the_most_watts_count(tmp_path: Any) -> None:
+    world = made(tmp_path, "job,0,3600,10,1,0\n", hours=[-100, -100, -100, -100, -100, -100])
+    found = least_bill(world, "cost", 4 * HOUR_S, latest_ends(world))
+    assert found.idle == pytest.approx(4 * 0.0001 * -100)
+    assert found.total - found.idle == pytest.approx(0.0001 * -100)
+
+
+def test_a_job_that_cannot_end_in_time_is_told_by_its_name(tmp_path: Any) -> None:
+    world = made(tmp_path, "late,0,7200,10,1,0\n", hours=[1, 1, 1, 1], slack="0s", speed=0.5)
+    with pytest.raises(BadInput, match="late cannot end by 7200 s"):
+        least_bill(world, "carbon", 3 * HOUR_S, np.array([7200.0]))
+
+
+def drawn(seed: int, nodes: int = 3, **assumed: bool) -> World:
+    """Return a random day in two sunny zones half a day apart."""
+    shapes = {"A": "12h", "B": "0h"}
+    grids = {
+        zone: {
+            "carbon": {"shape": "solar", "noon": noon},
+            "price": {"shape": "solar", "noon": noon},
+        }
+        for zone, noon in shapes.items()
+    }
+    groups = [
+        {"name": zone.lower(), "count": nodes, "curve_watts": CURVE, "cpu_cores": 16,
+         "memory": "64Gi", "zone": zone, "speed": speed}
+        for zone, speed in (("A", 1.0), ("B", 1.3))
+    ]  # fmt: skip
+    return build_world(
+        parse_scenario(
+            {
+                "name": "random", "start": "2023-06-01T00:00:00Z", "length": "1d",
+                "cluster": {"nodes": groups}, "grids": grids,
+                "workload": {
+                    "generator": {"jobs": 60, "runtime_longest": "6h"},
+                    "slack": [{"shorter_than": "1h", "may_wait": "2h"}, {"may_wait": "8h"}],
+                },
+                "assumptions": assumed,
+            }
+        ),
+        seed,
+    )  # fmt: skip
+
+
+def figure(outcome: Outcome, signal: Signal) -> float:
+    return {"energy": outcome.energy_j, "carbon": outcome.carbon_g, "cost": outcome.cost}[signal]
+
+
+@settings(max_examples=8)
+@given(st.integers(0, 1000), st.booleans())
+def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
+    seed: int, asleep: bool
+) -> None:
+    world = drawn(seed, empty_nodes_sleep=asleep)
+    names = ("run-now+spread", "lowest-window+weighted-cost", "planned-window+least-cost")
+    schedules = [simulate(world, policy_named(name)) for name in names]
+    until_s, ends = billed_until_s(world, *schedules), latest_ends(world, *schedules)
+    outcomes = [
+        outcome_of(world, each, bill_of(world, each, until_s), until_s) for each in schedules
+    ]
+    for signal in SIGNALS:
+        whole = least_bill(world, signal, until_s, ends)
+        parted = least_bill(world, signal, until_s, ends, preempt=True)
+        least = min(figure(outcome, signal) for outcome in outcomes)
+        assert parted.total <= whole.total * (1 + 1e-9)
+        assert whole.total <= least * (1 + 1e-9)
+
+
+@settings(max_examples=8)
+@given(st.integers(0, 1000))
+def test_more_nodes_never_make_the_active_part_dearer(seed: int) -> None:
+    small, large = drawn(seed), drawn(seed, nodes=6)
+    ends = np.maximum(latest_ends(small), latest_ends(large))
+    active = [
+        found.total - found.idle
+        for found in (least_bill(each, "carbon", 2 * 86_400.0, ends) for each in (small, large))
+    ]
+    assert active[1] <= active[0] * (1 + 1e-9)
