@@ -1,4 +1,4 @@
-"""Writes docs/settings.md and docs/metrics.md from the code; `--check` only compares."""
+"""Writes the tables of docs/ from the code; `--check` only compares."""
 
 import json
 import sys
@@ -9,6 +9,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
+from docs.scenario_tables import scenario_tables
 from greensched_core.settings import ComponentSettings
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.settings import ExtenderSettings
@@ -31,7 +32,11 @@ _BOUNDS = {
 
 def main(arguments: list[str]) -> int:
     """Write the pages, or with --check say which are stale; return the exit status."""
-    pages = {"settings.md": settings_page(), "metrics.md": metrics_page()}
+    pages = {
+        "settings.md": settings_page(),
+        "metrics.md": metrics_page(),
+        "scenarios.md": scenarios_page(_read(FOLDER / "scenarios.md")),
+    }
     if arguments == ["--check"]:
         stale = [name for name, text in pages.items() if _read(FOLDER / name) != text]
         for name in stale:
@@ -70,6 +75,11 @@ def metrics_page() -> str:
     for component, create in METRICS.items():
         parts += [f"## {component}", _metrics_table(create)]
     return "\n\n".join(parts) + "\n"
+
+
+def scenarios_page(written: str) -> str:
+    """Return the page of scenario files: what is written by hand, then the tables."""
+    return f"{written.partition(GENERATED)[0]}{GENERATED}\n\n{scenario_tables()}\n"
 
 
 class _RecordingRegistry(CollectorRegistry):

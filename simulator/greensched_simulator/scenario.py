@@ -1,5 +1,6 @@
 """Loads a scenario, or tells all that is wrong with it at once."""
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,9 +9,16 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from greensched_core.durations import format_duration
 from greensched_core.errors import BadInput
 from greensched_simulator.scenario_checks import belongs_together
-from greensched_simulator.scenario_fields import FOLDER, VARIABLES, near
+from greensched_simulator.scenario_fields import (
+    BYTES_EXAMPLE,
+    FOLDER,
+    NO_LIMIT,
+    VARIABLES,
+    near,
+)
 from greensched_simulator.scenario_file import Document, Place, read_document
 from greensched_simulator.scenario_model import TAGS, Scenario
 
@@ -58,9 +66,29 @@ def parse_scenario(
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON schema of scenario files, for editors and other tools."""
+    """Return the JSON schema of scenario files, for editors and other tools.
+
+    Defaults stand there as a file would write them.
+    """
     found = Scenario.model_json_schema(by_alias=True)
+    for part in (found, *found["$defs"].values()):
+        for field in part["properties"].values():
+            if "default" in field:
+                field["default"] = _as_written(field["default"], field)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def _as_written(value: Any, field: Mapping[str, Any]) -> Any:
+    """Return a default as text where the file has text: a duration, or a quantity of bytes."""
+    if isinstance(value, list):
+        return [_as_written(each, field["items"]) for each in value]
+    kinds = [field, *field.get("oneOf", ())]
+    example = next((kind["examples"][0] for kind in kinds if "examples" in kind), None)
+    if not isinstance(value, float) or not isinstance(example, str):
+        return value
+    if example == BYTES_EXAMPLE:
+        return f"{value / 2**30:g}Gi"
+    return NO_LIMIT if math.isinf(value) else format_duration(value)
 
 
 def _checked(

@@ -17,6 +17,7 @@ from greensched_core.signals.timestamps import parse_timestamp
 
 FOLDER, VARIABLES = "folder", "variables"  # what validation is told: Path, Mapping[str, str]
 NO_LIMIT = "none"
+BYTES_EXAMPLE = "64Gi"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -49,7 +50,7 @@ def _wait(value: Any) -> float:
 
 
 def _bytes(value: Any) -> float:
-    return _parsed(parse_quantity, _text(value, "64Gi"))
+    return _parsed(parse_quantity, _text(value, BYTES_EXAMPLE))
 
 
 def _cores(value: Any) -> float:
@@ -108,7 +109,7 @@ Duration = Annotated[
 Wait = Annotated[
     float, BeforeValidator(_wait), Field(ge=0), _written("6h")
 ]  # or `none`, which is infinity
-Bytes = Annotated[float, BeforeValidator(_bytes), Field(gt=0), _written("64Gi")]
+Bytes = Annotated[float, BeforeValidator(_bytes), Field(gt=0), _written(BYTES_EXAMPLE)]
 Cores = Annotated[
     float, BeforeValidator(_cores), Field(gt=0, allow_inf_nan=False),
     WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}], "examples": [16, "500m"]}),

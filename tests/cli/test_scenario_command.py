@@ -39,9 +39,22 @@ def test_jobs_that_fit_no_node_are_a_fault_too(greensched: Run, tmp_path: Path) 
     assert "jobs fit no node" in done.stderr
 
 
+def refused(word: str) -> None:
+    raise AssertionError(f"{word} is no JSON")
+
+
 def test_the_schema_is_json_and_names_what_a_file_must_hold(greensched: Run) -> None:
     done = greensched("scenario", "schema")
     assert done.returncode == 0, done.stderr
-    schema = json.loads(done.stdout)
+    schema = json.loads(done.stdout, parse_constant=refused)
     assert {"name", "start", "length", "cluster", "grids", "workload"} == set(schema["required"])
     assert schema["$schema"].startswith("https://json-schema.org/")
+
+
+def test_defaults_in_the_schema_are_written_as_in_a_file(greensched: Run) -> None:
+    parts = json.loads(greensched("scenario", "schema").stdout)["$defs"]
+    generator, workload = parts["Generator"]["properties"], parts["Workload"]["properties"]
+    assert generator["peak"]["default"] == "14h"
+    assert generator["memory_per_core"]["default"] == ["2Gi", "4Gi", "4Gi", "8Gi"]
+    assert generator["cpu_cores"]["default"] == [1.0, 2.0, 2.0, 4.0, 4.0, 8.0]
+    assert workload["slack"]["default"] == "none"
