@@ -1,0 +1,148 @@
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from greensched_core.errors import BadInput
+from greensched_simulator.comparison import (
+    CARBON,
+    COST,
+    ENERGY,
+    MISSED,
+    SLOWDOWN,
+    WAIT,
+    Figure,
+    Results,
+    Round,
+    compare,
+    difference,
+    interval,
+    mean_outcome,
+)
+from greensched_simulator.outcome import Outcome
+from greensched_simulator.policy import policies_named, policy_named
+from greensched_simulator.scenario import parse_scenario
+from greensched_simulator.simulation import simulate
+from greensched_simulator.world import build_world
+
+NOW, LATER = policies_named("run-now+spread, lowest-window+spread")
+FIGURES = (ENERGY, COST, CARBON, WAIT, SLOWDOWN, MISSED)
+SCENARIO: dict[str, Any] = {
+    "name": "compared",
+    "start": "2023-06-01T06:00:00Z",
+    "length": "6h",
+    "cluster": {"nodes": [{"name": "node", "count": 2, "hardware": "epyc-7763-1s",
+                           "cpu_cores": 16, "memory": "64Gi", "zone": "SUN"}]},
+    "grids": {"SUN": {"carbon": {"shape": "solar"}, "price": {"shape": "solar"}}},
+    "workload": {"generator": {"jobs": 30}, "slack": "8h"},
+}  # fmt: skip
+
+
+def outcome(**figures: float) -> Outcome:
+    zeros = dict.fromkeys(Outcome._fields, 0.0)
+    return Outcome(**(zeros | figures))  # type: ignore[arg-type]  # counts need be no whole numbers
+
+
+def results(ours: list[Outcome], baseline: list[Outcome]) -> Results:
+    seeds = tuple(range(1, len(ours) + 1))
+    return Results((NOW, LATER), NOW, seeds, {NOW: tuple(baseline), LATER: tuple(ours)})
+
+
+def rounds(policies: str, seeds: tuple[int, ...]) -> list[Round]:
+    scenario = parse_scenario(SCENARIO, Path())
+    return list(compare(scenario, policies_named(policies), seeds, lambda policy, seed: None))
+
+
+def test_a_change_over_three_seeds_reckoned_by_hand() -> None:
+    ours = [outcome(energy_active_j=active_j, energy_idle_j=10.0) for active_j in (80, 150, 200)]
+    theirs = [outcome(energy_active_j=active_j, energy_idle_j=10.0) for active_j in (90, 190, 290)]
+    found = difference(ENERGY, results(ours, theirs), LATER)
+    # −10, −40 and −90 J of 100, 200 and 300 J; Student's t at 97.5 % with two degrees: 4.302653.
+    assert found.change.mean == pytest.approx(-140 / 3)
+    deviation = math.sqrt(((110 / 3) ** 2 + (20 / 3) ** 2 + (130 / 3) ** 2) / 2)
+    half = 4.302653 * deviation / math.sqrt(3)
+    assert found.change.low == pytest.approx(-140 / 3 - half)
+    assert found.change.high == pytest.approx(-140 / 3 + half)
+    half = 4.302653 * 10.0 / math.sqrt(3)
+    assert found.percent == pytest.approx((-20.0, -20.0 - half, -20.0 + half))
+
+
+def test_seeds_are_paired() -> None:
+    # The seeds differ a hundredfold, the policies by 1 % in each: no doubt about that.
+    theirs = [outcome(carbon_idle_g=grams) for grams in (1.0, 10.0, 100.0)]
+    ours = [outcome(carbon_idle_g=grams) for grams in (0.99, 9.9, 99.0)]
+    assert difference(CARBON, results(ours, theirs), LATER).percent == pytest.approx((-1, -1, -1))
+
+
+def test_a_fall_of_what_is_below_zero_is_a_fall() -> None:
+    found = difference(COST, results([outcome(cost_idle=-3.0)], [outcome(cost_idle=-2.0)]), LATER)
+    assert (found.change.mean, found.percent.mean) == (-1.0, -50.0)
+
+
+def test_nothing_has_no_percentage() -> None:
+    found = difference(WAIT, results([outcome(wait_mean_s=60.0)], [outcome()]), LATER)
+    assert found.change.mean == 60.0
+    assert math.isnan(found.percent.mean)
+
+
+def test_one_seed_has_no_interval() -> None:
+    found = interval(np.array([3.0]))
+    assert found.mean == 3.0
+    assert math.isnan(found.low) and math.isnan(found.high)
+
+
+def test_equal_seeds_leave_no_doubt() -> None:
+    assert interval(np.full(4, 3.0)) == (3.0, 3.0, 3.0)
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: str(figure.name))
+def test_a_policy_differs_from_itself_by_exactly_nothing(figure: Figure) -> None:
+    seeds = (1, 2, 3)
+    outcomes = tuple(each.outcomes[0] for each in rounds("run-now+spread", seeds))
+    found = difference(figure, Results((NOW,), NOW, seeds, {NOW: outcomes}), NOW)
+    assert found.change == (0.0, 0.0, 0.0)
+    assert found.percent.mean == 0.0 or not any(map(figure.of, outcomes))
+
+
+def test_without_a_baseline_nothing_is_compared() -> None:
+    with pytest.raises(BadInput, match="name a baseline"):
+        difference(ENERGY, Results((NOW,), None, (1,), {NOW: (outcome(),)}), NOW)
+
+
+def test_all_policies_of_a_seed_have_its_world_and_are_billed_for_the_same_time() -> None:
+    found = rounds("run-now+spread, lowest-window+spread, least-carbon", (1, 2))
+    assert [each.world.seed for each in found] == [1, 2]
+    for each in found:
+        last_s = max(float(schedule.end_s.max()) for schedule in each.schedules)
+        assert {outcome.billed_s for outcome in each.outcomes} == {last_s}
+        assert last_s > each.world.length_s
+        assert {outcome.jobs_done for outcome in each.outcomes} == {30}
+        works = [outcome.work_core_h for outcome in each.outcomes]
+        assert works == [works[0]] * 3
+    assert found[0].outcomes != found[1].outcomes
+
+
+def test_a_comparison_runs_what_a_single_run_does() -> None:
+    (found,) = rounds("run-now+spread, lowest-window+spread", (3,))
+    world = build_world(parse_scenario(SCENARIO, Path()), 3)
+    for policy, schedule in zip(found.policies, found.schedules, strict=True):
+        alone = simulate(world, policy)
+        assert [np.asarray(each).tobytes() for each in alone] == [
+            np.asarray(each).tobytes() for each in schedule
+        ]
+
+
+def test_each_run_is_told_when_it_ends() -> None:
+    told = []
+    scenario, policies = parse_scenario(SCENARIO, Path()), policies_named("spread, bin-pack")
+    for _ in compare(scenario, policies, (5, 6), lambda *each: told.append(each)):
+        pass
+    spread, bin_pack = policy_named("spread"), policy_named("bin-pack")
+    assert told == [(spread, 5), (bin_pack, 5), (spread, 6), (bin_pack, 6)]
+
+
+def test_the_mean_outcome_is_the_mean_of_each_figure() -> None:
+    mean = mean_outcome([outcome(jobs_done=3, cost_idle=1.0), outcome(jobs_done=4, cost_idle=2.0)])
+    assert (mean.jobs_done, mean.cost_idle, mean.energy_j) == (3.5, 1.5, 0.0)
