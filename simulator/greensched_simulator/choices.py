@@ -39,6 +39,7 @@ class Terms(NamedTuple):
     """What holds for a whole run."""
 
     slot_s: float  # starts are considered this far apart
+    slowest_speed: float  # of all nodes, relative to the reference core
     nodes_to_score: int  # feasible nodes that are looked at; kube-scheduler's own limit
     weights: Weights
     model: CostModel

@@ -106,7 +106,7 @@ def _plan(
 ) -> float:
     """Return when a job that has just arrived is to start, and keep room for it in the plan."""
     runtime_s, cpu_cores = jobs.estimate_s[job], jobs.cpu_cores[job]
-    latest_s = jobs.deadline_s[job] - runtime_s
+    latest_s = jobs.deadline_s[job] - runtime_s / terms.slowest_speed  # wherever it will run
     if np.isinf(latest_s):  # nobody said how long it may wait
         latest_s = now_s
     chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, cpu_cores)

@@ -131,6 +131,7 @@ def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
 def _terms(world: World) -> Terms:
     return Terms(
         slot_s=SLOT_S,
+        slowest_speed=float(world.nodes.speed.min()),
         nodes_to_score=nodes_to_score(world.nodes.zone.size),
         weights=world.weights,
         model=cost_model(world),

@@ -238,7 +238,7 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
     table = grid_table(
         grids.starts, grids.times_s, grids.forecast_carbon_g_per_kwh, grids.forecast_price_per_mwh
     )
-    terms = Terms(900.0, rows.size, world.weights, cost_model(world))
+    terms = Terms(900.0, 1.0, rows.size, world.weights, cost_model(world))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         scored = score_nodes(
