@@ -110,43 +110,16 @@ def _run(nodes: int, jobs: int, turns: int) -> dict[str, Any]:
 
 def _world(nodes: int, jobs: int) -> World:
     """Return the trace, as often as needed, pressed together on equal nodes in four zones."""
-    carbon = DATA / "sustain-cluster-carbon"
+    trace = DATA / "gaia-cluster-traces" / "pai-70k.csv.gz"
     scenario = parse_scenario(
         {
             "name": f"bench-{nodes}",
             "start": "2021-01-01T00:00:00Z",
             "length": "900d",
-            "cluster": {
-                "nodes": [
-                    {
-                        "name": zone.lower(),
-                        "count": nodes // len(ZONES),
-                        "hardware": "epyc-7763-1s",
-                        "cpu_cores": 64,
-                        "memory": "256Gi",
-                        "zone": zone,
-                        "speed": 1.0,
-                    }
-                    for zone in ZONES
-                ]
-            },
-            "grids": {
-                zone: {
-                    "carbon": {
-                        "file": str(carbon / f"{zone}_2021-2023_hourly.csv.gz"),
-                        "time_column": "datetime_utc",
-                        "column": "ci_lca_g_per_kwh",
-                    },
-                    "price": {"constant": 80, "unit": "EUR/MWh"},
-                    "forecast_error": 0.1,
-                }
-                for zone in ZONES
-            },
+            "cluster": {"nodes": [_group(zone, nodes // len(ZONES)) for zone in ZONES]},
+            "grids": {zone: _grid(zone) for zone in ZONES},
             "workload": {
-                "trace": {
-                    "file": str(DATA / "gaia-cluster-traces" / "pai-70k.csv.gz"),
-                    "repeat": jobs // _TRACE_JOBS + 1,  # some fit no node
-                },
+                "trace": {"file": str(trace), "repeat": jobs // _TRACE_JOBS + 1},
                 "load": LOAD,
                 "skip_unplaceable": True,
                 "slack": [{"shorter_than": "2h", "may_wait": "6h"}, {"may_wait": "24h"}],
@@ -158,6 +131,24 @@ def _world(nodes: int, jobs: int) -> World:
     if kept.arrival_s.size < jobs:
         raise SystemExit(f"only {kept.arrival_s.size} of {jobs} jobs could be made")
     return world._replace(jobs=kept, length_s=float(kept.arrival_s[-1]))
+
+
+def _group(zone: str, count: int) -> dict[str, Any]:
+    return {
+        "name": zone.lower(), "count": count, "hardware": "epyc-7763-1s", "cpu_cores": 64,
+        "memory": "256Gi", "zone": zone, "speed": 1.0,
+    }  # fmt: skip
+
+
+def _grid(zone: str) -> dict[str, Any]:
+    file = DATA / "sustain-cluster-carbon" / f"{zone}_2021-2023_hourly.csv.gz"
+    return {
+        "carbon": {
+            "file": str(file), "time_column": "datetime_utc", "column": "ci_lca_g_per_kwh",
+        },
+        "price": {"constant": 80, "unit": "EUR/MWh"},
+        "forecast_error": 0.1,
+    }  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def _sources_digest() -> str:
 
 # numba reads it when a function is declared, so it is set before any is.
 _folder = user_cache_path("greensched") / "compiled" / _sources_digest()
-numba.config.CACHE_DIR = str(_folder)  # type: ignore[attr-defined]
+vars(numba.config)["CACHE_DIR"] = str(_folder)
 
 F = TypeVar("F", bound=Callable[..., Any])
 

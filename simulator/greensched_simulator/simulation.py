@@ -62,7 +62,7 @@ def billed_until_s(world: World, *schedules: Schedule) -> float:
     It is the scenario's length or the last job's end under any of them, the later one: idle nodes
     draw power too, so all must be billed for the same time.
     """
-    return max(world.length_s, *(float(schedule.end_s.max()) for schedule in schedules))
+    return max(world.length_s, *(float(np.nanmax(schedule.end_s)) for schedule in schedules))
 
 
 def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:

@@ -175,7 +175,7 @@ def test_steps_cover_the_run_and_end_without_data() -> None:
 
 def hourly(folder: Path, name: str, hours: list[int], first: str = "2023-06-01T05") -> None:
     start = np.datetime64(first, "h")
-    rows = "".join(f"{start + np.timedelta64(n, 'h')}:00:00,{100 + n}\n" for n in hours)
+    rows = "".join(f"{start + np.timedelta64(n, 'h')}:00:00,{100 + n % 1000}\n" for n in hours)
     (folder / name).write_text("time_utc,value\n" + rows)
 
 
