@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from greensched_cli.terminal import plain_console, titled_table
+from greensched_cli.terminal import NARROW_COLUMNS, plain_console, titled_table
 from greensched_core.clock import WallClock
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.cells import Row
@@ -128,7 +128,8 @@ def _print_results(console: Console, finished: FinishedRun) -> None:
         console.print(f"  {note}")
     for title, rows in _tables(results, currency):
         console.print()
-        console.print(titled_table(title, rows))
+        is_tight = console.width < NARROW_COLUMNS
+        console.print(titled_table(title, rows, is_tight=is_tight))
     console.print()
     if results.baseline is not None:
         console.print(how_compared(results))

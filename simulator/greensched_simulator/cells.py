@@ -29,6 +29,14 @@ def large(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else amount(value)
 
 
+def short(value: float) -> str:
+    """Return an amount with about three digits that count, for tables of many columns."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else amount(value)
+
+
 def count(value: float) -> str:
     """Return a count, or the mean of some counts, which need not be whole."""
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+    is_whole = float(value).is_integer() or abs(value) >= 1000
+    return f"{value:,.0f}" if is_whole else f"{value:,.1f}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
-from greensched_simulator.cells import Cell, Row, Tone, amount, count, large
+from greensched_simulator.cells import Cell, Row, Tone, amount, count, large, short
 from greensched_simulator.comparison import (
     CARBON,
     COST,
@@ -86,11 +86,11 @@ def done_rows(results: Results) -> list[Row]:
             (
                 policy.label,
                 Cell(count(outcome.jobs_done), "" if is_all else "worse"),
-                large(outcome.work_core_h),
+                short(outcome.work_core_h),
                 count(outcome.deadlines_met),
                 _missed(results, policy),
-                *map(amount, waits),
-                amount(outcome.slowdown_mean),
+                *map(short, waits),
+                short(outcome.slowdown_mean),
                 amount(outcome.fairness),
             )
         )
@@ -110,9 +110,9 @@ def taken_rows(results: Results, currency: str) -> list[Row]:
         rows.append(
             (
                 policy.label,
-                *(large(kwh_from_joules(each)) for each in energy_j),
-                *(large(each) for each in (outcome.cost, outcome.cost_active, outcome.cost_idle)),
-                *(large(each / 1e3) for each in carbon_g),
+                *(short(kwh_from_joules(each)) for each in energy_j),
+                *(short(each) for each in (outcome.cost, outcome.cost_active, outcome.cost_idle)),
+                *(short(each / 1e3) for each in carbon_g),
             )
         )
     return rows
@@ -135,21 +135,26 @@ def change_rows(results: Results) -> list[Row]:
 def losses(results: Results) -> list[str]:
     """Return a sentence for each figure in which policies do worse than the baseline, by how much.
 
-    With several seeds a policy is named only where the whole interval of its change is above zero.
+    Whoever does worse on the mean is named, also where seeds vary too much to be sure.
     """
     if results.baseline is None:
         return []
     told = []
-    for name, figure, by in _LOSSES:
+    for name, figure, in_unit, unit in _LOSSES:
         worse = []
         for policy in results.policies:
-            found = difference(figure, results, policy)
-            low = found.change.mean if math.isnan(found.change.low) else found.change.low
-            if low > 0:
-                worse.append(f"{policy.label} ({by(found)})")
+            found = in_unit(difference(figure, results, policy))
+            if found.mean > 0 and amount(found.mean) != amount(0.0):
+                worse.append(f"{policy.label} ({_more(found, unit)})")
         if worse:
             told.append(f"more {name} than {results.baseline.label}: {', '.join(worse)}")
     return told
+
+
+def _more(found: Interval, unit: str) -> str:
+    half = (found.high - found.low) / 2
+    shown = f"+{short(found.mean)}"
+    return f"{shown}{unit}" if math.isnan(half) else f"{shown} ±{short(half)}{unit}"
 
 
 def how_compared(results: Results) -> str:
@@ -165,15 +170,15 @@ def how_compared(results: Results) -> str:
     )
 
 
-def _percent(found: Difference) -> str:
-    return f"{found.percent.mean:+.1f} %"
+def _hours(found: Difference) -> Interval:
+    return Interval(*(each / SECONDS_PER_HOUR for each in found.change))
 
 
-_LOSSES: Sequence[tuple[str, Figure, Callable[[Difference], str]]] = (
-    ("deadlines missed", MISSED, lambda found: f"+{count(found.change.mean)}"),
-    *((name, figure, _percent) for name, figure in COMPARED),
-    ("wait", WAIT, lambda found: f"+{amount(found.change.mean / SECONDS_PER_HOUR)} h"),
-    ("slowdown", SLOWDOWN, lambda found: f"+{amount(found.change.mean)}"),
+_LOSSES: Sequence[tuple[str, Figure, Callable[[Difference], Interval], str]] = (
+    ("deadlines missed", MISSED, lambda found: found.change, ""),
+    *((name, figure, lambda found: found.percent, " %") for name, figure in COMPARED),
+    ("wait", WAIT, _hours, " h"),
+    ("slowdown", SLOWDOWN, lambda found: found.change, ""),
 )
 
 

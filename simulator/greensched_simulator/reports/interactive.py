@@ -49,7 +49,7 @@ def _change_figure(changes: Changes) -> go.Figure:
         hovertemplate="%{y}: %{text}<extra></extra>",
         showlegend=False,
     )  # fmt: skip
-    figure.update_layout(title=f"{changes.title}, % of the baseline's")
+    figure.update_layout(title=f"change of {changes.title}, %")
     figure.update_xaxes(
         zeroline=True, zerolinecolor="#1f2933", zerolinewidth=1.5, nticks=6, rangemode="tozero"
     )

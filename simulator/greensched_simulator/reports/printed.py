@@ -63,7 +63,7 @@ def _change(views: Views, results: Results) -> Figure:
             place.errorbar(percent.mean, row, xerr=error, fmt="o", ms=4, lw=1, capsize=2,
                            color=change_colour(percent))  # fmt: skip
         place.axvline(0.0, color="black", lw=0.8)
-        place.set(title=f"{shown.title}, % of {results.baseline.label}'s")
+        place.set(title=f"{shown.title} against {results.baseline.label}, %")
         place.grid(axis="x", lw=0.3)
     axes[0].set_yticks(range(len(policies)), [policy.label for policy in policies])
     axes[0].invert_yaxis()

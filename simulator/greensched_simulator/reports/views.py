@@ -24,7 +24,10 @@ from greensched_simulator.run_folder import FinishedRun
 
 SHOWN_PCT = 99.9  # of each policy's jobs; a few that waited long would hide all others
 _BATCH_ROWS = 200_000
-_WAITS_H = np.concatenate([[0.0], np.geomspace(1e-3, 1e5, 801)])  # 3.6 s to eleven years
+_MINUTE_S = 60.0
+_WAIT_BINS = 30 * 24 * 60  # of a minute
+_ROUNDING_S = 0.5  # a wait of just six hours counts as no longer than six hours
+_WAIT_POINTS = 500  # a curve needs no more
 
 
 class Changes(NamedTuple):
@@ -169,20 +172,25 @@ def carbon_of_grid(run: FinishedRun) -> Mapping[str, Course]:
 def waits(run: FinishedRun) -> Waits:
     """Return how the waits are spread, of all jobs that began, with all seeds."""
     by_name = {policy.name: policy for policy in run.results.policies}
-    counts = {policy: np.zeros(_WAITS_H.size + 1) for policy in by_name.values()}
+    counts = {policy: np.zeros(_WAIT_BINS + 1) for policy in by_name.values()}
     for batch in _batches(run, "jobs", ["policy", "wait_s"], is_first_seed=False):
-        waited_h = _numbers(batch, "wait_s") / SECONDS_PER_HOUR
-        place = np.searchsorted(_WAITS_H, waited_h, side="left")
+        wait_s = _numbers(batch, "wait_s")
         for name, mine in _by_policy(batch).items():
-            began = mine[~np.isnan(waited_h[mine])]
-            counts[by_name[name]] += np.bincount(place[began], minlength=_WAITS_H.size + 1)
+            began_s = wait_s[mine][~np.isnan(wait_s[mine])]
+            minute = np.ceil((began_s - _ROUNDING_S) / _MINUTE_S)
+            places = np.clip(minute, 0, _WAIT_BINS).astype(np.int64)
+            counts[by_name[name]] += np.bincount(places, minlength=_WAIT_BINS + 1)
     shares = {
-        policy: 100.0 * np.cumsum(each)[:-1] / max(each.sum(), 1.0)
-        for policy, each in counts.items()
+        policy: 100.0 * np.cumsum(each) / max(each.sum(), 1.0) for policy, each in counts.items()
     }
-    is_full = np.min(list(shares.values()), axis=0) >= SHOWN_PCT
-    upto = int(np.argmax(is_full)) + 1 if is_full.any() else _WAITS_H.size
-    return Waits(_WAITS_H[:upto], {policy: share[:upto] for policy, share in shares.items()})
+    least = np.min(list(shares.values()), axis=0)
+    last = int(np.searchsorted(least, min(SHOWN_PCT, float(least[-1]))))
+    shown = np.arange(0, last + 1, max(-(-last // _WAIT_POINTS), 1))
+    shown = np.append(shown, last) if shown[-1] < last else shown
+    return Waits(
+        shown.astype(np.float64) * (_MINUTE_S / SECONDS_PER_HOUR),
+        {policy: share[shown] for policy, share in shares.items()},
+    )
 
 
 def _batches(
