@@ -61,7 +61,7 @@ def run_and_print(asked: Asked) -> int:
         _print_results(console, finished)
         report = write_report(finished)
     except KeyboardInterrupt:
-        console.print(f"interrupted; {folder} is not complete", soft_wrap=True)
+        console.print(f"interrupted: no complete run in {folder}", soft_wrap=True)
         return INTERRUPTED
     console.print(f"report: {report}", soft_wrap=True)
     console.print(f"all rows: {folder}", soft_wrap=True)
