@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from greensched_cli import cluster, decisions, demo, policy, replay, scenario, simulate
+from greensched_cli import bound, cluster, decisions, demo, policy, replay, scenario, simulate
 from greensched_core.errors import ApiUnavailable, GreenSchedError
 
 app = typer.Typer(
@@ -35,6 +35,7 @@ def root(
 
 
 app.command("compare")(simulate.compare)
+app.command("bound")(bound.bound)
 app.command("demo")(demo.demo)
 app.command("explain")(decisions.explain)
 app.command("nodes")(decisions.nodes)

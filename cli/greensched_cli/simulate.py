@@ -22,7 +22,7 @@ Out = Annotated[
 
 def simulate(
     scenario: ScenarioFile,
-    policy: Annotated[str, typer.Option(help="WHEN+WHERE, or one of the two.")],
+    policy: Annotated[str, typer.Option(help="WHEN+WHERE+QUEUE, or some of them.")],
     seed: Annotated[int | None, typer.Option(help="By default the scenario's.")] = None,
     out: Out = None,
 ) -> None:

@@ -10,17 +10,23 @@ from greensched_policies.carbon_threshold import carbon_threshold
 from greensched_policies.carbon_time import carbon_time
 from greensched_policies.cheapest_window import cheapest_window
 from greensched_policies.cost import Floats
+from greensched_policies.first_come import first_come
+from greensched_policies.fitted_orders import f1, f2, f3, f4
 from greensched_policies.least_carbon import least_carbon
 from greensched_policies.least_cost import least_cost
 from greensched_policies.least_energy import least_energy
 from greensched_policies.lowest_slot import lowest_slot
 from greensched_policies.lowest_window import lowest_window
 from greensched_policies.planned_window import planned_window
+from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.run_now import run_now
+from greensched_policies.shortest_first import shortest_first
 from greensched_policies.slots import SlotColumns
 from greensched_policies.spread import spread
 from greensched_policies.topsis import topsis
+from greensched_policies.unicep import unicep
 from greensched_policies.weighted_cost import weighted_cost
+from greensched_policies.wfp3 import wfp3
 
 # (nodes [B,N,16], context [B,8]) -> relative cost [B,N], lower is better
 WherePolicy = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32]], npt.NDArray[np.float32]]
@@ -47,4 +53,18 @@ WHEN_RULES: dict[str, WhenPolicy] = {
     "lowest-window": lowest_window,
     "planned-window": planned_window,
     "run-now": run_now,
+}
+
+# waiting jobs [B,Q] -> priority [B,Q], the least first; of equal ones the one that waits longest
+OrderPolicy = Callable[[QueueColumns], Floats]
+
+ORDER_RULES: dict[str, OrderPolicy] = {
+    "f1": f1,
+    "f2": f2,
+    "f3": f3,
+    "f4": f4,
+    "first-come": first_come,
+    "shortest-first": shortest_first,
+    "unicep": unicep,
+    "wfp3": wfp3,
 }

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.catalogue import WHEN_RULES, WHERE_RULES
+from greensched_policies.catalogue import ORDER_RULES, WHEN_RULES, WHERE_RULES
 from greensched_policies.cost import (
     CostModel,
     Floats,
@@ -18,6 +18,7 @@ from greensched_policies.cost import (
 )
 from greensched_policies.missing_data import mean_filled
 from greensched_policies.observation import Observation, Weights, encode_where
+from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.compiled import callee, compiled, fast, inlined
 from greensched_simulator.grid_table import (
@@ -38,6 +39,7 @@ _mean_filled = compiled(mean_filled)
 class Terms(NamedTuple):
     """What holds for a whole run."""
 
+    discipline: int  # of the queue: see `queueing`
     slot_s: float  # starts are considered this far apart
     slowest_speed: float  # of all nodes, relative to the reference core
     nodes_to_score: int  # feasible nodes that are looked at; kube-scheduler's own limit
@@ -52,6 +54,7 @@ class Rules(NamedTuple):
     price: tuple[Callable[..., PlacementCost]]
     encode: tuple[Callable[..., Observation]]
     where: tuple[Callable[[Singles, Singles], Singles]]
+    order: tuple[Callable[[QueueColumns], Floats]]
 
 
 class Cluster(NamedTuple):
@@ -67,19 +70,21 @@ class Cluster(NamedTuple):
     found: Integers  # [N] room for the search
 
 
-def rules_of(when: str, where: str) -> Rules:
-    """Return two rules of the catalogue, the costs and the encoding, compiled or loaded."""
+def rules_of(when: str, where: str, order: str = "first-come") -> Rules:
+    """Return rules of the catalogue, the costs and the encoding, compiled or loaded."""
     one = np.ones((1, 1))
     nodes, workload = NodeColumns._make([one] * 12), WorkloadColumns._make([one[0]] * 4)
     model, weights = CostModel(one[0], 1.0, 1.0, False), Weights(1.0, 1.0, 1.0)
     zones, cost = ZoneColumns(one, one), PlacementCost._make([one] * 6)
     nodes_seen = np.ones((2, 2, 2), np.float32).transpose((0, 2, 1))  # neither C nor F
     slots = SlotColumns._make([one] * 7)
+    queue = QueueColumns._make([one] * 4)
     return Rules(
         callee(WHEN_RULES[when], slots, one[0]),
         callee(placement_cost, nodes, workload, zones, model),
         callee(encode_where, nodes, workload, zones, cost, model, weights),
         callee(WHERE_RULES[where], nodes_seen, np.ones((1, 1), np.float32)),
+        callee(ORDER_RULES[order], queue),
     )
 
 

@@ -1,5 +1,8 @@
 """The policies' own functions, compiled: the engine runs what the live components run.
 
+Beware: what a function writes to an array of a named tuple that it makes itself is lost (numba
+0.68); let another function, which is given the tuple, write.
+
 The policies are plain numpy, so that the images that serve carry no numba. Here their functions
 are compiled as they stand, each with its helpers. Machine code is kept in the user's cache folder,
 under the hash of all sources that it was made from: an edit compiles anew, and nothing stale is

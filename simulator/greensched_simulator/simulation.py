@@ -24,7 +24,8 @@ from greensched_simulator.choices import (
 )
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import GridTable, grid_table
-from greensched_simulator.policy import Policy
+from greensched_simulator.policy import QUEUES, Policy
+from greensched_simulator.queueing import DISCIPLINES
 from greensched_simulator.starts import Plan
 from greensched_simulator.world import Nodes, World
 
@@ -50,8 +51,8 @@ def simulate(world: World, policy: Policy) -> Schedule:
             _idle_cluster(world.nodes),
             _forecast(world),
             _empty_plan(world),
-            _terms(world),
-            rules_of(policy.when, policy.where),
+            _terms(world, policy),
+            rules_of(policy.when, policy.where, QUEUES[policy.queue].order),
         )
     return Schedule(recorded.planned_s, recorded.start_s, recorded.end_s, recorded.node)
 
@@ -128,8 +129,9 @@ def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
             )
 
 
-def _terms(world: World) -> Terms:
+def _terms(world: World, policy: Policy) -> Terms:
     return Terms(
+        discipline=DISCIPLINES.index(QUEUES[policy.queue].discipline),
         slot_s=SLOT_S,
         slowest_speed=float(world.nodes.speed.min()),
         nodes_to_score=nodes_to_score(world.nodes.zone.size),

@@ -2,7 +2,7 @@ import pytest
 
 from greensched_core.errors import BadInput
 from greensched_policies.catalogue import WHEN_RULES, WHERE_RULES
-from greensched_simulator.policy import BASELINE, Policy, policies_named, policy_named
+from greensched_simulator.policy import BASELINE, QUEUES, Policy, policies_named, policy_named
 
 
 @pytest.mark.parametrize(("text", "policy"), [
@@ -10,24 +10,29 @@ from greensched_simulator.policy import BASELINE, Policy, policies_named, policy
     pytest.param("carbon-time", Policy("carbon-time", "weighted-cost"), id="when-alone"),
     pytest.param("spread", Policy("run-now", "spread"), id="where-alone"),
     pytest.param(" run-now + spread ", Policy("run-now", "spread"), id="spaces"),
+    pytest.param("easy", Policy("run-now", "weighted-cost", "easy"), id="queue-alone"),
+    pytest.param("sjf+spread", Policy("run-now", "spread", "sjf"), id="any-order"),
 ])  # fmt: skip
-def test_a_policy_is_named_by_when_and_where_or_one_of_them(text: str, policy: Policy) -> None:
+def test_a_policy_is_named_by_its_rules_or_some_of_them(text: str, policy: Policy) -> None:
     assert policy_named(text) == policy
 
 
 @pytest.mark.parametrize("when", WHEN_RULES)
 @pytest.mark.parametrize("where", WHERE_RULES)
-def test_a_policy_is_found_by_its_name_and_by_its_label(when: str, where: str) -> None:
-    policy = Policy(when, where)
+@pytest.mark.parametrize("queue", ["oldest-fit", "easy"])
+def test_a_policy_is_found_by_its_name_and_by_its_label(when: str, where: str, queue: str) -> None:
+    policy = Policy(when, where, queue)
     assert policy_named(policy.name) == policy_named(policy.label) == policy
 
 
-@pytest.mark.parametrize("text", ["", "magic", "spread+run-now", "run-now+", "+spread", "a+b+c"])
+@pytest.mark.parametrize(
+    "text", ["", "magic", "spread+topsis", "run-now+", "+spread", "a+b+c", "easy+fcfs"]
+)
 def test_an_unknown_name_is_refused_with_those_there_are(text: str) -> None:
     with pytest.raises(BadInput) as fault:
         policy_named(text)
     assert repr(text) in str(fault.value)
-    assert all(name in str(fault.value) for name in (*WHEN_RULES, *WHERE_RULES))
+    assert all(name in str(fault.value) for name in (*WHEN_RULES, *WHERE_RULES, *QUEUES))
     assert "\n" not in str(fault.value)
 
 
@@ -36,7 +41,14 @@ def test_all_stands_for_every_rule_once_the_baseline_first() -> None:
     assert policies[0] == policy_named(BASELINE)
     assert {policy.when for policy in policies} == set(WHEN_RULES)
     assert {policy.where for policy in policies} == set(WHERE_RULES)
-    assert len(policies) == len(set(policies)) == len(WHEN_RULES) + len(WHERE_RULES) - 1
+    assert {policy.queue for policy in policies} == set(QUEUES)
+    rules = len(WHEN_RULES) + len(WHERE_RULES) + len(QUEUES)
+    assert len(policies) == len(set(policies)) == rules - 2  # the usual ones of all kinds, once
+
+
+def test_no_name_means_two_rules() -> None:
+    names = [*WHEN_RULES, *WHERE_RULES, *QUEUES]
+    assert len(names) == len(set(names))
 
 
 def test_a_list_keeps_its_order_and_names_each_policy_once() -> None:

@@ -18,7 +18,7 @@ from greensched_extender.rows import Rows
 from greensched_extender.scoring import Appraisal, Assumptions, ZoneMeans, appraise
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
-from greensched_policies.catalogue import WHEN_RULES, WHERE_RULES
+from greensched_policies.catalogue import ORDER_RULES, WHEN_RULES, WHERE_RULES
 from greensched_policies.cost import (
     CostModel,
     Floats,
@@ -29,6 +29,7 @@ from greensched_policies.cost import (
 )
 from greensched_policies.guard import Guard
 from greensched_policies.observation import Weights, encode_where
+from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.choices import Cluster, Rules, Terms, rules_of, score_nodes
 from greensched_simulator.grid_table import grid_table
@@ -45,11 +46,11 @@ DOUBLE = 1e-9  # relative, what float64 holds with room to spare
 seeds = st.integers(0, 2**32)
 
 
-def rules(when: str, where: str) -> Rules:
+def rules(when: str, where: str, order: str = "first-come") -> Rules:
     """Return the compiled rules; numba calls a part of how they are handed over experimental."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        return rules_of(when, where)
+        return rules_of(when, where, order)
 
 
 def random_decision(
@@ -118,6 +119,17 @@ def test_every_when_rule_is_the_same_compiled(name: str, seed: int) -> None:
     np.testing.assert_allclose(
         when(slots, runtime_s), WHEN_RULES[name](slots, runtime_s), rtol=DOUBLE, atol=1e-15
     )
+
+
+@pytest.mark.parametrize("name", ORDER_RULES)
+@settings(max_examples=50)
+@given(seed=seeds)
+def test_every_order_rule_is_the_same_compiled(name: str, seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    shape = (1, int(dice.integers(1, 60)))
+    queue = QueueColumns._make(dice.uniform(1.0, 90_000.0, shape) for _ in QueueColumns._fields)
+    (order,) = rules("run-now", "spread", name).order
+    np.testing.assert_allclose(order(queue), ORDER_RULES[name](queue), rtol=DOUBLE)
 
 
 def live_view(world: World, pods: dict[int, list[int]]) -> View:
@@ -238,7 +250,7 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
     table = grid_table(
         grids.starts, grids.times_s, grids.forecast_carbon_g_per_kwh, grids.forecast_price_per_mwh
     )
-    terms = Terms(900.0, 1.0, rows.size, world.weights, cost_model(world))
+    terms = Terms(0, 900.0, 1.0, rows.size, world.weights, cost_model(world))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         scored = score_nodes(

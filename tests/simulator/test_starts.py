@@ -17,7 +17,7 @@ MODEL = CostModel(np.linspace(50.0, 200.0, 11), 1.0, 1.0, False)
 
 
 def terms(carbon: float = 1.0, energy: float = 0.0) -> Terms:
-    return Terms(SLOT_S, 1.0, 100, Weights(energy, carbon, 0.0), MODEL)
+    return Terms(0, SLOT_S, 1.0, 100, Weights(energy, carbon, 0.0), MODEL)
 
 
 def hourly(*zones: list[float]) -> GridTable:

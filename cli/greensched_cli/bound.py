@@ -1,0 +1,69 @@
+"""`greensched bound`: the least that a scenario's work can cost, and how near some policies come.
+
+The simulator is imported where the verb runs, so that --help answers at once.
+"""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from greensched_core.durations import parse_duration
+from greensched_core.errors import BadInput
+
+if TYPE_CHECKING:
+    from greensched_simulator.bound_report import Bounded
+
+_SHORTEST_SLOT_S = 60.0
+POLICIES = "run-now+spread,least-carbon,carbon-time,planned-window"
+
+
+def bound(
+    scenario: Annotated[Path, typer.Argument(help="Scenario, YAML (docs/scenarios.md).")],
+    policies: Annotated[
+        str, typer.Option(help="Told beside the bound; the first is the baseline.")
+    ] = POLICIES,
+    seed: Annotated[int | None, typer.Option(help="By default the scenario's.", min=0)] = None,
+    slot: Annotated[str, typer.Option(help="Length of a slot: shorter is tighter.")] = "1h",
+    preempt: Annotated[
+        bool, typer.Option("--preempt", help="Jobs may stop and go on at no cost.")
+    ] = False,
+) -> None:
+    """Tell the least energy, carbon and cost there can be, with perfect information."""
+    from greensched_simulator.bound_report import bounded
+    from greensched_simulator.policy import policies_named
+    from greensched_simulator.scenario import load_scenario
+    from greensched_simulator.world import build_world
+
+    chosen = policies_named(policies)
+    slot_s = parse_duration(slot)
+    if slot_s < _SHORTEST_SLOT_S:
+        raise BadInput(f"--slot must be at least a minute, not {slot}")
+    began = time.monotonic()
+    world = build_world(load_scenario(scenario), seed)
+    print(f"{world.name}, seed {world.seed}: {len(world.job_names):,} jobs")
+    for line in _lines(bounded(world, chosen, slot_s, preempt=preempt)):
+        print(line)
+    print(f"took {time.monotonic() - began:.1f} s")
+
+
+def _lines(found: "Bounded") -> Iterator[str]:
+    yield f"billed for {found.billed_s / 3600.0:.1f} h; jobs may end by their deadline or, where a"
+    yield "policy below lets them end later, by then"
+    for figure in found.figures:
+        yield ""
+        yield (
+            f"{figure.name}: at least {figure.bound:,.2f} {figure.unit}, of which "
+            f"{figure.idle:,.2f} idle ({figure.variables:,} variables)"
+        )
+        for run in figure.runs:
+            yield (
+                f"  {run.policy:32} {run.total:12,.2f} {figure.unit:4} {run.gap_pct:6.1f} % above"
+                + ("" if run.captured_pct is None else f", {run.captured_pct:5.1f} % captured")
+                + (f", {run.missed:,} deadlines missed" if run.missed else "")
+            )
+    yield ""
+    yield "captured: the share of the saving from the first policy to the bound; nobody can reach"
+    yield "100 % where the bound cannot be reached (docs/simulator.md)"

@@ -1,0 +1,9 @@
+"""Order rule: first come, first served."""
+
+from greensched_policies.cost import Floats
+from greensched_policies.queue_columns import QueueColumns
+
+
+def first_come(queue: QueueColumns) -> Floats:
+    """Return the time of arrival, [B,Q]."""
+    return queue.submit_s.copy()

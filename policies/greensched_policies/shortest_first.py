@@ -1,0 +1,9 @@
+"""Order rule: the job that is expected to run the shortest first."""
+
+from greensched_policies.cost import Floats
+from greensched_policies.queue_columns import QueueColumns
+
+
+def shortest_first(queue: QueueColumns) -> Floats:
+    """Return the expected runtime, [B,Q] (SJF): least mean wait where all run one by one."""
+    return queue.estimate_s.copy()

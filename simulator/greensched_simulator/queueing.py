@@ -1,0 +1,172 @@
+"""Jobs that wait for room, in the order of a rule; who may pass whom is the queue's discipline."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.cost import WorkloadColumns
+from greensched_policies.queue_columns import QueueColumns
+from greensched_simulator.choices import (
+    Cluster,
+    Integers,
+    Rules,
+    Terms,
+    choose_node,
+    fits,
+)
+from greensched_simulator.compiled import fast
+from greensched_simulator.grid_table import GridTable
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.running import NOWHERE, Heap, Recorded, start
+from greensched_simulator.starts import Plan
+
+# Who may start while an earlier job finds no room; see `policy` for what the names mean.
+DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy")
+OLDEST_FIT, ANY_FIT, NOBODY_PASSES, EASY = range(4)
+_FIRST_SUBMIT_S = 1.0  # of the rules that take a logarithm of it
+
+
+class Queue(NamedTuple):
+    """The jobs that wait, in no order."""
+
+    jobs: Integers  # [J]
+    length: Integers  # [1]
+
+
+class Reservation(NamedTuple):
+    """Where and when, as far as is expected, the first job of the queue will find room."""
+
+    node: int
+    at_s: float
+    cpu_cores: float  # that the node will have left then beside that job
+    memory_bytes: float
+    gpus: float
+
+
+@fast
+def join(queue: Queue, job: int) -> None:
+    """Let a job wait."""
+    queue.jobs[queue.length[0]] = job
+    queue.length[0] += 1
+
+
+@fast
+def serve(
+    now_s: float,
+    queue: Queue,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
+) -> None:
+    """Start whom the rule and the discipline let start now."""
+    length = queue.length[0]
+    waiting = queue.jobs[:length].copy()
+    order = np.argsort(rules.order[0](columns_of(waiting, now_s, jobs))[0], kind="mergesort")
+    kept, reserved = 0, Reservation(NOWHERE, np.inf, 0.0, 0.0, 0.0)
+    for place in range(length):
+        job = waiting[order[place]]
+        node = NOWHERE
+        if terms.discipline != NOBODY_PASSES or kept == 0:
+            node = admitted(job, now_s, reserved, jobs, cluster, grid, terms, rules)
+        if node != NOWHERE:
+            start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
+            if node == reserved.node:  # it may run on beyond the reservation, beside it
+                reserved = reservation(queue.jobs[0], now_s, jobs, cluster, recorded, ends)
+            continue
+        queue.jobs[kept] = job
+        kept += 1
+        if terms.discipline == EASY and kept == 1:
+            reserved = reservation(job, now_s, jobs, cluster, recorded, ends)
+    queue.length[0] = kept
+
+
+@fast
+def columns_of(waiting: Integers, now_s: float, jobs: Jobs) -> QueueColumns:
+    """Return what the rule sees of some jobs, as one queue."""
+    columns = np.empty((4, 1, waiting.size))
+    for place in range(waiting.size):
+        job = waiting[place]
+        columns[0, 0, place] = jobs.arrival_s[job] + _FIRST_SUBMIT_S
+        columns[1, 0, place] = now_s - jobs.arrival_s[job]
+        columns[2, 0, place] = jobs.estimate_s[job]
+        columns[3, 0, place] = jobs.cpu_cores[job]
+    return QueueColumns(columns[0], columns[1], columns[2], columns[3])
+
+
+@fast
+def admitted(
+    job: int,
+    now_s: float,
+    reserved: Reservation,
+    jobs: Jobs,
+    cluster: Cluster,
+    grid: GridTable,
+    terms: Terms,
+    rules: Rules,
+) -> int:
+    """Return the node that a job may start on now, NOWHERE if there is none.
+
+    It may not take what is reserved, unless it ends before, as is expected, or leaves enough.
+    """
+    workload = WorkloadColumns(
+        jobs.cpu_cores[job : job + 1],
+        jobs.memory_bytes[job : job + 1],
+        jobs.gpus[job : job + 1],
+        jobs.estimate_s[job : job + 1],
+    )
+    node = choose_node(cluster, grid, terms, rules, workload, now_s)
+    if node == NOWHERE or node != reserved.node:
+        return node
+    if now_s + jobs.estimate_s[job] / cluster.columns[9, node] <= reserved.at_s:
+        return node
+    if (
+        jobs.cpu_cores[job] <= reserved.cpu_cores
+        and jobs.memory_bytes[job] <= reserved.memory_bytes
+        and jobs.gpus[job] <= reserved.gpus
+    ):
+        return node
+    free = cluster.cpu_free[node]
+    cluster.cpu_free[node] = -1.0  # not this one
+    node = choose_node(cluster, grid, terms, rules, workload, now_s)
+    cluster.cpu_free[reserved.node] = free
+    return node
+
+
+@fast
+def reservation(
+    job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap
+) -> Reservation:
+    """Return where the first job will fit at the earliest, if all end when they are expected to.
+
+    Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995 (EASY), node by node.
+    """
+    running = np.empty(len(ends), np.int64)
+    expected_s = np.empty(len(ends))
+    for place in range(len(ends)):
+        running[place] = other = ends[place][1]
+        speed = cluster.columns[9, recorded.node[other]]
+        expected_s[place] = max(recorded.start_s[other] + jobs.estimate_s[other] / speed, now_s)
+    free = Cluster(
+        cluster.columns, cluster.cpu_free.copy(), cluster.memory_free.copy(),
+        cluster.gpu_free.copy(), cluster.zone, cluster.pods, cluster.next_node, cluster.found,
+    )  # fmt: skip
+    for place in np.argsort(expected_s, kind="mergesort"):
+        other = running[place]
+        node = recorded.node[other]
+        free.cpu_free[node] += jobs.cpu_cores[other]
+        free.memory_free[node] += jobs.memory_bytes[other]
+        free.gpu_free[node] += jobs.gpus[other]
+        if fits(free, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]):
+            return Reservation(
+                node,
+                expected_s[place],
+                free.cpu_free[node] - jobs.cpu_cores[job],
+                free.memory_free[node] - jobs.memory_bytes[job],
+                free.gpu_free[node] - jobs.gpus[job],
+            )
+    return Reservation(NOWHERE, np.inf, 0.0, 0.0, 0.0)

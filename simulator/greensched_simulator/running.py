@@ -1,0 +1,122 @@
+"""What happens to a job on its node: it starts, it ends, and both are recorded."""
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.cost import Floats
+from greensched_simulator.choices import Cluster, Integers, Terms
+from greensched_simulator.compiled import fast
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.starts import Plan, keep
+
+NOWHERE = -1  # the node of a job that never ran
+
+Heap = list[tuple[float, int]]  # time in seconds, job
+
+
+class Recorded(NamedTuple):
+    """What happened to each job, [J]."""
+
+    planned_s: Floats  # when it was to start
+    planned_zone: Integers  # where it then seemed best
+    start_s: Floats  # when it did; NaN if never
+    end_s: Floats
+    node: Integers  # NOWHERE if it never ran
+
+
+@fast
+def nothing_recorded(jobs: int) -> Recorded:
+    """Return the record of jobs of which nothing is known yet."""
+    return Recorded(
+        np.full(jobs, np.nan),
+        np.full(jobs, NOWHERE, np.int64),
+        np.full(jobs, np.nan),
+        np.full(jobs, np.nan),
+        np.full(jobs, NOWHERE, np.int64),
+    )
+
+
+@fast
+def start(
+    job: int,
+    node: int,
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    plan: Plan,
+    terms: Terms,
+) -> None:
+    """Let a job run on a node from now on."""
+    end_s = now_s + jobs.runtime_s[job] / cluster.columns[9, node]
+    recorded.start_s[job] = now_s
+    recorded.end_s[job] = end_s
+    recorded.node[job] = node
+    _move_plan(job, now_s, cluster.zone[node], jobs, recorded, plan, terms)
+    cluster.pods[node] += 1
+    cluster.cpu_free[node] -= jobs.cpu_cores[job]
+    cluster.memory_free[node] -= jobs.memory_bytes[job]
+    cluster.gpu_free[node] -= jobs.gpus[job]
+    _refresh(node, cluster, terms)
+    heapq.heappush(ends, (end_s, job))
+
+
+@fast
+def finish(
+    job: int,
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    plan: Plan,
+    terms: Terms,
+) -> None:
+    """Free what a job held that has just ended."""
+    expected_s = recorded.start_s[job] + jobs.estimate_s[job]
+    if expected_s > now_s + terms.slot_s:  # over sooner than thought: the rest is free again
+        begin_s = np.ceil(now_s / terms.slot_s) * terms.slot_s
+        zone = cluster.zone[recorded.node[job]]
+        keep(plan, zone, terms.slot_s, begin_s, expected_s, -jobs.cpu_cores[job])
+    node = recorded.node[job]
+    cluster.pods[node] -= 1
+    if cluster.pods[node] == 0:  # sums of floats never quite cancel
+        cluster.cpu_free[node] = cluster.columns[0, node]
+        cluster.memory_free[node] = cluster.columns[2, node]
+        cluster.gpu_free[node] = cluster.columns[4, node]
+    else:
+        cluster.cpu_free[node] += jobs.cpu_cores[job]
+        cluster.memory_free[node] += jobs.memory_bytes[job]
+        cluster.gpu_free[node] += jobs.gpus[job]
+    _refresh(node, cluster, terms)
+
+
+@fast
+def _move_plan(
+    job: int,
+    now_s: float,
+    zone: int,
+    jobs: Jobs,
+    recorded: Recorded,
+    plan: Plan,
+    terms: Terms,
+) -> None:
+    """Let the plan follow what happens: the job runs from now on, maybe in another zone."""
+    planned_s, runtime_s, cores = recorded.planned_s[job], jobs.estimate_s[job], jobs.cpu_cores[job]
+    if planned_s == now_s and recorded.planned_zone[job] == zone:
+        return
+    keep(plan, recorded.planned_zone[job], terms.slot_s, planned_s, planned_s + runtime_s, -cores)
+    keep(plan, zone, terms.slot_s, now_s, now_s + runtime_s, cores)
+
+
+@fast
+def _refresh(node: int, cluster: Cluster, terms: Terms) -> None:
+    """Bring the columns that decisions see up to what is free now."""
+    capacity = cluster.columns[0, node]
+    busy = (capacity - cluster.cpu_free[node]) * terms.model.utilisation_ratio / capacity
+    cluster.columns[1, node] = min(max(busy, 0.0), 1.0)
+    cluster.columns[3, node] = max(cluster.memory_free[node], 0.0)
+    cluster.columns[5, node] = max(cluster.gpu_free[node], 0.0)
+    cluster.columns[11, node] = 1.0 if cluster.pods[node] == 0 else 0.0

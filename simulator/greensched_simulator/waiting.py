@@ -1,0 +1,77 @@
+"""Jobs that wait for room, the oldest first, and whichever fits: what kube-scheduler does."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.cost import Floats
+from greensched_simulator.choices import Cluster, Integers, Terms, fits
+from greensched_simulator.compiled import fast
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.running import Heap, Recorded, start
+from greensched_simulator.starts import Plan
+
+NOBODY = -1  # behind the last job
+
+
+class Waiting(NamedTuple):
+    """A queue of jobs whose time has come but that found no room, in the order in which they came.
+
+    A place in `behind` is a job, the one past the last job is the queue's head.
+    """
+
+    behind: Integers  # [J+1] who stands behind; NOBODY behind the last one
+    last: Integers  # [1] where the next one queues
+    least: Floats  # [2] no job in the queue asks for fewer cores, nor for fewer bytes
+
+
+@fast
+def nobody_waiting(jobs: int) -> Waiting:
+    """Return an empty queue with room for all jobs."""
+    return Waiting(np.full(jobs + 1, NOBODY), np.array([jobs]), np.full(2, np.inf))
+
+
+@fast
+def wait(job: int, waiting: Waiting, jobs: Jobs) -> None:
+    """Let a job queue behind all others."""
+    waiting.behind[waiting.last[0]] = job
+    waiting.last[0] = job
+    waiting.least[0] = min(waiting.least[0], jobs.cpu_cores[job])
+    waiting.least[1] = min(waiting.least[1], jobs.memory_bytes[job])
+
+
+@fast
+def fill(
+    node: int,
+    now_s: float,
+    waiting: Waiting,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    plan: Plan,
+    terms: Terms,
+) -> None:
+    """Start on `node`, where room came free, whatever waited and fits, the oldest first.
+
+    No other node has room for them, or they would not be waiting.
+    """
+    ahead = waiting.behind.size - 1
+    job = waiting.behind[ahead]
+    cpu_cores, memory_bytes = np.inf, np.inf  # the least that those ask for who stay
+    while job != NOBODY:
+        if not fits(cluster, node, waiting.least[0], waiting.least[1], 0.0):
+            return
+        behind = waiting.behind[job]
+        if fits(cluster, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]):
+            start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
+            waiting.behind[ahead] = behind
+            waiting.behind[job] = NOBODY
+            if behind == NOBODY:
+                waiting.last[0] = ahead
+        else:
+            cpu_cores = min(cpu_cores, jobs.cpu_cores[job])
+            memory_bytes = min(memory_bytes, jobs.memory_bytes[job])
+            ahead = job
+        job = behind
+    waiting.least[0], waiting.least[1] = cpu_cores, memory_bytes

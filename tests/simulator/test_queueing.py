@@ -1,0 +1,112 @@
+"""Who starts first when all is full, and who may pass whom."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greensched_simulator.policy import policy_named
+from greensched_simulator.simulation import simulate
+from greensched_simulator.testing import make_world
+from greensched_simulator.world import World
+
+HOUR = 3600.0
+HALF = 1800.0
+Job = dict[str, float]
+
+
+def job(arrival_s: float, cores: float, hours: float = 1.0, **more: float) -> Job:
+    return {"arrival_s": arrival_s, "cpu_cores": cores, "runtime_s": hours * HOUR, **more}
+
+
+def starts_h(
+    queue: str, jobs: list[Job], nodes: list[dict[str, float]] | None = None
+) -> list[float]:
+    """Return when each job started, in hours."""
+    world = make_world(jobs, nodes or [{}])
+    started = simulate(world, policy_named(f"run-now+spread+{queue}")).start_s / HOUR
+    return [round(hours, 3) for hours in started.tolist()]
+
+
+# Eight of ten cores are taken for two hours; a large job comes, then a short and a long small one.
+FULL = [job(0, 8, 2.0), job(36, 6), job(72, 2, 1.5), job(108, 2, 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("queue", "starts"),
+    [
+        pytest.param("oldest-fit", [0.0, 2.0, 0.02, 1.52], id="whoever-fits"),
+        pytest.param("fcfs", [0.0, 2.0, 2.0, 2.0], id="nobody-passes-the-large-one"),
+        pytest.param("easy", [0.0, 2.0, 0.02, 1.52], id="both-leave-the-large-one-its-room"),
+        pytest.param("sjf", [0.0, 2.0, 0.02, 1.52], id="whoever-fits-the-shortest-first"),
+    ],
+)
+def test_a_large_job_and_small_ones_behind_it(queue: str, starts: list[float]) -> None:
+    assert starts_h(queue, FULL) == starts
+
+
+def test_easy_lets_pass_what_ends_before_the_first_one_can_start_and_nobody_else() -> None:
+    jobs = [job(0, 8, 2.0), job(36, 10), job(72, 2, 1.5), job(108, 2, 1.0)]
+    assert starts_h("easy", jobs) == [0.0, 2.0, 0.02, 3.0]
+    assert starts_h("oldest-fit", jobs) == [0.0, 2.52, 0.02, 1.52], "the large one is delayed"
+
+
+def test_easy_reserves_one_node_and_lets_others_run_on_the_rest() -> None:
+    jobs = [job(0, 10, 1.0), job(0, 8, 2.0), job(36, 10), job(72, 2, 5.0)]
+    assert starts_h("easy", jobs, [{}, {}]) == [0.0, 0.0, 1.0, 0.02]
+
+
+def test_easy_plans_by_estimates_and_starts_by_what_happens() -> None:
+    early = [job(0, 10, 1.0, estimate_s=4 * HOUR), job(36, 10), job(72, 1)]
+    assert starts_h("easy", early) == [0.0, 1.0, 2.0]
+
+
+def test_shortest_first_takes_the_short_job_that_came_later() -> None:
+    jobs = [job(0, 10), job(36, 10, 3.0), job(72, 10, 0.5)]
+    assert starts_h("sjf", jobs) == [0.0, 1.5, 1.0]
+    assert starts_h("fcfs", jobs) == [0.0, 1.0, 4.0]
+
+
+def test_jobs_of_one_priority_go_in_order_of_arrival() -> None:
+    jobs = [job(0, 10), *(job(36.0 + place, 10, 1.0) for place in range(4))]
+    assert starts_h("sjf", jobs) == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def random_world(seed: int) -> World:
+    dice = np.random.default_rng(seed)
+    arrivals_s = np.sort(dice.choice(7200, 25, replace=False)) + 0.5
+    jobs = [
+        job(float(at), float(dice.integers(1, 11)), float(dice.integers(1, 12)) / 4)
+        for at in arrivals_s
+    ]
+    return make_world(jobs, [{}, {"speed": 2.0}])
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000))
+def test_first_come_first_served_starts_in_order_of_arrival(seed: int) -> None:
+    started = simulate(random_world(seed), policy_named("fcfs")).start_s
+    assert (np.diff(started) >= 0).all()
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000), st.sampled_from(["oldest-fit", "fcfs", "easy", "sjf", "f2", "wfp3"]))
+def test_all_jobs_run_and_no_node_is_overfull(seed: int, queue: str) -> None:
+    world = random_world(seed)
+    ran = simulate(world, policy_named(queue))
+    assert (ran.start_s >= world.jobs.arrival_s).all()
+    for at in ran.start_s:
+        running = (ran.start_s <= at) & (ran.end_s > at)
+        used = np.bincount(ran.node[running], world.jobs.cpu_cores[running], 2)
+        assert (used <= world.nodes.cpu_capacity + 1e-9).all()
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000))
+def test_easy_delays_nobody_who_is_first_behind_a_strict_queue(seed: int) -> None:
+    """The first job that has to wait starts no later than without any backfilling."""
+    world = random_world(seed)
+    strict, easy = (simulate(world, policy_named(name)) for name in ("fcfs", "easy"))
+    waited = np.flatnonzero(strict.start_s > world.jobs.arrival_s)
+    if waited.size:
+        assert easy.start_s[waited[0]] <= strict.start_s[waited[0]] + 1e-6
