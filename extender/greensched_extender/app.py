@@ -26,6 +26,7 @@ from greensched_extender.service import Answer, Extender
 log = structlog.get_logger()
 
 JSON = "application/json"
+BODY_LIMIT_S = 10.0  # far beyond kube-scheduler's own limit for a whole call
 _MOST_DIGITS = 18  # of a Content-Length; int() itself refuses thousands
 
 
@@ -58,17 +59,25 @@ class VerbEndpoint:
         answer: Callable[[bytes], Answer | Awaitable[Answer]],
         metrics: ExtenderMetrics,
         max_body_bytes: int,
+        body_limit_s: float = BODY_LIMIT_S,
     ) -> None:
         self._verb = verb
         self._answer = answer
         self._metrics = metrics
         self._max_body_bytes = max_body_bytes
+        self._body_limit_s = body_limit_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         try:
-            body = await self._read(scope, receive)
+            async with asyncio.timeout(self._body_limit_s):
+                body = await self._read(scope, receive)
         except GoneAway:
+            return
+        except TimeoutError:
+            self._metrics.request(self._verb, Outcome.BAD_REQUEST, 0.0)
+            message = f"the body was not complete after {self._body_limit_s:g} s"
+            await _send(send, 408, protocol.error(message), 0.0, [(b"connection", b"close")])
             return
         except BodyTooLarge:
             message = f"body is larger than {self._max_body_bytes} bytes (max_body_bytes)"
@@ -196,7 +205,9 @@ def _say_errors(app: FastAPI) -> None:
 
     async def wrong_method(request: Request, fault: Exception) -> Response:
         message = f"{request.url.path} does not take {request.method}"
-        return _json(405, {"Error": message, "error": message})
+        answer = _json(405, {"Error": message, "error": message})
+        answer.headers.update(getattr(fault, "headers", None) or {})  # Allow: what it does take
+        return answer
 
     async def failed(request: Request, fault: Exception) -> Response:
         log.error("request failed", path=request.url.path, exc_info=fault)

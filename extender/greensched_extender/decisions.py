@@ -1,6 +1,6 @@
 """Remembers what was decided and why, in a bounded piece of memory."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from sys import getsizeof
@@ -19,6 +19,7 @@ from greensched_extender.why import TOO_LATE
 Singles = npt.NDArray[np.float32]
 _OVERHEAD_BYTES = 2048  # of a decision beside its arrays
 _BYTES_PER_CANDIDATE = 4 + 4 + 3 * 4 + 1
+_BYTES_PER_NAME = 128  # its text and its place in the list
 
 
 @dataclass(slots=True, eq=False)
@@ -80,11 +81,17 @@ def remember(
 
 
 class Decisions:
-    """The latest decisions, as many as fit into `max_bytes`; 0 keeps none."""
+    """The latest decisions, as many as fit into `max_bytes`; 0 keeps none.
+
+    Decisions share the list of names of their view; each list counts once, since where nodes are
+    replaced between decisions each brings one of its own.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
+        self._users: Counter[int] = Counter()  # decisions kept by the id of their list of names
+        self._names_bytes: dict[int, int] = {}  # by the same id: it lives as long as its users
         self._kept: deque[Decision] = deque()
         self._latest: dict[str, Decision] = {}  # pod's uid → its latest decision
 
@@ -100,12 +107,28 @@ class Decisions:
             return
         self._kept.append(decision)
         self._latest[decision.workload.uid] = decision
-        self._bytes += decision.size_bytes
+        self._bytes += decision.size_bytes + self._names_used(decision.names)
         while self._bytes > self._max_bytes:
             oldest = self._kept.popleft()
-            self._bytes -= oldest.size_bytes
+            self._bytes -= oldest.size_bytes + self._names_left(oldest.names)
             if self._latest.get(oldest.workload.uid) is oldest:
                 del self._latest[oldest.workload.uid]
+
+    def _names_used(self, names: list[str]) -> int:
+        """Return the bytes that one more user of a list of names brings."""
+        self._users[id(names)] += 1
+        if self._users[id(names)] > 1:
+            return 0
+        size = self._names_bytes[id(names)] = _BYTES_PER_NAME * len(names)
+        return size
+
+    def _names_left(self, names: list[str]) -> int:
+        """Return the bytes that go with a user of a list of names."""
+        self._users[id(names)] -= 1
+        if self._users[id(names)] > 0:
+            return 0
+        del self._users[id(names)]
+        return self._names_bytes.pop(id(names))
 
     def bound(self, uid: str, node: str, at: float) -> None:
         """Note where the scheduler put a pod, seconds since the epoch."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,8 @@ class Outlook:
     signals: tuple[ZoneSignal, ...]  # in the order of the view's zones
 
 
-# zone, seconds since the epoch, seconds of the run → what is known; never raises
-LookUp = Callable[[str, float, float], ZoneSignal]
+# zones, seconds since the epoch, seconds of the run → what is known of each; never raises
+LookUp = Callable[[tuple[str, ...], float, float], tuple[ZoneSignal, ...]]
 
 
 class Grid:
@@ -54,7 +55,7 @@ class Grid:
             self._second, self._zones, self._outlooks = int(now), zones, {}
         outlook = self._outlooks.get(runtime_s)
         if outlook is None:
-            signals = tuple(self._look_up(zone, now, runtime_s) for zone in zones)
+            signals = self._look_up(zones, now, runtime_s)
             outlook = Outlook(
                 ZoneMeans(
                     np.array([_value(signal.carbon_g_per_kwh) for signal in signals]),
@@ -67,15 +68,18 @@ class Grid:
 
     def now(self, zones: tuple[str, ...], now: float) -> dict[str, ZoneSignal]:
         """Return what holds now in each named zone."""
-        return {zone: self._look_up(zone, now, _NOW_S) for zone in zones if zone}
+        named = tuple(zone for zone in zones if zone)
+        return dict(zip(named, self._look_up(named, now, _NOW_S), strict=True))
 
 
 def looking_up(signals: GridSignals, count_step: Callable[[str, str], None]) -> LookUp:
     """Return the look-up over the fallback chain; `count_step` gets signal and step."""
 
-    def look_up(zone: str, now: float, runtime_s: float) -> ZoneSignal:
+    def look_up(zones: tuple[str, ...], now: float, runtime_s: float) -> tuple[ZoneSignal, ...]:
+        return tuple(map(signal, zones, *signals.zone_means(zones, now, runtime_s), repeat(now)))
+
+    def signal(zone: str, carbon: float, price: float, now: float) -> ZoneSignal:
         state = signals.zone(zone, now)
-        (carbon,), (price,) = signals.zone_means((zone,), now, runtime_s)
         count_step("carbon", state.carbon.step.value)
         count_step("price", state.price.step.value)
         return ZoneSignal(

@@ -114,9 +114,11 @@ def make_world(
     price: dict[str, float | None] = {"DE": 80.0, "FR": 60.0, "PL": 100.0}
     age_s: list[float | None] = [0.0]
 
-    def look_up(zone: str, now: float, runtime_s: float) -> ZoneSignal:
-        return ZoneSignal(
-            zone, carbon.get(zone), price.get(zone), "grid-signal", "grid-signal", 60.0, 60.0, "EUR"
+    def look_up(zones: tuple[str, ...], now: float, runtime_s: float) -> tuple[ZoneSignal, ...]:
+        step = "grid-signal"
+        return tuple(
+            ZoneSignal(zone, carbon.get(zone), price.get(zone), step, step, 60.0, 60.0, "EUR")
+            for zone in zones
         )
 
     snapshot = Snapshot(clock, utilisation_ratio=0.5, default_pue=1.2, provisional_ttl_s=10.0)

@@ -91,6 +91,36 @@ def test_long_texts_of_others_do_not_fill_the_memory(
     assert grown < 1_000_000
 
 
+def test_names_of_nodes_that_are_replaced_all_the_time_count_too(
+    new_world: Callable[..., World], pod: MakePod
+) -> None:
+    world = new_world(decisions_max_bytes=400_000)
+    world.add(*(make_node(f"stays-{number:04}") for number in range(1_000)))
+    tracemalloc.start()
+    try:
+        for number in range(40):  # each brings a list of 1,000 names of its own
+            world.add(make_node(f"comes-{number}"))
+            world.scores("stays-0000", pod=pod(f"p{number}"))
+            world.clock.advance(60)
+            world.snapshot.expire()
+            world.snapshot.drop_node(f"comes-{number}")
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 1 <= len(world.decisions) <= 4
+    assert grown < 1_000_000
+
+
+def test_a_list_of_names_counts_once_for_all_its_decisions(
+    new_world: Callable[..., World], pod: MakePod
+) -> None:
+    world = new_world(decisions_max_bytes=160_000)
+    world.add(*(make_node(f"n-{number:04}") for number in range(1_000)))
+    for number in range(40):
+        world.scores("n-0000", pod=pod(f"p{number}"))
+    assert 10 <= len(world.decisions) <= 15
+
+
 def test_none_are_kept_when_there_is_no_memory_for_them(new_world: Callable[..., World]) -> None:
     world = new_world(decisions_max_bytes=0)
     world.add(make_node("a"))

@@ -1,7 +1,8 @@
 """The applications, asked over ASGI as kube-scheduler, the kubelet and the CLI ask them."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, MutableMapping
 from typing import Any
 
 import httpx
@@ -9,7 +10,7 @@ import pytest
 
 from greensched_core.testing import make_node
 from greensched_core.watching import WatchHealth
-from greensched_extender.app import Health, explain_app, extender_app
+from greensched_extender.app import Health, VerbEndpoint, explain_app, extender_app
 from greensched_extender.explain import Explanations
 from greensched_extender.gauges import Gauges, WatchesHealth
 
@@ -128,6 +129,44 @@ async def test_an_unknown_verb_and_a_wrong_method_say_so(http: httpx.AsyncClient
     assert (reply.status_code, reply.json()["Error"]) == (404, "no such route: POST /preempt")
     reply = await http.get("/filter")
     assert (reply.status_code, reply.json()["Error"]) == (405, "/filter does not take GET")
+    assert reply.headers["allow"] == "POST"
+
+
+async def test_a_body_that_stops_coming_gets_408_and_holds_nothing(world: World) -> None:
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        if not asked:
+            asked.append(True)
+            return {"type": "http.request", "body": b'{"Pod":', "more_body": True}
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(dict(message))
+
+    asked: list[bool] = []
+    endpoint = VerbEndpoint("filter", world.extender.filter, world.metrics, 2048, 0.01)
+    await endpoint({"type": "http", "headers": []}, receive, send)
+    assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]
+    assert b"not complete after 0.01 s" in sent[1]["body"]
+    assert world.counted("requests_total", verb="filter", outcome="bad_request") == 1
+
+
+async def test_every_known_value_of_a_label_is_there_before_it_is_counted(
+    http: httpx.AsyncClient,
+) -> None:
+    text = (await http.get("/metrics")).text
+    for series in (
+        'guard_fallbacks_total{reason="late"} 0.0',
+        'guard_fallbacks_total{reason="rule_failed"} 0.0',
+        'bundle_loads_total{outcome="refused"} 0.0',
+        'signal_faults_total{reason="negative-carbon"} 0.0',
+        'signal_steps_total{kind="price",step="static-zone"} 0.0',
+        'task_failures_total{task="bundle"} 0.0',
+    ):
+        assert f"greensched_extender_{series}" in text
 
 
 async def test_bind_that_is_off_says_how_to_switch_it_on(
