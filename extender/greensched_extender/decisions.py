@@ -1,7 +1,7 @@
 """Remembers what was decided and why, in a bounded piece of memory."""
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import getsizeof
 from typing import Any
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from greensched_core.state import Workload
 from greensched_core.units import KWH_PER_MWH, kwh_from_joules
-from greensched_extender.grid import ZoneSignal, render_zone
+from greensched_extender.grid import Outlook, ZoneSignal, render_zone
 from greensched_extender.rows import NO_ROW
 from greensched_extender.scoring import Appraisal
 from greensched_extender.why import TOO_LATE
@@ -36,7 +36,7 @@ class Decision:
     bundle: str  # name of the model's bundle; "" where a rule answered
     fallback: str  # why it was not the model, or ""
     snapshot_age_s: float
-    zones: tuple[ZoneSignal, ...]  # the first is no zone
+    outlook: Outlook  # the first zone is no zone
     names: list[str]  # by row
     rows: npt.NDArray[np.int32]
     zone_of: npt.NDArray[np.int32]
@@ -149,7 +149,7 @@ def render(decision: Decision) -> dict[str, Any]:
     """Return a decision as JSON values, its candidates by cost, the cheapest first."""
     workload = decision.workload
     order = np.argsort(decision.relative_cost, kind="stable").tolist()
-    expected = decision.expected_row
+    expected, zones = decision.expected_row, decision.outlook.signals
     return {
         "pod": {
             "namespace": workload.namespace,
@@ -169,10 +169,10 @@ def render(decision: Decision) -> dict[str, Any]:
         "snapshotAgeSeconds": decision.snapshot_age_s,
         "offered": decision.offered,
         "unknownNodes": {"count": decision.unknown_count, "some": list(decision.unknown)},
-        "zones": [render_zone(signal) for signal in decision.zones if signal.zone],
+        "zones": [render_zone(signal) for signal in zones if signal.zone],
         "expectedNode": None if expected == NO_ROW else decision.names[expected],
         "outcome": _outcome(decision),
-        "candidates": [_candidate(decision, place) for place in order],
+        "candidates": [_candidate(decision, place, zones) for place in order],
     }
 
 
@@ -184,8 +184,8 @@ def _outcome(decision: Decision) -> Mapping[str, Any]:
     return {"state": "superseded" if decision.superseded else "not seen bound"}
 
 
-def _candidate(decision: Decision, place: int) -> dict[str, Any]:
-    signal = decision.zones[decision.zone_of[place]]
+def _candidate(decision: Decision, place: int, zones: Sequence[ZoneSignal]) -> dict[str, Any]:
+    signal = zones[decision.zone_of[place]]
     energy_j = float(decision.power_w[place]) * float(decision.runtime_on_node_s[place])
     carbon, price = signal.carbon_g_per_kwh, signal.price_per_mwh
     return {

@@ -194,6 +194,10 @@ class ExtenderMetrics:
         """Count something that was missing and made up for."""
         self._fallbacks[reason].inc(times)
 
+    def count_steps(self, kind: SignalKind, step: Step, times: int) -> None:
+        """Count look-ups of zones that a step of the fallback chain answered."""
+        self.signal_steps.labels(kind, step).inc(times)
+
     def reach(self, counter: Counter, total: float) -> None:
         """Raise a counter to a total that is kept elsewhere."""
         counter.inc(total - self._reached.get(counter, 0.0))

@@ -190,7 +190,7 @@ class Extender:
                 unknown=tuple(name[:_LONGEST_NAME] for name in strangers[:_SOME_UNKNOWN]),
                 unknown_count=len(strangers),
                 snapshot_age_s=age_s,
-                zones=self._grid.outlook(view.facts.zones, now, runtime_s).signals,
+                outlook=self._grid.outlook(view.facts.zones, now, runtime_s),
                 names=view.names.by_row,
                 bundle=bundle.card.name if bundle else "",
                 bound_to=bound_to,
