@@ -1,6 +1,6 @@
 """Remembers what was decided and why, in a bounded piece of memory."""
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import getsizeof
@@ -19,7 +19,9 @@ from greensched_extender.why import TOO_LATE
 Singles = npt.NDArray[np.float32]
 _OVERHEAD_BYTES = 2048  # of a decision beside its arrays
 _BYTES_PER_CANDIDATE = 4 + 4 + 3 * 4 + 1
-_BYTES_PER_NAME = 128  # its text and its place in the list
+_OUTLOOK_BYTES = 512  # of an outlook beside its means
+_BYTES_PER_MEANS = 2 * 8  # carbon and price
+_BYTES_PER_STATE = 512  # of a zone: values, ages and the zone's name
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +40,7 @@ class Decision:
     snapshot_age_s: float
     outlook: Outlook  # the first zone is no zone
     names: list[str]  # by row
+    names_bytes: int
     rows: npt.NDArray[np.int32]
     zone_of: npt.NDArray[np.int32]
     power_w: Singles
@@ -52,10 +55,28 @@ class Decision:
 
     @property
     def size_bytes(self) -> int:
-        """Memory that this decision holds, roughly."""
+        """Memory that only this decision holds, roughly."""
         pod = self.workload
         texts = (pod.namespace, pod.name, pod.uid, *pod.faults, *self.unknown)
         return _OVERHEAD_BYTES + _BYTES_PER_CANDIDATE * self.rows.size + sum(map(getsizeof, texts))
+
+    @property
+    def shared(self) -> dict[int, int]:
+        """Memory that other decisions may hold too: its bytes by its identity."""
+        states = self.outlook.states
+        return {
+            id(self.names): self.names_bytes,
+            id(self.outlook): _OUTLOOK_BYTES + _BYTES_PER_MEANS * len(states),
+            id(states): _BYTES_PER_STATE * len(states),
+        }
+
+
+@dataclass(slots=True)
+class _Shared:
+    """A piece of memory that decisions hold together."""
+
+    holders: int = 0
+    size_bytes: int = 0
 
 
 def remember(
@@ -83,15 +104,14 @@ def remember(
 class Decisions:
     """The latest decisions, as many as fit into `max_bytes`; 0 keeps none.
 
-    Decisions share the list of names of their view; each list counts once, since where nodes are
-    replaced between decisions each brings one of its own.
+    What decisions hold together counts once, for as long as one of them is kept: the names of a
+    view's nodes, of which each replaced node makes a new list, and what was known of the zones.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._users: Counter[int] = Counter()  # decisions kept by the id of their list of names
-        self._names_bytes: dict[int, int] = {}  # by the same id: it lives as long as its users
+        self._shared: dict[int, _Shared] = {}  # by identity, which its holders keep from reuse
         self._kept: deque[Decision] = deque()
         self._latest: dict[str, Decision] = {}  # pod's uid → its latest decision
 
@@ -103,32 +123,32 @@ class Decisions:
         earlier = self._latest.get(decision.workload.uid)
         if earlier is not None:
             earlier.superseded = True
-        if decision.size_bytes > self._max_bytes:
+        if decision.size_bytes + sum(decision.shared.values()) > self._max_bytes:
             return
         self._kept.append(decision)
         self._latest[decision.workload.uid] = decision
-        self._bytes += decision.size_bytes + self._names_used(decision.names)
+        self._count(decision)
         while self._bytes > self._max_bytes:
             oldest = self._kept.popleft()
-            self._bytes -= oldest.size_bytes + self._names_left(oldest.names)
+            self._discount(oldest)
             if self._latest.get(oldest.workload.uid) is oldest:
                 del self._latest[oldest.workload.uid]
 
-    def _names_used(self, names: list[str]) -> int:
-        """Return the bytes that one more user of a list of names brings."""
-        self._users[id(names)] += 1
-        if self._users[id(names)] > 1:
-            return 0
-        size = self._names_bytes[id(names)] = _BYTES_PER_NAME * len(names)
-        return size
+    def _count(self, decision: Decision) -> None:
+        self._bytes += decision.size_bytes
+        for identity, size_bytes in decision.shared.items():
+            piece = self._shared.setdefault(identity, _Shared())
+            piece.holders += 1
+            self._bytes += size_bytes - piece.size_bytes  # a list of names may have grown
+            piece.size_bytes = size_bytes
 
-    def _names_left(self, names: list[str]) -> int:
-        """Return the bytes that go with a user of a list of names."""
-        self._users[id(names)] -= 1
-        if self._users[id(names)] > 0:
-            return 0
-        del self._users[id(names)]
-        return self._names_bytes.pop(id(names))
+    def _discount(self, decision: Decision) -> None:
+        self._bytes -= decision.size_bytes
+        for identity in decision.shared:
+            piece = self._shared[identity]
+            piece.holders -= 1
+            if not piece.holders:
+                self._bytes -= self._shared.pop(identity).size_bytes
 
     def bound(self, uid: str, node: str, at: float) -> None:
         """Note where the scheduler put a pod, seconds since the epoch."""

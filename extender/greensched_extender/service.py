@@ -192,6 +192,7 @@ class Extender:
                 snapshot_age_s=age_s,
                 outlook=self._grid.outlook(view.facts.zones, now, runtime_s),
                 names=view.names.by_row,
+                names_bytes=view.names.by_row_bytes,
                 bundle=bundle.card.name if bundle else "",
                 bound_to=bound_to,
                 came_too_late=bool(bound_to),
