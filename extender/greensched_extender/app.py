@@ -42,8 +42,8 @@ class BodyTooLarge(Exception):
     """The body is larger than we read."""
 
 
-class BadLength(Exception):
-    """The length that the caller announces is no number."""
+class BadHeader(Exception):
+    """A header says that the body cannot be had."""
 
 
 class GoneAway(Exception):
@@ -85,7 +85,7 @@ class VerbEndpoint:
             # The rest is never read, so the connection cannot be used again.
             await _send(send, 413, protocol.error(message), 0.0, [(b"connection", b"close")])
             return
-        except BadLength as fault:
+        except BadHeader as fault:
             self._metrics.request(self._verb, Outcome.BAD_REQUEST, 0.0)
             await _send(send, 400, protocol.error(str(fault)), 0.0, [(b"connection", b"close")])
             return
@@ -101,10 +101,12 @@ class VerbEndpoint:
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
         for name, value in scope["headers"]:
+            if name == b"upgrade":  # httptools takes the body for the other protocol's
+                raise BadHeader("Upgrade is not served here: send the request as HTTP/1.1")
             if name != b"content-length":
                 continue
             if not value.isdigit():
-                raise BadLength(f"Content-Length is {value[:20]!r}: it must be a number of bytes")
+                raise BadHeader(f"Content-Length is {value[:20]!r}: it must be a number of bytes")
             if len(value) > _MOST_DIGITS or int(value) > self._max_body_bytes:
                 raise BodyTooLarge
         chunks: list[bytes] = []
