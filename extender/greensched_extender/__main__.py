@@ -31,7 +31,7 @@ from greensched_extender.app import Health, explain_app, extender_app
 from greensched_extender.decisions import Decisions
 from greensched_extender.explain import Explanations
 from greensched_extender.gauges import Gauges, WatchesHealth
-from greensched_extender.grid import Grid, looking_up
+from greensched_extender.grid import Grid
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.node_reading import NodeReader
 from greensched_extender.policy_choice import PolicyChoice, PolicyTerms
@@ -93,14 +93,10 @@ class Process:
             load_static_zones(settings.static_zones_file),
             currencies=Currencies(settings.currency, settings.exchange_rates),
             limits=AgeLimits(settings.signal_fresh_s, settings.signal_last_good_s),
+            count_steps=self.metrics.count_steps,
             count_fault=lambda _, fault: self.metrics.signal_faults.labels(fault.reason).inc(),
         )
-        self.grid = Grid(
-            looking_up(
-                self.signals,
-                lambda kind, step: self.metrics.signal_steps.labels(kind, step).inc(),
-            )
-        )
+        self.grid = Grid(self.signals.zone, self.signals.zone_means)
         self.choice = self._policy_choice()
         self.assumptions = Assumptions(
             settings.utilisation_ratio,

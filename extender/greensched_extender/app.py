@@ -26,6 +26,7 @@ from greensched_extender.service import Answer, Extender
 log = structlog.get_logger()
 
 JSON = "application/json"
+BODY_LIMIT_S = 10.0  # far beyond kube-scheduler's own limit for a whole call
 _MOST_DIGITS = 18  # of a Content-Length; int() itself refuses thousands
 
 
@@ -41,8 +42,8 @@ class BodyTooLarge(Exception):
     """The body is larger than we read."""
 
 
-class BadLength(Exception):
-    """The length that the caller announces is no number."""
+class BadHeader(Exception):
+    """A header says that the body cannot be had."""
 
 
 class GoneAway(Exception):
@@ -58,17 +59,25 @@ class VerbEndpoint:
         answer: Callable[[bytes], Answer | Awaitable[Answer]],
         metrics: ExtenderMetrics,
         max_body_bytes: int,
+        body_limit_s: float = BODY_LIMIT_S,
     ) -> None:
         self._verb = verb
         self._answer = answer
         self._metrics = metrics
         self._max_body_bytes = max_body_bytes
+        self._body_limit_s = body_limit_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         try:
-            body = await self._read(scope, receive)
+            async with asyncio.timeout(self._body_limit_s):
+                body = await self._read(scope, receive)
         except GoneAway:
+            return
+        except TimeoutError:
+            self._metrics.request(self._verb, Outcome.BAD_REQUEST, 0.0)
+            message = f"the body was not complete after {self._body_limit_s:g} s"
+            await _send(send, 408, protocol.error(message), 0.0, [(b"connection", b"close")])
             return
         except BodyTooLarge:
             message = f"body is larger than {self._max_body_bytes} bytes (max_body_bytes)"
@@ -76,7 +85,7 @@ class VerbEndpoint:
             # The rest is never read, so the connection cannot be used again.
             await _send(send, 413, protocol.error(message), 0.0, [(b"connection", b"close")])
             return
-        except BadLength as fault:
+        except BadHeader as fault:
             self._metrics.request(self._verb, Outcome.BAD_REQUEST, 0.0)
             await _send(send, 400, protocol.error(str(fault)), 0.0, [(b"connection", b"close")])
             return
@@ -92,10 +101,12 @@ class VerbEndpoint:
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
         for name, value in scope["headers"]:
+            if name == b"upgrade":  # httptools takes the body for the other protocol's
+                raise BadHeader("Upgrade is not served here: send the request as HTTP/1.1")
             if name != b"content-length":
                 continue
             if not value.isdigit():
-                raise BadLength(f"Content-Length is {value[:20]!r}: it must be a number of bytes")
+                raise BadHeader(f"Content-Length is {value[:20]!r}: it must be a number of bytes")
             if len(value) > _MOST_DIGITS or int(value) > self._max_body_bytes:
                 raise BodyTooLarge
         chunks: list[bytes] = []
@@ -196,7 +207,9 @@ def _say_errors(app: FastAPI) -> None:
 
     async def wrong_method(request: Request, fault: Exception) -> Response:
         message = f"{request.url.path} does not take {request.method}"
-        return _json(405, {"Error": message, "error": message})
+        answer = _json(405, {"Error": message, "error": message})
+        answer.headers.update(getattr(fault, "headers", None) or {})  # Allow: what it does take
+        return answer
 
     async def failed(request: Request, fault: Exception) -> Response:
         log.error("request failed", path=request.url.path, exc_info=fault)

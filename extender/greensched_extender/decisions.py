@@ -1,7 +1,7 @@
 """Remembers what was decided and why, in a bounded piece of memory."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import getsizeof
 from typing import Any
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from greensched_core.state import Workload
 from greensched_core.units import KWH_PER_MWH, kwh_from_joules
-from greensched_extender.grid import ZoneSignal, render_zone
+from greensched_extender.grid import Outlook, ZoneSignal, render_zone
 from greensched_extender.rows import NO_ROW
 from greensched_extender.scoring import Appraisal
 from greensched_extender.why import TOO_LATE
@@ -19,6 +19,9 @@ from greensched_extender.why import TOO_LATE
 Singles = npt.NDArray[np.float32]
 _OVERHEAD_BYTES = 2048  # of a decision beside its arrays
 _BYTES_PER_CANDIDATE = 4 + 4 + 3 * 4 + 1
+_OUTLOOK_BYTES = 512  # of an outlook beside its means
+_BYTES_PER_MEANS = 2 * 8  # carbon and price
+_BYTES_PER_STATE = 512  # of a zone: values, ages and the zone's name
 
 
 @dataclass(slots=True, eq=False)
@@ -35,8 +38,9 @@ class Decision:
     bundle: str  # name of the model's bundle; "" where a rule answered
     fallback: str  # why it was not the model, or ""
     snapshot_age_s: float
-    zones: tuple[ZoneSignal, ...]  # the first is no zone
+    outlook: Outlook  # the first zone is no zone
     names: list[str]  # by row
+    names_bytes: int
     rows: npt.NDArray[np.int32]
     zone_of: npt.NDArray[np.int32]
     power_w: Singles
@@ -51,10 +55,28 @@ class Decision:
 
     @property
     def size_bytes(self) -> int:
-        """Memory that this decision holds, roughly."""
+        """Memory that only this decision holds, roughly."""
         pod = self.workload
         texts = (pod.namespace, pod.name, pod.uid, *pod.faults, *self.unknown)
         return _OVERHEAD_BYTES + _BYTES_PER_CANDIDATE * self.rows.size + sum(map(getsizeof, texts))
+
+    @property
+    def shared(self) -> dict[int, int]:
+        """Memory that other decisions may hold too: its bytes by its identity."""
+        states = self.outlook.states
+        return {
+            id(self.names): self.names_bytes,
+            id(self.outlook): _OUTLOOK_BYTES + _BYTES_PER_MEANS * len(states),
+            id(states): _BYTES_PER_STATE * len(states),
+        }
+
+
+@dataclass(slots=True)
+class _Shared:
+    """A piece of memory that decisions hold together."""
+
+    holders: int = 0
+    size_bytes: int = 0
 
 
 def remember(
@@ -80,11 +102,16 @@ def remember(
 
 
 class Decisions:
-    """The latest decisions, as many as fit into `max_bytes`; 0 keeps none."""
+    """The latest decisions, as many as fit into `max_bytes`; 0 keeps none.
+
+    What decisions hold together counts once, for as long as one of them is kept: the names of a
+    view's nodes, of which each replaced node makes a new list, and what was known of the zones.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
+        self._shared: dict[int, _Shared] = {}  # by identity, which its holders keep from reuse
         self._kept: deque[Decision] = deque()
         self._latest: dict[str, Decision] = {}  # pod's uid → its latest decision
 
@@ -96,16 +123,32 @@ class Decisions:
         earlier = self._latest.get(decision.workload.uid)
         if earlier is not None:
             earlier.superseded = True
-        if decision.size_bytes > self._max_bytes:
+        if decision.size_bytes + sum(decision.shared.values()) > self._max_bytes:
             return
         self._kept.append(decision)
         self._latest[decision.workload.uid] = decision
-        self._bytes += decision.size_bytes
+        self._count(decision)
         while self._bytes > self._max_bytes:
             oldest = self._kept.popleft()
-            self._bytes -= oldest.size_bytes
+            self._discount(oldest)
             if self._latest.get(oldest.workload.uid) is oldest:
                 del self._latest[oldest.workload.uid]
+
+    def _count(self, decision: Decision) -> None:
+        self._bytes += decision.size_bytes
+        for identity, size_bytes in decision.shared.items():
+            piece = self._shared.setdefault(identity, _Shared())
+            piece.holders += 1
+            self._bytes += size_bytes - piece.size_bytes  # a list of names may have grown
+            piece.size_bytes = size_bytes
+
+    def _discount(self, decision: Decision) -> None:
+        self._bytes -= decision.size_bytes
+        for identity in decision.shared:
+            piece = self._shared[identity]
+            piece.holders -= 1
+            if not piece.holders:
+                self._bytes -= self._shared.pop(identity).size_bytes
 
     def bound(self, uid: str, node: str, at: float) -> None:
         """Note where the scheduler put a pod, seconds since the epoch."""
@@ -126,7 +169,7 @@ def render(decision: Decision) -> dict[str, Any]:
     """Return a decision as JSON values, its candidates by cost, the cheapest first."""
     workload = decision.workload
     order = np.argsort(decision.relative_cost, kind="stable").tolist()
-    expected = decision.expected_row
+    expected, zones = decision.expected_row, decision.outlook.signals
     return {
         "pod": {
             "namespace": workload.namespace,
@@ -146,10 +189,10 @@ def render(decision: Decision) -> dict[str, Any]:
         "snapshotAgeSeconds": decision.snapshot_age_s,
         "offered": decision.offered,
         "unknownNodes": {"count": decision.unknown_count, "some": list(decision.unknown)},
-        "zones": [render_zone(signal) for signal in decision.zones if signal.zone],
+        "zones": [render_zone(signal) for signal in zones if signal.zone],
         "expectedNode": None if expected == NO_ROW else decision.names[expected],
         "outcome": _outcome(decision),
-        "candidates": [_candidate(decision, place) for place in order],
+        "candidates": [_candidate(decision, place, zones) for place in order],
     }
 
 
@@ -161,8 +204,8 @@ def _outcome(decision: Decision) -> Mapping[str, Any]:
     return {"state": "superseded" if decision.superseded else "not seen bound"}
 
 
-def _candidate(decision: Decision, place: int) -> dict[str, Any]:
-    signal = decision.zones[decision.zone_of[place]]
+def _candidate(decision: Decision, place: int, zones: Sequence[ZoneSignal]) -> dict[str, Any]:
+    signal = zones[decision.zone_of[place]]
     energy_j = float(decision.power_w[place]) * float(decision.runtime_on_node_s[place])
     carbon, price = signal.carbon_g_per_kwh, signal.price_per_mwh
     return {

@@ -1,16 +1,14 @@
-"""What the grid behind each zone will cost over a run, looked up once a second."""
+"""What the grid behind each zone will cost over a run."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from greensched_core.signals.chain import GridSignals
+from greensched_core.signals import steps
 from greensched_extender.scoring import ZoneMeans
-
-_NOW_S = 1.0  # a run this short asks for the value that holds now
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +16,7 @@ class ZoneSignal:
     """What is known of a zone's grid at one moment."""
 
     zone: str
-    carbon_g_per_kwh: float | None  # mean over the expected run; None: no data
+    carbon_g_per_kwh: float | None  # mean over the expected run, or now; None: no data
     price_per_mwh: float | None
     carbon_step: str  # which step of the fallback chain gave it
     price_step: str
@@ -32,68 +30,76 @@ class Outlook:
     """What every zone of a view is expected to cost over one run."""
 
     means: ZoneMeans
-    signals: tuple[ZoneSignal, ...]  # in the order of the view's zones
+    states: tuple[steps.ZoneSignal, ...]  # in the order of the view's zones; one for all runs
+
+    @property
+    def signals(self) -> tuple[ZoneSignal, ...]:
+        """Means, and where they come from, zone by zone: for people, so made when they ask."""
+        means = self.means.carbon_g_per_kwh.tolist(), self.means.price_per_mwh.tolist()
+        return tuple(
+            _signal(state, _known(carbon), _known(price))
+            for state, carbon, price in zip(self.states, *means, strict=True)
+        )
 
 
-# zone, seconds since the epoch, seconds of the run → what is known; never raises
-LookUp = Callable[[str, float, float], ZoneSignal]
+# zone, seconds since the epoch → where its values come from now; never raises
+StateOf = Callable[[str, float], steps.ZoneSignal]
+# zones, seconds since the epoch, seconds of the run → means of carbon and price; NaN is no data
+MeansOver = Callable[[Sequence[str], float, float], tuple[list[float], list[float]]]
 
 
 class Grid:
-    """Keeps the outlooks of the running second, by runtime."""
+    """Keeps the outlooks of the running second, by runtime.
 
-    def __init__(self, look_up: LookUp) -> None:
-        self._look_up = look_up
+    Means are those of `means_over` for exactly that runtime, nothing is rounded, so that a
+    decision reckons with what a bill would; only their start may lie up to a second back. A
+    runtime that is new in the second costs one call for all zones; steps and ages, which do not
+    depend on it, are read once a second.
+    """
+
+    def __init__(self, state_of: StateOf, means_over: MeansOver) -> None:
+        self._state_of = state_of
+        self._means_over = means_over
         self._second = -1
         self._zones: tuple[str, ...] = ()
+        self._states: tuple[steps.ZoneSignal, ...] = ()
         self._outlooks: dict[float, Outlook] = {}
 
     def outlook(self, zones: tuple[str, ...], now: float, runtime_s: float) -> Outlook:
         """Return the outlook for a run of `runtime_s` from `now` (seconds since the epoch)."""
         if int(now) != self._second or zones is not self._zones:
             self._second, self._zones, self._outlooks = int(now), zones, {}
+            self._states = tuple(self._state_of(zone, now) for zone in zones)
         outlook = self._outlooks.get(runtime_s)
         if outlook is None:
-            signals = tuple(self._look_up(zone, now, runtime_s) for zone in zones)
-            outlook = Outlook(
-                ZoneMeans(
-                    np.array([_value(signal.carbon_g_per_kwh) for signal in signals]),
-                    np.array([_value(signal.price_per_mwh) for signal in signals]),
-                ),
-                signals,
-            )
+            carbon, price = self._means_over(zones, now, runtime_s)
+            outlook = Outlook(ZoneMeans(np.array(carbon), np.array(price)), self._states)
             self._outlooks[runtime_s] = outlook
         return outlook
 
     def now(self, zones: tuple[str, ...], now: float) -> dict[str, ZoneSignal]:
         """Return what holds now in each named zone."""
-        return {zone: self._look_up(zone, now, _NOW_S) for zone in zones if zone}
+        states = (self._state_of(zone, now) for zone in zones if zone)
+        return {
+            state.zone: _signal(state, state.carbon.value, state.price.value) for state in states
+        }
 
 
-def looking_up(signals: GridSignals, count_step: Callable[[str, str], None]) -> LookUp:
-    """Return the look-up over the fallback chain; `count_step` gets signal and step."""
-
-    def look_up(zone: str, now: float, runtime_s: float) -> ZoneSignal:
-        state = signals.zone(zone, now)
-        (carbon,), (price,) = signals.zone_means((zone,), now, runtime_s)
-        count_step("carbon", state.carbon.step.value)
-        count_step("price", state.price.step.value)
-        return ZoneSignal(
-            zone=zone,
-            carbon_g_per_kwh=None if math.isnan(carbon) else carbon,
-            price_per_mwh=None if math.isnan(price) else price,
-            carbon_step=state.carbon.step.value,
-            price_step=state.price.step.value,
-            carbon_age_s=state.carbon.age_s,
-            price_age_s=state.price.age_s,
-            currency=state.currency,
-        )
-
-    return look_up
+def _signal(state: steps.ZoneSignal, carbon: float | None, price: float | None) -> ZoneSignal:
+    return ZoneSignal(
+        zone=state.zone,
+        carbon_g_per_kwh=carbon,
+        price_per_mwh=price,
+        carbon_step=state.carbon.step.value,
+        price_step=state.price.step.value,
+        carbon_age_s=state.carbon.age_s,
+        price_age_s=state.price.age_s,
+        currency=state.currency,
+    )
 
 
-def _value(known: float | None) -> float:
-    return float("nan") if known is None else known
+def _known(mean: float) -> float | None:
+    return None if math.isnan(mean) else mean
 
 
 def render_zone(signal: ZoneSignal) -> Mapping[str, Any]:

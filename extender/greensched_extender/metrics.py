@@ -2,8 +2,13 @@
 
 from collections.abc import Callable
 from enum import StrEnum
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from greensched_core.signals.grid import Fault
+from greensched_core.signals.steps import SignalKind, Step
+from greensched_policies.guard import FallbackReason
 
 _PREFIX = "greensched_extender"
 # From the time a pod without opt-in takes to kube-scheduler's 200 ms for a call.
@@ -22,7 +27,7 @@ class Outcome(StrEnum):
     NOT_OPTED_IN = "not_opted_in"  # a pod of another scheduler: passed untouched
     DISABLED = "disabled"  # the verb is off
     ABSTAINED = "abstained"  # equal scores: there was nothing to decide by
-    BAD_REQUEST = "bad_request"  # 400
+    BAD_REQUEST = "bad_request"  # 400, or 408: a body that does not come
     TOO_LARGE = "too_large"  # 413
     REFUSED = "refused"  # a binding that the API server refused
     FAILED = "failed"  # our own fault; answered safely all the same
@@ -41,6 +46,15 @@ class Fallback(StrEnum):
     UNREADABLE_POD = "unreadable_pod"  # a quantity or annotation of the pod counts as absent
     EXCEPTION = "exception"  # our own fault: equal scores, or all nodes pass
 
+
+class BundleLoad(StrEnum):
+    """What became of a bundle that was read."""
+
+    LOADED = "loaded"
+    REFUSED = "refused"
+
+
+RULE_FAILED = "rule_failed"  # of guard_fallbacks: no rule either, so all candidates are equal
 
 STAGES = {
     "names": (Fallback.UNKNOWN_NODE, Fallback.UNREADABLE_NODE, Fallback.NO_CANDIDATE),
@@ -149,8 +163,21 @@ class ExtenderMetrics:
         self.task_failures = self._counter(
             "task_failures", "Failures of our own beside the requests; the work went on.", "task"
         )
+        self._start_at_zero()
+
+    def _start_at_zero(self) -> None:
+        """Show every value of a label before it is first counted, so that alerts see its rise."""
         for task in ("bundle", "prometheus"):
             self.task_failures.labels(task)
+        for reason in (*FallbackReason, RULE_FAILED):
+            self.guard_fallbacks.labels(reason)
+        for outcome in BundleLoad:
+            self.bundle_loads.labels(outcome)
+        for fault in Fault:
+            self.signal_faults.labels(fault)
+        for kind in get_args(SignalKind):
+            for step in Step:
+                self.signal_steps.labels(kind, step)
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
         return Counter(f"{_PREFIX}_{name}", documentation, labels, registry=self.registry)
@@ -166,6 +193,10 @@ class ExtenderMetrics:
     def fallback(self, reason: Fallback, times: int = 1) -> None:
         """Count something that was missing and made up for."""
         self._fallbacks[reason].inc(times)
+
+    def count_steps(self, kind: SignalKind, step: Step, times: int) -> None:
+        """Count look-ups of zones that a step of the fallback chain answered."""
+        self.signal_steps.labels(kind, step).inc(times)
 
     def reach(self, counter: Counter, total: float) -> None:
         """Raise a counter to a total that is kept elsewhere."""

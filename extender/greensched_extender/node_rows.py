@@ -1,6 +1,7 @@
 """Nodes as a structure of arrays: a stable row per node, kept current one row at a time."""
 
 from collections.abc import Iterable, Mapping
+from sys import getsizeof
 from typing import TypeVar
 
 import numpy as np
@@ -51,6 +52,7 @@ class NodeRows:
         self._described: set[int] = set()
         self._by_row: list[str] = []
         self._by_row_is_shared = False
+        self._names_bytes = 0  # of the texts in it
         self._free: list[int] = []
         self._curves: dict[PowerCurve, int] = {}
         self._zones: dict[str, int] = {"": 0}
@@ -81,6 +83,7 @@ class NodeRows:
             row = self._free.pop()
             if self._by_row_is_shared:  # views and decisions still read the old name
                 self._by_row, self._by_row_is_shared = self._by_row.copy(), False
+            self._names_bytes -= getsizeof(self._by_row[row])
             self._by_row[row] = name
             self._names = self._view = None
         else:
@@ -88,6 +91,7 @@ class NodeRows:
             self._by_row.append(name)
             if row >= self.pods.size:
                 self._grow()
+        self._names_bytes += getsizeof(name)
         self._row_of[name] = row
         return row
 
@@ -183,6 +187,7 @@ class NodeRows:
                 self._names = NodeNames(
                     dict(self._readable),
                     self._by_row,
+                    getsizeof(self._by_row) + self._names_bytes,
                     _frozen(self._entries),
                     frozenset(self.unreadable),
                     NameHashes(self._readable),

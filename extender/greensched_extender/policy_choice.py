@@ -8,6 +8,7 @@ from typing import Any
 import structlog
 
 from greensched_core.errors import BadInput
+from greensched_extender.metrics import BundleLoad
 from greensched_policies.bundle import CARD_FILE, SHIPPED_PRIOR, WHERE_FILE, Bundle, load_bundle
 from greensched_policies.catalogue import WHERE_RULES
 from greensched_policies.guard import FallbackReason, Guard, NamedPolicy
@@ -47,7 +48,7 @@ class PolicyChoice:
         *,
         monotonic: Callable[[], float],
         count: Callable[[FallbackReason], None],
-        count_load: Callable[[str], None],
+        count_load: Callable[[BundleLoad], None],
     ) -> None:
         self._terms = terms
         self._monotonic = monotonic
@@ -79,12 +80,12 @@ class PolicyChoice:
             bundle = load_bundle(self._folder)
         except BadInput as fault:
             self.refusal = str(fault)
-            self._count_load("refused")
+            self._count_load(BundleLoad.REFUSED)
             log.warning("bundle refused", serving=self.serving, reason=self.refusal)
             return False
         self.bundle, self.refusal, self.serving = bundle, "", ONNX
         self.guard = self._guarded(NamedPolicy(ONNX, bundle.where))
-        self._count_load("loaded")
+        self._count_load(BundleLoad.LOADED)
         log.info("bundle serves", folder=str(self._folder), name=bundle.card.name)
         return True
 

@@ -133,9 +133,11 @@ def read_binding(body: bytes) -> BindingArgs:
 def all_pass(args: ExtenderArgs) -> bytes:
     """Return the filter reply that lets every node of the request pass, without decoding them.
 
-    Raises BadInput when they are no array at all.
+    Raises BadInput when they are no array, or no NodeList, at all.
     """
     if sends_whole_nodes(args):
+        if not bytes(memoryview(args.Nodes)[:1]) == b"{":
+            raise BadInput("Nodes of the body: Expected `object`")
         return b'{"Nodes":%b,"NodeNames":null%b' % (bytes(args.Nodes), _NOTHING_FAILED)
     names = bytes(args.NodeNames) if _is_given(args.NodeNames) else b"[]"
     if not names.startswith(b"["):

@@ -19,7 +19,7 @@ from greensched_extender.binding import bind
 from greensched_extender.decisions import Decisions, remember
 from greensched_extender.filtering import one_of_the_best, over_budget
 from greensched_extender.grid import Grid
-from greensched_extender.metrics import ExtenderMetrics, Fallback, Outcome
+from greensched_extender.metrics import RULE_FAILED, ExtenderMetrics, Fallback, Outcome
 from greensched_extender.offered import Offered
 from greensched_extender.policy_choice import ONNX, PolicyChoice
 from greensched_extender.rows import NO_ROW
@@ -31,7 +31,6 @@ log = structlog.get_logger()
 
 _SOME_UNKNOWN = 5  # names of unknown nodes that a decision remembers
 _LONGEST_NAME = 253  # characters of a Kubernetes name (RFC 1123 subdomain)
-_RULE_FAILED = "rule_failed"  # of guard_fallbacks: no rule either, so all candidates are equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,7 @@ class Extender:
         if appraisal.price_is_guessed.any():
             self._metrics.fallback(Fallback.NO_PRICE)
         if appraisal.answer.answered_by == "none":
-            self._metrics.guard_fallbacks.labels(_RULE_FAILED).inc()
+            self._metrics.guard_fallbacks.labels(RULE_FAILED).inc()
         if self._terms.filter_enabled:
             appraisal = one_of_the_best(view, appraisal, workload.uid)
         self._snapshot.expect(workload.uid, appraisal.best_row, _amounts(workload))
@@ -191,8 +190,9 @@ class Extender:
                 unknown=tuple(name[:_LONGEST_NAME] for name in strangers[:_SOME_UNKNOWN]),
                 unknown_count=len(strangers),
                 snapshot_age_s=age_s,
-                zones=self._grid.outlook(view.facts.zones, now, runtime_s).signals,
+                outlook=self._grid.outlook(view.facts.zones, now, runtime_s),
                 names=view.names.by_row,
+                names_bytes=view.names.by_row_bytes,
                 bundle=bundle.card.name if bundle else "",
                 bound_to=bound_to,
                 came_too_late=bool(bound_to),

@@ -33,6 +33,7 @@ class NodeNames:
 
     row_of: dict[str, int]  # only nodes we can reckon with
     by_row: list[str]  # rows added later are appended, none is ever renamed
+    by_row_bytes: int  # memory of that list and its names
     entries: Bytes  # [rows, width]: the node's entry in a prioritize reply, score left blank
     unreadable: frozenset[str]  # nodes whose capacity could not be read
     hashes: NameHashes  # finds rows without decoding the names

@@ -1,7 +1,8 @@
 """TLS, network policy, ServiceMonitor, bundle and static zones, as `helm template` makes them."""
 
+import subprocess
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ pytestmark = pytest.mark.helm
 
 Objects = list[dict[str, Any]]
 Render = Callable[..., Objects]
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 SERVER_TLS = ["--set", "tls.enabled=true", "--set", "tls.existingSecret=server"]
 CLIENT_TLS = ["--set", "tls.client.enabled=true", "--set", "tls.client.existingSecret=client"]
@@ -162,3 +164,34 @@ def test_the_core_reads_the_static_zones_that_the_chart_writes(
     zone = load_static_zones(file).find("XX-1")
     assert zone is not None
     assert (zone.carbon_g_per_kwh, zone.price_per_mwh, zone.currency) == (7, None, "EUR")
+
+
+def leaves(part: object) -> Iterator[object]:
+    """Every value within an object that is neither a map nor a list."""
+    if isinstance(part, dict):
+        part = list(part.values())
+    if isinstance(part, list):
+        for inner in part:
+            yield from leaves(inner)
+    else:
+        yield part
+
+
+def test_a_name_of_digits_stays_a_text(helm_offline: Run) -> None:
+    chosen = [
+        *("scheduler.name", "scheduler.priorityClassName", "extender.bundleConfigMap"),
+        *("tls.existingSecret", "tls.client.existingSecret", "tls.serverName"),
+        "networkPolicy.metricsNamespace",
+    ]
+    switches = "tls.enabled=true,tls.client.enabled=true,networkPolicy.enabled=true"
+    rendered = helm_offline(
+        *["template", "1234", "CHART", "--namespace", "1234"],
+        *["--set", f"fullnameOverride=first,{switches},serviceMonitor.enabled=true"],
+        *["--set-string", ",".join(f"{name}=1234" for name in chosen)],
+    )
+    assert rendered.returncode == 0, rendered.stderr
+    objects = list(yaml.safe_load_all(rendered.stdout))
+    scheduler = yaml.safe_load(one(objects, "ConfigMap", "first-scheduler")["data"]["config.yaml"])
+    written = list(leaves([*objects, scheduler]))
+    assert "1234" in written
+    assert 1234 not in written

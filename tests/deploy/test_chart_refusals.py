@@ -1,5 +1,6 @@
 """What Helm refuses before anything is sent to the cluster, and in which words."""
 
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ pytestmark = pytest.mark.helm
 
 Render = Callable[..., list[dict[str, Any]]]
 Refusal = Callable[..., str]
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 SERVER_TLS = ["--set", "tls.enabled=true", "--set", "tls.existingSecret=server"]
 MONITOR = ["--set", "serviceMonitor.enabled=true"]
@@ -59,13 +61,33 @@ A_CLUSTER = ["--api-versions", "apiregistration.k8s.io/v1"]
         ),
         pytest.param(
             ["--set", r"extender.podLabels.app\.kubernetes\.io/name=mine"],
-            "app.kubernetes.io/name is set by the chart",
+            "extender.podLabels: app.kubernetes.io/name is set by the chart",
             id="label-of-the-chart",
         ),
         pytest.param(
             ["--set", r"scheduler.podLabels.helm\.sh/chart=mine"],
-            "helm.sh/chart is set by the chart",
+            "scheduler.podLabels: helm.sh/chart is set by the chart",
             id="label-of-the-chart-on-the-scheduler",
+        ),
+        pytest.param(
+            ["--set", "extender.podAnnotations.checksum/config=mine"],
+            "extender.podAnnotations: checksum/config is set by the chart",
+            id="annotation-of-the-chart",
+        ),
+        pytest.param(
+            ["--set-string", r"extender.podAnnotations.greensched\.io/explain-port=1"],
+            "extender.podAnnotations: greensched.io/explain-port is set by the chart",
+            id="explain-port-as-annotation",
+        ),
+        pytest.param(
+            ["--set", "scheduler.podAnnotations.checksum/config=mine"],
+            "scheduler.podAnnotations: checksum/config is set by the chart",
+            id="annotation-of-the-chart-on-the-scheduler",
+        ),
+        pytest.param(
+            [*MONITOR, "--set", r"serviceMonitor.labels.app\.kubernetes\.io/instance=mine"],
+            "serviceMonitor.labels: app.kubernetes.io/instance is set by the chart",
+            id="label-of-the-chart-on-the-service-monitor",
         ),
         pytest.param(
             ["--set", "extender.settings.policy=least-carbn"],
@@ -128,6 +150,11 @@ A_CLUSTER = ["--api-versions", "apiregistration.k8s.io/v1"]
             id="tls-to-a-plain-address",
         ),
         pytest.param(
+            ["--set", "scheduler.extenderUrl=https://127.0.0.1:8888"],
+            "begins with https://, but tls.enabled is false",
+            id="https-without-tls",
+        ),
+        pytest.param(
             ["--set", "scheduler.clientQps=5000000000"],
             "/scheduler/clientQps",
             id="calls-beyond-32-bits",
@@ -163,6 +190,23 @@ def test_a_wrong_value_is_refused_by_name(
     refusal: Refusal, arguments: list[str], sentence: str
 ) -> None:
     assert sentence in refusal(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("release", "service"),
+    [
+        pytest.param("1st", "1st-greensched-extender", id="digit-first"),
+        pytest.param("2greensched", "2greensched-extender", id="digit-before-the-charts-name"),
+        pytest.param("green.sched", "green.sched-greensched-extender", id="dot"),
+    ],
+)
+def test_a_release_whose_name_no_service_may_have_is_refused_until_it_gets_another(
+    helm_offline: Run, release: str, service: str
+) -> None:
+    refused = helm_offline("template", release, "CHART")
+    assert f"no Service can be named {service}" in refused.stderr
+    named = helm_offline("template", release, "CHART", "--set", "fullnameOverride=first")
+    assert named.returncode == 0, named.stderr
 
 
 @pytest.mark.parametrize(

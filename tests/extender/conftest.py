@@ -1,8 +1,9 @@
 """An extender over a made-up cluster, without any server."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 
 from greensched_core.clock import ManualClock
 from greensched_core.kubernetes_api import ApiClient
+from greensched_core.signals.steps import SignalState, Step, ZoneSignal
 from greensched_core.state import Node
 from greensched_core.testing import make_node
 from greensched_extender.decisions import Decisions
-from greensched_extender.grid import Grid, ZoneSignal
+from greensched_extender.grid import Grid
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import PolicyChoice, PolicyTerms
 from greensched_extender.scoring import Assumptions
@@ -99,6 +101,29 @@ def make_pod(
     }
 
 
+def made_up_grid(carbon: Mapping[str, float | None], price: Mapping[str, float | None]) -> Grid:
+    """Return a grid of values that hold for ever and can be changed."""
+
+    def state_of(zone: str, now: float) -> ZoneSignal:
+        return ZoneSignal(zone, _state(carbon.get(zone)), _state(price.get(zone)), "EUR")
+
+    def means_over(
+        zones: Sequence[str], now: float, runtime_s: float
+    ) -> tuple[list[float], list[float]]:
+        return _means(zones, carbon), _means(zones, price)
+
+    return Grid(state_of, means_over)
+
+
+def _state(value: float | None) -> SignalState:
+    return SignalState(value, Step.GRID_SIGNAL, 60.0, "test", is_estimated=False)
+
+
+def _means(zones: Sequence[str], known: Mapping[str, float | None]) -> list[float]:
+    values = (known.get(zone) for zone in zones)
+    return [nan if value is None else value for value in values]
+
+
 def make_world(
     *,
     policy: str = "weighted-cost",
@@ -114,11 +139,6 @@ def make_world(
     price: dict[str, float | None] = {"DE": 80.0, "FR": 60.0, "PL": 100.0}
     age_s: list[float | None] = [0.0]
 
-    def look_up(zone: str, now: float, runtime_s: float) -> ZoneSignal:
-        return ZoneSignal(
-            zone, carbon.get(zone), price.get(zone), "grid-signal", "grid-signal", 60.0, 60.0, "EUR"
-        )
-
     snapshot = Snapshot(clock, utilisation_ratio=0.5, default_pue=1.2, provisional_ttl_s=10.0)
     choice = PolicyChoice(
         PolicyTerms(policy, bundle, "weighted-cost", 10.0),
@@ -128,7 +148,7 @@ def make_world(
     )
     assumptions = Assumptions(0.5, 0.6, empty_nodes_sleep, 3600.0, Weights(1.0, 1.0, 0.1))
     decisions = Decisions(decisions_max_bytes)
-    grid = Grid(look_up)
+    grid = made_up_grid(carbon, price)
     extender = Extender(
         Terms(frozenset({"greensched"}), assumptions, filter_enabled, 120.0),
         snapshot=snapshot,

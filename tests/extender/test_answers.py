@@ -254,6 +254,15 @@ def test_filter_that_is_off_lets_all_pass(new_world: Callable[..., World]) -> No
     assert world.filtered("a")["NodeNames"] == ["a"]
 
 
+@pytest.mark.parametrize("nodes", ['"Nodes":5', '"Nodes":"a"', '"NodeNames":{}'])
+def test_filter_that_is_off_refuses_what_are_no_nodes(
+    new_world: Callable[..., World], nodes: str
+) -> None:
+    world = new_world(filter_enabled=False)
+    body = b'{"Pod":{"spec":{"schedulerName":"greensched"}},%b}' % nodes.encode()
+    assert world.extender.filter(body).status == 400
+
+
 def test_a_hundred_thousand_names_are_answered(world: World) -> None:
     world.add(*(make_node(f"node-{number}") for number in range(10)))
     scores = world.scores(*(f"node-{number}" for number in range(100_000)))

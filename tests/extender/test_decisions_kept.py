@@ -1,3 +1,4 @@
+import gc
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -89,6 +90,81 @@ def test_long_texts_of_others_do_not_fill_the_memory(
     finally:
         tracemalloc.stop()
     assert grown < 1_000_000
+
+
+def grown_bytes(world: World, ask: Callable[[int], None], times: int) -> int:
+    """Return by how much memory grew while asking."""
+    world.scores("stays")
+    tracemalloc.start()
+    try:
+        for number in range(times):
+            ask(number)
+        gc.collect()  # free lists too
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("replaced", [1, 200], ids=["one-node", "all-nodes"])
+@pytest.mark.parametrize("length", [8, 253])
+def test_names_of_nodes_that_are_replaced_between_decisions_count(
+    new_world: Callable[..., World], pod: MakePod, replaced: int, length: int
+) -> None:
+    def grown(world: World) -> int:
+        names = [f"{number:0{length}}" for number in range(200)]
+        world.add(make_node("stays"), *map(make_node, names))
+
+        def ask(number: int) -> None:
+            for place in range(replaced):
+                world.snapshot.drop_node(names[place])
+                names[place] = f"{200 * (number + 1) + place:0{length}}"
+            world.add(*map(make_node, names[:replaced]))
+            world.scores("stays", pod=pod(f"p{number}"))
+
+        return grown_bytes(world, ask, 15)
+
+    world = new_world(decisions_max_bytes=200_000)
+    assert grown(world) - grown(new_world(decisions_max_bytes=0)) <= 200_000
+    assert 1 <= len(world.decisions) < 15
+
+
+def test_what_was_known_of_the_zones_counts_too(
+    new_world: Callable[..., World], pod: MakePod
+) -> None:
+    def grown(world: World) -> int:
+        zones = (f"zone-{number}" for number in range(50))
+        world.add(make_node("stays"), *(make_node(zone, zone=zone) for zone in zones))
+
+        def ask(number: int) -> None:
+            world.clock.advance(1.0)
+            runs = {"greensched.io/runtime": f"{60 + number}s"}
+            world.scores("stays", pod=pod(f"p{number}", annotations=runs))
+
+        return grown_bytes(world, ask, 60)
+
+    world = new_world(decisions_max_bytes=200_000)
+    assert grown(world) - grown(new_world(decisions_max_bytes=0)) <= 200_000
+    assert 1 <= len(world.decisions) < 60
+
+
+def test_what_decisions_share_counts_once(new_world: Callable[..., World], pod: MakePod) -> None:
+    world = new_world(decisions_max_bytes=200_000)
+    world.add(*(make_node(f"n-{number:04}") for number in range(1_000)))
+    for number in range(40):
+        world.scores("n-0000", pod=pod(f"p{number}"))
+    assert len(world.decisions) == 40, "a list of 1,000 names takes some 70,000 bytes"
+
+
+def test_a_decision_that_is_too_large_with_its_names_costs_no_other_its_place(
+    new_world: Callable[..., World], pod: MakePod
+) -> None:
+    world = new_world(decisions_max_bytes=20_000)
+    world.add(make_node("a"))
+    world.scores("a")
+    world.add(*(make_node(f"n-{number:04}") for number in range(1_000)))
+    world.scores("a", pod=pod("p2"))
+    assert world.decisions.of("default", "p1")
+    assert not world.decisions.of("default", "p2")
 
 
 def test_none_are_kept_when_there_is_no_memory_for_them(new_world: Callable[..., World]) -> None:

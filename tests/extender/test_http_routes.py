@@ -1,17 +1,20 @@
 """The applications, asked over ASGI as kube-scheduler, the kubelet and the CLI ask them."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, MutableMapping
 from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from greensched_core.testing import make_node
 from greensched_core.watching import WatchHealth
-from greensched_extender.app import Health, explain_app, extender_app
+from greensched_extender.app import Health, VerbEndpoint, explain_app, extender_app
 from greensched_extender.explain import Explanations
 from greensched_extender.gauges import Gauges, WatchesHealth
+from greensched_extender.tls import server
 
 World = Any
 
@@ -23,8 +26,8 @@ def wrong() -> dict[str, str]:
 
 
 @pytest.fixture
-async def http(world: World, wrong: dict[str, str]) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the verbs' application."""
+def verbs(world: World, wrong: dict[str, str]) -> FastAPI:
+    """The verbs' application."""
     health = WatchHealth(synced=True, lost_at=None, lists=2)
     watches = WatchesHealth(world.clock, needed={"nodes": health, "pods": health}, others={})
     gauges = Gauges(
@@ -35,15 +38,32 @@ async def http(world: World, wrong: dict[str, str]) -> AsyncIterator[httpx.Async
         grid=world.grid,
         clock=world.clock,
     )
-    app = extender_app(
+    return extender_app(
         world.extender,
         world.metrics,
         Health(lambda: wrong["alive"], lambda: wrong["ready"]),
         gauges.set,
         max_body_bytes=2048,
     )
-    async with _client(app) as client:
+
+
+@pytest.fixture
+async def http(verbs: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the verbs' application."""
+    async with _client(verbs) as client:
         yield client
+
+
+@pytest.fixture
+async def port(verbs: FastAPI) -> AsyncIterator[int]:
+    """The port of a real server of the verbs' application."""
+    one = server(verbs, "127.0.0.1", 0)
+    serving = asyncio.create_task(one.serve())
+    while not one.started:
+        await asyncio.sleep(0.005)
+    yield one.port
+    one.should_exit = True
+    await serving
 
 
 @pytest.fixture
@@ -128,6 +148,65 @@ async def test_an_unknown_verb_and_a_wrong_method_say_so(http: httpx.AsyncClient
     assert (reply.status_code, reply.json()["Error"]) == (404, "no such route: POST /preempt")
     reply = await http.get("/filter")
     assert (reply.status_code, reply.json()["Error"]) == (405, "/filter does not take GET")
+    assert reply.headers["allow"] == "POST"
+
+
+async def test_a_body_that_stops_coming_gets_408_and_holds_nothing(world: World) -> None:
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        if not asked:
+            asked.append(True)
+            return {"type": "http.request", "body": b'{"Pod":', "more_body": True}
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(dict(message))
+
+    asked: list[bool] = []
+    endpoint = VerbEndpoint("filter", world.extender.filter, world.metrics, 2048, 0.01)
+    await endpoint({"type": "http", "headers": []}, receive, send)
+    assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]
+    assert b"not complete after 0.01 s" in sent[1]["body"]
+    assert world.counted("requests_total", verb="filter", outcome="bad_request") == 1
+
+
+@pytest.mark.parametrize("is_sent", [True, False], ids=["with-its-body", "before-its-body"])
+async def test_an_upgrade_is_refused_in_one_answer_and_its_body_is_no_other_request(
+    port: int, world: World, is_sent: bool
+) -> None:
+    world.add(make_node("a"))
+    body = world.body(["a"])
+    head = (
+        "POST /prioritize HTTP/1.1\r\nHost: extender\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+        f"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(head.encode() + (body if is_sent else b""))
+    async with asyncio.timeout(5):
+        reply = await reader.read()  # until the server hangs up
+    writer.close()
+    assert reply.startswith(b"HTTP/1.1 400 ")
+    assert reply.endswith(b'{"Error":"Upgrade is not served here: send the request as HTTP/1.1"}')
+    assert reply.count(b"HTTP/1.1 ") == 1
+    assert world.counted("requests_total", verb="prioritize", outcome="bad_request") == 1
+
+
+async def test_every_known_value_of_a_label_is_there_before_it_is_counted(
+    http: httpx.AsyncClient,
+) -> None:
+    text = (await http.get("/metrics")).text
+    for series in (
+        'guard_fallbacks_total{reason="late"} 0.0',
+        'guard_fallbacks_total{reason="rule_failed"} 0.0',
+        'bundle_loads_total{outcome="refused"} 0.0',
+        'signal_faults_total{reason="negative-carbon"} 0.0',
+        'signal_steps_total{kind="price",step="static-zone"} 0.0',
+        'task_failures_total{task="bundle"} 0.0',
+    ):
+        assert f"greensched_extender_{series}" in text
 
 
 async def test_bind_that_is_off_says_how_to_switch_it_on(

@@ -11,7 +11,7 @@ from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.signals.chain import GridSignals
 from greensched_core.signals.readings import Reading
 from greensched_core.signals.static import load_static_zones
-from greensched_extender.grid import Grid, looking_up
+from greensched_extender.grid import Grid
 from greensched_extender.node_reading import NodeReader
 from greensched_extender.watch_cluster import NodeSink, PodSink, SignalSink, decode_signal
 
@@ -102,9 +102,11 @@ def test_a_pending_pod_keeps_its_provisional_place(
 
 def test_grid_signals_reach_the_outlook_and_fall_back_when_they_go(world: World) -> None:
     steps: list[tuple[str, str]] = []
-    signals = GridSignals(load_static_zones())
+    signals = GridSignals(
+        load_static_zones(), count_steps=lambda kind, step, _: steps.append((kind, step))
+    )
     sink = SignalSink(signals, world.clock)
-    grid = Grid(looking_up(signals, lambda kind, step: steps.append((kind, step))))
+    grid = Grid(signals.zone, signals.zone_means)
     zones = ("", "DE")
 
     def seen() -> tuple[float | None, str]:

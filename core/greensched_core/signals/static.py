@@ -2,7 +2,7 @@
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -70,6 +70,7 @@ def parse_static_zones(text: str, where: str, *, default: StaticZone | None = No
     if not isinstance(entries, Mapping):
         faults.append("zones must be tables: write [zones.DE]")
         entries = {}
+    faults += _doubled(entries)
     zones = {
         object_name(name): _zone(name, entry, f"zones.{name}", where, faults)
         for name, entry in entries.items()
@@ -82,6 +83,16 @@ def parse_static_zones(text: str, where: str, *, default: StaticZone | None = No
     if faults:
         raise BadInput(f"static zones: {where}: " + "; ".join(faults))
     return StaticZones(zones, default)
+
+
+def _doubled(names: Iterable[str]) -> list[str]:
+    """Return a fault for each zone that is written in two ways, as `DE` and `de`."""
+    first: dict[str, str] = {}
+    return [
+        f"zones.{name} is the same zone as zones.{first[object_name(name)]}: leave one out"
+        for name in names
+        if first.setdefault(object_name(name), name) != name
+    ]
 
 
 @cache

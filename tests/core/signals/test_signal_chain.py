@@ -118,6 +118,16 @@ def test_a_new_list_deletes_what_it_does_not_hold() -> None:
     assert signals.zone("FR", NOW).carbon.step is Step.GRID_SIGNAL
 
 
+def test_an_object_that_speaks_for_another_zone_no_longer_speaks_for_the_first() -> None:
+    signals = chain()
+    signals.upsert("grid", signal(zone="DE"), NOW)
+    signals.upsert("grid", signal(zone="FR"), NOW)
+    assert signals.zone("FR", NOW).carbon.step is Step.GRID_SIGNAL
+    assert signals.zone("DE", NOW).carbon.step is Step.LAST_GOOD
+    signals.delete("grid")
+    assert signals.zone("FR", NOW).carbon.step is Step.LAST_GOOD
+
+
 def test_a_broken_object_leaves_the_last_good_values() -> None:
     counts = Counts()
     signals = chain(counts)

@@ -44,6 +44,11 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         pytest.param("[zones.DE]\nprice = 3", "unknown price", id="misspelt"),
         pytest.param("[zone.DE]\nprice_per_mwh = 3", "unknown table 'zone'", id="misspelt-table"),
         pytest.param("[zones.DE]\nprice_per_mwh = 3\ncurrency = 4", "currency", id="currency"),
+        pytest.param(
+            "[zones.DE]\nprice_per_mwh = 3\n[zones.de]\nprice_per_mwh = 4",
+            "zones.de is the same zone as zones.DE",
+            id="twice",
+        ),
     ],
 )
 def test_a_faulty_file_says_where_and_what(tmp_path: Path, text: str, words: str) -> None:

@@ -1,9 +1,18 @@
 {{- /* What the schema cannot say: values that only together are wrong. */}}
 {{- define "greensched.checkValues" -}}
+{{- include "greensched.checkNames" . -}}
 {{- include "greensched.checkReplicas" . -}}
 {{- include "greensched.checkExtender" . -}}
 {{- include "greensched.checkTls" . -}}
 {{- include "greensched.checkCluster" . -}}
+{{- end -}}
+
+{{- /* Helm lets a release's name begin with a digit and hold dots; the name of a Service may not. */}}
+{{- define "greensched.checkNames" -}}
+{{- $name := include "greensched.fullname" . -}}
+{{- if not (regexMatch "^[a-z][-a-z0-9]*$" $name) -}}
+{{- fail (printf "no Service can be named %s: its name begins with a letter and holds only a-z, 0-9 and -; give the release another name than %s, or set fullnameOverride" (include "greensched.extenderName" .) .Release.Name) -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "greensched.checkReplicas" -}}
@@ -54,6 +63,8 @@
 {{- if hasPrefix "http://" .Values.scheduler.extenderUrl -}}
 {{- fail "tls.enabled needs a scheduler.extenderUrl that begins with https://: with http:// nothing would be encrypted" -}}
 {{- end -}}
+{{- else if hasPrefix "https://" .Values.scheduler.extenderUrl -}}
+{{- fail "scheduler.extenderUrl begins with https://, but tls.enabled is false: the extender would answer http, and the scheduler would know no authority to check it by; set tls.enabled, or begin it with http://" -}}
 {{- end -}}
 {{- end -}}
 

@@ -15,8 +15,8 @@
 {{- /* Labels that never change: Deployments cannot change their selector. Call with (list . "component"). */}}
 {{- define "greensched.selectorLabels" -}}
 {{- $root := first . -}}
-app.kubernetes.io/name: {{ default $root.Chart.Name $root.Values.nameOverride }}
-app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/name: {{ default $root.Chart.Name $root.Values.nameOverride | quote }}
+app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
 app.kubernetes.io/component: {{ last . }}
 {{- end -}}
 
@@ -29,12 +29,13 @@ app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- end -}}
 
-{{- /* A pod's labels, with the user's. Call with (list . "component" .Values.component.podLabels). */}}
-{{- define "greensched.podLabels" -}}
-{{- $ours := include "greensched.labels" (list (index . 0) (index . 1)) -}}
-{{- range $label, $value := index . 2 -}}
-{{- if hasKey (fromYaml $ours) $label -}}
-{{- fail (printf "podLabels: %s is set by the chart; take another label" $label) -}}
+{{- /* The chart's labels or annotations, and the user's. Call with (list "name of the user's value" OURS
+THEIRS), OURS as YAML. A key of both would stand twice in one map, which strict readers refuse. */}}
+{{- define "greensched.withUsers" -}}
+{{- $ours := index . 1 -}}
+{{- range $key, $value := index . 2 -}}
+{{- if hasKey (fromYaml $ours) $key -}}
+{{- fail (printf "%s: %s is set by the chart; leave it out or take another key" (first $) $key) -}}
 {{- end -}}
 {{- end -}}
 {{- $ours -}}
@@ -62,7 +63,7 @@ capabilities:
 {{- /* Placement that both Deployments share. Call with .Values.scheduler or .Values.extender. */}}
 {{- define "greensched.placement" -}}
 {{- with .priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}

@@ -26,11 +26,11 @@ leaderElection:
   leaderElect: true
   resourceLock: leases
   resourceName: {{ include "greensched.schedulerName" . }}
-  resourceNamespace: {{ .Release.Namespace }}
+  resourceNamespace: {{ .Release.Namespace | quote }}
 parallelism: {{ .Values.scheduler.parallelism }}
 percentageOfNodesToScore: {{ .Values.scheduler.percentageOfNodesToScore }}
 profiles:
-  - schedulerName: {{ .Values.scheduler.name }}
+  - schedulerName: {{ .Values.scheduler.name | quote }}
     plugins:
       score:
         {{- include "greensched.scorePlugins" .Values.scheduler.scoreWeights | nindent 8 }}
@@ -80,7 +80,7 @@ disabled: {{- toYaml . | nindent 2 }}
   {{- if .Values.tls.enabled }}
   enableHTTPS: true
   tlsConfig:
-    serverName: {{ default (include "greensched.serviceHost" .) .Values.tls.serverName }}
+    serverName: {{ default (include "greensched.serviceHost" .) .Values.tls.serverName | quote }}
     caFile: /etc/greensched/extender-ca/ca.crt
     {{- if .Values.tls.client.enabled }}
     certFile: /etc/greensched/client/tls.crt

@@ -1,0 +1,34 @@
+"""How many decisions on one pod are told, and which."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from greensched_core.testing import make_node
+from greensched_extender.explain import Explanations
+
+World = Any
+MakePod = Callable[..., dict[str, Any]]
+
+
+@pytest.mark.parametrize(("asked", "told"), [(1, 1), (5, 5), (6, 5), (12, 5)])
+def test_of_a_pod_asked_for_often_the_five_latest_decisions_are_told(
+    world: World, pod: MakePod, asked: int, told: int
+) -> None:
+    world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
+    for _ in range(asked):
+        world.clock.advance(1.0)
+        world.scores("a", "b", pod=pod("p"))
+    explanations = Explanations(
+        snapshot=world.snapshot,
+        grid=world.grid,
+        choice=world.choice,
+        decisions=world.decisions,
+        assumptions=world.assumptions,
+        watches=dict,
+        clock=world.clock,
+    )
+    latest = world.clock.now()
+    times = [decision["decidedAt"] for decision in explanations.decisions("default", "p")]
+    assert times == [latest - number for number in range(told)]
