@@ -181,7 +181,7 @@ class _Programme:
             ).tocsr(),
             b_eq=np.ones(self._last_job + 1),
             bounds=(0, None),
-            method="highs",
+            method="highs-ipm",  # several times faster here than the simplex
         )
         if not solved.success:
             raise BadInput(f"scenario {name}: no bound was found: {solved.message}")

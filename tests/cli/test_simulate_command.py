@@ -92,3 +92,21 @@ def test_bad_input_is_one_clear_line(greensched: Run, tiny: str, command: str, r
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("greensched: ") and done.stderr.count("\n") == 1
     assert reason in done.stderr
+
+
+def test_the_bound_stands_above_what_policies_take(greensched: Run, tiny: str) -> None:
+    done = greensched("bound", tiny, "--policies", "run-now+spread,planned-window")
+    assert (done.returncode, done.stderr) == (0, "")
+    figures = [line.split(":")[0] for line in done.stdout.splitlines() if ": at least" in line]
+    assert figures == ["energy", "carbon", "cost"]
+    above = [float(line.split("%")[0].split()[-1]) for line in done.stdout.splitlines()
+             if "% above" in line]  # fmt: skip
+    assert len(above) == 6
+    assert min(above) >= 0.0
+    assert "% captured" in done.stdout
+
+
+def test_a_slot_that_is_too_short_is_refused(greensched: Run, tiny: str) -> None:
+    done = greensched("bound", tiny, "--slot", "5s")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "at least a minute" in done.stderr
