@@ -94,7 +94,9 @@ def test_bad_input_is_one_clear_line(greensched: Run, tiny: str, command: str, r
     assert reason in done.stderr
 
 
-def test_the_bound_stands_above_what_policies_take(greensched: Run, tiny: str) -> None:
+def test_what_policies_take_stands_beside_the_bound_that_none_is_below(
+    greensched: Run, tiny: str
+) -> None:
     done = greensched("bound", tiny, "--policies", "run-now+spread,planned-window")
     assert (done.returncode, done.stderr) == (0, "")
     figures = [line.split(":")[0] for line in done.stdout.splitlines() if ": at least" in line]

@@ -22,6 +22,8 @@ from greensched_simulator.reports.views import Views, drawn_first, front
 
 _WIDTH_IN = 7.0  # two columns of a paper
 _DPI = 200
+_LINE_IN = 0.17  # of a legend, and of a row of figures
+_LEGEND_COLUMNS = 5
 _Drawn = Iterator[tuple[str, Figure]]
 
 
@@ -56,7 +58,7 @@ def _drawn(views: Views, results: Results, currency: str) -> _Drawn:
 def _change(views: Views, results: Results) -> Figure:
     assert results.baseline is not None, "changes are drawn only against a baseline"
     policies = list(views.changes[0].by_policy)
-    figure, axes = _row(len(views.changes), 0.9 + 0.17 * len(policies), is_shared=True)
+    figure, axes = _row(len(views.changes), 0.9 + _LINE_IN * len(policies), is_shared=True)
     for place, shown in zip(axes, views.changes, strict=True):
         for row, percent in enumerate(shown.by_policy.values()):
             error = None if math.isnan(percent.low) else percent.high - percent.mean
@@ -77,7 +79,8 @@ def _pareto(views: Views, results: Results, currency: str) -> Figure:
         ("cost", f"cost, {currency}"),
     )
     look = colours(results.policies, results.baseline)
-    figure, axes = _row(len(names), 3.2, is_shared=False)
+    lines = math.ceil(len(views.points) / _LEGEND_COLUMNS)
+    figure, axes = _row(len(names), 2.8 + _LINE_IN * lines, is_shared=False)
     for place, (field, title) in zip(axes, names, strict=True):
         best = front(views.points, field)
         values = [getattr(point, field) for point in views.points]
@@ -119,7 +122,8 @@ def _power(views: Views, results: Results) -> Figure:
 
 def _waits(views: Views, results: Results) -> Figure:
     look = colours(results.policies, results.baseline)
-    figure, (place,) = _row(1, 2.8, is_shared=False)
+    height_in = max(2.8, 0.6 + _LINE_IN * len(views.waits.share_pct))  # room for the legend
+    figure, (place,) = _row(1, height_in, is_shared=False)
     for policy, share_pct in views.waits.share_pct.items():
         place.step(views.waits.hours, share_pct, where="post", lw=1, color=look[policy],
                    label=policy.label)  # fmt: skip
@@ -137,4 +141,4 @@ def _row(count: int, height_in: float, *, is_shared: bool) -> tuple[Figure, list
 
 
 def _legend(figure: Figure, place: Axes) -> None:
-    figure.legend(*place.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    figure.legend(*place.get_legend_handles_labels(), loc="outside lower center", ncols=_LEGEND_COLUMNS)

@@ -14,7 +14,7 @@ import pytest
 from greensched_core.errors import BadInput
 from greensched_simulator.cells import Cell, Row, amount, count, large
 from greensched_simulator.comparison import CARBON, MISSED, Interval, difference, interval
-from greensched_simulator.policy import policy_named
+from greensched_simulator.policy import policies_named, policy_named
 from greensched_simulator.reports.report import write_report
 from greensched_simulator.reports.views import Point, front, views_of
 from greensched_simulator.run_folder import FinishedRun, read_run
@@ -168,6 +168,11 @@ def test_plots_for_papers_are_svg_and_png(finished: Finished) -> None:
         svg = (run.folder / "plots" / f"{name}.svg").read_text(encoding="utf-8")
         assert "<svg" in svg and "</svg>" in svg
         assert (run.folder / "plots" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_plots_have_room_for_all_policies_there_are(finished: Finished) -> None:
+    everybody = {policy.name: (0.0, 600.0) for policy in policies_named("all")}
+    write_report(finished(everybody))  # Matplotlib warns, which fails here, where room is short
 
 
 def test_a_report_is_drawn_again_from_a_copy_of_the_folder(
