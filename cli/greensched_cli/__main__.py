@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from greensched_cli import bound, cluster, decisions, demo, policy, replay, scenario, simulate
+from greensched_cli import (
+    bound,
+    cluster,
+    decisions,
+    demo,
+    policy,
+    replay,
+    reproduce,
+    scenario,
+    simulate,
+)
 from greensched_core.errors import ApiUnavailable, GreenSchedError
 
 app = typer.Typer(
@@ -40,6 +50,7 @@ app.command("demo")(demo.demo)
 app.command("explain")(decisions.explain)
 app.command("nodes")(decisions.nodes)
 app.command("replay")(replay.replay)
+app.command("reproduce")(reproduce.reproduce)
 app.command("report")(simulate.report)
 app.command("simulate")(simulate.simulate)
 app.add_typer(cluster.app, name="cluster")

@@ -141,4 +141,6 @@ def _row(count: int, height_in: float, *, is_shared: bool) -> tuple[Figure, list
 
 
 def _legend(figure: Figure, place: Axes) -> None:
-    figure.legend(*place.get_legend_handles_labels(), loc="outside lower center", ncols=_LEGEND_COLUMNS)
+    figure.legend(
+        *place.get_legend_handles_labels(), loc="outside lower center", ncols=_LEGEND_COLUMNS
+    )

@@ -1,0 +1,57 @@
+"""`greensched reproduce`: a published result by its own protocol, the paper's figures beside ours.
+
+The simulator is imported where the verb runs, so that --help answers at once.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from greensched_core.errors import BadInput
+
+NAMES = ("gaia",)
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.")],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="GREENSCHED_DATA", help="Folder of the published data (docs/reproductions.md)."
+        ),
+    ] = None,
+) -> None:
+    """Run a published result again; exit 1 where a figure is off by more than its tolerance."""
+    if name not in NAMES:
+        raise BadInput(f"there is no reproduction {name!r}: there is {', '.join(NAMES)}")
+    if data is None or not data.is_dir():
+        raise BadInput(
+            "where is the published data? give --data FOLDER or set GREENSCHED_DATA "
+            "(docs/reproductions.md says what it holds)"
+        )
+    from greensched_cli.terminal import plain_console, titled_table
+    from greensched_simulator.cells import Cell, Row
+    from greensched_simulator.reproductions.gaia import TITLE
+    from greensched_simulator.reproductions.gaia import reproduce as gaia
+
+    lines = gaia(data)
+    head: Row = ("case", "figure", "published", "ours", "difference")
+    rows: list[Row] = [
+        (
+            line.case,
+            line.figure,
+            f"{line.published:.4f}",
+            f"{line.ours:.4f}",
+            Cell(f"{line.difference:+.4f}", "" if line.is_equal else "worse"),
+        )
+        for line in lines
+    ]
+    console = plain_console()
+    console.print(titled_table(TITLE, [head, *rows]))
+    off = sum(not line.is_equal for line in lines)
+    console.print(
+        f"{len(lines) - off} of {len(lines)} figures are the published ones, within their tolerance"
+    )
+    if off:
+        raise typer.Exit(1)
