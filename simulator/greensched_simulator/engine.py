@@ -16,7 +16,7 @@ from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.queueing import OLDEST_FIT, Queue, join, serve
 from greensched_simulator.running import Heap, Recorded, finish, nothing_recorded, start
-from greensched_simulator.starts import Plan, choose_start, keep
+from greensched_simulator.starts import Plan, Request, choose_start, keep
 from greensched_simulator.waiting import Waiting, fill, nobody_waiting, wait
 
 
@@ -81,7 +81,8 @@ def _plan(
     latest_s = jobs.deadline_s[job] - runtime_s / terms.slowest_speed  # wherever it will run
     if np.isinf(latest_s):  # nobody said how long it may wait
         latest_s = now_s
-    chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, cpu_cores)
+    asked = Request(cpu_cores, jobs.memory_bytes[job], jobs.gpus[job])
+    chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, asked)
     recorded.planned_s[job] = chosen.start_s
     recorded.planned_zone[job] = chosen.zone
     keep(plan, chosen.zone, terms.slot_s, chosen.start_s, chosen.start_s + runtime_s, cpu_cores)

@@ -155,8 +155,14 @@ def _empty_plan(world: World) -> Plan:
     finite_s = jobs.deadline_s[np.isfinite(jobs.deadline_s)]
     end_s = max(world.length_s, float(finite_s.max(initial=0.0)))
     slots = int(end_s // SLOT_S) + _PLAN_MARGIN
-    capacity: Floats = np.bincount(world.nodes.zone, world.nodes.cpu_capacity, zones).astype(float)
-    return Plan(np.zeros((zones, slots)), capacity)
+    nodes = world.nodes
+    capacity: Floats = np.bincount(nodes.zone, nodes.cpu_capacity, zones).astype(float)
+    largest = np.zeros((zones, 3))
+    for place, amounts in enumerate(
+        (nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity)
+    ):
+        np.maximum.at(largest[:, place], nodes.zone, amounts)
+    return Plan(np.zeros((zones, slots)), capacity, largest)
 
 
 def _idle_cluster(nodes: Nodes) -> Cluster:

@@ -12,6 +12,7 @@ from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_a
 
 MOST_SLOTS = 672  # a week of quarter hours
 _LEAST_MAGNITUDE = 1e-30
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 
 _with_overload = compiled(with_overload)
 
@@ -24,6 +25,15 @@ class Plan(NamedTuple):
 
     cores: Floats  # [Z,S]
     capacity: Floats  # [Z] cores of the zone's nodes
+    largest: Floats  # [Z,3] most cores, bytes and boards of one of its nodes
+
+
+class Request(NamedTuple):
+    """What a job asks for."""
+
+    cpu_cores: float
+    memory_bytes: float
+    gpus: float
 
 
 class Start(NamedTuple):
@@ -42,11 +52,11 @@ def choose_start(
     now_s: float,
     runtime_s: float,
     latest_s: float,
-    cpu_cores: float,
+    asked: Request,
 ) -> Start:
     """Return the start from `now_s` to `latest_s` that the `when` rule likes best."""
     count = min(max(int((latest_s - now_s) // terms.slot_s), 0) + 1, MOST_SLOTS)
-    slots, zones = slot_columns(grid, plan, terms, now_s, runtime_s, count, cpu_cores)
+    slots, zones = slot_columns(grid, plan, terms, now_s, runtime_s, count, asked)
     best = 0
     if count > 1:
         best = int(np.argmin(rules.when[0](slots, np.array([runtime_s]))[0]))
@@ -61,20 +71,23 @@ def slot_columns(
     now_s: float,
     runtime_s: float,
     count: int,
-    cpu_cores: float,
+    asked: Request,
 ) -> tuple[SlotColumns, Integers]:
     """Return the candidate starts of one workload, and the best zone of each, [S]."""
     zones = grid.starts.size - 1
     seen, busiest = np.empty((4, zones, count)), np.empty((zones, count))
     for zone in range(zones):
         watch_run(grid, zone, terms.slot_s, now_s, runtime_s, seen)
-        watch_plan(plan, zone, terms.slot_s, now_s, runtime_s, cpu_cores, busiest[zone])
+        watch_plan(plan, zone, terms.slot_s, now_s, runtime_s, asked.cpu_cores, busiest[zone])
     for signal in range(4):
         fill_gaps(seen[signal])
     by_carbon = terms.weights.carbon / max(mean_magnitude(seen[1]), _LEAST_MAGNITUDE)
     by_price = terms.weights.energy / max(mean_magnitude(seen[3]), _LEAST_MAGNITUDE)
     weighted = by_carbon * seen[1] + by_price * seen[3]
     in_all = _with_overload(weighted, busiest)
+    for zone in range(zones):
+        if not is_large_enough(plan.largest[zone], asked):
+            in_all[zone] = np.inf
     best, at_best = np.empty(count, np.int64), np.empty((7, 1, count))
     for place in range(count):
         best[place] = 0
@@ -90,6 +103,16 @@ def slot_columns(
         at_best[0], at_best[1], at_best[2], at_best[3], at_best[4], at_best[5], at_best[6]
     )
     return columns, best
+
+
+@fast
+def is_large_enough(largest: Floats, asked: Request) -> bool:
+    """Tell whether a zone has nodes as large as the request, each amount taken by itself."""
+    return (
+        asked.cpu_cores <= largest[0] * (1.0 + _EPSILON)
+        and asked.memory_bytes <= largest[1] * (1.0 + _EPSILON)
+        and asked.gpus <= largest[2]
+    )
 
 
 @fast

@@ -1,6 +1,7 @@
 """Candidate starts of a job, and the plan that they keep to."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,7 +10,7 @@ from greensched_policies.observation import Weights
 from greensched_policies.slots import FULL, SlotColumns, with_overload
 from greensched_simulator.choices import Integers, Terms, rules_of
 from greensched_simulator.grid_table import GridTable, grid_table
-from greensched_simulator.starts import Plan, choose_start, keep, slot_columns, watch_plan
+from greensched_simulator.starts import Plan, Request, choose_start, keep, slot_columns, watch_plan
 
 SLOT_S = 900.0
 HOUR_S = 3600.0
@@ -29,13 +30,18 @@ def hourly(*zones: list[float]) -> GridTable:
 
 
 def plan(*capacity: float, slots: int = 96) -> Plan:
-    return Plan(np.zeros((len(capacity), slots)), np.array(capacity))
+    largest = np.array([[cores, 64.0, 0.0] for cores in capacity])
+    return Plan(np.zeros((len(capacity), slots)), np.array(capacity), largest)
+
+
+def asking(cores: float, memory_bytes: float = 1.0, gpus: float = 0.0) -> Request:
+    return Request(cores, memory_bytes, gpus)
 
 
 def columns(
     grid: GridTable, kept: Plan, runtime_s: float, count: int, cores: float = 1.0
 ) -> tuple[SlotColumns, Integers]:
-    return slot_columns(grid, kept, terms(), 0.0, runtime_s, count, cores)
+    return slot_columns(grid, kept, terms(), 0.0, runtime_s, count, asking(cores))
 
 
 def busiest(kept: Plan, now_s: float, runtime_s: float, count: int, cores: float) -> Floats:
@@ -65,13 +71,21 @@ def test_a_zone_that_is_full_gives_way_to_a_dirtier_one_with_room() -> None:
     assert slots.busiest_over_run[0].tolist() == [0.2] * 5
 
 
+@pytest.mark.parametrize("asked", [asking(9.0), asking(1.0, 99.0), asking(1.0, 1.0, 1.0)])
+def test_a_zone_whose_nodes_are_too_small_is_no_choice(asked: Request) -> None:
+    kept = plan(4.0, 10.0)
+    kept.largest[1] = [10.0, 128.0, 8.0]
+    _, zones = slot_columns(hourly([1.0], [900.0]), kept, terms(), 0.0, 900.0, 3, asked)
+    assert zones.tolist() == [1, 1, 1]
+
+
 def test_the_planned_window_waits_until_there_is_room_and_the_lowest_one_does_not() -> None:
     grid, kept = hourly([100.0, 110.0, 120.0]), plan(10.0)
     keep(kept, 0, SLOT_S, 0.0, 2 * HOUR_S, 9.0)
     chosen = {
         name: choose_start(
             grid, kept, terms(), rules_of(name, "weighted-cost"),
-            0.0, 900.0, 2 * HOUR_S, 2.0,
+            0.0, 900.0, 2 * HOUR_S, asking(2.0),
         ).start_s
         for name in ("lowest-window", "planned-window", "run-now")
     }  # fmt: skip
@@ -81,7 +95,7 @@ def test_the_planned_window_waits_until_there_is_room_and_the_lowest_one_does_no
 def test_a_job_without_slack_starts_now_whatever_the_grid() -> None:
     start = choose_start(
         hourly([500.0, 1.0]), plan(10.0), terms(), rules_of("lowest-window", "weighted-cost"),
-        0.0, 900.0, -5.0, 1.0,
+        0.0, 900.0, -5.0, asking(1.0),
     )  # fmt: skip
     assert (start.start_s, start.zone) == (0.0, 0)
 
@@ -117,7 +131,7 @@ def test_overload_is_dearer_than_any_grid_and_the_least_overload_is_best() -> No
 def test_the_busiest_slot_of_a_run_is_found(
     cores: list[int], now_s: int, runtime_s: int, count: int
 ) -> None:
-    kept = Plan(np.array([cores], dtype=float), np.array([10.0]))
+    kept = Plan(np.array([cores], dtype=float), np.array([10.0]), np.full((1, 3), 10.0))
     found = busiest(kept, float(now_s), float(runtime_s), count, 1.0)
     first = min(int(now_s // SLOT_S), len(cores) - 1)
     after = max(min(-int(-(now_s + runtime_s) // SLOT_S), len(cores)), first + 1)
