@@ -81,6 +81,10 @@ test: setup ## Everything, the real control plane included (built on first use)
 test-unit: setup ## The tests that start no server, under a minute
 	$(BIN)/pytest --quiet -m 'not ($(SERVERS))' $(ARGS)
 
+.PHONY: fuzz
+fuzz: setup ## Try new random examples on every property, for as long as it takes
+	$(BIN)/pytest --quiet -m 'not ($(SERVERS))' --hypothesis-profile=new $(ARGS)
+
 .PHONY: demo
 demo: setup ## A workload on a real control plane, both bills side by side (TRACE=file, ARGS="--keep")
 	@$(BIN)/greensched demo $(if $(TRACE),--trace '$(TRACE)') $(ARGS)

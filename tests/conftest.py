@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from hypothesis import settings
 
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
@@ -23,6 +24,12 @@ from greensched_testbed.controlplane import ControlPlane
 # A shell's background job is started with SIGINT ignored, and hands that on to its children; then
 # no test could interrupt what it started.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Everybody tries the same examples, so that a suite that passes goes on passing; `make fuzz` tries
+# new ones.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("new", max_examples=1000, deadline=None)
+settings.load_profile("same")
 
 FOREIGN_KUBECONFIG = os.environ.get("GREENSCHED_KUBECONFIG")
 _SERVICE_ACCOUNT_TIMEOUT_S = 30.0

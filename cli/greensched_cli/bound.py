@@ -59,8 +59,9 @@ def _lines(found: "Bounded") -> Iterator[str]:
             f"{figure.idle:,.2f} idle ({figure.variables:,} variables)"
         )
         for run in figure.runs:
+            gap = "" if run.gap_pct is None else f" {run.gap_pct:6.1f} % above"
             yield (
-                f"  {run.policy:32} {run.total:12,.2f} {figure.unit:4} {run.gap_pct:6.1f} % above"
+                f"  {run.policy:32} {run.total:12,.2f} {figure.unit:4}{gap}"
                 + ("" if run.captured_pct is None else f", {run.captured_pct:5.1f} % captured")
                 + (f", {run.missed:,} deadlines missed" if run.missed else "")
             )

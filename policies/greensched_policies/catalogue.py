@@ -42,9 +42,8 @@ WHERE_RULES: dict[str, WherePolicy] = {
     "weighted-cost": weighted_cost,
 }
 
-# (candidate starts [B,S], expected runtime in seconds [B]) -> cost [B,S], lower is better; of equal
-# ones the earliest is taken
-WhenPolicy = Callable[[SlotColumns, Floats], Floats]
+# candidate starts [B,S] -> cost [B,S], lower is better; of equal ones the earliest is taken
+WhenPolicy = Callable[[SlotColumns], Floats]
 
 WHEN_RULES: dict[str, WhenPolicy] = {
     "carbon-time": carbon_time,

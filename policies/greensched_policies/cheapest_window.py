@@ -4,6 +4,6 @@ from greensched_policies.cost import Floats
 from greensched_policies.slots import SlotColumns
 
 
-def cheapest_window(slots: SlotColumns, runtime_s: Floats) -> Floats:
+def cheapest_window(slots: SlotColumns) -> Floats:
     """Return the weighted relative cost of the run from each start, [B,S]; the `when` prior."""
     return slots.weighted_over_run.copy()

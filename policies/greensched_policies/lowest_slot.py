@@ -4,7 +4,7 @@ from greensched_policies.cost import Floats
 from greensched_policies.slots import SlotColumns
 
 
-def lowest_slot(slots: SlotColumns, runtime_s: Floats) -> Floats:
+def lowest_slot(slots: SlotColumns) -> Floats:
     """Return the carbon intensity at each start, [B,S].
 
     Lowest-Slot of Hanafy et al., "Going Green for Less Green: Optimizing the Cost of Reducing Cloud

@@ -4,7 +4,7 @@ from greensched_policies.cost import Floats
 from greensched_policies.slots import SlotColumns
 
 
-def lowest_window(slots: SlotColumns, runtime_s: Floats) -> Floats:
+def lowest_window(slots: SlotColumns) -> Floats:
     """Return the mean carbon intensity over the expected run from each start, [B,S].
 
     Lowest-Window of Hanafy et al., GAIA, ASPLOS 2024; Wiesner et al., "Let's Wait Awhile",

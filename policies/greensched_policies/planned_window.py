@@ -4,7 +4,7 @@ from greensched_policies.cost import Floats
 from greensched_policies.slots import SlotColumns, with_overload
 
 
-def planned_window(slots: SlotColumns, runtime_s: Floats) -> Floats:
+def planned_window(slots: SlotColumns) -> Floats:
     """Return the weighted relative cost of the run from each start plus that of overload, [B,S].
 
     Lowest-Window takes capacity for endless: all that may wait starts in the same clean hour, finds

@@ -15,6 +15,7 @@ class SlotColumns(NamedTuple):
     """
 
     wait_s: Floats  # from now until the start
+    runtime_s: Floats  # expected in that zone
     carbon_at_start: Floats  # g/kWh
     carbon_over_run: Floats  # g/kWh, mean over the expected run
     price_at_start: Floats  # per MWh
@@ -27,10 +28,14 @@ class SlotColumns(NamedTuple):
 
 # A zone is full before its last core is asked for: what is left lies in pieces.
 FULL = 0.9
-# Dearer than any hour of any grid, so that a start with room always wins.
+# Times the distance between the dearest and the cheapest start, so that one with room always wins.
 OVERLOAD_COST = 10.0
 
 
 def with_overload(weighted: Floats, busiest: Floats) -> Floats:
-    """Return weighted relative costs plus what planning beyond the capacity costs, same shape."""
-    return weighted + np.where(busiest > FULL, OVERLOAD_COST * busiest, 0.0)
+    """Return weighted relative costs plus what planning beyond the capacity costs, same shape.
+
+    Any start with room costs less than any without.
+    """
+    spread = np.max(weighted) - np.min(weighted)
+    return weighted + np.where(busiest > FULL, OVERLOAD_COST * (1.0 + spread) * busiest, 0.0)

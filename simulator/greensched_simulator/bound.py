@@ -75,9 +75,10 @@ def least_bill(
 ) -> Bound:
     """Return the least energy (J), carbon (g) or cost that the world's jobs can take.
 
-    Jobs run between their arrival and `latest_end_s` ([J]); with `preempt` they may stop and go on
-    for nothing. Nodes are billed from 0 to `until_s`. Raises BadInput where a job cannot end in
-    time on any node, and where a grid has no data within the window.
+    Jobs run between their arrival and `latest_end_s` ([J]), and until `until_s` at most; with
+    `preempt` they may stop and go on for nothing. Nodes are billed from 0 to `until_s`. Raises
+    BadInput where a job cannot end in time on any node, and where a grid has no data within the
+    window.
     """
     idle = idle_total(world, signal, until_s)
     ways = (_pieces,) if preempt else (_starts, _pieces)  # both bound runs that do not stop
@@ -90,11 +91,10 @@ def _programme(
     world: World, signal: Signal, until_s: float, latest_end_s: Floats, way: _Way, slot_s: float
 ) -> "_Programme":
     """Return the programme in which each job runs in one of two ways."""
-    horizon_s = max(until_s, float(latest_end_s.max()))
-    courses, groups = courses_of(world, signal, horizon_s), groups_of(world)
-    programme = _Programme(groups, int(np.ceil(horizon_s / slot_s)) + 1)
+    courses, groups = courses_of(world, signal, until_s), groups_of(world)
+    programme = _Programme(groups, int(np.ceil(until_s / slot_s)) + 1)
     for job in range(world.jobs.arrival_s.size):
-        begin_s, end_s = float(world.jobs.arrival_s[job]), float(latest_end_s[job])
+        begin_s, end_s = float(world.jobs.arrival_s[job]), min(float(latest_end_s[job]), until_s)
         for place, group in enumerate(groups):
             if fits(world.jobs, job, group):
                 runtime_s = float(world.jobs.runtime_s[job]) / group.speed

@@ -18,7 +18,7 @@ class Run(NamedTuple):
 
     policy: str
     total: float
-    gap_pct: float  # above the bound, relative to it
+    gap_pct: float | None  # above the bound, relative to it; None: the bound is 0
     captured_pct: float | None  # share of the baseline's distance to the bound; None: the baseline
     missed: int  # deadlines
 
@@ -68,7 +68,7 @@ def bounded(
             Run(
                 policy.name,
                 total / scale,
-                100.0 * (total - least.total) / abs(least.total),
+                _gap_pct(total, least.total),
                 _captured_pct(totals[0], total, least.total) if number else None,
                 outcome.deadlines - outcome.deadlines_met,
             )
@@ -86,6 +86,10 @@ def bounded(
 
 def _total(outcome: Outcome, signal: Signal) -> float:
     return {"energy": outcome.energy_j, "carbon": outcome.carbon_g, "cost": outcome.cost}[signal]
+
+
+def _gap_pct(total: float, least: float) -> float | None:
+    return 100.0 * (total - least) / abs(least) if least else None
 
 
 def _captured_pct(baseline: float, total: float, least: float) -> float:

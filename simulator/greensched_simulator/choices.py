@@ -41,7 +41,6 @@ class Terms(NamedTuple):
 
     discipline: int  # of the queue: see `queueing`
     slot_s: float  # starts are considered this far apart
-    slowest_speed: float  # of all nodes, relative to the reference core
     nodes_to_score: int  # feasible nodes that are looked at; kube-scheduler's own limit
     weights: Weights
     model: CostModel
@@ -50,7 +49,7 @@ class Terms(NamedTuple):
 class Rules(NamedTuple):
     """The policies' functions that decide, each in a tuple of one: called by its address."""
 
-    when: tuple[Callable[[SlotColumns, Floats], Floats]]
+    when: tuple[Callable[[SlotColumns], Floats]]
     price: tuple[Callable[..., PlacementCost]]
     encode: tuple[Callable[..., Observation]]
     where: tuple[Callable[[Singles, Singles], Singles]]
@@ -77,10 +76,10 @@ def rules_of(when: str, where: str, order: str = "first-come") -> Rules:
     model, weights = CostModel(one[0], 1.0, 1.0, False), Weights(1.0, 1.0, 1.0)
     zones, cost = ZoneColumns(one, one), PlacementCost._make([one] * 6)
     nodes_seen = np.ones((2, 2, 2), np.float32).transpose((0, 2, 1))  # neither C nor F
-    slots = SlotColumns._make([one] * 7)
+    slots = SlotColumns._make([one] * 8)
     queue = QueueColumns._make([one] * 4)
     return Rules(
-        callee(WHEN_RULES[when], slots, one[0]),
+        callee(WHEN_RULES[when], slots),
         callee(placement_cost, nodes, workload, zones, model),
         callee(encode_where, nodes, workload, zones, cost, model, weights),
         callee(WHERE_RULES[where], nodes_seen, np.ones((1, 1), np.float32)),

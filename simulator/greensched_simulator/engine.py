@@ -1,8 +1,8 @@
 """The event loop: jobs arrive, wait for their planned start, are placed, run and end.
 
 Between events nothing changes, so time jumps from one to the next. At one instant ends come before
-planned starts and these before arrivals. The loop only records; energy, money and carbon are
-reckoned afterwards, by one accounting for all policies.
+planned starts and these before arrivals; a queue is served once all of them are through. The loop
+only records; energy, money and carbon are reckoned afterwards, by one accounting for all policies.
 """
 
 import heapq
@@ -11,18 +11,25 @@ import numpy as np
 
 from greensched_policies.cost import WorkloadColumns
 from greensched_simulator.choices import Cluster, Rules, Terms, choose_node
-from greensched_simulator.compiled import fast
+from greensched_simulator.compiled import fast, inlined
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.prospects import Prospects
 from greensched_simulator.queueing import OLDEST_FIT, Queue, join, serve
 from greensched_simulator.running import Heap, Recorded, finish, nothing_recorded, start
-from greensched_simulator.starts import Plan, Request, choose_start, keep
+from greensched_simulator.starts import Plan, choose_start, keep
 from greensched_simulator.waiting import Waiting, fill, nobody_waiting, wait
 
 
 @fast
 def run(
-    jobs: Jobs, cluster: Cluster, grid: GridTable, plan: Plan, terms: Terms, rules: Rules
+    jobs: Jobs,
+    prospects: Prospects,
+    cluster: Cluster,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
 ) -> Recorded:
     """Run all jobs to their end and return what happened.
 
@@ -49,7 +56,7 @@ def run(
             now_s, due = heapq.heappop(starts)
         else:
             now_s = arrival_s
-            planned_s = _plan(arrived, now_s, jobs, grid, plan, recorded, terms, rules)
+            planned_s = _plan(arrived, now_s, jobs, prospects, grid, plan, recorded, terms, rules)
             if planned_s > now_s:
                 heapq.heappush(starts, (planned_s, arrived))
             else:
@@ -58,11 +65,22 @@ def run(
         if terms.discipline != OLDEST_FIT:
             if due >= 0:
                 join(queue, due)
-            if queue.length[0] > 0:
+            if queue.length[0] > 0 and next_event_s(arrived, jobs, starts, ends) > now_s:
                 serve(now_s, queue, jobs, cluster, recorded, ends, grid, plan, terms, rules)
         elif due >= 0:
             _try(due, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
     return recorded
+
+
+@inlined
+def next_event_s(arrived: int, jobs: Jobs, starts: Heap, ends: Heap) -> float:
+    """Return when something happens next; infinity if nothing does."""
+    next_s = jobs.arrival_s[arrived] if arrived < jobs.arrival_s.size else np.inf
+    if len(starts) > 0:
+        next_s = min(next_s, starts[0][0])
+    if len(ends) > 0:
+        next_s = min(next_s, ends[0][0])
+    return next_s
 
 
 @fast
@@ -70,6 +88,7 @@ def _plan(
     job: int,
     now_s: float,
     jobs: Jobs,
+    prospects: Prospects,
     grid: GridTable,
     plan: Plan,
     recorded: Recorded,
@@ -77,15 +96,14 @@ def _plan(
     rules: Rules,
 ) -> float:
     """Return when a job that has just arrived is to start, and keep room for it in the plan."""
-    runtime_s, cpu_cores = jobs.estimate_s[job], jobs.cpu_cores[job]
-    latest_s = jobs.deadline_s[job] - runtime_s / terms.slowest_speed  # wherever it will run
-    if np.isinf(latest_s):  # nobody said how long it may wait
-        latest_s = now_s
-    asked = Request(cpu_cores, jobs.memory_bytes[job], jobs.gpus[job])
-    chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, asked)
+    runtime_s, latest_s = prospects.runtime_s[job], prospects.latest_start_s[job]
+    cpu_cores = jobs.cpu_cores[job]
+    chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, cpu_cores)
+    end_s = chosen.start_s + chosen.runtime_s
     recorded.planned_s[job] = chosen.start_s
+    recorded.kept_until_s[job] = end_s
     recorded.planned_zone[job] = chosen.zone
-    keep(plan, chosen.zone, terms.slot_s, chosen.start_s, chosen.start_s + runtime_s, cpu_cores)
+    keep(plan, chosen.zone, terms.slot_s, chosen.start_s, end_s, cpu_cores)
     return chosen.start_s
 
 

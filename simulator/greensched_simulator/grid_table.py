@@ -24,6 +24,9 @@ class GridTable(NamedTuple):
     values: Floats  # [2,T] g/kWh and money per MWh; NaN: no data
     sums: Floats  # [2,T] integral of each from the zone's first time on; gaps add nothing
     gaps_s: Floats  # [2,T] seconds without data from the zone's first time on
+    # [2,T] what a forecast made in a step makes of the values: times the factor plus the offset
+    factors: Floats
+    offsets: Floats
 
 
 def grid_table(
@@ -31,8 +34,13 @@ def grid_table(
     times_s: Floats,
     carbon_g_per_kwh: Floats,
     price_per_mwh: Floats,
+    factors: Floats | None = None,
+    offsets: Floats | None = None,
 ) -> GridTable:
-    """Return the table of zones whose steps stand one zone after the other; times rise in each."""
+    """Return the table of zones whose steps stand one zone after the other; times rise in each.
+
+    Without factors and offsets all that will come is known from the first.
+    """
     per_step = np.zeros(starts.size - 1)
     values = np.stack([carbon_g_per_kwh, price_per_mwh])
     sums, gaps_s = np.zeros(values.shape), np.zeros(values.shape)
@@ -45,7 +53,9 @@ def grid_table(
         held = np.where(missing, 0.0, values[:, own][:, :-1])
         sums[:, own][:, 1:] = np.cumsum(held * widths, axis=1)
         gaps_s[:, own][:, 1:] = np.cumsum(missing * widths, axis=1)
-    return GridTable(starts, per_step, times_s, values, sums, gaps_s)
+    if factors is None or offsets is None:
+        factors, offsets = np.ones(values.shape), np.zeros(values.shape)
+    return GridTable(starts, per_step, times_s, values, sums, gaps_s, factors, offsets)
 
 
 @inlined
@@ -81,7 +91,8 @@ def integral_at(times_s: Floats, values: Floats, sums: Floats, step: int, time_s
 def means_over(table: GridTable, begin_s: float, end_s: float) -> Floats:
     """Return the time-weighted means over [begin_s, end_s), [2,Z]; NaN where data is missing.
 
-    An empty interval has the value that holds at its begin.
+    They are what is forecast at the interval's begin. An empty interval has the value that holds
+    then.
     """
     means = np.empty((2, table.starts.size - 1))
     for zone in range(means.shape[1]):
@@ -96,5 +107,5 @@ def means_over(table: GridTable, begin_s: float, end_s: float) -> Floats:
                 mean = integral_at(table.times_s, values, sums, end, end_s)
                 mean -= integral_at(table.times_s, values, sums, begin, begin_s)
                 mean /= end_s - begin_s
-            means[signal, zone] = mean
+            means[signal, zone] = mean * table.factors[signal, begin] + table.offsets[signal, begin]
     return means

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import WorkloadColumns
+from greensched_policies.cost import Floats, WorkloadColumns
 from greensched_policies.queue_columns import QueueColumns
 from greensched_simulator.choices import (
     Cluster,
@@ -24,6 +24,9 @@ from greensched_simulator.starts import Plan
 DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy")
 OLDEST_FIT, ANY_FIT, NOBODY_PASSES, EASY = range(4)
 _FIRST_SUBMIT_S = 1.0  # of the rules that take a logarithm of it
+_HELD_BACK = -2  # there is room, but it is reserved
+_REFUSALS = 8  # requests without room that a round remembers
+_MOVES = 8  # of a job in a queue that is nearly sorted, on average, before it is sorted anew
 
 
 class Queue(NamedTuple):
@@ -63,17 +66,22 @@ def serve(
     terms: Terms,
     rules: Rules,
 ) -> None:
-    """Start whom the rule and the discipline let start now."""
-    length = queue.length[0]
-    waiting = queue.jobs[:length].copy()
-    order = np.argsort(rules.order[0](columns_of(waiting, now_s, jobs))[0], kind="mergesort")
+    """Start whom the rule and the discipline let start now; all that came by now have joined."""
+    waiting = queue.jobs[: queue.length[0]].copy()
+    sort(waiting, rules.order[0](columns_of(waiting, now_s, jobs))[0])
     kept, reserved = 0, Reservation(NOWHERE, np.inf, 0.0, 0.0, 0.0)
-    for place in range(length):
-        job = waiting[order[place]]
+    refused, refusals = np.empty((_REFUSALS, 3)), 0
+    for job in waiting:
         node = NOWHERE
-        if terms.discipline != NOBODY_PASSES or kept == 0:
+        is_hopeless = terms.discipline == NOBODY_PASSES and kept > 0
+        if not is_hopeless and not asks_as_much(job, jobs, refused[:refusals]):
             node = admitted(job, now_s, reserved, jobs, cluster, grid, terms, rules)
-        if node != NOWHERE:
+            if node == NOWHERE and refusals < _REFUSALS:  # rooms only shrink until all are served
+                refused[refusals, 0] = jobs.cpu_cores[job]
+                refused[refusals, 1] = jobs.memory_bytes[job]
+                refused[refusals, 2] = jobs.gpus[job]
+                refusals += 1
+        if node >= 0:
             start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
             if node == reserved.node:  # it may run on beyond the reservation, beside it
                 reserved = reservation(queue.jobs[0], now_s, jobs, cluster, recorded, ends)
@@ -83,6 +91,38 @@ def serve(
         if terms.discipline == EASY and kept == 1:
             reserved = reservation(job, now_s, jobs, cluster, recorded, ends)
     queue.length[0] = kept
+
+
+@fast
+def sort(waiting: Integers, priority: Floats) -> None:
+    """Put jobs in the order of their priorities, the least first; equal ones stay as they stand.
+
+    They stand nearly so after the last time, so that each moves a few places only.
+    """
+    moves = 0
+    for place in range(1, waiting.size):
+        job, mine, at = waiting[place], priority[place], place
+        while at > 0 and priority[at - 1] > mine:
+            waiting[at], priority[at] = waiting[at - 1], priority[at - 1]
+            at -= 1
+        waiting[at], priority[at] = job, mine
+        moves += place - at
+        if moves > _MOVES * waiting.size:
+            waiting[:] = waiting[np.argsort(priority, kind="mergesort")]
+            return
+
+
+@fast
+def asks_as_much(job: int, jobs: Jobs, refused: Floats) -> bool:
+    """Tell whether a job asks for as much of everything as one that found no room, [R,3]."""
+    for place in range(refused.shape[0]):
+        if (
+            jobs.cpu_cores[job] >= refused[place, 0]
+            and jobs.memory_bytes[job] >= refused[place, 1]
+            and jobs.gpus[job] >= refused[place, 2]
+        ):
+            return True
+    return False
 
 
 @fast
@@ -109,7 +149,7 @@ def admitted(
     terms: Terms,
     rules: Rules,
 ) -> int:
-    """Return the node that a job may start on now, NOWHERE if there is none.
+    """Return the node that a job may start on now; NOWHERE, or _HELD_BACK, if there is none.
 
     It may not take what is reserved, unless it ends before, as is expected, or leaves enough.
     """
@@ -134,7 +174,7 @@ def admitted(
     cluster.cpu_free[node] = -1.0  # not this one
     node = choose_node(cluster, grid, terms, rules, workload, now_s)
     cluster.cpu_free[reserved.node] = free
-    return node
+    return node if node != NOWHERE else _HELD_BACK
 
 
 @fast

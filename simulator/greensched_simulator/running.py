@@ -21,6 +21,7 @@ class Recorded(NamedTuple):
 
     planned_s: Floats  # when it was to start
     planned_zone: Integers  # where it then seemed best
+    kept_until_s: Floats  # the plan keeps room for it until then
     start_s: Floats  # when it did; NaN if never
     end_s: Floats
     node: Integers  # NOWHERE if it never ran
@@ -32,6 +33,7 @@ def nothing_recorded(jobs: int) -> Recorded:
     return Recorded(
         np.full(jobs, np.nan),
         np.full(jobs, NOWHERE, np.int64),
+        np.full(jobs, np.nan),
         np.full(jobs, np.nan),
         np.full(jobs, np.nan),
         np.full(jobs, NOWHERE, np.int64),
@@ -55,7 +57,8 @@ def start(
     recorded.start_s[job] = now_s
     recorded.end_s[job] = end_s
     recorded.node[job] = node
-    _move_plan(job, now_s, cluster.zone[node], jobs, recorded, plan, terms)
+    expected_s = now_s + jobs.estimate_s[job] / cluster.columns[9, node]
+    _move_plan(job, now_s, expected_s, cluster.zone[node], jobs, recorded, plan, terms)
     cluster.pods[node] += 1
     cluster.cpu_free[node] -= jobs.cpu_cores[job]
     cluster.memory_free[node] -= jobs.memory_bytes[job]
@@ -75,7 +78,7 @@ def finish(
     terms: Terms,
 ) -> None:
     """Free what a job held that has just ended."""
-    expected_s = recorded.start_s[job] + jobs.estimate_s[job]
+    expected_s = recorded.kept_until_s[job]
     if expected_s > now_s + terms.slot_s:  # over sooner than thought: the rest is free again
         begin_s = np.ceil(now_s / terms.slot_s) * terms.slot_s
         zone = cluster.zone[recorded.node[job]]
@@ -97,18 +100,20 @@ def finish(
 def _move_plan(
     job: int,
     now_s: float,
+    expected_s: float,
     zone: int,
     jobs: Jobs,
     recorded: Recorded,
     plan: Plan,
     terms: Terms,
 ) -> None:
-    """Let the plan follow what happens: the job runs from now on, maybe in another zone."""
-    planned_s, runtime_s, cores = recorded.planned_s[job], jobs.estimate_s[job], jobs.cpu_cores[job]
-    if planned_s == now_s and recorded.planned_zone[job] == zone:
+    """Let the plan follow what happens: the job runs from now on, maybe elsewhere, as expected."""
+    begin_s, end_s, cores = recorded.planned_s[job], recorded.kept_until_s[job], jobs.cpu_cores[job]
+    if begin_s == now_s and end_s == expected_s and recorded.planned_zone[job] == zone:
         return
-    keep(plan, recorded.planned_zone[job], terms.slot_s, planned_s, planned_s + runtime_s, -cores)
-    keep(plan, zone, terms.slot_s, now_s, now_s + runtime_s, cores)
+    keep(plan, recorded.planned_zone[job], terms.slot_s, begin_s, end_s, -cores)
+    keep(plan, zone, terms.slot_s, now_s, expected_s, cores)
+    recorded.kept_until_s[job] = expected_s
 
 
 @fast

@@ -25,6 +25,7 @@ from greensched_simulator.choices import (
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import GridTable, grid_table
 from greensched_simulator.policy import QUEUES, Policy
+from greensched_simulator.prospects import prospects_of
 from greensched_simulator.queueing import DISCIPLINES
 from greensched_simulator.starts import Plan
 from greensched_simulator.world import Nodes, World
@@ -48,6 +49,7 @@ def simulate(world: World, policy: Policy) -> Schedule:
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         recorded = run(
             world.jobs,
+            prospects_of(world.jobs, world.nodes, len(world.zones)),
             _idle_cluster(world.nodes),
             _forecast(world),
             _empty_plan(world),
@@ -133,7 +135,6 @@ def _terms(world: World, policy: Policy) -> Terms:
     return Terms(
         discipline=DISCIPLINES.index(QUEUES[policy.queue].discipline),
         slot_s=SLOT_S,
-        slowest_speed=float(world.nodes.speed.min()),
         nodes_to_score=nodes_to_score(world.nodes.zone.size),
         weights=world.weights,
         model=cost_model(world),
@@ -141,12 +142,23 @@ def _terms(world: World, policy: Policy) -> Terms:
 
 
 def _forecast(world: World) -> GridTable:
+    """Return the forecasts; each, when it is made, is right about its own step.
+
+    What a forecast made at 0 says is corrected by what is known by then: its carbon by the factor,
+    its price by the difference between the truth and what it said.
+    """
     grids = world.grids
+    said = grids.forecast_carbon_g_per_kwh
+    usable = np.isfinite(said) & (said != 0.0)
+    factor = np.divide(grids.carbon_g_per_kwh, said, out=np.ones(said.size), where=usable)
+    offset = np.nan_to_num(grids.price_per_mwh - grids.forecast_price_per_mwh)
     return grid_table(
         grids.starts,
         grids.times_s,
-        grids.forecast_carbon_g_per_kwh,
+        said,
         grids.forecast_price_per_mwh,
+        factors=np.stack([factor, np.ones(said.size)]),
+        offsets=np.stack([np.zeros(said.size), offset]),
     )
 
 
@@ -157,12 +169,7 @@ def _empty_plan(world: World) -> Plan:
     slots = int(end_s // SLOT_S) + _PLAN_MARGIN
     nodes = world.nodes
     capacity: Floats = np.bincount(nodes.zone, nodes.cpu_capacity, zones).astype(float)
-    largest = np.zeros((zones, 3))
-    for place, amounts in enumerate(
-        (nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity)
-    ):
-        np.maximum.at(largest[:, place], nodes.zone, amounts)
-    return Plan(np.zeros((zones, slots)), capacity, largest)
+    return Plan(np.zeros((zones, slots)), capacity)
 
 
 def _idle_cluster(nodes: Nodes) -> Cluster:

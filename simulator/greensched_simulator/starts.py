@@ -12,7 +12,6 @@ from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_a
 
 MOST_SLOTS = 672  # a week of quarter hours
 _LEAST_MAGNITUDE = 1e-30
-_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 
 _with_overload = compiled(with_overload)
 
@@ -25,15 +24,6 @@ class Plan(NamedTuple):
 
     cores: Floats  # [Z,S]
     capacity: Floats  # [Z] cores of the zone's nodes
-    largest: Floats  # [Z,3] most cores, bytes and boards of one of its nodes
-
-
-class Request(NamedTuple):
-    """What a job asks for."""
-
-    cpu_cores: float
-    memory_bytes: float
-    gpus: float
 
 
 class Start(NamedTuple):
@@ -41,6 +31,7 @@ class Start(NamedTuple):
 
     start_s: float
     zone: int
+    runtime_s: float  # expected there
 
 
 @fast
@@ -50,17 +41,21 @@ def choose_start(
     terms: Terms,
     rules: Rules,
     now_s: float,
-    runtime_s: float,
+    runtime_s: Floats,
     latest_s: float,
-    asked: Request,
+    cpu_cores: float,
 ) -> Start:
-    """Return the start from `now_s` to `latest_s` that the `when` rule likes best."""
+    """Return the start from `now_s` to `latest_s` that the `when` rule likes best.
+
+    `runtime_s` is what is expected in each zone, [Z], infinite where no node can take the job.
+    """
     count = min(max(int((latest_s - now_s) // terms.slot_s), 0) + 1, MOST_SLOTS)
-    slots, zones = slot_columns(grid, plan, terms, now_s, runtime_s, count, asked)
+    slots, zones = slot_columns(grid, plan, terms, now_s, runtime_s, count, cpu_cores)
     best = 0
     if count > 1:
-        best = int(np.argmin(rules.when[0](slots, np.array([runtime_s]))[0]))
-    return Start(now_s + best * terms.slot_s, zones[best])
+        best = int(np.argmin(rules.when[0](slots)[0]))
+    zone = zones[best]
+    return Start(now_s + best * terms.slot_s, zone, runtime_s[zone])
 
 
 @fast
@@ -69,16 +64,19 @@ def slot_columns(
     plan: Plan,
     terms: Terms,
     now_s: float,
-    runtime_s: float,
+    runtime_s: Floats,
     count: int,
-    asked: Request,
+    cpu_cores: float,
 ) -> tuple[SlotColumns, Integers]:
     """Return the candidate starts of one workload, and the best zone of each, [S]."""
     zones = grid.starts.size - 1
     seen, busiest = np.empty((4, zones, count)), np.empty((zones, count))
     for zone in range(zones):
-        watch_run(grid, zone, terms.slot_s, now_s, runtime_s, seen)
-        watch_plan(plan, zone, terms.slot_s, now_s, runtime_s, asked.cpu_cores, busiest[zone])
+        if np.isinf(runtime_s[zone]):
+            seen[:, zone], busiest[zone] = np.nan, 0.0
+            continue
+        watch_run(grid, zone, terms.slot_s, now_s, runtime_s[zone], seen)
+        watch_plan(plan, zone, terms.slot_s, now_s, runtime_s[zone], cpu_cores, busiest[zone])
     for signal in range(4):
         fill_gaps(seen[signal])
     by_carbon = terms.weights.carbon / max(mean_magnitude(seen[1]), _LEAST_MAGNITUDE)
@@ -86,9 +84,9 @@ def slot_columns(
     weighted = by_carbon * seen[1] + by_price * seen[3]
     in_all = _with_overload(weighted, busiest)
     for zone in range(zones):
-        if not is_large_enough(plan.largest[zone], asked):
+        if np.isinf(runtime_s[zone]):
             in_all[zone] = np.inf
-    best, at_best = np.empty(count, np.int64), np.empty((7, 1, count))
+    best, at_best = np.empty(count, np.int64), np.empty((8, 1, count))
     for place in range(count):
         best[place] = 0
         for zone in range(1, zones):
@@ -96,23 +94,15 @@ def slot_columns(
                 best[place] = zone
         at_best[0, 0, place] = place * terms.slot_s
         for signal in range(4):
-            at_best[1 + signal, 0, place] = seen[signal, best[place], place]
-        at_best[5, 0, place] = weighted[best[place], place]
-        at_best[6, 0, place] = busiest[best[place], place]
+            at_best[2 + signal, 0, place] = seen[signal, best[place], place]
+        at_best[1, 0, place] = runtime_s[best[place]]
+        at_best[6, 0, place] = weighted[best[place], place]
+        at_best[7, 0, place] = busiest[best[place], place]
     columns = SlotColumns(
-        at_best[0], at_best[1], at_best[2], at_best[3], at_best[4], at_best[5], at_best[6]
-    )
+        at_best[0], at_best[1], at_best[2], at_best[3],
+        at_best[4], at_best[5], at_best[6], at_best[7],
+    )  # fmt: skip
     return columns, best
-
-
-@fast
-def is_large_enough(largest: Floats, asked: Request) -> bool:
-    """Tell whether a zone has nodes as large as the request, each amount taken by itself."""
-    return (
-        asked.cpu_cores <= largest[0] * (1.0 + _EPSILON)
-        and asked.memory_bytes <= largest[1] * (1.0 + _EPSILON)
-        and asked.gpus <= largest[2]
-    )
 
 
 @fast
@@ -181,6 +171,7 @@ def watch_run(
     for signal in (CARBON, PRICE):
         values, sums, gaps_s = grid.values[signal], grid.sums[signal], grid.gaps_s[signal]
         at_start, over_run = seen[2 * signal, zone], seen[2 * signal + 1, zone]
+        factor, offset = grid.factors[signal, begin], grid.offsets[signal, begin]
         at, until = begin, end
         for place in range(at_start.size):
             begin_s = now_s + place * slot_s
@@ -189,15 +180,15 @@ def watch_run(
                 at += 1
             while until < last and times_s[until + 1] <= end_s:
                 until += 1
-            at_start[place] = values[at]
+            at_start[place] = values[at] * factor + offset
             if at == until:
-                over_run[place] = values[at]
+                over_run[place] = at_start[place]
             elif gaps_s[until] > gaps_s[at]:
                 over_run[place] = np.nan
             else:
                 whole = integral_at(times_s, values, sums, until, end_s)
                 whole -= integral_at(times_s, values, sums, at, begin_s)
-                over_run[place] = whole / runtime_s
+                over_run[place] = whole / runtime_s * factor + offset
 
 
 @fast

@@ -127,7 +127,7 @@ def change_rows(results: Results) -> list[Row]:
             rows.append((policy.label, missed, *("baseline" for _ in COMPARED)))
             continue
         changes = [difference(figure, results, policy) for _, figure in COMPARED]
-        cells = (Cell(change_text(each.percent), tone_of(each.change)) for each in changes)
+        cells = (Cell(change_text(each.percent), tone_of(each.percent)) for each in changes)
         rows.append((policy.label, missed, *cells))
     return rows
 

@@ -35,7 +35,8 @@ class Grids(NamedTuple):
     """The grids' steps, zone after zone; each value holds from its time until the next.
 
     Times are seconds since the scenario's start, the first of a zone at 0 or before. NaN says that
-    there is no data, as after the last hour of a file. The forecasts are those made at time 0.
+    there is no data, as after the last hour of a file. The forecasts are those made at time 0;
+    later ones have learned what came since.
     """
 
     starts: npt.NDArray[np.int64]  # [Z+1] where each zone's steps begin

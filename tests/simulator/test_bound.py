@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from greensched_core.errors import BadInput
 from greensched_simulator.bound import latest_ends, least_bill
 from greensched_simulator.bound_inputs import Signal
+from greensched_simulator.bound_report import bounded
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import policy_named
 from greensched_simulator.scenario import parse_scenario
 from greensched_simulator.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.testing import make_world
 from greensched_simulator.world import World, build_world
 
 HOUR_S = 3600.0
@@ -89,6 +91,18 @@ def test_a_job_that_cannot_end_in_time_is_told_by_its_name(tmp_path: Any) -> Non
     world = made(tmp_path, "late,0,7200,10,1,0\n", hours=[1, 1, 1, 1], slack="0s", speed=0.5)
     with pytest.raises(BadInput, match="late cannot end by 7200 s"):
         least_bill(world, "carbon", 3 * HOUR_S, np.array([7200.0]))
+
+
+def test_jobs_may_run_until_the_bills_end_where_nobody_knows_what_comes_after() -> None:
+    hours = [(0.0, 100.0, 50.0), (10 * HOUR_S, np.nan, np.nan)]
+    world = make_world([{"deadline_s": 99 * HOUR_S}], grids=[hours], length_s=10 * HOUR_S)
+    assert least_bill(world, "carbon", 10 * HOUR_S, latest_ends(world)).total > 0
+
+
+def test_a_bound_of_nothing_has_no_gap_in_percent() -> None:
+    found = bounded(make_world([{}], grids=[[(0.0, 0.0, 50.0)]]), [policy_named("spread")], HOUR_S)
+    carbon = next(figure for figure in found.figures if figure.name == "carbon")
+    assert (carbon.bound, carbon.runs[0].gap_pct) == (0.0, None)
 
 
 def drawn(seed: int, nodes: int = 3, **assumed: bool) -> World:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
+from greensched_simulator.cells import Cell
 from greensched_simulator.comparison import (
     CARBON,
     COST,
@@ -25,6 +26,7 @@ from greensched_simulator.outcome import Outcome
 from greensched_simulator.policy import policies_named, policy_named
 from greensched_simulator.scenario import parse_scenario
 from greensched_simulator.simulation import simulate
+from greensched_simulator.tables import change_rows
 from greensched_simulator.world import build_world
 
 NOW, LATER = policies_named("run-now+spread, lowest-window+spread")
@@ -146,3 +148,12 @@ def test_each_run_is_told_when_it_ends() -> None:
 def test_the_mean_outcome_is_the_mean_of_each_figure() -> None:
     mean = mean_outcome([outcome(jobs_done=3, cost_idle=1.0), outcome(jobs_done=4, cost_idle=2.0)])
     assert (mean.jobs_done, mean.cost_idle, mean.energy_j) == (3.5, 1.5, 0.0)
+
+
+def test_a_change_is_coloured_by_the_interval_that_is_shown() -> None:
+    """Each seed saves about as many grams, which are little of two baselines and all of a third."""
+    ours = [outcome(carbon_active_g=each) for each in (990.0, 989.0, 0.0)]
+    theirs = [outcome(carbon_active_g=each) for each in (1000.0, 1000.0, 10.0)]
+    shown = change_rows(results(ours, theirs))[2][4]
+    assert isinstance(shown, Cell)
+    assert (shown.text, shown.tone) == ("-34.0 ±141.9 %", "")

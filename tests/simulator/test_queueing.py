@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_simulator.policy import policy_named
+from greensched_simulator.queueing import sort
 from greensched_simulator.simulation import simulate
 from greensched_simulator.testing import make_world
 from greensched_simulator.world import World
@@ -70,6 +71,21 @@ def test_shortest_first_takes_the_short_job_that_came_later() -> None:
 def test_jobs_of_one_priority_go_in_order_of_arrival() -> None:
     jobs = [job(0, 10), *(job(36.0 + place, 10, 1.0) for place in range(4))]
     assert starts_h("sjf", jobs) == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_what_comes_at_one_instant_is_put_in_order_before_anybody_starts() -> None:
+    assert starts_h("sjf", [job(0, 10, 3.0), job(0, 10, 0.5)]) == [0.5, 0.0]
+    two_ends = [job(0, 5), job(0, 5), job(36, 8, 0.5), job(72, 5, 5.0)]
+    assert starts_h("sjf", two_ends) == [0.0, 0.0, 1.0, 1.5]
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=60), st.integers(0, 60))
+def test_a_queue_is_sorted_however_much_it_was_so(priorities: list[int], sorted_until: int) -> None:
+    priority = np.array([*sorted(priorities[:sorted_until]), *priorities[sorted_until:]], float)
+    waiting = np.arange(priority.size)
+    expected = np.argsort(priority, kind="stable")
+    sort(waiting, priority)
+    assert waiting.tolist() == expected.tolist()
 
 
 def random_world(seed: int) -> World:

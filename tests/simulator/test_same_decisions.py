@@ -114,11 +114,8 @@ def test_every_when_rule_is_the_same_compiled(name: str, seed: int) -> None:
     shape = (1, int(dice.integers(1, 100)))
     slots = SlotColumns._make(dice.uniform(0.0, 2.0, shape) for _ in SlotColumns._fields)
     slots = slots._replace(wait_s=np.arange(0.0, 900.0 * shape[1], 900.0)[None, :])
-    runtime_s = dice.uniform(30.0, 90_000.0, 1)
     (when,) = rules(name, "spread").when
-    np.testing.assert_allclose(
-        when(slots, runtime_s), WHEN_RULES[name](slots, runtime_s), rtol=DOUBLE, atol=1e-15
-    )
+    np.testing.assert_allclose(when(slots), WHEN_RULES[name](slots), rtol=DOUBLE, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", ORDER_RULES)
@@ -250,7 +247,7 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
     table = grid_table(
         grids.starts, grids.times_s, grids.forecast_carbon_g_per_kwh, grids.forecast_price_per_mwh
     )
-    terms = Terms(0, 900.0, 1.0, rows.size, world.weights, cost_model(world))
+    terms = Terms(0, 900.0, rows.size, world.weights, cost_model(world))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         scored = score_nodes(

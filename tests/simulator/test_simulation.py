@@ -12,6 +12,7 @@ from greensched_simulator.world import World
 HOUR = 3600.0
 QUARTER = 900.0
 NOW = policy_named("run-now+spread")
+LOWEST = policy_named("lowest-window+spread")
 # The first hour is dirty, the second clean, the third in between, the fourth the cleanest.
 HOURS = [(0.0, 400.0, 50.0), (HOUR, 100.0, 50.0), (2 * HOUR, 300.0, 50.0), (3 * HOUR, 90.0, 50.0),
          (4 * HOUR, 500.0, 50.0)]  # fmt: skip
@@ -190,3 +191,32 @@ def test_a_run_leaves_the_world_as_it_was() -> None:
 
 def as_bytes(schedule: Schedule) -> list[bytes]:
     return [np.asarray(column).tobytes() for column in schedule]
+
+
+def test_a_slow_node_that_cannot_take_a_job_does_not_hurry_it() -> None:
+    day = [(hour * HOUR, value, 50.0) for hour, value in enumerate([500.0, 500.0, 50.0, 500.0])]
+    jobs = [{"cpu_cores": 4.0, "deadline_s": 4 * HOUR}]
+    snail = {"cpu_capacity": 1.0, "speed": 0.05}
+    assert starts_s(make_world(jobs, [{}], [day]), LOWEST) == [2 * HOUR]
+    assert starts_s(make_world(jobs, [{}, snail], [day]), LOWEST) == [2 * HOUR]
+
+
+def test_a_window_is_as_long_as_the_run_on_nodes_of_that_speed() -> None:
+    hours = [500.0, 100.0, 900.0, 150.0, 150.0, 500.0, 500.0, 500.0]
+    grid = [(hour * HOUR, value, 50.0) for hour, value in enumerate(hours)]
+    jobs = [{"deadline_s": 8 * HOUR}]
+    assert starts_s(make_world(jobs, [{}], [grid]), LOWEST) == [HOUR]
+    assert starts_s(make_world(jobs, [{"speed": 0.5}], [grid]), LOWEST) == [3 * HOUR]
+
+
+@pytest.mark.parametrize("where", ["least-carbon", "least-cost"])
+def test_a_forecast_knows_what_came_by_then(where: str) -> None:
+    """At 0 the first zone's third hour is forecast dearer and dirtier than the other; it is not."""
+    came = [(0.0, 90.0, 45.0), (2 * HOUR, 80.0, 40.0)]
+    said = [(0.0, 90.0, 45.0), (2 * HOUR, 160.0, 80.0)]
+    other = [(0.0, 100.0, 50.0), (2 * HOUR, 100.0, 50.0)]
+    jobs = [{"arrival_s": HOUR, "runtime_s": 5 * HOUR}, {"arrival_s": 2 * HOUR}]
+    world = make_world(
+        jobs, [{}, {"zone": 1}], [came, other], forecasts=[said, other], length_s=6 * HOUR
+    )
+    assert simulate(world, policy_named(where)).node.tolist() == [1, 0]

@@ -1,7 +1,6 @@
 """Candidate starts of a job, and the plan that they keep to."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +9,7 @@ from greensched_policies.observation import Weights
 from greensched_policies.slots import FULL, SlotColumns, with_overload
 from greensched_simulator.choices import Integers, Terms, rules_of
 from greensched_simulator.grid_table import GridTable, grid_table
-from greensched_simulator.starts import Plan, Request, choose_start, keep, slot_columns, watch_plan
+from greensched_simulator.starts import Plan, choose_start, keep, slot_columns, watch_plan
 
 SLOT_S = 900.0
 HOUR_S = 3600.0
@@ -18,7 +17,7 @@ MODEL = CostModel(np.linspace(50.0, 200.0, 11), 1.0, 1.0, False)
 
 
 def terms(carbon: float = 1.0, energy: float = 0.0) -> Terms:
-    return Terms(0, SLOT_S, 1.0, 100, Weights(energy, carbon, 0.0), MODEL)
+    return Terms(0, SLOT_S, 100, Weights(energy, carbon, 0.0), MODEL)
 
 
 def hourly(*zones: list[float]) -> GridTable:
@@ -30,18 +29,14 @@ def hourly(*zones: list[float]) -> GridTable:
 
 
 def plan(*capacity: float, slots: int = 96) -> Plan:
-    largest = np.array([[cores, 64.0, 0.0] for cores in capacity])
-    return Plan(np.zeros((len(capacity), slots)), np.array(capacity), largest)
-
-
-def asking(cores: float, memory_bytes: float = 1.0, gpus: float = 0.0) -> Request:
-    return Request(cores, memory_bytes, gpus)
+    return Plan(np.zeros((len(capacity), slots)), np.array(capacity))
 
 
 def columns(
     grid: GridTable, kept: Plan, runtime_s: float, count: int, cores: float = 1.0
 ) -> tuple[SlotColumns, Integers]:
-    return slot_columns(grid, kept, terms(), 0.0, runtime_s, count, asking(cores))
+    everywhere = np.full(kept.capacity.size, runtime_s)
+    return slot_columns(grid, kept, terms(), 0.0, everywhere, count, cores)
 
 
 def busiest(kept: Plan, now_s: float, runtime_s: float, count: int, cores: float) -> Floats:
@@ -71,12 +66,19 @@ def test_a_zone_that_is_full_gives_way_to_a_dirtier_one_with_room() -> None:
     assert slots.busiest_over_run[0].tolist() == [0.2] * 5
 
 
-@pytest.mark.parametrize("asked", [asking(9.0), asking(1.0, 99.0), asking(1.0, 1.0, 1.0)])
-def test_a_zone_whose_nodes_are_too_small_is_no_choice(asked: Request) -> None:
-    kept = plan(4.0, 10.0)
-    kept.largest[1] = [10.0, 128.0, 8.0]
-    _, zones = slot_columns(hourly([1.0], [900.0]), kept, terms(), 0.0, 900.0, 3, asked)
+def test_a_zone_where_no_node_can_take_the_job_is_no_choice() -> None:
+    kept, runtime_s = plan(4.0, 10.0), np.array([np.inf, 900.0])
+    slots, zones = slot_columns(hourly([1.0], [900.0]), kept, terms(), 0.0, runtime_s, 3, 9.0)
     assert zones.tolist() == [1, 1, 1]
+    assert slots.carbon_over_run[0].tolist() == [900.0] * 3
+
+
+def test_a_run_is_as_long_as_it_is_expected_to_be_in_its_zone() -> None:
+    runtime_s = np.array([2 * HOUR_S, HOUR_S])
+    slots, zones = slot_columns(
+        hourly([100.0, 500.0], [200.0, 900.0]), plan(9.0, 9.0), terms(), 0.0, runtime_s, 1, 1.0
+    )
+    assert (zones[0], slots.runtime_s[0, 0], slots.carbon_over_run[0, 0]) == (1, HOUR_S, 200.0)
 
 
 def test_the_planned_window_waits_until_there_is_room_and_the_lowest_one_does_not() -> None:
@@ -85,7 +87,7 @@ def test_the_planned_window_waits_until_there_is_room_and_the_lowest_one_does_no
     chosen = {
         name: choose_start(
             grid, kept, terms(), rules_of(name, "weighted-cost"),
-            0.0, 900.0, 2 * HOUR_S, asking(2.0),
+            0.0, np.array([900.0]), 2 * HOUR_S, 2.0,
         ).start_s
         for name in ("lowest-window", "planned-window", "run-now")
     }  # fmt: skip
@@ -95,9 +97,9 @@ def test_the_planned_window_waits_until_there_is_room_and_the_lowest_one_does_no
 def test_a_job_without_slack_starts_now_whatever_the_grid() -> None:
     start = choose_start(
         hourly([500.0, 1.0]), plan(10.0), terms(), rules_of("lowest-window", "weighted-cost"),
-        0.0, 900.0, -5.0, asking(1.0),
+        0.0, np.array([900.0]), -5.0, 1.0,
     )  # fmt: skip
-    assert (start.start_s, start.zone) == (0.0, 0)
+    assert start == (0.0, 0, 900.0)
 
 
 def test_what_is_taken_out_of_the_plan_leaves_nothing_behind() -> None:
@@ -121,6 +123,18 @@ def test_overload_is_dearer_than_any_grid_and_the_least_overload_is_best() -> No
     assert found[0] < found[1] < found[2]
 
 
+@given(
+    st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(0.0, 3.0)), min_size=1, max_size=20),
+)
+def test_a_start_with_room_always_costs_less_than_one_without(
+    starts: list[tuple[float, float]],
+) -> None:
+    weighted, busiest = np.array(starts).T
+    found = with_overload(weighted, busiest)
+    has_room = busiest <= FULL
+    assert found[has_room].max(initial=-np.inf) < found[~has_room].min(initial=np.inf)
+
+
 @settings(max_examples=60)
 @given(
     st.lists(st.integers(0, 9), min_size=1, max_size=40),
@@ -131,7 +145,7 @@ def test_overload_is_dearer_than_any_grid_and_the_least_overload_is_best() -> No
 def test_the_busiest_slot_of_a_run_is_found(
     cores: list[int], now_s: int, runtime_s: int, count: int
 ) -> None:
-    kept = Plan(np.array([cores], dtype=float), np.array([10.0]), np.full((1, 3), 10.0))
+    kept = Plan(np.array([cores], dtype=float), np.array([10.0]))
     found = busiest(kept, float(now_s), float(runtime_s), count, 1.0)
     first = min(int(now_s // SLOT_S), len(cores) - 1)
     after = max(min(-int(-(now_s + runtime_s) // SLOT_S), len(cores)), first + 1)

@@ -176,6 +176,7 @@ def _started(
     nothing = np.ones(starts.shape)
     slots = SlotColumns(
         wait_s=TICK_S * (starts - arrival[:, None]).astype(np.float64),
+        runtime_s=np.full(starts.shape, float(expected * TICK_S)),
         carbon_at_start=carbon.at(starts),
         carbon_over_run=run,
         price_at_start=nothing,
@@ -183,7 +184,7 @@ def _started(
         weighted_over_run=run,
         busiest_over_run=0.0 * nothing,
     )
-    cost = WHEN_RULES[name](slots, np.full(arrival.size, expected * TICK_S))
+    cost = WHEN_RULES[name](slots)
     chosen: Integers = starts[np.arange(arrival.size), np.argmin(cost, axis=1)]
     return chosen
 

@@ -1,0 +1,45 @@
+"""What jobs may expect of nodes before they are placed."""
+
+import math
+
+import numpy as np
+
+from greensched_simulator.prospects import Prospects, prospects_of
+from greensched_simulator.testing import GIB, make_world
+
+HOUR = 3600.0
+
+
+def expected(job: dict[str, float], *nodes: dict[str, float]) -> Prospects:
+    """Return what one job may expect of nodes in two zones."""
+    world = make_world([job], nodes, [[(0.0, 1.0, 1.0)]] * 2)
+    return prospects_of(world.jobs, world.nodes, 2)
+
+
+def test_a_run_is_as_long_as_on_the_mean_core_of_the_zone() -> None:
+    fast, slow = {"cpu_capacity": 30.0, "speed": 2.0}, {"cpu_capacity": 10.0, "speed": 0.5}
+    found = expected({"runtime_s": HOUR}, fast, slow, {"zone": 1})
+    assert found.runtime_s.tolist() == [[(30 * 0.5 + 10 * 2.0) / 40 * HOUR, HOUR]]
+
+
+def test_alike_nodes_count_each() -> None:
+    found = expected({"runtime_s": HOUR}, {"speed": 2.0}, {"speed": 2.0}, {"speed": 0.5})
+    np.testing.assert_allclose(found.runtime_s[0, 0], (0.5 + 0.5 + 2.0) / 3 * HOUR)
+
+
+def test_only_nodes_that_can_take_all_that_is_asked_for_count() -> None:
+    many_cores = {"cpu_capacity": 64.0, "memory_capacity": GIB, "speed": 0.1}
+    much_memory = {"cpu_capacity": 1.0, "memory_capacity": 512 * GIB, "speed": 0.1, "zone": 1}
+    job = {"runtime_s": HOUR, "cpu_cores": 8.0, "memory_bytes": 32 * GIB, "deadline_s": 5 * HOUR}
+    found = expected(job, {}, many_cores, much_memory)
+    assert found.runtime_s.tolist() == [[HOUR, math.inf]]
+    assert found.latest_start_s.tolist() == [4 * HOUR]
+
+
+def test_the_last_start_leaves_time_for_the_slowest_node() -> None:
+    job = {"runtime_s": HOUR, "estimate_s": 2 * HOUR, "deadline_s": 9 * HOUR}
+    assert expected(job, {"speed": 3.0}, {"speed": 0.5}).latest_start_s.tolist() == [5 * HOUR]
+
+
+def test_a_job_without_deadline_is_to_start_when_it_comes() -> None:
+    assert expected({"arrival_s": 7.0}, {}).latest_start_s.tolist() == [7.0]
