@@ -23,7 +23,7 @@ def predicted_watts(view: View, rows: Rows, workload: Workload, assumptions: Ass
     model = CostModel(
         view.facts.curve_watts, assumptions.utilisation_ratio, assumptions.gpu_ratio, False
     )
-    after = utilisation_after(nodes, np.array([workload.cpu_cores]), model)
+    after = utilisation_after(nodes, np.array([[workload.cpu_cores]]), model)
     watts = watts_at(model.curve_watts, curve_starts(nodes.curve_class), after)
     busy = np.minimum(nodes.gpu_capacity - nodes.gpu_free + workload.gpus, nodes.gpu_capacity)
     watts += nodes.gpu_capacity * nodes.gpu_idle_w

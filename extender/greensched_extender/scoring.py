@@ -88,10 +88,10 @@ def appraise(
     price, price_is_guessed = mean_filled(means.price_per_mwh.take(zone)[None, :])
     zones = ZoneColumns(carbon, price)
     asked = WorkloadColumns(
-        np.array([workload.cpu_cores]),
-        np.array([workload.memory_bytes]),
-        np.array([workload.gpus]),
-        np.array([assumptions.runtime_s(workload)]),
+        np.array([[workload.cpu_cores]]),
+        np.array([[workload.memory_bytes]]),
+        np.array([[workload.gpus]]),
+        np.array([[assumptions.runtime_s(workload)]]),
     )
     model = CostModel(
         view.facts.curve_watts,

@@ -1,8 +1,8 @@
 """What one more workload would cost on each candidate: watts, joules, money, grams.
 
-Every array is float64 of shape [B,N] (B decisions, N candidates) or, for the workloads,
-[B]. The functions stay within numba's subset, so that the simulator can compile the same
-formulas that the extender runs as plain numpy.
+Every array is float64 of shape [B,N] (B decisions, N candidates) or, for the workloads, [B,1].
+The functions stay within numba's subset and take numbers as well as arrays: the extender runs them
+as plain numpy on all candidates, the simulator compiles the same formulas for one at a time.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class NodeColumns(NamedTuple):
 
 
 class WorkloadColumns(NamedTuple):
-    """The workloads to place, one [B] float64 array per column."""
+    """The workloads to place, one [B,1] float64 array per column."""
 
     cpu_cores: Floats
     memory_bytes: Floats
@@ -96,9 +96,19 @@ def curve_table(curves: Sequence[Sequence[float]]) -> Floats:
     return table.ravel()
 
 
+def as_index(values: Floats) -> npt.NDArray[np.int64]:
+    """Return whole numbers, cut off at the point, to take from a table with."""
+    return values.astype(np.int64)
+
+
+def taken(table: Floats, index: npt.NDArray[np.int64]) -> Floats:
+    """Return the values of a flat table at some places, same shape as these."""
+    return table.take(index)
+
+
 def curve_starts(curve_class: Floats) -> npt.NDArray[np.int64]:
     """Return where each class's curve begins in the flat table, same shape as the input."""
-    starts = curve_class.astype(np.int64)
+    starts = as_index(curve_class)
     starts *= CURVE_POINTS
     return starts
 
@@ -110,12 +120,12 @@ def watts_at(curve_watts: Floats, starts: npt.NDArray[np.int64], utilisation: Fl
     mid-load power by 5 % of peak (SPECpower_ssj2008 results of 2021–22).
     """
     position = utilisation * (CURVE_POINTS - 1.0)
-    point = np.minimum(position.astype(np.int64), CURVE_POINTS - 2)
+    point = np.minimum(as_index(position), CURVE_POINTS - 2)
     position -= point
     point += starts
-    below = curve_watts.take(point)
+    below = taken(curve_watts, point)
     point += 1
-    watts: Floats = curve_watts.take(point)
+    watts: Floats = taken(curve_watts, point)
     watts -= below
     watts *= position
     watts += below
@@ -123,9 +133,9 @@ def watts_at(curve_watts: Floats, starts: npt.NDArray[np.int64], utilisation: Fl
 
 
 def utilisation_after(nodes: NodeColumns, cpu_cores: Floats, model: CostModel) -> Floats:
-    """Return the utilisation 0..1 of each candidate with `cpu_cores` ([B]) more requested."""
+    """Return the utilisation 0..1 of each candidate with `cpu_cores` ([B,1]) more requested."""
     added = cpu_cores * model.utilisation_ratio
-    after = added[:, None] / np.maximum(nodes.cpu_capacity, LEAST_CPU_CORES)
+    after = added / np.maximum(nodes.cpu_capacity, LEAST_CPU_CORES)
     after += nodes.cpu_before
     return np.minimum(after, 1.0)
 
@@ -145,16 +155,15 @@ def placement_cost(
     after = utilisation_after(nodes, workload.cpu_cores, model)
     power = watts_at(model.curve_watts, starts, after)
     power -= watts_at(model.curve_watts, starts, before)
-    if workload.gpus.any():
-        board = nodes.gpu_peak_w - nodes.gpu_idle_w
-        board *= (workload.gpus * model.gpu_ratio)[:, None]
-        power += board
+    board = nodes.gpu_peak_w - nodes.gpu_idle_w
+    board *= workload.gpus * model.gpu_ratio
+    power += board
     if model.empty_nodes_sleep:
-        idle = np.take(model.curve_watts, starts)
+        idle = taken(model.curve_watts, starts)
         idle += nodes.gpu_capacity * nodes.gpu_idle_w
         power += idle * nodes.is_empty
     power *= nodes.pue
-    runtime = workload.runtime_s[:, None] / nodes.speed
+    runtime = workload.runtime_s / nodes.speed
     energy = power * runtime
     energy_kwh = energy * (1.0 / JOULES_PER_KWH)
     return PlacementCost(

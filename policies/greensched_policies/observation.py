@@ -18,6 +18,8 @@ from greensched_policies.cost import (
     PlacementCost,
     WorkloadColumns,
     ZoneColumns,
+    curve_starts,
+    taken,
 )
 
 ENCODING_VERSION = 1
@@ -68,6 +70,17 @@ NODE_FEATURES = (
     RELATIVE_MEMORY_SIZE,
 ) = range(4, 8)
 RELATIVE_FEATURES = NODE_FEATURES[: SLOWDOWN + 1] + NODE_FEATURES[ZONE_CARBON : MEMORY_SIZE + 1]
+# The others: what would be left of a candidate.
+ROOM_FEATURES = (
+    CPU_BEFORE,
+    CPU_AFTER,
+    MEMORY_AFTER,
+    GPU_FREE_AFTER,
+    IS_EMPTY,
+    GPU_SIZE,
+    GPU_STRANDED,
+    IDLE_SHARE,
+)
 
 CONTEXT_FEATURES = (
     "weight_energy",  # weighs `cost`
@@ -131,24 +144,72 @@ def encode_where(
     batch, count = nodes.cpu_capacity.shape
     features = np.empty((batch, len(NODE_FEATURES), count), dtype=np.float32)
     values = np.empty((batch, len(RELATIVE_FEATURES), count))
-    values[:, ENERGY] = cost.energy_j
-    values[:, COST] = cost.cost
-    values[:, CARBON] = cost.carbon_g
-    values[:, SLOWDOWN] = cost.runtime_s
-    values[:, RELATIVE_ZONE_CARBON] = zones.carbon_g_per_kwh
-    values[:, RELATIVE_ZONE_PRICE] = zones.price_per_mwh
-    values[:, RELATIVE_CPU_SIZE] = nodes.cpu_capacity
-    values[:, RELATIVE_MEMORY_SIZE] = nodes.memory_capacity
+    for place, column in enumerate(relative_columns(nodes, zones, cost)):
+        values[:, place] = column
+    for place, column in zip(
+        ROOM_FEATURES, room_columns(nodes, workload, cost, model), strict=True
+    ):
+        features[:, place] = column
+    return with_relative(features, values, workload, weights)
+
+
+def with_relative(
+    features: npt.NDArray[np.float32], values: Floats, workload: WorkloadColumns, weights: Weights
+) -> Observation:
+    """Complete `features`, [B,16,N] with their room filled in, with `values`, [B,8,N].
+
+    These are the relative columns, which it divides by their means in place.
+    """
     scale = make_relative(values)
     features[:, : SLOWDOWN + 1] = values[:, : SLOWDOWN + 1]
     features[:, ZONE_CARBON : MEMORY_SIZE + 1] = values[:, RELATIVE_ZONE_CARBON:]
     is_known = np.isfinite(scale)
     if not is_known.all():
         leave_out_unknown(features, is_known)
-    encode_room(features, nodes, workload, cost, model)
-    context = encode_context(workload, weights, scale[:, RELATIVE_MEMORY_SIZE], count)
+    context = encode_context(workload, weights, scale[:, RELATIVE_MEMORY_SIZE], features.shape[2])
     context[:, WEIGHT_CARBON] *= is_known[:, RELATIVE_ZONE_CARBON]
     return Observation(features.transpose((0, 2, 1)), context)
+
+
+def relative_columns(
+    nodes: NodeColumns, zones: ZoneColumns, cost: PlacementCost
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]:
+    """Return what is to be divided by its mean, in the order of RELATIVE_FEATURES."""
+    return (
+        cost.energy_j,
+        cost.cost,
+        cost.carbon_g,
+        cost.runtime_s,
+        zones.carbon_g_per_kwh,
+        zones.price_per_mwh,
+        nodes.cpu_capacity,
+        nodes.memory_capacity,
+    )
+
+
+def room_columns(
+    nodes: NodeColumns, workload: WorkloadColumns, cost: PlacementCost, model: CostModel
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]:
+    """Return what would be left of each candidate, in the order of ROOM_FEATURES."""
+    memory = workload.memory_bytes - nodes.memory_free
+    memory /= np.maximum(nodes.memory_capacity, 1.0)
+    memory += 1.0
+    memory = np.minimum(np.maximum(memory, 0.0), 1.0)
+    boards_free = np.maximum(nodes.gpu_free - workload.gpus, 0.0)
+    boards_free /= np.maximum(nodes.gpu_capacity, 1.0)
+    starts = curve_starts(nodes.curve_class)
+    idle_w = taken(model.curve_watts, starts)
+    full_w = taken(model.curve_watts, starts + (CURVE_POINTS - 1))
+    return (
+        nodes.cpu_before,
+        cost.cpu_after,
+        memory,
+        boards_free,
+        nodes.is_empty,
+        nodes.gpu_capacity * (1.0 / BOARDS_PER_NODE),
+        boards_free * np.maximum(cost.cpu_after, memory),
+        idle_w / np.maximum(full_w, 1e-9),
+    )
 
 
 def make_relative(values: Floats) -> Floats:
@@ -184,33 +245,6 @@ def leave_out_unknown(features: npt.NDArray[np.float32], is_known: npt.NDArray[n
             features[row, ZONE_PRICE] = 1.0
 
 
-def encode_room(
-    features: npt.NDArray[np.float32],
-    nodes: NodeColumns,
-    workload: WorkloadColumns,
-    cost: PlacementCost,
-    model: CostModel,
-) -> None:
-    """Fill in what would be left of each candidate; `features` is [B,16,N]."""
-    memory = workload.memory_bytes[:, None] - nodes.memory_free
-    memory /= np.maximum(nodes.memory_capacity, 1.0)
-    memory += 1.0
-    memory = np.minimum(np.maximum(memory, 0.0), 1.0)
-    boards_free = np.maximum(nodes.gpu_free - workload.gpus[:, None], 0.0)
-    boards_free /= np.maximum(nodes.gpu_capacity, 1.0)
-    full_w = model.curve_watts[CURVE_POINTS - 1 :: CURVE_POINTS]
-    idle_share = model.curve_watts[::CURVE_POINTS] / np.maximum(full_w, 1e-9)
-    features[:, CPU_BEFORE] = nodes.cpu_before
-    features[:, CPU_AFTER] = cost.cpu_after
-    features[:, MEMORY_AFTER] = memory
-    features[:, GPU_FREE_AFTER] = boards_free
-    features[:, IS_EMPTY] = nodes.is_empty
-    features[:, GPU_SIZE] = nodes.gpu_capacity * (1.0 / BOARDS_PER_NODE)
-    boards_free *= np.maximum(cost.cpu_after, memory)
-    features[:, GPU_STRANDED] = boards_free
-    features[:, IDLE_SHARE] = idle_share.take(nodes.curve_class.astype(np.int64))
-
-
 def encode_context(
     workload: WorkloadColumns, weights: Weights, mean_memory: Floats, count: int
 ) -> npt.NDArray[np.float32]:
@@ -219,9 +253,9 @@ def encode_context(
     context[:, WEIGHT_ENERGY] = weights.energy
     context[:, WEIGHT_CARBON] = weights.carbon
     context[:, WEIGHT_PERFORMANCE] = weights.performance
-    context[:, LOG_RUNTIME] = np.log1p(workload.runtime_s / SECONDS_PER_HOUR)
-    context[:, LOG_CPU] = np.log1p(workload.cpu_cores)
-    context[:, GPUS] = workload.gpus / BOARDS_PER_NODE
-    context[:, MEMORY_SHARE] = workload.memory_bytes / np.maximum(mean_memory, 1.0)
+    context[:, LOG_RUNTIME] = np.log1p(workload.runtime_s[:, 0] / SECONDS_PER_HOUR)
+    context[:, LOG_CPU] = np.log1p(workload.cpu_cores[:, 0])
+    context[:, GPUS] = workload.gpus[:, 0] / BOARDS_PER_NODE
+    context[:, MEMORY_SHARE] = workload.memory_bytes[:, 0] / np.maximum(mean_memory, 1.0)
     context[:, LOG_CANDIDATES] = np.log(count) / 10.0
     return context

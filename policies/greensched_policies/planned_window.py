@@ -1,5 +1,7 @@
 """When rule: the cheapest run, money and carbon weighed, for which the plan keeps room."""
 
+import numpy as np
+
 from greensched_policies.cost import Floats
 from greensched_policies.slots import SlotColumns, with_overload
 
@@ -10,4 +12,5 @@ def planned_window(slots: SlotColumns) -> Floats:
     Lowest-Window takes capacity for endless: all that may wait starts in the same clean hour, finds
     no room there and ends late. Here what was planned before is respected.
     """
-    return with_overload(slots.weighted_over_run, slots.busiest_over_run)
+    weighted = slots.weighted_over_run
+    return with_overload(weighted, slots.busiest_over_run, np.max(weighted) - np.min(weighted))

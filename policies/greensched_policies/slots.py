@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from greensched_policies.cost import Floats
 
 
@@ -32,10 +30,10 @@ FULL = 0.9
 OVERLOAD_COST = 10.0
 
 
-def with_overload(weighted: Floats, busiest: Floats) -> Floats:
+def with_overload(weighted: Floats, busiest: Floats, spread: float) -> Floats:
     """Return weighted relative costs plus what planning beyond the capacity costs, same shape.
 
-    Any start with room costs less than any without.
+    With `spread`, how far the weighted costs lie apart at most, any start with room costs less than
+    any without. Takes numbers too.
     """
-    spread = np.max(weighted) - np.min(weighted)
-    return weighted + np.where(busiest > FULL, OVERLOAD_COST * (1.0 + spread) * busiest, 0.0)
+    return weighted + OVERLOAD_COST * (1.0 + spread) * busiest * (busiest > FULL)

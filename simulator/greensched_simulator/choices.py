@@ -1,7 +1,7 @@
 """Where a job runs: the nodes with room, scored by the policies' own compiled functions."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +11,21 @@ from greensched_policies.cost import (
     CostModel,
     Floats,
     NodeColumns,
-    PlacementCost,
     WorkloadColumns,
     ZoneColumns,
     placement_cost,
 )
 from greensched_policies.missing_data import mean_filled
-from greensched_policies.observation import Observation, Weights, encode_where
+from greensched_policies.observation import (
+    NODE_FEATURES,
+    RELATIVE_FEATURES,
+    ROOM_FEATURES,
+    Observation,
+    Weights,
+    relative_columns,
+    room_columns,
+    with_relative,
+)
 from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.compiled import callee, compiled, fast, inlined
@@ -27,13 +35,22 @@ from greensched_simulator.grid_table import (
     GridTable,
     means_over,
 )
+from greensched_simulator.jobs import Jobs
 
 Integers = npt.NDArray[np.int64]
 Singles = npt.NDArray[np.float32]
 
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 
+_RELATIVE = (0, 1, 2, 3, 4, 5, 6, 7)  # their places are their order
+_Eight = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]
+_Rows = tuple[int, int, int, int, int, int, int, int]
+
 _mean_filled = compiled(mean_filled)
+_placement_cost = compiled(placement_cost, inlined)
+_relative_columns = compiled(relative_columns, inlined)
+_room_columns = compiled(room_columns, inlined)
+_with_relative = compiled(with_relative)
 
 
 class Terms(NamedTuple):
@@ -50,8 +67,6 @@ class Rules(NamedTuple):
     """The policies' functions that decide, each in a tuple of one: called by its address."""
 
     when: tuple[Callable[[SlotColumns], Floats]]
-    price: tuple[Callable[..., PlacementCost]]
-    encode: tuple[Callable[..., Observation]]
     where: tuple[Callable[[Singles, Singles], Singles]]
     order: tuple[Callable[[QueueColumns], Floats]]
 
@@ -70,20 +85,13 @@ class Cluster(NamedTuple):
 
 
 def rules_of(when: str, where: str, order: str = "first-come") -> Rules:
-    """Return rules of the catalogue, the costs and the encoding, compiled or loaded."""
+    """Return rules of the catalogue, compiled or loaded."""
     one = np.ones((1, 1))
-    nodes, workload = NodeColumns._make([one] * 12), WorkloadColumns._make([one[0]] * 4)
-    model, weights = CostModel(one[0], 1.0, 1.0, False), Weights(1.0, 1.0, 1.0)
-    zones, cost = ZoneColumns(one, one), PlacementCost._make([one] * 6)
     nodes_seen = np.ones((2, 2, 2), np.float32).transpose((0, 2, 1))  # neither C nor F
-    slots = SlotColumns._make([one] * 8)
-    queue = QueueColumns._make([one] * 4)
     return Rules(
-        callee(WHEN_RULES[when], slots),
-        callee(placement_cost, nodes, workload, zones, model),
-        callee(encode_where, nodes, workload, zones, cost, model, weights),
+        callee(WHEN_RULES[when], SlotColumns._make([one] * 8)),
         callee(WHERE_RULES[where], nodes_seen, np.ones((1, 1), np.float32)),
-        callee(ORDER_RULES[order], queue),
+        callee(ORDER_RULES[order], QueueColumns._make([one] * 4)),
     )
 
 
@@ -140,9 +148,9 @@ def choose_node(
     """Return the node that the `where` rule likes best of those with room, -1 if there is none."""
     count = search(
         cluster,
-        workload.cpu_cores[0],
-        workload.memory_bytes[0],
-        workload.gpus[0],
+        workload.cpu_cores[0, 0],
+        workload.memory_bytes[0, 0],
+        workload.gpus[0, 0],
         terms.nodes_to_score,
     )
     if count == 0:
@@ -163,11 +171,48 @@ def score_nodes(
     now_s: float,
 ) -> Singles:
     """Return the relative cost of each of `rows` by the `where` rule, [N], as the extender does."""
-    zones = zones_of(cluster, rows, grid, now_s, now_s + workload.runtime_s[0])
-    nodes = gathered(cluster.columns, rows)
-    cost = rules.price[0](nodes, workload, zones, terms.model)
-    seen = rules.encode[0](nodes, workload, zones, cost, terms.model, terms.weights)
+    zones = zones_of(cluster, rows, grid, now_s, now_s + workload.runtime_s[0, 0])
+    seen = observed(cluster.columns, rows, zones, workload, terms.model, terms.weights)
     return rules.where[0](seen.nodes, seen.context)[0]
+
+
+@fast
+def observed(
+    table: Floats,
+    rows: Integers,
+    zones: ZoneColumns,
+    workload: WorkloadColumns,
+    model: CostModel,
+    weights: Weights,
+) -> Observation:
+    """Return what a rule sees of some rows of a table [12,N]: `encode_where`, node by node."""
+    features = np.empty((1, len(NODE_FEATURES), rows.size), np.float32)
+    values = np.empty((1, len(RELATIVE_FEATURES), rows.size))
+    asked = WorkloadColumns(
+        workload.cpu_cores[0, 0], workload.memory_bytes[0, 0],
+        workload.gpus[0, 0], workload.runtime_s[0, 0],
+    )  # fmt: skip
+    for place in range(rows.size):
+        row = rows[place]
+        node = NodeColumns(
+            table[0, row], table[1, row], table[2, row], table[3, row],
+            table[4, row], table[5, row], table[6, row], table[7, row],
+            table[8, row], table[9, row], table[10, row], table[11, row],
+        )  # fmt: skip
+        zone = ZoneColumns(zones.carbon_g_per_kwh[0, place], zones.price_per_mwh[0, place])
+        cost = _placement_cost(node, asked, zone, model)
+        _put(_relative_columns(node, zone, cost), values, place, _RELATIVE)
+        _put(_room_columns(node, asked, cost, model), features, place, ROOM_FEATURES)
+    return _with_relative(features, values, workload, weights)
+
+
+@inlined
+def _put(column: _Eight, table: npt.NDArray[Any], place: int, rows: _Rows) -> None:
+    """Put one candidate's eight values into rows of a table [1,K,N]; loops over them are slower."""
+    table[0, rows[0], place], table[0, rows[1], place] = column[0], column[1]
+    table[0, rows[2], place], table[0, rows[3], place] = column[2], column[3]
+    table[0, rows[4], place], table[0, rows[5], place] = column[4], column[5]
+    table[0, rows[6], place], table[0, rows[7], place] = column[6], column[7]
 
 
 @fast
@@ -181,23 +226,17 @@ def zones_of(
     for place in range(rows.size):
         carbon[0, place] = means[CARBON, zone[rows[place]]]
         price[0, place] = means[PRICE, zone[rows[place]]]
-    return ZoneColumns(_mean_filled(carbon)[0], _mean_filled(price)[0])
+    if np.isnan(means).any():
+        return ZoneColumns(_mean_filled(carbon)[0], _mean_filled(price)[0])
+    return ZoneColumns(carbon, price)
 
 
 @fast
-def gathered(table: Floats, rows: Integers) -> NodeColumns:
-    """Return some rows' columns of a table [12,N] as those of one decision, [1,rows] each."""
-    return NodeColumns(
-        _column(table[0], rows), _column(table[1], rows), _column(table[2], rows),
-        _column(table[3], rows), _column(table[4], rows), _column(table[5], rows),
-        _column(table[6], rows), _column(table[7], rows), _column(table[8], rows),
-        _column(table[9], rows), _column(table[10], rows), _column(table[11], rows),
-    )  # fmt: skip
-
-
-@inlined
-def _column(values: Floats, rows: Integers) -> Floats:
-    column = np.empty((1, rows.size))
-    for place in range(rows.size):
-        column[0, place] = values[rows[place]]
-    return column
+def workload_of(job: int, jobs: Jobs) -> WorkloadColumns:
+    """Return what a job asks for, as the policies take it."""
+    return WorkloadColumns(
+        jobs.cpu_cores[job : job + 1].reshape((1, 1)),
+        jobs.memory_bytes[job : job + 1].reshape((1, 1)),
+        jobs.gpus[job : job + 1].reshape((1, 1)),
+        jobs.estimate_s[job : job + 1].reshape((1, 1)),
+    )

@@ -16,10 +16,13 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
-from numba import njit
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
 from platformdirs import user_cache_path
 
 import greensched_policies
+from greensched_policies.cost import as_index, taken
 
 _POLICIES, _ENGINE = Path(greensched_policies.__path__[0]), Path(__file__).parent
 
@@ -39,7 +42,37 @@ vars(numba.config)["CACHE_DIR"] = str(_folder)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_done: dict[FunctionType, Callable[..., Any]] = {}
+# Compiled code calls these as they are; `overload` says what they become there.
+_OVERLOADED = (as_index, taken)
+
+
+@overload(as_index)
+def _as_index(values: Any) -> Any:
+    """Cut a number off as numpy does an array."""
+
+    def of_array(values: Any) -> Any:
+        return values.astype(np.int64)
+
+    def of_number(values: Any) -> Any:
+        return np.int64(values)
+
+    return of_array if isinstance(values, types.Array) else of_number
+
+
+@overload(taken)
+def _taken(table: Any, index: Any) -> Any:
+    """Take one value as numpy does many; numba's own `take` of one is slow."""
+
+    def many(table: Any, index: Any) -> Any:
+        return table.take(index)
+
+    def one(table: Any, index: Any) -> Any:
+        return table[index]
+
+    return many if isinstance(index, types.Array) else one
+
+
+_done: dict[tuple[FunctionType, Callable[[Any], Any]], Callable[..., Any]] = {}
 
 
 def fast(function: F) -> F:
@@ -52,18 +85,24 @@ def inlined(function: F) -> F:
     return cast(F, njit(forceinline=True, error_model="numpy")(function))
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a policy function compiled by numba, together with all functions of ours it calls."""
+def compiled(function: Callable[..., Any], how: Callable[[Any], Any] = fast) -> Callable[..., Any]:
+    """Return a policy function compiled by numba, together with all functions of ours it calls.
+
+    With `how` being `inlined` it becomes a part of its caller, which suits what is called with
+    numbers for one node after the other.
+    """
     plain = cast(FunctionType, function)
-    if plain not in _done:
+    if plain in _OVERLOADED:
+        return plain
+    if (plain, how) not in _done:
         scope = dict(plain.__globals__)
         for name in plain.__code__.co_names:
             helper = scope.get(name)
             if isinstance(helper, FunctionType) and helper.__module__.startswith("greensched_"):
-                scope[name] = compiled(helper)
+                scope[name] = compiled(helper, how)
         own = FunctionType(plain.__code__, scope, plain.__name__, plain.__defaults__)
-        _done[plain] = fast(own)
-    return _done[plain]
+        _done[plain, how] = how(own)
+    return _done[plain, how]
 
 
 def callee(function: Callable[..., Any], *samples: Any) -> tuple[Callable[..., Any]]:

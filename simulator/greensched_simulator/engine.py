@@ -9,8 +9,7 @@ import heapq
 
 import numpy as np
 
-from greensched_policies.cost import WorkloadColumns
-from greensched_simulator.choices import Cluster, Rules, Terms, choose_node
+from greensched_simulator.choices import Cluster, Rules, Terms, choose_node, workload_of
 from greensched_simulator.compiled import fast, inlined
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
@@ -122,12 +121,7 @@ def _try(
     rules: Rules,
 ) -> None:
     """Start a job on the best node with room, or let it wait for one."""
-    workload = WorkloadColumns(
-        jobs.cpu_cores[job : job + 1],
-        jobs.memory_bytes[job : job + 1],
-        jobs.gpus[job : job + 1],
-        jobs.estimate_s[job : job + 1],
-    )
+    workload = workload_of(job, jobs)
     node = choose_node(cluster, grid, terms, rules, workload, now_s)
     if node >= 0:
         start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)

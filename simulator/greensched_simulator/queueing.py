@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats, WorkloadColumns
+from greensched_policies.cost import Floats
 from greensched_policies.queue_columns import QueueColumns
 from greensched_simulator.choices import (
     Cluster,
@@ -13,6 +13,7 @@ from greensched_simulator.choices import (
     Terms,
     choose_node,
     fits,
+    workload_of,
 )
 from greensched_simulator.compiled import fast
 from greensched_simulator.grid_table import GridTable
@@ -153,12 +154,7 @@ def admitted(
 
     It may not take what is reserved, unless it ends before, as is expected, or leaves enough.
     """
-    workload = WorkloadColumns(
-        jobs.cpu_cores[job : job + 1],
-        jobs.memory_bytes[job : job + 1],
-        jobs.gpus[job : job + 1],
-        jobs.estimate_s[job : job + 1],
-    )
+    workload = workload_of(job, jobs)
     node = choose_node(cluster, grid, terms, rules, workload, now_s)
     if node == NOWHERE or node != reserved.node:
         return node

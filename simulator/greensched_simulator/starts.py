@@ -7,13 +7,13 @@ import numpy as np
 from greensched_policies.cost import Floats
 from greensched_policies.slots import SlotColumns, with_overload
 from greensched_simulator.choices import Integers, Rules, Terms
-from greensched_simulator.compiled import compiled, fast
+from greensched_simulator.compiled import compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_at, step_at
 
 MOST_SLOTS = 672  # a week of quarter hours
 _LEAST_MAGNITUDE = 1e-30
 
-_with_overload = compiled(with_overload)
+_with_overload = compiled(with_overload, inlined)
 
 
 class Plan(NamedTuple):
@@ -69,35 +69,32 @@ def slot_columns(
     cpu_cores: float,
 ) -> tuple[SlotColumns, Integers]:
     """Return the candidate starts of one workload, and the best zone of each, [S]."""
-    zones = grid.starts.size - 1
+    zones, has_gaps = grid.starts.size - 1, False
     seen, busiest = np.empty((4, zones, count)), np.empty((zones, count))
     for zone in range(zones):
         if np.isinf(runtime_s[zone]):
-            seen[:, zone], busiest[zone] = np.nan, 0.0
+            seen[:, zone], busiest[zone], has_gaps = np.nan, 0.0, True
             continue
-        watch_run(grid, zone, terms.slot_s, now_s, runtime_s[zone], seen)
+        has_gaps |= watch_run(grid, zone, terms.slot_s, now_s, runtime_s[zone], seen)
         watch_plan(plan, zone, terms.slot_s, now_s, runtime_s[zone], cpu_cores, busiest[zone])
-    for signal in range(4):
-        fill_gaps(seen[signal])
-    by_carbon = terms.weights.carbon / max(mean_magnitude(seen[1]), _LEAST_MAGNITUDE)
-    by_price = terms.weights.energy / max(mean_magnitude(seen[3]), _LEAST_MAGNITUDE)
-    weighted = by_carbon * seen[1] + by_price * seen[3]
-    in_all = _with_overload(weighted, busiest)
-    for zone in range(zones):
-        if np.isinf(runtime_s[zone]):
-            in_all[zone] = np.inf
+    if has_gaps:
+        for signal in range(4):
+            fill_gaps(seen[signal])
+    weighted, spread = weighted_costs(seen[1], seen[3], terms.weights.carbon, terms.weights.energy)
     best, at_best = np.empty(count, np.int64), np.empty((8, 1, count))
     for place in range(count):
-        best[place] = 0
-        for zone in range(1, zones):
-            if in_all[zone, place] < in_all[best[place], place]:
-                best[place] = zone
+        chosen, least = 0, np.inf
+        for zone in range(zones):
+            cost = _with_overload(weighted[zone, place], busiest[zone, place], spread)
+            if cost < least and not np.isinf(runtime_s[zone]):
+                chosen, least = zone, cost
+        best[place] = chosen
         at_best[0, 0, place] = place * terms.slot_s
+        at_best[1, 0, place] = runtime_s[chosen]
         for signal in range(4):
-            at_best[2 + signal, 0, place] = seen[signal, best[place], place]
-        at_best[1, 0, place] = runtime_s[best[place]]
-        at_best[6, 0, place] = weighted[best[place], place]
-        at_best[7, 0, place] = busiest[best[place], place]
+            at_best[2 + signal, 0, place] = seen[signal, chosen, place]
+        at_best[6, 0, place] = weighted[chosen, place]
+        at_best[7, 0, place] = busiest[chosen, place]
     columns = SlotColumns(
         at_best[0], at_best[1], at_best[2], at_best[3],
         at_best[4], at_best[5], at_best[6], at_best[7],
@@ -161,18 +158,19 @@ def slots_of(begin_s: float, end_s: float, slot_s: float, slots: int) -> tuple[i
 @fast
 def watch_run(
     grid: GridTable, zone: int, slot_s: float, now_s: float, runtime_s: float, seen: Floats
-) -> None:
+) -> bool:
     """Fill in `seen`, [4,zones,slots], for one zone: carbon at the start and over the run, price.
 
-    The steps that hold at a run's begin and end only move on from slot to slot.
+    The steps that hold at a run's begin and end only move on from slot to slot. Tells whether data
+    is missing.
     """
     begin, end = step_at(grid, zone, now_s), step_at(grid, zone, now_s + runtime_s)
-    last, times_s = grid.starts[zone + 1] - 1, grid.times_s
+    last, times_s, has_gaps = grid.starts[zone + 1] - 1, grid.times_s, False
     for signal in (CARBON, PRICE):
         values, sums, gaps_s = grid.values[signal], grid.sums[signal], grid.gaps_s[signal]
         at_start, over_run = seen[2 * signal, zone], seen[2 * signal + 1, zone]
         factor, offset = grid.factors[signal, begin], grid.offsets[signal, begin]
-        at, until = begin, end
+        at, until, scale = begin, end, factor / runtime_s
         for place in range(at_start.size):
             begin_s = now_s + place * slot_s
             end_s = begin_s + runtime_s
@@ -181,24 +179,40 @@ def watch_run(
             while until < last and times_s[until + 1] <= end_s:
                 until += 1
             at_start[place] = values[at] * factor + offset
+            has_gaps |= np.isnan(at_start[place])
             if at == until:
                 over_run[place] = at_start[place]
             elif gaps_s[until] > gaps_s[at]:
-                over_run[place] = np.nan
+                over_run[place], has_gaps = np.nan, True
             else:
                 whole = integral_at(times_s, values, sums, until, end_s)
                 whole -= integral_at(times_s, values, sums, at, begin_s)
-                over_run[place] = whole / runtime_s * factor + offset
+                over_run[place] = whole * scale + offset
+    return has_gaps
 
 
 @fast
-def mean_magnitude(values: Floats) -> float:
-    """Return the mean of the magnitudes of [zones, slots] values."""
-    total = 0.0
-    for zone in range(values.shape[0]):
-        for place in range(values.shape[1]):
-            total += abs(values[zone, place])
-    return total / values.size
+def weighted_costs(
+    carbon: Floats, price: Floats, by_carbon: float, by_price: float
+) -> tuple[Floats, float]:
+    """Return carbon and price in one figure, [zones, slots], and how far such lie apart at most.
+
+    Each is relative to the mean of its magnitudes, and weighted.
+    """
+    carbon_sum, price_sum = 0.0, 0.0
+    for zone in range(carbon.shape[0]):
+        for place in range(carbon.shape[1]):
+            carbon_sum += abs(carbon[zone, place])
+            price_sum += abs(price[zone, place])
+    by_carbon /= max(carbon_sum / carbon.size, _LEAST_MAGNITUDE)
+    by_price /= max(price_sum / carbon.size, _LEAST_MAGNITUDE)
+    weighted, least, most = np.empty(carbon.shape), np.inf, -np.inf
+    for zone in range(carbon.shape[0]):
+        for place in range(carbon.shape[1]):
+            value = by_carbon * carbon[zone, place] + by_price * price[zone, place]
+            weighted[zone, place] = value
+            least, most = min(least, value), max(most, value)
+    return weighted, most - least
 
 
 @fast

@@ -41,7 +41,7 @@ def cost_of(
 ) -> PlacementCost:
     values = (capacity, before, 64e9, 32e9, 2.0, 2.0, 50.0, 400.0, curve, speed, pue, is_empty)
     nodes = NodeColumns(*(np.array([[float(value)]]) for value in values))
-    workload = WorkloadColumns(*(np.array([v]) for v in (cores, 1e9, gpus, runtime_s)))
+    workload = WorkloadColumns(*(np.array([[v]]) for v in (cores, 1e9, gpus, runtime_s)))
     zones = ZoneColumns(np.array([[carbon]]), np.array([[price]]))
     return placement_cost(nodes, workload, zones, model(empty_nodes_sleep=empty_nodes_sleep))
 

@@ -54,7 +54,7 @@ def observed(
             for name, value in columns.items()
         }
     )
-    workload = WorkloadColumns(*(np.array([value]) for value in (cores, 16.0, 1.0, 3600.0)))
+    workload = WorkloadColumns(*(np.array([[value]]) for value in (cores, 16.0, 1.0, 3600.0)))
     zones = ZoneColumns(np.array([carbon]), np.array([price or [50.0] * count]))
     cost = placement_cost(nodes, workload, zones, MODEL)
     return encode_where(nodes, workload, zones, cost, MODEL, Weights(1.0, 1.0, 0.1))
@@ -164,7 +164,7 @@ def test_a_batch_is_encoded_like_its_decisions_one_by_one() -> None:
     rng = np.random.default_rng(0)
     table = rng.random((12, 3, 5)) + 0.5
     table[8] = rng.integers(0, 2, (3, 5))
-    work, grid = rng.random((4, 3)) + 0.1, rng.random((2, 3, 5))
+    work, grid = rng.random((4, 3, 1)) + 0.1, rng.random((2, 3, 5))
     grid[0, 1, 2] = grid[1, 2, 0] = np.nan
 
     def encode(rows: slice) -> Observation:

@@ -31,7 +31,16 @@ from greensched_policies.guard import Guard
 from greensched_policies.observation import Weights, encode_where
 from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.slots import SlotColumns
-from greensched_simulator.choices import Cluster, Rules, Terms, rules_of, score_nodes
+from greensched_simulator.choices import (
+    Cluster,
+    Rules,
+    Terms,
+    observed,
+    rules_of,
+    score_nodes,
+    workload_of,
+)
+from greensched_simulator.compiled import compiled
 from greensched_simulator.grid_table import grid_table
 from greensched_simulator.policy import Policy
 from greensched_simulator.simulation import Schedule, cost_model, simulate
@@ -72,7 +81,7 @@ def random_decision(
         any_of(0.0, 1.0), any_of(0.7, 1.0, 1.9), any_of(1.0, 1.4), (before == 0.0) * 1.0,
     )  # fmt: skip
     workload = WorkloadColumns(
-        *(np.array([dice.uniform(low, high)])
+        *(np.array([[dice.uniform(low, high)]])
           for low, high in ((0.1, 16.0), (GIB, 32 * GIB), (0.0, 4.0), (30.0, 90_000.0)))
     )  # fmt: skip
     zones = ZoneColumns(
@@ -83,16 +92,28 @@ def random_decision(
     return nodes, workload, zones, CostModel(curves, 0.5, 0.8, bool(dice.random() < 0.5)), weights
 
 
+def numbers(columns: Any, place: int) -> Any:
+    """Return one candidate's of some columns, as numbers."""
+    return type(columns)(*(float(each.flat[place % each.size]) for each in columns))
+
+
 @given(seeds)
 def test_costs_and_observations_are_the_same_compiled(seed: int) -> None:
     nodes, workload, zones, model, weights = random_decision(seed)
-    ready = rules("run-now", "spread")
     cost = placement_cost(nodes, workload, zones, model)
-    for ours, theirs in zip(ready.price[0](nodes, workload, zones, model), cost, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=DOUBLE)
-    told = (nodes, workload, zones, cost, model, weights)
-    for one, other in zip(ready.encode[0](*told), encode_where(*told), strict=True):
-        np.testing.assert_allclose(one, other, rtol=SINGLE, atol=SINGLE)
+    count = nodes.speed.size
+    one_by_one = [
+        compiled(placement_cost)(
+            *(numbers(each, place) for each in (nodes, workload, zones)), model
+        )
+        for place in range(count)
+    ]
+    np.testing.assert_allclose(np.array(one_by_one).T, np.concatenate(cost), rtol=DOUBLE)
+    table = np.concatenate(nodes)
+    seen = observed(table, np.arange(count), zones, workload, model, weights)
+    said = encode_where(nodes, workload, zones, cost, model, weights)
+    for ours, theirs in zip(seen, said, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=SINGLE, atol=SINGLE)
 
 
 @pytest.mark.parametrize("name", WHERE_RULES)
@@ -241,9 +262,7 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
     rows = view.names.rows(list(world.node_names))
     said = live(world, view, rows, 7, now_s, where).answer.relative_cost[0]
     jobs, grids = world.jobs, world.grids
-    workload = WorkloadColumns(
-        jobs.cpu_cores[7:], jobs.memory_bytes[7:], jobs.gpus[7:], jobs.estimate_s[7:]
-    )
+    workload = workload_of(7, jobs)
     table = grid_table(
         grids.starts, grids.times_s, grids.forecast_carbon_g_per_kwh, grids.forecast_price_per_mwh
     )
