@@ -17,19 +17,29 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from benchmarks.bench_cluster import ROOT, machine, write_json
+from greensched_simulator.bound_report import bounded
 from greensched_simulator.outcome import outcome_of
 from greensched_simulator.policy import policy_named
+from greensched_simulator.reproductions import gaia
 from greensched_simulator.scenario import parse_scenario
+from greensched_simulator.scenario_model import Scenario
 from greensched_simulator.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.traces import load_trace
 from greensched_simulator.world import World, build_world
 
 RESULT = ROOT / "build/bench/simulator.json"
 DATA = Path(os.environ.get("GREENSCHED_DATA") or ROOT.parent / "shared" / "data")
 ZONES = ("DE-LU", "US-CAL-CISO", "GB", "AU-NSW")
+TRACE = "gaia-cluster-traces/pai-70k.csv.gz"
 POLICY = "carbon-time+weighted-cost"
+SHIFTS = ("lowest-slot", "lowest-window", "carbon-time")
+BOUNDED = ("run-now+spread", "planned-window+weighted-cost", "cheapest-window+weighted-cost")
 LOAD = 0.7
 _TRACE_JOBS = 70_000
+_SHIFT_TURNS = 7
 # nodes, jobs, turns
 SIZES = ((100, 140_000, 5), (300, 140_000, 3), (1_000, 140_000, 5), (10_000, 1_000_000, 1))
 
@@ -53,7 +63,52 @@ def main() -> None:
     for size in SIZES:
         if not given.nodes or size[0] in given.nodes:
             figures |= _told(size, _apart(size, {}))
+    figures |= _shifts() | _bound()
     write_json(RESULT, figures)
+
+
+def _shifts() -> dict[str, Any]:
+    """Time the analytic rules on the whole trace, each job alone with the grid of Germany."""
+    tasks = load_trace(DATA / TRACE, time_unit="h").tasks
+    jobs = gaia.Jobs(
+        np.array([int(task.arrival_s // gaia.TICK_S) for task in tasks]),
+        np.array([int(task.runtime_s // gaia.TICK_S) for task in tasks]),
+        np.array([task.cpu_cores for task in tasks]),
+    )
+    carbon = gaia.Carbon(gaia.read_column(DATA, "DE-LU"))
+    rates = []
+    for _ in range(_SHIFT_TURNS):
+        began = time.perf_counter()
+        for name in SHIFTS:
+            gaia.shift(name, jobs, carbon)
+        rates.append(len(SHIFTS) * len(tasks) / (time.perf_counter() - began))
+    print(
+        f"{', '.join(SHIFTS)}, {len(tasks):,} jobs each: {median(rates):,.0f} decisions/s "
+        f"({min(rates):,.0f} – {max(rates):,.0f}; {_SHIFT_TURNS} turns)"
+    )
+    return {"shift_decisions_per_s": median(rates), "shift_decisions_per_s_turns": rates}
+
+
+def _bound() -> dict[str, Any]:
+    """Time the bounds of energy, carbon and cost of 1,000 jobs over a week in four zones."""
+    world = build_world(_bounded_scenario())
+    policies = [policy_named(name) for name in BOUNDED]
+    for policy in policies:
+        simulate(world, policy)  # compiled by now, and loaded
+    began = time.perf_counter()
+    found = bounded(world, policies, slot_s=3600.0)
+    seconds = time.perf_counter() - began
+    figures: dict[str, Any] = {"bound_s_1000_jobs": seconds}
+    print(f"bounds of {world.jobs.arrival_s.size:,} jobs, 7 days, 4 zones: {seconds:.1f} s")
+    for figure in found.figures:
+        best = min(figure.runs, key=lambda run: run.total)
+        figures[f"bound_gap_{figure.name}_pct"] = best.gap_pct
+        print(
+            f"  {figure.name}: at least {figure.bound:,.1f} {figure.unit}; {best.policy} takes "
+            f"{best.gap_pct:.2f} % more, {best.captured_pct or 0.0:.0f} % of what {BOUNDED[0]} "
+            "could save is saved"
+        )
+    return figures
 
 
 def _apart(size: tuple[int, int, int], more: dict[str, str]) -> dict[str, Any]:
@@ -108,9 +163,28 @@ def _run(nodes: int, jobs: int, turns: int) -> dict[str, Any]:
     }
 
 
+def _bounded_scenario() -> Scenario:
+    """Return 1,000 made-up jobs over a week on 20 nodes of two generations in four real grids."""
+    groups = [
+        _group(zone, 5) | {"hardware": hardware}
+        for zone, hardware in zip(ZONES, ("epyc-7763-1s", "xeon-e5-2699v4-2s") * 2, strict=True)
+    ]
+    for group in groups:
+        del group["speed"]
+    return parse_scenario(
+        {
+            "name": "bench-bound",
+            "start": "2023-06-05T00:00:00Z",
+            "length": "7d",
+            "cluster": {"nodes": groups},
+            "grids": {zone: _grid(zone) for zone in ZONES},
+            "workload": {"generator": {"jobs": 1_000, "runtime_median": "90m"}, "slack": "12h"},
+        }
+    )
+
+
 def _world(nodes: int, jobs: int) -> World:
     """Return the trace, as often as needed, pressed together on equal nodes in four zones."""
-    trace = DATA / "gaia-cluster-traces" / "pai-70k.csv.gz"
     scenario = parse_scenario(
         {
             "name": f"bench-{nodes}",
@@ -119,7 +193,7 @@ def _world(nodes: int, jobs: int) -> World:
             "cluster": {"nodes": [_group(zone, nodes // len(ZONES)) for zone in ZONES]},
             "grids": {zone: _grid(zone) for zone in ZONES},
             "workload": {
-                "trace": {"file": str(trace), "repeat": jobs // _TRACE_JOBS + 1},
+                "trace": {"file": str(DATA / TRACE), "repeat": jobs // _TRACE_JOBS + 1},
                 "load": LOAD,
                 "skip_unplaceable": True,
                 "slack": [{"shorter_than": "2h", "may_wait": "6h"}, {"may_wait": "24h"}],

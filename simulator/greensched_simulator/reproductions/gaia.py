@@ -28,6 +28,7 @@ HOUR = 720  # ticks
 SHORT = 2 * HOUR  # jobs below it are of the short queue
 WAIT = {"short": 6 * HOUR, "long": 24 * HOUR}
 DAY = 24 * HOUR
+AT_ONCE = 1024  # jobs whose starts are compared together; more fall out of the processor's cache
 FIRST_HOUR, HOURS = 24_544, 720  # rows of the carbon files: from 2023-10-20 16:00 UTC on
 ECOVISOR_PERCENTILE = 30
 
@@ -135,11 +136,16 @@ def read_jobs(path: Path) -> Jobs:
 
 def read_hours(data: Path, zone: str) -> Floats:
     """Return the intensity of the 720 hours of the artifact."""
+    return read_column(data, zone)[FIRST_HOUR : FIRST_HOUR + HOURS]
+
+
+def read_column(data: Path, zone: str) -> Floats:
+    """Return the intensity of all hours of 2021 to 2023."""
     series = read_series(
         data / "sustain-cluster-carbon" / f"{zone}_2021-2023_hourly.csv.gz",
         Column("datetime_utc", "ci_lca_g_per_kwh", CARBON_LIMITS_G_PER_KWH, 1.0, is_utc=True),
     )
-    return series.values[FIRST_HOUR : FIRST_HOUR + HOURS]
+    return series.values
 
 
 def shift(name: str, jobs: Jobs, carbon: Carbon) -> Shifted:
@@ -148,9 +154,10 @@ def shift(name: str, jobs: Jobs, carbon: Carbon) -> Shifted:
         start = jobs.arrival.copy()
         is_short = jobs.length < SHORT
         for queue, members in (("short", is_short), ("long", ~is_short)):
-            if not members.any():
-                continue
-            start[members] = _started(name, jobs, members, WAIT[queue], carbon)
+            expected = int(jobs.length[members].mean()) if members.any() else 0
+            for some in np.array_split(np.flatnonzero(members), 1 + members.sum() // AT_ONCE):
+                arrival = jobs.arrival[some]
+                start[some] = _started(name, arrival, expected, WAIT[queue], carbon)
         return Shifted(carbon.over(start, jobs.length), (start - jobs.arrival).astype(float))
     pause = {"ecovisor": _ecovisor, "wait-awhile": _wait_awhile}[name]
     found = [
@@ -160,12 +167,8 @@ def shift(name: str, jobs: Jobs, carbon: Carbon) -> Shifted:
     return Shifted(*np.array(found).T)
 
 
-def _started(
-    name: str, jobs: Jobs, members: npt.NDArray[np.bool_], wait: int, carbon: Carbon
-) -> Integers:
-    """Return the starts that a rule of the catalogue chooses for one queue's jobs."""
-    arrival = jobs.arrival[members]
-    expected = int(jobs.length[members].mean())
+def _started(name: str, arrival: Integers, expected: int, wait: int, carbon: Carbon) -> Integers:
+    """Return the starts that a rule of the catalogue chooses for jobs of one queue."""
     hours = np.arange(wait // HOUR + 1)
     if name == "lowest-slot":  # now, or when an hour of the clock begins
         starts = (arrival[:, None] // HOUR + hours) * HOUR
