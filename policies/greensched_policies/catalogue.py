@@ -9,6 +9,7 @@ from greensched_policies.bin_pack import bin_pack
 from greensched_policies.carbon_threshold import carbon_threshold
 from greensched_policies.carbon_time import carbon_time
 from greensched_policies.cheapest_window import cheapest_window
+from greensched_policies.clean_threshold import clean_threshold
 from greensched_policies.cost import Floats
 from greensched_policies.fastest import fastest
 from greensched_policies.first_come import first_come
@@ -23,6 +24,7 @@ from greensched_policies.longest_first import longest_first
 from greensched_policies.lowest_slot import lowest_slot
 from greensched_policies.lowest_window import lowest_window
 from greensched_policies.planned_window import planned_window
+from greensched_policies.price_threshold import price_threshold
 from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.run_now import run_now
 from greensched_policies.shortest_first import shortest_first
@@ -59,9 +61,11 @@ WhenPolicy = Callable[[SlotColumns], Floats]
 WHEN_RULES: dict[str, WhenPolicy] = {
     "carbon-time": carbon_time,
     "cheapest-window": cheapest_window,
+    "clean-threshold": clean_threshold,
     "lowest-slot": lowest_slot,
     "lowest-window": lowest_window,
     "planned-window": planned_window,
+    "price-threshold": price_threshold,
     "run-now": run_now,
 }
 

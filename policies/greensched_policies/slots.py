@@ -26,6 +26,8 @@ class SlotColumns(NamedTuple):
     )
 
 
+# Of the values at the candidate starts; what GAIA's artifact takes for Ecovisor's threshold.
+THRESHOLD_PERCENT = 30
 # A zone is full before its last core is asked for: what is left lies in pieces.
 FULL = 0.9
 # Times the distance between the dearest and the cheapest start, so that one with room always wins.
@@ -39,3 +41,16 @@ def with_overload(weighted: Floats, busiest: Floats) -> Floats:
     """
     spread = np.max(weighted) - np.min(weighted)
     return weighted + np.where(busiest > FULL, OVERLOAD_COST * (1.0 + spread) * busiest, 0.0)
+
+
+def wait_until_low(wait_s: Floats, values: Floats) -> Floats:
+    """Return the wait of each start, later than all others where its value is high, [B,S].
+
+    High is what lies above the 30th percentile of the row's values; the lowest never does.
+    """
+    cost = wait_s.copy()
+    for row in range(values.shape[0]):
+        rising = np.sort(values[row])
+        threshold = rising[(rising.size - 1) * THRESHOLD_PERCENT // 100]
+        cost[row] += np.where(values[row] > threshold, 1.0 + np.max(wait_s[row]), 0.0)
+    return cost
