@@ -19,23 +19,20 @@ from greensched_policies.observation import (
 def tetris(
     nodes: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Return 1.5 less the alignment relative to the best candidate's, [B,N], within 0.5 … 1.5.
+    """Return less the alignment, [B,N], within −3 … 0.
 
     Grandl et al., "Multi-resource packing for cluster schedulers" (Tetris), SIGCOMM 2014: the dot
     product of demand and what is free before, both over the node's capacity; here of CPU, memory
     and boards, without disks and network. Memory and boards are what is requested; CPU is expected
     use, as in the paper, and understated where the node's load reaches its cores.
     """
-    relative_cost = np.ones(nodes.shape[:2], dtype=np.float32)
-    for row in range(nodes.shape[0]):
-        seen, asked = nodes[row], context[row]
-        cpu = seen[:, CPU_AFTER] - seen[:, CPU_BEFORE]
-        memory = asked[MEMORY_SHARE] / np.maximum(seen[:, MEMORY_SIZE], np.float32(1e-6))
-        boards = asked[GPUS] / np.maximum(seen[:, GPU_SIZE], np.float32(1.0 / BOARDS_PER_NODE))
-        alignment = cpu * (np.float32(1.0) - seen[:, CPU_BEFORE])
-        alignment += memory * (np.float32(1.0) - seen[:, MEMORY_AFTER] + memory)
-        alignment += boards * (seen[:, GPU_FREE_AFTER] + boards)
-        best = alignment.max()
-        if best > 0.0:  # else nothing is asked for
-            relative_cost[row] = np.float32(1.5) - alignment / best
+    bytes_share = context[:, MEMORY_SHARE].copy().reshape((-1, 1))
+    memory = bytes_share / np.maximum(nodes[:, :, MEMORY_SIZE], np.float32(1e-6))
+    boards_share = context[:, GPUS].copy().reshape((-1, 1))
+    boards = boards_share / np.maximum(nodes[:, :, GPU_SIZE], np.float32(1.0 / BOARDS_PER_NODE))
+    cpu_before = nodes[:, :, CPU_BEFORE]
+    alignment = (nodes[:, :, CPU_AFTER] - cpu_before) * (np.float32(1.0) - cpu_before)
+    alignment += memory * (np.float32(1.0) - nodes[:, :, MEMORY_AFTER] + memory)
+    alignment += boards * (nodes[:, :, GPU_FREE_AFTER] + boards)
+    relative_cost: npt.NDArray[np.float32] = -alignment
     return relative_cost

@@ -27,7 +27,9 @@ class QueuePolicy(NamedTuple):
     """In which order jobs get room that comes free, and who may pass a job that finds none."""
 
     order: str  # a name in ORDER_RULES
-    discipline: str  # oldest-fit and any-fit: whoever fits; nobody-passes; easy: see QUEUES
+    discipline: (
+        str  # oldest-fit and any-fit: whoever fits; nobody-passes; easy; together: see QUEUES
+    )
 
 
 QUEUES = {
@@ -37,6 +39,8 @@ QUEUES = {
     "fcfs": QueuePolicy("first-come", "nobody-passes"),
     # EASY backfilling: later jobs may start if, as is expected, they do not delay the first one.
     "easy": QueuePolicy("first-come", "easy"),
+    # All that wait are placed at once, for the least cost by the `where` rule in all.
+    "concurrent": QueuePolicy("first-come", "together"),
     # The literature's orders; whoever fits may start.
     "sjf": QueuePolicy("shortest-first", "any-fit"),
     "ljf": QueuePolicy("longest-first", "any-fit"),
@@ -81,6 +85,8 @@ PRESETS = {
     # Of the waiting jobs the shortest, or the longest, first, each to where it ends first.
     "min-min": Policy("run-now", "fastest", "sjf"),
     "max-min": Policy("run-now", "fastest", "ljf"),
+    # Concurrent placement with Tetris' dot product as the cost.
+    "ecsched": Policy("run-now", "tetris", "concurrent"),
     # Tetris with its order of little work first, which is not weighed against alignment here.
     "tetris-srtf": Policy("run-now", "tetris", "sjf"),
 }

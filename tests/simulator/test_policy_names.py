@@ -23,6 +23,7 @@ from greensched_simulator.policy import (
     pytest.param("round-robin", Policy("run-now", "round-robin"), id="round-robin"),
     pytest.param(" min-min ", Policy("run-now", "fastest", "sjf"), id="min-min"),
     pytest.param("max-min", Policy("run-now", "fastest", "ljf"), id="max-min"),
+    pytest.param("ecsched", Policy("run-now", "tetris", "concurrent"), id="ecsched"),
     pytest.param("tetris-srtf", Policy("run-now", "tetris", "sjf"), id="tetris-srtf"),
 ])  # fmt: skip
 def test_a_policy_is_named_by_its_rules_or_some_of_them(text: str, policy: Policy) -> None:
