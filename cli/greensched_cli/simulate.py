@@ -12,6 +12,7 @@ import typer
 from greensched_core.errors import BadInput
 
 _LARGEST_SEED = 2**63 - 1
+_POLICY = "WHEN+WHERE+QUEUE, or some of them, or one of min-min, max-min, ecsched, tetris-srtf."
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario, YAML (docs/scenarios.md).")]
 Out = Annotated[
@@ -22,7 +23,7 @@ Out = Annotated[
 
 def simulate(
     scenario: ScenarioFile,
-    policy: Annotated[str, typer.Option(help="WHEN+WHERE+QUEUE, or some of them.")],
+    policy: Annotated[str, typer.Option(help=_POLICY)],
     seed: Annotated[int | None, typer.Option(help="By default the scenario's.")] = None,
     out: Out = None,
 ) -> None:
@@ -40,7 +41,9 @@ def simulate(
 
 def compare(
     scenario: ScenarioFile,
-    policies: Annotated[str, typer.Option(help="`all`, or names parted by commas.")] = "all",
+    policies: Annotated[
+        str, typer.Option(help="`all`, or policies as of simulate, by commas.")
+    ] = "all",
     seeds: Annotated[int, typer.Option(help="So many, from the scenario's on.")] = 10,
     baseline: Annotated[
         str | None, typer.Option(help="What all are compared with; by default run-now+spread.")

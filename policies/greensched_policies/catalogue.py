@@ -9,20 +9,28 @@ from greensched_policies.bin_pack import bin_pack
 from greensched_policies.carbon_threshold import carbon_threshold
 from greensched_policies.carbon_time import carbon_time
 from greensched_policies.cheapest_window import cheapest_window
+from greensched_policies.clean_threshold import clean_threshold
 from greensched_policies.cost import Floats
+from greensched_policies.fastest import fastest
 from greensched_policies.first_come import first_come
+from greensched_policies.first_fit import first_fit
 from greensched_policies.fitted_orders import f1, f2, f3, f4
+from greensched_policies.keids import keids
+from greensched_policies.kubernetes_default import kubernetes_default
 from greensched_policies.least_carbon import least_carbon
 from greensched_policies.least_cost import least_cost
 from greensched_policies.least_energy import least_energy
+from greensched_policies.longest_first import longest_first
 from greensched_policies.lowest_slot import lowest_slot
 from greensched_policies.lowest_window import lowest_window
 from greensched_policies.planned_window import planned_window
+from greensched_policies.price_threshold import price_threshold
 from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.run_now import run_now
 from greensched_policies.shortest_first import shortest_first
 from greensched_policies.slots import SlotColumns
 from greensched_policies.spread import spread
+from greensched_policies.tetris import tetris
 from greensched_policies.topsis import topsis
 from greensched_policies.unicep import unicep
 from greensched_policies.weighted_cost import weighted_cost
@@ -34,10 +42,15 @@ WherePolicy = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32]], npt.N
 WHERE_RULES: dict[str, WherePolicy] = {
     "bin-pack": bin_pack,
     "carbon-threshold": carbon_threshold,
+    "fastest": fastest,
+    "first-fit": first_fit,
+    "keids": keids,
+    "kubernetes-default": kubernetes_default,
     "least-carbon": least_carbon,
     "least-cost": least_cost,
     "least-energy": least_energy,
     "spread": spread,
+    "tetris": tetris,
     "topsis": topsis,
     "weighted-cost": weighted_cost,
 }
@@ -48,9 +61,11 @@ WhenPolicy = Callable[[SlotColumns], Floats]
 WHEN_RULES: dict[str, WhenPolicy] = {
     "carbon-time": carbon_time,
     "cheapest-window": cheapest_window,
+    "clean-threshold": clean_threshold,
     "lowest-slot": lowest_slot,
     "lowest-window": lowest_window,
     "planned-window": planned_window,
+    "price-threshold": price_threshold,
     "run-now": run_now,
 }
 
@@ -63,6 +78,7 @@ ORDER_RULES: dict[str, OrderPolicy] = {
     "f3": f3,
     "f4": f4,
     "first-come": first_come,
+    "longest-first": longest_first,
     "shortest-first": shortest_first,
     "unicep": unicep,
     "wfp3": wfp3,

@@ -1,9 +1,7 @@
 """When rule: the cheapest run, money and carbon weighed, for which the plan keeps room."""
 
-import numpy as np
-
 from greensched_policies.cost import Floats
-from greensched_policies.slots import SlotColumns, with_overload
+from greensched_policies.slots import SlotColumns, spread_of, with_overload
 
 
 def planned_window(slots: SlotColumns) -> Floats:
@@ -13,4 +11,4 @@ def planned_window(slots: SlotColumns) -> Floats:
     no room there and ends late. Here what was planned before is respected.
     """
     weighted = slots.weighted_over_run
-    return with_overload(weighted, slots.busiest_over_run, np.max(weighted) - np.min(weighted))
+    return with_overload(weighted, slots.busiest_over_run, spread_of(weighted))

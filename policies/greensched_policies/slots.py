@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from greensched_policies.cost import Floats
 
 
@@ -24,16 +26,39 @@ class SlotColumns(NamedTuple):
     )
 
 
+# Of the values at the candidate starts; what GAIA's artifact takes for Ecovisor's threshold.
+THRESHOLD_PERCENT = 30
 # A zone is full before its last core is asked for: what is left lies in pieces.
 FULL = 0.9
 # Times the distance between the dearest and the cheapest start, so that one with room always wins.
 OVERLOAD_COST = 10.0
 
 
-def with_overload(weighted: Floats, busiest: Floats, spread: float) -> Floats:
+def with_overload(weighted: Floats, busiest: Floats, spread: Floats | float) -> Floats:
     """Return weighted relative costs plus what planning beyond the capacity costs, same shape.
 
     With `spread`, how far the weighted costs lie apart at most, any start with room costs less than
     any without. Takes numbers too.
     """
     return weighted + OVERLOAD_COST * (1.0 + spread) * busiest * (busiest > FULL)
+
+
+def spread_of(weighted: Floats) -> Floats:
+    """Return how far each row's values lie apart at most, [B,1]."""
+    spread = np.empty((weighted.shape[0], 1))
+    for row in range(weighted.shape[0]):
+        spread[row, 0] = np.max(weighted[row]) - np.min(weighted[row])
+    return spread
+
+
+def wait_until_low(wait_s: Floats, values: Floats) -> Floats:
+    """Return the wait of each start, later than all others where its value is high, [B,S].
+
+    High is what lies above the 30th percentile of the row's values; the lowest never does.
+    """
+    cost = wait_s.copy()
+    for row in range(values.shape[0]):
+        rising = np.sort(values[row])
+        threshold = rising[(rising.size - 1) * THRESHOLD_PERCENT // 100]
+        cost[row] += np.where(values[row] > threshold, 1.0 + np.max(wait_s[row]), 0.0)
+    return cost

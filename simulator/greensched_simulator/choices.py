@@ -58,9 +58,10 @@ class Terms(NamedTuple):
 
     discipline: int  # of the queue: see `queueing`
     slot_s: float  # starts are considered this far apart
-    nodes_to_score: int  # feasible nodes that are looked at; kube-scheduler's own limit
+    nodes_to_score: int  # nodes with room that a search looks for
     weights: Weights
     model: CostModel
+    goes_on: bool = True  # a search begins where the last one stopped, else at the first node
 
 
 class Rules(NamedTuple):
@@ -108,12 +109,15 @@ def nodes_to_score(nodes: int) -> int:
 
 
 @inlined
-def search(cluster: Cluster, cpu_cores: float, memory_bytes: float, gpus: float, most: int) -> int:
-    """Find up to `most` nodes with room, going on where the last search stopped; return how many.
+def search(
+    cluster: Cluster, cpu_cores: float, memory_bytes: float, gpus: float, most: int, goes_on: bool
+) -> int:
+    """Find up to `most` nodes with room, from the first or from where the last search stopped.
 
-    Their places stand in `cluster.found`.
+    Return how many; their places stand in `cluster.found`.
     """
-    count, nodes, first = 0, cluster.cpu_free.size, cluster.next_node[0]
+    count, nodes = 0, cluster.cpu_free.size
+    first = cluster.next_node[0] if goes_on else 0
     looked_at = 0
     while looked_at < nodes and count < most:
         node = first + looked_at
@@ -152,6 +156,7 @@ def choose_node(
         workload.memory_bytes[0, 0],
         workload.gpus[0, 0],
         terms.nodes_to_score,
+        terms.goes_on,
     )
     if count == 0:
         return -1

@@ -7,11 +7,29 @@ from greensched_core.errors import BadInput
 from greensched_policies.catalogue import ORDER_RULES, WHEN_RULES, WHERE_RULES
 
 
+class Placing(NamedTuple):
+    """What is preferred among nodes with room, and which of those are looked for."""
+
+    rule: str  # a name in WHERE_RULES
+    stops_at_first: bool = False  # else as many are looked for as kube-scheduler scores
+    goes_on: bool = True  # from where the last search stopped, else from the first node
+
+
+PLACINGS = {
+    **{name: Placing(name) for name in WHERE_RULES},
+    "first-fit": Placing("first-fit", stops_at_first=True, goes_on=False),
+    # The nodes in turn: the first with room behind the one that was found last.
+    "round-robin": Placing("first-fit", stops_at_first=True),
+}
+
+
 class QueuePolicy(NamedTuple):
     """In which order jobs get room that comes free, and who may pass a job that finds none."""
 
     order: str  # a name in ORDER_RULES
-    discipline: str  # oldest-fit and any-fit: whoever fits; nobody-passes; easy: see QUEUES
+    discipline: (
+        str  # oldest-fit and any-fit: whoever fits; nobody-passes; easy; together: see QUEUES
+    )
 
 
 QUEUES = {
@@ -21,8 +39,11 @@ QUEUES = {
     "fcfs": QueuePolicy("first-come", "nobody-passes"),
     # EASY backfilling: later jobs may start if, as is expected, they do not delay the first one.
     "easy": QueuePolicy("first-come", "easy"),
+    # All that wait are placed at once, for the least cost by the `where` rule in all.
+    "concurrent": QueuePolicy("first-come", "together"),
     # The literature's orders; whoever fits may start.
     "sjf": QueuePolicy("shortest-first", "any-fit"),
+    "ljf": QueuePolicy("longest-first", "any-fit"),
     **{name: QueuePolicy(name, "any-fit") for name in ("f1", "f2", "f3", "f4", "wfp3", "unicep")},
 }
 assert all(queue.order in ORDER_RULES for queue in QUEUES.values())
@@ -40,7 +61,7 @@ class Policy:
     """The rules that decide."""
 
     when: str  # a name in WHEN_RULES
-    where: str  # a name in WHERE_RULES
+    where: str  # a name in PLACINGS
     queue: str = USUAL_QUEUE  # a name in QUEUES
 
     @property
@@ -51,25 +72,42 @@ class Policy:
 
     @property
     def label(self) -> str:
-        """Return the shortest text that `policy_named` reads as this policy."""
+        """Return the shortest text that `policy_named` reads as this policy, or its own name."""
+        for name, preset in PRESETS.items():
+            if preset == self:
+                return name
         given = (self.when, USUAL_WHEN), (self.where, USUAL_WHERE), (self.queue, USUAL_QUEUE)
         return "+".join(mine for mine, usual in given if mine != usual) or self.where
 
 
+# What the literature calls by one name.
+PRESETS = {
+    # Of the waiting jobs the shortest, or the longest, first, each to where it ends first.
+    "min-min": Policy("run-now", "fastest", "sjf"),
+    "max-min": Policy("run-now", "fastest", "ljf"),
+    # Concurrent placement with Tetris' dot product as the cost.
+    "ecsched": Policy("run-now", "tetris", "concurrent"),
+    # Tetris with its order of little work first, which is not weighed against alignment here.
+    "tetris-srtf": Policy("run-now", "tetris", "sjf"),
+}
+
+
 def policy_named(text: str) -> Policy:
-    """Return the policy of `WHEN+WHERE+QUEUE`; what is left out is the usual.
+    """Return the policy of `WHEN+WHERE+QUEUE`, what is left out is the usual, or a preset.
 
     Raises BadInput that lists the names there are.
     """
+    if text.strip() in PRESETS:
+        return PRESETS[text.strip()]
     found: dict[str, str] = {}
     for part in (each.strip() for each in text.split("+")):
-        kinds = {"when": set(WHEN_RULES), "where": set(WHERE_RULES), "queue": set(QUEUES)}
+        kinds = {"when": set(WHEN_RULES), "where": set(PLACINGS), "queue": set(QUEUES)}
         kind = next((kind for kind, known in kinds.items() if part in known), None)
         if kind is None or kind in found:
             raise BadInput(
                 f"there is no policy {text.strip()!r}: give WHEN+WHERE+QUEUE or some of them; WHEN "
-                f"is one of {', '.join(WHEN_RULES)}; WHERE is one of {', '.join(WHERE_RULES)}; "
-                f"QUEUE is one of {', '.join(QUEUES)}"
+                f"is one of {', '.join(WHEN_RULES)}; WHERE is one of {', '.join(PLACINGS)}; "
+                f"QUEUE is one of {', '.join(QUEUES)}; or give one of {', '.join(PRESETS)} alone"
             )
         found[kind] = part
     return Policy(
@@ -82,13 +120,13 @@ def policy_named(text: str) -> Policy:
 def policies_named(text: str) -> tuple[Policy, ...]:
     """Return the policies in a list parted by commas, each once.
 
-    `all` stands for each rule of any kind with the usual ones of the others, and the baseline.
-    Raises BadInput as `policy_named` does.
+    `all` stands for each rule of any kind with the usual ones of the others, the presets, and the
+    baseline. Raises BadInput as `policy_named` does.
     """
     names: list[str] = []
     for part in text.split(","):
         if part.strip() == ALL:
-            names += [BASELINE, *WHEN_RULES, *WHERE_RULES, *QUEUES]
+            names += [BASELINE, *WHEN_RULES, *PLACINGS, *QUEUES, *PRESETS]
         else:
             names.append(part)
     return tuple(dict.fromkeys(policy_named(name) for name in names))

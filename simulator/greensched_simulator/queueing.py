@@ -16,17 +16,18 @@ from greensched_simulator.choices import (
     workload_of,
 )
 from greensched_simulator.compiled import fast
+from greensched_simulator.concurrence import place_together
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
 from greensched_simulator.running import NOWHERE, Heap, Recorded, start
 from greensched_simulator.starts import Plan
 
 # Who may start while an earlier job finds no room; see `policy` for what the names mean.
-DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy")
-OLDEST_FIT, ANY_FIT, NOBODY_PASSES, EASY = range(4)
+DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy", "together")
+OLDEST_FIT, ANY_FIT, NOBODY_PASSES, EASY, TOGETHER = range(5)
 _FIRST_SUBMIT_S = 1.0  # of the rules that take a logarithm of it
 _HELD_BACK = -2  # there is room, but it is reserved
-_REFUSALS = 8  # requests without room that a round remembers
 _MOVES = 8  # of a job in a queue that is nearly sorted, on average, before it is sorted anew
 
 
@@ -70,18 +71,19 @@ def serve(
     """Start whom the rule and the discipline let start now; all that came by now have joined."""
     waiting = queue.jobs[: queue.length[0]].copy()
     sort(waiting, rules.order[0](columns_of(waiting, now_s, jobs))[0])
+    if terms.discipline == TOGETHER:
+        place_together(now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+        leave(queue, waiting, recorded)
+        return
     kept, reserved = 0, Reservation(NOWHERE, np.inf, 0.0, 0.0, 0.0)
-    refused, refusals = np.empty((_REFUSALS, 3)), 0
+    refused = nothing_refused()
     for job in waiting:
         node = NOWHERE
         is_hopeless = terms.discipline == NOBODY_PASSES and kept > 0
-        if not is_hopeless and not asks_as_much(job, jobs, refused[:refusals]):
+        if not is_hopeless and not asks_as_much(job, jobs, refused):
             node = admitted(job, now_s, reserved, jobs, cluster, grid, terms, rules)
-            if node == NOWHERE and refusals < _REFUSALS:  # rooms only shrink until all are served
-                refused[refusals, 0] = jobs.cpu_cores[job]
-                refused[refusals, 1] = jobs.memory_bytes[job]
-                refused[refusals, 2] = jobs.gpus[job]
-                refusals += 1
+            if node == NOWHERE:  # rooms only shrink until all are served
+                refuse(job, jobs, refused)
         if node >= 0:
             start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
             if node == reserved.node:  # it may run on beyond the reservation, beside it
@@ -91,6 +93,17 @@ def serve(
         kept += 1
         if terms.discipline == EASY and kept == 1:
             reserved = reservation(job, now_s, jobs, cluster, recorded, ends)
+    queue.length[0] = kept
+
+
+@fast
+def leave(queue: Queue, waiting: Integers, recorded: Recorded) -> None:
+    """Keep in the queue, in their order, those of `waiting` that did not start."""
+    kept = 0
+    for job in waiting:
+        if recorded.node[job] == NOWHERE:
+            queue.jobs[kept] = job
+            kept += 1
     queue.length[0] = kept
 
 
@@ -111,19 +124,6 @@ def sort(waiting: Integers, priority: Floats) -> None:
         if moves > _MOVES * waiting.size:
             waiting[:] = waiting[np.argsort(priority, kind="mergesort")]
             return
-
-
-@fast
-def asks_as_much(job: int, jobs: Jobs, refused: Floats) -> bool:
-    """Tell whether a job asks for as much of everything as one that found no room, [R,3]."""
-    for place in range(refused.shape[0]):
-        if (
-            jobs.cpu_cores[job] >= refused[place, 0]
-            and jobs.memory_bytes[job] >= refused[place, 1]
-            and jobs.gpus[job] >= refused[place, 2]
-        ):
-            return True
-    return False
 
 
 @fast

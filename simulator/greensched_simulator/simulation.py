@@ -24,7 +24,7 @@ from greensched_simulator.choices import (
 )
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import GridTable, grid_table
-from greensched_simulator.policy import QUEUES, Policy
+from greensched_simulator.policy import PLACINGS, QUEUES, Policy
 from greensched_simulator.prospects import prospects_of
 from greensched_simulator.queueing import DISCIPLINES
 from greensched_simulator.starts import Plan
@@ -54,7 +54,7 @@ def simulate(world: World, policy: Policy) -> Schedule:
             _forecast(world),
             _empty_plan(world),
             _terms(world, policy),
-            rules_of(policy.when, policy.where, QUEUES[policy.queue].order),
+            rules_of(policy.when, PLACINGS[policy.where].rule, QUEUES[policy.queue].order),
         )
     return Schedule(recorded.planned_s, recorded.start_s, recorded.end_s, recorded.node)
 
@@ -132,12 +132,14 @@ def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
 
 
 def _terms(world: World, policy: Policy) -> Terms:
+    placing = PLACINGS[policy.where]
     return Terms(
         discipline=DISCIPLINES.index(QUEUES[policy.queue].discipline),
         slot_s=SLOT_S,
-        nodes_to_score=nodes_to_score(world.nodes.zone.size),
+        nodes_to_score=1 if placing.stops_at_first else nodes_to_score(world.nodes.zone.size),
         weights=world.weights,
         model=cost_model(world),
+        goes_on=placing.goes_on,
     )
 
 

@@ -4,6 +4,8 @@ from importlib.metadata import version
 
 import pytest
 
+from greensched_simulator.policy import PRESETS
+
 # What takes long to import, and no --help needs.
 HEAVY = {
     "numpy", "onnxruntime", "plotly", "kubernetes", "fastapi", "cryptography", "httpx",
@@ -41,3 +43,11 @@ def test_help_answers_without_the_heavy_libraries(verb: str) -> None:
     shown, imported = done.stdout.rsplit("imported", 1)
     assert "Usage" in shown
     assert HEAVY & set(imported.split()) == set()
+
+
+def test_help_lists_every_preset() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "greensched_cli", "simulate", "--help"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert [name for name in PRESETS if name not in done.stdout] == []

@@ -22,6 +22,7 @@ QUEUE = QueueColumns(
     [
         pytest.param("first-come", [1.0, 100.0, 1000.0], id="first-come"),
         pytest.param("shortest-first", [10_000.0, 100.0, 1000.0], id="shortest-first"),
+        pytest.param("longest-first", [-10_000.0, -100.0, -1000.0], id="longest-first"),
         pytest.param("f1", [4 * 64.0, 2 + 870 * 2.0, 3 * 16 + 870 * 3.0], id="f1"),
         pytest.param(
             "f2", [100 * 64.0, 10 + 25_600 * 2.0, math.sqrt(1000) * 16 + 25_600 * 3.0], id="f2"

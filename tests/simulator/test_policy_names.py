@@ -1,8 +1,16 @@
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_policies.catalogue import WHEN_RULES, WHERE_RULES
-from greensched_simulator.policy import BASELINE, QUEUES, Policy, policies_named, policy_named
+from greensched_policies.catalogue import WHEN_RULES
+from greensched_simulator.policy import (
+    BASELINE,
+    PLACINGS,
+    PRESETS,
+    QUEUES,
+    Policy,
+    policies_named,
+    policy_named,
+)
 
 
 @pytest.mark.parametrize(("text", "policy"), [
@@ -12,13 +20,18 @@ from greensched_simulator.policy import BASELINE, QUEUES, Policy, policies_named
     pytest.param(" run-now + spread ", Policy("run-now", "spread"), id="spaces"),
     pytest.param("easy", Policy("run-now", "weighted-cost", "easy"), id="queue-alone"),
     pytest.param("sjf+spread", Policy("run-now", "spread", "sjf"), id="any-order"),
+    pytest.param("round-robin", Policy("run-now", "round-robin"), id="round-robin"),
+    pytest.param(" min-min ", Policy("run-now", "fastest", "sjf"), id="min-min"),
+    pytest.param("max-min", Policy("run-now", "fastest", "ljf"), id="max-min"),
+    pytest.param("ecsched", Policy("run-now", "tetris", "concurrent"), id="ecsched"),
+    pytest.param("tetris-srtf", Policy("run-now", "tetris", "sjf"), id="tetris-srtf"),
 ])  # fmt: skip
 def test_a_policy_is_named_by_its_rules_or_some_of_them(text: str, policy: Policy) -> None:
     assert policy_named(text) == policy
 
 
 @pytest.mark.parametrize("when", WHEN_RULES)
-@pytest.mark.parametrize("where", WHERE_RULES)
+@pytest.mark.parametrize("where", PLACINGS)
 @pytest.mark.parametrize("queue", ["oldest-fit", "easy"])
 def test_a_policy_is_found_by_its_name_and_by_its_label(when: str, where: str, queue: str) -> None:
     policy = Policy(when, where, queue)
@@ -26,13 +39,14 @@ def test_a_policy_is_found_by_its_name_and_by_its_label(when: str, where: str, q
 
 
 @pytest.mark.parametrize(
-    "text", ["", "magic", "spread+topsis", "run-now+", "+spread", "a+b+c", "easy+fcfs"]
+    "text",
+    ["", "magic", "spread+topsis", "run-now+", "+spread", "a+b+c", "easy+fcfs", "min-min+easy"],
 )
 def test_an_unknown_name_is_refused_with_those_there_are(text: str) -> None:
     with pytest.raises(BadInput) as fault:
         policy_named(text)
     assert repr(text) in str(fault.value)
-    assert all(name in str(fault.value) for name in (*WHEN_RULES, *WHERE_RULES, *QUEUES))
+    assert all(name in str(fault.value) for name in (*WHEN_RULES, *PLACINGS, *QUEUES, *PRESETS))
     assert "\n" not in str(fault.value)
 
 
@@ -40,14 +54,23 @@ def test_all_stands_for_every_rule_once_the_baseline_first() -> None:
     policies = policies_named("all")
     assert policies[0] == policy_named(BASELINE)
     assert {policy.when for policy in policies} == set(WHEN_RULES)
-    assert {policy.where for policy in policies} == set(WHERE_RULES)
+    assert {policy.where for policy in policies} == set(PLACINGS)
     assert {policy.queue for policy in policies} == set(QUEUES)
-    rules = len(WHEN_RULES) + len(WHERE_RULES) + len(QUEUES)
-    assert len(policies) == len(set(policies)) == rules - 2  # the usual ones of all kinds, once
+    rules = len(WHEN_RULES) + len(PLACINGS) + len(QUEUES)
+    assert set(PRESETS.values()) <= set(policies)
+    # The usual ones of all kinds, once.
+    assert len(policies) == len(set(policies)) == rules - 2 + len(PRESETS)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_called_by_its_name_however_it_was_given(name: str) -> None:
+    given = policy_named(policy_named(name).name)
+    assert given == PRESETS[name]
+    assert given.label == name
 
 
 def test_no_name_means_two_rules() -> None:
-    names = [*WHEN_RULES, *WHERE_RULES, *QUEUES]
+    names = [*WHEN_RULES, *PLACINGS, *QUEUES, *PRESETS]
     assert len(names) == len(set(names))
 
 

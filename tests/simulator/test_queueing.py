@@ -106,7 +106,10 @@ def test_first_come_first_served_starts_in_order_of_arrival(seed: int) -> None:
 
 
 @settings(max_examples=25)
-@given(st.integers(0, 10_000), st.sampled_from(["oldest-fit", "fcfs", "easy", "sjf", "f2", "wfp3"]))
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from(["oldest-fit", "fcfs", "easy", "concurrent", "sjf", "f2"]),
+)
 def test_all_jobs_run_and_no_node_is_overfull(seed: int, queue: str) -> None:
     world = random_world(seed)
     ran = simulate(world, policy_named(queue))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from greensched_policies.cost import CostModel, Floats
 from greensched_policies.observation import Weights
-from greensched_policies.slots import FULL, SlotColumns, with_overload
+from greensched_policies.slots import FULL, SlotColumns, spread_of, with_overload
 from greensched_simulator.choices import Integers, Terms, rules_of
 from greensched_simulator.grid_table import GridTable, grid_table
 from greensched_simulator.starts import Plan, choose_start, keep, slot_columns, watch_plan
@@ -152,3 +152,10 @@ def test_the_busiest_slot_of_a_run_is_found(
     for place in range(count):
         run = [cores[min(at, len(cores) - 1)] for at in range(first + place, after + place)]
         assert found[place] == (max(run) + 1.0) / 10.0
+
+
+def test_overload_in_a_batch_goes_by_each_decisions_own_costs() -> None:
+    weighted, busiest = np.array([[0.0, 1.0], [0.0, 1e6]]), np.array([[FULL, 1.0], [FULL, 1.0]])
+    together = with_overload(weighted, busiest, spread_of(weighted))
+    alone = with_overload(weighted[:1], busiest[:1], spread_of(weighted[:1]))
+    assert together[0].tolist() == alone[0].tolist()
