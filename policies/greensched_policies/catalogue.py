@@ -17,8 +17,11 @@ from greensched_policies.least_cost import least_cost
 from greensched_policies.least_energy import least_energy
 from greensched_policies.lowest_slot import lowest_slot
 from greensched_policies.lowest_window import lowest_window
+from greensched_policies.node_0 import node_0
 from greensched_policies.planned_window import planned_window
 from greensched_policies.queue_columns import QueueColumns
+from greensched_policies.reject_all import reject_all
+from greensched_policies.reject_long import reject_long
 from greensched_policies.run_now import run_now
 from greensched_policies.shortest_first import shortest_first
 from greensched_policies.slots import SlotColumns
@@ -42,7 +45,8 @@ WHERE_RULES: dict[str, WherePolicy] = {
     "weighted-cost": weighted_cost,
 }
 
-# candidate starts [B,S] -> cost [B,S], lower is better; of equal ones the earliest is taken
+# candidate starts [B,S] -> cost [B,S], lower is better; of equal ones the earliest is taken. What
+# costs infinity is no choice, and where nothing else is left the workload is rejected.
 WhenPolicy = Callable[[SlotColumns], Floats]
 
 WHEN_RULES: dict[str, WhenPolicy] = {
@@ -67,3 +71,10 @@ ORDER_RULES: dict[str, OrderPolicy] = {
     "unicep": unicep,
     "wfp3": wfp3,
 }
+
+# Deliberately bad, for tests and teaching: the simulator alone knows them, and only by their names.
+BAD_WHEN_RULES: dict[str, WhenPolicy] = {"reject-all": reject_all, "reject-long": reject_long}
+BAD_WHERE_RULES: dict[str, WherePolicy] = {"node-0": node_0}
+
+# Those of the when rules that may reject a workload; all others give finite costs.
+MAY_REJECT = frozenset({"reject-all", "reject-long"})

@@ -6,7 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.catalogue import ORDER_RULES, WHEN_RULES, WHERE_RULES
+from greensched_policies.catalogue import (
+    BAD_WHEN_RULES,
+    BAD_WHERE_RULES,
+    ORDER_RULES,
+    WHEN_RULES,
+    WHERE_RULES,
+)
 from greensched_policies.cost import (
     CostModel,
     Floats,
@@ -31,6 +37,7 @@ from greensched_simulator.grid_table import (
 Integers = npt.NDArray[np.int64]
 Singles = npt.NDArray[np.float32]
 
+NOWHERE = -1  # the node of a job that has none
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 
 _mean_filled = compiled(mean_filled)
@@ -44,6 +51,8 @@ class Terms(NamedTuple):
     nodes_to_score: int  # feasible nodes that are looked at; kube-scheduler's own limit
     weights: Weights
     model: CostModel
+    only_node_0: bool = False  # a search looks at no other node
+    may_reject: bool = False  # whether the `when` rule may give infinite costs
 
 
 class Rules(NamedTuple):
@@ -79,10 +88,10 @@ def rules_of(when: str, where: str, order: str = "first-come") -> Rules:
     slots = SlotColumns._make([one] * 8)
     queue = QueueColumns._make([one] * 4)
     return Rules(
-        callee(WHEN_RULES[when], slots),
+        callee({**WHEN_RULES, **BAD_WHEN_RULES}[when], slots),
         callee(placement_cost, nodes, workload, zones, model),
         callee(encode_where, nodes, workload, zones, cost, model, weights),
-        callee(WHERE_RULES[where], nodes_seen, np.ones((1, 1), np.float32)),
+        callee({**WHERE_RULES, **BAD_WHERE_RULES}[where], nodes_seen, np.ones((1, 1), np.float32)),
         callee(ORDER_RULES[order], queue),
     )
 
@@ -100,12 +109,21 @@ def nodes_to_score(nodes: int) -> int:
 
 
 @inlined
-def search(cluster: Cluster, cpu_cores: float, memory_bytes: float, gpus: float, most: int) -> int:
+def search(
+    cluster: Cluster,
+    cpu_cores: float,
+    memory_bytes: float,
+    gpus: float,
+    most: int,
+    only_node_0: bool,
+) -> int:
     """Find up to `most` nodes with room, going on where the last search stopped; return how many.
 
     Their places stand in `cluster.found`.
     """
     count, nodes, first = 0, cluster.cpu_free.size, cluster.next_node[0]
+    if only_node_0:
+        nodes, first = 1, 0
     looked_at = 0
     while looked_at < nodes and count < most:
         node = first + looked_at
@@ -144,6 +162,7 @@ def choose_node(
         workload.memory_bytes[0],
         workload.gpus[0],
         terms.nodes_to_score,
+        terms.only_node_0,
     )
     if count == 0:
         return -1

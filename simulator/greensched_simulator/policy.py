@@ -4,7 +4,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from greensched_core.errors import BadInput
-from greensched_policies.catalogue import ORDER_RULES, WHEN_RULES, WHERE_RULES
+from greensched_policies.catalogue import (
+    BAD_WHEN_RULES,
+    BAD_WHERE_RULES,
+    ORDER_RULES,
+    WHEN_RULES,
+    WHERE_RULES,
+)
 
 
 class QueuePolicy(NamedTuple):
@@ -33,14 +39,16 @@ USUAL_QUEUE = "oldest-fit"
 # Starts at once and on the emptiest node, as a cluster without GreenSched does.
 BASELINE = "run-now+spread"
 ALL = "all"
+NODE_0 = "node-0"  # the where rule to which no other node is offered
+assert NODE_0 in BAD_WHERE_RULES
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The rules that decide."""
 
-    when: str  # a name in WHEN_RULES
-    where: str  # a name in WHERE_RULES
+    when: str  # a name in WHEN_RULES or BAD_WHEN_RULES
+    where: str  # a name in WHERE_RULES or BAD_WHERE_RULES
     queue: str = USUAL_QUEUE  # a name in QUEUES
 
     @property
@@ -63,13 +71,18 @@ def policy_named(text: str) -> Policy:
     """
     found: dict[str, str] = {}
     for part in (each.strip() for each in text.split("+")):
-        kinds = {"when": set(WHEN_RULES), "where": set(WHERE_RULES), "queue": set(QUEUES)}
+        kinds = {
+            "when": {*WHEN_RULES, *BAD_WHEN_RULES},
+            "where": {*WHERE_RULES, *BAD_WHERE_RULES},
+            "queue": {*QUEUES},
+        }
         kind = next((kind for kind, known in kinds.items() if part in known), None)
         if kind is None or kind in found:
             raise BadInput(
                 f"there is no policy {text.strip()!r}: give WHEN+WHERE+QUEUE or some of them; WHEN "
                 f"is one of {', '.join(WHEN_RULES)}; WHERE is one of {', '.join(WHERE_RULES)}; "
-                f"QUEUE is one of {', '.join(QUEUES)}"
+                f"QUEUE is one of {', '.join(QUEUES)}; deliberately bad, for comparison, are "
+                f"{', '.join((*BAD_WHEN_RULES, *BAD_WHERE_RULES))}"
             )
         found[kind] = part
     return Policy(
@@ -82,8 +95,8 @@ def policy_named(text: str) -> Policy:
 def policies_named(text: str) -> tuple[Policy, ...]:
     """Return the policies in a list parted by commas, each once.
 
-    `all` stands for each rule of any kind with the usual ones of the others, and the baseline.
-    Raises BadInput as `policy_named` does.
+    `all` stands for each rule of any kind with the usual ones of the others, and the baseline. What
+    is deliberately bad is not among them. Raises BadInput as `policy_named` does.
     """
     names: list[str] = []
     for part in text.split(","):

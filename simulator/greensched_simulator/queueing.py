@@ -7,6 +7,7 @@ import numpy as np
 from greensched_policies.cost import Floats, WorkloadColumns
 from greensched_policies.queue_columns import QueueColumns
 from greensched_simulator.choices import (
+    NOWHERE,
     Cluster,
     Integers,
     Rules,
@@ -17,7 +18,7 @@ from greensched_simulator.choices import (
 from greensched_simulator.compiled import fast
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.running import NOWHERE, Heap, Recorded, start
+from greensched_simulator.running import Heap, Recorded, start
 from greensched_simulator.starts import Plan
 
 # Who may start while an earlier job finds no room; see `policy` for what the names mean.

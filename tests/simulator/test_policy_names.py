@@ -1,7 +1,12 @@
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_policies.catalogue import WHEN_RULES, WHERE_RULES
+from greensched_policies.catalogue import (
+    BAD_WHEN_RULES,
+    BAD_WHERE_RULES,
+    WHEN_RULES,
+    WHERE_RULES,
+)
 from greensched_simulator.policy import BASELINE, QUEUES, Policy, policies_named, policy_named
 
 
@@ -33,6 +38,7 @@ def test_an_unknown_name_is_refused_with_those_there_are(text: str) -> None:
         policy_named(text)
     assert repr(text) in str(fault.value)
     assert all(name in str(fault.value) for name in (*WHEN_RULES, *WHERE_RULES, *QUEUES))
+    assert all(name in str(fault.value) for name in (*BAD_WHEN_RULES, *BAD_WHERE_RULES))
     assert "\n" not in str(fault.value)
 
 
@@ -47,7 +53,7 @@ def test_all_stands_for_every_rule_once_the_baseline_first() -> None:
 
 
 def test_no_name_means_two_rules() -> None:
-    names = [*WHEN_RULES, *WHERE_RULES, *QUEUES]
+    names = [*WHEN_RULES, *WHERE_RULES, *QUEUES, *BAD_WHEN_RULES, *BAD_WHERE_RULES]
     assert len(names) == len(set(names))
 
 
