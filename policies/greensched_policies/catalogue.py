@@ -26,6 +26,8 @@ from greensched_policies.lowest_window import lowest_window
 from greensched_policies.planned_window import planned_window
 from greensched_policies.price_threshold import price_threshold
 from greensched_policies.queue_columns import QueueColumns
+from greensched_policies.reject_all import reject_all
+from greensched_policies.reject_long import reject_long
 from greensched_policies.run_now import run_now
 from greensched_policies.shortest_first import shortest_first
 from greensched_policies.slots import SlotColumns
@@ -55,7 +57,8 @@ WHERE_RULES: dict[str, WherePolicy] = {
     "weighted-cost": weighted_cost,
 }
 
-# candidate starts [B,S] -> cost [B,S], lower is better; of equal ones the earliest is taken
+# candidate starts [B,S] -> cost [B,S], lower is better; of equal ones the earliest is taken. What
+# costs infinity is no choice, and where nothing else is left the workload is rejected.
 WhenPolicy = Callable[[SlotColumns], Floats]
 
 WHEN_RULES: dict[str, WhenPolicy] = {
@@ -83,3 +86,9 @@ ORDER_RULES: dict[str, OrderPolicy] = {
     "unicep": unicep,
     "wfp3": wfp3,
 }
+
+# Deliberately bad, for tests and teaching: the simulator alone knows them, and only by their names.
+BAD_WHEN_RULES: dict[str, WhenPolicy] = {"reject-all": reject_all, "reject-long": reject_long}
+
+# Those of the when rules that may reject a workload; all others give finite costs.
+MAY_REJECT = frozenset({"reject-all", "reject-long"})

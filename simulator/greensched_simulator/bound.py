@@ -111,13 +111,14 @@ def _programme(
 def latest_ends(world: World, *schedules: Schedule) -> Floats:
     """Return until when each job may run for a bound on these schedules, [J].
 
-    It is the deadline, or the latest end in any of them, so that it also bounds those that miss.
+    It is the deadline, or the latest end in any of them, so that it also bounds those that miss; no
+    limit where there is neither.
     """
     deadlines_s = world.jobs.deadline_s
     latest: Floats = np.where(np.isfinite(deadlines_s), deadlines_s, -np.inf)
     for schedule in schedules:
-        latest = np.maximum(latest, schedule.end_s)
-    return latest
+        latest = np.fmax(latest, schedule.end_s)  # NaN: it never ran
+    return np.where(np.isneginf(latest), np.inf, latest)
 
 
 class _Programme:

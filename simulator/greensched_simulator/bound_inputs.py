@@ -26,6 +26,7 @@ class Group(NamedTuple):
     speed: float
     watts_per_core: tuple[float, float]  # per core requested, at the meter: least and most
     watts_per_board: float
+    idle_watts: float  # of one empty node, its boards included
 
     def watts(self, jobs: Jobs, job: int) -> tuple[float, float]:
         """Return the least and the most watts that a job adds here."""
@@ -139,6 +140,7 @@ def _group(world: World, nodes: Nodes, members: np.ndarray) -> Group:
         float(nodes.speed[first]),
         (float(per_core.min()) * pue, float(per_core.max()) * pue),
         float(board_w) * pue,
+        float(curve[0] + boards_idle_w) * pue,
     )
 
 

@@ -6,7 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.catalogue import ORDER_RULES, WHEN_RULES, WHERE_RULES
+from greensched_policies.catalogue import (
+    BAD_WHEN_RULES,
+    ORDER_RULES,
+    WHEN_RULES,
+    WHERE_RULES,
+)
 from greensched_policies.cost import (
     CostModel,
     Floats,
@@ -40,6 +45,7 @@ from greensched_simulator.jobs import Jobs
 Integers = npt.NDArray[np.int64]
 Singles = npt.NDArray[np.float32]
 
+NOWHERE = -1  # the node of a job that has none
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 
 _RELATIVE = (0, 1, 2, 3, 4, 5, 6, 7)  # their places are their order
@@ -62,6 +68,8 @@ class Terms(NamedTuple):
     weights: Weights
     model: CostModel
     goes_on: bool = True  # a search begins where the last one stopped, else at the first node
+    only_node_0: bool = False  # a search looks at no other node
+    may_reject: bool = False  # whether the `when` rule may give infinite costs
 
 
 class Rules(NamedTuple):
@@ -90,7 +98,7 @@ def rules_of(when: str, where: str, order: str = "first-come") -> Rules:
     one = np.ones((1, 1))
     nodes_seen = np.ones((2, 2, 2), np.float32).transpose((0, 2, 1))  # neither C nor F
     return Rules(
-        callee(WHEN_RULES[when], SlotColumns._make([one] * 8)),
+        callee((WHEN_RULES | BAD_WHEN_RULES)[when], SlotColumns._make([one] * 8)),
         callee(WHERE_RULES[where], nodes_seen, np.ones((1, 1), np.float32)),
         callee(ORDER_RULES[order], QueueColumns._make([one] * 4)),
     )
@@ -110,13 +118,19 @@ def nodes_to_score(nodes: int) -> int:
 
 @inlined
 def search(
-    cluster: Cluster, cpu_cores: float, memory_bytes: float, gpus: float, most: int, goes_on: bool
+    cluster: Cluster,
+    cpu_cores: float,
+    memory_bytes: float,
+    gpus: float,
+    most: int,
+    goes_on: bool,
+    only_node_0: bool,
 ) -> int:
     """Find up to `most` nodes with room, from the first or from where the last search stopped.
 
     Return how many; their places stand in `cluster.found`.
     """
-    count, nodes = 0, cluster.cpu_free.size
+    count, nodes = 0, 1 if only_node_0 else cluster.cpu_free.size
     first = cluster.next_node[0] if goes_on else 0
     looked_at = 0
     while looked_at < nodes and count < most:
@@ -157,6 +171,7 @@ def choose_node(
         workload.gpus[0, 0],
         terms.nodes_to_score,
         terms.goes_on,
+        terms.only_node_0,
     )
     if count == 0:
         return -1

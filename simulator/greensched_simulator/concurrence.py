@@ -2,14 +2,23 @@
 
 import numpy as np
 
-from greensched_policies.cost import Floats, WorkloadColumns
+from greensched_policies.cost import Floats
 from greensched_simulator.assignment import cheapest_columns
-from greensched_simulator.choices import Cluster, Integers, Rules, Terms, fits, score_nodes
+from greensched_simulator.choices import (
+    NOWHERE,
+    Cluster,
+    Integers,
+    Rules,
+    Terms,
+    fits,
+    score_nodes,
+    workload_of,
+)
 from greensched_simulator.compiled import fast
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
-from greensched_simulator.running import NOWHERE, Heap, Recorded, start
+from greensched_simulator.running import Heap, Recorded, start
 from greensched_simulator.starts import Plan
 
 MOST_AT_ONCE = 64  # jobs of a round; its cost grows with their square, the others come next
@@ -42,14 +51,8 @@ def place_together(
         cost = np.full((batch.size, nodes + batch.size), np.inf)
         for place in range(batch.size):
             job = batch[place]
-            workload = WorkloadColumns(
-                jobs.cpu_cores[job : job + 1],
-                jobs.memory_bytes[job : job + 1],
-                jobs.gpus[job : job + 1],
-                jobs.estimate_s[job : job + 1],
-            )
             rows = cluster.found[: look_for_room(job, jobs, cluster, nodes)]
-            scores = score_nodes(cluster, rows, grid, terms, rules, workload, now_s)
+            scores = score_nodes(cluster, rows, grid, terms, rules, workload_of(job, jobs), now_s)
             for candidate in range(rows.size):
                 cost[place, rows[candidate]] = scores[candidate]
         price_waiting(cost, nodes)

@@ -1,5 +1,7 @@
 """The event loop: jobs arrive, wait for their planned start, are placed, run and end.
 
+What the `when` rule rejects is gone on arrival: it never queues, and nothing is kept for it.
+
 Between events nothing changes, so time jumps from one to the next. At one instant ends come before
 planned starts and these before arrivals; a queue is served once all of them are through. The loop
 only records; energy, money and carbon are reckoned afterwards, by one accounting for all policies.
@@ -9,7 +11,14 @@ import heapq
 
 import numpy as np
 
-from greensched_simulator.choices import Cluster, Rules, Terms, choose_node, workload_of
+from greensched_simulator.choices import (
+    NOWHERE,
+    Cluster,
+    Rules,
+    Terms,
+    choose_node,
+    workload_of,
+)
 from greensched_simulator.compiled import fast, inlined
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
@@ -58,7 +67,7 @@ def run(
             planned_s = _plan(arrived, now_s, jobs, prospects, grid, plan, recorded, terms, rules)
             if planned_s > now_s:
                 heapq.heappush(starts, (planned_s, arrived))
-            else:
+            elif planned_s == now_s:  # NaN is neither: the job is rejected
                 due = arrived
             arrived += 1
         if terms.discipline != OLDEST_FIT:
@@ -94,10 +103,15 @@ def _plan(
     terms: Terms,
     rules: Rules,
 ) -> float:
-    """Return when a job that has just arrived is to start, and keep room for it in the plan."""
+    """Return when a job that has just arrived is to start, and keep room for it in the plan.
+
+    NaN says that it is rejected.
+    """
     runtime_s, latest_s = prospects.runtime_s[job], prospects.latest_start_s[job]
     cpu_cores = jobs.cpu_cores[job]
     chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, cpu_cores)
+    if chosen.zone == NOWHERE:
+        return np.nan
     end_s = chosen.start_s + chosen.runtime_s
     recorded.planned_s[job] = chosen.start_s
     recorded.kept_until_s[job] = end_s

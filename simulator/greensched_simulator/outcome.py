@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from greensched_policies.accounting import Bill, total_bill
 from greensched_policies.cost import Floats
+from greensched_simulator.charges import charge_of
 from greensched_simulator.simulation import Schedule
 from greensched_simulator.world import World
 
@@ -21,7 +22,8 @@ _SECONDS_PER_HOUR = 3600.0
 class Outcome(NamedTuple):
     """The figures of one run; energy, money and carbon are those of the whole window.
 
-    All jobs count: one that never ran waits until the window's end and then takes the least it can.
+    All jobs count: one that never ran waits until the window's end and then takes the least it can;
+    energy, money and carbon are charged for it beside the bill.
     """
 
     jobs: int
@@ -43,26 +45,30 @@ class Outcome(NamedTuple):
     fairness: float  # of the slowdowns, by `jain_index`
     nodes_used: int
     billed_s: float
+    jobs_never_ran: int
+    energy_charged_j: float  # for those; 0 where all ran: see `charges`
+    cost_charged: float
+    carbon_charged_g: float
 
     @property
     def energy_j(self) -> float:
-        """Return joules at the meter, idle ones included."""
-        return self.energy_active_j + self.energy_idle_j
+        """Return joules at the meter, idle ones included, and what is charged beside."""
+        return self.energy_active_j + self.energy_idle_j + self.energy_charged_j
 
     @property
     def cost(self) -> float:
-        """Return the money for all energy, in the scenario's currency."""
-        return self.cost_active + self.cost_idle
+        """Return the money for all energy and what is charged, in the scenario's currency."""
+        return self.cost_active + self.cost_idle + self.cost_charged
 
     @property
     def carbon_g(self) -> float:
-        """Return the grams of all energy: operational, location-based."""
-        return self.carbon_active_g + self.carbon_idle_g
+        """Return the grams of all energy, operational and location-based, and what is charged."""
+        return self.carbon_active_g + self.carbon_idle_g + self.carbon_charged_g
 
 
 def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> Outcome:
     """Return the figures of a schedule and its bill."""
-    jobs, total = world.jobs, total_bill(bill)
+    jobs, total, charge = world.jobs, total_bill(bill), charge_of(world, schedule, until_s)
     is_done = schedule.end_s <= until_s + _ROUNDING_S
     runtime_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR
     wait_s = np.where(np.isnan(schedule.start_s), until_s, schedule.start_s) - jobs.arrival_s
@@ -87,6 +93,10 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
         fairness=jain_index(slowdown),
         nodes_used=total.nodes_used,
         billed_s=until_s,
+        jobs_never_ran=charge.jobs,
+        energy_charged_j=charge.energy_j,
+        cost_charged=charge.cost,
+        carbon_charged_g=charge.carbon_g,
     )
 
 

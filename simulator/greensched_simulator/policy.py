@@ -4,7 +4,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from greensched_core.errors import BadInput
-from greensched_policies.catalogue import ORDER_RULES, WHEN_RULES, WHERE_RULES
+from greensched_policies.catalogue import (
+    BAD_WHEN_RULES,
+    ORDER_RULES,
+    WHEN_RULES,
+    WHERE_RULES,
+)
 
 
 class Placing(NamedTuple):
@@ -13,6 +18,7 @@ class Placing(NamedTuple):
     rule: str  # a name in WHERE_RULES
     stops_at_first: bool = False  # else as many are looked for as kube-scheduler scores
     goes_on: bool = True  # from where the last search stopped, else from the first node
+    only_node_0: bool = False  # no other node is looked at
 
 
 PLACINGS = {
@@ -20,6 +26,10 @@ PLACINGS = {
     "first-fit": Placing("first-fit", stops_at_first=True, goes_on=False),
     # The nodes in turn: the first with room behind the one that was found last.
     "round-robin": Placing("first-fit", stops_at_first=True),
+}
+# Deliberately bad, for tests and teaching: jobs wait for the first node, with room elsewhere.
+BAD_PLACINGS = {
+    "node-0": Placing("first-fit", stops_at_first=True, goes_on=False, only_node_0=True)
 }
 
 
@@ -60,9 +70,14 @@ ALL = "all"
 class Policy:
     """The rules that decide."""
 
-    when: str  # a name in WHEN_RULES
-    where: str  # a name in PLACINGS
+    when: str  # a name in WHEN_RULES or BAD_WHEN_RULES
+    where: str  # a name in PLACINGS or BAD_PLACINGS
     queue: str = USUAL_QUEUE  # a name in QUEUES
+
+    @property
+    def placing(self) -> Placing:
+        """Return which nodes are looked for and what is preferred among them."""
+        return (PLACINGS | BAD_PLACINGS)[self.where]
 
     @property
     def name(self) -> str:
@@ -101,13 +116,18 @@ def policy_named(text: str) -> Policy:
         return PRESETS[text.strip()]
     found: dict[str, str] = {}
     for part in (each.strip() for each in text.split("+")):
-        kinds = {"when": set(WHEN_RULES), "where": set(PLACINGS), "queue": set(QUEUES)}
+        kinds = {
+            "when": {*WHEN_RULES, *BAD_WHEN_RULES},
+            "where": {*PLACINGS, *BAD_PLACINGS},
+            "queue": {*QUEUES},
+        }
         kind = next((kind for kind, known in kinds.items() if part in known), None)
         if kind is None or kind in found:
             raise BadInput(
                 f"there is no policy {text.strip()!r}: give WHEN+WHERE+QUEUE or some of them; WHEN "
                 f"is one of {', '.join(WHEN_RULES)}; WHERE is one of {', '.join(PLACINGS)}; "
-                f"QUEUE is one of {', '.join(QUEUES)}; or give one of {', '.join(PRESETS)} alone"
+                f"QUEUE is one of {', '.join(QUEUES)}; or give one of {', '.join(PRESETS)} alone; "
+                f"deliberately bad are {', '.join((*BAD_WHEN_RULES, *BAD_PLACINGS))}"
             )
         found[kind] = part
     return Policy(
@@ -121,7 +141,7 @@ def policies_named(text: str) -> tuple[Policy, ...]:
     """Return the policies in a list parted by commas, each once.
 
     `all` stands for each rule of any kind with the usual ones of the others, the presets, and the
-    baseline. Raises BadInput as `policy_named` does.
+    baseline; what is deliberately bad is not among them. Raises BadInput as `policy_named` does.
     """
     names: list[str] = []
     for part in text.split(","):

@@ -7,6 +7,7 @@ import numpy as np
 from greensched_policies.cost import Floats
 from greensched_policies.queue_columns import QueueColumns
 from greensched_simulator.choices import (
+    NOWHERE,
     Cluster,
     Integers,
     Rules,
@@ -20,7 +21,7 @@ from greensched_simulator.concurrence import place_together
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
-from greensched_simulator.running import NOWHERE, Heap, Recorded, start
+from greensched_simulator.running import Heap, Recorded, start
 from greensched_simulator.starts import Plan
 
 # Who may start while an earlier job finds no room; see `policy` for what the names mean.

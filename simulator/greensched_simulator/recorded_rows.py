@@ -18,6 +18,7 @@ from greensched_simulator.simulation import Schedule
 from greensched_simulator.world import World
 
 PART_ROWS = 100_000
+_DECISIONS = ("reject", "delay", "place")  # in this order at one instant
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _RUN = {"seed": pa.int64(), "policy": _TEXT}
@@ -71,21 +72,25 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
 
 
 def decision_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
-    """Yield a row for each decision in the order of time: `delay` a job, `place` it on a node."""
+    """Yield a row for each decision in the order of time.
+
+    `reject` or `delay` a job, `place` it on a node.
+    """
     arrival_s = world.jobs.arrival_s
+    rejected = np.flatnonzero(np.isnan(schedule.planned_s))
     delayed = np.flatnonzero(schedule.planned_s > arrival_s)
     placed = np.flatnonzero(schedule.node >= 0)
-    job = np.concatenate([delayed, placed])
-    at_s = np.concatenate([arrival_s[delayed], schedule.start_s[placed]])
-    is_place = np.arange(job.size) >= delayed.size
+    job = np.concatenate([rejected, delayed, placed])
+    at_s = np.concatenate([arrival_s[rejected], arrival_s[delayed], schedule.start_s[placed]])
+    word = np.repeat(np.arange(3), (rejected.size, delayed.size, placed.size))
     order = np.argsort(at_s, kind="stable")
     for part in _parts(job.size):
         mine = order[part]
-        chosen, placing = job[mine], is_place[mine]
+        chosen, placing = job[mine], word[mine] == _DECISIONS.index("place")
         columns = {
             "at_s": at_s[mine],
             "job": [world.job_names[each] for each in chosen],
-            "decision": _words(placing.astype(np.int64), ("delay", "place")),
+            "decision": _words(word[mine], _DECISIONS),
             "until_s": np.where(placing, np.nan, schedule.planned_s[chosen]),
             **_places(world, schedule.node[chosen], placing),
         }

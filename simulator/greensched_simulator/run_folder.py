@@ -11,7 +11,7 @@ import io
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -23,6 +23,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from greensched_core.errors import BadInput
+from greensched_simulator.charges import REJECTION_FACTOR
 from greensched_simulator.comparison import Results, Round
 from greensched_simulator.outcome import Outcome
 from greensched_simulator.policy import Policy, policy_named
@@ -140,7 +141,7 @@ class RunFolder:
             self._files["node-hours"].write(node_hour_rows(world, policy, schedule, until_s))
         self._files["grid"].write(grid_rows(world, until_s))
         self._rounds.append((world.seed, done.outcomes))
-        self._told.setdefault("notes", list(world.notes))
+        self._told.setdefault("notes", [*world.notes, *_left_undone(done)])
         self._told.setdefault("jobs", done.outcomes[0].jobs)
         self._told.setdefault("nodes", len(world.node_names))
         self._told.setdefault("zones", list(world.zones))
@@ -205,6 +206,15 @@ def _outcome(row: Mapping[str, str]) -> Outcome:
         name: int(row[name]) if name in _COUNTS else float(row[name]) for name in Outcome._fields
     }
     return Outcome(**figures)  # type: ignore[arg-type]  # counts are whole, as just made
+
+
+def _left_undone(done: Round) -> Iterator[str]:
+    for policy, outcome in zip(done.policies, done.outcomes, strict=True):
+        if outcome.jobs_never_ran:
+            yield (
+                f"{policy.label}: {outcome.jobs_never_ran:,} of {outcome.jobs:,} jobs never ran; "
+                f"its totals are charged {REJECTION_FACTOR:g} times the most that these could take"
+            )
 
 
 def _write_outcomes(

@@ -6,12 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.cost import Floats
-from greensched_simulator.choices import Cluster, Integers, Terms
+from greensched_simulator.choices import NOWHERE, Cluster, Integers, Terms
 from greensched_simulator.compiled import fast
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.starts import Plan, keep
-
-NOWHERE = -1  # the node of a job that never ran
 
 Heap = list[tuple[float, int]]  # time in seconds, job
 
@@ -19,7 +17,7 @@ Heap = list[tuple[float, int]]  # time in seconds, job
 class Recorded(NamedTuple):
     """What happened to each job, [J]."""
 
-    planned_s: Floats  # when it was to start
+    planned_s: Floats  # when it was to start; NaN if it was rejected
     planned_zone: Integers  # where it then seemed best
     kept_until_s: Floats  # the plan keeps room for it until then
     start_s: Floats  # when it did; NaN if never

@@ -14,6 +14,7 @@ from greensched_policies.accounting import (
     ZoneSeries,
     bill_schedule,
 )
+from greensched_policies.catalogue import MAY_REJECT
 from greensched_policies.cost import CostModel, Floats
 from greensched_simulator.choices import (
     Cluster,
@@ -24,7 +25,7 @@ from greensched_simulator.choices import (
 )
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import GridTable, grid_table
-from greensched_simulator.policy import PLACINGS, QUEUES, Policy
+from greensched_simulator.policy import QUEUES, Policy
 from greensched_simulator.prospects import prospects_of
 from greensched_simulator.queueing import DISCIPLINES
 from greensched_simulator.starts import Plan
@@ -37,10 +38,10 @@ _PLAN_MARGIN = 96  # slots that the plan keeps beyond the last deadline
 class Schedule(NamedTuple):
     """What happened to each job of a world, [J]; times since the scenario's start."""
 
-    planned_s: Floats  # when it was to start
-    start_s: Floats  # when it did
+    planned_s: Floats  # when it was to start; NaN if it was rejected
+    start_s: Floats  # when it did; NaN if it never ran
     end_s: Floats
-    node: Integers  # place in the world's nodes
+    node: Integers  # place in the world's nodes; -1 if it never ran
 
 
 def simulate(world: World, policy: Policy) -> Schedule:
@@ -54,7 +55,7 @@ def simulate(world: World, policy: Policy) -> Schedule:
             _forecast(world),
             _empty_plan(world),
             _terms(world, policy),
-            rules_of(policy.when, PLACINGS[policy.where].rule, QUEUES[policy.queue].order),
+            rules_of(policy.when, policy.placing.rule, QUEUES[policy.queue].order),
         )
     return Schedule(recorded.planned_s, recorded.start_s, recorded.end_s, recorded.node)
 
@@ -63,20 +64,29 @@ def billed_until_s(world: World, *schedules: Schedule) -> float:
     """Return the end of the window that makes the bills of some schedules comparable.
 
     It is the scenario's length or the last job's end under any of them, the later one: idle nodes
-    draw power too, so all must be billed for the same time.
+    draw power too, so all must be billed for the same time. No job arrives after it.
     """
-    return max(world.length_s, *(float(np.nanmax(schedule.end_s)) for schedule in schedules))
+    last_s = max(float(np.nanmax(schedule.end_s, initial=0.0)) for schedule in schedules)
+    return max(world.length_s, last_s, float(world.jobs.arrival_s.max(initial=0.0)))
 
 
 def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
     """Return the bill of a schedule from 0 to `until_s`, by what the grids did, not the forecast.
 
-    Raises BadInput when a grid has no data for a time that is billed.
+    What is charged for jobs that never ran is no part of it. Raises BadInput when a grid has no
+    data for a time that is billed.
     """
     jobs = world.jobs
+    ran = ~np.isnan(schedule.start_s)
     bill = bill_schedule(
         billed_nodes(world),
-        Placements(schedule.node, schedule.start_s, schedule.end_s, jobs.cpu_cores, jobs.gpus),
+        Placements(
+            schedule.node[ran],
+            schedule.start_s[ran],
+            schedule.end_s[ran],
+            jobs.cpu_cores[ran],
+            jobs.gpus[ran],
+        ),
         zone_series(world),
         (0.0, until_s),
         cost_model(world),
@@ -132,7 +142,7 @@ def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
 
 
 def _terms(world: World, policy: Policy) -> Terms:
-    placing = PLACINGS[policy.where]
+    placing = policy.placing
     return Terms(
         discipline=DISCIPLINES.index(QUEUES[policy.queue].discipline),
         slot_s=SLOT_S,
@@ -140,6 +150,8 @@ def _terms(world: World, policy: Policy) -> Terms:
         weights=world.weights,
         model=cost_model(world),
         goes_on=placing.goes_on,
+        only_node_0=placing.only_node_0,
+        may_reject=policy.when in MAY_REJECT,
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from greensched_policies.cost import Floats
 from greensched_policies.slots import SlotColumns, with_overload
-from greensched_simulator.choices import Integers, Rules, Terms
+from greensched_simulator.choices import NOWHERE, Integers, Rules, Terms
 from greensched_simulator.compiled import compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_at, step_at
 
@@ -27,10 +27,10 @@ class Plan(NamedTuple):
 
 
 class Start(NamedTuple):
-    """When a job is to start, and in which zone it then is best."""
+    """When a job is to start, and in which zone it then is best; NaN if it is rejected."""
 
     start_s: float
-    zone: int
+    zone: int  # NOWHERE if it is rejected
     runtime_s: float  # expected there
 
 
@@ -47,13 +47,17 @@ def choose_start(
 ) -> Start:
     """Return the start from `now_s` to `latest_s` that the `when` rule likes best.
 
-    `runtime_s` is what is expected in each zone, [Z], infinite where no node can take the job.
+    `runtime_s` is what is expected in each zone, [Z], infinite where no node can take the job. A
+    rule that may reject is asked also where there is but one choice.
     """
     count = min(max(int((latest_s - now_s) // terms.slot_s), 0) + 1, MOST_SLOTS)
     slots, zones = slot_columns(grid, plan, terms, now_s, runtime_s, count, cpu_cores)
     best = 0
-    if count > 1:
-        best = int(np.argmin(rules.when[0](slots)[0]))
+    if count > 1 or terms.may_reject:
+        cost = rules.when[0](slots)[0]
+        best = int(np.argmin(cost))
+        if np.isposinf(cost[best]):
+            return Start(np.nan, NOWHERE, np.nan)
     zone = zones[best]
     return Start(now_s + best * terms.slot_s, zone, runtime_s[zone])
 

@@ -4,7 +4,8 @@ What was done comes first, then what it took, then how long jobs waited.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -49,19 +50,16 @@ def tone_of(change: Interval) -> Tone:
 def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
     """Return a line for each figure of one run."""
     missed = outcome.deadlines - outcome.deadlines_met
+    taken = (_split(name, figures, outcome) for name, figures in _taken(outcome, currency))
     return [
-        ("jobs done", f"{count(outcome.jobs_done)} of {count(outcome.jobs)}"),
+        ("jobs done", _of_all(outcome)),
         ("work done, core-h", large(outcome.work_core_h)),
         ("  GPU-h", large(outcome.work_gpu_h)),
         (
             "deadlines met",
             f"{count(outcome.deadlines_met)} of {count(outcome.deadlines)}, {count(missed)} missed",
         ),
-        *_split("energy, kWh", *map(kwh_from_joules, (outcome.energy_j, outcome.energy_active_j,
-                                                     outcome.energy_idle_j))),
-        *_split(f"cost, {currency}", outcome.cost, outcome.cost_active, outcome.cost_idle),
-        *_split("carbon, kg", outcome.carbon_g / 1e3, outcome.carbon_active_g / 1e3,
-                outcome.carbon_idle_g / 1e3),
+        *chain.from_iterable(taken),
         ("wait, h: mean", amount(outcome.wait_mean_s / SECONDS_PER_HOUR)),
         ("  95th percentile", amount(outcome.wait_p95_s / SECONDS_PER_HOUR)),
         ("slowdown: mean", amount(outcome.slowdown_mean)),
@@ -69,7 +67,7 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
         ("fairness (Jain, of slowdowns)", amount(outcome.fairness)),
         ("nodes used", count(outcome.nodes_used)),
         ("billed, h", amount(outcome.billed_s / SECONDS_PER_HOUR)),
-    ]  # fmt: skip
+    ]
 
 
 def done_rows(results: Results) -> list[Row]:
@@ -85,7 +83,7 @@ def done_rows(results: Results) -> list[Row]:
         rows.append(
             (
                 policy.label,
-                Cell(count(outcome.jobs_done), "" if is_all else "worse"),
+                count(outcome.jobs_done) if is_all else Cell(_of_all(outcome), "worse"),
                 short(outcome.work_core_h),
                 count(outcome.deadlines_met),
                 _missed(results, policy),
@@ -97,24 +95,23 @@ def done_rows(results: Results) -> list[Row]:
     return rows
 
 
+def _of_all(outcome: Outcome) -> str:
+    return f"{count(outcome.jobs_done)} of {count(outcome.jobs)}"
+
+
 def taken_rows(results: Results, currency: str) -> list[Row]:
-    """Return a head and a line for each policy: energy, money, carbon, active and idle."""
-    rows: list[Row] = [
-        ("policy", "energy,\nkWh", "active", "idle", f"cost,\n{currency}", "active", "idle",
-         "carbon,\nkg", "active", "idle")
-    ]  # fmt: skip
-    for policy in results.policies:
-        outcome = mean_outcome(results.outcomes[policy])
-        energy_j = outcome.energy_j, outcome.energy_active_j, outcome.energy_idle_j
-        carbon_g = outcome.carbon_g, outcome.carbon_active_g, outcome.carbon_idle_g
-        rows.append(
-            (
-                policy.label,
-                *(short(kwh_from_joules(each)) for each in energy_j),
-                *(short(each) for each in (outcome.cost, outcome.cost_active, outcome.cost_idle)),
-                *(short(each / 1e3) for each in carbon_g),
-            )
-        )
+    """Return a head and a line for each policy: energy, money, carbon, active and idle.
+
+    What is charged for jobs that never ran has columns where any never ran.
+    """
+    means = {policy: mean_outcome(results.outcomes[policy]) for policy in results.policies}
+    all_ran = all(outcome.jobs_never_ran == 0 for outcome in means.values())
+    parts = ("active", "idle") if all_ran else ("active", "idle", "charged")
+    names = ("energy,\nkWh", f"cost,\n{currency}", "carbon,\nkg")
+    rows: list[Row] = [("policy", *(each for name in names for each in (name, *parts)))]
+    for policy, outcome in means.items():
+        taken = (figures[: 1 + len(parts)] for _, figures in _taken(outcome, currency))
+        rows.append((policy.label, *(short(each) for figures in taken for each in figures)))
     return rows
 
 
@@ -189,5 +186,23 @@ def _missed(results: Results, policy: Policy) -> Cell:
     return Cell(missed, tone_of(difference(MISSED, results, policy).change))
 
 
-def _split(name: str, whole: float, active: float, idle: float) -> list[Row]:
-    return [(name, large(whole)), ("  above idle", large(active)), ("  idle", large(idle))]
+def _taken(outcome: Outcome, currency: str) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """Yield energy, cost and carbon, each by its name: the whole, active, idle and charged."""
+    energy_j = (outcome.energy_j, outcome.energy_active_j, outcome.energy_idle_j,
+                outcome.energy_charged_j)  # fmt: skip
+    carbon_g = (outcome.carbon_g, outcome.carbon_active_g, outcome.carbon_idle_g,
+                outcome.carbon_charged_g)  # fmt: skip
+    yield "energy, kWh", tuple(kwh_from_joules(each) for each in energy_j)
+    yield (
+        f"cost, {currency}",
+        (outcome.cost, outcome.cost_active, outcome.cost_idle, outcome.cost_charged),
+    )
+    yield "carbon, kg", tuple(each / 1e3 for each in carbon_g)
+
+
+def _split(name: str, figures: tuple[float, ...], outcome: Outcome) -> Iterator[Row]:
+    parts = [name, "  above idle", "  idle"]
+    if outcome.jobs_never_ran:
+        noun = "job" if outcome.jobs_never_ran == 1 else "jobs"
+        parts.append(f"  charged for {count(outcome.jobs_never_ran)} {noun} that never ran")
+    return ((part, large(figure)) for part, figure in zip(parts, figures, strict=False))

@@ -36,7 +36,7 @@ def two_nodes(
     columns = np.ascontiguousarray(columns[:, ::-1] if turned else columns)[:, None, :]
     nodes, zones = NodeColumns(*columns[:12]), ZoneColumns(*columns[12:])
     asked = (cores, memory_gib * GIB, boards, HOUR_S)
-    workload = WorkloadColumns(*(np.array([value]) for value in asked))
+    workload = WorkloadColumns(*(np.array([[value]]) for value in asked))
     cost = placement_cost(nodes, workload, zones, MODEL)
     return encode_where(nodes, workload, zones, cost, MODEL, Weights(1.0, 1.0, 1.0))
 

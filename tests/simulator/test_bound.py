@@ -105,6 +105,26 @@ def test_a_bound_of_nothing_has_no_gap_in_percent() -> None:
     assert (carbon.bound, carbon.runs[0].gap_pct) == (0.0, None)
 
 
+def test_a_job_that_none_ran_may_end_by_its_deadline_or_at_any_time() -> None:
+    world = make_world([{"deadline_s": 9 * HOUR_S}, {}, {"deadline_s": 2 * HOUR_S}, {}])
+    never = simulate(world, policy_named("reject-all"))
+    assert latest_ends(world, never).tolist() == [9 * HOUR_S, np.inf, 2 * HOUR_S, np.inf]
+    late = never._replace(end_s=np.array([np.nan, 5.0, 8 * HOUR_S, np.nan]))
+    for schedules in ((late, never), (never, late)):
+        assert latest_ends(world, *schedules).tolist() == [9 * HOUR_S, 5.0, 8 * HOUR_S, np.inf]
+
+
+def test_a_policy_that_rejects_stands_beside_the_bound_with_its_charge() -> None:
+    found = bounded(
+        make_world([{"cpu_cores": 2.0}, {"runtime_s": 2 * HOUR_S}]),
+        [policy_named(name) for name in ("spread", "reject-long", "reject-all")],
+        HOUR_S,
+    )
+    for figure in found.figures:
+        spread, some, none = (run.total for run in figure.runs)
+        assert figure.bound <= spread < some < none
+
+
 def drawn(seed: int, nodes: int = 3, **assumed: bool) -> World:
     """Return a random day in two sunny zones half a day apart."""
     shapes = {"A": "12h", "B": "0h"}
@@ -146,7 +166,8 @@ def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
     seed: int, asleep: bool
 ) -> None:
     world = drawn(seed, empty_nodes_sleep=asleep)
-    names = ("run-now+spread", "lowest-window+weighted-cost", "planned-window+least-cost")
+    names = ("run-now+spread", "lowest-window+weighted-cost", "planned-window+least-cost",
+             "reject-all", "reject-long+spread")  # fmt: skip
     schedules = [simulate(world, policy_named(name)) for name in names]
     until_s, ends = billed_until_s(world, *schedules), latest_ends(world, *schedules)
     outcomes = [

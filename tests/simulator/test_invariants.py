@@ -16,7 +16,8 @@ from greensched_policies.accounting import (
 )
 from greensched_policies.catalogue import WHEN_RULES, WHERE_RULES
 from greensched_policies.cost import Floats
-from greensched_simulator.policy import Policy, policy_named
+from greensched_simulator.outcome import Outcome, outcome_of
+from greensched_simulator.policy import Policy, policies_named, policy_named
 from greensched_simulator.scenario import parse_scenario
 from greensched_simulator.simulation import (
     Schedule,
@@ -290,6 +291,58 @@ def test_equal_decisions_get_equal_bills_to_the_last_digit(
     bills = (bill_of(run.world, run.schedule, run.until_s) for run in (first, second))
     assert columns(next(bills)) == columns(next(bills))
     assert columns(placement_bill(first)) == columns(placement_bill(second))
+
+
+@settings(max_examples=20)
+@given(**worlds, sleeps=st.booleans(), price_falls_by=st.sampled_from([0.0, 100.0, 400.0]))
+def test_rejecting_all_scores_worse_than_every_policy(
+    told: Any, nodes: Any, grids: Any, sleeps: bool, price_falls_by: float
+) -> None:
+    grids = [[(carbon, price - price_falls_by) for carbon, price in zone] for zone in grids]
+    none = new_run(told, nodes, grids, policy_named("reject-all"), sleeps)
+    world, policies = none.world, policies_named("all")
+    schedules = [simulate(world, policy) for policy in policies]
+    until_s = billed_until_s(world, none.schedule, *schedules)
+
+    def told_of(schedule: Schedule) -> Outcome:
+        return outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
+
+    worst = told_of(none.schedule)
+    assert (worst.jobs_done, worst.work_core_h, worst.deadlines_met) == (0, 0.0, 0)
+    assert worst.jobs_never_ran == worst.jobs
+    for outcome in map(told_of, schedules):
+        assert (outcome.jobs_done, outcome.jobs_never_ran) == (worst.jobs, 0)
+        # What takes nothing, without cores and boards, or next to nothing, is charged no more.
+        if outcome.energy_active_j > 1e-6 * outcome.energy_idle_j:
+            assert worst.energy_j > outcome.energy_j
+            assert worst.carbon_g > outcome.carbon_g
+        # Where prices never rise above zero nothing is charged, and running earns or is free.
+        assert worst.cost >= outcome.cost - 1e-9 * abs(outcome.cost)
+        if abs(outcome.cost_active) > 1e-6 * abs(outcome.cost_idle):
+            assert worst.cost > outcome.cost
+
+
+@EXAMPLES
+@given(told=jobs, grids=worlds["grids"], speed=st.sampled_from([0.5, 1.0, 2.0]))
+def test_rejecting_what_is_long_rejects_just_that(told: Any, grids: Any, speed: float) -> None:
+    node = {"cpu_capacity": 16.0, "gpu_capacity": 2.0, "speed": speed}
+    ran = new_run(told, [node, node | {"zone": 1}], grids, policy_named("reject-long"))
+    is_long = ran.world.jobs.estimate_s / speed > HOUR
+    assert (np.isnan(ran.schedule.planned_s) == is_long).all()
+    assert ((ran.schedule.node < 0) == is_long).all()
+    assert (np.isnan(ran.schedule.end_s) == is_long).all()
+
+
+@EXAMPLES
+@given(**worlds)
+def test_always_node_0_runs_what_fits_there_and_nothing_else(**drawn: Any) -> None:
+    run = new_run(**drawn, policy=policy_named("node-0"))
+    for job in range(run.world.jobs.arrival_s.size):
+        fits = can_take(run.world, job)[0]
+        assert run.schedule.node[job] == (0 if fits else -1)
+        assert np.isfinite(run.schedule.end_s[job]) == fits
+    for at_s in moments(run):
+        assert (room(run, at_s)[0] >= -EPSILON * 16.0).all()
 
 
 SCENARIO = {

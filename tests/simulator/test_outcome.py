@@ -127,9 +127,7 @@ def test_a_deadline_is_not_missed_by_a_rounding() -> None:
 def test_a_job_that_never_ran_counts_with_the_least_it_can_still_come_to() -> None:
     jobs = [{}, {"arrival_s": 1800.0, "runtime_s": HOUR, "deadline_s": 3 * HOUR}]
     world = make_world(jobs, [{"speed": 2.0}])
-    empty = bill_of(world, schedule([], [], []), 0.0)  # it drew nothing
-    ran = schedule([0.0, math.nan], [HOUR / 2, math.nan], [0, -1])
-    found = outcome_of(world, ran, empty, 2 * HOUR)
+    found = outcome(world, schedule([0.0, math.nan], [HOUR / 2, math.nan], [0, -1]), 2 * HOUR)
     assert (found.jobs, found.jobs_done, found.work_core_h) == (2, 1, 1.0)
     assert (found.deadlines, found.deadlines_met) == (1, 0)
     assert found.wait_mean_s == (0.0 + 5400.0) / 2

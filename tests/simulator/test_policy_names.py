@@ -1,8 +1,9 @@
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_policies.catalogue import WHEN_RULES
+from greensched_policies.catalogue import BAD_WHEN_RULES, WHEN_RULES
 from greensched_simulator.policy import (
+    BAD_PLACINGS,
     BASELINE,
     PLACINGS,
     PRESETS,
@@ -47,6 +48,7 @@ def test_an_unknown_name_is_refused_with_those_there_are(text: str) -> None:
         policy_named(text)
     assert repr(text) in str(fault.value)
     assert all(name in str(fault.value) for name in (*WHEN_RULES, *PLACINGS, *QUEUES, *PRESETS))
+    assert all(name in str(fault.value) for name in (*BAD_WHEN_RULES, *BAD_PLACINGS))
     assert "\n" not in str(fault.value)
 
 
@@ -70,7 +72,7 @@ def test_a_preset_is_called_by_its_name_however_it_was_given(name: str) -> None:
 
 
 def test_no_name_means_two_rules() -> None:
-    names = [*WHEN_RULES, *PLACINGS, *QUEUES, *PRESETS]
+    names = [*WHEN_RULES, *PLACINGS, *QUEUES, *PRESETS, *BAD_WHEN_RULES, *BAD_PLACINGS]
     assert len(names) == len(set(names))
 
 

@@ -18,7 +18,12 @@ from greensched_extender.rows import Rows
 from greensched_extender.scoring import Appraisal, Assumptions, ZoneMeans, appraise
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
-from greensched_policies.catalogue import ORDER_RULES, WHEN_RULES, WHERE_RULES
+from greensched_policies.catalogue import (
+    BAD_WHEN_RULES,
+    ORDER_RULES,
+    WHEN_RULES,
+    WHERE_RULES,
+)
 from greensched_policies.cost import (
     CostModel,
     Floats,
@@ -124,19 +129,23 @@ def test_every_where_rule_is_the_same_compiled(name: str, seed: int) -> None:
     cost = placement_cost(nodes, workload, zones, model)
     seen = encode_where(nodes, workload, zones, cost, model, weights)
     (where,) = rules("run-now", name).where
-    np.testing.assert_allclose(where(*seen), WHERE_RULES[name](*seen), rtol=SINGLE)
+    plain = WHERE_RULES[name]
+    np.testing.assert_allclose(where(*seen), plain(*seen), rtol=SINGLE)
 
 
-@pytest.mark.parametrize("name", WHEN_RULES)
+@pytest.mark.parametrize("name", [*WHEN_RULES, *BAD_WHEN_RULES])
 @settings(max_examples=50)
 @given(seed=seeds)
 def test_every_when_rule_is_the_same_compiled(name: str, seed: int) -> None:
     dice = np.random.default_rng(seed)
     shape = (1, int(dice.integers(1, 100)))
     slots = SlotColumns._make(dice.uniform(0.0, 2.0, shape) for _ in SlotColumns._fields)
-    slots = slots._replace(wait_s=np.arange(0.0, 900.0 * shape[1], 900.0)[None, :])
+    slots = slots._replace(
+        wait_s=np.arange(0.0, 900.0 * shape[1], 900.0)[None, :], runtime_s=3600.0 * slots.runtime_s
+    )
     (when,) = rules(name, "spread").when
-    np.testing.assert_allclose(when(slots), WHEN_RULES[name](slots), rtol=DOUBLE, atol=1e-15)
+    plain = {**WHEN_RULES, **BAD_WHEN_RULES}[name]
+    np.testing.assert_allclose(when(slots), plain(slots), rtol=DOUBLE, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", ORDER_RULES)

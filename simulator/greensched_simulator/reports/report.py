@@ -84,7 +84,8 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
         "How long jobs waited",
         paragraph(
             f"From arrival to start, all seeds together; up to where {SHOWN_PCT:g} % of each "
-            "policy's jobs have started. A name shows and hides its line."
+            "policy's jobs have started, or of those that ever do. A name shows and hides its "
+            "line."
         ),
         switches(look),
         plots([waits_figure(views.waits, results)]),

@@ -56,7 +56,7 @@ class Course(NamedTuple):
 
 
 class Waits(NamedTuple):
-    """Which share of a policy's jobs waited no longer, [W]; all seeds together."""
+    """Which share of a policy's jobs began and waited no longer, [W]; all seeds together."""
 
     hours: Floats
     share_pct: Mapping[Policy, Floats]
@@ -170,21 +170,22 @@ def carbon_of_grid(run: FinishedRun) -> Mapping[str, Course]:
 
 
 def waits(run: FinishedRun) -> Waits:
-    """Return how the waits are spread, of all jobs that began, with all seeds."""
+    """Return how the waits are spread, with all seeds; jobs that never began are in no share."""
     by_name = {policy.name: policy for policy in run.results.policies}
     counts = {policy: np.zeros(_WAIT_BINS + 1) for policy in by_name.values()}
+    jobs = dict.fromkeys(counts, 0)
     for batch in _batches(run, "jobs", ["policy", "wait_s"], is_first_seed=False):
         wait_s = _numbers(batch, "wait_s")
         for name, mine in _by_policy(batch).items():
+            jobs[by_name[name]] += mine.size
             began_s = wait_s[mine][~np.isnan(wait_s[mine])]
             minute = np.ceil((began_s - _ROUNDING_S) / _MINUTE_S)
             places = np.clip(minute, 0, _WAIT_BINS).astype(np.int64)
             counts[by_name[name]] += np.bincount(places, minlength=_WAIT_BINS + 1)
     shares = {
-        policy: 100.0 * np.cumsum(each) / max(each.sum(), 1.0) for policy, each in counts.items()
+        policy: 100.0 * np.cumsum(each) / max(jobs[policy], 1) for policy, each in counts.items()
     }
-    least = np.min(list(shares.values()), axis=0)
-    last = int(np.searchsorted(least, min(SHOWN_PCT, float(least[-1]))))
+    last = max(int(np.searchsorted(each, min(SHOWN_PCT, each[-1]))) for each in shares.values())
     shown = np.arange(0, last + 1, max(-(-last // _WAIT_POINTS), 1))
     shown = np.append(shown, last) if shown[-1] < last else shown
     return Waits(

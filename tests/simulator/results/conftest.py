@@ -85,11 +85,11 @@ def finished(small_file: Path, tmp_path: Path) -> Finished:
 
 
 def schedule_of(world: World, *starts_s: float) -> Schedule:
-    """Return a schedule that starts job after job at these times, each on its own node."""
+    """Return a schedule that starts job after job, each on its own node; NaN: it is rejected."""
     start_s = np.array(starts_s)
     return Schedule(
         planned_s=start_s,
         start_s=start_s,
         end_s=start_s + world.jobs.runtime_s,
-        node=np.arange(start_s.size),
+        node=np.where(np.isnan(start_s), -1, np.arange(start_s.size)),
     )

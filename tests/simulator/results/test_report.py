@@ -18,11 +18,20 @@ from greensched_simulator.policy import policies_named, policy_named
 from greensched_simulator.reports.report import write_report
 from greensched_simulator.reports.views import Point, front, views_of
 from greensched_simulator.run_folder import FinishedRun, read_run
-from greensched_simulator.tables import change_rows, change_text, done_rows, losses, tone_of
+from greensched_simulator.tables import (
+    change_rows,
+    change_text,
+    done_rows,
+    losses,
+    outcome_rows,
+    taken_rows,
+    tone_of,
+)
 
 Finished = Callable[..., FinishedRun]
 NAN = math.nan
 SPREAD, LATE, SAME = map(policy_named, ("spread", "carbon-time", "bin-pack"))
+REJECTING = policy_named("reject-all")
 # The second job of `carbon-time` misses its deadline: it may end until 600 + 1800 + 3600 s.
 THREE = {"spread": (0.0, 600.0), "carbon-time": (3600.0, 7200.0), "bin-pack": (0.0, 600.0)}
 
@@ -193,6 +202,41 @@ def test_a_folder_without_its_rows_is_refused(finished: Finished) -> None:
     (run.folder / "jobs.parquet").unlink()
     with pytest.raises(BadInput, match="has no jobs.parquet"):
         write_report(run)
+
+
+def test_what_is_charged_is_told_only_where_a_job_never_ran(finished: Finished) -> None:
+    all_ran = finished(THREE, name="all-ran").results
+    assert "charged" not in texts(taken_rows(all_ran, "EUR")[0])
+    assert [texts(row)[1] for row in done_rows(all_ran)[1:]] == ["2", "2", "2"]
+    some = finished({"spread": (0.0, 600.0), "reject-long": (NAN, 600.0)}).results
+    head, spread, rejecting = taken_rows(some, "EUR")
+    assert texts(head)[1:5] == ["energy,\nkWh", "active", "idle", "charged"]
+    # 25 W for half an hour; twice 25 W for an hour is charged; 200 W idle for three hours.
+    assert texts(spread)[1:5] == ["0.65", "0.050", "0.60", "0.00"]
+    assert texts(rejecting)[1:5] == ["0.68", "0.025", "0.60", "0.050"]
+    assert done_rows(some)[2][1] == Cell("1 of 2", "worse")
+
+
+def test_a_policy_by_itself_tells_what_is_charged_for_how_many(finished: Finished) -> None:
+    run = finished({"reject-all": (NAN, NAN)})
+    rows = [texts(row) for row in outcome_rows(run.results.outcomes[REJECTING][0], "EUR")]
+    assert rows[0] == ["jobs done", "0 of 2"]
+    charged = [value for name, value in rows if name == "  charged for 2 jobs that never ran"]
+    assert charged == ["0.10", "0.010", "0.050"]  # kWh, money, kg
+    page = page_of(run)
+    assert "reject-all: 2 of 2 jobs never ran" in page
+    assert "NaN" not in without_plotly(page)
+    for alone in ((0.0, 600.0), (0.0, NAN)):
+        run = finished({"spread": alone}, name=f"{alone}")
+        told = [row[0] for row in outcome_rows(run.results.outcomes[SPREAD][0], "EUR")]
+        assert ("  charged for 1 job that never ran" in told) == math.isnan(alone[1])
+
+
+def test_a_policy_that_rejects_all_hides_no_other_policys_waits(finished: Finished) -> None:
+    views = views_of(finished({"spread": (0.0, 7200.0), "reject-all": (NAN, NAN)}))
+    assert views.waits.hours[-1] == pytest.approx(6600 / 3600)
+    assert views.waits.share_pct[SPREAD][-1] == 100.0
+    assert set(views.waits.share_pct[REJECTING]) == {0.0}
 
 
 def test_a_job_that_never_ran_leaves_the_plots_finite(finished: Finished) -> None:

@@ -23,16 +23,16 @@ from greensched_simulator.world import World
 
 Finished = Callable[..., FinishedRun]
 POLICY = policy_named("carbon-time")
+NAN = float("nan")
 TWO = {"spread": (0.0, 600.0), "carbon-time": (3600.0, 7200.0)}
 
 
 def held(world: World, **columns: Any) -> Schedule:
     """Return a schedule in which the first job is delayed by half an hour, the second never ran."""
-    nan = float("nan")
     usual = {
         "planned_s": np.array([1800.0, 600.0]),
-        "start_s": np.array([1800.0, nan]),
-        "end_s": np.array([5400.0, nan]),
+        "start_s": np.array([1800.0, NAN]),
+        "end_s": np.array([5400.0, NAN]),
         "node": np.array([1, -1]),
     }
     return Schedule(**usual | columns)
@@ -60,6 +60,39 @@ def test_decisions_come_in_the_order_of_time(small_world: World) -> None:
     ]
     assert (told[0]["until_s"], told[0]["node"]) == (1800.0, None)
     assert (told[1]["until_s"], told[1]["node"]) == (None, "node-1")
+
+
+def test_a_rejected_job_has_a_decision_and_an_empty_row(small_world: World) -> None:
+    rejected = held(small_world, planned_s=np.array([1800.0, NAN]))
+    told = rows(decision_rows(small_world, POLICY, rejected))
+    assert [(row["at_s"], row["job"], row["decision"]) for row in told] == [
+        (0.0, "first", "delay"),
+        (600.0, "second", "reject"),
+        (1800.0, "first", "place"),
+    ]
+    assert (told[1]["until_s"], told[1]["node"], told[1]["zone"]) == (None, None, None)
+    second = rows(job_rows(small_world, POLICY, rejected))[1]
+    empty = {"planned_s", "start_s", "end_s", "node", "zone", "wait_s", "slowdown"}
+    assert {name for name, value in second.items() if value is None} == empty
+
+
+def test_a_run_of_rejected_jobs_is_written_read_back_and_noted(finished: Finished) -> None:
+    run = finished({"spread": (0.0, 600.0), "reject-all": (NAN, NAN)})
+    outcome = run.results.outcomes[policy_named("reject-all")][0]
+    assert (outcome.jobs, outcome.jobs_done, outcome.jobs_never_ran) == (2, 0, 2)
+    # 4 cores for an hour and 8 for half of one, each core 6.25 W, twice; 500 g/kWh.
+    assert outcome.energy_charged_j == pytest.approx(2 * 50 * 3600)
+    assert outcome.carbon_charged_g == pytest.approx(2 * 0.05 * 500)
+    assert read_run(run.folder).results == run.results
+    assert run.summary["notes"][-1] == (
+        "reject-all: 2 of 2 jobs never ran; its totals are charged 2 times the most that these "
+        "could take"
+    )
+    with gzip.open(run.folder / "jobs.csv.gz", "rt", encoding="utf-8") as file:
+        row = list(csv.DictReader(file))[-1]
+    assert row["policy"] == "reject-all+weighted-cost"
+    assert {row[name] for name in ("node", "zone", "start_s", "end_s", "wait_s")} == {""}
+    assert "never ran" not in (finished(TWO, name="all-ran").folder / "run.json").read_text()
 
 
 def test_node_hours_are_those_reckoned_by_hand(small_world: World) -> None:

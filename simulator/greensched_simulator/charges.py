@@ -1,0 +1,90 @@
+"""What is charged for jobs that never ran, so that leaving work undone saves nothing.
+
+A job that never ran is charged more than it could have taken in any schedule of the billed window:
+`REJECTION_FACTOR` times the watts of its node's least efficient load, all alone on a node that it
+had to wake where empty nodes sleep, for its runtime there, at the greatest value of the signal
+between its arrival and the window's end; on whichever node that is large enough this comes to most.
+
+While a price is below zero, running earns money and not running earns nothing: the greatest price
+then counts as 0, so that no charge is ever negative and each is still above the job's true cost.
+Runs go on until all that started has ended, so that nothing is ever half done.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_core.errors import BadInput
+from greensched_policies.accounting import ZoneSeries
+from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
+from greensched_simulator.bound_inputs import Group, groups_of
+from greensched_simulator.choices import Integers
+from greensched_simulator.simulation import Schedule, zone_series
+from greensched_simulator.world import World
+
+# Above 1, or rejecting a job would cost no more than running it at the worst hour. Twice, since a
+# job that is gone leaves better hours and fuller nodes to others, too.
+REJECTION_FACTOR = 2.0
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+
+
+class Charge(NamedTuple):
+    """What is charged for the jobs that never ran, all together; nothing where all ran."""
+
+    jobs: int
+    energy_j: float
+    cost: float  # in the scenario's currency
+    carbon_g: float
+
+
+def charge_of(world: World, schedule: Schedule, until_s: float) -> Charge:
+    """Return the charge for the jobs of a schedule that never ran, billed until `until_s`.
+
+    Raises BadInput when a grid has no data for a time at which such a job could have run.
+    """
+    left = np.flatnonzero(np.isnan(schedule.start_s))
+    if left.size == 0:
+        return Charge(0, 0.0, 0.0, 0.0)
+    arrival_s = world.jobs.arrival_s[left]
+    greatest = [_greatest(series, arrival_s, until_s) for series in zone_series(world)]
+    dearest = np.zeros((3, left.size))
+    # Watts per core above idle, also where empty nodes sleep: what is woken is added as a whole.
+    for group in groups_of(world._replace(empty_nodes_sleep=False)):
+        dearest = np.maximum(dearest, _most_there(world, left, group, greatest[group.zone]))
+    if np.isnan(dearest).any():
+        raise BadInput(
+            f"scenario {world.name}: a grid lacks carbon or price for a part of the "
+            f"{until_s / 3600.0:.0f} h in which a job that never ran could have: give a file "
+            "without gaps, or a shorter length"
+        )
+    energy_j, cost, carbon_g = (REJECTION_FACTOR * dearest.sum(axis=1)).tolist()
+    return Charge(left.size, energy_j, cost, carbon_g)
+
+
+def _most_there(world: World, left: Integers, group: Group, greatest: Floats) -> Floats:
+    """Return the most joules, money and grams that jobs can take on a group's node, [3,L]."""
+    jobs = world.jobs
+    asked = np.stack([jobs.cpu_cores[left], jobs.memory_bytes[left], jobs.gpus[left]])
+    fits = (asked <= np.array(group.largest)[:, None] * (1 + _EPSILON)).all(axis=0)
+    watts = asked[0] * group.watts_per_core[1] + asked[2] * group.watts_per_board
+    if world.empty_nodes_sleep:
+        watts += group.idle_watts
+    runtime_s = jobs.runtime_s[left] / group.speed
+    energy_j = np.where(fits, np.maximum(watts, 0.0) * runtime_s, 0.0)
+    per_joule = np.stack([np.ones(left.size), greatest[0], greatest[1]])
+    return np.where(energy_j == 0.0, 0.0, energy_j * per_joule)
+
+
+def _greatest(series: ZoneSeries, from_s: Floats, until_s: float) -> Floats:
+    """Return the greatest price and carbon intensity, per joule, from times on, [2,L]; at least 0.
+
+    NaN where there is no data for any part of the time.
+    """
+    values = np.stack(
+        [series.price_per_mwh / JOULES_PER_MWH, series.carbon_g_per_kwh / JOULES_PER_KWH]
+    )
+    last = max(int(np.searchsorted(series.times_s, until_s, side="left")), 1)
+    from_there_on = np.maximum.accumulate(values[:, last - 1 :: -1], axis=1)[:, ::-1]
+    step = np.searchsorted(series.times_s, from_s, side="right") - 1
+    found = from_there_on[:, np.clip(step, 0, last - 1)]
+    return np.where(step < 0, np.nan, np.maximum(found, 0.0))
