@@ -51,7 +51,6 @@ class Terms(NamedTuple):
     nodes_to_score: int  # feasible nodes that are looked at; kube-scheduler's own limit
     weights: Weights
     model: CostModel
-    only_node_0: bool = False  # a search looks at no other node
     may_reject: bool = False  # whether the `when` rule may give infinite costs
 
 
@@ -109,21 +108,12 @@ def nodes_to_score(nodes: int) -> int:
 
 
 @inlined
-def search(
-    cluster: Cluster,
-    cpu_cores: float,
-    memory_bytes: float,
-    gpus: float,
-    most: int,
-    only_node_0: bool,
-) -> int:
+def search(cluster: Cluster, cpu_cores: float, memory_bytes: float, gpus: float, most: int) -> int:
     """Find up to `most` nodes with room, going on where the last search stopped; return how many.
 
     Their places stand in `cluster.found`.
     """
     count, nodes, first = 0, cluster.cpu_free.size, cluster.next_node[0]
-    if only_node_0:
-        nodes, first = 1, 0
     looked_at = 0
     while looked_at < nodes and count < most:
         node = first + looked_at
@@ -162,7 +152,6 @@ def choose_node(
         workload.memory_bytes[0],
         workload.gpus[0],
         terms.nodes_to_score,
-        terms.only_node_0,
     )
     if count == 0:
         return -1
