@@ -68,7 +68,6 @@ class Terms(NamedTuple):
     weights: Weights
     model: CostModel
     goes_on: bool = True  # a search begins where the last one stopped, else at the first node
-    only_node_0: bool = False  # a search looks at no other node
     may_reject: bool = False  # whether the `when` rule may give infinite costs
 
 
@@ -124,13 +123,12 @@ def search(
     gpus: float,
     most: int,
     goes_on: bool,
-    only_node_0: bool,
 ) -> int:
     """Find up to `most` nodes with room, from the first or from where the last search stopped.
 
     Return how many; their places stand in `cluster.found`.
     """
-    count, nodes = 0, 1 if only_node_0 else cluster.cpu_free.size
+    count, nodes = 0, cluster.cpu_free.size
     first = cluster.next_node[0] if goes_on else 0
     looked_at = 0
     while looked_at < nodes and count < most:
@@ -171,7 +169,6 @@ def choose_node(
         workload.gpus[0, 0],
         terms.nodes_to_score,
         terms.goes_on,
-        terms.only_node_0,
     )
     if count == 0:
         return -1

@@ -18,7 +18,7 @@ class Placing(NamedTuple):
     rule: str  # a name in WHERE_RULES
     stops_at_first: bool = False  # else as many are looked for as kube-scheduler scores
     goes_on: bool = True  # from where the last search stopped, else from the first node
-    only_node_0: bool = False  # no other node is looked at
+    only_node_0: bool = False  # no other node ever has room
 
 
 PLACINGS = {

@@ -51,7 +51,7 @@ def simulate(world: World, policy: Policy) -> Schedule:
         recorded = run(
             world.jobs,
             prospects_of(world.jobs, world.nodes, len(world.zones)),
-            _idle_cluster(world.nodes),
+            _idle_cluster(world.nodes, only_node_0=policy.placing.only_node_0),
             _forecast(world),
             _empty_plan(world),
             _terms(world, policy),
@@ -150,7 +150,6 @@ def _terms(world: World, policy: Policy) -> Terms:
         weights=world.weights,
         model=cost_model(world),
         goes_on=placing.goes_on,
-        only_node_0=placing.only_node_0,
         may_reject=policy.when in MAY_REJECT,
     )
 
@@ -186,8 +185,11 @@ def _empty_plan(world: World) -> Plan:
     return Plan(np.zeros((zones, slots)), capacity)
 
 
-def _idle_cluster(nodes: Nodes) -> Cluster:
+def _idle_cluster(nodes: Nodes, *, only_node_0: bool = False) -> Cluster:
     count = nodes.zone.size
+    cpu_free = nodes.cpu_capacity.copy()
+    if only_node_0:
+        cpu_free[1:] = -1.0  # less than any job asks for
     columns = np.empty((12, count))
     columns[0] = nodes.cpu_capacity
     columns[1] = 0.0
@@ -198,7 +200,7 @@ def _idle_cluster(nodes: Nodes) -> Cluster:
     columns[11] = 1.0
     return Cluster(
         columns=columns,
-        cpu_free=nodes.cpu_capacity.copy(),
+        cpu_free=cpu_free,
         memory_free=nodes.memory_capacity.copy(),
         gpu_free=nodes.gpu_capacity.copy(),
         zone=nodes.zone,
