@@ -31,7 +31,8 @@ def _sources_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
     for path in sorted((*_POLICIES.glob("*.py"), *_ENGINE.glob("*.py"))):
         source = path.read_bytes()
-        if path.parent == _POLICIES or __name__.encode() in source:  # what is compiled says so
+        # What is compiled says so.
+        if path.parent == _POLICIES or path.stem == "compiled" or __name__.encode() in source:
             digest.update(path.name.encode() + source)
     return digest.hexdigest()[:16]
 
