@@ -3,6 +3,7 @@
 The simulator is imported where the verb runs, so that --help answers at once.
 """
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from greensched_core.errors import BadInput
 
+# Each is a module of greensched_simulator.reproductions: TITLE, NEEDS_DATA and reproduce(folder).
 NAMES = ("gaia",)
 
 
@@ -25,17 +27,16 @@ def reproduce(
     """Run a published result again; exit 1 where a figure is off by more than its tolerance."""
     if name not in NAMES:
         raise BadInput(f"there is no reproduction {name!r}: there is {', '.join(NAMES)}")
-    if data is None or not data.is_dir():
+    from greensched_cli.terminal import plain_console, titled_table
+    from greensched_simulator.cells import Cell, Row
+
+    told = import_module(f"greensched_simulator.reproductions.{name.replace('-', '_')}")
+    if told.NEEDS_DATA and (data is None or not data.is_dir()):
         raise BadInput(
             "where is the published data? give --data FOLDER or set GREENSCHED_DATA "
             "(docs/reproductions.md says what it holds)"
         )
-    from greensched_cli.terminal import plain_console, titled_table
-    from greensched_simulator.cells import Cell, Row
-    from greensched_simulator.reproductions.gaia import TITLE
-    from greensched_simulator.reproductions.gaia import reproduce as gaia
-
-    lines = gaia(data)
+    lines = told.reproduce(data)
     head: Row = ("case", "figure", "published", "ours", "difference")
     rows: list[Row] = [
         (
@@ -48,7 +49,7 @@ def reproduce(
         for line in lines
     ]
     console = plain_console()
-    console.print(titled_table(TITLE, [head, *rows]))
+    console.print(titled_table(told.TITLE, [head, *rows]))
     off = sum(not line.is_equal for line in lines)
     console.print(
         f"{len(lines) - off} of {len(lines)} figures are the published ones, within their tolerance"

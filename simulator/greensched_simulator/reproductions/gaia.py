@@ -22,6 +22,7 @@ from greensched_simulator.traces import load_trace
 
 Integers = npt.NDArray[np.int64]
 
+NEEDS_DATA = True
 TITLE = "GAIA, pai_1k, queues 6x24 (Hanafy et al., ASPLOS 2024)"
 TICK_S = 5.0
 HOUR = 720  # ticks
