@@ -48,6 +48,9 @@ def compare(
     baseline: Annotated[
         str | None, typer.Option(help="What all are compared with; by default run-now+spread.")
     ] = None,
+    levers: Annotated[
+        bool, typer.Option(help="Run what tells each policy's levers apart: when, where, queue.")
+    ] = False,
     out: Out = None,
 ) -> None:
     """Run a scenario under several policies and seeds: changes against a baseline, paired."""
@@ -55,6 +58,10 @@ def compare(
 
     against = policy_named(BASELINE if baseline is None else baseline)
     chosen = tuple(dict.fromkeys((against, *policies_named(policies))))
+    if levers:
+        from greensched_simulator.levers import with_combinations
+
+        chosen = with_combinations(chosen, against)
     if seeds < 1:
         raise BadInput(f"--seeds must be at least 1, not {seeds}")
     from greensched_cli.simulation_terminal import Asked, run_and_print

@@ -24,6 +24,7 @@ from greensched_simulator.tables import (
     change_rows,
     done_rows,
     how_compared,
+    lever_rows,
     losses,
     outcome_rows,
     taken_rows,
@@ -147,6 +148,9 @@ def _tables(results: Results, currency: str) -> Iterator[tuple[str, Sequence[Row
     yield "what was done, and how long jobs waited; means over seeds", done_rows(results)
     yield "what it took", taken_rows(results, currency)
     yield f"what changed against {results.baseline.label}", change_rows(results)
+    levers = lever_rows(results)
+    if levers[1:]:
+        yield "what each lever adds (docs/simulator.md)", levers
 
 
 def _counted(number: int, one: str, many: str) -> str:

@@ -25,9 +25,14 @@ from greensched_simulator.comparison import (
     difference,
     mean_outcome,
 )
+from greensched_simulator.levers import LEVERS, parts, told_apart
 from greensched_simulator.outcome import Outcome
 from greensched_simulator.policy import Policy
 
+HOW_LEVERS = (
+    "Change against the baseline with its rule in all other places, the mean over all orders in "
+    "which the levers can be switched on (Shapley values); they add up to the whole change."
+)
 COMPARED = (("energy", ENERGY), ("cost", COST), ("carbon", CARBON))
 
 
@@ -126,6 +131,26 @@ def change_rows(results: Results) -> list[Row]:
         changes = [difference(figure, results, policy) for _, figure in COMPARED]
         cells = (Cell(change_text(each.percent), tone_of(each.percent)) for each in changes)
         rows.append((policy.label, missed, *cells))
+    return rows
+
+
+def lever_rows(results: Results) -> list[Row]:
+    """Return a head and a line for each policy and figure: what each lever adds to the change.
+
+    Only of policies of several levers whose combinations were all run; without one, no line.
+    """
+    rows: list[Row] = [("policy", "of", *LEVERS, "together")]
+    for policy in told_apart(results):
+        for name, figure in COMPARED:
+            found = parts(figure, results, policy)
+            cells = (
+                Cell(change_text(found[lever]), tone_of(found[lever])) if lever in found else ""
+                for lever in LEVERS
+            )
+            together = difference(figure, results, policy).percent
+            rows.append(
+                (policy.label, name, *cells, Cell(change_text(together), tone_of(together)))
+            )
     return rows
 
 

@@ -32,7 +32,13 @@ async def test_the_extender_binds_the_pods_itself(scene: Scene) -> None:
     pods = [f"pod-{index}" for index in range(20)]
     await scene.create(*pods, cpu=0.1)
     assert await scene.bound(*pods) == [frugal] * 20
-    assert await scene.metric("requests_total", verb="bind", outcome="ok") == bound + 20
+
+    async def all_counted() -> bool:  # the API server tells of a binding before it answers us
+        counted = await scene.metric("requests_total", verb="bind", outcome="ok")
+        assert counted <= bound + 20
+        return counted == bound + 20
+
+    await scene.until(all_counted)
 
 
 async def test_binding_twice_is_a_success_and_binding_elsewhere_is_not(scene: Scene) -> None:

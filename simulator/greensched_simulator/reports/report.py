@@ -29,9 +29,11 @@ from greensched_simulator.reports.printed import write_plots
 from greensched_simulator.reports.views import SHOWN_PCT, Views, drawn_first, views_of
 from greensched_simulator.run_folder import FinishedRun
 from greensched_simulator.tables import (
+    HOW_LEVERS,
     change_rows,
     done_rows,
     how_compared,
+    lever_rows,
     losses,
     outcome_rows,
     taken_rows,
@@ -112,6 +114,9 @@ def _compared(results: Results, views: Views, currency: str) -> Iterator[str]:
             table(change_rows(results)),
             plots(change_figures(views.changes)),
         )
+        levers = lever_rows(results)
+        if levers[1:]:
+            yield section("What each lever adds", paragraph(HOW_LEVERS), table(levers))
         yield section(
             "Where policies lose",
             listed(losses(results))
