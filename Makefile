@@ -93,6 +93,10 @@ demo: setup ## A workload on a real control plane, both bills side by side (TRAC
 bench-simulator: setup ## Jobs a second, memory and compile time of the simulator, into build/bench/simulator.json
 	@$(BIN)/python -m benchmarks.simulator $(ARGS)
 
+.PHONY: baselines
+baselines: setup ## Every policy on every scenario of the gallery, ten seeds, into docs/baselines.md
+	@$(BIN)/python -m benchmarks.baselines
+
 .PHONY: bench-extender
 bench-extender: setup ## Throughput, latency, start and memory of the extender, into build/bench/extender.json
 	@$(BIN)/python -m benchmarks.extender $(ARGS)
