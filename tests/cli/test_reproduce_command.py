@@ -1,0 +1,32 @@
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from greensched_cli.reproduce import NAMES
+
+Run = Callable[..., Any]
+PAGE = Path(__file__).parents[2] / "docs" / "reproductions.md"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_is_a_module_and_a_section_of_the_page(name: str) -> None:
+    told = import_module(f"greensched_simulator.reproductions.{name.replace('-', '_')}")
+    assert told.TITLE and callable(told.reproduce) and isinstance(told.NEEDS_DATA, bool)
+    page = PAGE.read_text(encoding="utf-8")
+    assert f"| `{name}` | " in page
+    assert f"\n## {name}\n" in page
+
+
+def test_an_unknown_name_is_refused_with_those_that_are(greensched: Run) -> None:
+    done = greensched("reproduce", "everything")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert all(name in done.stderr for name in NAMES)
+
+
+def test_without_the_data_it_says_where_that_is_told(greensched: Run, tmp_path: Path) -> None:
+    done = greensched("reproduce", NAMES[0], "--data", str(tmp_path / "nowhere"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--data FOLDER" in done.stderr and "docs/reproductions.md" in done.stderr
