@@ -12,7 +12,7 @@ import typer
 from greensched_core.errors import BadInput
 
 # Each is a module of greensched_simulator.reproductions: TITLE, NEEDS_DATA and reproduce(folder).
-NAMES = ("carbon-scaler", "gaia", "lets-wait-awhile")
+NAMES = ("carbon-scaler", "ecokube", "gaia", "lets-wait-awhile", "opitz", "zeus")
 
 
 def reproduce(

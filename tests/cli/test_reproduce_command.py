@@ -30,3 +30,18 @@ def test_without_the_data_it_says_where_that_is_told(greensched: Run, tmp_path: 
     done = greensched("reproduce", NAMES[0], "--data", str(tmp_path / "nowhere"))
     assert (done.returncode, done.stdout) == (2, "")
     assert "--data FOLDER" in done.stderr and "docs/reproductions.md" in done.stderr
+
+
+def test_what_needs_no_data_runs_without(greensched: Run) -> None:
+    done = greensched("reproduce", "ecokube")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "3 of 3 figures are the published ones" in done.stdout
+
+
+def test_what_needs_data_says_where_it_is_looked_for(greensched: Run, tmp_path: Path) -> None:
+    done = greensched("reproduce", "zeus")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "give --data FOLDER or set GREENSCHED_DATA" in done.stderr
+    done = greensched("reproduce", "zeus", "--data", str(tmp_path))
+    assert done.returncode == 2
+    assert "summary_power_v100.csv cannot be read" in done.stderr

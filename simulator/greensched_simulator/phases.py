@@ -1,0 +1,107 @@
+"""A job of phases that can be suspended: how long it runs and what it draws when interrupted.
+
+The job model of Opitz's thesis ("STAWP"): startup phases, then work phases, each with a constant
+power. Whoever resumes starts up again and repeats the work since the last checkpoint; while it is
+suspended a job draws nothing. A job of constant power is one work phase and no startup.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+SAME_MOMENT_S = 1e-6  # sums of durations differ by less; nothing else happens so fast
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A stretch of a run with constant power."""
+
+    name: str
+    duration_s: float
+    power_w: float
+    is_checkpoint: bool = False  # at its end all work so far is saved
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a phase that takes no time, or not finite figures."""
+        if not (0.0 < self.duration_s < math.inf and 0.0 <= self.power_w < math.inf):
+            raise ValueError(f"phase {self.name}: {self.duration_s} s at {self.power_w} W")
+
+
+@dataclass(frozen=True, slots=True)
+class PhasedJob:
+    """What a job does, in order."""
+
+    startup: tuple[Phase, ...]
+    work: tuple[Phase, ...]
+    restart: tuple[Phase, ...] | None = None  # startup of a resumed run; None: the same
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a job without work, or with a checkpoint before it."""
+        if not self.work:
+            raise ValueError("a job without a work phase does nothing")
+        if any(phase.is_checkpoint for phase in (*self.startup, *(self.restart or ()))):
+            raise ValueError("starting up saves no work: no checkpoint there")
+
+
+class Spent(NamedTuple):
+    """What a whole run took."""
+
+    running_s: float  # without the pauses
+    energy_j: float
+
+
+def spent(job: PhasedJob, suspended_after_s: Sequence[float] = ()) -> Spent:
+    """Return what the job takes if it is suspended after so many seconds of running, each time.
+
+    They count from the first start, pauses left out, so they rise; at the very end of a checkpoint
+    it is saved. Raises ValueError if they do not, or the job has ended by one of them.
+    """
+    saved, startup = 0, job.startup
+    begin_s, energy_j = 0.0, 0.0
+    for end_s in suspended_after_s:
+        phases = (*startup, *job.work[saved:])
+        _require_within(begin_s, end_s, phases)
+        energy_j += energy_within_j(phases, end_s - begin_s)
+        ended = phases_ended(phases, end_s - begin_s) - len(startup)
+        saved = _saved(job.work, saved, saved + max(0, ended))
+        begin_s = end_s
+        startup = job.startup if job.restart is None else job.restart
+    last = (*startup, *job.work[saved:])
+    return Spent(begin_s + duration_s(last), energy_j + energy_within_j(last, math.inf))
+
+
+def duration_s(phases: Sequence[Phase]) -> float:
+    """Return how long some phases take."""
+    return sum(phase.duration_s for phase in phases)
+
+
+def energy_within_j(phases: Sequence[Phase], length_s: float) -> float:
+    """Return what the first `length_s` of some phases take."""
+    left_s, energy_j = length_s, 0.0
+    for phase in phases:
+        energy_j += phase.power_w * min(phase.duration_s, max(0.0, left_s))
+        left_s -= phase.duration_s
+    return energy_j
+
+
+def phases_ended(phases: Sequence[Phase], length_s: float) -> int:
+    """Return how many phases have ended after `length_s`."""
+    ended, end_s = 0, 0.0
+    for phase in phases:
+        end_s += phase.duration_s
+        ended += end_s <= length_s + SAME_MOMENT_S
+    return ended
+
+
+def _saved(work: Sequence[Phase], before: int, ended: int) -> int:
+    """Return how many work phases are saved when `ended` have ended and `before` were saved."""
+    checkpoints = [number for number in range(before, ended) if work[number].is_checkpoint]
+    return checkpoints[-1] + 1 if checkpoints else before
+
+
+def _require_within(begin_s: float, end_s: float, phases: Sequence[Phase]) -> None:
+    if not end_s > begin_s:
+        raise ValueError(f"suspended after {end_s:g} s, not later than {begin_s:g} s")
+    if phases_ended(phases, end_s - begin_s) == len(phases):
+        raise ValueError(f"suspended after {end_s:g} s, when it has ended")
