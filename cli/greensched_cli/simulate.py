@@ -51,6 +51,12 @@ def compare(
     levers: Annotated[
         bool, typer.Option(help="Run what tells each policy's levers apart: when, where, queue.")
     ] = False,
+    bound: Annotated[
+        bool,
+        typer.Option(
+            help="Tell the share of what could be saved at all: minutes more for thousands of jobs."
+        ),
+    ] = False,
     out: Out = None,
 ) -> None:
     """Run a scenario under several policies and seeds: changes against a baseline, paired."""
@@ -66,7 +72,7 @@ def compare(
         raise BadInput(f"--seeds must be at least 1, not {seeds}")
     from greensched_cli.simulation_terminal import Asked, run_and_print
 
-    asked = Asked(scenario, chosen, against, None, seeds, out, "compare")
+    asked = Asked(scenario, chosen, against, None, seeds, out, "compare", with_bound=bound)
     raise typer.Exit(run_and_print(asked))
 
 

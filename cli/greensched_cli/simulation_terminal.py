@@ -21,6 +21,7 @@ from greensched_simulator.reports.report import write_report
 from greensched_simulator.run_folder import FinishedRun, Run, RunFolder
 from greensched_simulator.scenario import Scenario, load_scenario
 from greensched_simulator.tables import (
+    captured_rows,
     change_rows,
     done_rows,
     how_compared,
@@ -45,6 +46,7 @@ class Asked:
     seeds: int  # how many, from it on
     out: Path | None
     kind: str  # names the folder, where `out` does not
+    with_bound: bool = False
 
 
 def run_and_print(asked: Asked) -> int:
@@ -58,7 +60,7 @@ def run_and_print(asked: Asked) -> int:
     folder = asked.out or RUNS / f"{scenario.name}-{asked.kind}-{_stamp(run.started_at)}"
     began = time.monotonic()
     try:
-        finished = _simulated(console, RunFolder(folder, run))
+        finished = _simulated(console, RunFolder(folder, run), with_bound=asked.with_bound)
         _print_results(console, finished)
         report = write_report(finished)
     except KeyboardInterrupt:
@@ -87,10 +89,11 @@ def _stamp(started_at: str) -> str:
     return started_at.translate(str.maketrans("", "", "-:"))
 
 
-def _simulated(console: Console, folder: RunFolder) -> FinishedRun:
+def _simulated(console: Console, folder: RunFolder, *, with_bound: bool) -> FinishedRun:
     run = folder.run
     with folder, _progress(console, run) as (told, added):
-        for done in compare(run.scenario, run.policies, run.seeds, told):
+        rounds = compare(run.scenario, run.policies, run.seeds, told, with_bound=with_bound)
+        for done in rounds:
             folder.add(done)
             added(done)
     return folder.finish()
@@ -148,6 +151,9 @@ def _tables(results: Results, currency: str) -> Iterator[tuple[str, Sequence[Row
     yield "what was done, and how long jobs waited; means over seeds", done_rows(results)
     yield "what it took", taken_rows(results, currency)
     yield f"what changed against {results.baseline.label}", change_rows(results)
+    shares = captured_rows(results)
+    if shares[1:]:
+        yield "share of what could be saved at all; 100 % is the bound", shares
     levers = lever_rows(results)
     if levers[1:]:
         yield "what each lever adds (docs/simulator.md)", levers

@@ -13,7 +13,7 @@ Idle watts, which all schedules pay alike, are added as they are. Where empty no
 a part of the watts per core instead: P(u) ≥ u · min over v of P(v) / v.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +48,14 @@ class Bound(NamedTuple):
     idle: float  # of it, what all schedules pay alike
     variables: int  # of the programme
     slot_s: float
+
+
+class Least(NamedTuple):
+    """The least totals over a window, each bounded by itself; the names are those of outcomes."""
+
+    energy_j: float
+    cost: float
+    carbon_g: float
 
 
 class _Choices(NamedTuple):
@@ -85,6 +93,16 @@ def least_bill(
     programmes = [_programme(world, signal, until_s, latest_end_s, way, slot_s) for way in ways]
     active = max(programme.least(world.name) for programme in programmes)
     return Bound(idle + active, idle, max(each.variables for each in programmes), slot_s)
+
+
+def least_totals(world: World, schedules: Sequence[Schedule], until_s: float) -> Least:
+    """Return the least energy, cost and carbon of any schedule that may be as late as these.
+
+    Raises BadInput as `least_bill` does.
+    """
+    ends_s = latest_ends(world, *schedules)
+    signals: tuple[Signal, ...] = ("energy", "cost", "carbon")
+    return Least(*(least_bill(world, signal, until_s, ends_s).total for signal in signals))
 
 
 def _programme(

@@ -8,6 +8,7 @@ from scipy import stats
 
 from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats
+from greensched_simulator.bound import Least, least_totals
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import Policy
 from greensched_simulator.scenario_model import Scenario
@@ -26,6 +27,7 @@ class Round(NamedTuple):
     policies: tuple[Policy, ...]
     schedules: tuple[Schedule, ...]  # one a policy
     outcomes: tuple[Outcome, ...]
+    least: Least | None = None  # what no schedule of this world is below; None: not asked for
 
 
 class Results(NamedTuple):
@@ -35,6 +37,7 @@ class Results(NamedTuple):
     baseline: Policy | None  # one of the policies; None: nothing is compared
     seeds: tuple[int, ...]
     outcomes: Mapping[Policy, tuple[Outcome, ...]]  # one a seed, in their order
+    least: tuple[Least, ...] = ()  # one a seed, or none
 
 
 class Figure(NamedTuple):
@@ -68,9 +71,17 @@ MISSED = Figure("deadlines_missed", lambda outcome: outcome.deadlines - outcome.
 
 
 def compare(
-    scenario: Scenario, policies: Sequence[Policy], seeds: Sequence[int], told: Told
+    scenario: Scenario,
+    policies: Sequence[Policy],
+    seeds: Sequence[int],
+    told: Told,
+    *,
+    with_bound: bool = False,
 ) -> Iterator[Round]:
-    """Yield the policies' runs on the scenario's world, seed by seed; tell of each run's end."""
+    """Yield the policies' runs on the scenario's world, seed by seed; tell of each run's end.
+
+    With `with_bound` also the least totals that there can be. Raises BadInput as billing does.
+    """
     for seed in seeds:
         world = build_world(scenario, seed)
         schedules = []
@@ -82,7 +93,8 @@ def compare(
             outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
             for schedule in schedules
         )
-        yield Round(world, tuple(policies), tuple(schedules), outcomes)
+        least = least_totals(world, schedules, until_s) if with_bound else None
+        yield Round(world, tuple(policies), tuple(schedules), outcomes, least)
 
 
 def difference(figure: Figure, results: Results, policy: Policy) -> Difference:
@@ -96,6 +108,22 @@ def difference(figure: Figure, results: Results, policy: Policy) -> Difference:
     with np.errstate(all="ignore"):
         percent = np.where(theirs == 0.0, np.nan, 100.0 * (mine - theirs) / np.abs(theirs))
     return Difference(interval(mine - theirs), interval(percent))
+
+
+def captured(figure: Figure, results: Results, policy: Policy) -> Interval:
+    """Return the share in % of what could be saved at all that a policy saves, seed by seed.
+
+    100 is the bound, 0 the baseline. NaN where the bound is not below the baseline. The figure is
+    energy, cost or carbon; the results have bounds and a baseline.
+    """
+    assert results.baseline is not None, "nothing is compared"
+    mine, theirs = (
+        np.array([figure.of(outcome) for outcome in results.outcomes[each]], dtype=np.float64)
+        for each in (policy, results.baseline)
+    )
+    possible = theirs - np.array([getattr(each, figure.name) for each in results.least])
+    with np.errstate(all="ignore"):
+        return interval(np.where(possible > 0.0, 100.0 * (theirs - mine) / possible, np.nan))
 
 
 def interval(values: Floats) -> Interval:

@@ -23,6 +23,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from greensched_core.errors import BadInput
+from greensched_simulator.bound import Least
 from greensched_simulator.charges import REJECTION_FACTOR
 from greensched_simulator.comparison import Results, Round
 from greensched_simulator.outcome import Outcome
@@ -141,6 +142,8 @@ class RunFolder:
             self._files["node-hours"].write(node_hour_rows(world, policy, schedule, until_s))
         self._files["grid"].write(grid_rows(world, until_s))
         self._rounds.append((world.seed, done.outcomes))
+        if done.least is not None:
+            self._told.setdefault("least", []).append(done.least._asdict())
         self._told.setdefault("notes", [*world.notes, *_left_undone(done)])
         self._told.setdefault("jobs", done.outcomes[0].jobs)
         self._told.setdefault("nodes", len(world.node_names))
@@ -198,6 +201,7 @@ def _results(summary: Mapping[str, Any], outcomes: str) -> Results:
         None if baseline is None else policy_named(baseline),
         seeds,
         {policy: tuple(_outcome(rows[policy.name, seed]) for seed in seeds) for policy in policies},
+        tuple(Least(**each) for each in summary.get("least", ())),
     )
 
 

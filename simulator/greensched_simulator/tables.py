@@ -22,6 +22,7 @@ from greensched_simulator.comparison import (
     Figure,
     Interval,
     Results,
+    captured,
     difference,
     mean_outcome,
 )
@@ -32,6 +33,10 @@ from greensched_simulator.policy import Policy
 HOW_LEVERS = (
     "Change against the baseline with its rule in all other places, the mean over all orders in "
     "which the levers can be switched on (Shapley values); they add up to the whole change."
+)
+HOW_CAPTURED = (
+    "Share of what could be saved against the baseline at all: 100 % is the bound, which no "
+    "schedule is below and perhaps none reaches, each of the three by itself."
 )
 COMPARED = (("energy", ENERGY), ("cost", COST), ("carbon", CARBON))
 
@@ -132,6 +137,25 @@ def change_rows(results: Results) -> list[Row]:
         cells = (Cell(change_text(each.percent), tone_of(each.percent)) for each in changes)
         rows.append((policy.label, missed, *cells))
     return rows
+
+
+def captured_rows(results: Results) -> list[Row]:
+    """Return a head and a line for each policy: its share of what could be saved at all.
+
+    Only where the bounds are known and there is a baseline; else no line.
+    """
+    rows: list[Row] = [("policy", *(name for name, _ in COMPARED))]
+    if not results.least or results.baseline is None:
+        return rows
+    for policy in results.policies:
+        if policy != results.baseline:
+            shares = (captured(figure, results, policy) for _, figure in COMPARED)
+            rows.append((policy.label, *map(_share_text, shares)))
+    return rows
+
+
+def _share_text(share: Interval) -> str:
+    return "–" if math.isnan(share.mean) else change_text(share).removeprefix("+")
 
 
 def lever_rows(results: Results) -> list[Row]:

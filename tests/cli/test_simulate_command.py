@@ -60,11 +60,13 @@ def test_a_comparison_pairs_seeds_against_the_named_baseline_and_is_drawn_again(
     out = tmp_path / "run"
     done = greensched(
         "compare", tiny, "--policies", "lowest-slot,bin-pack", "--seeds", "2",
-        "--baseline", "least-cost", "--levers", "--out", str(out),
+        "--baseline", "least-cost", "--levers", "--bound", "--out", str(out),
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert "tiny: 5 policies, 2 seeds" in done.stdout, "two that tell lowest-slot's levers apart"
     assert "what each lever adds" in done.stdout
+    assert "share of what could be saved at all" in done.stdout
+    assert len(json.loads((out / "run.json").read_text())["least"]) == 2
     assert "what changed against least-cost" in done.stdout
     assert "paired by seed: mean over 2 seeds" in done.stdout
     page = (out / "report.html").read_bytes()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
+from greensched_simulator.bound import Least
 from greensched_simulator.cells import Cell
 from greensched_simulator.comparison import (
     CARBON,
@@ -17,6 +18,7 @@ from greensched_simulator.comparison import (
     Figure,
     Results,
     Round,
+    captured,
     compare,
     difference,
     interval,
@@ -26,7 +28,7 @@ from greensched_simulator.outcome import Outcome
 from greensched_simulator.policy import policies_named, policy_named
 from greensched_simulator.scenario import parse_scenario
 from greensched_simulator.simulation import simulate
-from greensched_simulator.tables import change_rows
+from greensched_simulator.tables import captured_rows, change_rows
 from greensched_simulator.world import build_world
 
 NOW, LATER = policies_named("run-now+spread, lowest-window+spread")
@@ -157,3 +159,26 @@ def test_a_change_is_coloured_by_the_interval_that_is_shown() -> None:
     shown = change_rows(results(ours, theirs))[2][4]
     assert isinstance(shown, Cell)
     assert (shown.text, shown.tone) == ("-34.0 ±141.9 %", "")
+
+
+@pytest.mark.parametrize(
+    ("mine", "bound", "share"),
+    [
+        pytest.param(80.0, 60.0, 50.0, id="half-of-what-is-possible"),
+        pytest.param(60.0, 60.0, 100.0, id="the-bound-itself"),
+        pytest.param(110.0, 60.0, -25.0, id="worse-than-the-baseline"),
+        pytest.param(100.0, 100.0, math.nan, id="nothing-can-be-saved"),
+    ],
+)
+def test_what_is_captured_is_the_share_of_what_could_be_saved(
+    mine: float, bound: float, share: float
+) -> None:
+    told = results([outcome(carbon_active_g=mine)], [outcome(carbon_active_g=100.0)])
+    bounded = told._replace(least=(Least(0.0, 0.0, bound),))
+    assert captured(CARBON, bounded, LATER).mean == pytest.approx(share, nan_ok=True)
+    text = getattr(captured_rows(bounded)[1][3], "text", captured_rows(bounded)[1][3])
+    assert text == ("–" if math.isnan(share) else f"{share:.1f} %")
+
+
+def test_without_bounds_no_share_is_told() -> None:
+    assert captured_rows(results([outcome()], [outcome()]))[1:] == []
