@@ -12,7 +12,7 @@ import typer
 from greensched_core.errors import BadInput
 
 # Each is a module of greensched_simulator.reproductions: TITLE, NEEDS_DATA and reproduce(folder).
-NAMES = ("gaia",)
+NAMES = ("deeprm", "gaia")
 
 
 def reproduce(
