@@ -29,7 +29,7 @@ _POLICIES, _ENGINE = Path(greensched_policies.__path__[0]), Path(__file__).paren
 
 def _sources_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted((*_POLICIES.glob("*.py"), *_ENGINE.glob("*.py"))):
+    for path in sorted((*_POLICIES.glob("*.py"), *_ENGINE.rglob("*.py"))):
         source = path.read_bytes()
         # What is compiled says so.
         if path.parent == _POLICIES or path.stem == "compiled" or __name__.encode() in source:
