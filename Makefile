@@ -13,8 +13,10 @@ BIN := .venv/bin
 DEPENDENCIES := .venv/.dependencies-installed
 READY := .venv/.greensched-installed
 
-# Tests with these markers start real servers; all others are unit tests.
+# Tests with these markers start real servers, or compile the simulator's engine; all others are unit
+# tests.
 SERVERS := controlplane or helm or prometheus
+LONG := $(SERVERS) or engine
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --quiet $(if $(UPGRADE),--upgrade)
 
@@ -78,8 +80,8 @@ test: setup ## Everything, the real control plane included (built on first use)
 	$(BIN)/pytest --durations=15 $(ARGS)
 
 .PHONY: test-unit
-test-unit: setup ## The tests that start no server, under a minute
-	$(BIN)/pytest --quiet -m 'not ($(SERVERS))' $(ARGS)
+test-unit: setup ## The tests that start no server and run no simulation, under a minute
+	$(BIN)/pytest --quiet --numprocesses auto -m 'not ($(LONG))' $(ARGS)
 
 .PHONY: fuzz
 fuzz: setup ## Try new random examples on every property, for as long as it takes

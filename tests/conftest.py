@@ -25,11 +25,8 @@ from greensched_testbed.controlplane import ControlPlane
 # no test could interrupt what it started.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Everybody tries the same examples, so that a suite that passes goes on passing; `make fuzz` tries
-# new ones.
-settings.register_profile("same", derandomize=True, deadline=None)
+# Of `make fuzz`; all else tries the same examples in every run (pyproject.toml).
 settings.register_profile("new", max_examples=1000, deadline=None)
-settings.load_profile("same")
 
 FOREIGN_KUBECONFIG = os.environ.get("GREENSCHED_KUBECONFIG")
 _SERVICE_ACCOUNT_TIMEOUT_S = 30.0

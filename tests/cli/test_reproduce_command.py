@@ -8,6 +8,7 @@ import pytest
 from greensched_cli.reproduce import NAMES
 
 Run = Callable[..., Any]
+pytestmark = pytest.mark.engine
 PAGE = Path(__file__).parents[2] / "docs" / "reproductions.md"
 
 

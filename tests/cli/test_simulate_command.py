@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 Run = Callable[..., Any]
+pytestmark = pytest.mark.engine
 SCENARIO = """
 name: tiny
 description: A handful of jobs behind a grid that is clean at noon.
