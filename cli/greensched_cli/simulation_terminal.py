@@ -108,7 +108,9 @@ def _progress(console: Console, run: Run) -> Iterator[tuple[Told, Callable[[Roun
         f"{_counted(len(run.seeds), 'seed', 'seeds')}"
     )
     if not is_cached():
-        console.print("compiling the engine, about a minute, once")
+        console.print(
+            "compiling the engine, about a minute, and each rule as it comes, some seconds; once"
+        )
     bars = Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs"),
         TimeElapsedColumn(), console=console, disable=not console.is_terminal,
