@@ -117,7 +117,8 @@ def _rows(results: Results) -> Iterator[Row]:
 def _change(figure: Figure, results: Results, policy: Policy) -> str:
     percent = difference(figure, results, policy).percent
     text = change_text(percent)
-    return {"better": f"**{text}**", "worse": f"*{text}*", "": text}[tone_of(percent)]
+    tone = "" if text.startswith("0.0 ") else tone_of(percent)
+    return {"better": f"**{text}**", "worse": f"*{text}*", "": text}[tone]
 
 
 def _mean(figure: Figure, results: Results, policy: Policy) -> float:

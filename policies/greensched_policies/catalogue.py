@@ -72,7 +72,8 @@ WHEN_RULES: dict[str, WhenPolicy] = {
     "run-now": run_now,
 }
 
-# waiting jobs [B,Q] -> priority [B,Q], the least first; of equal ones the one that waits longest
+# waiting jobs [B,Q] -> priority [B,Q], the least first; of equal ones the one whose start came due
+# first
 OrderPolicy = Callable[[QueueColumns], Floats]
 
 ORDER_RULES: dict[str, OrderPolicy] = {

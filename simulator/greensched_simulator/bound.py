@@ -121,7 +121,8 @@ def _programme(
         if not programme.knows(job):
             raise BadInput(
                 f"scenario {world.name}: {world.job_names[job]} cannot end by {end_s:.0f} s on any "
-                "node: there is no schedule to bound"
+                "node within what is billed: there is no schedule to bound; name a policy "
+                "beside it that runs all jobs, or give a longer length"
             )
     return programme
 

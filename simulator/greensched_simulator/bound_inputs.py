@@ -25,6 +25,7 @@ class Group(NamedTuple):
     largest: tuple[float, float, float]  # of one node
     speed: float
     watts_per_core: tuple[float, float]  # per core requested, at the meter: least and most
+    steepest_watts_per_core: float  # the most that one core more can add, however full the node
     watts_per_board: float
     idle_watts: float  # of one empty node, its boards included
 
@@ -131,6 +132,8 @@ def _group(world: World, nodes: Nodes, members: np.ndarray) -> Group:
     watts = np.interp(loads, np.linspace(0.0, 1.0, CURVE_POINTS), curve)
     above = watts + boards_idle_w if world.empty_nodes_sleep else watts - curve[0]
     per_core = above / loads * world.utilisation_ratio / nodes.cpu_capacity[first]
+    reached = np.linspace(0.0, 1.0, CURVE_POINTS)[:-1] < world.utilisation_ratio
+    steepest = float(np.diff(curve)[reached].max()) * (CURVE_POINTS - 1)  # watts per full load
     pue = float(nodes.pue[first])
     board_w = (nodes.gpu_peak_w[first] - nodes.gpu_idle_w[first]) * world.gpu_ratio
     return Group(
@@ -139,6 +142,7 @@ def _group(world: World, nodes: Nodes, members: np.ndarray) -> Group:
         (largest[0], largest[1], largest[2]),
         float(nodes.speed[first]),
         (float(per_core.min()) * pue, float(per_core.max()) * pue),
+        steepest * world.utilisation_ratio / float(nodes.cpu_capacity[first]) * pue,
         float(board_w) * pue,
         float(curve[0] + boards_idle_w) * pue,
     )

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from greensched_simulator.bound import latest_ends, least_bill
 from greensched_simulator.bound_inputs import Signal
+from greensched_simulator.comparison import WORTH_TELLING
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import Policy
 from greensched_simulator.simulation import bill_of, billed_until_s, simulate
@@ -19,7 +20,8 @@ class Run(NamedTuple):
     policy: str
     total: float
     gap_pct: float | None  # above the bound, relative to it; None: the bound is 0
-    captured_pct: float | None  # share of the baseline's distance to the bound; None: the baseline
+    # share of the baseline's distance to the bound; None: the baseline, or there is no distance
+    captured_pct: float | None
     missed: int  # deadlines
 
 
@@ -92,5 +94,7 @@ def _gap_pct(total: float, least: float) -> float | None:
     return 100.0 * (total - least) / abs(least) if least else None
 
 
-def _captured_pct(baseline: float, total: float, least: float) -> float:
-    return 100.0 * (baseline - total) / (baseline - least) if baseline > least else 0.0
+def _captured_pct(baseline: float, total: float, least: float) -> float | None:
+    if baseline - least <= WORTH_TELLING * abs(baseline):
+        return None
+    return 100.0 * (baseline - total) / (baseline - least)

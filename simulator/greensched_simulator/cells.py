@@ -16,10 +16,12 @@ class Cell(NamedTuple):
 
 Row = Sequence[Cell | str]
 
+_LEAST_TOLD = 5e-7  # what six decimals can tell
+
 
 def amount(value: float) -> str:
     """Return an amount with two decimals, or with two digits that count where it is small."""
-    if value == 0 or abs(value) >= 0.1:
+    if abs(value) < _LEAST_TOLD or abs(value) >= 0.1:
         return f"{value:.2f}"
     return f"{value:.{min(6, 1 - math.floor(math.log10(abs(value))))}f}"
 

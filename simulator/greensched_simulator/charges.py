@@ -1,9 +1,10 @@
 """What is charged for jobs that never ran, so that leaving work undone saves nothing.
 
 A job that never ran is charged more than it could have taken in any schedule of the billed window:
-`REJECTION_FACTOR` times the watts of its node's least efficient load, all alone on a node that it
-had to wake where empty nodes sleep, for its runtime there, at the greatest value of the signal
-between its arrival and the window's end; on whichever node that is large enough this comes to most.
+`REJECTION_FACTOR` times the watts that its cores add where the node's power curve is steepest, and
+those of a node that it had to wake for itself alone where empty nodes sleep, for its runtime there,
+at the greatest value of the signal between its arrival and the window's end; on whichever node that
+is large enough this comes to most.
 
 While a price is below zero, running earns money and not running earns nothing: the greatest price
 then counts as 0, so that no charge is ever negative and each is still above the job's true cost.
@@ -48,8 +49,7 @@ def charge_of(world: World, schedule: Schedule, until_s: float) -> Charge:
     arrival_s = world.jobs.arrival_s[left]
     greatest = [_greatest(series, arrival_s, until_s) for series in zone_series(world)]
     dearest = np.zeros((3, left.size))
-    # Watts per core above idle, also where empty nodes sleep: what is woken is added as a whole.
-    for group in groups_of(world._replace(empty_nodes_sleep=False)):
+    for group in groups_of(world):
         dearest = np.maximum(dearest, _most_there(world, left, group, greatest[group.zone]))
     if np.isnan(dearest).any():
         raise BadInput(
@@ -66,7 +66,7 @@ def _most_there(world: World, left: Integers, group: Group, greatest: Floats) ->
     jobs = world.jobs
     asked = np.stack([jobs.cpu_cores[left], jobs.memory_bytes[left], jobs.gpus[left]])
     fits = (asked <= np.array(group.largest)[:, None] * (1 + _EPSILON)).all(axis=0)
-    watts = asked[0] * group.watts_per_core[1] + asked[2] * group.watts_per_board
+    watts = asked[0] * group.steepest_watts_per_core + asked[2] * group.watts_per_board
     if world.empty_nodes_sleep:
         watts += group.idle_watts
     runtime_s = jobs.runtime_s[left] / group.speed

@@ -16,6 +16,7 @@ from greensched_simulator.simulation import Schedule, bill_of, billed_until_s, s
 from greensched_simulator.world import World, build_world
 
 CONFIDENCE = 0.95
+WORTH_TELLING = 1e-6  # of the baseline: what could be saved at all beyond rounding and the solver's
 
 Told = Callable[[Policy, int], None]  # the policy and the seed whose run has just ended
 
@@ -113,7 +114,7 @@ def difference(figure: Figure, results: Results, policy: Policy) -> Difference:
 def captured(figure: Figure, results: Results, policy: Policy) -> Interval:
     """Return the share in % of what could be saved at all that a policy saves, seed by seed.
 
-    100 is the bound, 0 the baseline. NaN where the bound is not below the baseline. The figure is
+    100 is the bound, 0 the baseline. NaN where nothing could be saved. The figure is
     energy, cost or carbon; the results have bounds and a baseline.
     """
     assert results.baseline is not None, "nothing is compared"
@@ -123,7 +124,10 @@ def captured(figure: Figure, results: Results, policy: Policy) -> Interval:
     )
     possible = theirs - np.array([getattr(each, figure.name) for each in results.least])
     with np.errstate(all="ignore"):
-        return interval(np.where(possible > 0.0, 100.0 * (theirs - mine) / possible, np.nan))
+        share = np.where(
+            possible > WORTH_TELLING * np.abs(theirs), 100.0 * (theirs - mine) / possible, np.nan
+        )
+    return interval(share)
 
 
 def interval(values: Floats) -> Interval:

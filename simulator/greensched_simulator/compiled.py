@@ -31,8 +31,8 @@ def _sources_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
     for path in sorted((*_POLICIES.glob("*.py"), *_ENGINE.rglob("*.py"))):
         source = path.read_bytes()
-        # What is compiled says so.
-        if path.parent == _POLICIES or path.stem == "compiled" or __name__.encode() in source:
+        # Compiled code also holds what others declare, such as the order of a tuple's fields.
+        if path.parent in (_POLICIES, _ENGINE) or __name__.encode() in source:
             digest.update(path.name.encode() + source)
     return digest.hexdigest()[:16]
 

@@ -192,6 +192,7 @@ def watch_run(
                 whole = integral_at(times_s, values, sums, until, end_s)
                 whole -= integral_at(times_s, values, sums, at, begin_s)
                 over_run[place] = whole * scale + offset
+                has_gaps |= np.isnan(over_run[place])  # the gap begins within the last step
     return has_gaps
 
 

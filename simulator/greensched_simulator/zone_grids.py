@@ -88,8 +88,11 @@ def _zone(scenario: Scenario, name: str, seed: int, horizon_s: float) -> _Zone:
     carbon, price = _signals(scenario, name, grid, seed, horizon_s)
     times_s = _merged(carbon, price, horizon_s)
     carbon_values, price_values = _held(carbon, times_s), _held(price, times_s)
-    carbon_error = _forecast_error(grid, times_s, stream(seed, f"forecast/carbon/{name}"))
-    price_error = _forecast_error(grid, times_s, stream(seed, f"forecast/price/{name}"))
+    carbon_error, price_error = (
+        _forecast_error(grid, times_s, stream(seed, f"forecast/{kind}/{name}"))
+        * (steps.times_s.size > 1)  # a constant is known
+        for kind, steps in (("carbon", carbon), ("price", price))
+    )
     known = np.abs(price_values[np.isfinite(price_values)])
     scale = float(known.mean()) if known.size else 0.0
     return _Zone(

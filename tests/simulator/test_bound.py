@@ -105,6 +105,14 @@ def test_a_bound_of_nothing_has_no_gap_in_percent() -> None:
     assert (carbon.bound, carbon.runs[0].gap_pct) == (0.0, None)
 
 
+def test_where_nothing_can_be_saved_no_share_is_told() -> None:
+    """Equal nodes, a straight curve, a constant grid: the baseline is the bound."""
+    world = make_world([{"arrival_s": 60.0 * at, "runtime_s": 100.0 + at} for at in range(9)])
+    policies = [policy_named("run-now+spread"), policy_named("reject-all")]
+    for figure in bounded(world, policies, HOUR_S).figures:
+        assert figure.runs[1].captured_pct is None
+
+
 def test_a_job_that_none_ran_may_end_by_its_deadline_or_at_any_time() -> None:
     world = make_world([{"deadline_s": 9 * HOUR_S}, {}, {"deadline_s": 2 * HOUR_S}, {}])
     never = simulate(world, policy_named("reject-all"))

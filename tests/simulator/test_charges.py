@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
+from greensched_policies.accounting import total_bill
+from greensched_policies.cost import curve_table
 from greensched_simulator.charges import REJECTION_FACTOR, charge_of
 from greensched_simulator.outcome import outcome_of
 from greensched_simulator.simulation import Schedule, bill_of
@@ -36,8 +38,20 @@ def charged(world: World, until_s: float = 2 * HOUR) -> tuple[float, float, floa
     )
 
 
-def test_a_rejected_job_is_charged_more_than_its_dearest_hour() -> None:
-    assert REJECTION_FACTOR > 1.0
+def test_a_job_is_charged_more_than_it_adds_to_a_node_at_its_steepest_load() -> None:
+    """Nine cores of ten draw nothing, the tenth 990 W: beside nine others that is the job's."""
+    jobs = [{"cpu_cores": 9.0}, {"cpu_cores": 1.0}]
+    steep = [10.0] * 10 + [1000.0]
+    world = make_world(jobs)._replace(
+        curve_watts=curve_table([steep, steep]), utilisation_ratio=1.0
+    )
+    done, undone = (
+        total_bill(bill_of(world, ran((0.0, HOUR, 0), second), HOUR)).energy_active_j
+        for second in ((0.0, HOUR, 0), NEVER)
+    )
+    assert done - undone == 990.0 * HOUR
+    charge = charge_of(world, ran((0.0, HOUR, 0), NEVER), HOUR)
+    assert charge.energy_j == REJECTION_FACTOR * 990.0 * HOUR > done - undone
 
 
 @pytest.mark.parametrize(("job", "node", "watts", "hours"), [

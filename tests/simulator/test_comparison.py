@@ -168,6 +168,7 @@ def test_a_change_is_coloured_by_the_interval_that_is_shown() -> None:
         pytest.param(60.0, 60.0, 100.0, id="the-bound-itself"),
         pytest.param(110.0, 60.0, -25.0, id="worse-than-the-baseline"),
         pytest.param(100.0, 100.0, math.nan, id="nothing-can-be-saved"),
+        pytest.param(110.0, 100.0 - 1e-12, math.nan, id="nothing-but-rounding"),
     ],
 )
 def test_what_is_captured_is_the_share_of_what_could_be_saved(

@@ -159,3 +159,11 @@ def test_overload_in_a_batch_goes_by_each_decisions_own_costs() -> None:
     together = with_overload(weighted, busiest, spread_of(weighted))
     alone = with_overload(weighted[:1], busiest[:1], spread_of(weighted[:1]))
     assert together[0].tolist() == alone[0].tolist()
+
+
+def test_a_run_that_ends_where_nothing_is_known_counts_as_the_mean_of_the_known() -> None:
+    """The last of three starts ends in the gap that begins with the second hour."""
+    slots, zones = columns(hourly([100.0, np.nan], [300.0, 300.0]), plan(9.0, 9.0), 2700.0, 3)
+    assert zones.tolist() == [0, 0, 0]
+    assert slots.carbon_over_run[0].tolist() == [100.0, 100.0, 220.0]
+    assert all(np.isfinite(column).all() for column in slots)

@@ -241,6 +241,13 @@ def test_a_forecast_of_prices_may_cross_zero_but_one_of_carbon_never_does() -> N
     assert np.nanmin(grids.forecast_price_per_mwh) < 0
 
 
+def test_a_constant_is_known_whatever_the_other_signal_does() -> None:
+    grid = {"carbon": {"constant": 300}, "price": {"shape": "solar"}, "forecast_error": 0.5}
+    grids = world(grids={"SUN": grid}).grids
+    assert np.unique(grids.forecast_carbon_g_per_kwh[:-1]).tolist() == [300.0]
+    assert not np.array_equal(grids.forecast_price_per_mwh[:-1], grids.price_per_mwh[:-1])
+
+
 def test_slack_goes_by_runtime(tmp_path: Path) -> None:
     slack = [{"shorter_than": "2h", "may_wait": "6h"}, {"shorter_than": "1d", "may_wait": "24h"},
              {"may_wait": "none"}]  # fmt: skip

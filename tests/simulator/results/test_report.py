@@ -47,7 +47,7 @@ def texts(row: Row) -> list[str]:
     pytest.param(0.0996, "0.100", id="just-below-a-tenth"),
     pytest.param(0.00357, "0.0036", id="small"),
     pytest.param(-0.00357, "-0.0036", id="small-and-negative"),
-    pytest.param(1e-12, "0.000000", id="too-small-to-tell"),
+    pytest.param(1e-12, "0.00", id="too-small-to-tell"),
 ])  # fmt: skip
 def test_a_small_amount_keeps_the_digits_that_count(value: float, text: str) -> None:
     assert amount(value) == text
