@@ -42,16 +42,17 @@ def main() -> None:
     """Run the gallery and write the page."""
     warnings.simplefilter("ignore")
     os.environ.setdefault("GREENSCHED_DATA", str(DATA))
-    policies = policies_named("all")
-    told = {file.stem: _run(file, policies) for file in sorted(GALLERY.glob("*.yaml"))}
+    told = {file.stem: _run(file) for file in sorted(GALLERY.glob("*.yaml"))}
     written = PAGE.read_text(encoding="utf-8").partition(MARKER)[0]
     PAGE.write_text(written + MARKER + "\n\n" + "\n".join(_lines(told)) + "\n", encoding="utf-8")
     print(f"wrote {PAGE.relative_to(ROOT)}")
 
 
-def _run(file: Path, policies: tuple[Policy, ...]) -> Results:
+def _run(file: Path) -> Results:
+    scenario = load_scenario(file)
+    policies = policies_named("all", nodes_sleep=scenario.cluster.nodes_sleep)
     outcomes: dict[Policy, list[Outcome]] = {policy: [] for policy in policies}
-    for done in compare(load_scenario(file), policies, SEEDS, lambda policy, seed: None):
+    for done in compare(scenario, policies, SEEDS, lambda policy, seed: None):
         for policy, outcome in zip(policies, done.outcomes, strict=True):
             outcomes[policy].append(outcome)
         print(f"{file.stem}: seed {done.world.seed}", flush=True)
@@ -88,12 +89,15 @@ def _lines(told: dict[str, Results]) -> Iterator[str]:
 
 
 def _shown(told: dict[str, Results]) -> tuple[Policy, ...]:
-    return next(iter(told.values())).policies
+    return tuple(dict.fromkeys(each for results in told.values() for each in results.policies))
 
 
 def _summary_row(policy: Policy, told: dict[str, Results]) -> Row:
     cells = []
     for results in told.values():
+        if policy not in results.policies:
+            cells.append("–")  # its nodes never sleep
+            continue
         missed = f"{count(_mean(MISSED, results, policy))} missed"
         if policy == results.baseline:
             cells.append(f"baseline; {missed}")

@@ -37,12 +37,14 @@ def bound(
     from greensched_simulator.scenario import load_scenario
     from greensched_simulator.world import build_world
 
-    chosen = policies_named(policies)
+    policies_named(policies)  # a misspelt name is told before a large trace is read
     slot_s = parse_duration(slot)
     if slot_s < _SHORTEST_SLOT_S:
         raise BadInput(f"--slot must be at least a minute, not {slot}")
     began = time.monotonic()
-    world = build_world(load_scenario(scenario), seed)
+    loaded = load_scenario(scenario)
+    chosen = policies_named(policies, nodes_sleep=loaded.cluster.nodes_sleep)
+    world = build_world(loaded, seed)
     print(f"{world.name}, seed {world.seed}: {len(world.job_names):,} jobs")
     for line in _lines(bounded(world, chosen, slot_s, preempt=preempt)):
         print(line)

@@ -29,13 +29,14 @@ def simulate(
 ) -> None:
     """Run a scenario under one policy: figures, every row, and a report with plots."""
     from greensched_simulator.policy import policy_named
+    from greensched_simulator.scenario import load_scenario
 
     chosen = policy_named(policy)
     if seed is not None and not 0 <= seed <= _LARGEST_SEED:
         raise BadInput(f"--seed must be from 0 to {_LARGEST_SEED}, not {seed}")
     from greensched_cli.simulation_terminal import Asked, run_and_print
 
-    asked = Asked(scenario, (chosen,), None, seed, 1, out, chosen.name)
+    asked = Asked(load_scenario(scenario), scenario, (chosen,), None, seed, 1, out, chosen.name)
     raise typer.Exit(run_and_print(asked))
 
 
@@ -49,7 +50,7 @@ def compare(
         str | None, typer.Option(help="What all are compared with; by default run-now+spread.")
     ] = None,
     levers: Annotated[
-        bool, typer.Option(help="Run what tells each policy's levers apart: when, where, queue.")
+        bool, typer.Option(help="Run what tells each policy's levers apart: when, where …")
     ] = False,
     bound: Annotated[
         bool,
@@ -61,18 +62,22 @@ def compare(
 ) -> None:
     """Run a scenario under several policies and seeds: changes against a baseline, paired."""
     from greensched_simulator.policy import BASELINE, policies_named, policy_named
+    from greensched_simulator.scenario import load_scenario
 
     against = policy_named(BASELINE if baseline is None else baseline)
-    chosen = tuple(dict.fromkeys((against, *policies_named(policies))))
+    policies_named(policies)  # a misspelt name is told before a large trace is read
+    if seeds < 1:
+        raise BadInput(f"--seeds must be at least 1, not {seeds}")
+    loaded = load_scenario(scenario)
+    named = policies_named(policies, nodes_sleep=loaded.cluster.nodes_sleep)
+    chosen = tuple(dict.fromkeys((against, *named)))
     if levers:
         from greensched_simulator.levers import with_combinations
 
         chosen = with_combinations(chosen, against)
-    if seeds < 1:
-        raise BadInput(f"--seeds must be at least 1, not {seeds}")
     from greensched_cli.simulation_terminal import Asked, run_and_print
 
-    asked = Asked(scenario, chosen, against, None, seeds, out, "compare", with_bound=bound)
+    asked = Asked(loaded, scenario, chosen, against, None, seeds, out, "compare", with_bound=bound)
     raise typer.Exit(run_and_print(asked))
 
 

@@ -19,7 +19,7 @@ from greensched_simulator.machine_code import is_cached
 from greensched_simulator.policy import Policy
 from greensched_simulator.reports.report import write_report
 from greensched_simulator.run_folder import FinishedRun, Run, RunFolder
-from greensched_simulator.scenario import Scenario, load_scenario
+from greensched_simulator.scenario import Scenario
 from greensched_simulator.tables import (
     captured_rows,
     change_rows,
@@ -39,6 +39,7 @@ RUNS = Path("build/runs")
 class Asked:
     """What the command line asks for."""
 
+    scenario: Scenario
     scenario_file: Path
     policies: tuple[Policy, ...]
     baseline: Policy | None
@@ -52,12 +53,11 @@ class Asked:
 def run_and_print(asked: Asked) -> int:
     """Run it, print what it came to and write its folder; return the exit status.
 
-    Raises BadInput for a scenario at fault and for a folder that is not empty.
+    Raises BadInput for a folder that is not empty.
     """
     console = plain_console()
-    scenario = load_scenario(asked.scenario_file)
-    run = _run(asked, scenario)
-    folder = asked.out or RUNS / f"{scenario.name}-{asked.kind}-{_stamp(run.started_at)}"
+    run = _run(asked)
+    folder = asked.out or RUNS / f"{asked.scenario.name}-{asked.kind}-{_stamp(run.started_at)}"
     began = time.monotonic()
     try:
         finished = _simulated(console, RunFolder(folder, run), with_bound=asked.with_bound)
@@ -72,7 +72,8 @@ def run_and_print(asked: Asked) -> int:
     return 0
 
 
-def _run(asked: Asked, scenario: Scenario) -> Run:
+def _run(asked: Asked) -> Run:
+    scenario = asked.scenario
     first = scenario.seed if asked.seed is None else asked.seed
     return Run(
         scenario=scenario,

@@ -1,10 +1,10 @@
-"""The bill of a recorded schedule: energy, money and carbon per node, active and idle apart.
+"""The bill of a recorded schedule: energy, money and carbon per node, apart by what it was doing.
 
 Beside it the active part's share of each placement.
 
 One pass over what happened, apart from any decision. Power only changes when a workload
-starts or ends and the grid only at the steps of its series, so the integral between those
-moments is exact: there is no time step. The formulas are those of `cost`.
+starts or ends or a node sleeps or wakes, and the grid only at the steps of its series, so the
+integral between those moments is exact: there is no time step. The formulas are those of `cost`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,6 +49,23 @@ class Placements(NamedTuple):
     gpus: Floats
 
 
+class Sleeps(NamedTuple):
+    """When nodes slept, [S]; a node neither runs nor idles then, nor while it wakes.
+
+    The order carries no meaning. Watts are the machine's, without PUE.
+    """
+
+    node: Integers  # index into the nodes
+    asleep_s: Floats
+    woken_s: Floats  # it begins to wake; infinity: still asleep
+    awake_s: Floats  # it can run
+    sleep_w: Floats
+    wake_w: Floats
+
+
+NO_SLEEPS = Sleeps(np.zeros(0, np.int64), *(np.zeros(0),) * 5)
+
+
 class ZoneSeries(NamedTuple):
     """A grid zone's steps, [T]: each value holds until the next time, the last one for ever."""
 
@@ -58,14 +75,23 @@ class ZoneSeries(NamedTuple):
 
 
 class Bill(NamedTuple):
-    """What each node used within the window, [N]; active is what lies above idle."""
+    """What each node used within the window, [N]; active is what lies above idle.
+
+    Money is in the currency of the prices; NaN where a price was missing, and grams likewise.
+    """
 
     energy_active_j: Floats
     energy_idle_j: Floats
-    cost_active: Floats  # in the currency of the prices; NaN where a price was missing
+    energy_sleep_j: Floats
+    energy_wake_j: Floats
+    cost_active: Floats
     cost_idle: Floats
-    carbon_active_g: Floats  # NaN where a carbon intensity was missing
+    cost_sleep: Floats
+    cost_wake: Floats
+    carbon_active_g: Floats
     carbon_idle_g: Floats
+    carbon_sleep_g: Floats
+    carbon_wake_g: Floats
     is_used: npt.NDArray[np.bool_]  # ran something within the window
 
 
@@ -74,10 +100,16 @@ class BillTotal(NamedTuple):
 
     energy_active_j: float
     energy_idle_j: float
+    energy_sleep_j: float
+    energy_wake_j: float
     cost_active: float
     cost_idle: float
+    cost_sleep: float
+    cost_wake: float
     carbon_active_g: float
     carbon_idle_g: float
+    carbon_sleep_g: float
+    carbon_wake_g: float
     nodes_used: int
 
 
@@ -105,6 +137,8 @@ class _Course(NamedTuple):
     cpu_w: Floats  # above idle
     board_w: float  # of one board, above idle
     idle_w: Floats
+    sleep_w: Floats
+    wake_w: Floats
     pue: float
     carbon_g_per_kwh: Floats  # NaN: no data
     price_per_mwh: Floats
@@ -116,28 +150,22 @@ def bill_schedule(
     zones: Sequence[ZoneSeries],
     window_s: tuple[float, float],
     model: CostModel,
+    sleeps: Sleeps = NO_SLEEPS,
 ) -> Bill:
     """Return the bill of the schedule from `window_s[0]` to `window_s[1]`, in seconds.
 
-    Idle watts are the node's at no load, with its boards: billed for the whole window, or,
-    with `empty_nodes_sleep`, only while something runs. Where carbon or price is missing for
-    any part of a node's use, that node's carbon or cost is NaN, never too small.
-    Raises ValueError when the window ends before it starts or a placement names no node.
+    Idle watts are the node's at no load, with its boards: billed for the whole window but for
+    `sleeps`, or, with `empty_nodes_sleep`, only while something runs. Where carbon or price is
+    missing for any part of a node's use, that node's carbon or cost is NaN, never too small.
+    Raises ValueError when the window ends before it starts, a placement names no node, or one runs
+    on a node that sleeps or wakes.
     """
-    columns = np.zeros((6, nodes.cpu_capacity.size))
+    columns = np.zeros((12, nodes.cpu_capacity.size))
     is_used = np.zeros(nodes.cpu_capacity.size, dtype=np.bool_)
-    for row, course in enumerate(_courses(nodes, placements, zones, window_s, model)):
+    for row, course in enumerate(_courses(nodes, placements, zones, window_s, model, sleeps)):
         columns[:, row] = _integrate(course)
         is_used[row] = course.mine.size > 0
-    return Bill(
-        energy_active_j=columns[0],
-        energy_idle_j=columns[1],
-        cost_active=columns[2],
-        cost_idle=columns[3],
-        carbon_active_g=columns[4],
-        carbon_idle_g=columns[5],
-        is_used=is_used,
-    )
+    return Bill._make([*columns, is_used])
 
 
 def bill_placements(
@@ -155,7 +183,7 @@ def bill_placements(
     Raises ValueError as `bill_schedule` does.
     """
     columns = np.zeros((3, placements.node.size))
-    for course in _courses(nodes, placements, zones, window_s, model):
+    for course in _courses(nodes, placements, zones, window_s, model, NO_SLEEPS):
         if course.mine.size:
             columns[:, course.mine] = _shares(course, placements)
     return PlacementBill(*columns)
@@ -163,14 +191,8 @@ def bill_placements(
 
 def total_bill(bill: Bill) -> BillTotal:
     """Sum a bill over its nodes; NaN where any node's part is not known."""
-    return BillTotal(
-        energy_active_j=float(bill.energy_active_j.sum()),
-        energy_idle_j=float(bill.energy_idle_j.sum()),
-        cost_active=float(bill.cost_active.sum()),
-        cost_idle=float(bill.cost_idle.sum()),
-        carbon_active_g=float(bill.carbon_active_g.sum()),
-        carbon_idle_g=float(bill.carbon_idle_g.sum()),
-        nodes_used=int(bill.is_used.sum()),
+    return BillTotal._make(
+        [*(float(column.sum()) for column in bill[:-1]), int(bill.is_used.sum())]
     )
 
 
@@ -180,6 +202,7 @@ def _courses(
     zones: Sequence[ZoneSeries],
     window_s: tuple[float, float],
     model: CostModel,
+    sleeps: Sleeps,
 ) -> Iterator[_Course]:
     """Yield what each node did within the window, node after node."""
     if not window_s[0] <= window_s[1]:
@@ -193,14 +216,27 @@ def _courses(
     keys = [column[kept] for column in (placements.gpus, placements.cpu_cores, end_s, start_s)]
     kept = kept[np.lexsort((*keys, placements.node[kept]))]
     bounds = np.searchsorted(placements.node[kept], np.arange(nodes.cpu_capacity.size + 1))
+    asleep = _within(sleeps, window_s)
+    asleep_bounds = np.searchsorted(asleep.node, np.arange(nodes.cpu_capacity.size + 1))
     steps_s = [_steps_within(series, window_s) for series in zones]
     for row in range(nodes.cpu_capacity.size):
         mine, zone = kept[bounds[row] : bounds[row + 1]], int(nodes.zone[row])
         series = zones[zone] if zone >= 0 else None
         steps = steps_s[zone] if zone >= 0 else np.zeros(0)
         span_s = (start_s[mine], end_s[mine])
-        moments = np.unique(np.concatenate((*span_s, steps, np.array(window_s))))
-        yield _course(nodes, row, moments, span_s, placements, mine, series, model)
+        slept = Sleeps._make(each[asleep_bounds[row] : asleep_bounds[row + 1]] for each in asleep)
+        moments = np.unique(np.concatenate((*span_s, *slept[1:4], steps, np.array(window_s))))
+        yield _course(nodes, row, moments, span_s, placements, mine, series, model, slept)
+
+
+def _within(sleeps: Sleeps, window_s: tuple[float, float]) -> Sleeps:
+    """Return what lies within the window, node after node and in the order of time."""
+    cut = Sleeps._make(
+        [sleeps.node, *(np.clip(each, *window_s) for each in sleeps[1:4]), *sleeps[4:]]
+    )
+    order = np.lexsort((cut.asleep_s, cut.node))
+    kept = order[(cut.awake_s > cut.asleep_s)[order]]
+    return Sleeps._make(each[kept] for each in cut)
 
 
 def _steps_within(series: ZoneSeries, window_s: tuple[float, float]) -> Floats:
@@ -216,8 +252,9 @@ def _course(
     mine: Places,
     series: ZoneSeries | None,
     model: CostModel,
+    slept: Sleeps,
 ) -> _Course:
-    """Return one node's watts between `moments`, which hold every start and end of `mine`."""
+    """Return one node's watts between `moments`, which hold all times of `mine` and `slept`."""
     begins = np.searchsorted(moments, span_s[0])
     ends = np.searchsorted(moments, span_s[1])
     running = _running(begins, ends, np.ones(mine.size), moments.size)
@@ -237,10 +274,28 @@ def _course(
     )
     if model.empty_nodes_sleep:
         idle_w[is_empty] = 0.0
+    sleep_w, wake_w = _without_idling(slept, moments, idle_w, is_empty)
     return _Course(
         mine, begins, ends, moments[:-1], np.diff(moments), cores, boards, cpu_w, board_w, idle_w,
-        nodes.pue[row], *_grid(series, moments[:-1]),
+        sleep_w, wake_w, nodes.pue[row], *_grid(series, moments[:-1]),
     )  # fmt: skip
+
+
+def _without_idling(
+    slept: Sleeps, moments: Floats, idle_w: Floats, is_empty: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """Return the watts asleep and while waking, and take the idle ones of those times away."""
+    if slept.node.size == 0:
+        return np.zeros(idle_w.size), np.zeros(idle_w.size)
+    asleep, woken, awake = (np.searchsorted(moments, each) for each in slept[1:4])
+    is_off = _running(asleep, awake, np.ones(asleep.size), moments.size) > 0.5
+    if (is_off & ~is_empty).any():
+        raise ValueError("a placement runs on a node that sleeps or wakes")
+    idle_w[is_off] = 0.0
+    return (
+        _running(asleep, woken, slept.sleep_w, moments.size),
+        _running(woken, awake, slept.wake_w, moments.size),
+    )
 
 
 def _running(begins: Places, ends: Places, amounts: Floats, moments: int) -> Floats:
@@ -263,20 +318,18 @@ def _grid(series: ZoneSeries | None, times_s: Floats) -> tuple[Floats, Floats]:
     return carbon, price
 
 
-def _integrate(course: _Course) -> tuple[float, ...]:
-    """Return joules, money and grams, each active and idle."""
+def _integrate(course: _Course) -> list[float]:
+    """Return joules, money and grams, each active, idle, asleep and waking: a bill's columns."""
     active_w = course.cpu_w + course.boards * course.board_w
-    active_j = active_w * course.pue * course.length_s
-    idle_j = course.idle_w * course.pue * course.length_s
-    carbon, price = course.carbon_g_per_kwh, course.price_per_mwh
-    return (
-        float(active_j.sum()),
-        float(idle_j.sum()),
-        _weigh(active_j, price) / JOULES_PER_MWH,
-        _weigh(idle_j, price) / JOULES_PER_MWH,
-        _weigh(active_j, carbon) / JOULES_PER_KWH,
-        _weigh(idle_j, carbon) / JOULES_PER_KWH,
-    )
+    pue, length_s = course.pue, course.length_s
+    joules = [
+        watts * pue * length_s for watts in (active_w, course.idle_w, course.sleep_w, course.wake_w)
+    ]
+    return [
+        *(float(each.sum()) for each in joules),
+        *(_weigh(each, course.price_per_mwh) / JOULES_PER_MWH for each in joules),
+        *(_weigh(each, course.carbon_g_per_kwh) / JOULES_PER_KWH for each in joules),
+    ]
 
 
 def _weigh(energy_j: Floats, values: Floats) -> float:

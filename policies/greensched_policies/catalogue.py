@@ -30,8 +30,13 @@ from greensched_policies.reject_all import reject_all
 from greensched_policies.reject_long import reject_long
 from greensched_policies.run_now import run_now
 from greensched_policies.shortest_first import shortest_first
+from greensched_policies.sleep_after_10m import sleep_after_10m
+from greensched_policies.sleep_at_break_even import sleep_at_break_even
+from greensched_policies.sleep_at_once import sleep_at_once
+from greensched_policies.sleeping import SleepColumns
 from greensched_policies.slots import SlotColumns
 from greensched_policies.spread import spread
+from greensched_policies.stay_awake import stay_awake
 from greensched_policies.tetris import tetris
 from greensched_policies.topsis import topsis
 from greensched_policies.unicep import unicep
@@ -86,6 +91,16 @@ ORDER_RULES: dict[str, OrderPolicy] = {
     "shortest-first": shortest_first,
     "unicep": unicep,
     "wfp3": wfp3,
+}
+
+# nodes [B,N] -> seconds [B,N] that each stays awake once it is empty; infinity: it never sleeps
+SleepPolicy = Callable[[SleepColumns], Floats]
+
+SLEEP_RULES: dict[str, SleepPolicy] = {
+    "sleep-after-10m": sleep_after_10m,
+    "sleep-at-break-even": sleep_at_break_even,
+    "sleep-at-once": sleep_at_once,
+    "stay-awake": stay_awake,
 }
 
 # Deliberately bad, for tests and teaching: the simulator alone knows them, and only by their names.

@@ -5,15 +5,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from greensched_core.errors import BadInput
-from greensched_policies.accounting import Placements, bill_schedule, total_bill
 from greensched_policies.cost import CURVE_POINTS, JOULES_PER_KWH, JOULES_PER_MWH, Floats
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.simulation import billed_nodes, cost_model, zone_series
+from greensched_simulator.power_states import sleep_columns
+from greensched_simulator.simulation import zone_series
 from greensched_simulator.world import Nodes, World
 
 Signal = Literal["energy", "carbon", "cost"]
 _UNIT_J = {"energy": 1.0, "carbon": JOULES_PER_KWH, "cost": JOULES_PER_MWH}
-NOTHING = Placements(np.zeros(0, np.int64), *(np.zeros(0),) * 4)
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 
 
@@ -27,7 +26,8 @@ class Group(NamedTuple):
     watts_per_core: tuple[float, float]  # per core requested, at the meter: least and most
     steepest_watts_per_core: float  # the most that one core more can add, however full the node
     watts_per_board: float
-    idle_watts: float  # of one empty node, its boards included
+    saved_watts: float  # of one empty node at the meter while it sleeps; 0 if it never can
+    wake_joules: float  # at the meter, to wake it, above what sleeping on takes
 
     def watts(self, jobs: Jobs, job: int) -> tuple[float, float]:
         """Return the least and the most watts that a job adds here."""
@@ -111,7 +111,8 @@ def groups_of(world: World) -> tuple[Group, ...]:
     nodes = world.nodes
     keys = np.stack(
         [nodes.zone, nodes.curve_class, nodes.speed, nodes.pue, nodes.gpu_idle_w,
-         nodes.gpu_peak_w, nodes.gpu_capacity, nodes.cpu_capacity],
+         nodes.gpu_peak_w, nodes.gpu_capacity, nodes.cpu_capacity, nodes.sleep_w, nodes.wake_s,
+         nodes.wake_w],
         axis=1,
     )  # fmt: skip
     _, group_of = np.unique(keys, axis=0, return_inverse=True)
@@ -126,12 +127,13 @@ def _group(world: World, nodes: Nodes, members: np.ndarray) -> Group:
     largest = [float(each[members].max()) for each in amounts]
     start = int(nodes.curve_class[first]) * CURVE_POINTS
     curve = world.curve_watts[start : start + CURVE_POINTS]
-    boards_idle_w = nodes.gpu_capacity[first] * nodes.gpu_idle_w[first]
+    saved_w, _, wake_j = (float(each[0, first]) for each in sleep_columns(world))
     loads = np.linspace(0.0, 1.0, CURVE_POINTS)[1:]
     loads = np.append(loads[loads < world.utilisation_ratio], world.utilisation_ratio)
     watts = np.interp(loads, np.linspace(0.0, 1.0, CURVE_POINTS), curve)
-    above = watts + boards_idle_w if world.empty_nodes_sleep else watts - curve[0]
-    per_core = above / loads * world.utilisation_ratio / nodes.cpu_capacity[first]
+    per_core = (
+        (watts - curve[0] + saved_w) / loads * world.utilisation_ratio / nodes.cpu_capacity[first]
+    )
     reached = np.linspace(0.0, 1.0, CURVE_POINTS)[:-1] < world.utilisation_ratio
     steepest = float(np.diff(curve)[reached].max()) * (CURVE_POINTS - 1)  # watts per full load
     pue = float(nodes.pue[first])
@@ -144,7 +146,8 @@ def _group(world: World, nodes: Nodes, members: np.ndarray) -> Group:
         (float(per_core.min()) * pue, float(per_core.max()) * pue),
         steepest * world.utilisation_ratio / float(nodes.cpu_capacity[first]) * pue,
         float(board_w) * pue,
-        float(curve[0] + boards_idle_w) * pue,
+        saved_w * pue,
+        wake_j * pue,
     )
 
 
@@ -157,29 +160,20 @@ def fits(jobs: Jobs, job: int, group: Group) -> bool:
 
 
 def idle_total(world: World, signal: Signal, until_s: float) -> float:
-    """Return what the nodes take from 0 to `until_s` whatever is placed on them.
+    """Return what the nodes take at least from 0 to `until_s`, whatever is placed on them.
 
-    Where empty nodes sleep that is nothing but what they could earn at most while prices are
-    negative: all of them at full load.
+    That is idling, or sleeping where they can; while prices are negative, the most that a node that
+    can sleep could earn: at full load, or waking.
     """
-    if world.empty_nodes_sleep:
-        return _most_earned(world, signal, until_s)
-    bill = total_bill(
-        bill_schedule(
-            billed_nodes(world), NOTHING, zone_series(world), (0.0, until_s), cost_model(world)
-        )
-    )
-    return {
-        "energy": bill.energy_idle_j,
-        "carbon": bill.carbon_idle_g,
-        "cost": bill.cost_idle,
-    }[signal]
-
-
-def _most_earned(world: World, signal: Signal, until_s: float) -> float:
     nodes = world.nodes
-    full = world.curve_watts[(nodes.curve_class.astype(np.int64) + 1) * CURVE_POINTS - 1]
-    most_w = (full + nodes.gpu_capacity * nodes.gpu_peak_w) * nodes.pue
+    curve = world.curve_watts.reshape(-1, CURVE_POINTS)[nodes.curve_class.astype(np.int64)]
+    idle_w = curve[:, 0] + nodes.gpu_capacity * nodes.gpu_idle_w
+    saved_w = sleep_columns(world).saved_w[0]
+    full_w = np.maximum(curve.max(axis=1) + nodes.gpu_capacity * nodes.gpu_peak_w, nodes.wake_w)
+    most_w = np.where(saved_w > 0.0, full_w, idle_w)
     courses = courses_of(world, signal, until_s)
-    negative = np.array([course.negative[-1] for course in courses])
-    return float((most_w * negative[nodes.zone]).sum())
+    positive, negative = (
+        np.array([parts[-1] for parts in sums])[nodes.zone]
+        for sums in zip(*((each.positive, each.negative) for each in courses), strict=True)
+    )
+    return float((((idle_w - saved_w) * positive + most_w * negative) * nodes.pue).sum())

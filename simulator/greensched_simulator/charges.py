@@ -2,9 +2,10 @@
 
 A job that never ran is charged more than it could have taken in any schedule of the billed window:
 `REJECTION_FACTOR` times the watts that its cores add where the node's power curve is steepest, and
-those of a node that it had to wake for itself alone where empty nodes sleep, for its runtime there,
-at the greatest value of the signal between its arrival and the window's end; on whichever node that
-is large enough this comes to most.
+the idle watts of a node kept awake for it alone where nodes can sleep, for its runtime there, with
+what waking that node takes, and idling until it sleeps again by whichever rule waits longest; at
+the greatest value of the signal between its arrival and the window's end; on whichever node that is
+large enough this comes to most.
 
 While a price is below zero, running earns money and not running earns nothing: the greatest price
 then counts as 0, so that no charge is ever negative and each is still above the job's true cost.
@@ -17,7 +18,9 @@ import numpy as np
 
 from greensched_core.errors import BadInput
 from greensched_policies.accounting import ZoneSeries
+from greensched_policies.catalogue import SLEEP_RULES
 from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
+from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.bound_inputs import Group, groups_of
 from greensched_simulator.choices import Integers
 from greensched_simulator.simulation import Schedule, zone_series
@@ -67,12 +70,21 @@ def _most_there(world: World, left: Integers, group: Group, greatest: Floats) ->
     asked = np.stack([jobs.cpu_cores[left], jobs.memory_bytes[left], jobs.gpus[left]])
     fits = (asked <= np.array(group.largest)[:, None] * (1 + _EPSILON)).all(axis=0)
     watts = asked[0] * group.steepest_watts_per_core + asked[2] * group.watts_per_board
-    if world.empty_nodes_sleep:
-        watts += group.idle_watts
     runtime_s = jobs.runtime_s[left] / group.speed
-    energy_j = np.where(fits, np.maximum(watts, 0.0) * runtime_s, 0.0)
+    alone_j = group.saved_watts * (runtime_s + _longest_awake_s(world, group)) + group.wake_joules
+    energy_j = np.where(fits, np.maximum(watts, 0.0) * runtime_s + alone_j, 0.0)
     per_joule = np.stack([np.ones(left.size), greatest[0], greatest[1]])
     return np.where(energy_j == 0.0, 0.0, energy_j * per_joule)
+
+
+def _longest_awake_s(world: World, group: Group) -> float:
+    """Return how long any rule keeps the group's nodes awake that at last lets them sleep."""
+    if world.empty_nodes_sleep or not group.saved_watts:
+        return 0.0
+    columns = (group.saved_watts, 0.0, group.wake_joules)
+    seen = SleepColumns._make(np.array([[each]]) for each in columns)
+    stays_s = [float(rule(seen)[0, 0]) for rule in SLEEP_RULES.values()]
+    return max((each for each in stays_s if np.isfinite(each)), default=0.0)
 
 
 def _greatest(series: ZoneSeries, from_s: Floats, until_s: float) -> Floats:

@@ -32,6 +32,7 @@ from greensched_policies.observation import (
     with_relative,
 )
 from greensched_policies.queue_columns import QueueColumns
+from greensched_policies.sleeping import SleepColumns, with_waking
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.compiled import callee, compiled, fast, inlined
 from greensched_simulator.grid_table import (
@@ -41,6 +42,7 @@ from greensched_simulator.grid_table import (
     means_over,
 )
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.power_states import sleep_seen
 
 Integers = npt.NDArray[np.int64]
 Singles = npt.NDArray[np.float32]
@@ -57,6 +59,7 @@ _placement_cost = compiled(placement_cost, inlined)
 _relative_columns = compiled(relative_columns, inlined)
 _room_columns = compiled(room_columns, inlined)
 _with_relative = compiled(with_relative)
+_with_waking = compiled(with_waking, inlined)
 
 
 class Terms(NamedTuple):
@@ -83,6 +86,7 @@ class Cluster(NamedTuple):
     """The nodes as they are now; `columns` are the fields of NodeColumns in their order."""
 
     columns: Floats  # [12, N]
+    sleep: Floats  # [6, N] see `power_states`; [6, 0] where no node ever sleeps
     cpu_free: Floats  # [N] cores not requested
     memory_free: Floats  # [N] bytes not requested
     gpu_free: Floats  # [N] boards not requested
@@ -189,20 +193,25 @@ def score_nodes(
 ) -> Singles:
     """Return the relative cost of each of `rows` by the `where` rule, [N], as the extender does."""
     zones = zones_of(cluster, rows, grid, now_s, now_s + workload.runtime_s[0, 0])
-    seen = observed(cluster.columns, rows, zones, workload, terms.model, terms.weights)
+    asleep = sleep_seen(cluster.sleep, cluster.columns[11], rows, now_s)
+    seen = observed(cluster.columns, asleep, rows, zones, workload, terms.model, terms.weights)
     return rules.where[0](seen.nodes, seen.context)[0]
 
 
 @fast
 def observed(
     table: Floats,
+    asleep: Floats,
     rows: Integers,
     zones: ZoneColumns,
     workload: WorkloadColumns,
     model: CostModel,
     weights: Weights,
 ) -> Observation:
-    """Return what a rule sees of some rows of a table [12,N]: `encode_where`, node by node."""
+    """Return what a rule sees of some rows of a table [12,N]: `encode_where`, node by node.
+
+    `asleep` holds what sleep does to each of them, [3,K], or nothing, [3,0].
+    """
     features = np.empty((1, len(NODE_FEATURES), rows.size), np.float32)
     values = np.empty((1, len(RELATIVE_FEATURES), rows.size))
     asked = WorkloadColumns(
@@ -218,6 +227,9 @@ def observed(
         )  # fmt: skip
         zone = ZoneColumns(zones.carbon_g_per_kwh[0, place], zones.price_per_mwh[0, place])
         cost = _placement_cost(node, asked, zone, model)
+        if asleep.shape[1] > 0:
+            sleep = SleepColumns(asleep[0, place], asleep[1, place], asleep[2, place])
+            cost = _with_waking(cost, node, sleep, zone)
         _put(_relative_columns(node, zone, cost), values, place, _RELATIVE)
         _put(_room_columns(node, asked, cost, model), features, place, ROOM_FEATURES)
     return _with_relative(features, values, workload, weights)

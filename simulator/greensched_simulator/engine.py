@@ -41,7 +41,7 @@ def run(
 ) -> Recorded:
     """Run all jobs to their end and return what happened.
 
-    `cluster` and `plan` are left as they then are.
+    `cluster` and `plan` are left as they then are, the nodes empty.
     """
     count = jobs.arrival_s.size
     recorded, waiting = nothing_recorded(count), nobody_waiting(count)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from greensched_policies.accounting import Sleeps
 from greensched_policies.cost import (
     CURVE_POINTS,
     JOULES_PER_KWH,
@@ -36,10 +37,16 @@ class NodeHours(NamedTuple):
     gpu_s: Floats  # boards, likewise
     energy_active_j: Floats
     energy_idle_j: Floats
+    energy_sleep_j: Floats
+    energy_wake_j: Floats
     cost_active: Floats
     cost_idle: Floats
+    cost_sleep: Floats
+    cost_wake: Floats
     carbon_active_g: Floats
     carbon_idle_g: Floats
+    carbon_sleep_g: Floats
+    carbon_wake_g: Floats
 
 
 class _Pieces(NamedTuple):
@@ -51,6 +58,8 @@ class _Pieces(NamedTuple):
     cpu_cores: Floats  # requested
     gpus: Floats
     is_empty: npt.NDArray[np.bool_]
+    is_asleep: npt.NDArray[np.bool_]
+    wakes: npt.NDArray[np.bool_]
 
 
 def node_hours(world: World, schedule: Schedule, until_s: float) -> Iterator[NodeHours]:
@@ -79,15 +88,19 @@ def _pieces(
     quiet = np.concatenate([moments for _, moments in still])
     jobs, node = world.jobs, schedule.node[ran]
     end_s = np.fmin(schedule.end_s[ran], until_s)
-    at = np.concatenate([node, node, *(places for places, _ in still)])
-    time_s = np.concatenate([schedule.start_s[ran], end_s, quiet])
+    sleeps = _sleeps_within(schedule.sleeps, nodes, until_s)
+    at = np.concatenate([node, node, *(sleeps.node,) * 3, *(places for places, _ in still)])
+    time_s = np.concatenate([schedule.start_s[ran], end_s, *sleeps[1:4], quiet])
     order = np.lexsort((time_s, at))
 
-    def running(amount: Floats) -> Floats:
-        change = np.concatenate([amount, -amount, np.zeros(quiet.size)])
+    def running(amount: Floats, asleep: float = 0.0, wakes: float = 0.0) -> Floats:
+        state = np.repeat([asleep, wakes - asleep, -wakes], sleeps.node.size)
+        change = np.concatenate([amount, -amount, state, np.zeros(quiet.size)])
         return np.cumsum(change[order])
 
+    none = np.zeros(ran.size)
     is_empty = running(np.ones(ran.size)) < 0.5  # whole numbers: exact, unlike sums of cores
+    is_asleep, wakes = running(none, asleep=1.0) > 0.5, running(none, wakes=1.0) > 0.5
     at, time_s = at[order], time_s[order]
     length_s = np.append(np.diff(time_s), 0.0)
     length_s[np.append(np.diff(at) != 0, True)] = 0.0
@@ -95,13 +108,23 @@ def _pieces(
         at, time_s, length_s,
         np.where(is_empty, 0.0, running(jobs.cpu_cores[ran])),
         np.where(is_empty, 0.0, running(jobs.gpus[ran])),
-        is_empty,
+        is_empty, is_asleep, wakes,
     )  # fmt: skip
 
 
+def _sleeps_within(sleeps: Sleeps, nodes: Integers, until_s: float) -> Sleeps:
+    """Return the sleeps of some nodes that begin before the window's end, cut off there."""
+    mine = (sleeps.node >= nodes[0]) & (sleeps.node <= nodes[-1]) & (sleeps.asleep_s < until_s)
+    cut = Sleeps._make(each[mine] for each in sleeps)
+    return cut._replace(
+        asleep_s=np.minimum(cut.asleep_s, until_s),
+        woken_s=np.minimum(cut.woken_s, until_s),
+        awake_s=np.minimum(cut.awake_s, until_s),
+    )
+
+
 def _rows(world: World, pieces: _Pieces, nodes: Integers) -> NodeHours:
-    active_w, idle_w = _watts(world, pieces, cost_model(world))
-    active_j, idle_j = active_w * pieces.length_s, idle_w * pieces.length_s
+    joules = [watts * pieces.length_s for watts in _watts(world, pieces, cost_model(world))]
     carbon, price = _grid(world, pieces)
     hours = int(pieces.start_s.max() // HOUR_S) + 1
     hour = (pieces.start_s // HOUR_S).astype(np.int64)
@@ -110,12 +133,9 @@ def _rows(world: World, pieces: _Pieces, nodes: Integers) -> NodeHours:
         pieces.length_s,
         pieces.cpu_cores * pieces.length_s,
         pieces.gpus * pieces.length_s,
-        active_j,
-        idle_j,
-        _times(active_j, price) / JOULES_PER_MWH,
-        _times(idle_j, price) / JOULES_PER_MWH,
-        _times(active_j, carbon) / JOULES_PER_KWH,
-        _times(idle_j, carbon) / JOULES_PER_KWH,
+        *joules,
+        *(_times(each, price) / JOULES_PER_MWH for each in joules),
+        *(_times(each, carbon) / JOULES_PER_KWH for each in joules),
     )
     sums = [np.bincount(row, weights=each, minlength=nodes.size * hours) for each in columns]
     is_billed = sums[0] > 0.0  # a window that ends with a full hour has nothing after it
@@ -123,8 +143,8 @@ def _rows(world: World, pieces: _Pieces, nodes: Integers) -> NodeHours:
     return NodeHours._make(each[is_billed] for each in (*keys, *sums))
 
 
-def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, Floats]:
-    """Return active and idle watts of each piece, as the accounting reckons them."""
+def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...]:
+    """Return watts active, idle, asleep and waking of each piece, as the accounting does."""
     nodes, at = world.nodes, pieces.node
     utilisation = pieces.cpu_cores * (model.utilisation_ratio / nodes.cpu_capacity[at])
     curve = nodes.curve_class[at].astype(np.int64) * CURVE_POINTS
@@ -134,8 +154,10 @@ def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, Flo
     idle_w = curve_idle_w + nodes.gpu_capacity[at] * nodes.gpu_idle_w[at]
     if model.empty_nodes_sleep:
         idle_w = np.where(pieces.is_empty, 0.0, idle_w)
-    pue = nodes.pue[at]
-    return (load_w - curve_idle_w + pieces.gpus * board_w) * pue, idle_w * pue
+    idle_w = np.where(pieces.is_asleep | pieces.wakes, 0.0, idle_w)
+    active_w = load_w - curve_idle_w + pieces.gpus * board_w
+    sleep_w, wake_w = nodes.sleep_w[at] * pieces.is_asleep, nodes.wake_w[at] * pieces.wakes
+    return tuple(each * nodes.pue[at] for each in (active_w, idle_w, sleep_w, wake_w))
 
 
 def _grid(world: World, pieces: _Pieces) -> tuple[Floats, Floats]:

@@ -34,10 +34,16 @@ class Outcome(NamedTuple):
     deadlines_met: int
     energy_active_j: float
     energy_idle_j: float
+    energy_sleep_j: float
+    energy_wake_j: float
     cost_active: float
     cost_idle: float
+    cost_sleep: float
+    cost_wake: float
     carbon_active_g: float
     carbon_idle_g: float
+    carbon_sleep_g: float
+    carbon_wake_g: float
     wait_mean_s: float  # from arrival to start
     wait_p95_s: float
     slowdown_mean: float  # of `slowdowns`
@@ -52,18 +58,21 @@ class Outcome(NamedTuple):
 
     @property
     def energy_j(self) -> float:
-        """Return joules at the meter, idle ones included, and what is charged beside."""
-        return self.energy_active_j + self.energy_idle_j + self.energy_charged_j
+        """Return joules at the meter, whatever nodes did, and what is charged beside."""
+        used_j = self.energy_active_j + self.energy_idle_j
+        return used_j + self.energy_sleep_j + self.energy_wake_j + self.energy_charged_j
 
     @property
     def cost(self) -> float:
         """Return the money for all energy and what is charged, in the scenario's currency."""
-        return self.cost_active + self.cost_idle + self.cost_charged
+        used = self.cost_active + self.cost_idle
+        return used + self.cost_sleep + self.cost_wake + self.cost_charged
 
     @property
     def carbon_g(self) -> float:
         """Return the grams of all energy, operational and location-based, and what is charged."""
-        return self.carbon_active_g + self.carbon_idle_g + self.carbon_charged_g
+        used_g = self.carbon_active_g + self.carbon_idle_g
+        return used_g + self.carbon_sleep_g + self.carbon_wake_g + self.carbon_charged_g
 
 
 def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> Outcome:
@@ -80,18 +89,12 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
         work_gpu_h=float((jobs.gpus[is_done] * runtime_h).sum()),
         deadlines=int(np.isfinite(jobs.deadline_s).sum()),
         deadlines_met=int((is_done & meets_deadline(world, schedule)).sum()),
-        energy_active_j=total.energy_active_j,
-        energy_idle_j=total.energy_idle_j,
-        cost_active=total.cost_active,
-        cost_idle=total.cost_idle,
-        carbon_active_g=total.carbon_active_g,
-        carbon_idle_g=total.carbon_idle_g,
+        **total._asdict(),
         wait_mean_s=float(wait_s.mean()),
         wait_p95_s=float(np.quantile(wait_s, 0.95)),
         slowdown_mean=float(slowdown.mean()),
         slowdown_p95=float(np.quantile(slowdown, 0.95)),
         fairness=jain_index(slowdown),
-        nodes_used=total.nodes_used,
         billed_s=until_s,
         jobs_never_ran=charge.jobs,
         energy_charged_j=charge.energy_j,

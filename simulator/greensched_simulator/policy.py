@@ -1,4 +1,4 @@
-"""A policy of the simulator by name: when to start, where, and who goes first when all is full."""
+"""A policy of the simulator by name: when to start, where, who goes first, when nodes sleep."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,6 +7,7 @@ from greensched_core.errors import BadInput
 from greensched_policies.catalogue import (
     BAD_WHEN_RULES,
     ORDER_RULES,
+    SLEEP_RULES,
     WHEN_RULES,
     WHERE_RULES,
 )
@@ -61,6 +62,7 @@ assert all(queue.order in ORDER_RULES for queue in QUEUES.values())
 USUAL_WHEN = "run-now"
 USUAL_WHERE = "weighted-cost"
 USUAL_QUEUE = "oldest-fit"
+USUAL_SLEEP = "stay-awake"
 # Starts at once and on the emptiest node, as a cluster without GreenSched does.
 BASELINE = "run-now+spread"
 ALL = "all"
@@ -73,6 +75,7 @@ class Policy:
     when: str  # a name in WHEN_RULES or BAD_WHEN_RULES
     where: str  # a name in PLACINGS or BAD_PLACINGS
     queue: str = USUAL_QUEUE  # a name in QUEUES
+    sleep: str = USUAL_SLEEP  # a name in SLEEP_RULES
 
     @property
     def placing(self) -> Placing:
@@ -83,7 +86,8 @@ class Policy:
     def name(self) -> str:
         """Return the name by which results call it, such as `carbon-time+least-carbon`."""
         queue = "" if self.queue == USUAL_QUEUE else f"+{self.queue}"
-        return f"{self.when}+{self.where}{queue}"
+        sleep = "" if self.sleep == USUAL_SLEEP else f"+{self.sleep}"
+        return f"{self.when}+{self.where}{queue}{sleep}"
 
     @property
     def label(self) -> str:
@@ -91,7 +95,10 @@ class Policy:
         for name, preset in PRESETS.items():
             if preset == self:
                 return name
-        given = (self.when, USUAL_WHEN), (self.where, USUAL_WHERE), (self.queue, USUAL_QUEUE)
+        given = (
+            (self.when, USUAL_WHEN), (self.where, USUAL_WHERE), (self.queue, USUAL_QUEUE),
+            (self.sleep, USUAL_SLEEP),
+        )  # fmt: skip
         return "+".join(mine for mine, usual in given if mine != usual) or self.where
 
 
@@ -104,11 +111,13 @@ PRESETS = {
     "ecsched": Policy("run-now", "tetris", "concurrent"),
     # Tetris with its order of little work first, which is not weighed against alignment here.
     "tetris-srtf": Policy("run-now", "tetris", "sjf"),
+    # The baseline, but that empty nodes sleep.
+    "sleep-only": Policy("run-now", "spread", sleep="sleep-at-break-even"),
 }
 
 
 def policy_named(text: str) -> Policy:
-    """Return the policy of `WHEN+WHERE+QUEUE`, what is left out is the usual, or a preset.
+    """Return the policy of `WHEN+WHERE+QUEUE+SLEEP`, what is left out is the usual, or a preset.
 
     Raises BadInput that lists the names there are.
     """
@@ -120,13 +129,16 @@ def policy_named(text: str) -> Policy:
             "when": {*WHEN_RULES, *BAD_WHEN_RULES},
             "where": {*PLACINGS, *BAD_PLACINGS},
             "queue": {*QUEUES},
+            "sleep": {*SLEEP_RULES},
         }
         kind = next((kind for kind, known in kinds.items() if part in known), None)
         if kind is None or kind in found:
             raise BadInput(
-                f"there is no policy {text.strip()!r}: give WHEN+WHERE+QUEUE or some of them; WHEN "
-                f"is one of {', '.join(WHEN_RULES)}; WHERE is one of {', '.join(PLACINGS)}; "
-                f"QUEUE is one of {', '.join(QUEUES)}; or give one of {', '.join(PRESETS)} alone; "
+                f"there is no policy {text.strip()!r}: give WHEN+WHERE+QUEUE+SLEEP or some of "
+                f"them; WHEN is one of {', '.join(WHEN_RULES)}; "
+                f"WHERE is one of {', '.join(PLACINGS)}; "
+                f"QUEUE is one of {', '.join(QUEUES)}; SLEEP is one of {', '.join(SLEEP_RULES)}; "
+                f"or give one of {', '.join(PRESETS)} alone; "
                 f"deliberately bad are {', '.join((*BAD_WHEN_RULES, *BAD_PLACINGS))}"
             )
         found[kind] = part
@@ -134,19 +146,27 @@ def policy_named(text: str) -> Policy:
         found.get("when", USUAL_WHEN),
         found.get("where", USUAL_WHERE),
         found.get("queue", USUAL_QUEUE),
+        found.get("sleep", USUAL_SLEEP),
     )
 
 
-def policies_named(text: str) -> tuple[Policy, ...]:
+def policies_named(text: str, *, nodes_sleep: bool = True) -> tuple[Policy, ...]:
     """Return the policies in a list parted by commas, each once.
 
     `all` stands for each rule of any kind with the usual ones of the others, the presets, and the
-    baseline; what is deliberately bad is not among them. Raises BadInput as `policy_named` does.
+    baseline; what is deliberately bad is not among them, nor what differs in sleep where nodes
+    never do. Raises BadInput as `policy_named` does.
     """
     names: list[str] = []
     for part in text.split(","):
         if part.strip() == ALL:
-            names += [BASELINE, *WHEN_RULES, *PLACINGS, *QUEUES, *PRESETS]
+            names += [BASELINE, *WHEN_RULES, *PLACINGS, *QUEUES, *SLEEP_RULES, *PRESETS]
         else:
             names.append(part)
-    return tuple(dict.fromkeys(policy_named(name) for name in names))
+    found = [policy_named(name) for name in names]
+    asked = [policy_named(part) for part in text.split(",") if part.strip() != ALL]
+    return tuple(
+        dict.fromkeys(
+            each for each in found if nodes_sleep or each.sleep == USUAL_SLEEP or each in asked
+        )
+    )

@@ -14,34 +14,34 @@ _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 class Prospects(NamedTuple):
     """What J jobs may expect in Z zones."""
 
-    # [J] a start until then ends by the deadline, as far as is expected, on the slowest node that
-    # can take the job; its arrival where nobody said how long it may wait
+    # [J] a start until then ends by the deadline, as far as is expected, on whichever node can take
+    # the job, asleep if it ever sleeps; its arrival where nobody said how long it may wait
     latest_start_s: Floats
     # [J,Z] expected on the zone's nodes, mean over their cores; infinite where none can take it
     runtime_s: Floats
 
 
-def prospects_of(jobs: Jobs, nodes: Nodes, zones: int) -> Prospects:
-    """Return what the jobs may expect of empty nodes; each job must fit some node."""
+def prospects_of(jobs: Jobs, nodes: Nodes, zones: int, wake_s: Floats) -> Prospects:
+    """Return what the jobs may expect of empty nodes; each job must fit some node.
+
+    `wake_s`, [N], is what a node takes to wake, 0 where it never sleeps.
+    """
+    capacities = [nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity]
     shapes, counts = np.unique(
-        np.stack(
-            [nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.speed, nodes.zone]
-        ),
-        axis=1,
-        return_counts=True,
+        np.stack([*capacities, nodes.speed, nodes.zone, wake_s]), axis=1, return_counts=True
     )
     count = jobs.arrival_s.size
-    slowest = np.full(count, np.inf)
+    longest_s = np.full(count, -np.inf)
     cores, core_seconds = np.zeros((count, zones)), np.zeros((count, zones))
-    for (cpu, memory_bytes, gpus, speed, zone), alike in zip(shapes.T, counts, strict=True):
+    for (cpu, memory_bytes, gpus, speed, zone, wake), alike in zip(shapes.T, counts, strict=True):
         able = jobs.cpu_cores <= cpu * (1.0 + _EPSILON)
         able &= jobs.memory_bytes <= memory_bytes * (1.0 + _EPSILON)
         able &= jobs.gpus <= gpus + _EPSILON
-        slowest[able] = np.minimum(slowest[able], speed)
+        longest_s[able] = np.maximum(longest_s[able], jobs.estimate_s[able] / speed + wake)
         cores[able, int(zone)] += cpu * alike
         core_seconds[able, int(zone)] += cpu * alike / speed
     slowness = np.divide(core_seconds, cores, out=np.full(cores.shape, np.inf), where=cores > 0)
-    latest_s = jobs.deadline_s - jobs.estimate_s / slowest
+    latest_s = jobs.deadline_s - longest_s
     return Prospects(
         np.where(np.isinf(latest_s), jobs.arrival_s, latest_s), slowness * jobs.estimate_s[:, None]
     )

@@ -189,7 +189,7 @@ def reservation(
         speed = cluster.columns[9, recorded.node[other]]
         expected_s[place] = max(recorded.start_s[other] + jobs.estimate_s[other] / speed, now_s)
     free = Cluster(
-        cluster.columns, cluster.cpu_free.copy(), cluster.memory_free.copy(),
+        cluster.columns, cluster.sleep, cluster.cpu_free.copy(), cluster.memory_free.copy(),
         cluster.gpu_free.copy(), cluster.zone, cluster.pods, cluster.next_node, cluster.found,
     )  # fmt: skip
     for place in np.argsort(expected_s, kind="mergesort"):

@@ -18,7 +18,7 @@ from greensched_simulator.simulation import Schedule
 from greensched_simulator.world import World
 
 PART_ROWS = 100_000
-_DECISIONS = ("reject", "delay", "place")  # in this order at one instant
+_DECISIONS = ("reject", "delay", "wake", "place", "sleep")  # in this order at one instant
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _RUN = {"seed": pa.int64(), "policy": _TEXT}
@@ -39,8 +39,9 @@ DECISIONS = _schema(
     job=pa.string(), decision=_TEXT, node=_TEXT, zone=_TEXT,
 )  # fmt: skip
 NODE_HOURS = _schema(
-    "hour node zone length_s cpu_core_s gpu_s energy_active_j energy_idle_j cost_active cost_idle "
-    "carbon_active_g carbon_idle_g",
+    "hour node zone length_s cpu_core_s gpu_s "
+    "energy_active_j energy_idle_j energy_sleep_j energy_wake_j cost_active cost_idle cost_sleep "
+    "cost_wake carbon_active_g carbon_idle_g carbon_sleep_g carbon_wake_g",
     hour=pa.int64(), node=_TEXT, zone=_TEXT,
 )  # fmt: skip
 GRID = pa.schema(
@@ -74,27 +75,40 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
 def decision_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
     """Yield a row for each decision in the order of time.
 
-    `reject` or `delay` a job, `place` it on a node.
+    `reject` or `delay` a job, `place` it on a node, where it runs once that is awake; a node may
+    `sleep` and has to `wake`.
     """
-    arrival_s = world.jobs.arrival_s
+    arrival_s, sleeps = world.jobs.arrival_s, schedule.sleeps
     rejected = np.flatnonzero(np.isnan(schedule.planned_s))
     delayed = np.flatnonzero(schedule.planned_s > arrival_s)
     placed = np.flatnonzero(schedule.node >= 0)
-    job = np.concatenate([rejected, delayed, placed])
-    at_s = np.concatenate([arrival_s[rejected], arrival_s[delayed], schedule.start_s[placed]])
-    word = np.repeat(np.arange(3), (rejected.size, delayed.size, placed.size))
+    woken = np.flatnonzero(np.isfinite(sleeps.woken_s))
+    kinds = (  # times, jobs and nodes of each kind of decision, in the order of their names
+        (arrival_s[rejected], rejected, _none(rejected)),
+        (arrival_s[delayed], delayed, _none(delayed)),
+        (sleeps.woken_s[woken], _none(woken), sleeps.node[woken]),
+        (schedule.start_s[placed], placed, schedule.node[placed]),
+        (sleeps.asleep_s, _none(sleeps.node), sleeps.node),
+    )
+    at_s, job, node = (np.concatenate(column) for column in zip(*kinds, strict=True))
+    word = np.repeat(np.arange(len(kinds)), [times_s.size for times_s, _, _ in kinds])
     order = np.argsort(at_s, kind="stable")
     for part in _parts(job.size):
         mine = order[part]
-        chosen, placing = job[mine], word[mine] == _DECISIONS.index("place")
+        chosen, delaying = job[mine], word[mine] == _DECISIONS.index("delay")
         columns = {
             "at_s": at_s[mine],
-            "job": [world.job_names[each] for each in chosen],
+            "job": [world.job_names[each] if each >= 0 else None for each in chosen],
             "decision": _words(word[mine], _DECISIONS),
-            "until_s": np.where(placing, np.nan, schedule.planned_s[chosen]),
-            **_places(world, schedule.node[chosen], placing),
+            "until_s": np.where(delaying, schedule.planned_s[chosen], np.nan),
+            **_places(world, node[mine], node[mine] >= 0),
         }
         yield _table(DECISIONS, world, policy, columns)
+
+
+def _none(alike: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return as many places of nobody."""
+    return np.full(alike.size, -1)
 
 
 def node_hour_rows(

@@ -9,6 +9,7 @@ from greensched_policies.cost import Floats
 from greensched_simulator.choices import NOWHERE, Cluster, Integers, Terms
 from greensched_simulator.compiled import fast
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.power_states import awake_from_s, fall_empty, wake
 from greensched_simulator.starts import Plan, keep
 
 Heap = list[tuple[float, int]]  # time in seconds, job
@@ -20,7 +21,9 @@ class Recorded(NamedTuple):
     planned_s: Floats  # when it was to start; NaN if it was rejected
     planned_zone: Integers  # where it then seemed best
     kept_until_s: Floats  # the plan keeps room for it until then
-    start_s: Floats  # when it did; NaN if never
+    placed_s: Floats  # when it got its node; NaN if never
+    node_asleep_s: Floats  # since when that node had slept, which it woke; NaN: it was awake
+    start_s: Floats  # when it ran, once its node was awake; NaN if never
     end_s: Floats
     node: Integers  # NOWHERE if it never ran
 
@@ -31,6 +34,8 @@ def nothing_recorded(jobs: int) -> Recorded:
     return Recorded(
         np.full(jobs, np.nan),
         np.full(jobs, NOWHERE, np.int64),
+        np.full(jobs, np.nan),
+        np.full(jobs, np.nan),
         np.full(jobs, np.nan),
         np.full(jobs, np.nan),
         np.full(jobs, np.nan),
@@ -50,13 +55,16 @@ def start(
     plan: Plan,
     terms: Terms,
 ) -> None:
-    """Let a job run on a node from now on."""
-    end_s = now_s + jobs.runtime_s[job] / cluster.columns[9, node]
-    recorded.start_s[job] = now_s
+    """Place a job on a node now, where it runs as soon as the node is awake."""
+    recorded.node_asleep_s[job] = wake(cluster.sleep, node, cluster.columns[11, node], now_s)
+    begin_s = awake_from_s(cluster.sleep, node, now_s)
+    end_s = begin_s + jobs.runtime_s[job] / cluster.columns[9, node]
+    recorded.placed_s[job] = now_s
+    recorded.start_s[job] = begin_s
     recorded.end_s[job] = end_s
     recorded.node[job] = node
-    expected_s = now_s + jobs.estimate_s[job] / cluster.columns[9, node]
-    _move_plan(job, now_s, expected_s, cluster.zone[node], jobs, recorded, plan, terms)
+    expected_s = begin_s + jobs.estimate_s[job] / cluster.columns[9, node]
+    _move_plan(job, begin_s, expected_s, cluster.zone[node], jobs, recorded, plan, terms)
     cluster.pods[node] += 1
     cluster.cpu_free[node] -= jobs.cpu_cores[job]
     cluster.memory_free[node] -= jobs.memory_bytes[job]
@@ -87,6 +95,7 @@ def finish(
         cluster.cpu_free[node] = cluster.columns[0, node]
         cluster.memory_free[node] = cluster.columns[2, node]
         cluster.gpu_free[node] = cluster.columns[4, node]
+        fall_empty(cluster.sleep, node, now_s)
     else:
         cluster.cpu_free[node] += jobs.cpu_cores[job]
         cluster.memory_free[node] += jobs.memory_bytes[job]
@@ -97,7 +106,7 @@ def finish(
 @fast
 def _move_plan(
     job: int,
-    now_s: float,
+    runs_from_s: float,
     expected_s: float,
     zone: int,
     jobs: Jobs,
@@ -105,12 +114,12 @@ def _move_plan(
     plan: Plan,
     terms: Terms,
 ) -> None:
-    """Let the plan follow what happens: the job runs from now on, maybe elsewhere, as expected."""
+    """Let the plan follow what happens: the job runs from then on, maybe elsewhere, as expected."""
     begin_s, end_s, cores = recorded.planned_s[job], recorded.kept_until_s[job], jobs.cpu_cores[job]
-    if begin_s == now_s and end_s == expected_s and recorded.planned_zone[job] == zone:
+    if begin_s == runs_from_s and end_s == expected_s and recorded.planned_zone[job] == zone:
         return
     keep(plan, recorded.planned_zone[job], terms.slot_s, begin_s, end_s, -cores)
-    keep(plan, zone, terms.slot_s, now_s, expected_s, cores)
+    keep(plan, zone, terms.slot_s, runs_from_s, expected_s, cores)
     recorded.kept_until_s[job] = expected_s
 
 

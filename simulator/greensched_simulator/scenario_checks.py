@@ -12,12 +12,14 @@ from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.grid_files import read_series
 from greensched_simulator.jobs import read_trace
+from greensched_simulator.node_power import sleep_faults
 from greensched_simulator.scenario_fields import Duration, Moment, near
 from greensched_simulator.scenario_file import Place
 from greensched_simulator.scenario_model import (
     Carbon,
     CarbonFile,
     Generator,
+    NodeGroup,
     Price,
     PriceConstant,
     PriceFile,
@@ -36,6 +38,7 @@ def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> 
     for number, group in enumerate(groups):
         if group and group.get("hardware") is None and group.get("curve_watts") is None:
             yield ("cluster", "nodes", number), "name its hardware, or give curve_watts"
+        yield from _sleep(number, group, content, context)
     span = _span(content)
     for zone, grid in grids.items():
         carbon = _read(Carbon, _mapping(grid).get("carbon"), context)
@@ -63,6 +66,22 @@ def _zones(groups: list[Mapping[str, Any]], grids: Mapping[str, Any]) -> Found:
     for zone in grids:
         if groups and zone not in used:
             yield ("grids", zone), "no node is in this zone; take it out, or put nodes there"
+
+
+def _sleep(
+    number: int,
+    group: Mapping[str, Any],
+    content: Mapping[str, Any],
+    context: Mapping[str, Any],
+) -> Found:
+    place = ("cluster", "nodes", number, "sleep")
+    read = _read(NodeGroup, group, context)
+    if group.get("sleep") is None or not isinstance(read, NodeGroup):
+        return
+    if read.hardware is not None or read.curve_watts is not None:
+        yield from (((*place, field), reason) for field, reason in sleep_faults(read))
+    if _mapping(content.get("assumptions")).get("empty_nodes_sleep") is True:
+        yield place, "assumptions.empty_nodes_sleep has all nodes sleep for nothing: drop either"
 
 
 def _currency(place: Place, price: Any, content: Mapping[str, Any]) -> Found:

@@ -44,6 +44,22 @@ def _curve(watts: list[float]) -> list[float]:
     return watts
 
 
+class Sleep(Part):
+    """What an empty node can do instead of idling; whether it does is the policy's choice."""
+
+    watts: float = Field(
+        ge=0, le=1e6, description="Of a node asleep, its GPUs included; less than idle."
+    )
+    wake: Duration = Field(le=86_400, description="From asleep until jobs can run.")
+    wake_watts: float | None = Field(
+        default=None,
+        ge=0,
+        le=1e6,
+        description="Of a node that wakes; without it those of full CPU load, GPUs idle (Gandhi et "
+        "al., AutoScale, ACM TOCS 30(4), 2012).",
+    )
+
+
 class NodeGroup(Part):
     """Equal nodes in one grid zone."""
 
@@ -74,12 +90,20 @@ class NodeGroup(Part):
     pue: float = Field(
         default=1.2, ge=1, le=5, description="Power usage effectiveness of the site."
     )
+    sleep: Sleep | None = Field(
+        default=None, description="Without it the nodes are always on, or asleep for nothing."
+    )
 
 
 class Cluster(Part):
     """The nodes."""
 
     nodes: list[NodeGroup] = Field(min_length=1, description="Groups of equal nodes.")
+
+    @property
+    def nodes_sleep(self) -> bool:
+        """Tell whether any node can sleep if the policy lets it."""
+        return any(group.sleep is not None for group in self.nodes)
 
 
 class _File(Part):

@@ -8,9 +8,11 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
 from greensched_policies.accounting import (
+    NO_SLEEPS,
     Bill,
     BilledNodes,
     Placements,
+    Sleeps,
     ZoneSeries,
     bill_schedule,
 )
@@ -26,8 +28,10 @@ from greensched_simulator.choices import (
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import GridTable, grid_table
 from greensched_simulator.policy import QUEUES, Policy
+from greensched_simulator.power_states import ASLEEP_FROM_S, WAKE_S, sleep_table
 from greensched_simulator.prospects import prospects_of
 from greensched_simulator.queueing import DISCIPLINES
+from greensched_simulator.running import Recorded
 from greensched_simulator.starts import Plan
 from greensched_simulator.world import Nodes, World
 
@@ -39,25 +43,32 @@ class Schedule(NamedTuple):
     """What happened to each job of a world, [J]; times since the scenario's start."""
 
     planned_s: Floats  # when it was to start; NaN if it was rejected
-    start_s: Floats  # when it did; NaN if it never ran
+    start_s: Floats  # when it did, its node being awake; NaN if it never ran
     end_s: Floats
     node: Integers  # place in the world's nodes; -1 if it never ran
+    sleeps: Sleeps = NO_SLEEPS  # of nodes
 
 
 def simulate(world: World, policy: Policy) -> Schedule:
     """Return what `policy` does with the world's jobs; the same world gives the same bytes."""
+    sleep = sleep_table(world, policy)
+    wake_s = sleep[WAKE_S] if sleep.shape[1] else np.zeros(world.nodes.zone.size)
+    cluster = _idle_cluster(world.nodes, sleep, only_node_0=policy.placing.only_node_0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         recorded = run(
             world.jobs,
-            prospects_of(world.jobs, world.nodes, len(world.zones)),
-            _idle_cluster(world.nodes, only_node_0=policy.placing.only_node_0),
+            prospects_of(world.jobs, world.nodes, len(world.zones), wake_s),
+            cluster,
             _forecast(world),
             _empty_plan(world),
             _terms(world, policy),
             rules_of(policy.when, policy.placing.rule, QUEUES[policy.queue].order),
         )
-    return Schedule(recorded.planned_s, recorded.start_s, recorded.end_s, recorded.node)
+    return Schedule(
+        recorded.planned_s, recorded.start_s, recorded.end_s, recorded.node,
+        _sleeps(world.nodes, recorded, sleep),
+    )  # fmt: skip
 
 
 def billed_until_s(world: World, *schedules: Schedule) -> float:
@@ -90,6 +101,7 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
         zone_series(world),
         (0.0, until_s),
         cost_model(world),
+        schedule.sleeps,
     )
     _refuse_gaps(world, bill, until_s)
     return bill
@@ -127,11 +139,12 @@ def zone_series(world: World) -> tuple[ZoneSeries, ...]:
 
 
 def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
-    for signal, idle, active in (
-        ("carbon", bill.carbon_idle_g, bill.carbon_active_g),
-        ("price", bill.cost_idle, bill.cost_active),
-    ):
-        unknown = np.isnan(idle) | np.isnan(active)
+    for signal, parts in (
+        ("carbon", (bill.carbon_active_g, bill.carbon_idle_g, bill.carbon_sleep_g,
+                    bill.carbon_wake_g)),
+        ("price", (bill.cost_active, bill.cost_idle, bill.cost_sleep, bill.cost_wake)),
+    ):  # fmt: skip
+        unknown = np.isnan(np.stack(parts)).any(axis=0)
         if unknown.any():
             zone = world.zones[world.nodes.zone[int(np.argmax(unknown))]]
             raise BadInput(
@@ -175,6 +188,24 @@ def _forecast(world: World) -> GridTable:
     )
 
 
+def _sleeps(nodes: Nodes, recorded: Recorded, sleep: Floats) -> Sleeps:
+    """Return when nodes slept: until a job woke them, or to the end."""
+    if sleep.shape[1] == 0:
+        return NO_SLEEPS
+    woke = np.flatnonzero(np.isfinite(recorded.node_asleep_s))
+    left = np.flatnonzero(np.isfinite(sleep[ASLEEP_FROM_S]))
+    never_s = np.full(left.size, np.inf)
+    node = np.concatenate([recorded.node[woke], left])
+    return Sleeps(
+        node,
+        np.concatenate([recorded.node_asleep_s[woke], sleep[ASLEEP_FROM_S, left]]),
+        np.concatenate([recorded.placed_s[woke], never_s]),
+        np.concatenate([recorded.start_s[woke], never_s]),
+        nodes.sleep_w[node],
+        nodes.wake_w[node],
+    )
+
+
 def _empty_plan(world: World) -> Plan:
     jobs, zones = world.jobs, len(world.zones)
     finite_s = jobs.deadline_s[np.isfinite(jobs.deadline_s)]
@@ -185,7 +216,7 @@ def _empty_plan(world: World) -> Plan:
     return Plan(np.zeros((zones, slots)), capacity)
 
 
-def _idle_cluster(nodes: Nodes, *, only_node_0: bool = False) -> Cluster:
+def _idle_cluster(nodes: Nodes, sleep: Floats, *, only_node_0: bool = False) -> Cluster:
     count = nodes.zone.size
     cpu_free = nodes.cpu_capacity.copy()
     if only_node_0:
@@ -200,6 +231,7 @@ def _idle_cluster(nodes: Nodes, *, only_node_0: bool = False) -> Cluster:
     columns[11] = 1.0
     return Cluster(
         columns=columns,
+        sleep=sleep,
         cpu_free=cpu_free,
         memory_free=nodes.memory_capacity.copy(),
         gpu_free=nodes.gpu_capacity.copy(),

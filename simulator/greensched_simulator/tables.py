@@ -4,7 +4,7 @@ What was done comes first, then what it took, then how long jobs waited.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -26,7 +26,7 @@ from greensched_simulator.comparison import (
     difference,
     mean_outcome,
 )
-from greensched_simulator.levers import LEVERS, parts, told_apart
+from greensched_simulator.levers import LEVERS, levers_of, parts, told_apart
 from greensched_simulator.outcome import Outcome
 from greensched_simulator.policy import Policy
 
@@ -38,6 +38,7 @@ HOW_CAPTURED = (
     "Share of what could be saved against the baseline at all: 100 % is the bound, which no "
     "schedule is below and perhaps none reaches, each of the three by itself."
 )
+_PARTS = ("active", "idle", "sleep", "wake", "charged")
 COMPARED = (("energy", ENERGY), ("cost", COST), ("carbon", CARBON))
 
 
@@ -60,7 +61,7 @@ def tone_of(change: Interval) -> Tone:
 def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
     """Return a line for each figure of one run."""
     missed = outcome.deadlines - outcome.deadlines_met
-    taken = (_split(name, figures, outcome) for name, figures in _taken(outcome, currency))
+    taken = (_split(name, figures, outcome) for name, figures in _taken(outcome, currency).items())
     return [
         ("jobs done", _of_all(outcome)),
         ("work done, core-h", large(outcome.work_core_h)),
@@ -112,16 +113,17 @@ def _of_all(outcome: Outcome) -> str:
 def taken_rows(results: Results, currency: str) -> list[Row]:
     """Return a head and a line for each policy: energy, money, carbon, active and idle.
 
-    What is charged for jobs that never ran has columns where any never ran.
+    Sleeping, waking and what is charged for jobs that never ran have columns where there is any.
     """
     means = {policy: mean_outcome(results.outcomes[policy]) for policy in results.policies}
-    all_ran = all(outcome.jobs_never_ran == 0 for outcome in means.values())
-    parts = ("active", "idle") if all_ran else ("active", "idle", "charged")
+    parts = _parts_told(means.values())
     names = ("energy,\nkWh", f"cost,\n{currency}", "carbon,\nkg")
     rows: list[Row] = [("policy", *(each for name in names for each in (name, *parts)))]
     for policy, outcome in means.items():
-        taken = (figures[: 1 + len(parts)] for _, figures in _taken(outcome, currency))
-        rows.append((policy.label, *(short(each) for figures in taken for each in figures)))
+        taken = _taken(outcome, currency).values()
+        rows.append(
+            (policy.label, *(short(figures[each]) for figures in taken for each in ("", *parts)))
+        )
     return rows
 
 
@@ -163,13 +165,16 @@ def lever_rows(results: Results) -> list[Row]:
 
     Only of policies of several levers whose combinations were all run; without one, no line.
     """
-    rows: list[Row] = [("policy", "of", *LEVERS, "together")]
-    for policy in told_apart(results):
+    apart = told_apart(results)
+    of_each = [levers_of(policy, results.baseline) for policy in apart if results.baseline]
+    levers = [lever for lever in LEVERS if any(lever in own for own in of_each)]
+    rows: list[Row] = [("policy", "of", *levers, "together")]
+    for policy in apart:
         for name, figure in COMPARED:
             found = parts(figure, results, policy)
             cells = (
                 Cell(change_text(found[lever]), tone_of(found[lever])) if lever in found else ""
-                for lever in LEVERS
+                for lever in levers
             )
             together = difference(figure, results, policy).percent
             rows.append(
@@ -235,23 +240,44 @@ def _missed(results: Results, policy: Policy) -> Cell:
     return Cell(missed, tone_of(difference(MISSED, results, policy).change))
 
 
-def _taken(outcome: Outcome, currency: str) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Yield energy, cost and carbon, each by its name: the whole, active, idle and charged."""
-    energy_j = (outcome.energy_j, outcome.energy_active_j, outcome.energy_idle_j,
-                outcome.energy_charged_j)  # fmt: skip
-    carbon_g = (outcome.carbon_g, outcome.carbon_active_g, outcome.carbon_idle_g,
-                outcome.carbon_charged_g)  # fmt: skip
-    yield "energy, kWh", tuple(kwh_from_joules(each) for each in energy_j)
-    yield (
-        f"cost, {currency}",
-        (outcome.cost, outcome.cost_active, outcome.cost_idle, outcome.cost_charged),
-    )
-    yield "carbon, kg", tuple(each / 1e3 for each in carbon_g)
+def _taken(outcome: Outcome, currency: str) -> dict[str, dict[str, float]]:
+    """Return energy, cost and carbon, each by its name: the whole under "", and its parts."""
+    amounts: dict[str, tuple[str, str, Callable[[float], float]]] = {
+        "energy, kWh": ("energy", "_j", kwh_from_joules),
+        f"cost, {currency}": ("cost", "", float),
+        "carbon, kg": ("carbon", "_g", _kg),
+    }
+    return {
+        name: {
+            part: told(getattr(outcome, f"{kind}{part and '_'}{part}{unit}"))
+            for part in ("", *_PARTS)
+        }
+        for name, (kind, unit, told) in amounts.items()
+    }
 
 
-def _split(name: str, figures: tuple[float, ...], outcome: Outcome) -> Iterator[Row]:
-    parts = [name, "  above idle", "  idle"]
-    if outcome.jobs_never_ran:
-        noun = "job" if outcome.jobs_never_ran == 1 else "jobs"
-        parts.append(f"  charged for {count(outcome.jobs_never_ran)} {noun} that never ran")
-    return ((part, large(figure)) for part, figure in zip(parts, figures, strict=False))
+def _kg(grams: float) -> float:
+    return grams / 1e3
+
+
+def _parts_told(outcomes: Iterable[Outcome]) -> list[str]:
+    """Return the parts worth telling: what is above idle and idle, and what there is of others."""
+    told = list(outcomes)
+    return [
+        part
+        for part in _PARTS
+        if part in ("active", "idle") or any(getattr(each, f"energy_{part}_j") for each in told)
+    ]
+
+
+def _split(name: str, figures: Mapping[str, float], outcome: Outcome) -> Iterator[Row]:
+    yield name, large(figures[""])
+    noun = "job" if outcome.jobs_never_ran == 1 else "jobs"
+    names = {
+        "active": "above idle",
+        "sleep": "asleep",
+        "wake": "waking",
+        "charged": f"charged for {count(outcome.jobs_never_ran)} {noun} that never ran",
+    }
+    for part in _parts_told([outcome]):
+        yield f"  {names.get(part, part)}", large(figures[part])

@@ -31,7 +31,8 @@ _SCENARIO = {
     "workload": {"generator": {"jobs": 1, "cpu_cores": [1]}},
 }  # fmt: skip
 _NODE = {"cpu_capacity": 10.0, "memory_capacity": 64 * GIB, "gpu_capacity": 0.0, "gpu_idle_w": 0.0,
-         "gpu_peak_w": 0.0, "curve_class": 0.0, "speed": 1.0, "pue": 1.0, "zone": 0}  # fmt: skip
+         "gpu_peak_w": 0.0, "curve_class": 0.0, "speed": 1.0, "pue": 1.0,
+         "sleep_w": math.nan, "wake_s": 0.0, "wake_w": math.nan, "zone": 0}  # fmt: skip
 _JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_cores": 1.0,
         "memory_bytes": GIB, "gpus": 0.0, "deadline_s": math.inf}  # fmt: skip
 
@@ -50,13 +51,18 @@ def make_world(
 
     Rows have the names of `Jobs` and `Nodes`, curve class 0 is straight and 1 soon flat; a step is
     its begin, g/kWh and money per MWh. Jobs stand in the order of their arrival. An estimate is the
-    runtime, if not told. Half of what is requested is used.
+    runtime, if not told, and watts asleep and waking the idle ones. Half of what is requested is
+    used.
     """
     steps = np.array([step for zone in grids for step in zone])
     seen = steps if forecasts is None else np.array([step for zone in forecasts for step in zone])
     told_jobs, told_nodes = _columns(_JOB, jobs), _columns(_NODE, nodes)
     estimate_s = told_jobs["estimate_s"]
     told_jobs["estimate_s"] = np.where(np.isnan(estimate_s), told_jobs["runtime_s"], estimate_s)
+    idle_w = np.array([STRAIGHT[0], SOON_FLAT[0]])[told_nodes["curve_class"].astype(int)]
+    idle_w += told_nodes["gpu_capacity"] * told_nodes["gpu_idle_w"]
+    for name in ("sleep_w", "wake_w"):
+        told_nodes[name] = np.where(np.isnan(told_nodes[name]), idle_w, told_nodes[name])
     zone = told_nodes.pop("zone").astype(np.int64)
     ends = np.cumsum([0, *(len(zone) for zone in grids)])
     return build_world(parse_scenario(_SCENARIO, Path()), 0)._replace(

@@ -5,15 +5,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_core import labels
-from greensched_core.power.catalogue import PowerCatalogue
-from greensched_core.power.curves import PowerCurve
-from greensched_core.power.hardware import shipped_catalogue
 from greensched_policies.cost import Floats, curve_table
 from greensched_policies.observation import Weights
 from greensched_simulator.job_drafts import Capacity
 from greensched_simulator.jobs import Jobs, build_jobs
-from greensched_simulator.scenario_model import NodeGroup, Scenario
+from greensched_simulator.node_power import power_of
+from greensched_simulator.scenario_model import Scenario
 from greensched_simulator.zone_grids import DAY_S, Grids, build_grids
 
 _HOUR_S = 3600.0
@@ -31,6 +28,9 @@ class Nodes(NamedTuple):
     curve_class: Floats  # row of the curve table; whole numbers
     speed: Floats  # throughput of a core relative to the reference core
     pue: Floats
+    sleep_w: Floats  # watts asleep, without PUE; the idle ones where a node cannot sleep
+    wake_s: Floats  # from asleep until jobs can run
+    wake_w: Floats  # watts of those seconds, without PUE
     zone: npt.NDArray[np.int64]  # place in the world's zones
 
 
@@ -113,32 +113,18 @@ def _nodes(scenario: Scenario) -> _Built:
     classes: dict[tuple[float, ...], int] = {}
     rows = []
     for group in groups:
-        curve, speed = _power(group)
-        row = classes.setdefault(curve.watts, len(classes))
-        boards = group.gpus.count if group.gpus else 0
-        board = shipped_catalogue().boards[group.gpus.model] if group.gpus else None
-        idle_w, peak_w = (board.idle_w, board.peak_w) if board else (0.0, 0.0)
-        rows.append((group.cpu_cores, group.memory, boards, idle_w, peak_w, row, speed, group.pue))
+        power = power_of(group)
+        row = classes.setdefault(power.curve.watts, len(classes))
+        rows.append((
+            group.cpu_cores, group.memory, power.boards, power.board_idle_w, power.board_peak_w,
+            row, power.speed, group.pue, power.sleep_w, power.wake_s, power.wake_w,
+        ))  # fmt: skip
     counts = [group.count for group in groups]
     table = np.repeat(np.array(rows, dtype=np.float64), counts, axis=0)
     zone = np.repeat(np.array([zones.index(group.zone) for group in groups], np.int64), counts)
     columns = (np.ascontiguousarray(column) for column in table.T)
     names = tuple(f"{group.name}-{number}" for group in groups for number in range(group.count))
     return _Built(Nodes._make((*columns, zone)), names, curve_table(list(classes)))
-
-
-def _power(group: NodeGroup) -> tuple[PowerCurve, float]:
-    """Return watts and speed: as given, else as the catalogue knows a node of so many CPUs."""
-    curve, speed = None, 1.0
-    if group.hardware is not None:
-        power = PowerCatalogue().resolve(
-            {labels.POWER_MODEL: group.hardware}, {}, group.cpu_cores, 0
-        )
-        curve, speed = power.curve, power.speed
-    if group.curve_watts is not None:
-        curve = PowerCurve(tuple(group.curve_watts))
-    assert curve is not None, "load_scenario refuses a group with neither"
-    return curve, speed if group.speed is None else group.speed
 
 
 def _horizon_s(scenario: Scenario, jobs: Jobs, nodes: Nodes) -> float:

@@ -133,7 +133,7 @@ def test_a_policy_that_rejects_stands_beside_the_bound_with_its_charge() -> None
         assert figure.bound <= spread < some < none
 
 
-def drawn(seed: int, nodes: int = 3, **assumed: bool) -> World:
+def drawn(seed: int, nodes: int = 3, *, sleep: Any = None, **assumed: bool) -> World:
     """Return a random day in two sunny zones half a day apart."""
     shapes = {"A": "12h", "B": "0h"}
     grids = {
@@ -145,7 +145,7 @@ def drawn(seed: int, nodes: int = 3, **assumed: bool) -> World:
     }
     groups = [
         {"name": zone.lower(), "count": nodes, "curve_watts": CURVE, "cpu_cores": 16,
-         "memory": "64Gi", "zone": zone, "speed": speed}
+         "memory": "64Gi", "zone": zone, "speed": speed, "sleep": sleep}
         for zone, speed in (("A", 1.0), ("B", 1.3))
     ]  # fmt: skip
     return build_world(
@@ -168,14 +168,27 @@ def figure(outcome: Outcome, signal: Signal) -> float:
     return {"energy": outcome.energy_j, "carbon": outcome.carbon_g, "cost": outcome.cost}[signal]
 
 
-@settings(max_examples=8)
-@given(st.integers(0, 1000), st.booleans())
+SLEEPS = st.sampled_from(
+    [
+        {},
+        {"empty_nodes_sleep": True},
+        {"sleep": {"watts": 5, "wake": "4m"}},
+        {"sleep": {"watts": 5, "wake": "0s"}},
+    ]
+)
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 1000), SLEEPS, st.sampled_from([0.0, 90.0]))
 def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
-    seed: int, asleep: bool
+    seed: int, sleeps: dict[str, Any], price_falls_by: float
 ) -> None:
-    world = drawn(seed, empty_nodes_sleep=asleep)
+    world = drawn(seed, **sleeps)
+    grids = world.grids
+    world = world._replace(grids=grids._replace(price_per_mwh=grids.price_per_mwh - price_falls_by))
     names = ("run-now+spread", "lowest-window+weighted-cost", "planned-window+least-cost",
-             "reject-all", "reject-long+spread")  # fmt: skip
+             "bin-pack+sleep-at-once", "planned-window+bin-pack+sleep-at-break-even",
+             "reject-all+sleep-at-once", "reject-long+spread")  # fmt: skip
     schedules = [simulate(world, policy_named(name)) for name in names]
     until_s, ends = billed_until_s(world, *schedules), latest_ends(world, *schedules)
     outcomes = [

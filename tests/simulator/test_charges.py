@@ -81,6 +81,20 @@ def test_where_empty_nodes_sleep_a_job_is_charged_for_waking_one_for_itself() ->
     assert charged(world)[0] == pytest.approx((10 + 100 + 2 * 30) * 1.5)
 
 
+def test_where_nodes_can_sleep_a_job_is_charged_for_waking_one_and_letting_it_idle() -> None:
+    """An hour at 10 W and 80 W saved asleep, 5 min of waking, the break-even time of idling."""
+    node = {"sleep_w": 20.0, "wake_s": 300.0, "wake_w": 500.0, "pue": 1.5}
+    wake_wh = (500 - 20) * 300 / HOUR
+    break_even_h = wake_wh / 80
+    assert break_even_h > 600 / HOUR
+    world = make_world([{}], [node])
+    assert charged(world)[0] == pytest.approx((10 + 80 * (1 + break_even_h) + wake_wh) * 1.5)
+
+
+def test_where_waking_takes_nothing_ten_minutes_of_idling_are_charged() -> None:
+    assert charged(make_world([{}], [{"sleep_w": 20.0}]))[0] == pytest.approx(10 + 80 * (1 + 1 / 6))
+
+
 @pytest.mark.parametrize(("arrival_s", "until_s", "price", "carbon"), [
     pytest.param(0.0, 2 * HOUR, 100.0, 400.0, id="the-dearest-hour-to-come"),
     pytest.param(HOUR - 1, 2 * HOUR, 100.0, 400.0, id="a-second-before-it-ends"),

@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,10 +15,11 @@ from greensched_policies.accounting import (
     Placements,
     bill_placements,
 )
-from greensched_policies.catalogue import WHEN_RULES, WHERE_RULES
+from greensched_policies.catalogue import SLEEP_RULES, WHEN_RULES, WHERE_RULES
 from greensched_policies.cost import Floats
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import Policy, policies_named, policy_named
+from greensched_simulator.power_states import sleep_columns
 from greensched_simulator.scenario import parse_scenario
 from greensched_simulator.simulation import (
     Schedule,
@@ -63,6 +65,9 @@ nodes = st.lists(
             "curve_class": st.sampled_from([0.0, 1.0]),
             "speed": st.sampled_from([1.0, 1.7, 0.6]),
             "pue": st.sampled_from([1.0, 1.3]),
+            "sleep_w": st.sampled_from([0.0, 40.0]),
+            "wake_s": st.sampled_from([0.0, 300.0]),
+            "wake_w": st.sampled_from([40.0, 400.0]),
             "zone": st.integers(0, 1),
         }
     ),
@@ -71,7 +76,12 @@ nodes = st.lists(
 )
 values = st.lists(st.tuples(st.floats(10.0, 900.0), st.floats(-50.0, 300.0)), min_size=1,
                   max_size=8)  # fmt: skip
-policies = st.builds(Policy, st.sampled_from(list(WHEN_RULES)), st.sampled_from(list(WHERE_RULES)))
+policies = st.builds(
+    Policy,
+    st.sampled_from(list(WHEN_RULES)),
+    st.sampled_from(list(WHERE_RULES)),
+    sleep=st.sampled_from(list(SLEEP_RULES)),
+)
 
 
 class Run(NamedTuple):
@@ -141,12 +151,16 @@ def room(run: Run, at_s: float) -> Floats:
     return free
 
 
-def watts(run: Run, at_s: float) -> tuple[Floats, Floats]:
-    """Return active and idle watts of each node right after `at_s`, reckoned another way."""
+def watts(run: Run, at_s: float) -> Floats:
+    """Return watts active, idle, asleep and waking of each node right after `at_s`, [4,N].
+
+    Reckoned in another way than the bill's.
+    """
     world, ran = run.world, run.schedule
     runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
     machines, model = world.nodes, cost_model(world)
-    active, idle = np.zeros(machines.zone.size), np.zeros(machines.zone.size)
+    active, idle, asleep, waking = np.zeros((4, machines.zone.size))
+    sleeps = ran.sleeps
     for node in range(machines.zone.size):
         here = runs & (ran.node == node)
         curve = world.curve_watts.reshape(-1, 11)[int(machines.curve_class[node])]
@@ -155,15 +169,25 @@ def watts(run: Run, at_s: float) -> tuple[Floats, Floats]:
         board_w = (machines.gpu_peak_w[node] - machines.gpu_idle_w[node]) * model.gpu_ratio
         active[node] = np.interp(load, np.linspace(0.0, 1.0, 11), curve) - curve[0]
         active[node] += world.jobs.gpus[here].sum() * board_w
-        if here.any() or not model.empty_nodes_sleep:
+        mine = (sleeps.node == node) & (sleeps.asleep_s <= at_s) & (at_s < sleeps.awake_s)
+        if mine.any():
+            assert mine.sum() == 1
+            assert not here.any()
+            is_waking = bool(sleeps.woken_s[mine][0] <= at_s)
+            (waking if is_waking else asleep)[node] = (
+                machines.wake_w[node] if is_waking else machines.sleep_w[node]
+            )
+        elif here.any() or not model.empty_nodes_sleep:
             idle[node] = curve[0] + machines.gpu_capacity[node] * machines.gpu_idle_w[node]
-    return active * machines.pue, idle * machines.pue
+    return np.stack([active, idle, asleep, waking]) * machines.pue
 
 
 def moments(run: Run) -> list[float]:
     """Return all times at which something changes within the window, its ends among them."""
     times = {0.0, run.until_s, *run.world.grids.times_s.tolist()}
     times |= {*run.schedule.start_s.tolist(), *run.schedule.end_s.tolist()}
+    for column in run.schedule.sleeps[1:4]:
+        times |= {*column.tolist()}
     return sorted(each for each in times if 0.0 <= each <= run.until_s)
 
 
@@ -190,8 +214,8 @@ def test_each_job_runs_once_for_its_time_and_never_before_it_arrived(**drawn: An
 
 @EXAMPLES
 @given(**worlds, policy=policies)
-def test_a_job_waits_only_while_no_node_has_room_for_it(**drawn: Any) -> None:
-    run = new_run(**drawn)
+def test_a_job_waits_only_while_no_node_has_room_for_it(policy: Policy, **drawn: Any) -> None:
+    run = new_run(**drawn, policy=replace(policy, sleep="stay-awake"))
     jobs, ran = run.world.jobs, run.schedule
     asked = np.stack([jobs.cpu_cores, jobs.memory_bytes, jobs.gpus])
     for job in np.flatnonzero(ran.planned_s < ran.start_s):
@@ -218,9 +242,32 @@ def test_no_start_is_planned_too_late_for_the_deadline(**drawn: Any) -> None:
     run = new_run(**drawn)
     jobs, ran = run.world.jobs, run.schedule
     is_put_off = ran.planned_s > jobs.arrival_s
+    machines = run.world.nodes
+    wake_s = machines.wake_s * (run.policy.sleep != "stay-awake")
     for job in np.flatnonzero(is_put_off).tolist():
-        speed = run.world.nodes.speed[can_take(run.world, job)].min()
-        assert ran.planned_s[job] + jobs.estimate_s[job] / speed <= jobs.deadline_s[job] + 1e-6
+        takes_s = (wake_s + jobs.estimate_s[job] / machines.speed)[can_take(run.world, job)]
+        assert ran.planned_s[job] + takes_s.max() <= jobs.deadline_s[job] + 1e-6
+
+
+@EXAMPLES
+@given(**worlds, policy=policies)
+def test_nodes_sleep_only_while_they_are_empty_and_for_as_long_as_they_are_let(
+    **drawn: Any,
+) -> None:
+    run = new_run(**drawn)
+    sleeps, ran, machines = run.schedule.sleeps, run.schedule, run.world.nodes
+    stays_s = SLEEP_RULES[run.policy.sleep](sleep_columns(run.world))[0]
+    for node in range(machines.zone.size):
+        mine = np.flatnonzero(sleeps.node == node)
+        here = ran.node == node
+        ends_s = np.append(0.0, ran.end_s[here])
+        for asleep_s, woken_s, awake_s in zip(*(each[mine] for each in sleeps[1:4]), strict=True):
+            empty_s = ends_s[ends_s <= asleep_s].max()
+            assert asleep_s == empty_s + stays_s[node]
+            assert asleep_s < woken_s
+            assert np.isinf(woken_s) or awake_s == woken_s + machines.wake_s[node]
+            assert not ((ran.start_s[here] < awake_s) & (ran.end_s[here] > asleep_s)).any()
+            assert np.isinf(awake_s) or awake_s in ran.start_s[here]
 
 
 @EXAMPLES
@@ -240,13 +287,11 @@ def test_jobs_without_slack_start_at_arrival_where_there_is_room(
 def test_energy_is_the_integral_of_power_and_the_sum_over_jobs_and_idle(**drawn: Any) -> None:
     run = new_run(**drawn)
     bill = bill_of(run.world, run.schedule, run.until_s)
-    active_j = idle_j = 0.0
+    joules = np.zeros((4, run.world.nodes.zone.size))
     for begin_s, end_s in itertools.pairwise(moments(run)):
-        active_w, idle_w = watts(run, begin_s)
-        active_j += active_w.sum() * (end_s - begin_s)
-        idle_j += idle_w.sum() * (end_s - begin_s)
-    assert bill.energy_active_j.sum() == pytest.approx(active_j, rel=1e-9, abs=1e-3)
-    assert bill.energy_idle_j.sum() == pytest.approx(idle_j, rel=1e-9, abs=1e-3)
+        joules += watts(run, begin_s) * (end_s - begin_s)
+    for billed, integral in zip(bill[:4], joules, strict=True):
+        np.testing.assert_allclose(billed, integral, rtol=1e-9, atol=1e-3)
     shares = placement_bill(run)
     for share, whole in (
         (shares.energy_active_j, bill.energy_active_j),
@@ -264,10 +309,8 @@ def test_carbon_lies_between_the_cleanest_and_the_dirtiest_hour(**drawn: Any) ->
     for zone in range(2):
         mine = run.world.nodes.zone == zone
         carbon = grids.carbon_g_per_kwh[grids.starts[zone] : grids.starts[zone + 1]]
-        for energy_j, carbon_g in (
-            (bill.energy_active_j[mine], bill.carbon_active_g[mine]),
-            (bill.energy_idle_j[mine], bill.carbon_idle_g[mine]),
-        ):
+        for energy_j, carbon_g in zip(bill[:4], bill[8:12], strict=True):
+            energy_j, carbon_g = energy_j[mine], carbon_g[mine]
             kwh = energy_j / 3.6e6
             assert (carbon_g >= kwh * carbon.min() * (1 - 1e-9)).all()
             assert (carbon_g <= kwh * carbon.max() * (1 + 1e-9)).all()
@@ -293,24 +336,27 @@ def test_equal_decisions_get_equal_bills_to_the_last_digit(
     assert columns(placement_bill(first)) == columns(placement_bill(second))
 
 
+BAD = policy_named("reject-all")
+
+
 @settings(max_examples=20)
 @given(**worlds, sleeps=st.booleans(), price_falls_by=st.sampled_from([0.0, 100.0, 400.0]))
-def test_rejecting_all_scores_worse_than_every_policy(
+def test_rejecting_all_scores_worse_than_every_policy_with_the_same_sleep(
     told: Any, nodes: Any, grids: Any, sleeps: bool, price_falls_by: float
 ) -> None:
     grids = [[(carbon, price - price_falls_by) for carbon, price in zone] for zone in grids]
-    none = new_run(told, nodes, grids, policy_named("reject-all"), sleeps)
-    world, policies = none.world, policies_named("all")
+    world, policies = new_run(told, nodes, grids, BAD, sleeps).world, policies_named("all")
     schedules = [simulate(world, policy) for policy in policies]
-    until_s = billed_until_s(world, none.schedule, *schedules)
+    nothing = {rule: simulate(world, replace(BAD, sleep=rule)) for rule in SLEEP_RULES}
+    until_s = billed_until_s(world, *nothing.values(), *schedules)
 
     def told_of(schedule: Schedule) -> Outcome:
         return outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
 
-    worst = told_of(none.schedule)
-    assert (worst.jobs_done, worst.work_core_h, worst.deadlines_met) == (0, 0.0, 0)
-    assert worst.jobs_never_ran == worst.jobs
-    for outcome in map(told_of, schedules):
+    for policy, schedule in zip(policies, schedules, strict=True):
+        outcome, worst = told_of(schedule), told_of(nothing[policy.sleep])
+        assert (worst.jobs_done, worst.work_core_h, worst.deadlines_met) == (0, 0.0, 0)
+        assert worst.jobs_never_ran == worst.jobs
         assert (outcome.jobs_done, outcome.jobs_never_ran) == (worst.jobs, 0)
         # What takes nothing, without cores and boards, or next to nothing, is charged no more.
         if outcome.energy_active_j > 1e-6 * outcome.energy_idle_j:

@@ -20,8 +20,7 @@ HOUR = 3600.0
 
 def schedule(starts_s: list[float], ends_s: list[float], nodes: list[int]) -> Schedule:
     start_s = np.array(starts_s)
-    told = {"planned_s": start_s, "start_s": start_s, "end_s": np.array(ends_s)}
-    return Schedule(**told, node=np.array(nodes))
+    return Schedule(start_s, start_s, np.array(ends_s), np.array(nodes))
 
 
 def outcome(world: World, ran: Schedule, until_s: float) -> Outcome:

@@ -11,9 +11,9 @@ HOUR = 3600.0
 
 
 def expected(job: dict[str, float], *nodes: dict[str, float]) -> Prospects:
-    """Return what one job may expect of nodes in two zones."""
+    """Return what one job may expect of nodes in two zones; all that can, sleep."""
     world = make_world([job], nodes, [[(0.0, 1.0, 1.0)]] * 2)
-    return prospects_of(world.jobs, world.nodes, 2)
+    return prospects_of(world.jobs, world.nodes, 2, world.nodes.wake_s)
 
 
 def test_a_run_is_as_long_as_on_the_mean_core_of_the_zone() -> None:
@@ -43,3 +43,9 @@ def test_the_last_start_leaves_time_for_the_slowest_node() -> None:
 
 def test_a_job_without_deadline_is_to_start_when_it_comes() -> None:
     assert expected({"arrival_s": 7.0}, {}).latest_start_s.tolist() == [7.0]
+
+
+def test_the_last_start_leaves_time_to_wake_a_node() -> None:
+    job = {"runtime_s": HOUR, "deadline_s": 9 * HOUR}
+    found = expected(job, {"speed": 0.5}, {"wake_s": HOUR}, {"wake_s": 90 * 60.0})
+    assert found.latest_start_s.tolist() == [6.5 * HOUR]

@@ -21,6 +21,7 @@ from greensched_extender.view import View
 from greensched_policies.catalogue import (
     BAD_WHEN_RULES,
     ORDER_RULES,
+    SLEEP_RULES,
     WHEN_RULES,
     WHERE_RULES,
 )
@@ -35,6 +36,7 @@ from greensched_policies.cost import (
 from greensched_policies.guard import Guard
 from greensched_policies.observation import Weights, encode_where
 from greensched_policies.queue_columns import QueueColumns
+from greensched_policies.sleeping import SleepColumns, with_waking
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.choices import (
     Cluster,
@@ -115,10 +117,39 @@ def test_costs_and_observations_are_the_same_compiled(seed: int) -> None:
     ]
     np.testing.assert_allclose(np.array(one_by_one).T, np.concatenate(cost), rtol=DOUBLE)
     table = np.concatenate(nodes)
-    seen = observed(table, np.arange(count), zones, workload, model, weights)
+    seen = observed(table, np.empty((3, 0)), np.arange(count), zones, workload, model, weights)
     said = encode_where(nodes, workload, zones, cost, model, weights)
     for ours, theirs in zip(seen, said, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=SINGLE, atol=SINGLE)
+
+
+@given(seeds)
+def test_what_waking_costs_is_the_same_compiled(seed: int) -> None:
+    nodes, workload, zones, model, weights = random_decision(seed)
+    dice = np.random.default_rng(seed)
+    sleep = SleepColumns._make(
+        dice.uniform(0.0, most, nodes.speed.shape) for most in (200.0, 600.0, 1e5)
+    )
+    cost = with_waking(placement_cost(nodes, workload, zones, model), nodes, sleep, zones)
+    count = nodes.speed.size
+    seen = observed(
+        np.concatenate(nodes), np.concatenate(sleep), np.arange(count), zones, workload, model,
+        weights,
+    )  # fmt: skip
+    said = encode_where(nodes, workload, zones, cost, model, weights)
+    for ours, theirs in zip(seen, said, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=SINGLE, atol=SINGLE)
+
+
+@pytest.mark.parametrize("name", SLEEP_RULES)
+@settings(max_examples=50)
+@given(seed=seeds)
+def test_every_sleep_rule_is_the_same_compiled(name: str, seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    sleep = SleepColumns._make(dice.uniform(0.0, 500.0, (2, 9)) for _ in SleepColumns._fields)
+    sleep.saved_w[dice.random((2, 9)) < 0.3] = 0.0
+    plain = SLEEP_RULES[name]
+    np.testing.assert_allclose(compiled(plain)(sleep), plain(sleep), rtol=DOUBLE)
 
 
 @pytest.mark.parametrize("name", WHERE_RULES)
@@ -256,8 +287,9 @@ def cluster_of(world: World, view: View, rows: Rows) -> Cluster:
     columns = np.concatenate(view.candidates(rows))
     columns[8] = world.nodes.curve_class  # a view numbers curves as they come
     return Cluster(
-        columns, columns[0].copy(), columns[3].copy(), columns[5].copy(), world.nodes.zone,
-        np.zeros(rows.size, np.int64), np.zeros(1, np.int64), np.empty(rows.size, np.int64),
+        columns, np.empty((6, 0)), columns[0].copy(), columns[3].copy(), columns[5].copy(),
+        world.nodes.zone, np.zeros(rows.size, np.int64), np.zeros(1, np.int64),
+        np.empty(rows.size, np.int64),
     )  # fmt: skip
 
 

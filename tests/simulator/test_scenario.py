@@ -120,6 +120,25 @@ FAULTS = [
         "cluster.nodes[0].gpus.model",
         "a100-sxm",
     ),
+    ({"cluster__nodes__0__sleep": {"watts": 9}}, "cluster.nodes[0].sleep.wake", "is missing"),
+    (
+        {"cluster__nodes__0__sleep": {"watts": 900, "wake": "1m"}},
+        "cluster.nodes[0].sleep.watts",
+        "a node idles at",
+    ),
+    (
+        {"cluster__nodes__0__sleep": {"watts": 9, "wake": "1m", "wake_watts": 8}},
+        "cluster.nodes[0].sleep.wake_watts",
+        "less than the 9 W asleep",
+    ),
+    (
+        {
+            "cluster__nodes__0__sleep": {"watts": 9, "wake": "1m"},
+            "assumptions": {"empty_nodes_sleep": True},
+        },
+        "cluster.nodes[0].sleep",
+        "assumptions.empty_nodes_sleep has all nodes sleep for nothing: drop either",
+    ),
     ({"cluster__nodes__0__zone": "SE"}, "cluster.nodes[0].zone", "'SE' has no grid"),
     ({"cluster__nodes__0__zone": "SE"}, "grids.NO", "no node is in this zone"),
     ({"cluster__nodes": [GROUP, GROUP]}, "cluster.nodes[1].name", "names another group"),

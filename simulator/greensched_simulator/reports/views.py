@@ -129,13 +129,14 @@ def front(shown: Sequence[Point], other: str) -> list[Point]:
 
 def power(run: FinishedRun) -> Mapping[Policy, Course]:
     """Return the cluster's power in kW hour by hour, with the first seed."""
-    columns = ["policy", "hour", "length_s", "energy_active_j", "energy_idle_j"]
+    parts = [f"energy_{part}_j" for part in ("active", "idle", "sleep", "wake")]
+    columns = ["policy", "hour", "length_s", *parts]
     by_name = {policy.name: policy for policy in run.results.policies}
     joules = {policy: np.zeros(0) for policy in by_name.values()}
     length_s = np.zeros(0)
     for batch in _batches(run, "node-hours", columns):
         hour = _numbers(batch, "hour").astype(np.int64)
-        energy_j = _numbers(batch, "energy_active_j") + _numbers(batch, "energy_idle_j")
+        energy_j = np.sum([_numbers(batch, part) for part in parts], axis=0)
         needed = int(hour.max()) + 1
         length_s = _longer(length_s, needed)
         np.maximum.at(length_s, hour, _numbers(batch, "length_s"))

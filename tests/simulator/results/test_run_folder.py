@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
+from greensched_policies.accounting import Bill, Sleeps
 from greensched_simulator.node_hours import node_hours
 from greensched_simulator.policy import policy_named
 from greensched_simulator.recorded_rows import decision_rows, job_rows
@@ -108,20 +109,55 @@ def test_node_hours_are_those_reckoned_by_hand(small_world: World) -> None:
     assert found.cost_idle[0] == pytest.approx(0.1 * 0.1)
 
 
+def test_a_node_that_sleeps_and_wakes_has_decisions_of_its_own(small_world: World) -> None:
+    told = held(small_world, sleeps=Sleeps(
+        np.array([1, 0]), *(np.array(pair) for pair in ((60.0, 90.0), (1500.0, np.inf),
+                                                        (1800.0, np.inf), (5.0, 5.0), (99.0, 99.0)))
+    ))  # fmt: skip
+    found = rows(decision_rows(small_world, POLICY, told))
+    assert [(row["at_s"], row["job"], row["decision"], row["node"]) for row in found] == [
+        (0.0, "first", "delay", None),
+        (60.0, None, "sleep", "node-1"),
+        (90.0, None, "sleep", "node-0"),
+        (1500.0, None, "wake", "node-1"),
+        (1800.0, "first", "place", "node-1"),
+    ]
+
+
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     start_s=st.lists(st.floats(0, 9000), min_size=2, max_size=2),
     node=st.lists(st.integers(0, 1), min_size=2, max_size=2),
     until_s=st.floats(1, 12_000),
+    woken=st.tuples(st.floats(0, 1), st.floats(0, 1)),
 )
 def test_node_hours_add_up_to_the_bill(
-    small_world: World, start_s: list[float], node: list[int], until_s: float
+    small_world: World,
+    start_s: list[float],
+    node: list[int],
+    until_s: float,
+    woken: tuple[float, float],
 ) -> None:
     start = np.array(start_s)
-    schedule = Schedule(start, start, start + small_world.jobs.runtime_s, np.array(node))
-    bill = bill_of(small_world, schedule, until_s)
-    parts = list(node_hours(small_world, schedule, until_s))
-    for line in ("energy_active_j", "energy_idle_j", "cost_active", "carbon_active_g"):
+    end = start + small_world.jobs.runtime_s
+    awake = start.min()  # both nodes sleep, then wake, before the first job, one after the last
+    sleeps = Sleeps(
+        np.array([0, 1, 1]),
+        np.array([0.0, 0.0, end.max() + 60.0]),
+        np.array([woken[0] * awake, woken[1] * awake, np.inf]),
+        np.array([awake, awake, np.inf]),
+        np.array([5.0, 7.0, 7.0]),
+        np.array([300.0, 200.0, 200.0]),
+    )
+    world = small_world._replace(
+        nodes=small_world.nodes._replace(
+            sleep_w=np.array([5.0, 7.0]), wake_w=np.array([300.0, 200.0])
+        )
+    )
+    schedule = Schedule(start, start, end, np.array(node), sleeps)
+    bill = bill_of(world, schedule, until_s)
+    parts = list(node_hours(world, schedule, until_s))
+    for line in Bill._fields[:-1]:
         ours = sum(float(getattr(part, line).sum()) for part in parts)
         assert ours == pytest.approx(float(getattr(bill, line).sum()), rel=1e-9, abs=1e-9)
 
