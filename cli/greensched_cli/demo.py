@@ -8,17 +8,21 @@ from typing import Annotated
 
 import typer
 
+from greensched_simulator.google_events import parse_machine
 from greensched_simulator.traces import TimeUnit
 
 
 def demo(
     trace: Annotated[
-        Path | None, typer.Option(help="Workload: openb, GAIA or plain CSV, .gz or not.")
+        Path | None, typer.Option(help="Workload: openb, GAIA, Google 2011, SWF, plain CSV.")
     ] = None,
     pods: Annotated[int, typer.Option(min=2, help="Pods to place, drawn from the trace.")] = 300,
     seed: Annotated[int, typer.Option(help="Of workload, draw and grid.")] = 1,
     time_unit: Annotated[
         TimeUnit | None, typer.Option(help="Unit of a GAIA trace's times: s or h.")
+    ] = None,
+    largest_machine: Annotated[
+        str | None, typer.Option(help="Of a Google trace: CORES,MEMORY, such as 64,256Gi.")
     ] = None,
     skip_faulty: Annotated[
         bool, typer.Option(help="Leave out the trace's faulty rows instead of refusing it.")
@@ -38,5 +42,8 @@ def demo(
     from greensched_cli.demo_terminal import show_demo
     from greensched_testbed.demo.run import DemoOptions
 
-    options = DemoOptions(output, pods, seed, seconds, trace, time_unit, skip_faulty, sleep)
+    largest = None if largest_machine is None else parse_machine(largest_machine)
+    options = DemoOptions(
+        output, pods, seed, seconds, trace, time_unit, largest, skip_faulty, sleep
+    )
     raise typer.Exit(show_demo(options, keep=keep))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from greensched_core import labels
+from greensched_simulator.google_events import parse_machine
 from greensched_simulator.traces import TimeUnit, load_trace
 from greensched_simulator.workload import Trace, compressed, sampled
 from greensched_testbed.progress import LiveLine
@@ -25,7 +26,7 @@ _PLAIN_EVERY_S = 5.0
 
 
 def replay(
-    trace: Annotated[Path, typer.Argument(help="openb, GAIA or plain CSV, .gz or not.")],
+    trace: Annotated[Path, typer.Argument(help="openb, GAIA, Google 2011, SWF, plain CSV.")],
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="It must exist.")],
     scheduler: Annotated[
         str, typer.Option(help="schedulerName of the pods.")
@@ -39,6 +40,9 @@ def replay(
     ] = 120.0,
     seed: Annotated[int, typer.Option(help="Of the draw.")] = 1,
     time_unit: Annotated[TimeUnit | None, typer.Option(help="Of a GAIA trace: s or h.")] = None,
+    largest_machine: Annotated[
+        str | None, typer.Option(help="Of a Google trace: CORES,MEMORY, such as 64,256Gi.")
+    ] = None,
     skip_faulty: Annotated[bool, typer.Option(help="Leave out faulty rows.")] = False,
     kubeconfig: Annotated[
         Path,
@@ -53,7 +57,8 @@ def replay(
     from greensched_core.kubernetes_api import ApiAccess
     from greensched_testbed.replay import ReplayOptions
 
-    whole = load_trace(trace, time_unit=time_unit, skip_faulty=skip_faulty)
+    largest = None if largest_machine is None else parse_machine(largest_machine)
+    whole = load_trace(trace, time_unit=time_unit, largest_machine=largest, skip_faulty=skip_faulty)
     squeezed = compressed(sampled(whole, pods, seed), span_s).trace
     for note in squeezed.notes:
         print(note)

@@ -10,6 +10,7 @@ import numpy as np
 from greensched_core.durations import format_duration
 from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats
+from greensched_simulator.google_events import Machine
 from greensched_simulator.job_drafts import Capacity, Draft
 from greensched_simulator.made_up_jobs import made_up
 from greensched_simulator.scenario_model import Scenario, SlackClass, Trace, Workload
@@ -79,17 +80,23 @@ def read_trace(trace: Trace) -> TraceRead:
 
     Raises BadInput that lists the rows at fault.
     """
-    state = trace.file.stat()
+    state, given = trace.file.stat(), trace.largest_machine
+    largest = None if given is None else Machine(given.cpu_cores, given.memory)
     return _read_trace(
-        trace.file, trace.time_unit, trace.skip_faulty, state.st_mtime_ns, state.st_size
+        trace.file, trace.time_unit, largest, trace.skip_faulty, state.st_mtime_ns, state.st_size
     )
 
 
 @lru_cache(maxsize=4)
 def _read_trace(
-    path: Path, time_unit: TimeUnit | None, skip_faulty: bool, changed_ns: int, size: int
+    path: Path,
+    time_unit: TimeUnit | None,
+    largest: Machine | None,
+    skip_faulty: bool,
+    changed_ns: int,
+    size: int,
 ) -> TraceRead:
-    return load_trace(path, time_unit=time_unit, skip_faulty=skip_faulty)
+    return load_trace(path, time_unit=time_unit, largest_machine=largest, skip_faulty=skip_faulty)
 
 
 def _from_trace(trace: Trace, seed: int, notes: list[str]) -> Draft:

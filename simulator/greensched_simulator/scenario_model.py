@@ -197,12 +197,22 @@ class Grid(Part):
     )
 
 
+class LargestMachine(Part):
+    """The largest machine of the cell that Google's trace was taken from."""
+
+    cpu_cores: Cores = Field(description="What a CPU request of 1 asks for.")
+    memory: Bytes = Field(description="What a memory request of 1 asks for.")
+
+
 class Trace(Part):
     """Jobs from a published trace."""
 
     file: InputFile = Field(description="In one of the formats of docs/traces.md.")
     time_unit: Literal["s", "h"] | None = Field(
         default=None, description="Of GAIA's files, whose names tell it else."
+    )
+    largest_machine: LargestMachine | None = Field(
+        default=None, description="Of Google's files, which need it: their requests are its shares."
     )
     skip_faulty: bool = Field(
         default=False, description="Leave out rows at fault, and tell of them, instead of refusing."

@@ -4,6 +4,7 @@ import csv
 import gzip
 import math
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -92,16 +93,29 @@ def opened(path: Path) -> TextIO:
     return open(path, encoding="utf-8-sig", newline="")
 
 
-def read_table(path: Path) -> Table:
-    """Return a CSV file, plain or gzipped; raise BadInput when it cannot be read as one."""
+def csv_lines(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield number and cells of each line of a CSV file, plain or gzipped, as it is read.
+
+    Empty lines at the end mean nothing and are left out. Raises BadInput when it is no CSV file.
+    """
+    empty: list[int] = []
     try:
         with opened(path) as file:
             reader = csv.reader(file, strict=True)
-            lines = [(reader.line_num, tuple(cells)) for cells in reader]
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as fault:
+            for cells in reader:
+                if not cells:
+                    empty.append(reader.line_num)
+                    continue
+                yield from ((number, ()) for number in empty)
+                empty.clear()
+                yield reader.line_num, tuple(cells)
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error, csv.Error) as fault:
         raise BadInput(f"{path} cannot be read as CSV: {fault}") from fault
-    while lines and not lines[-1][1]:
-        lines.pop()  # empty lines at the end mean nothing
+
+
+def read_table(path: Path) -> Table:
+    """Return a CSV file, plain or gzipped; raise BadInput when it cannot be read as one."""
+    lines = list(csv_lines(path))
     if not lines:
         raise BadInput(f"{path} is empty; the first line must name the columns")
     header = tuple(column.strip() for column in lines[0][1])
@@ -117,13 +131,17 @@ def memory_assumed(notes: Counter[str]) -> None:
 
 def rows_of(table: Table) -> Iterator[Row]:
     """Yield the table's rows; one that has too few or too many cells carries a fault."""
-    for number, cells in table.rows:
-        row = Row(number, dict(zip(table.header, cells, strict=False)))
-        if not cells:
-            row.fault("the row is empty")
-        elif len(cells) != len(table.header):
-            row.fault(f"{len(cells)} cells where the header names {len(table.header)}")
-        yield row
+    return (row_of(table.header, number, cells) for number, cells in table.rows)
+
+
+def row_of(header: Sequence[str], number: int, cells: Sequence[str]) -> Row:
+    """Return a line's cells by column; where there are too few or too many, with a fault."""
+    row = Row(number, dict(zip(header, cells, strict=False)))
+    if not cells:
+        row.fault("the row is empty")
+    elif len(cells) != len(header):
+        row.fault(f"{len(cells)} cells where the header names {len(header)}")
+    return row
 
 
 def refusal(path: Path, faults: Sequence[Fault], remedy: str) -> BadInput:

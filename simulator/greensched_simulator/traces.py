@@ -1,9 +1,9 @@
-"""Reads workload traces: Alibaba's openb, GAIA's, the Standard Workload Format, and a plain CSV.
+"""Reads workload traces: Alibaba's openb, GAIA's, Google's of 2011, SWF, and a plain CSV.
 
 The plain CSV has the columns name, arrival_s, runtime_s, cpu_cores, memory_mib, gpus and, if
 wanted, gpu_models (names separated by `|`). A file's format is told by its header, SWF by the
-name's end. A row at fault is never repaired: it is refused with its number and reason, or left out
-and told of.
+name's end, Google's by the name or the first line. A row at fault is never repaired: it is refused
+with its number and reason, or left out and told of.
 """
 
 import math
@@ -15,6 +15,7 @@ from statistics import median
 from typing import Literal
 
 from greensched_core.errors import BadInput
+from greensched_simulator.google_events import Machine, is_task_events, read_task_events
 from greensched_simulator.swf import SWF_ENDINGS, read_swf, swf_task
 from greensched_simulator.trace_rows import (
     MEMORY_PER_CORE_BYTES,
@@ -48,16 +49,23 @@ Parse = Callable[[Row, Counter[str]], Task]
 
 
 def load_trace(
-    path: Path, *, time_unit: TimeUnit | None = None, skip_faulty: bool = False
+    path: Path,
+    *,
+    time_unit: TimeUnit | None = None,
+    largest_machine: Machine | None = None,
+    skip_faulty: bool = False,
 ) -> Trace:
     """Return the trace in a file (.csv, .swf, either .gz), its tasks in order of arrival.
 
     `time_unit` matters for GAIA's files only, whose units differ: without it the file's name tells.
-    Raises BadInput when the file is no trace or holds rows at fault (up to 20 are listed); with
-    `skip_faulty` these are left out and returned as the trace's `faults`.
+    `largest_machine` matters for Google's only, which need it. Raises BadInput when the file is no
+    trace or holds rows at fault (up to 20 are listed); with `skip_faulty` these are left out and
+    returned as the trace's `faults`.
     """
     if path.name.lower().endswith(SWF_ENDINGS):
         return _read(read_swf(path), swf_task, skip_faulty=skip_faulty)
+    if is_task_events(path):
+        return _trace(path, *read_task_events(path, largest_machine), skip_faulty=skip_faulty)
     table = read_table(path)
     known = {OPENB_COLUMNS: _openb, GAIA_COLUMNS: None, PLAIN_COLUMNS: _plain}
     columns = max(known, key=lambda each: len(set(each) & set(table.header)) / len(each))
@@ -88,16 +96,23 @@ def _read(table: Table, parse: Parse, *, skip_faulty: bool) -> Trace:
         row_of_name[task.name] = row.number
         notes += row_notes
         tasks.append(task)
+    return _trace(table.path, tasks, faults, notes, skip_faulty=skip_faulty)
+
+
+def _trace(
+    path: Path, tasks: list[Task], faults: list[Fault], notes: Counter[str], *, skip_faulty: bool
+) -> Trace:
     if faults and not skip_faulty:
-        raise refusal(table.path, faults, _REMEDY)
+        raise refusal(path, faults, _REMEDY)
     if not tasks:
-        raise BadInput(f"{table.path} holds no tasks")
+        reasons = "".join(f"\n  {count}: {note}" for note, count in notes.items())
+        raise BadInput(f"{path} holds no tasks{reasons}")
     arrivals = [task.arrival_s for task in tasks]
     if arrivals != sorted(arrivals):
         notes["rows were not in order of arrival and were sorted"] = len(tasks)
     tasks.sort(key=lambda task: task.arrival_s)
     sentences = tuple(f"{count} tasks: {note}" for note, count in notes.items())
-    return Trace(tuple(tasks), str(table.path), sentences, tuple(faults))
+    return Trace(tuple(tasks), str(path), sentences, tuple(faults))
 
 
 def _plain(row: Row, notes: Counter[str]) -> Task:

@@ -115,6 +115,21 @@ def test_a_faulty_trace_is_refused_with_its_rows(greensched: Run, trace: Path) -
     assert "row 5" in done.stderr and "Traceback" not in done.stderr
 
 
+def test_a_google_trace_needs_the_largest_machine(greensched: Run, trace: Path) -> None:
+    events = ((kind, 600 + 300 * kind + task, task) for task in range(2) for kind in (0, 1, 4))
+    trace.write_text(
+        "".join(f"{at}000000,,7,{task},1,{kind},u,2,9,0.5,0.25,0,0\n" for kind, at, task in events)
+    )
+    replay = ("replay", str(trace), "-n", "default", "--kubeconfig", "/not/there")
+    without = greensched(*replay)
+    assert without.returncode == 2 and "--largest-machine 64,256Gi" in without.stderr
+    wrong = greensched(*replay, "--largest-machine", "64")
+    assert wrong.returncode == 2 and "'64' is no machine" in wrong.stderr
+    told = greensched(*replay, "--largest-machine", "64,256Gi")
+    assert "taken to have 64 cores and 256 GiB" in told.stdout
+    assert "/not/there" in told.stderr  # so far it came
+
+
 def test_no_cluster_is_told_in_a_line(greensched: Run, tmp_path: Path) -> None:
     done = greensched("cluster", "down", "--folder", str(tmp_path / "none"))
     assert (done.returncode, done.stdout) == (0, "no cluster is up\n")

@@ -8,10 +8,11 @@ import pytest
 
 from greensched_core.testing import make_node
 from greensched_extender.settings import ExtenderSettings
+from greensched_simulator.google_events import Machine
 from greensched_simulator.synthetic_grid import Slot
 from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
 from greensched_testbed.demo.report import write_report
-from greensched_testbed.demo.run import DemoOptions, assumed
+from greensched_testbed.demo.run import DemoOptions, assumed, workload
 
 HOUR_S = 3600.0
 ZONE = "</script>"
@@ -56,3 +57,16 @@ def test_the_demo_assumes_what_the_extender_ships_with(tmp_path: Path) -> None:
     assert held.utilisation_ratio == shipped["utilisation_ratio"]
     assert held.gpu_ratio == shipped["gpu_ratio"]
     assert held.pue == shipped["pue"]
+
+
+def test_the_demo_plays_a_google_trace_on_the_machine_that_it_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "part-00000-of-00500.csv"
+    path.write_text(
+        "".join(
+            f"{at}000000,,7,{task},1,{kind},u,2,9,0.5,0.25,0,0\n"
+            for task in range(2)
+            for kind, at in ((0, 600 + task), (1, 610), (4, 900))
+        )
+    )
+    options = DemoOptions(tmp_path, trace=path, largest_machine=Machine(64.0, 256 * 2.0**30))
+    assert [task.cpu_cores for task in workload(options).tasks] == [32.0, 32.0]

@@ -101,8 +101,17 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, text: str, message: 
         load_trace(written(tmp_path, text))
 
 
+PACKED = gzip.compress(PLAIN.encode() * 9)
+
+
 @pytest.mark.parametrize(
-    "content", [b"\xff\xfe\x00binary", b'name,arrival_s\n"open', gzip.compress(b"x" * 99)[:20]]
+    "content",
+    [
+        pytest.param(b"\xff\xfe\x00binary", id="binary"),
+        pytest.param(b'name,arrival_s\n"open', id="quote"),
+        pytest.param(PACKED[:20], id="cut"),
+        pytest.param(PACKED[:15] + b"\xff" * 20 + PACKED[35:], id="spoilt"),
+    ],
 )
 def test_a_file_that_is_no_csv_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / ("broken.csv.gz" if content[:2] == b"\x1f\x8b" else "broken.csv")

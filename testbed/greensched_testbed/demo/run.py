@@ -14,6 +14,7 @@ from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.state import Node
 from greensched_extender.settings import ExtenderSettings
+from greensched_simulator.google_events import Machine
 from greensched_simulator.synthetic import synthetic_trace
 from greensched_simulator.synthetic_grid import Slot, synthetic_slots
 from greensched_simulator.traces import TimeUnit, load_trace
@@ -46,6 +47,7 @@ class DemoOptions:
     wall_span_s: float = 40.0  # of one run's arrivals: two runs and the rest in about two minutes
     trace: Path | None = None
     time_unit: TimeUnit | None = None
+    largest_machine: Machine | None = None
     skip_faulty: bool = False
     empty_nodes_sleep: bool = False
 
@@ -82,7 +84,12 @@ def workload(options: DemoOptions) -> Trace:
     """Return the tasks of the demo, arrivals within six hours; raise BadInput for a bad file."""
     if options.trace is None:
         return synthetic_trace(options.pods, WORKLOAD_SPAN_S, options.seed)
-    whole = load_trace(options.trace, time_unit=options.time_unit, skip_faulty=options.skip_faulty)
+    whole = load_trace(
+        options.trace,
+        time_unit=options.time_unit,
+        largest_machine=options.largest_machine,
+        skip_faulty=options.skip_faulty,
+    )
     return compressed(_any_board(sampled(whole, options.pods, options.seed)), WORKLOAD_SPAN_S).trace
 
 
