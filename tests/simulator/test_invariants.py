@@ -1,6 +1,5 @@
 import itertools
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from greensched_policies.cost import Floats
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import Policy, policies_named, policy_named
 from greensched_simulator.power_states import sleep_columns
-from greensched_simulator.scenario import parse_scenario
 from greensched_simulator.simulation import (
     Schedule,
     bill_of,
@@ -30,7 +28,7 @@ from greensched_simulator.simulation import (
     zone_series,
 )
 from greensched_simulator.testing import make_world
-from greensched_simulator.world import World, build_world
+from greensched_simulator.world import World
 
 HOUR = 3600.0
 GIB = 2.0**30
@@ -389,36 +387,3 @@ def test_always_node_0_runs_what_fits_there_and_nothing_else(**drawn: Any) -> No
         assert np.isfinite(run.schedule.end_s[job]) == fits
     for at_s in moments(run):
         assert (room(run, at_s)[0] >= -EPSILON * 16.0).all()
-
-
-SCENARIO = {
-    "name": "seeded",
-    "start": "2023-06-01T06:00:00Z",
-    "length": "12h",
-    "cluster": {
-        "nodes": [
-            {"name": name, "count": 2, "hardware": "epyc-7763-1s", "cpu_cores": 16,
-             "memory": "64Gi", "zone": name}
-            for name in ("coal", "solar")
-        ]
-    },
-    "grids": {
-        name: {"carbon": {"shape": name}, "price": {"shape": name}, "forecast_error": 0.1}
-        for name in ("coal", "solar")
-    },
-    "workload": {"generator": {"jobs": 60}, "slack": "3h", "estimate_error": 0.3},
-}  # fmt: skip
-
-
-@settings(max_examples=10)
-@given(st.integers(0, 2**32))
-def test_the_same_seed_gives_the_same_bytes(seed: int) -> None:
-    def run(seed: int) -> list[bytes]:
-        world = build_world(parse_scenario(SCENARIO, Path()), seed)
-        schedule = simulate(world, policy_named("carbon-time+topsis"))
-        return columns(schedule) + columns(
-            bill_of(world, schedule, billed_until_s(world, schedule))
-        )
-
-    assert run(seed) == run(seed)
-    assert run(seed) != run(seed + 1)
