@@ -22,6 +22,8 @@ import numpy as np
 from benchmarks.bench_cluster import ROOT, machine, write_json
 from greensched_simulator.bound_report import bounded
 from greensched_simulator.outcome import outcome_of
+from greensched_simulator.phase_plan import cheapest_plan
+from greensched_simulator.phases import Phase, PhasedJob
 from greensched_simulator.policy import policy_named
 from greensched_simulator.reproductions import gaia
 from greensched_simulator.scenario import parse_scenario
@@ -40,6 +42,9 @@ BOUNDED = ("run-now+spread", "planned-window+weighted-cost", "cheapest-window+we
 LOAD = 0.7
 _TRACE_JOBS = 70_000
 _SHIFT_TURNS = 7
+_PLAN_TURNS = 7
+_PLAN_FROM = 17_520  # the hour with which 2023 begins
+_PLAN_SLOTS, _PLANNED_SLOTS = 5_000, 800
 # nodes, jobs, turns
 SIZES = ((100, 140_000, 5), (300, 140_000, 3), (1_000, 140_000, 5), (10_000, 1_000_000, 1))
 
@@ -63,7 +68,7 @@ def main() -> None:
     for size in SIZES:
         if not given.nodes or size[0] in given.nodes:
             figures |= _told(size, _apart(size, {}))
-    figures |= _shifts() | _bound()
+    figures |= _shifts() | _bound() | _phase_plans()
     write_json(RESULT, figures)
 
 
@@ -109,6 +114,41 @@ def _bound() -> dict[str, Any]:
             "could save is saved"
         )
     return figures
+
+
+def _phase_plans() -> dict[str, Any]:
+    """Time the plan of a job of 800 hours within 5,000, which saves its work about every hour.
+
+    Its phases take an hour each; or each a length of its own, so that hardly two suspended runs are
+    ever at the same place when a slot begins.
+    """
+    boot = Phase("boot", 3600.0, 100.0)
+    whole = [3600.0] * (_PLANNED_SLOTS - 1)
+    odd = [3600.0 + 1.2345 * place for place in range(-399, 400)]  # as long in all
+    figures: dict[str, Any] = {}
+    for name, lengths_s in (("", whole), ("odd_", odd)):
+        work = [
+            Phase("work", length_s, 150.0 + 50.0 * (place % 4), is_checkpoint=True)
+            for place, length_s in enumerate(lengths_s)
+        ]
+        figures |= _phase_plan(f"phase_plan_{name}s_5000_slots", PhasedJob((boot,), tuple(work)))
+    return figures
+
+
+def _phase_plan(name: str, job: PhasedJob) -> dict[str, Any]:
+    carbon = gaia.read_column(DATA, "DE-LU")[_PLAN_FROM : _PLAN_FROM + _PLAN_SLOTS]
+    at_once = cheapest_plan(job, 3600.0, carbon, deadline_slot=_PLANNED_SLOTS)  # compiled by now
+    seconds = []
+    for _ in range(_PLAN_TURNS):
+        began = time.perf_counter()
+        plan = cheapest_plan(job, 3600.0, carbon)
+        seconds.append(time.perf_counter() - began)
+    print(
+        f"plan of {_PLANNED_SLOTS} in {_PLAN_SLOTS:,} slots, {len(job.work)} checkpoints ({name}): "
+        f"{median(seconds):.3f} s ({min(seconds):.3f} – {max(seconds):.3f}; {_PLAN_TURNS} turns); "
+        f"{plan.cost:,.0f} g in {len(plan.stretches)} stretches, {at_once.cost:,.0f} g at once"
+    )
+    return {name: median(seconds), f"{name}_turns": seconds}
 
 
 def _apart(size: tuple[int, int, int], more: dict[str, str]) -> dict[str, Any]:
