@@ -6,6 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_policies.bin_pack import bin_pack
+from greensched_policies.cap_60 import cap_60
+from greensched_policies.cap_frugal import cap_frugal
+from greensched_policies.cap_when_dirty import cap_when_dirty
+from greensched_policies.capping import CapColumns
 from greensched_policies.carbon_threshold import carbon_threshold
 from greensched_policies.carbon_time import carbon_time
 from greensched_policies.cheapest_window import cheapest_window
@@ -15,6 +19,7 @@ from greensched_policies.fastest import fastest
 from greensched_policies.first_come import first_come
 from greensched_policies.first_fit import first_fit
 from greensched_policies.fitted_orders import f1, f2, f3, f4
+from greensched_policies.full_speed import full_speed
 from greensched_policies.keids import keids
 from greensched_policies.kubernetes_default import kubernetes_default
 from greensched_policies.least_carbon import least_carbon
@@ -101,6 +106,16 @@ SLEEP_RULES: dict[str, SleepPolicy] = {
     "sleep-at-break-even": sleep_at_break_even,
     "sleep-at-once": sleep_at_once,
     "stay-awake": stay_awake,
+}
+
+# levels of nodes [B,L] -> cost [B,L], lower is better; of equal ones the highest level is taken
+CapPolicy = Callable[[CapColumns], Floats]
+
+CAP_RULES: dict[str, CapPolicy] = {
+    "cap-60": cap_60,
+    "cap-frugal": cap_frugal,
+    "cap-when-dirty": cap_when_dirty,
+    "full-speed": full_speed,
 }
 
 # Deliberately bad, for tests and teaching: the simulator alone knows them, and only by their names.

@@ -7,7 +7,8 @@ What is relaxed, so that no schedule beats the bound:
   quotients, which counts while prices are negative;
 - a start is known to its slot only and costs what the best moment within the slot would cost;
 - a run fills of each slot what it would fill at the least favourable moment of its start;
-- jobs may be split between starts and groups of nodes; a group's nodes are one large node.
+- jobs may be split between starts and groups of nodes; a group's nodes are one large node;
+- where nodes are capped, work takes the least joules of any level at the speed without a cap.
 
 Idle watts, which all schedules pay alike, are added as they are. Where empty nodes sleep, they are
 a part of the watts per core instead: P(u) ≥ u · min over v of P(v) / v.
@@ -80,17 +81,23 @@ def least_bill(
     *,
     slot_s: float = SLOT_S,
     preempt: bool = False,
+    capped: bool = False,
 ) -> Bound:
     """Return the least energy (J), carbon (g) or cost that the world's jobs can take.
 
     Jobs run between their arrival and `latest_end_s` ([J]), and until `until_s` at most; with
-    `preempt` they may stop and go on for nothing. Nodes are billed from 0 to `until_s`. Raises
+    `preempt` they may stop and go on for nothing, and with `capped` run at any cap: what runs
+    slower is longer, so that then they also may stop. Nodes are billed from 0 to `until_s`. Raises
     BadInput where a job cannot end in time on any node, and where a grid has no data within the
     window.
     """
     idle = idle_total(world, signal, until_s)
-    ways = (_pieces,) if preempt else (_starts, _pieces)  # both bound runs that do not stop
-    programmes = [_programme(world, signal, until_s, latest_end_s, way, slot_s) for way in ways]
+    # Both bound runs that do not stop.
+    ways = (_pieces,) if preempt or capped else (_starts, _pieces)
+    groups = groups_of(world, capped=capped)
+    programmes = [
+        _programme(world, signal, until_s, latest_end_s, way, slot_s, groups) for way in ways
+    ]
     active = max(programme.least(world.name) for programme in programmes)
     return Bound(idle + active, idle, max(each.variables for each in programmes), slot_s)
 
@@ -102,14 +109,27 @@ def least_totals(world: World, schedules: Sequence[Schedule], until_s: float) ->
     """
     ends_s = latest_ends(world, *schedules)
     signals: tuple[Signal, ...] = ("energy", "cost", "carbon")
-    return Least(*(least_bill(world, signal, until_s, ends_s).total for signal in signals))
+    capped = any_capped(schedules)
+    totals = (least_bill(world, signal, until_s, ends_s, capped=capped) for signal in signals)
+    return Least(*(each.total for each in totals))
+
+
+def any_capped(schedules: Sequence[Schedule]) -> bool:
+    """Tell whether any node was ever capped."""
+    return any(schedule.caps.node.size > 0 for schedule in schedules)
 
 
 def _programme(
-    world: World, signal: Signal, until_s: float, latest_end_s: Floats, way: _Way, slot_s: float
+    world: World,
+    signal: Signal,
+    until_s: float,
+    latest_end_s: Floats,
+    way: _Way,
+    slot_s: float,
+    groups: tuple[Group, ...],
 ) -> "_Programme":
     """Return the programme in which each job runs in one of two ways."""
-    courses, groups = courses_of(world, signal, until_s), groups_of(world)
+    courses = courses_of(world, signal, until_s)
     programme = _Programme(groups, int(np.ceil(until_s / slot_s)) + 1)
     for job in range(world.jobs.arrival_s.size):
         begin_s, end_s = float(world.jobs.arrival_s[job]), min(float(latest_end_s[job]), until_s)

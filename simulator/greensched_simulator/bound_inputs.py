@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from greensched_core.errors import BadInput
+from greensched_policies.capping import LEVELS, board_speed, board_watts, cpu_power, cpu_speed
 from greensched_policies.cost import CURVE_POINTS, JOULES_PER_KWH, JOULES_PER_MWH, Floats
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import sleep_columns
@@ -23,17 +24,23 @@ class Group(NamedTuple):
     capacity: tuple[float, float, float]  # cores, bytes and boards of all its nodes
     largest: tuple[float, float, float]  # of one node
     speed: float
-    watts_per_core: tuple[float, float]  # per core requested, at the meter: least and most
+    # Per core requested, at the meter: least and most. Where nodes are capped, the joules of what
+    # takes a second at full speed.
+    watts_per_core: tuple[float, float]
     steepest_watts_per_core: float  # the most that one core more can add, however full the node
-    watts_per_board: float
+    watts_per_board: tuple[float, float]  # least and most
+    slowest: float  # pace under the deepest cap, relative to none
     saved_watts: float  # of one empty node at the meter while it sleeps; 0 if it never can
     wake_joules: float  # at the meter, to wake it, above what sleeping on takes
 
     def watts(self, jobs: Jobs, job: int) -> tuple[float, float]:
         """Return the least and the most watts that a job adds here."""
-        boards_w = jobs.gpus[job] * self.watts_per_board
-        low, high = self.watts_per_core
-        return jobs.cpu_cores[job] * low + boards_w, jobs.cpu_cores[job] * high + boards_w
+        cores, boards = jobs.cpu_cores[job], jobs.gpus[job]
+        low, high = (
+            cores * core_w + boards * board_w
+            for core_w, board_w in zip(self.watts_per_core, self.watts_per_board, strict=True)
+        )
+        return low, high
 
 
 class Course(NamedTuple):
@@ -106,8 +113,11 @@ def courses_of(world: World, signal: Signal, until_s: float) -> tuple[SignalCour
     return tuple(courses)
 
 
-def groups_of(world: World) -> tuple[Group, ...]:
-    """Return the nodes by what sets them apart, shapes that differ only in size together."""
+def groups_of(world: World, *, capped: bool = False) -> tuple[Group, ...]:
+    """Return the nodes by what sets them apart, shapes that differ only in size together.
+
+    With `capped` their watts are those under whichever cap.
+    """
     nodes = world.nodes
     keys = np.stack(
         [nodes.zone, nodes.curve_class, nodes.speed, nodes.pue, nodes.gpu_idle_w,
@@ -117,10 +127,11 @@ def groups_of(world: World) -> tuple[Group, ...]:
     )  # fmt: skip
     _, group_of = np.unique(keys, axis=0, return_inverse=True)
     members = [np.flatnonzero(group_of == each) for each in range(group_of.max() + 1)]
-    return tuple(_group(world, nodes, each) for each in members)
+    levels = LEVELS if capped else LEVELS[:1]
+    return tuple(_group(world, nodes, each, levels) for each in members)
 
 
-def _group(world: World, nodes: Nodes, members: np.ndarray) -> Group:
+def _group(world: World, nodes: Nodes, members: np.ndarray, levels: Floats) -> Group:
     first = members[0]
     amounts = [nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity]
     total = [float(each[members].sum()) for each in amounts]
@@ -131,21 +142,25 @@ def _group(world: World, nodes: Nodes, members: np.ndarray) -> Group:
     loads = np.linspace(0.0, 1.0, CURVE_POINTS)[1:]
     loads = np.append(loads[loads < world.utilisation_ratio], world.utilisation_ratio)
     watts = np.interp(loads, np.linspace(0.0, 1.0, CURVE_POINTS), curve)
-    per_core = (
-        (watts - curve[0] + saved_w) / loads * world.utilisation_ratio / nodes.cpu_capacity[first]
-    )
+    board = (nodes.gpu_idle_w[first], nodes.gpu_peak_w[first], world.gpu_ratio)
+    paces = np.stack([cpu_speed(levels), board_speed(levels, *board)])  # of jobs without and with
+    above_w = np.outer(cpu_power(levels), watts - curve[0]) + saved_w
+    per_core = above_w / loads * world.utilisation_ratio / nodes.cpu_capacity[first]
+    fastest, slowest = (per_core / pace[:, None] for pace in (paces.max(axis=0), paces.min(axis=0)))
     reached = np.linspace(0.0, 1.0, CURVE_POINTS)[:-1] < world.utilisation_ratio
     steepest = float(np.diff(curve)[reached].max()) * (CURVE_POINTS - 1)  # watts per full load
     pue = float(nodes.pue[first])
-    board_w = (nodes.gpu_peak_w[first] - nodes.gpu_idle_w[first]) * world.gpu_ratio
+    board_w = board_watts(levels, *board) / board_speed(levels, *board)
+    deepest = min(cpu_speed(LEVELS).min(), board_speed(LEVELS, *board).min())
     return Group(
         int(nodes.zone[first]),
         (total[0], total[1], total[2]),
         (largest[0], largest[1], largest[2]),
         float(nodes.speed[first]),
-        (float(per_core.min()) * pue, float(per_core.max()) * pue),
+        (float(fastest.min()) * pue, float(slowest.max()) * pue),
         steepest * world.utilisation_ratio / float(nodes.cpu_capacity[first]) * pue,
-        float(board_w) * pue,
+        (float(board_w.min()) * pue, float(board_w.max()) * pue),
+        float(deepest),
         saved_w * pue,
         wake_j * pue,
     )

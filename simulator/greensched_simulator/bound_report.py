@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from greensched_simulator.bound import latest_ends, least_bill
+from greensched_simulator.bound import any_capped, latest_ends, least_bill
 from greensched_simulator.bound_inputs import Signal
 from greensched_simulator.comparison import WORTH_TELLING
 from greensched_simulator.outcome import Outcome, outcome_of
@@ -52,7 +52,7 @@ def bounded(
     """
     schedules = [simulate(world, policy) for policy in policies]
     until_s = billed_until_s(world, *schedules)
-    ends_s = latest_ends(world, *schedules)
+    ends_s, capped = latest_ends(world, *schedules), any_capped(schedules)
     outcomes = [
         outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
         for schedule in schedules
@@ -64,7 +64,9 @@ def bounded(
     }
     figures = []
     for signal, (unit, scale) in scales.items():
-        least = least_bill(world, signal, until_s, ends_s, slot_s=slot_s, preempt=preempt)
+        least = least_bill(
+            world, signal, until_s, ends_s, slot_s=slot_s, preempt=preempt, capped=capped
+        )
         totals = [_total(outcome, signal) for outcome in outcomes]
         runs = tuple(
             Run(

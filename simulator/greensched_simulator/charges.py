@@ -2,8 +2,9 @@
 
 A job that never ran is charged more than it could have taken in any schedule of the billed window:
 `REJECTION_FACTOR` times the watts that its cores add where the node's power curve is steepest, and
-the idle watts of a node kept awake for it alone where nodes can sleep, for its runtime there, with
-what waking that node takes, and idling until it sleeps again by whichever rule waits longest; at
+the idle watts of a node kept awake for it alone where nodes can sleep, for its runtime there under
+the deepest cap, with what waking that node takes, and idling until it sleeps again by whichever
+rule waits longest; at
 the greatest value of the signal between its arrival and the window's end; on whichever node that is
 large enough this comes to most.
 
@@ -17,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_core.errors import BadInput
-from greensched_policies.accounting import ZoneSeries
 from greensched_policies.catalogue import SLEEP_RULES
 from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
+from greensched_policies.courses import ZoneSeries
 from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.bound_inputs import Group, groups_of
 from greensched_simulator.choices import Integers
@@ -69,9 +70,10 @@ def _most_there(world: World, left: Integers, group: Group, greatest: Floats) ->
     jobs = world.jobs
     asked = np.stack([jobs.cpu_cores[left], jobs.memory_bytes[left], jobs.gpus[left]])
     fits = (asked <= np.array(group.largest)[:, None] * (1 + _EPSILON)).all(axis=0)
-    watts = asked[0] * group.steepest_watts_per_core + asked[2] * group.watts_per_board
+    watts = asked[0] * group.steepest_watts_per_core + asked[2] * group.watts_per_board[1]
     runtime_s = jobs.runtime_s[left] / group.speed
-    alone_j = group.saved_watts * (runtime_s + _longest_awake_s(world, group)) + group.wake_joules
+    awake_s = runtime_s / group.slowest + _longest_awake_s(world, group)
+    alone_j = group.saved_watts * awake_s + group.wake_joules
     energy_j = np.where(fits, np.maximum(watts, 0.0) * runtime_s + alone_j, 0.0)
     per_joule = np.stack([np.ones(left.size), greatest[0], greatest[1]])
     return np.where(energy_j == 0.0, 0.0, energy_j * per_joule)

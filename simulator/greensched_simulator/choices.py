@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from greensched_policies.capping import CapColumns
 from greensched_policies.catalogue import (
     BAD_WHEN_RULES,
+    CAP_RULES,
     ORDER_RULES,
     WHEN_RULES,
     WHERE_RULES,
@@ -80,6 +82,7 @@ class Rules(NamedTuple):
     when: tuple[Callable[[SlotColumns], Floats]]
     where: tuple[Callable[[Singles, Singles], Singles]]
     order: tuple[Callable[[QueueColumns], Floats]]
+    cap: tuple[Callable[[CapColumns], Floats]]
 
 
 class Cluster(NamedTuple):
@@ -87,6 +90,7 @@ class Cluster(NamedTuple):
 
     columns: Floats  # [12, N]
     sleep: Floats  # [6, N] see `power_states`; [6, 0] where no node ever sleeps
+    cap: Floats  # [4, N] see `running`; [4, 0] where nobody caps
     cpu_free: Floats  # [N] cores not requested
     memory_free: Floats  # [N] bytes not requested
     gpu_free: Floats  # [N] boards not requested
@@ -96,7 +100,7 @@ class Cluster(NamedTuple):
     found: Integers  # [N] room for the search
 
 
-def rules_of(when: str, where: str, order: str = "first-come") -> Rules:
+def rules_of(when: str, where: str, order: str = "first-come", cap: str = "full-speed") -> Rules:
     """Return rules of the catalogue, compiled or loaded."""
     one = np.ones((1, 1))
     nodes_seen = np.ones((2, 2, 2), np.float32).transpose((0, 2, 1))  # neither C nor F
@@ -104,6 +108,7 @@ def rules_of(when: str, where: str, order: str = "first-come") -> Rules:
         callee((WHEN_RULES | BAD_WHEN_RULES)[when], SlotColumns._make([one] * 8)),
         callee(WHERE_RULES[where], nodes_seen, np.ones((1, 1), np.float32)),
         callee(ORDER_RULES[order], QueueColumns._make([one] * 4)),
+        callee(CAP_RULES[cap], CapColumns._make([one] * 6)),
     )
 
 

@@ -11,6 +11,7 @@ import heapq
 
 import numpy as np
 
+from greensched_policies.cost import Floats
 from greensched_simulator.choices import (
     NOWHERE,
     Cluster,
@@ -22,9 +23,17 @@ from greensched_simulator.choices import (
 from greensched_simulator.compiled import fast, inlined
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.pacing import Changes, pace
 from greensched_simulator.prospects import Prospects
 from greensched_simulator.queueing import OLDEST_FIT, Queue, join, serve
-from greensched_simulator.running import Heap, Recorded, finish, nothing_recorded, start
+from greensched_simulator.running import (
+    CHANGED,
+    Heap,
+    Recorded,
+    finish,
+    nothing_recorded,
+    start,
+)
 from greensched_simulator.starts import Plan, choose_start, keep
 from greensched_simulator.waiting import Waiting, fill, nobody_waiting, wait
 
@@ -38,23 +47,29 @@ def run(
     plan: Plan,
     terms: Terms,
     rules: Rules,
-) -> Recorded:
-    """Run all jobs to their end and return what happened.
+    steps_s: Floats,
+) -> tuple[Recorded, Changes]:
+    """Run all jobs to their end and return what happened, and which node was capped when.
 
-    `cluster` and `plan` are left as they then are, the nodes empty.
+    `cluster` and `plan` are left as they then are, the nodes empty. `steps_s` are the times at
+    which any grid changes; none if nobody caps.
     """
     count = jobs.arrival_s.size
-    recorded, waiting = nothing_recorded(count), nobody_waiting(count)
+    recorded = nothing_recorded(count, count if cluster.cap.shape[1] > 0 else 0)
+    waiting = nobody_waiting(count)
     queue = Queue(np.empty(count, np.int64), np.zeros(1, np.int64))
     ends = [(0.0, 0) for _ in range(0)]
     starts = [(0.0, 0) for _ in range(0)]
-    arrived = 0
+    changes = [(0.0, 0, 1.0) for _ in range(0)]
+    arrived, step = 0, 0
     while arrived < count or len(starts) > 0 or len(ends) > 0:
         end_s = ends[0][0] if len(ends) > 0 else np.inf
         start_s = starts[0][0] if len(starts) > 0 else np.inf
         arrival_s = jobs.arrival_s[arrived] if arrived < count else np.inf
         due = -1  # the job that wants to start now
-        if end_s <= start_s and end_s <= arrival_s:
+        if step < steps_s.size and steps_s[step] < min(end_s, start_s, arrival_s):
+            now_s = steps_s[step]
+        elif end_s <= start_s and end_s <= arrival_s:
             now_s, job = heapq.heappop(ends)
             finish(job, now_s, jobs, cluster, recorded, plan, terms)
             if terms.discipline == OLDEST_FIT:
@@ -77,7 +92,12 @@ def run(
                 serve(now_s, queue, jobs, cluster, recorded, ends, grid, plan, terms, rules)
         elif due >= 0:
             _try(due, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
-    return recorded
+        while step < steps_s.size and steps_s[step] <= now_s:
+            cluster.cap[CHANGED, :] = 1.0
+            step += 1
+        if cluster.cap.shape[1] > 0 and next_event_s(arrived, jobs, starts, ends) > now_s:
+            pace(now_s, jobs, cluster, recorded, ends, changes, grid, terms, rules)
+    return recorded, changes
 
 
 @inlined

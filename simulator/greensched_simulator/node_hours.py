@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.accounting import Sleeps
+from greensched_policies.capping import board_watts, cpu_power
 from greensched_policies.cost import (
     CURVE_POINTS,
     JOULES_PER_KWH,
@@ -18,6 +18,7 @@ from greensched_policies.cost import (
     Floats,
     watts_at,
 )
+from greensched_policies.courses import Caps, Sleeps
 from greensched_simulator.simulation import Schedule, cost_model, zone_series
 from greensched_simulator.world import World
 
@@ -58,6 +59,7 @@ class _Pieces(NamedTuple):
     cpu_cores: Floats  # requested
     gpus: Floats
     is_empty: npt.NDArray[np.bool_]
+    level: Floats  # of its cap; 1 for none
     is_asleep: npt.NDArray[np.bool_]
     wakes: npt.NDArray[np.bool_]
 
@@ -82,7 +84,8 @@ def _pieces(
     series = zone_series(world)
     still = []  # node and time of each moment at which nothing starts or ends
     for node in nodes:
-        steps_s = series[world.nodes.zone[node]].times_s
+        capped_s = schedule.caps.from_s[schedule.caps.node == node]
+        steps_s = np.append(series[world.nodes.zone[node]].times_s, capped_s)
         within_s = steps_s[(steps_s > 0.0) & (steps_s < until_s)]
         still.append((np.full(hours_s.size + within_s.size, node), np.append(hours_s, within_s)))
     quiet = np.concatenate([moments for _, moments in still])
@@ -108,8 +111,19 @@ def _pieces(
         at, time_s, length_s,
         np.where(is_empty, 0.0, running(jobs.cpu_cores[ran])),
         np.where(is_empty, 0.0, running(jobs.gpus[ran])),
-        is_empty, is_asleep, wakes,
+        is_empty, _levels(schedule.caps, at, time_s), is_asleep, wakes,
     )  # fmt: skip
+
+
+def _levels(caps: Caps, at: Integers, time_s: Floats) -> Floats:
+    """Return the level of some nodes at some times, nodes and times of each in rising order."""
+    level = np.ones(at.size)
+    for node in np.unique(caps.node):
+        mine = caps.node == node
+        here = slice(*np.searchsorted(at, (node, node + 1)))
+        place = np.searchsorted(caps.from_s[mine], time_s[here], side="right") - 1
+        level[here] = np.where(place >= 0, caps.level[mine][np.maximum(place, 0)], 1.0)
+    return level
 
 
 def _sleeps_within(sleeps: Sleeps, nodes: Integers, until_s: float) -> Sleeps:
@@ -149,13 +163,13 @@ def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...
     utilisation = pieces.cpu_cores * (model.utilisation_ratio / nodes.cpu_capacity[at])
     curve = nodes.curve_class[at].astype(np.int64) * CURVE_POINTS
     curve_idle_w = model.curve_watts[curve]
-    board_w = (nodes.gpu_peak_w[at] - nodes.gpu_idle_w[at]) * model.gpu_ratio
+    board_w = board_watts(pieces.level, nodes.gpu_idle_w[at], nodes.gpu_peak_w[at], model.gpu_ratio)
     load_w = watts_at(model.curve_watts, curve, np.clip(utilisation, 0.0, 1.0))
     idle_w = curve_idle_w + nodes.gpu_capacity[at] * nodes.gpu_idle_w[at]
     if model.empty_nodes_sleep:
         idle_w = np.where(pieces.is_empty, 0.0, idle_w)
     idle_w = np.where(pieces.is_asleep | pieces.wakes, 0.0, idle_w)
-    active_w = load_w - curve_idle_w + pieces.gpus * board_w
+    active_w = (load_w - curve_idle_w) * cpu_power(pieces.level) + pieces.gpus * board_w
     sleep_w, wake_w = nodes.sleep_w[at] * pieces.is_asleep, nodes.wake_w[at] * pieces.wakes
     return tuple(each * nodes.pue[at] for each in (active_w, idle_w, sleep_w, wake_w))
 

@@ -1,4 +1,4 @@
-"""A policy of the simulator by name: when to start, where, who goes first, when nodes sleep."""
+"""A policy of the simulator by name: when to start, where, who goes first, who sleeps, how fast."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -6,6 +6,7 @@ from typing import NamedTuple
 from greensched_core.errors import BadInput
 from greensched_policies.catalogue import (
     BAD_WHEN_RULES,
+    CAP_RULES,
     ORDER_RULES,
     SLEEP_RULES,
     WHEN_RULES,
@@ -63,6 +64,7 @@ USUAL_WHEN = "run-now"
 USUAL_WHERE = "weighted-cost"
 USUAL_QUEUE = "oldest-fit"
 USUAL_SLEEP = "stay-awake"
+USUAL_CAP = "full-speed"
 # Starts at once and on the emptiest node, as a cluster without GreenSched does.
 BASELINE = "run-now+spread"
 ALL = "all"
@@ -76,6 +78,7 @@ class Policy:
     where: str  # a name in PLACINGS or BAD_PLACINGS
     queue: str = USUAL_QUEUE  # a name in QUEUES
     sleep: str = USUAL_SLEEP  # a name in SLEEP_RULES
+    cap: str = USUAL_CAP  # a name in CAP_RULES
 
     @property
     def placing(self) -> Placing:
@@ -87,7 +90,8 @@ class Policy:
         """Return the name by which results call it, such as `carbon-time+least-carbon`."""
         queue = "" if self.queue == USUAL_QUEUE else f"+{self.queue}"
         sleep = "" if self.sleep == USUAL_SLEEP else f"+{self.sleep}"
-        return f"{self.when}+{self.where}{queue}{sleep}"
+        cap = "" if self.cap == USUAL_CAP else f"+{self.cap}"
+        return f"{self.when}+{self.where}{queue}{sleep}{cap}"
 
     @property
     def label(self) -> str:
@@ -97,7 +101,7 @@ class Policy:
                 return name
         given = (
             (self.when, USUAL_WHEN), (self.where, USUAL_WHERE), (self.queue, USUAL_QUEUE),
-            (self.sleep, USUAL_SLEEP),
+            (self.sleep, USUAL_SLEEP), (self.cap, USUAL_CAP),
         )  # fmt: skip
         return "+".join(mine for mine, usual in given if mine != usual) or self.where
 
@@ -113,11 +117,13 @@ PRESETS = {
     "tetris-srtf": Policy("run-now", "tetris", "sjf"),
     # The baseline, but that empty nodes sleep.
     "sleep-only": Policy("run-now", "spread", sleep="sleep-at-break-even"),
+    # The baseline, but that all nodes are capped.
+    "cap-only": Policy("run-now", "spread", cap="cap-60"),
 }
 
 
 def policy_named(text: str) -> Policy:
-    """Return the policy of `WHEN+WHERE+QUEUE+SLEEP`, what is left out is the usual, or a preset.
+    """Return the policy of `WHEN+WHERE+QUEUE+SLEEP+CAP`, what is left out is usual, or a preset.
 
     Raises BadInput that lists the names there are.
     """
@@ -130,14 +136,16 @@ def policy_named(text: str) -> Policy:
             "where": {*PLACINGS, *BAD_PLACINGS},
             "queue": {*QUEUES},
             "sleep": {*SLEEP_RULES},
+            "cap": {*CAP_RULES},
         }
         kind = next((kind for kind, known in kinds.items() if part in known), None)
         if kind is None or kind in found:
             raise BadInput(
-                f"there is no policy {text.strip()!r}: give WHEN+WHERE+QUEUE+SLEEP or some of "
-                f"them; WHEN is one of {', '.join(WHEN_RULES)}; "
+                f"there is no policy {text.strip()!r}: give WHEN+WHERE+QUEUE+SLEEP+CAP or some "
+                f"of them; WHEN is one of {', '.join(WHEN_RULES)}; "
                 f"WHERE is one of {', '.join(PLACINGS)}; "
                 f"QUEUE is one of {', '.join(QUEUES)}; SLEEP is one of {', '.join(SLEEP_RULES)}; "
+                f"CAP is one of {', '.join(CAP_RULES)}; "
                 f"or give one of {', '.join(PRESETS)} alone; "
                 f"deliberately bad are {', '.join((*BAD_WHEN_RULES, *BAD_PLACINGS))}"
             )
@@ -147,6 +155,7 @@ def policy_named(text: str) -> Policy:
         found.get("where", USUAL_WHERE),
         found.get("queue", USUAL_QUEUE),
         found.get("sleep", USUAL_SLEEP),
+        found.get("cap", USUAL_CAP),
     )
 
 
@@ -160,7 +169,7 @@ def policies_named(text: str, *, nodes_sleep: bool = True) -> tuple[Policy, ...]
     names: list[str] = []
     for part in text.split(","):
         if part.strip() == ALL:
-            names += [BASELINE, *WHEN_RULES, *PLACINGS, *QUEUES, *SLEEP_RULES, *PRESETS]
+            names += [BASELINE, *WHEN_RULES, *PLACINGS, *QUEUES, *SLEEP_RULES, *CAP_RULES, *PRESETS]
         else:
             names.append(part)
     found = [policy_named(name) for name in names]

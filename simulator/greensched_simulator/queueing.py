@@ -189,8 +189,9 @@ def reservation(
         speed = cluster.columns[9, recorded.node[other]]
         expected_s[place] = max(recorded.start_s[other] + jobs.estimate_s[other] / speed, now_s)
     free = Cluster(
-        cluster.columns, cluster.sleep, cluster.cpu_free.copy(), cluster.memory_free.copy(),
-        cluster.gpu_free.copy(), cluster.zone, cluster.pods, cluster.next_node, cluster.found,
+        cluster.columns, cluster.sleep, cluster.cap, cluster.cpu_free.copy(),
+        cluster.memory_free.copy(), cluster.gpu_free.copy(), cluster.zone, cluster.pods,
+        cluster.next_node, cluster.found,
     )  # fmt: skip
     for place in np.argsort(expected_s, kind="mergesort"):
         other = running[place]

@@ -18,7 +18,7 @@ from greensched_simulator.simulation import Schedule
 from greensched_simulator.world import World
 
 PART_ROWS = 100_000
-_DECISIONS = ("reject", "delay", "wake", "place", "sleep")  # in this order at one instant
+_DECISIONS = ("reject", "delay", "wake", "place", "sleep", "cap")  # in this order at one instant
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _RUN = {"seed": pa.int64(), "policy": _TEXT}
@@ -35,7 +35,7 @@ JOBS = _schema(
     job=pa.string(), node=_TEXT, zone=_TEXT, is_deadline_met=pa.bool_(),
 )  # fmt: skip
 DECISIONS = _schema(
-    "at_s job decision until_s node zone",
+    "at_s job decision until_s node zone level",
     job=pa.string(), decision=_TEXT, node=_TEXT, zone=_TEXT,
 )  # fmt: skip
 NODE_HOURS = _schema(
@@ -76,9 +76,9 @@ def decision_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[
     """Yield a row for each decision in the order of time.
 
     `reject` or `delay` a job, `place` it on a node, where it runs once that is awake; a node may
-    `sleep` and has to `wake`.
+    `sleep` and has to `wake`, and may be `cap`ped at a level.
     """
-    arrival_s, sleeps = world.jobs.arrival_s, schedule.sleeps
+    arrival_s, sleeps, caps = world.jobs.arrival_s, schedule.sleeps, schedule.caps
     rejected = np.flatnonzero(np.isnan(schedule.planned_s))
     delayed = np.flatnonzero(schedule.planned_s > arrival_s)
     placed = np.flatnonzero(schedule.node >= 0)
@@ -89,9 +89,12 @@ def decision_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[
         (sleeps.woken_s[woken], _none(woken), sleeps.node[woken]),
         (schedule.start_s[placed], placed, schedule.node[placed]),
         (sleeps.asleep_s, _none(sleeps.node), sleeps.node),
+        (caps.from_s, _none(caps.node), caps.node),
     )
     at_s, job, node = (np.concatenate(column) for column in zip(*kinds, strict=True))
     word = np.repeat(np.arange(len(kinds)), [times_s.size for times_s, _, _ in kinds])
+    level = np.full(at_s.size, np.nan)
+    level[at_s.size - caps.level.size :] = caps.level
     order = np.argsort(at_s, kind="stable")
     for part in _parts(job.size):
         mine = order[part]
@@ -102,6 +105,7 @@ def decision_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[
             "decision": _words(word[mine], _DECISIONS),
             "until_s": np.where(delaying, schedule.planned_s[chosen], np.nan),
             **_places(world, node[mine], node[mine] >= 0),
+            "level": level[mine],
         }
         yield _table(DECISIONS, world, policy, columns)
 

@@ -7,12 +7,17 @@ import numpy as np
 
 from greensched_policies.cost import Floats
 from greensched_simulator.choices import NOWHERE, Cluster, Integers, Terms
-from greensched_simulator.compiled import fast
+from greensched_simulator.compiled import fast, inlined
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import awake_from_s, fall_empty, wake
 from greensched_simulator.starts import Plan, keep
 
 Heap = list[tuple[float, int]]  # time in seconds, job
+
+# Rows of the cluster's table of caps, [4,N], and of the jobs' progress, [2,J]; where nobody caps,
+# both have no columns.
+LEVEL, CPU_PACE, GPU_PACE, CHANGED = range(4)
+LEFT_S, SINCE_S = range(2)  # at full speed on the reference core; as it was when
 
 
 class Recorded(NamedTuple):
@@ -26,11 +31,12 @@ class Recorded(NamedTuple):
     start_s: Floats  # when it ran, once its node was awake; NaN if never
     end_s: Floats
     node: Integers  # NOWHERE if it never ran
+    progress: Floats  # [2,J] see LEFT_S; [2,0] where nobody caps
 
 
 @fast
-def nothing_recorded(jobs: int) -> Recorded:
-    """Return the record of jobs of which nothing is known yet."""
+def nothing_recorded(jobs: int, capped_jobs: int) -> Recorded:
+    """Return the record of jobs of which nothing is known yet; all or none of them are capped."""
     return Recorded(
         np.full(jobs, np.nan),
         np.full(jobs, NOWHERE, np.int64),
@@ -40,7 +46,16 @@ def nothing_recorded(jobs: int) -> Recorded:
         np.full(jobs, np.nan),
         np.full(jobs, np.nan),
         np.full(jobs, NOWHERE, np.int64),
+        np.full((2, capped_jobs), np.nan),
     )
+
+
+@inlined
+def pace_of(job: int, node: int, jobs: Jobs, cluster: Cluster) -> float:
+    """Return how fast a job runs on a node at its level, relative to no cap."""
+    if cluster.cap.shape[1] == 0:
+        return 1.0
+    return float(cluster.cap[GPU_PACE if jobs.gpus[job] > 0.0 else CPU_PACE, node])
 
 
 @fast
@@ -58,12 +73,17 @@ def start(
     """Place a job on a node now, where it runs as soon as the node is awake."""
     recorded.node_asleep_s[job] = wake(cluster.sleep, node, cluster.columns[11, node], now_s)
     begin_s = awake_from_s(cluster.sleep, node, now_s)
-    end_s = begin_s + jobs.runtime_s[job] / cluster.columns[9, node]
+    speed = cluster.columns[9, node] * pace_of(job, node, jobs, cluster)
+    end_s = begin_s + jobs.runtime_s[job] / speed
+    if cluster.cap.shape[1] > 0:
+        cluster.cap[CHANGED, node] = 1.0
+        recorded.progress[LEFT_S, job] = jobs.runtime_s[job]
+        recorded.progress[SINCE_S, job] = begin_s
     recorded.placed_s[job] = now_s
     recorded.start_s[job] = begin_s
     recorded.end_s[job] = end_s
     recorded.node[job] = node
-    expected_s = begin_s + jobs.estimate_s[job] / cluster.columns[9, node]
+    expected_s = begin_s + jobs.estimate_s[job] / speed
     _move_plan(job, begin_s, expected_s, cluster.zone[node], jobs, recorded, plan, terms)
     cluster.pods[node] += 1
     cluster.cpu_free[node] -= jobs.cpu_cores[job]
@@ -90,6 +110,8 @@ def finish(
         zone = cluster.zone[recorded.node[job]]
         keep(plan, zone, terms.slot_s, begin_s, expected_s, -jobs.cpu_cores[job])
     node = recorded.node[job]
+    if cluster.cap.shape[1] > 0:
+        cluster.cap[CHANGED, node] = 1.0
     cluster.pods[node] -= 1
     if cluster.pods[node] == 0:  # sums of floats never quite cancel
         cluster.cpu_free[node] = cluster.columns[0, node]

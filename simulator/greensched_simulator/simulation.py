@@ -7,17 +7,18 @@ import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
-from greensched_policies.accounting import (
+from greensched_policies.accounting import Bill, bill_schedule
+from greensched_policies.catalogue import MAY_REJECT
+from greensched_policies.cost import CostModel, Floats
+from greensched_policies.courses import (
+    NO_CAPS,
     NO_SLEEPS,
-    Bill,
     BilledNodes,
+    Caps,
     Placements,
     Sleeps,
     ZoneSeries,
-    bill_schedule,
 )
-from greensched_policies.catalogue import MAY_REJECT
-from greensched_policies.cost import CostModel, Floats
 from greensched_simulator.choices import (
     Cluster,
     Integers,
@@ -27,7 +28,8 @@ from greensched_simulator.choices import (
 )
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import GridTable, grid_table
-from greensched_simulator.policy import QUEUES, Policy
+from greensched_simulator.pacing import Changes
+from greensched_simulator.policy import QUEUES, USUAL_CAP, Policy
 from greensched_simulator.power_states import ASLEEP_FROM_S, WAKE_S, sleep_table
 from greensched_simulator.prospects import prospects_of
 from greensched_simulator.queueing import DISCIPLINES
@@ -47,27 +49,32 @@ class Schedule(NamedTuple):
     end_s: Floats
     node: Integers  # place in the world's nodes; -1 if it never ran
     sleeps: Sleeps = NO_SLEEPS  # of nodes
+    caps: Caps = NO_CAPS  # of nodes
 
 
 def simulate(world: World, policy: Policy) -> Schedule:
     """Return what `policy` does with the world's jobs; the same world gives the same bytes."""
     sleep = sleep_table(world, policy)
     wake_s = sleep[WAKE_S] if sleep.shape[1] else np.zeros(world.nodes.zone.size)
-    cluster = _idle_cluster(world.nodes, sleep, only_node_0=policy.placing.only_node_0)
+    capped = policy.cap != USUAL_CAP
+    cluster = _idle_cluster(
+        world.nodes, sleep, capped=capped, only_node_0=policy.placing.only_node_0
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        recorded = run(
+        recorded, changes = run(
             world.jobs,
             prospects_of(world.jobs, world.nodes, len(world.zones), wake_s),
             cluster,
             _forecast(world),
             _empty_plan(world),
             _terms(world, policy),
-            rules_of(policy.when, policy.placing.rule, QUEUES[policy.queue].order),
+            rules_of(policy.when, policy.placing.rule, QUEUES[policy.queue].order, policy.cap),
+            np.unique(world.grids.times_s) if capped else np.zeros(0),
         )
     return Schedule(
         recorded.planned_s, recorded.start_s, recorded.end_s, recorded.node,
-        _sleeps(world.nodes, recorded, sleep),
+        _sleeps(world.nodes, recorded, sleep), _caps(changes),
     )  # fmt: skip
 
 
@@ -102,6 +109,7 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
         (0.0, until_s),
         cost_model(world),
         schedule.sleeps,
+        schedule.caps,
     )
     _refuse_gaps(world, bill, until_s)
     return bill
@@ -206,6 +214,15 @@ def _sleeps(nodes: Nodes, recorded: Recorded, sleep: Floats) -> Sleeps:
     )
 
 
+def _caps(changes: Changes) -> Caps:
+    """Return when nodes were capped, node by node and in the order of time."""
+    if not changes:
+        return NO_CAPS
+    times_s, nodes, levels = (np.array(column) for column in zip(*changes, strict=True))
+    order = np.argsort(nodes, kind="stable")
+    return Caps(nodes[order], times_s[order], levels[order])
+
+
 def _empty_plan(world: World) -> Plan:
     jobs, zones = world.jobs, len(world.zones)
     finite_s = jobs.deadline_s[np.isfinite(jobs.deadline_s)]
@@ -216,7 +233,7 @@ def _empty_plan(world: World) -> Plan:
     return Plan(np.zeros((zones, slots)), capacity)
 
 
-def _idle_cluster(nodes: Nodes, sleep: Floats, *, only_node_0: bool = False) -> Cluster:
+def _idle_cluster(nodes: Nodes, sleep: Floats, *, capped: bool, only_node_0: bool) -> Cluster:
     count = nodes.zone.size
     cpu_free = nodes.cpu_capacity.copy()
     if only_node_0:
@@ -232,6 +249,7 @@ def _idle_cluster(nodes: Nodes, sleep: Floats, *, only_node_0: bool = False) -> 
     return Cluster(
         columns=columns,
         sleep=sleep,
+        cap=np.repeat([[1.0], [1.0], [1.0], [0.0]], count if capped else 0, axis=1),
         cpu_free=cpu_free,
         memory_free=nodes.memory_capacity.copy(),
         gpu_free=nodes.gpu_capacity.copy(),

@@ -5,14 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.accounting import (
-    Bill,
-    BilledNodes,
-    Placements,
-    ZoneSeries,
-    bill_schedule,
-    total_bill,
-)
+from greensched_policies.accounting import Bill, bill_schedule, total_bill
 from greensched_policies.cost import (
     CostModel,
     NodeColumns,
@@ -21,6 +14,7 @@ from greensched_policies.cost import (
     curve_table,
     placement_cost,
 )
+from greensched_policies.courses import BilledNodes, Placements, ZoneSeries
 
 WATTS = curve_table([[100.0 + 20.0 * k for k in range(11)], [50.0] + [120.0] * 10])
 MODEL = CostModel(WATTS, 0.5, 0.8, False)

@@ -5,16 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.accounting import (
-    Bill,
-    BilledNodes,
-    PlacementBill,
-    Placements,
-    ZoneSeries,
-    bill_placements,
-    bill_schedule,
-)
+from greensched_policies.accounting import Bill, PlacementBill, bill_placements, bill_schedule
 from greensched_policies.cost import CostModel, curve_table
+from greensched_policies.courses import BilledNodes, Placements, ZoneSeries
 
 HOUR = 3600.0
 # A straight curve, and one that has risen to its full height at a tenth of the load.

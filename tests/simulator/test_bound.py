@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.bound import latest_ends, least_bill
+from greensched_simulator.bound import any_capped, latest_ends, least_bill
 from greensched_simulator.bound_inputs import Signal
 from greensched_simulator.bound_report import bounded
 from greensched_simulator.outcome import Outcome, outcome_of
@@ -178,28 +178,35 @@ SLEEPS = st.sampled_from(
 )
 
 
-@settings(max_examples=12)
-@given(st.integers(0, 1000), SLEEPS, st.sampled_from([0.0, 90.0]))
+CAPS = st.sampled_from([
+    (), ("bin-pack+cap-frugal", "bin-pack+sleep-at-once+cap-60", "planned-window+cap-when-dirty")
+])  # fmt: skip
+
+
+@settings(max_examples=16)
+@given(st.integers(0, 1000), SLEEPS, st.sampled_from([0.0, 90.0]), CAPS)
 def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
-    seed: int, sleeps: dict[str, Any], price_falls_by: float
+    seed: int, sleeps: dict[str, Any], price_falls_by: float, caps: tuple[str, ...]
 ) -> None:
     world = drawn(seed, **sleeps)
     grids = world.grids
     world = world._replace(grids=grids._replace(price_per_mwh=grids.price_per_mwh - price_falls_by))
     names = ("run-now+spread", "lowest-window+weighted-cost", "planned-window+least-cost",
              "bin-pack+sleep-at-once", "planned-window+bin-pack+sleep-at-break-even",
-             "reject-all+sleep-at-once", "reject-long+spread")  # fmt: skip
+             "reject-all+sleep-at-once", "reject-long+spread", *caps)  # fmt: skip
     schedules = [simulate(world, policy_named(name)) for name in names]
     until_s, ends = billed_until_s(world, *schedules), latest_ends(world, *schedules)
     outcomes = [
         outcome_of(world, each, bill_of(world, each, until_s), until_s) for each in schedules
     ]
     for signal in SIGNALS:
-        whole = least_bill(world, signal, until_s, ends)
-        parted = least_bill(world, signal, until_s, ends, preempt=True)
+        capped = any_capped(schedules)
+        assert capped == bool(caps)
+        whole = least_bill(world, signal, until_s, ends, capped=capped)
+        parted = least_bill(world, signal, until_s, ends, preempt=True, capped=capped)
         least = min(figure(outcome, signal) for outcome in outcomes)
-        assert parted.total <= whole.total * (1 + 1e-9)
-        assert whole.total <= least * (1 + 1e-9)
+        assert parted.total <= whole.total + 1e-9 * abs(whole.total)
+        assert whole.total <= least + 1e-9 * abs(least)
 
 
 @settings(max_examples=8)

@@ -18,6 +18,7 @@ from greensched_simulator.world import World
 HOUR = 3600.0
 NEVER = (math.nan, math.nan, -1)
 # A core requested draws 10 W above 100 W idle; from the second hour on it is cleaner and cheaper.
+LONGEST = 1.5  # times the runtime, under the deepest cap
 FALLING = [(0.0, 400.0, 100.0), (HOUR, 200.0, -20.0), (2 * HOUR, 900.0, 900.0)]
 
 
@@ -78,21 +79,23 @@ def test_a_job_is_charged_the_most_that_it_could_take(
 def test_where_empty_nodes_sleep_a_job_is_charged_for_waking_one_for_itself() -> None:
     node = {"gpu_capacity": 2.0, "gpu_idle_w": 30.0, "gpu_peak_w": 300.0, "pue": 1.5}
     world = make_world([{}], [node], empty_nodes_sleep=True)
-    assert charged(world)[0] == pytest.approx((10 + 100 + 2 * 30) * 1.5)
+    assert charged(world)[0] == pytest.approx((10 + (100 + 2 * 30) * LONGEST) * 1.5)
 
 
 def test_where_nodes_can_sleep_a_job_is_charged_for_waking_one_and_letting_it_idle() -> None:
-    """An hour at 10 W and 80 W saved asleep, 5 min of waking, the break-even time of idling."""
+    """An hour at 10 W, 80 W saved asleep for 1.5, 5 min of waking, idling until break-even."""
     node = {"sleep_w": 20.0, "wake_s": 300.0, "wake_w": 500.0, "pue": 1.5}
     wake_wh = (500 - 20) * 300 / HOUR
     break_even_h = wake_wh / 80
     assert break_even_h > 600 / HOUR
     world = make_world([{}], [node])
-    assert charged(world)[0] == pytest.approx((10 + 80 * (1 + break_even_h) + wake_wh) * 1.5)
+    assert charged(world)[0] == pytest.approx((10 + 80 * (LONGEST + break_even_h) + wake_wh) * 1.5)
 
 
 def test_where_waking_takes_nothing_ten_minutes_of_idling_are_charged() -> None:
-    assert charged(make_world([{}], [{"sleep_w": 20.0}]))[0] == pytest.approx(10 + 80 * (1 + 1 / 6))
+    assert charged(make_world([{}], [{"sleep_w": 20.0}]))[0] == pytest.approx(
+        10 + 80 * (LONGEST + 1 / 6)
+    )
 
 
 @pytest.mark.parametrize(("arrival_s", "until_s", "price", "carbon"), [

@@ -8,14 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greensched_policies.accounting import (
-    BilledNodes,
-    PlacementBill,
-    Placements,
-    bill_placements,
-)
-from greensched_policies.catalogue import SLEEP_RULES, WHEN_RULES, WHERE_RULES
+from greensched_policies.accounting import PlacementBill, bill_placements
+from greensched_policies.capping import board_speed, board_watts, cpu_power, cpu_speed
+from greensched_policies.catalogue import CAP_RULES, SLEEP_RULES, WHEN_RULES, WHERE_RULES
 from greensched_policies.cost import Floats
+from greensched_policies.courses import BilledNodes, Placements
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import Policy, policies_named, policy_named
 from greensched_simulator.power_states import sleep_columns
@@ -79,6 +76,7 @@ policies = st.builds(
     st.sampled_from(list(WHEN_RULES)),
     st.sampled_from(list(WHERE_RULES)),
     sleep=st.sampled_from(list(SLEEP_RULES)),
+    cap=st.sampled_from(list(CAP_RULES)),
 )
 
 
@@ -133,6 +131,7 @@ def placement_bill(run: Run) -> PlacementBill:
         zone_series(world),
         (0.0, run.until_s),
         cost_model(world),
+        ran.caps,
     )  # fmt: skip
 
 
@@ -162,10 +161,14 @@ def watts(run: Run, at_s: float) -> Floats:
     for node in range(machines.zone.size):
         here = runs & (ran.node == node)
         curve = world.curve_watts.reshape(-1, 11)[int(machines.curve_class[node])]
+        set_by_now = np.flatnonzero((ran.caps.node == node) & (ran.caps.from_s <= at_s))
+        level = float(ran.caps.level[set_by_now[-1]]) if set_by_now.size else 1.0
         cores = world.jobs.cpu_cores[here].sum() * model.utilisation_ratio
         load = min(cores / machines.cpu_capacity[node], 1.0)
-        board_w = (machines.gpu_peak_w[node] - machines.gpu_idle_w[node]) * model.gpu_ratio
+        board = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], model.gpu_ratio)
+        board_w = float(board_watts(level, *board))
         active[node] = np.interp(load, np.linspace(0.0, 1.0, 11), curve) - curve[0]
+        active[node] *= cpu_power(level)
         active[node] += world.jobs.gpus[here].sum() * board_w
         mine = (sleeps.node == node) & (sleeps.asleep_s <= at_s) & (at_s < sleeps.awake_s)
         if mine.any():
@@ -186,6 +189,7 @@ def moments(run: Run) -> list[float]:
     times |= {*run.schedule.start_s.tolist(), *run.schedule.end_s.tolist()}
     for column in run.schedule.sleeps[1:4]:
         times |= {*column.tolist()}
+    times |= {*run.schedule.caps.from_s.tolist()}
     return sorted(each for each in times if 0.0 <= each <= run.until_s)
 
 
@@ -205,7 +209,10 @@ def test_each_job_runs_once_for_its_time_and_never_before_it_arrived(**drawn: An
     run = new_run(**drawn)
     jobs, ran = run.world.jobs, run.schedule
     assert (ran.node >= 0).all()
-    assert (ran.end_s == ran.start_s + jobs.runtime_s / run.world.nodes.speed[ran.node]).all()
+    full_s = jobs.runtime_s / run.world.nodes.speed[ran.node]
+    if run.policy.cap == "full-speed":
+        assert (ran.end_s == ran.start_s + full_s).all()
+    np.testing.assert_allclose(done_s(run), full_s, rtol=1e-9)
     assert (jobs.arrival_s <= ran.planned_s).all()
     assert (ran.planned_s <= ran.start_s).all()
 
@@ -223,6 +230,22 @@ def test_a_job_waits_only_while_no_node_has_room_for_it(policy: Policy, **drawn:
                     axis=0
                 )
                 assert not has_room.any()
+
+
+def done_s(run: Run) -> Floats:
+    """Return the work that each job did on its node, in seconds of its own at full speed."""
+    caps, ran, jobs, machines = run.schedule.caps, run.schedule, run.world.jobs, run.world.nodes
+    done = np.zeros(jobs.arrival_s.size)
+    for job, node in enumerate(ran.node.tolist()):
+        mine = caps.node == node
+        from_s, levels = caps.from_s[mine].tolist(), caps.level[mine].tolist()
+        span_s = zip([0.0, *from_s], [*from_s, np.inf], [1.0, *levels], strict=True)
+        for begin_s, end_s, level in span_s:
+            length_s = min(end_s, ran.end_s[job]) - max(begin_s, ran.start_s[job])
+            board = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], run.world.gpu_ratio)
+            speed = board_speed(level, *board) if jobs.gpus[job] > 0 else cpu_speed(level)
+            done[job] += max(length_s, 0.0) * float(speed)
+    return done
 
 
 def can_take(world: World, job: int) -> npt.NDArray[np.bool_]:

@@ -1,7 +1,7 @@
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_policies.catalogue import BAD_WHEN_RULES, SLEEP_RULES, WHEN_RULES
+from greensched_policies.catalogue import BAD_WHEN_RULES, CAP_RULES, SLEEP_RULES, WHEN_RULES
 from greensched_simulator.policy import (
     BAD_PLACINGS,
     BASELINE,
@@ -59,10 +59,11 @@ def test_all_stands_for_every_rule_once_the_baseline_first() -> None:
     assert {policy.where for policy in policies} == set(PLACINGS)
     assert {policy.queue for policy in policies} == set(QUEUES)
     assert {policy.sleep for policy in policies} == set(SLEEP_RULES)
-    rules = len(WHEN_RULES) + len(PLACINGS) + len(QUEUES) + len(SLEEP_RULES)
+    assert {policy.cap for policy in policies} == set(CAP_RULES)
+    rules = len(WHEN_RULES) + len(PLACINGS) + len(QUEUES) + len(SLEEP_RULES) + len(CAP_RULES)
     assert set(PRESETS.values()) <= set(policies)
     # The usual ones of all kinds, once.
-    assert len(policies) == len(set(policies)) == rules - 3 + len(PRESETS)
+    assert len(policies) == len(set(policies)) == rules - 4 + len(PRESETS)
 
 
 def test_all_leaves_out_how_nodes_sleep_where_none_can() -> None:

@@ -18,8 +18,16 @@ from greensched_extender.rows import Rows
 from greensched_extender.scoring import Appraisal, Assumptions, ZoneMeans, appraise
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
+from greensched_policies.capping import (
+    CapColumns,
+    board_speed,
+    board_watts,
+    cpu_power,
+    cpu_speed,
+)
 from greensched_policies.catalogue import (
     BAD_WHEN_RULES,
+    CAP_RULES,
     ORDER_RULES,
     SLEEP_RULES,
     WHEN_RULES,
@@ -62,11 +70,11 @@ DOUBLE = 1e-9  # relative, what float64 holds with room to spare
 seeds = st.integers(0, 2**32)
 
 
-def rules(when: str, where: str, order: str = "first-come") -> Rules:
+def rules(when: str, where: str, order: str = "first-come", cap: str = "full-speed") -> Rules:
     """Return the compiled rules; numba calls a part of how they are handed over experimental."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        return rules_of(when, where, order)
+        return rules_of(when, where, order, cap)
 
 
 def random_decision(
@@ -150,6 +158,28 @@ def test_every_sleep_rule_is_the_same_compiled(name: str, seed: int) -> None:
     sleep.saved_w[dice.random((2, 9)) < 0.3] = 0.0
     plain = SLEEP_RULES[name]
     np.testing.assert_allclose(compiled(plain)(sleep), plain(sleep), rtol=DOUBLE)
+
+
+@pytest.mark.parametrize("name", CAP_RULES)
+@settings(max_examples=50)
+@given(seed=seeds)
+def test_every_cap_rule_is_the_same_compiled(name: str, seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    seen = CapColumns._make(dice.uniform(0.1, 2.0, (1, 6)) for _ in CapColumns._fields)
+    seen = seen._replace(keeps_deadlines=np.floor(seen.keeps_deadlines))
+    (cap,) = rules("run-now", "spread", cap=name).cap
+    np.testing.assert_allclose(cap(seen), CAP_RULES[name](seen), rtol=DOUBLE)
+
+
+@given(seeds)
+def test_what_a_cap_does_is_the_same_compiled(seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    level, idle_w = float(dice.uniform(0.3, 1.0)), float(dice.uniform(0.0, 80.0))
+    board = (level, idle_w, idle_w + float(dice.uniform(0.0, 600.0)), float(dice.random()))
+    for function in (board_speed, board_watts):
+        assert compiled(function)(*board) == pytest.approx(float(function(*board)), rel=DOUBLE)
+    for of_level in (cpu_speed, cpu_power):
+        assert compiled(of_level)(level) == pytest.approx(float(of_level(level)), rel=DOUBLE)
 
 
 @pytest.mark.parametrize("name", WHERE_RULES)
@@ -287,8 +317,8 @@ def cluster_of(world: World, view: View, rows: Rows) -> Cluster:
     columns = np.concatenate(view.candidates(rows))
     columns[8] = world.nodes.curve_class  # a view numbers curves as they come
     return Cluster(
-        columns, np.empty((6, 0)), columns[0].copy(), columns[3].copy(), columns[5].copy(),
-        world.nodes.zone, np.zeros(rows.size, np.int64), np.zeros(1, np.int64),
+        columns, np.empty((6, 0)), np.empty((4, 0)), columns[0].copy(), columns[3].copy(),
+        columns[5].copy(), world.nodes.zone, np.zeros(rows.size, np.int64), np.zeros(1, np.int64),
         np.empty(rows.size, np.int64),
     )  # fmt: skip
 

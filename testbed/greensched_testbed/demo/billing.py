@@ -8,16 +8,10 @@ from statistics import median, quantiles
 import numpy as np
 
 from greensched_core.state import Node
-from greensched_policies.accounting import (
-    Bill as NodeBills,
-)
-from greensched_policies.accounting import (
-    BilledNodes,
-    Placements,
-    ZoneSeries,
-    bill_schedule,
-)
+from greensched_policies.accounting import Bill as NodeBills
+from greensched_policies.accounting import bill_schedule
 from greensched_policies.cost import CostModel, curve_table
+from greensched_policies.courses import BilledNodes, Placements, ZoneSeries
 from greensched_simulator.synthetic_grid import Slot
 from greensched_testbed.demo.results import Bill, Group, RunResult
 

@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_policies.accounting import Bill, Sleeps
+from greensched_policies.accounting import Bill
+from greensched_policies.courses import Caps, Sleeps
 from greensched_simulator.node_hours import node_hours
 from greensched_simulator.policy import policy_named
 from greensched_simulator.recorded_rows import decision_rows, job_rows
@@ -113,7 +114,7 @@ def test_a_node_that_sleeps_and_wakes_has_decisions_of_its_own(small_world: Worl
     told = held(small_world, sleeps=Sleeps(
         np.array([1, 0]), *(np.array(pair) for pair in ((60.0, 90.0), (1500.0, np.inf),
                                                         (1800.0, np.inf), (5.0, 5.0), (99.0, 99.0)))
-    ))  # fmt: skip
+    ), caps=Caps(np.array([1]), np.array([1800.0]), np.array([0.7])))  # fmt: skip
     found = rows(decision_rows(small_world, POLICY, told))
     assert [(row["at_s"], row["job"], row["decision"], row["node"]) for row in found] == [
         (0.0, "first", "delay", None),
@@ -121,7 +122,9 @@ def test_a_node_that_sleeps_and_wakes_has_decisions_of_its_own(small_world: Worl
         (90.0, None, "sleep", "node-0"),
         (1500.0, None, "wake", "node-1"),
         (1800.0, "first", "place", "node-1"),
+        (1800.0, None, "cap", "node-1"),
     ]
+    assert [row["level"] for row in found] == [None] * 5 + [0.7]
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -130,6 +133,7 @@ def test_a_node_that_sleeps_and_wakes_has_decisions_of_its_own(small_world: Worl
     node=st.lists(st.integers(0, 1), min_size=2, max_size=2),
     until_s=st.floats(1, 12_000),
     woken=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    capped_s=st.lists(st.floats(0, 9000), max_size=3),
 )
 def test_node_hours_add_up_to_the_bill(
     small_world: World,
@@ -137,6 +141,7 @@ def test_node_hours_add_up_to_the_bill(
     node: list[int],
     until_s: float,
     woken: tuple[float, float],
+    capped_s: list[float],
 ) -> None:
     start = np.array(start_s)
     end = start + small_world.jobs.runtime_s
@@ -154,7 +159,9 @@ def test_node_hours_add_up_to_the_bill(
             sleep_w=np.array([5.0, 7.0]), wake_w=np.array([300.0, 200.0])
         )
     )
-    schedule = Schedule(start, start, end, np.array(node), sleeps)
+    capped = np.sort(np.array(capped_s))
+    caps = Caps(np.ones(capped.size, np.int64), capped, np.array([0.5, 0.8, 0.6])[: capped.size])
+    schedule = Schedule(start, start, end, np.array(node), sleeps, caps)
     bill = bill_of(world, schedule, until_s)
     parts = list(node_hours(world, schedule, until_s))
     for line in Bill._fields[:-1]:

@@ -1,0 +1,185 @@
+"""Caps: how fast each node works, chosen anew when what runs there changes, and when a grid does.
+
+A job's speed is its node's at the node's level: that of boards for jobs with GPUs, else of CPUs.
+Another level moves the ends of all that runs there. Where nobody caps, the tables have no columns.
+"""
+
+import heapq
+
+import numpy as np
+
+from greensched_policies.capping import (
+    LEVELS,
+    CapColumns,
+    board_speed,
+    board_watts,
+    cpu_power,
+    cpu_speed,
+)
+from greensched_policies.cost import CURVE_POINTS, Floats, watts_at
+from greensched_simulator.choices import Cluster, Rules, Terms
+from greensched_simulator.compiled import compiled, fast
+from greensched_simulator.grid_table import CARBON, GridTable, means_over
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.power_states import SAVED_W
+from greensched_simulator.running import (
+    CHANGED,
+    CPU_PACE,
+    GPU_PACE,
+    LEFT_S,
+    LEVEL,
+    SINCE_S,
+    Heap,
+    Recorded,
+    pace_of,
+)
+
+DAY_S = 86_400.0
+_MOMENT_S = 1.0  # over which "now" is told
+_ROUNDING = 1e-9  # share of a pace by which a deadline may be missed
+
+_cpu_speed, _cpu_power = compiled(cpu_speed), compiled(cpu_power)
+_board_speed, _board_watts = compiled(board_speed), compiled(board_watts)
+_watts_at = compiled(watts_at)
+
+Changes = list[tuple[float, int, float]]  # time, node, level
+
+
+@fast
+def pace(
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    changes: Changes,
+    grid: GridTable,
+    terms: Terms,
+    rules: Rules,
+) -> None:
+    """Choose a level for each node that is marked as changed, and move the ends of its jobs."""
+    needed = needed_paces(now_s, jobs, cluster, recorded, ends)
+    dirtiness = dirtiness_of(grid, now_s)
+    is_moved = False
+    for node in range(cluster.cpu_free.size):
+        if cluster.cap[CHANGED, node] == 0.0 or cluster.pods[node] == 0:
+            cluster.cap[CHANGED, node] = 0.0
+            continue
+        seen = levels_seen(node, needed[:, node], dirtiness[cluster.zone[node]], cluster, terms)
+        level = LEVELS[np.argmin(rules.cap[0](seen)[0])]
+        if level == cluster.cap[LEVEL, node]:
+            cluster.cap[CHANGED, node] = 0.0
+            continue
+        changes.append((now_s, node, level))
+        is_moved = True
+    if is_moved:
+        set_levels(now_s, jobs, cluster, recorded, ends, changes, terms)
+
+
+@fast
+def left_s(job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded) -> float:
+    """Return what a job still has to do, in seconds at full speed on the reference core."""
+    node = recorded.node[job]
+    ran_s = max(now_s - recorded.progress[SINCE_S, job], 0.0)
+    speed = cluster.columns[9, node] * pace_of(job, node, jobs, cluster)
+    left: float = recorded.progress[LEFT_S, job] - ran_s * speed
+    return max(left, 0.0)
+
+
+@fast
+def needed_paces(
+    now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap
+) -> Floats:
+    """Return the least pace of CPUs and of boards that ends all in time on changed nodes, [2,N].
+
+    As is expected: what is left by the estimate. -1 where no job of the kind runs, infinity where
+    one is late whatever happens.
+    """
+    needed = np.full((2, cluster.cpu_free.size), -1.0)
+    for _, job in ends:
+        node = recorded.node[job]
+        if cluster.cap[CHANGED, node] == 0.0:
+            continue
+        done_s = jobs.runtime_s[job] - left_s(job, now_s, jobs, cluster, recorded)
+        expected_s = max(jobs.estimate_s[job] - done_s, 0.0) / cluster.columns[9, node]
+        time_s = jobs.deadline_s[job] - max(now_s, recorded.progress[SINCE_S, job])
+        kind = 1 if jobs.gpus[job] > 0.0 else 0
+        pace = expected_s / time_s if time_s > 0.0 else np.inf
+        needed[kind, node] = max(needed[kind, node], pace)
+    return needed
+
+
+@fast
+def dirtiness_of(grid: GridTable, now_s: float) -> Floats:
+    """Return each zone's carbon intensity now, relative to its forecast mean over the next day."""
+    now = means_over(grid, now_s, now_s + _MOMENT_S)
+    day = means_over(grid, now_s, now_s + DAY_S)
+    found = np.ones(now.shape[1])
+    for zone in range(found.size):
+        if day[CARBON, zone] > 0.0 and not np.isnan(now[CARBON, zone]):
+            found[zone] = now[CARBON, zone] / day[CARBON, zone]
+    return found
+
+
+@fast
+def levels_seen(
+    node: int, needed: Floats, dirtiness: float, cluster: Cluster, terms: Terms
+) -> CapColumns:
+    """Return what a rule sees of one node, each [1,L]."""
+    seen = np.empty((6, 1, LEVELS.size))
+    columns, model = cluster.columns, terms.model
+    idle_w, peak_w, pue = columns[6, node], columns[7, node], columns[10, node]
+    start = int(columns[8, node]) * CURVE_POINTS
+    cpu_w = _watts_at(model.curve_watts, start, columns[1, node]) - model.curve_watts[start]
+    busy = columns[4, node] - columns[5, node]
+    saved_w = cluster.sleep[SAVED_W, node] if cluster.sleep.shape[1] > 0 else 0.0
+    for place in range(LEVELS.size):
+        level = LEVELS[place]
+        cpu, board = _cpu_speed(level), _board_speed(level, idle_w, peak_w, model.gpu_ratio)
+        board_w = _board_watts(level, idle_w, peak_w, model.gpu_ratio)
+        in_time = cpu * (1.0 + _ROUNDING) >= needed[0] and board * (1.0 + _ROUNDING) >= needed[1]
+        seen[0, 0, place] = level
+        seen[1, 0, place] = min(
+            cpu if needed[0] >= 0.0 else 1.0, board if needed[1] >= 0.0 else 1.0
+        )
+        seen[2, 0, place] = (cpu_w * _cpu_power(level) + busy * board_w) * pue
+        seen[3, 0, place] = saved_w * pue
+        seen[4, 0, place] = 1.0 if in_time else 0.0
+        seen[5, 0, place] = dirtiness
+    return CapColumns(seen[0], seen[1], seen[2], seen[3], seen[4], seen[5])
+
+
+@fast
+def set_levels(
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    changes: Changes,
+    terms: Terms,
+) -> None:
+    """Set the levels that were chosen now, of nodes still marked, and move their jobs' ends."""
+    for _, job in ends:
+        if cluster.cap[CHANGED, recorded.node[job]] > 0.0:
+            left = left_s(job, now_s, jobs, cluster, recorded)
+            recorded.progress[LEFT_S, job] = left
+            recorded.progress[SINCE_S, job] = max(now_s, recorded.progress[SINCE_S, job])
+    place = len(changes) - 1
+    while place >= 0 and changes[place][0] == now_s:
+        node, level = changes[place][1], changes[place][2]
+        idle_w, peak_w = cluster.columns[6, node], cluster.columns[7, node]
+        cluster.cap[LEVEL, node] = level
+        cluster.cap[CPU_PACE, node] = _cpu_speed(level)
+        cluster.cap[GPU_PACE, node] = _board_speed(level, idle_w, peak_w, terms.model.gpu_ratio)
+        place -= 1
+    for place in range(len(ends)):
+        job = ends[place][1]
+        node = recorded.node[job]
+        if cluster.cap[CHANGED, node] > 0.0:
+            speed = cluster.columns[9, node] * pace_of(job, node, jobs, cluster)
+            end_s = recorded.progress[SINCE_S, job] + recorded.progress[LEFT_S, job] / speed
+            recorded.end_s[job] = end_s
+            ends[place] = (end_s, job)
+    heapq.heapify(ends)
+    cluster.cap[CHANGED, :] = 0.0

@@ -1,0 +1,94 @@
+"""Nodes under power caps: how long jobs then take, when levels change, and what that is billed."""
+
+import numpy as np
+import pytest
+
+from greensched_simulator.policy import policy_named
+from greensched_simulator.simulation import Schedule, bill_of, simulate
+from greensched_simulator.testing import make_world
+from greensched_simulator.world import World
+
+HOUR = 3600.0
+SLOW = 1.0 / (0.5 + 0.5 / 0.6)  # a CPU's speed at 60 %
+HALF = 1.0 / 1.5
+
+
+def ran(world: World, policy: str) -> Schedule:
+    return simulate(world, policy_named(policy))
+
+
+def told(schedule: Schedule) -> list[tuple[float, ...]]:
+    """Return node, time and level of each change."""
+    return list(zip(*(each.tolist() for each in schedule.caps), strict=True))
+
+
+def test_a_capped_job_takes_longer_and_draws_less() -> None:
+    """One of ten cores, half used: 10 W above idle, 3.6 W at 60 %."""
+    world = make_world([{}])
+    schedule = ran(world, "cap-60")
+    assert told(schedule) == [(0, 0.0, 0.6)]
+    assert schedule.end_s.tolist() == [pytest.approx(HOUR / SLOW)]
+    bill = bill_of(world, schedule, 2 * HOUR)
+    assert bill.energy_active_j.tolist() == [pytest.approx(10.0 * 0.36 * HOUR / SLOW)]
+    assert bill.energy_idle_j.tolist() == [pytest.approx(100.0 * 2 * HOUR)]
+
+
+def test_a_job_with_boards_goes_by_their_limit() -> None:
+    """Four fifths of 350 W above 50 W, so 330 W: a limit of 240 W leaves 190 above idle."""
+    node = {"gpu_capacity": 2.0, "gpu_idle_w": 50.0, "gpu_peak_w": 400.0}
+    world = make_world([{"gpus": 1.0, "cpu_cores": 0.0}], [node])
+    schedule = ran(world, "cap-60")
+    speed = float(np.interp(240 / 330, [0.723, 0.813], [0.908, 0.954]))
+    assert schedule.end_s.tolist() == [pytest.approx(HOUR / speed)]
+    bill = bill_of(world, schedule, 2 * HOUR)
+    assert bill.energy_active_j.tolist() == [pytest.approx(190.0 * HOUR / speed)]
+
+
+def test_a_change_of_level_moves_the_ends_of_what_runs() -> None:
+    """An hour at two thirds of the speed while it is dirty, and the rest at full speed."""
+    grid = [(0.0, 900.0, 50.0), (HOUR, 100.0, 50.0)]
+    world = make_world([{"runtime_s": 2 * HOUR}], grids=[grid])
+    schedule = ran(world, "cap-when-dirty")
+    assert told(schedule) == [(0, 0.0, 0.5), (0, HOUR, 1.0)]
+    assert schedule.end_s.tolist() == [pytest.approx(HOUR + (2 - HALF) * HOUR)]
+    bill = bill_of(world, schedule, 4 * HOUR)
+    active_j = 10.0 * (0.25 + (2 - HALF)) * HOUR
+    assert bill.energy_active_j.tolist() == [pytest.approx(active_j)]
+    grams = 10.0 * HOUR * (0.25 * 900 + (2 - HALF) * 100) / 3.6e6
+    assert bill.carbon_active_g.tolist() == [pytest.approx(grams)]
+
+
+def test_a_deadline_lifts_the_cap_for_all_on_the_node() -> None:
+    """The second job has no time to lose; once it has ended the first one is slowed again."""
+    jobs = [{"runtime_s": 4 * HOUR}, {"arrival_s": HOUR, "runtime_s": HOUR, "deadline_s": 2 * HOUR}]
+    schedule = ran(make_world(jobs), "cap-frugal")
+    assert told(schedule) == [(0, 0.0, 0.5), (0, HOUR, 1.0), (0, 2 * HOUR, 0.5)]
+    assert schedule.end_s[1] == 2 * HOUR
+    left_s = (4 - HALF - 1) * HOUR
+    assert schedule.end_s[0] == pytest.approx(2 * HOUR + left_s / HALF)
+
+
+def test_a_static_cap_misses_deadlines_and_that_is_told() -> None:
+    world = make_world([{"deadline_s": 1.2 * HOUR}])
+    assert ran(world, "cap-60").end_s[0] > 1.2 * HOUR
+    assert ran(world, "cap-frugal").end_s[0] <= 1.2 * HOUR + 1e-6
+
+
+def test_a_cap_goes_by_the_estimate_not_by_the_truth() -> None:
+    """Half of the work is expected: half speed seems to do until the deadline, and is too slow."""
+    job = {"runtime_s": HOUR, "estimate_s": HOUR / 2, "deadline_s": HOUR}
+    schedule = ran(make_world([job]), "cap-frugal")
+    assert told(schedule)[0] == (0, 0.0, 0.5)
+    assert schedule.end_s[0] > HOUR
+
+
+def test_a_job_on_a_waking_node_begins_when_that_is_awake() -> None:
+    node = {"sleep_w": 10.0, "wake_s": 300.0, "wake_w": 300.0}
+    world = make_world([{"arrival_s": HOUR}], [node])
+    schedule = ran(world, "sleep-at-once+cap-60")
+    assert schedule.start_s.tolist() == [HOUR + 300.0]
+    assert schedule.end_s.tolist() == [pytest.approx(HOUR + 300.0 + HOUR / SLOW)]
+
+
+def test_without_a_rule_that_caps_nobody_is_capped() -> None:
+    assert told(ran(make_world([{}, {}]), "run-now")) == []
