@@ -55,13 +55,10 @@ def run(
     which any grid changes; none if nobody caps.
     """
     count = jobs.arrival_s.size
-    recorded = nothing_recorded(count, count if cluster.cap.shape[1] > 0 else 0)
-    waiting = nobody_waiting(count)
+    recorded, waiting = nothing_recorded(count, cluster.cap.shape[1] > 0), nobody_waiting(count)
     queue = Queue(np.empty(count, np.int64), np.zeros(1, np.int64))
-    ends = [(0.0, 0) for _ in range(0)]
-    starts = [(0.0, 0) for _ in range(0)]
-    changes = [(0.0, 0, 1.0) for _ in range(0)]
-    arrived, step = 0, 0
+    ends, starts = [(0.0, 0) for _ in range(0)], [(0.0, 0) for _ in range(0)]
+    changes, arrived, step = [(0.0, 0, 1.0) for _ in range(0)], 0, 0
     while arrived < count or len(starts) > 0 or len(ends) > 0:
         end_s = ends[0][0] if len(ends) > 0 else np.inf
         start_s = starts[0][0] if len(starts) > 0 else np.inf
@@ -85,19 +82,27 @@ def run(
             elif planned_s == now_s:  # NaN is neither: the job is rejected
                 due = arrived
             arrived += 1
+        is_last = next_event_s(arrived, jobs, starts, ends) > now_s  # of this instant
         if terms.discipline != OLDEST_FIT:
             if due >= 0:
                 join(queue, due)
-            if queue.length[0] > 0 and next_event_s(arrived, jobs, starts, ends) > now_s:
+            if is_last and queue.length[0] > 0:
                 serve(now_s, queue, jobs, cluster, recorded, ends, grid, plan, terms, rules)
         elif due >= 0:
             _try(due, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
-        while step < steps_s.size and steps_s[step] <= now_s:
-            cluster.cap[CHANGED, :] = 1.0
-            step += 1
-        if cluster.cap.shape[1] > 0 and next_event_s(arrived, jobs, starts, ends) > now_s:
+        if is_last and cluster.cap.shape[1] > 0:
+            step = step_of(step, now_s, steps_s, cluster)
             pace(now_s, jobs, cluster, recorded, ends, changes, grid, terms, rules)
     return recorded, changes
+
+
+@inlined
+def step_of(step: int, now_s: float, steps_s: Floats, cluster: Cluster) -> int:
+    """Return the next step of any grid; all nodes are marked if one has come by now."""
+    while step < steps_s.size and steps_s[step] <= now_s:
+        cluster.cap[CHANGED, :] = 1.0
+        step += 1
+    return step
 
 
 @inlined

@@ -35,8 +35,8 @@ class Recorded(NamedTuple):
 
 
 @fast
-def nothing_recorded(jobs: int, capped_jobs: int) -> Recorded:
-    """Return the record of jobs of which nothing is known yet; all or none of them are capped."""
+def nothing_recorded(jobs: int, capped: bool) -> Recorded:
+    """Return the record of jobs of which nothing is known yet; `capped`: nodes may be."""
     return Recorded(
         np.full(jobs, np.nan),
         np.full(jobs, NOWHERE, np.int64),
@@ -46,7 +46,7 @@ def nothing_recorded(jobs: int, capped_jobs: int) -> Recorded:
         np.full(jobs, np.nan),
         np.full(jobs, np.nan),
         np.full(jobs, NOWHERE, np.int64),
-        np.full((2, capped_jobs), np.nan),
+        np.full((2, jobs if capped else 0), np.nan),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from greensched_policies.cost import Floats, curve_table
 from greensched_policies.observation import Weights
@@ -14,6 +15,7 @@ from greensched_simulator.world import Nodes, World, build_world
 from greensched_simulator.zone_grids import Grids
 
 GIB = 2.0**30
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 STRAIGHT = [100.0 + 20.0 * k for k in range(11)]
 SOON_FLAT = [50.0] + [120.0] * 10
 STEADY = [(0.0, 100.0, 50.0)]  # from when, g/kWh, per MWh
@@ -79,6 +81,15 @@ def make_world(
         gpu_ratio=0.8,
         empty_nodes_sleep=empty_nodes_sleep,
     )
+
+
+def can_take(world: World, job: int) -> npt.NDArray[np.bool_]:
+    """Tell which nodes, [N], could take a job if they were empty."""
+    jobs, nodes = world.jobs, world.nodes
+    asked = np.array([jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]])
+    capacity = np.stack([nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity])
+    able: npt.NDArray[np.bool_] = np.all(asked[:, None] <= capacity * (1 + _EPSILON), axis=0)
+    return able
 
 
 def _columns(usual: Row, rows: Sequence[Row]) -> dict[str, Floats]:

@@ -3,7 +3,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,19 +11,20 @@ from greensched_policies.accounting import PlacementBill, bill_placements
 from greensched_policies.capping import board_speed, board_watts, cpu_power, cpu_speed
 from greensched_policies.catalogue import CAP_RULES, SLEEP_RULES, WHEN_RULES, WHERE_RULES
 from greensched_policies.cost import Floats
-from greensched_policies.courses import BilledNodes, Placements
+from greensched_policies.courses import Placements
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import Policy, policies_named, policy_named
 from greensched_simulator.power_states import sleep_columns
 from greensched_simulator.simulation import (
     Schedule,
     bill_of,
+    billed_nodes,
     billed_until_s,
     cost_model,
     simulate,
     zone_series,
 )
-from greensched_simulator.testing import make_world
+from greensched_simulator.testing import can_take, make_world
 from greensched_simulator.world import World
 
 HOUR = 3600.0
@@ -121,18 +121,11 @@ worlds: dict[str, Any] = {
 def placement_bill(run: Run) -> PlacementBill:
     """Return the shares of a run's jobs."""
     world, ran = run.world, run.schedule
-    machines = world.nodes
+    placed = Placements(ran.node, ran.start_s, ran.end_s, world.jobs.cpu_cores, world.jobs.gpus)
+    window_s, model = (0.0, run.until_s), cost_model(world)
     return bill_placements(
-        BilledNodes(
-            machines.cpu_capacity, machines.curve_class.astype(np.int64), machines.gpu_capacity,
-            machines.gpu_idle_w, machines.gpu_peak_w, machines.pue, machines.zone,
-        ),
-        Placements(ran.node, ran.start_s, ran.end_s, world.jobs.cpu_cores, world.jobs.gpus),
-        zone_series(world),
-        (0.0, run.until_s),
-        cost_model(world),
-        ran.caps,
-    )  # fmt: skip
+        billed_nodes(world), placed, zone_series(world), window_s, model, ran.caps
+    )
 
 
 def room(run: Run, at_s: float) -> Floats:
@@ -187,9 +180,8 @@ def moments(run: Run) -> list[float]:
     """Return all times at which something changes within the window, its ends among them."""
     times = {0.0, run.until_s, *run.world.grids.times_s.tolist()}
     times |= {*run.schedule.start_s.tolist(), *run.schedule.end_s.tolist()}
-    for column in run.schedule.sleeps[1:4]:
+    for column in (*run.schedule.sleeps[1:4], run.schedule.caps.from_s):
         times |= {*column.tolist()}
-    times |= {*run.schedule.caps.from_s.tolist()}
     return sorted(each for each in times if 0.0 <= each <= run.until_s)
 
 
@@ -246,15 +238,6 @@ def done_s(run: Run) -> Floats:
             speed = board_speed(level, *board) if jobs.gpus[job] > 0 else cpu_speed(level)
             done[job] += max(length_s, 0.0) * float(speed)
     return done
-
-
-def can_take(world: World, job: int) -> npt.NDArray[np.bool_]:
-    """Tell which nodes, [N], could take a job if they were empty."""
-    jobs, nodes = world.jobs, world.nodes
-    asked = np.array([jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]])
-    capacity = np.stack([nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity])
-    able: npt.NDArray[np.bool_] = np.all(asked[:, None] <= capacity * (1 + EPSILON), axis=0)
-    return able
 
 
 @EXAMPLES
