@@ -13,6 +13,7 @@ from greensched_simulator.reports.looks import (
     change_colour,
     colours,
     hours_between_ticks,
+    in_two_lines,
     is_wide,
     zone_colours,
 )
@@ -27,7 +28,7 @@ from greensched_simulator.reports.views import (
 )
 from greensched_simulator.tables import change_text
 
-_ROW_PIXELS, _FRAME_PIXELS = 28, 110
+_ROW_PIXELS, _TALL_ROW_PIXELS, _FRAME_PIXELS = 28, 38, 110
 
 
 def change_figures(shown: Sequence[Changes]) -> list[go.Figure]:
@@ -37,10 +38,11 @@ def change_figures(shown: Sequence[Changes]) -> list[go.Figure]:
 
 def _change_figure(changes: Changes) -> go.Figure:
     percents = list(changes.by_policy.values())
+    labels = [in_two_lines(policy.label) for policy in changes.by_policy]
     figure = go.Figure()
     figure.add_scatter(
         x=[each.mean for each in percents],
-        y=[policy.label for policy in changes.by_policy],
+        y=labels,
         error_x={"type": "data", "array": [each.high - each.mean for each in percents],
                  "color": "#52606d", "thickness": 1.5},
         mode="markers",
@@ -54,7 +56,8 @@ def _change_figure(changes: Changes) -> go.Figure:
         zeroline=True, zerolinecolor="#1f2933", zerolinewidth=1.5, nticks=6, rangemode="tozero"
     )
     figure.update_yaxes(autorange="reversed", automargin=True, ticks="")
-    height = _FRAME_PIXELS + _ROW_PIXELS * len(percents)
+    row_pixels = _TALL_ROW_PIXELS if any("<br>" in each for each in labels) else _ROW_PIXELS
+    height = _FRAME_PIXELS + row_pixels * len(percents)
     return styled(figure, height).update_layout(margin={"l": 10, "r": 10})
 
 

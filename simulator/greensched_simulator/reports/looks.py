@@ -12,6 +12,7 @@ POLICY_COLOURS = (
     "#ad1457", "#7a9a01", "#795548", "#00838f",
 )  # fmt: skip
 ZONE_COLOURS = ("#e3a008", "#2b7bba", "#5b4636", "#8e44ad", "#16a085", "#c0392b")
+_LONGEST_LINE = 24  # characters
 FRONT_COLOUR = "#9aa5b1"
 # Green and red beside a position left and right of zero: nobody needs to tell the colours apart.
 TONE_COLOURS = {"better": "#27784b", "worse": "#b42318", "": "#5f6b7a"}
@@ -34,6 +35,18 @@ def zone_colours(zones: Sequence[str]) -> Mapping[str, str]:
 def change_colour(percent: Interval) -> str:
     """Return the colour of a change: better, worse, or neither beyond doubt."""
     return TONE_COLOURS[tone_of(percent)]
+
+
+def in_two_lines(label: str) -> str:
+    """Return a policy's label with a line break at the plus where that leaves the shortest lines.
+
+    Short ones stay as they are; beside three plots in a row there is no room for long ones.
+    """
+    parts = label.split("+")
+    if len(label) <= _LONGEST_LINE or len(parts) == 1:
+        return label
+    broken = [("+".join(parts[:at]), "+" + "+".join(parts[at:])) for at in range(1, len(parts))]
+    return "<br>".join(min(broken, key=lambda lines: max(map(len, lines))))
 
 
 def is_wide(values: Sequence[float]) -> bool:

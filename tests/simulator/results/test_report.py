@@ -15,6 +15,7 @@ from greensched_core.errors import BadInput
 from greensched_simulator.cells import Cell, Row, amount, count, large
 from greensched_simulator.comparison import CARBON, MISSED, Interval, difference, interval
 from greensched_simulator.policy import policies_named, policy_named
+from greensched_simulator.reports.looks import in_two_lines
 from greensched_simulator.reports.report import write_report
 from greensched_simulator.reports.views import Point, front, views_of
 from greensched_simulator.run_folder import FinishedRun, read_run
@@ -82,6 +83,17 @@ def test_a_change_against_nothing_has_no_percentage(finished: Finished) -> None:
     found = difference(MISSED, finished(THREE, seeds=(1, 2)).results, LATE)
     assert found.change == Interval(1.0, 1.0, 1.0)
     assert math.isnan(found.percent.mean)
+
+
+@pytest.mark.parametrize(("label", "lines"), [
+    pytest.param("carbon-time+least-carbon", "carbon-time+least-carbon", id="short-enough"),
+    pytest.param("a-single-rule-with-a-very-long-name", "a-single-rule-with-a-very-long-name",
+                 id="nowhere-to-break"),
+    pytest.param("lowest-window+spread+sleep-at-break-even",
+                 "lowest-window+spread<br>+sleep-at-break-even", id="where-lines-are-shortest"),
+])  # fmt: skip
+def test_a_long_label_takes_two_lines(label: str, lines: str) -> None:
+    assert in_two_lines(label) == lines
 
 
 def test_equal_decisions_change_nothing(finished: Finished) -> None:
