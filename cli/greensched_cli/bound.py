@@ -54,16 +54,19 @@ def bound(
 def _lines(found: "Bounded") -> Iterator[str]:
     yield f"billed for {found.billed_s / 3600.0:.1f} h; jobs may end by their deadline or, where a"
     yield "policy below lets them end later, by then"
+    if found.capped:
+        yield "a policy below caps nodes: the bound lets work run at any cap, and stop for nothing"
+    width = max(len(run.policy) for figure in found.figures for run in figure.runs)
     for figure in found.figures:
         yield ""
         yield (
             f"{figure.name}: at least {figure.bound:,.2f} {figure.unit}, of which "
-            f"{figure.idle:,.2f} idle ({figure.variables:,} variables)"
+            f"{figure.idle:,.2f} idle or asleep ({figure.variables:,} variables)"
         )
         for run in figure.runs:
             gap = "" if run.gap_pct is None else f" {run.gap_pct:6.1f} % above"
             yield (
-                f"  {run.policy:32} {run.total:12,.2f} {figure.unit:4}{gap}"
+                f"  {run.policy:{width}} {run.total:12,.2f} {figure.unit:4}{gap}"
                 + ("" if run.captured_pct is None else f", {run.captured_pct:5.1f} % captured")
                 + (f", {run.missed:,} deadlines missed" if run.missed else "")
             )

@@ -26,7 +26,7 @@ class Group(NamedTuple):
     speed: float
     # Per core requested, at the meter: least and most. Where nodes are capped, the joules of what
     # takes a second at full speed.
-    watts_per_core: tuple[float, float]
+    watts_per_core: tuple[tuple[float, float], tuple[float, float]]  # of jobs without boards, with
     steepest_watts_per_core: float  # the most that one core more can add, however full the node
     watts_per_board: tuple[float, float]  # least and most
     slowest: float  # pace under the deepest cap, relative to none
@@ -38,7 +38,9 @@ class Group(NamedTuple):
         cores, boards = jobs.cpu_cores[job], jobs.gpus[job]
         low, high = (
             cores * core_w + boards * board_w
-            for core_w, board_w in zip(self.watts_per_core, self.watts_per_board, strict=True)
+            for core_w, board_w in zip(
+                self.watts_per_core[int(boards > 0)], self.watts_per_board, strict=True
+            )
         )
         return low, high
 
@@ -146,7 +148,7 @@ def _group(world: World, nodes: Nodes, members: np.ndarray, levels: Floats) -> G
     paces = np.stack([cpu_speed(levels), board_speed(levels, *board)])  # of jobs without and with
     above_w = np.outer(cpu_power(levels), watts - curve[0]) + saved_w
     per_core = above_w / loads * world.utilisation_ratio / nodes.cpu_capacity[first]
-    fastest, slowest = (per_core / pace[:, None] for pace in (paces.max(axis=0), paces.min(axis=0)))
+    without, with_ = (per_core / pace[:, None] * float(nodes.pue[first]) for pace in paces)
     reached = np.linspace(0.0, 1.0, CURVE_POINTS)[:-1] < world.utilisation_ratio
     steepest = float(np.diff(curve)[reached].max()) * (CURVE_POINTS - 1)  # watts per full load
     pue = float(nodes.pue[first])
@@ -157,7 +159,10 @@ def _group(world: World, nodes: Nodes, members: np.ndarray, levels: Floats) -> G
         (total[0], total[1], total[2]),
         (largest[0], largest[1], largest[2]),
         float(nodes.speed[first]),
-        (float(fastest.min()) * pue, float(slowest.max()) * pue),
+        (
+            (float(without.min()), float(without.max())),
+            (float(with_.min()), float(with_.max())),
+        ),
         steepest * world.utilisation_ratio / float(nodes.cpu_capacity[first]) * pue,
         (float(board_w.min()) * pue, float(board_w.max()) * pue),
         float(deepest),

@@ -40,6 +40,7 @@ class Bounded(NamedTuple):
     """A world's bounds over one window."""
 
     billed_s: float
+    capped: bool  # work may run at any cap, since some policy caps nodes
     figures: tuple[BoundedFigure, ...]
 
 
@@ -85,7 +86,7 @@ def bounded(
                 signal, unit, least.total / scale, least.idle / scale, least.variables, runs
             )
         )
-    return Bounded(until_s, tuple(figures))
+    return Bounded(until_s, capped, tuple(figures))
 
 
 def _total(outcome: Outcome, signal: Signal) -> float:

@@ -60,7 +60,7 @@ def pace(
     """Choose a level for each node that is marked as changed, and move the ends of its jobs."""
     needed = needed_paces(now_s, jobs, cluster, recorded, ends)
     dirtiness = dirtiness_of(grid, now_s)
-    is_moved = False
+    known = len(changes)
     for node in range(cluster.cpu_free.size):
         if cluster.cap[CHANGED, node] == 0.0 or cluster.pods[node] == 0:
             cluster.cap[CHANGED, node] = 0.0
@@ -71,9 +71,8 @@ def pace(
             cluster.cap[CHANGED, node] = 0.0
             continue
         changes.append((now_s, node, level))
-        is_moved = True
-    if is_moved:
-        set_levels(now_s, jobs, cluster, recorded, ends, changes, terms)
+    if len(changes) > known:
+        set_levels(now_s, jobs, cluster, recorded, ends, changes, known, terms)
 
 
 @fast
@@ -132,7 +131,11 @@ def levels_seen(
     start = int(columns[8, node]) * CURVE_POINTS
     cpu_w = _watts_at(model.curve_watts, start, columns[1, node]) - model.curve_watts[start]
     busy = columns[4, node] - columns[5, node]
-    saved_w = cluster.sleep[SAVED_W, node] if cluster.sleep.shape[1] > 0 else 0.0
+    saved_w = 0.0
+    if model.empty_nodes_sleep:
+        saved_w = model.curve_watts[start] + columns[4, node] * idle_w
+    elif cluster.sleep.shape[1] > 0:
+        saved_w = cluster.sleep[SAVED_W, node]
     for place in range(LEVELS.size):
         level = LEVELS[place]
         cpu, board = _cpu_speed(level), _board_speed(level, idle_w, peak_w, model.gpu_ratio)
@@ -157,22 +160,24 @@ def set_levels(
     recorded: Recorded,
     ends: Heap,
     changes: Changes,
+    known: int,
     terms: Terms,
 ) -> None:
-    """Set the levels that were chosen now, of nodes still marked, and move their jobs' ends."""
+    """Set the levels of the changes behind those that were known, and move their jobs' ends.
+
+    Only their nodes are still marked.
+    """
     for _, job in ends:
         if cluster.cap[CHANGED, recorded.node[job]] > 0.0:
             left = left_s(job, now_s, jobs, cluster, recorded)
             recorded.progress[LEFT_S, job] = left
             recorded.progress[SINCE_S, job] = max(now_s, recorded.progress[SINCE_S, job])
-    place = len(changes) - 1
-    while place >= 0 and changes[place][0] == now_s:
-        node, level = changes[place][1], changes[place][2]
+    for place in range(known, len(changes)):
+        _, node, level = changes[place]
         idle_w, peak_w = cluster.columns[6, node], cluster.columns[7, node]
         cluster.cap[LEVEL, node] = level
         cluster.cap[CPU_PACE, node] = _cpu_speed(level)
         cluster.cap[GPU_PACE, node] = _board_speed(level, idle_w, peak_w, terms.model.gpu_ratio)
-        place -= 1
     for place in range(len(ends)):
         job = ends[place][1]
         node = recorded.node[job]

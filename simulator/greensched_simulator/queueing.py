@@ -20,6 +20,7 @@ from greensched_simulator.compiled import fast
 from greensched_simulator.concurrence import place_together
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.power_states import awake_from_s
 from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
 from greensched_simulator.running import Heap, Recorded, start
 from greensched_simulator.starts import Plan
@@ -159,7 +160,8 @@ def admitted(
     node = choose_node(cluster, grid, terms, rules, workload, now_s)
     if node == NOWHERE or node != reserved.node:
         return node
-    if now_s + jobs.estimate_s[job] / cluster.columns[9, node] <= reserved.at_s:
+    begin_s = awake_from_s(cluster.sleep, node, now_s)
+    if begin_s + jobs.estimate_s[job] / cluster.columns[9, node] <= reserved.at_s:
         return node
     if (
         jobs.cpu_cores[job] <= reserved.cpu_cores

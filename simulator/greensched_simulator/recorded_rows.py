@@ -72,8 +72,10 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
         yield _table(JOBS, world, policy, columns)
 
 
-def decision_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
-    """Yield a row for each decision in the order of time.
+def decision_rows(
+    world: World, policy: Policy, schedule: Schedule, until_s: float
+) -> Iterator[pa.Table]:
+    """Yield a row for each decision until then, in the order of time.
 
     `reject` or `delay` a job, `place` it on a node, where it runs once that is awake; a node may
     `sleep` and has to `wake`, and may be `cap`ped at a level.
@@ -82,13 +84,14 @@ def decision_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[
     rejected = np.flatnonzero(np.isnan(schedule.planned_s))
     delayed = np.flatnonzero(schedule.planned_s > arrival_s)
     placed = np.flatnonzero(schedule.node >= 0)
-    woken = np.flatnonzero(np.isfinite(sleeps.woken_s))
+    asleep = np.flatnonzero(sleeps.asleep_s < until_s)
+    woken = np.flatnonzero(sleeps.woken_s < until_s)
     kinds = (  # times, jobs and nodes of each kind of decision, in the order of their names
         (arrival_s[rejected], rejected, _none(rejected)),
         (arrival_s[delayed], delayed, _none(delayed)),
         (sleeps.woken_s[woken], _none(woken), sleeps.node[woken]),
         (schedule.start_s[placed], placed, schedule.node[placed]),
-        (sleeps.asleep_s, _none(sleeps.node), sleeps.node),
+        (sleeps.asleep_s[asleep], _none(asleep), sleeps.node[asleep]),
         (caps.from_s, _none(caps.node), caps.node),
     )
     at_s, job, node = (np.concatenate(column) for column in zip(*kinds, strict=True))

@@ -138,7 +138,7 @@ class RunFolder:
         world, until_s = done.world, done.outcomes[0].billed_s
         for policy, schedule in zip(done.policies, done.schedules, strict=True):
             self._files["jobs"].write(job_rows(world, policy, schedule))
-            self._files["decisions"].write(decision_rows(world, policy, schedule))
+            self._files["decisions"].write(decision_rows(world, policy, schedule, until_s))
             self._files["node-hours"].write(node_hour_rows(world, policy, schedule, until_s))
         self._files["grid"].write(grid_rows(world, until_s))
         self._rounds.append((world.seed, done.outcomes))

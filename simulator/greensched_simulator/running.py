@@ -83,7 +83,7 @@ def start(
     recorded.start_s[job] = begin_s
     recorded.end_s[job] = end_s
     recorded.node[job] = node
-    expected_s = begin_s + jobs.estimate_s[job] / speed
+    expected_s = begin_s + jobs.estimate_s[job] / cluster.columns[9, node]
     _move_plan(job, begin_s, expected_s, cluster.zone[node], jobs, recorded, plan, terms)
     cluster.pods[node] += 1
     cluster.cpu_free[node] -= jobs.cpu_cores[job]

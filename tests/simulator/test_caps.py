@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from greensched_simulator.bound import latest_ends, least_bill
 from greensched_simulator.policy import policy_named
 from greensched_simulator.simulation import Schedule, bill_of, simulate
 from greensched_simulator.testing import make_world
@@ -92,3 +93,38 @@ def test_a_job_on_a_waking_node_begins_when_that_is_awake() -> None:
 
 def test_without_a_rule_that_caps_nobody_is_capped() -> None:
     assert told(ran(make_world([{}, {}]), "run-now")) == []
+
+
+def test_idle_watts_that_end_with_the_work_count_where_empty_nodes_sleep_for_nothing() -> None:
+    """100 W idle and 10 above: slower work would keep the node awake for more than it saves."""
+    assumed = ran(make_world([{}], empty_nodes_sleep=True), "cap-frugal")
+    modelled = ran(make_world([{}], [{"sleep_w": 0.0}]), "cap-frugal+sleep-at-once")
+    assert told(assumed) == told(modelled) == []
+
+
+def test_who_waits_for_room_is_not_asked_how_long() -> None:
+    """The second job has slack while it runs, but the first one, slowed, keeps it waiting."""
+    jobs = [{"cpu_cores": 10.0}, {"arrival_s": 60.0, "cpu_cores": 10.0, "deadline_s": 2.2 * HOUR}]
+    assert ran(make_world(jobs), "full-speed").end_s.tolist() == [HOUR, 2 * HOUR]
+    schedule = ran(make_world(jobs), "cap-frugal")
+    assert schedule.end_s[0] == pytest.approx(1.5 * HOUR)
+    assert schedule.end_s[1] > 2.2 * HOUR
+
+
+def test_of_two_choices_at_one_instant_the_later_one_holds() -> None:
+    """A job that takes less than the clock can tell comes and goes at the same time."""
+    hasty = {"arrival_s": HOUR, "runtime_s": 1e-13, "estimate_s": HOUR, "deadline_s": 2 * HOUR}
+    schedule = ran(make_world([{"runtime_s": 4 * HOUR}, hasty]), "cap-frugal")
+    assert told(schedule)[-1][2] == 0.5
+    assert schedule.end_s[0] == pytest.approx(6 * HOUR)
+
+
+@pytest.mark.parametrize("gpus", [0.0, 1.0])
+def test_the_bound_is_the_least_joules_of_any_level_for_the_jobs_kind(gpus: float) -> None:
+    """Alone on its node, on a straight curve, a job under the frugal cap takes just the bound."""
+    node = {"gpu_capacity": 1.0, "gpu_idle_w": 50.0, "gpu_peak_w": 400.0} if gpus else {}
+    world = make_world([{"gpus": gpus, "cpu_cores": 1.0 - gpus}], [node])
+    schedule = ran(world, "cap-frugal")
+    least = least_bill(world, "energy", 4 * HOUR, latest_ends(world, schedule), capped=True)
+    taken_j = bill_of(world, schedule, 4 * HOUR).energy_active_j.sum()
+    assert least.total - least.idle == pytest.approx(taken_j, rel=1e-6)

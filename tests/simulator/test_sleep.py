@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from greensched_policies.accounting import Bill
+from greensched_policies.catalogue import CAP_RULES
 from greensched_simulator.policy import policy_named
 from greensched_simulator.simulation import Schedule, bill_of, simulate
 from greensched_simulator.testing import GIB, make_world
@@ -139,3 +140,25 @@ def test_sleeping_for_nothing_is_what_empty_nodes_sleep_assumes() -> None:
     bills = billed(ideal, one, 3 * HOUR), billed(modelled, other, 3 * HOUR)
     for ours, theirs in zip(bills[0][:-1], bills[1][:-1], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-9)
+
+
+def test_who_is_let_in_before_a_reserved_start_counts_the_time_that_the_node_still_wakes() -> None:
+    """The second job gets the whole node when the first has ended; the third would delay it."""
+    jobs = [
+        {"arrival_s": HOUR, "runtime_s": 1000.0, "cpu_cores": 8.0},
+        {"arrival_s": HOUR + 1, "runtime_s": 1000.0, "cpu_cores": 10.0},
+        {"arrival_s": HOUR + 2, "runtime_s": 1200.0, "cpu_cores": 2.0},
+    ]
+    schedule = ran(make_world(jobs, [SLEEPER]), "easy+sleep-at-once")
+    assert (schedule.start_s - HOUR).tolist() == [300.0, 1300.0, 2300.0]
+
+
+@pytest.mark.parametrize("rule", list(CAP_RULES))
+def test_sleeping_for_nothing_is_the_same_under_every_cap_rule(rule: str) -> None:
+    told_jobs = [{"arrival_s": 700.0 * at, "runtime_s": 900.0, "cpu_cores": 4.0} for at in range(9)]
+    nodes: list[dict[str, float]] = [{"curve_class": 1.0}, {}, {"pue": 1.3}]
+    ideal = ran(make_world(told_jobs, nodes, empty_nodes_sleep=True), rule)
+    modelled = make_world(told_jobs, [node | {"sleep_w": 0.0} for node in nodes])
+    other = ran(modelled, f"{rule}+sleep-at-once")
+    assert ideal.end_s.tolist() == other.end_s.tolist()
+    assert [each.tolist() for each in ideal.caps] == [each.tolist() for each in other.caps]

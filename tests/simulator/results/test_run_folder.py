@@ -55,7 +55,7 @@ def test_a_job_is_told_with_its_wait_and_slowdown_and_nothing_that_never_was(
 
 
 def test_decisions_come_in_the_order_of_time(small_world: World) -> None:
-    told = rows(decision_rows(small_world, POLICY, held(small_world)))
+    told = rows(decision_rows(small_world, POLICY, held(small_world), 9000.0))
     assert [(row["at_s"], row["job"], row["decision"]) for row in told] == [
         (0.0, "first", "delay"),
         (1800.0, "first", "place"),
@@ -66,7 +66,7 @@ def test_decisions_come_in_the_order_of_time(small_world: World) -> None:
 
 def test_a_rejected_job_has_a_decision_and_an_empty_row(small_world: World) -> None:
     rejected = held(small_world, planned_s=np.array([1800.0, NAN]))
-    told = rows(decision_rows(small_world, POLICY, rejected))
+    told = rows(decision_rows(small_world, POLICY, rejected, 9000.0))
     assert [(row["at_s"], row["job"], row["decision"]) for row in told] == [
         (0.0, "first", "delay"),
         (600.0, "second", "reject"),
@@ -115,7 +115,7 @@ def test_a_node_that_sleeps_and_wakes_has_decisions_of_its_own(small_world: Worl
         np.array([1, 0]), *(np.array(pair) for pair in ((60.0, 90.0), (1500.0, np.inf),
                                                         (1800.0, np.inf), (5.0, 5.0), (99.0, 99.0)))
     ), caps=Caps(np.array([1]), np.array([1800.0]), np.array([0.7])))  # fmt: skip
-    found = rows(decision_rows(small_world, POLICY, told))
+    found = rows(decision_rows(small_world, POLICY, told, 9000.0))
     assert [(row["at_s"], row["job"], row["decision"], row["node"]) for row in found] == [
         (0.0, "first", "delay", None),
         (60.0, None, "sleep", "node-1"),
@@ -125,6 +125,8 @@ def test_a_node_that_sleeps_and_wakes_has_decisions_of_its_own(small_world: Worl
         (1800.0, None, "cap", "node-1"),
     ]
     assert [row["level"] for row in found] == [None] * 5 + [0.7]
+    sooner = rows(decision_rows(small_world, POLICY, told, 90.0))
+    assert [row["decision"] for row in sooner if row["job"] is None] == ["sleep", "cap"]
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
