@@ -12,7 +12,10 @@ import typer
 from greensched_core.errors import BadInput
 
 _LARGEST_SEED = 2**63 - 1
-_POLICY = "WHEN+WHERE+QUEUE, or some of them, or one of min-min, max-min, ecsched, tetris-srtf."
+_POLICY = (
+    "WHEN+WHERE+QUEUE+SLEEP+CAP (docs/policies.md), or some of them, or one of min-min, max-min, "
+    "ecsched, tetris-srtf, sleep-only, cap-only."
+)
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario, YAML (docs/scenarios.md).")]
 Out = Annotated[

@@ -68,11 +68,11 @@ def test_a_boards_limit_counts_only_below_what_the_work_draws(
 
 
 def test_the_boards_curve_is_near_each_of_those_that_were_measured() -> None:
-    """Within 3.5 points above 60 % of the watts; below, where the three differ most, within 10."""
+    """Within 4 points above 60 % of the watts; below, where the three differ most, within 10."""
     for figures in (each for limits in PUBLISHED.values() for each in limits.values()):
         if len(figures) == 3:
             throughput, power, _ = figures
-            points = 0.035 if power > 0.6 else 0.1
+            points = 0.04 if power > 0.6 else 0.1
             assert np.interp(power, BOARD_DRAW, BOARD_SPEED) == pytest.approx(
                 throughput, abs=points
             )
