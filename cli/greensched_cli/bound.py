@@ -43,7 +43,11 @@ def bound(
         raise BadInput(f"--slot must be at least a minute, not {slot}")
     began = time.monotonic()
     loaded = load_scenario(scenario)
-    chosen = policies_named(policies, nodes_sleep=loaded.cluster.nodes_sleep)
+    chosen = policies_named(
+        policies,
+        nodes_sleep=loaded.cluster.nodes_sleep,
+        jobs_suspend=loaded.workload.suspend is not None,
+    )
     world = build_world(loaded, seed)
     print(f"{world.name}, seed {world.seed}: {len(world.job_names):,} jobs")
     for line in _lines(bounded(world, chosen, slot_s, preempt=preempt)):
@@ -54,8 +58,10 @@ def bound(
 def _lines(found: "Bounded") -> Iterator[str]:
     yield f"billed for {found.billed_s / 3600.0:.1f} h; jobs may end by their deadline or, where a"
     yield "policy below lets them end later, by then"
-    if found.capped:
+    if found.freedom.cap:
         yield "a policy below caps nodes: the bound lets work run at any cap, and stop for nothing"
+    elif found.freedom.suspend:
+        yield "a policy below suspends jobs: the bound lets all work stop and go on for nothing"
     width = max(len(run.policy) for figure in found.figures for run in figure.runs)
     for figure in found.figures:
         yield ""

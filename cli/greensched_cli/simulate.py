@@ -13,8 +13,8 @@ from greensched_core.errors import BadInput
 
 _LARGEST_SEED = 2**63 - 1
 _POLICY = (
-    "WHEN+WHERE+QUEUE+SLEEP+CAP (docs/policies.md), or some of them, or one of min-min, max-min, "
-    "ecsched, tetris-srtf, sleep-only, cap-only."
+    "WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE (docs/policies.md), or some of them, or one of min-min, "
+    "max-min, ecsched, tetris-srtf, sleep-only, cap-only, wait-awhile, ecovisor."
 )
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario, YAML (docs/scenarios.md).")]
@@ -72,7 +72,11 @@ def compare(
     if seeds < 1:
         raise BadInput(f"--seeds must be at least 1, not {seeds}")
     loaded = load_scenario(scenario)
-    named = policies_named(policies, nodes_sleep=loaded.cluster.nodes_sleep)
+    named = policies_named(
+        policies,
+        nodes_sleep=loaded.cluster.nodes_sleep,
+        jobs_suspend=loaded.workload.suspend is not None,
+    )
     chosen = tuple(dict.fromkeys((against, *named)))
     if levers:
         from greensched_simulator.levers import with_combinations

@@ -28,12 +28,16 @@ from greensched_policies.least_energy import least_energy
 from greensched_policies.longest_first import longest_first
 from greensched_policies.lowest_slot import lowest_slot
 from greensched_policies.lowest_window import lowest_window
+from greensched_policies.pause_freely import pause_freely
+from greensched_policies.pause_if_worth import pause_if_worth
+from greensched_policies.pausing import PauseColumns
 from greensched_policies.planned_window import planned_window
 from greensched_policies.price_threshold import price_threshold
 from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.reject_all import reject_all
 from greensched_policies.reject_long import reject_long
 from greensched_policies.run_now import run_now
+from greensched_policies.run_through import run_through
 from greensched_policies.shortest_first import shortest_first
 from greensched_policies.sleep_after_10m import sleep_after_10m
 from greensched_policies.sleep_at_break_even import sleep_at_break_even
@@ -116,6 +120,15 @@ CAP_RULES: dict[str, CapPolicy] = {
     "cap-frugal": cap_frugal,
     "cap-when-dirty": cap_when_dirty,
     "full-speed": full_speed,
+}
+
+# workloads [B,N] -> what resuming costs [B,N], in slots of running; infinity: never suspended
+PausePolicy = Callable[[PauseColumns], Floats]
+
+PAUSE_RULES: dict[str, PausePolicy] = {
+    "pause-freely": pause_freely,
+    "pause-if-worth": pause_if_worth,
+    "run-through": run_through,
 }
 
 # Deliberately bad, for tests and teaching: the simulator alone knows them, and only by their names.

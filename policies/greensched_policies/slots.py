@@ -52,13 +52,15 @@ def spread_of(weighted: Floats) -> Floats:
 
 
 def wait_until_low(wait_s: Floats, values: Floats) -> Floats:
-    """Return the wait of each start, later than all others where its value is high, [B,S].
+    """Return the wait of each start; where its value is high more than all others, [B,S].
 
-    High is what lies above the 30th percentile of the row's values; the lowest never does.
+    High is what lies above the 30th percentile of the row's values; the lowest never does. Of the
+    high ones later cost less: work that has to run in some of them takes the last.
     """
     cost = wait_s.copy()
     for row in range(values.shape[0]):
         rising = np.sort(values[row])
         threshold = rising[(rising.size - 1) * THRESHOLD_PERCENT // 100]
-        cost[row] += np.where(values[row] > threshold, 1.0 + np.max(wait_s[row]), 0.0)
+        late = 1.0 + 2.0 * np.max(wait_s[row]) - wait_s[row]
+        cost[row] = np.where(values[row] > threshold, late, wait_s[row])
     return cost

@@ -8,7 +8,9 @@ What is relaxed, so that no schedule beats the bound:
 - a start is known to its slot only and costs what the best moment within the slot would cost;
 - a run fills of each slot what it would fill at the least favourable moment of its start;
 - jobs may be split between starts and groups of nodes; a group's nodes are one large node;
-- where nodes are capped, work takes the least joules of any level at the speed without a cap.
+- where nodes are capped, work takes the least joules of any level at the speed without a cap;
+- where jobs are suspended, they may stop and go on at any moment for nothing, and run up to their
+  estimate longer while that earns money.
 
 Idle watts, which all schedules pay alike, are added as they are. Where empty nodes sleep, they are
 a part of the watts per core instead: P(u) ≥ u · min over v of P(v) / v.
@@ -59,6 +61,18 @@ class Least(NamedTuple):
     carbon_g: float
 
 
+class Freedom(NamedTuple):
+    """What schedules may do beside running each job in one piece at full speed."""
+
+    suspend: bool = False
+    cap: bool = False
+
+    @property
+    def stops(self) -> bool:
+        """Tell whether a bound must hold for runs that stop; what a cap slows is longer."""
+        return self.suspend or self.cap
+
+
 class _Choices(NamedTuple):
     """What one job may do on one group: a variable for each slot, [V]."""
 
@@ -81,22 +95,26 @@ def least_bill(
     *,
     slot_s: float = SLOT_S,
     preempt: bool = False,
-    capped: bool = False,
+    freedom: Freedom = Freedom(),  # noqa: B008 - frozen
 ) -> Bound:
     """Return the least energy (J), carbon (g) or cost that the world's jobs can take.
 
     Jobs run between their arrival and `latest_end_s` ([J]), and until `until_s` at most; with
-    `preempt` they may stop and go on for nothing, and with `capped` run at any cap: what runs
-    slower is longer, so that then they also may stop. Nodes are billed from 0 to `until_s`. Raises
-    BadInput where a job cannot end in time on any node, and where a grid has no data within the
-    window.
+    `preempt` they may stop and go on for nothing, as with any `freedom`. Nodes are billed from 0 to
+    `until_s`. Raises BadInput where a job cannot end in time on any node, and where a grid has no
+    data within the window.
     """
     idle = idle_total(world, signal, until_s)
     # Both bound runs that do not stop.
-    ways = (_pieces,) if preempt or capped else (_starts, _pieces)
-    groups = groups_of(world, capped=capped)
+    ways = (_pieces,) if preempt or freedom.stops else (_starts, _pieces)
+    groups = groups_of(world, capped=freedom.cap)
+    jobs = world.jobs
+    repeats = (
+        1.0 + np.isfinite(jobs.save_every_s) * freedom.suspend * jobs.estimate_s / jobs.runtime_s
+    )
     programmes = [
-        _programme(world, signal, until_s, latest_end_s, way, slot_s, groups) for way in ways
+        _programme(world, signal, until_s, latest_end_s, way, slot_s, groups, repeats)
+        for way in ways
     ]
     active = max(programme.least(world.name) for programme in programmes)
     return Bound(idle + active, idle, max(each.variables for each in programmes), slot_s)
@@ -109,14 +127,17 @@ def least_totals(world: World, schedules: Sequence[Schedule], until_s: float) ->
     """
     ends_s = latest_ends(world, *schedules)
     signals: tuple[Signal, ...] = ("energy", "cost", "carbon")
-    capped = any_capped(schedules)
-    totals = (least_bill(world, signal, until_s, ends_s, capped=capped) for signal in signals)
+    freedom = freedom_of(schedules)
+    totals = (least_bill(world, signal, until_s, ends_s, freedom=freedom) for signal in signals)
     return Least(*(each.total for each in totals))
 
 
-def any_capped(schedules: Sequence[Schedule]) -> bool:
-    """Tell whether any node was ever capped."""
-    return any(schedule.caps.node.size > 0 for schedule in schedules)
+def freedom_of(schedules: Sequence[Schedule]) -> Freedom:
+    """Return what any of the schedules did beside running jobs in one piece at full speed."""
+    return Freedom(
+        suspend=any((np.diff(each.stretches.job) == 0).any() for each in schedules),
+        cap=any(each.caps.node.size > 0 for each in schedules),
+    )
 
 
 def _programme(
@@ -127,8 +148,12 @@ def _programme(
     way: _Way,
     slot_s: float,
     groups: tuple[Group, ...],
+    repeats: Floats,
 ) -> "_Programme":
-    """Return the programme in which each job runs in one of two ways."""
+    """Return the programme in which each job runs in one of two ways.
+
+    It runs `repeats` times as long, [J], where that earns money.
+    """
     courses = courses_of(world, signal, until_s)
     programme = _Programme(groups, int(np.ceil(until_s / slot_s)) + 1)
     for job in range(world.jobs.arrival_s.size):
@@ -137,7 +162,9 @@ def _programme(
             if fits(world.jobs, job, group):
                 runtime_s = float(world.jobs.runtime_s[job]) / group.speed
                 course = courses[group.zone].of_watts(*group.watts(world.jobs, job))
-                programme.add(world, job, place, way(course, begin_s, end_s, runtime_s, slot_s))
+                choices = way(course, begin_s, end_s, runtime_s, slot_s)
+                cost = choices.cost * np.where(choices.cost < 0.0, repeats[job], 1.0)
+                programme.add(world, job, place, choices._replace(cost=cost))
         if not programme.knows(job):
             raise BadInput(
                 f"scenario {world.name}: {world.job_names[job]} cannot end by {end_s:.0f} s on any "

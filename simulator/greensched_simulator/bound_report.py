@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from greensched_simulator.bound import any_capped, latest_ends, least_bill
+from greensched_simulator.bound import Freedom, freedom_of, latest_ends, least_bill
 from greensched_simulator.bound_inputs import Signal
 from greensched_simulator.comparison import WORTH_TELLING
 from greensched_simulator.outcome import Outcome, outcome_of
@@ -40,7 +40,7 @@ class Bounded(NamedTuple):
     """A world's bounds over one window."""
 
     billed_s: float
-    capped: bool  # work may run at any cap, since some policy caps nodes
+    freedom: Freedom  # what some policy does, and the bound thus allows
     figures: tuple[BoundedFigure, ...]
 
 
@@ -53,7 +53,7 @@ def bounded(
     """
     schedules = [simulate(world, policy) for policy in policies]
     until_s = billed_until_s(world, *schedules)
-    ends_s, capped = latest_ends(world, *schedules), any_capped(schedules)
+    ends_s, freedom = latest_ends(world, *schedules), freedom_of(schedules)
     outcomes = [
         outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
         for schedule in schedules
@@ -66,7 +66,7 @@ def bounded(
     figures = []
     for signal, (unit, scale) in scales.items():
         least = least_bill(
-            world, signal, until_s, ends_s, slot_s=slot_s, preempt=preempt, capped=capped
+            world, signal, until_s, ends_s, slot_s=slot_s, preempt=preempt, freedom=freedom
         )
         totals = [_total(outcome, signal) for outcome in outcomes]
         runs = tuple(
@@ -86,7 +86,7 @@ def bounded(
                 signal, unit, least.total / scale, least.idle / scale, least.variables, runs
             )
         )
-    return Bounded(until_s, capped, tuple(figures))
+    return Bounded(until_s, freedom, tuple(figures))
 
 
 def _total(outcome: Outcome, signal: Signal) -> float:

@@ -3,10 +3,10 @@
 A job that never ran is charged more than it could have taken in any schedule of the billed window:
 `REJECTION_FACTOR` times the watts that its cores add where the node's power curve is steepest, and
 the idle watts of a node kept awake for it alone where nodes can sleep, for its runtime there under
-the deepest cap, with what waking that node takes, and idling until it sleeps again by whichever
-rule waits longest; at
-the greatest value of the signal between its arrival and the window's end; on whichever node that is
-large enough this comes to most.
+the deepest cap, and its estimate for restarts if it can be suspended, with what waking that node
+takes, and idling until it sleeps again by whichever rule waits longest; at the greatest value of
+the signal between its arrival and the window's end; on whichever node that is large enough this
+comes to most.
 
 While a price is below zero, running earns money and not running earns nothing: the greatest price
 then counts as 0, so that no charge is ever negative and each is still above the job's true cost.
@@ -71,7 +71,8 @@ def _most_there(world: World, left: Integers, group: Group, greatest: Floats) ->
     asked = np.stack([jobs.cpu_cores[left], jobs.memory_bytes[left], jobs.gpus[left]])
     fits = (asked <= np.array(group.largest)[:, None] * (1 + _EPSILON)).all(axis=0)
     watts = asked[0] * group.steepest_watts_per_core + asked[2] * group.watts_per_board[1]
-    runtime_s = jobs.runtime_s[left] / group.speed
+    restarts_s = np.where(np.isinf(jobs.save_every_s[left]), 0.0, jobs.estimate_s[left])
+    runtime_s = (jobs.runtime_s[left] + restarts_s) / group.speed
     awake_s = runtime_s / group.slowest + _longest_awake_s(world, group)
     alone_j = group.saved_watts * awake_s + group.wake_joules
     energy_j = np.where(fits, np.maximum(watts, 0.0) * runtime_s + alone_j, 0.0)

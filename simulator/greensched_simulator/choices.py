@@ -11,6 +11,7 @@ from greensched_policies.catalogue import (
     BAD_WHEN_RULES,
     CAP_RULES,
     ORDER_RULES,
+    PAUSE_RULES,
     WHEN_RULES,
     WHERE_RULES,
 )
@@ -33,6 +34,7 @@ from greensched_policies.observation import (
     room_columns,
     with_relative,
 )
+from greensched_policies.pausing import PauseColumns
 from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.sleeping import SleepColumns, with_waking
 from greensched_policies.slots import SlotColumns
@@ -43,7 +45,6 @@ from greensched_simulator.grid_table import (
     GridTable,
     means_over,
 )
-from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import sleep_seen
 
 Integers = npt.NDArray[np.int64]
@@ -74,6 +75,7 @@ class Terms(NamedTuple):
     model: CostModel
     goes_on: bool = True  # a search begins where the last one stopped, else at the first node
     may_reject: bool = False  # whether the `when` rule may give infinite costs
+    may_suspend: bool = False  # whether the `pause` rule may have anything suspended
 
 
 class Rules(NamedTuple):
@@ -83,6 +85,7 @@ class Rules(NamedTuple):
     where: tuple[Callable[[Singles, Singles], Singles]]
     order: tuple[Callable[[QueueColumns], Floats]]
     cap: tuple[Callable[[CapColumns], Floats]]
+    pause: tuple[Callable[[PauseColumns], Floats]]
 
 
 class Cluster(NamedTuple):
@@ -100,7 +103,13 @@ class Cluster(NamedTuple):
     found: Integers  # [N] room for the search
 
 
-def rules_of(when: str, where: str, order: str = "first-come", cap: str = "full-speed") -> Rules:
+def rules_of(
+    when: str,
+    where: str,
+    order: str = "first-come",
+    cap: str = "full-speed",
+    pause: str = "run-through",
+) -> Rules:
     """Return rules of the catalogue, compiled or loaded."""
     one = np.ones((1, 1))
     nodes_seen = np.ones((2, 2, 2), np.float32).transpose((0, 2, 1))  # neither C nor F
@@ -109,6 +118,7 @@ def rules_of(when: str, where: str, order: str = "first-come", cap: str = "full-
         callee(WHERE_RULES[where], nodes_seen, np.ones((1, 1), np.float32)),
         callee(ORDER_RULES[order], QueueColumns._make([one] * 4)),
         callee(CAP_RULES[cap], CapColumns._make([one] * 6)),
+        callee(PAUSE_RULES[pause], PauseColumns._make([one] * 3)),
     )
 
 
@@ -263,14 +273,3 @@ def zones_of(
     if np.isnan(means).any():
         return ZoneColumns(_mean_filled(carbon)[0], _mean_filled(price)[0])
     return ZoneColumns(carbon, price)
-
-
-@fast
-def workload_of(job: int, jobs: Jobs) -> WorkloadColumns:
-    """Return what a job asks for, as the policies take it."""
-    return WorkloadColumns(
-        jobs.cpu_cores[job : job + 1].reshape((1, 1)),
-        jobs.memory_bytes[job : job + 1].reshape((1, 1)),
-        jobs.gpus[job : job + 1].reshape((1, 1)),
-        jobs.estimate_s[job : job + 1].reshape((1, 1)),
-    )

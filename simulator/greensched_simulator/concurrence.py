@@ -12,11 +12,11 @@ from greensched_simulator.choices import (
     Terms,
     fits,
     score_nodes,
-    workload_of,
 )
 from greensched_simulator.compiled import fast
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.progress import workload_of
 from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
 from greensched_simulator.running import Heap, Recorded, start
 from greensched_simulator.starts import Plan
@@ -52,7 +52,8 @@ def place_together(
         for place in range(batch.size):
             job = batch[place]
             rows = cluster.found[: look_for_room(job, jobs, cluster, nodes)]
-            scores = score_nodes(cluster, rows, grid, terms, rules, workload_of(job, jobs), now_s)
+            workload = workload_of(job, jobs, recorded.progress)
+            scores = score_nodes(cluster, rows, grid, terms, rules, workload, now_s)
             for candidate in range(rows.size):
                 cost[place, rows[candidate]] = scores[candidate]
         price_waiting(cost, nodes)

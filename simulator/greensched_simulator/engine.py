@@ -1,5 +1,7 @@
 """The event loop: jobs arrive, wait for their planned start, are placed, run and end.
 
+Some are suspended in between, and wait for the start of their next stretch as for their first.
+
 What the `when` rule rejects is gone on arrival: it never queues, and nothing is kept for it.
 
 Between events nothing changes, so time jumps from one to the next. At one instant ends come before
@@ -18,23 +20,31 @@ from greensched_simulator.choices import (
     Rules,
     Terms,
     choose_node,
-    workload_of,
 )
 from greensched_simulator.compiled import fast, inlined
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.pacing import Changes, pace
+from greensched_simulator.progress import CHANGED, STOP_S, workload_of
 from greensched_simulator.prospects import Prospects
 from greensched_simulator.queueing import OLDEST_FIT, Queue, join, serve
 from greensched_simulator.running import (
-    CHANGED,
     Heap,
     Recorded,
-    finish,
+    free_plan,
+    leave_node,
     nothing_recorded,
     start,
 )
+from greensched_simulator.runs import (
+    Agenda,
+    choose_runs,
+    clear_agenda,
+    empty_agenda,
+    put_on_agenda,
+)
 from greensched_simulator.starts import Plan, choose_start, keep
+from greensched_simulator.suspending import Suspended, goes_on, nobody_suspended, suspend
 from greensched_simulator.waiting import Waiting, fill, nobody_waiting, wait
 
 
@@ -48,52 +58,55 @@ def run(
     terms: Terms,
     rules: Rules,
     steps_s: Floats,
-) -> tuple[Recorded, Changes]:
-    """Run all jobs to their end and return what happened, and which node was capped when.
+) -> tuple[Recorded, Changes, Suspended]:
+    """Run all jobs to their end and return what happened.
+
+    That is of each job in its only or last stretch, which node was capped when, and the stretches
+    after which jobs were suspended.
 
     `cluster` and `plan` are left as they then are, the nodes empty. `steps_s` are the times at
-    which any grid changes; none if nobody caps.
+    which any grid changes, if nodes are capped or the queue looks at them.
     """
-    count = jobs.arrival_s.size
-    recorded, waiting = nothing_recorded(count, cluster.cap.shape[1] > 0), nobody_waiting(count)
+    count, is_capped = jobs.arrival_s.size, cluster.cap.shape[1] > 0
+    recorded = nothing_recorded(jobs, is_capped or terms.may_suspend)
+    waiting, suspended = nobody_waiting(count), nobody_suspended()
+    agenda = empty_agenda(count if terms.may_suspend else 0)
     queue = Queue(np.empty(count, np.int64), np.zeros(1, np.int64))
     ends, starts = [(0.0, 0) for _ in range(0)], [(0.0, 0) for _ in range(0)]
     changes, arrived, step = [(0.0, 0, 1.0) for _ in range(0)], 0, 0
     while arrived < count or len(starts) > 0 or len(ends) > 0:
-        end_s = ends[0][0] if len(ends) > 0 else np.inf
-        start_s = starts[0][0] if len(starts) > 0 else np.inf
-        arrival_s = jobs.arrival_s[arrived] if arrived < count else np.inf
-        due = -1  # the job that wants to start now
+        end_s, start_s, arrival_s = next_times_s(arrived, jobs, starts, ends)
+        due = NOWHERE  # the job that wants to start now
         if step < steps_s.size and steps_s[step] < min(end_s, start_s, arrival_s):
             now_s = steps_s[step]
         elif end_s <= start_s and end_s <= arrival_s:
             now_s, job = heapq.heappop(ends)
-            finish(job, now_s, jobs, cluster, recorded, plan, terms)
-            if terms.discipline == OLDEST_FIT:
-                node = recorded.node[job]
-                fill(node, now_s, waiting, jobs, cluster, recorded, ends, plan, terms)
+            left = recorded.node[job]
+            if _leaves(
+                job, now_s, jobs, prospects, cluster, recorded, ends, starts, suspended, grid, plan,
+                agenda, terms, rules,
+            ) and terms.discipline == OLDEST_FIT:  # fmt: skip
+                fill(left, now_s, waiting, jobs, cluster, recorded, ends, plan, terms)
         elif start_s <= arrival_s:
             now_s, due = heapq.heappop(starts)
         else:
             now_s = arrival_s
-            planned_s = _plan(arrived, now_s, jobs, prospects, grid, plan, recorded, terms, rules)
-            if planned_s > now_s:
-                heapq.heappush(starts, (planned_s, arrived))
-            elif planned_s == now_s:  # NaN is neither: the job is rejected
-                due = arrived
+            planned_s = _plan(
+                arrived, now_s, jobs, prospects, grid, plan, agenda, recorded, terms, rules
+            )
+            due = _due_or_put_off(arrived, now_s, planned_s, starts)
             arrived += 1
-        is_last = next_event_s(arrived, jobs, starts, ends) > now_s  # of this instant
-        if terms.discipline != OLDEST_FIT:
-            if due >= 0:
-                join(queue, due)
-            if is_last and queue.length[0] > 0:
-                serve(now_s, queue, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+        is_last = min(next_times_s(arrived, jobs, starts, ends)) > now_s  # of this instant
+        if due >= 0 and terms.discipline != OLDEST_FIT:
+            join(queue, due)
         elif due >= 0:
             _try(due, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
-        if is_last and cluster.cap.shape[1] > 0:
-            step = step_of(step, now_s, steps_s, cluster)
+        if is_last and queue.length[0] > 0:
+            serve(now_s, queue, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+        step = step_of(step, now_s, steps_s, cluster)
+        if is_last and is_capped:
             pace(now_s, jobs, cluster, recorded, ends, changes, grid, terms, rules)
-    return recorded, changes
+    return recorded, changes, suspended
 
 
 @inlined
@@ -106,14 +119,21 @@ def step_of(step: int, now_s: float, steps_s: Floats, cluster: Cluster) -> int:
 
 
 @inlined
-def next_event_s(arrived: int, jobs: Jobs, starts: Heap, ends: Heap) -> float:
-    """Return when something happens next; infinity if nothing does."""
-    next_s = jobs.arrival_s[arrived] if arrived < jobs.arrival_s.size else np.inf
-    if len(starts) > 0:
-        next_s = min(next_s, starts[0][0])
-    if len(ends) > 0:
-        next_s = min(next_s, ends[0][0])
-    return next_s
+def next_times_s(arrived: int, jobs: Jobs, starts: Heap, ends: Heap) -> tuple[float, float, float]:
+    """Return when a job is to be looked at, to start and to arrive next; infinity: none is."""
+    return (
+        ends[0][0] if len(ends) > 0 else np.inf,
+        starts[0][0] if len(starts) > 0 else np.inf,
+        jobs.arrival_s[arrived] if arrived < jobs.arrival_s.size else np.inf,
+    )
+
+
+@inlined
+def _due_or_put_off(job: int, now_s: float, planned_s: float, starts: Heap) -> int:
+    """Return a job that is to start now; else it waits for that, or is rejected: NOWHERE."""
+    if planned_s > now_s:
+        heapq.heappush(starts, (planned_s, job))
+    return job if planned_s == now_s else NOWHERE
 
 
 @fast
@@ -124,6 +144,7 @@ def _plan(
     prospects: Prospects,
     grid: GridTable,
     plan: Plan,
+    agenda: Agenda,
     recorded: Recorded,
     terms: Terms,
     rules: Rules,
@@ -132,17 +153,56 @@ def _plan(
 
     NaN says that it is rejected.
     """
+    if terms.may_suspend and jobs.save_every_s[job] < np.inf:
+        runs = choose_runs(job, now_s, NOWHERE, jobs, prospects, grid, plan, recorded, terms, rules)
+        if runs.zone != NOWHERE:
+            put_on_agenda(job, now_s, runs, jobs, agenda, recorded, plan, terms)
+            recorded.planned_s[job] = recorded.kept_from_s[job]
+            return recorded.planned_s[job]
     runtime_s, latest_s = prospects.runtime_s[job], prospects.latest_start_s[job]
     cpu_cores = jobs.cpu_cores[job]
     chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, cpu_cores)
     if chosen.zone == NOWHERE:
         return np.nan
     end_s = chosen.start_s + chosen.runtime_s
-    recorded.planned_s[job] = chosen.start_s
+    recorded.planned_s[job] = recorded.kept_from_s[job] = chosen.start_s
     recorded.kept_until_s[job] = end_s
     recorded.planned_zone[job] = chosen.zone
     keep(plan, chosen.zone, terms.slot_s, chosen.start_s, end_s, cpu_cores)
     return chosen.start_s
+
+
+@fast
+def _leaves(
+    job: int,
+    now_s: float,
+    jobs: Jobs,
+    prospects: Prospects,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    starts: Heap,
+    suspended: Suspended,
+    grid: GridTable,
+    plan: Plan,
+    agenda: Agenda,
+    terms: Terms,
+    rules: Rules,
+) -> bool:
+    """Tell whether a running job that is looked at leaves its node, ended or suspended: it has."""
+    node = recorded.node[job]
+    if goes_on(
+        job, now_s, jobs, prospects, cluster, recorded, ends, grid, plan, agenda, terms, rules
+    ):
+        return False
+    leave_node(job, now_s, jobs, cluster, recorded, terms)
+    if recorded.progress.shape[1] > 0 and recorded.progress[STOP_S, job] > 0.0:
+        suspend(job, node, now_s, recorded, starts, suspended)
+        return True
+    free_plan(job, now_s, jobs, cluster, recorded, plan, terms)
+    if terms.may_suspend:
+        clear_agenda(job, jobs, agenda, plan, terms)
+    return True
 
 
 @fast
@@ -160,7 +220,7 @@ def _try(
     rules: Rules,
 ) -> None:
     """Start a job on the best node with room, or let it wait for one."""
-    workload = workload_of(job, jobs)
+    workload = workload_of(job, jobs, recorded.progress)
     node = choose_node(cluster, grid, terms, rules, workload, now_s)
     if node >= 0:
         start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)

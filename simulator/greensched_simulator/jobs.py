@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from greensched_core.durations import format_duration
 from greensched_core.errors import BadInput
@@ -13,7 +14,7 @@ from greensched_policies.cost import Floats
 from greensched_simulator.google_events import Machine
 from greensched_simulator.job_drafts import Capacity, Draft
 from greensched_simulator.made_up_jobs import made_up
-from greensched_simulator.scenario_model import Scenario, SlackClass, Trace, Workload
+from greensched_simulator.scenario_model import Scenario, SlackClass, Suspend, Trace, Workload
 from greensched_simulator.seeds import stream
 from greensched_simulator.traces import TimeUnit, load_trace
 from greensched_simulator.workload import Task
@@ -26,7 +27,8 @@ _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 class Jobs(NamedTuple):
     """Rigid jobs in order of arrival, one float64 [J] array per column.
 
-    Times are seconds since the scenario's start.
+    Times are seconds since the scenario's start. Runtime and estimate hold one startup, and all
+    that is saved in a run without a pause.
     """
 
     arrival_s: Floats
@@ -36,6 +38,9 @@ class Jobs(NamedTuple):
     memory_bytes: Floats
     gpus: Floats  # boards
     deadline_s: Floats  # latest finish; infinity for none
+    startup_s: Floats  # with which each stretch of a run begins; on the reference core
+    save_every_s: Floats  # of work; 0: when it is suspended; infinity: it cannot be
+    save_s: Floats  # what that takes; on the reference core
 
 
 class JobList(NamedTuple):
@@ -186,6 +191,7 @@ def _finished(draft: Draft, workload: Workload, seed: int) -> Jobs:
     count = draft.arrival_s.size
     errors = workload.estimate_error * stream(seed, "jobs/estimates").standard_normal(count)
     allowed_s = workload.deadline_runtime_factor * draft.runtime_s
+    can_stop, told = _can_stop(draft, workload.suspend, seed), workload.suspend or Suspend()
     return Jobs(
         arrival_s=draft.arrival_s,
         runtime_s=draft.runtime_s,
@@ -194,7 +200,19 @@ def _finished(draft: Draft, workload: Workload, seed: int) -> Jobs:
         memory_bytes=draft.memory_bytes,
         gpus=draft.gpus,
         deadline_s=draft.arrival_s + allowed_s + _slack_s(workload.slack, draft.runtime_s),
+        startup_s=np.where(can_stop, told.startup, 0.0),
+        save_every_s=np.where(can_stop, told.save_every, math.inf),
+        save_s=np.where(can_stop, told.saving, 0.0),
     )
+
+
+def _can_stop(draft: Draft, suspend: Suspend | None, seed: int) -> npt.NDArray[np.bool_]:
+    """Tell which jobs, [J], may be suspended; all of them must have something left to do then."""
+    if suspend is None:
+        return np.zeros(draft.arrival_s.size, dtype=bool)
+    drawn = stream(seed, "jobs/suspend").random(draft.arrival_s.size) < suspend.share
+    least_s = max(suspend.longer_than, suspend.startup + suspend.saving)
+    return np.asarray(drawn & (draft.runtime_s > least_s))
 
 
 def _slack_s(slack: float | list[SlackClass], runtime_s: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What of a policy's saving is when work starts, where, who goes first, who sleeps, how fast.
+"""What of a policy's saving is when work runs, where, how fast, who is first and who sleeps.
 
 A lever is one of a policy's rules. With the baseline's rule in its place the lever is off; each
 combination of levers is a policy of its own, run like any other. A lever's part is its Shapley
@@ -16,7 +16,7 @@ from greensched_policies.cost import Floats
 from greensched_simulator.comparison import Figure, Interval, Results, interval
 from greensched_simulator.policy import Policy
 
-LEVERS = ("when", "where", "queue", "sleep", "cap")  # fields of a policy
+LEVERS = ("when", "where", "queue", "sleep", "cap", "pause")  # fields of a policy
 
 
 def levers_of(policy: Policy, baseline: Policy) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from greensched_policies.cost import (
     watts_at,
 )
 from greensched_policies.courses import Caps, Sleeps
-from greensched_simulator.simulation import Schedule, cost_model, zone_series
+from greensched_simulator.simulation import Schedule, Stretches, cost_model, zone_series
 from greensched_simulator.world import World
 
 HOUR_S = 3600.0
@@ -69,16 +69,17 @@ def node_hours(world: World, schedule: Schedule, until_s: float) -> Iterator[Nod
     zones = zone_series(world)
     widest = max(series.times_s.size for series in zones) + int(until_s // HOUR_S) + 2
     at_once = max(_MOST_PIECES // widest, 1)
-    ran = np.flatnonzero(schedule.start_s < until_s)  # NaN: never
-    ran = ran[np.argsort(schedule.node[ran], kind="stable")]
+    ran = Stretches._make(each[schedule.stretches.start_s < until_s] for each in schedule.stretches)
+    ran = Stretches._make(each[np.argsort(ran.node, kind="stable")] for each in ran)
     for first in range(0, world.nodes.zone.size, at_once):
         nodes = np.arange(first, min(first + at_once, world.nodes.zone.size))
-        lower, upper = np.searchsorted(schedule.node[ran], (nodes[0], nodes[-1] + 1))
-        yield _rows(world, _pieces(world, schedule, nodes, ran[lower:upper], until_s), nodes)
+        there = slice(*np.searchsorted(ran.node, (nodes[0], nodes[-1] + 1)))
+        mine = Stretches._make(each[there] for each in ran)
+        yield _rows(world, _pieces(world, schedule, nodes, mine, until_s), nodes)
 
 
 def _pieces(
-    world: World, schedule: Schedule, nodes: Integers, ran: npt.NDArray[np.intp], until_s: float
+    world: World, schedule: Schedule, nodes: Integers, ran: Stretches, until_s: float
 ) -> _Pieces:
     hours_s = np.append(np.arange(0.0, until_s, HOUR_S), until_s)
     series = zone_series(world)
@@ -89,11 +90,11 @@ def _pieces(
         within_s = steps_s[(steps_s > 0.0) & (steps_s < until_s)]
         still.append((np.full(hours_s.size + within_s.size, node), np.append(hours_s, within_s)))
     quiet = np.concatenate([moments for _, moments in still])
-    jobs, node = world.jobs, schedule.node[ran]
-    end_s = np.fmin(schedule.end_s[ran], until_s)
+    jobs, node = world.jobs, ran.node
+    end_s = np.fmin(ran.end_s, until_s)
     sleeps = _sleeps_within(schedule.sleeps, nodes, until_s)
     at = np.concatenate([node, node, *(sleeps.node,) * 3, *(places for places, _ in still)])
-    time_s = np.concatenate([schedule.start_s[ran], end_s, *sleeps[1:4], quiet])
+    time_s = np.concatenate([ran.start_s, end_s, *sleeps[1:4], quiet])
     order = np.lexsort((time_s, at))
 
     def running(amount: Floats, asleep: float = 0.0, wakes: float = 0.0) -> Floats:
@@ -101,16 +102,16 @@ def _pieces(
         change = np.concatenate([amount, -amount, state, np.zeros(quiet.size)])
         return np.cumsum(change[order])
 
-    none = np.zeros(ran.size)
-    is_empty = running(np.ones(ran.size)) < 0.5  # whole numbers: exact, unlike sums of cores
+    none = np.zeros(node.size)
+    is_empty = running(np.ones(node.size)) < 0.5  # whole numbers: exact, unlike sums of cores
     is_asleep, wakes = running(none, asleep=1.0) > 0.5, running(none, wakes=1.0) > 0.5
     at, time_s = at[order], time_s[order]
     length_s = np.append(np.diff(time_s), 0.0)
     length_s[np.append(np.diff(at) != 0, True)] = 0.0
     return _Pieces(
         at, time_s, length_s,
-        np.where(is_empty, 0.0, running(jobs.cpu_cores[ran])),
-        np.where(is_empty, 0.0, running(jobs.gpus[ran])),
+        np.where(is_empty, 0.0, running(jobs.cpu_cores[ran.job])),
+        np.where(is_empty, 0.0, running(jobs.gpus[ran.job])),
         is_empty, _levels(schedule.caps, at, time_s), is_asleep, wakes,
     )  # fmt: skip
 

@@ -44,7 +44,7 @@ class Outcome(NamedTuple):
     carbon_idle_g: float
     carbon_sleep_g: float
     carbon_wake_g: float
-    wait_mean_s: float  # from arrival to start
+    wait_mean_s: float  # of `waits_s`, and until the window's end of who never ran
     wait_p95_s: float
     slowdown_mean: float  # of `slowdowns`
     slowdown_p95: float
@@ -80,7 +80,8 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
     jobs, total, charge = world.jobs, total_bill(bill), charge_of(world, schedule, until_s)
     is_done = schedule.end_s <= until_s + _ROUNDING_S
     runtime_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR
-    wait_s = np.where(np.isnan(schedule.start_s), until_s, schedule.start_s) - jobs.arrival_s
+    wait_s = waits_s(world, schedule)
+    wait_s = np.where(np.isnan(wait_s), until_s - jobs.arrival_s, wait_s)
     slowdown = slowdowns(world, _at_least(world, schedule, until_s))
     return Outcome(
         jobs=jobs.arrival_s.size,
@@ -101,6 +102,19 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
         cost_charged=charge.cost,
         carbon_charged_g=charge.carbon_g,
     )
+
+
+def waits_s(world: World, schedule: Schedule) -> Floats:
+    """Return how long each job did not run between its arrival and its end, [J]; NaN: it never ran.
+
+    That is until its start, and while it was suspended.
+    """
+    ran = schedule.stretches
+    again = np.flatnonzero(np.diff(ran.job) == 0)
+    pauses_s = ran.start_s[again + 1] - ran.end_s[again]
+    paused_s = np.bincount(ran.job[again], pauses_s, minlength=schedule.start_s.size)
+    wait_s: Floats = schedule.start_s - world.jobs.arrival_s + paused_s
+    return wait_s
 
 
 def slowdowns(world: World, schedule: Schedule) -> Floats:

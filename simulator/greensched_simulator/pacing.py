@@ -22,17 +22,18 @@ from greensched_simulator.compiled import compiled, fast
 from greensched_simulator.grid_table import CARBON, GridTable, means_over
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import SAVED_W
-from greensched_simulator.running import (
+from greensched_simulator.progress import (
     CHANGED,
     CPU_PACE,
     GPU_PACE,
     LEFT_S,
     LEVEL,
     SINCE_S,
-    Heap,
-    Recorded,
-    pace_of,
+    end_s,
+    settle,
+    until_s,
 )
+from greensched_simulator.running import Heap, Recorded
 
 DAY_S = 86_400.0
 _MOMENT_S = 1.0  # over which "now" is told
@@ -76,20 +77,12 @@ def pace(
 
 
 @fast
-def left_s(job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded) -> float:
-    """Return what a job still has to do, in seconds at full speed on the reference core."""
-    node = recorded.node[job]
-    ran_s = max(now_s - recorded.progress[SINCE_S, job], 0.0)
-    speed = cluster.columns[9, node] * pace_of(job, node, jobs, cluster)
-    left: float = recorded.progress[LEFT_S, job] - ran_s * speed
-    return max(left, 0.0)
-
-
-@fast
 def needed_paces(
     now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap
 ) -> Floats:
     """Return the least pace of CPUs and of boards that ends all in time on changed nodes, [2,N].
+
+    Their jobs settle.
 
     As is expected: what is left by the estimate. -1 where no job of the kind runs, infinity where
     one is late whatever happens.
@@ -99,9 +92,10 @@ def needed_paces(
         node = recorded.node[job]
         if cluster.cap[CHANGED, node] == 0.0:
             continue
-        done_s = jobs.runtime_s[job] - left_s(job, now_s, jobs, cluster, recorded)
+        settle(job, node, now_s, jobs, cluster, recorded.progress)
+        done_s = jobs.runtime_s[job] - recorded.progress[LEFT_S, job]
         expected_s = max(jobs.estimate_s[job] - done_s, 0.0) / cluster.columns[9, node]
-        time_s = jobs.deadline_s[job] - max(now_s, recorded.progress[SINCE_S, job])
+        time_s = jobs.deadline_s[job] - recorded.progress[SINCE_S, job]
         kind = 1 if jobs.gpus[job] > 0.0 else 0
         pace = expected_s / time_s if time_s > 0.0 else np.inf
         needed[kind, node] = max(needed[kind, node], pace)
@@ -167,11 +161,6 @@ def set_levels(
 
     Only their nodes are still marked.
     """
-    for _, job in ends:
-        if cluster.cap[CHANGED, recorded.node[job]] > 0.0:
-            left = left_s(job, now_s, jobs, cluster, recorded)
-            recorded.progress[LEFT_S, job] = left
-            recorded.progress[SINCE_S, job] = max(now_s, recorded.progress[SINCE_S, job])
     for place in range(known, len(changes)):
         _, node, level = changes[place]
         idle_w, peak_w = cluster.columns[6, node], cluster.columns[7, node]
@@ -182,9 +171,7 @@ def set_levels(
         job = ends[place][1]
         node = recorded.node[job]
         if cluster.cap[CHANGED, node] > 0.0:
-            speed = cluster.columns[9, node] * pace_of(job, node, jobs, cluster)
-            end_s = recorded.progress[SINCE_S, job] + recorded.progress[LEFT_S, job] / speed
-            recorded.end_s[job] = end_s
-            ends[place] = (end_s, job)
+            recorded.end_s[job] = end_s(job, node, jobs, cluster, recorded.progress)
+            ends[place] = (until_s(job, node, jobs, cluster, recorded.progress), job)
     heapq.heapify(ends)
     cluster.cap[CHANGED, :] = 0.0

@@ -1,4 +1,4 @@
-"""A policy of the simulator by name: when to start, where, who goes first, who sleeps, how fast."""
+"""A policy of the simulator by name: when, where and how fast work runs, and who is first."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from greensched_policies.catalogue import (
     BAD_WHEN_RULES,
     CAP_RULES,
     ORDER_RULES,
+    PAUSE_RULES,
     SLEEP_RULES,
     WHEN_RULES,
     WHERE_RULES,
@@ -39,9 +40,7 @@ class QueuePolicy(NamedTuple):
     """In which order jobs get room that comes free, and who may pass a job that finds none."""
 
     order: str  # a name in ORDER_RULES
-    discipline: (
-        str  # oldest-fit and any-fit: whoever fits; nobody-passes; easy; together: see QUEUES
-    )
+    discipline: str  # one of DISCIPLINES of `queueing`
 
 
 QUEUES = {
@@ -49,6 +48,8 @@ QUEUES = {
     "oldest-fit": QueuePolicy("first-come", "oldest-fit"),
     # Strictly in order of arrival; a job that finds no room holds up all behind it.
     "fcfs": QueuePolicy("first-come", "nobody-passes"),
+    # The same, and no more cores run at a time than the grid's carbon intensity lets.
+    "cap-fifo": QueuePolicy("first-come", "provisioned"),
     # EASY backfilling: later jobs may start if, as is expected, they do not delay the first one.
     "easy": QueuePolicy("first-come", "easy"),
     # All that wait are placed at once, for the least cost by the `where` rule in all.
@@ -65,6 +66,7 @@ USUAL_WHERE = "weighted-cost"
 USUAL_QUEUE = "oldest-fit"
 USUAL_SLEEP = "stay-awake"
 USUAL_CAP = "full-speed"
+USUAL_PAUSE = "run-through"
 # Starts at once and on the emptiest node, as a cluster without GreenSched does.
 BASELINE = "run-now+spread"
 ALL = "all"
@@ -79,6 +81,7 @@ class Policy:
     queue: str = USUAL_QUEUE  # a name in QUEUES
     sleep: str = USUAL_SLEEP  # a name in SLEEP_RULES
     cap: str = USUAL_CAP  # a name in CAP_RULES
+    pause: str = USUAL_PAUSE  # a name in PAUSE_RULES
 
     @property
     def placing(self) -> Placing:
@@ -91,7 +94,8 @@ class Policy:
         queue = "" if self.queue == USUAL_QUEUE else f"+{self.queue}"
         sleep = "" if self.sleep == USUAL_SLEEP else f"+{self.sleep}"
         cap = "" if self.cap == USUAL_CAP else f"+{self.cap}"
-        return f"{self.when}+{self.where}{queue}{sleep}{cap}"
+        pause = "" if self.pause == USUAL_PAUSE else f"+{self.pause}"
+        return f"{self.when}+{self.where}{queue}{sleep}{cap}{pause}"
 
     @property
     def label(self) -> str:
@@ -101,7 +105,7 @@ class Policy:
                 return name
         given = (
             (self.when, USUAL_WHEN), (self.where, USUAL_WHERE), (self.queue, USUAL_QUEUE),
-            (self.sleep, USUAL_SLEEP), (self.cap, USUAL_CAP),
+            (self.sleep, USUAL_SLEEP), (self.cap, USUAL_CAP), (self.pause, USUAL_PAUSE),
         )  # fmt: skip
         return "+".join(mine for mine, usual in given if mine != usual) or self.where
 
@@ -119,11 +123,17 @@ PRESETS = {
     "sleep-only": Policy("run-now", "spread", sleep="sleep-at-break-even"),
     # The baseline, but that all nodes are capped.
     "cap-only": Policy("run-now", "spread", cap="cap-60"),
+    # Suspended work runs in its cleanest slots; other work in the cleanest window.
+    "wait-awhile": Policy("lowest-window", "spread", pause="pause-freely"),
+    # Suspended while the grid is dirty for what is to come, until there is no time left.
+    "ecovisor": Policy("clean-threshold", "spread", pause="pause-freely"),
 }
 
 
 def policy_named(text: str) -> Policy:
-    """Return the policy of `WHEN+WHERE+QUEUE+SLEEP+CAP`, what is left out is usual, or a preset.
+    """Return the policy of `WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE`, or a preset.
+
+    What is left out is usual.
 
     Raises BadInput that lists the names there are.
     """
@@ -137,15 +147,17 @@ def policy_named(text: str) -> Policy:
             "queue": {*QUEUES},
             "sleep": {*SLEEP_RULES},
             "cap": {*CAP_RULES},
+            "pause": {*PAUSE_RULES},
         }
         kind = next((kind for kind, known in kinds.items() if part in known), None)
         if kind is None or kind in found:
             raise BadInput(
-                f"there is no policy {text.strip()!r}: give WHEN+WHERE+QUEUE+SLEEP+CAP or some "
-                f"of them; WHEN is one of {', '.join(WHEN_RULES)}; "
+                f"there is no policy {text.strip()!r}: give WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE or "
+                f"some of them; WHEN is one of {', '.join(WHEN_RULES)}; "
                 f"WHERE is one of {', '.join(PLACINGS)}; "
                 f"QUEUE is one of {', '.join(QUEUES)}; SLEEP is one of {', '.join(SLEEP_RULES)}; "
                 f"CAP is one of {', '.join(CAP_RULES)}; "
+                f"PAUSE is one of {', '.join(PAUSE_RULES)}; "
                 f"or give one of {', '.join(PRESETS)} alone; "
                 f"deliberately bad are {', '.join((*BAD_WHEN_RULES, *BAD_PLACINGS))}"
             )
@@ -156,26 +168,34 @@ def policy_named(text: str) -> Policy:
         found.get("queue", USUAL_QUEUE),
         found.get("sleep", USUAL_SLEEP),
         found.get("cap", USUAL_CAP),
+        found.get("pause", USUAL_PAUSE),
     )
 
 
-def policies_named(text: str, *, nodes_sleep: bool = True) -> tuple[Policy, ...]:
+def policies_named(
+    text: str, *, nodes_sleep: bool = True, jobs_suspend: bool = True
+) -> tuple[Policy, ...]:
     """Return the policies in a list parted by commas, each once.
 
-    `all` stands for each rule of any kind with the usual ones of the others, the presets, and the
-    baseline; what is deliberately bad is not among them, nor what differs in sleep where nodes
-    never do. Raises BadInput as `policy_named` does.
+    `all` stands for each rule of any kind with the usual ones of the others, the pause rules with
+    `planned-window`, the presets, and the baseline; what is deliberately bad is not among them, nor
+    what differs in sleep where nodes never do, or in pauses where no job can be suspended. Raises
+    BadInput as `policy_named` does.
     """
     names: list[str] = []
     for part in text.split(","):
-        if part.strip() == ALL:
-            names += [BASELINE, *WHEN_RULES, *PLACINGS, *QUEUES, *SLEEP_RULES, *CAP_RULES, *PRESETS]
-        else:
-            names.append(part)
-    found = [policy_named(name) for name in names]
-    asked = [policy_named(part) for part in text.split(",") if part.strip() != ALL]
-    return tuple(
-        dict.fromkeys(
-            each for each in found if nodes_sleep or each.sleep == USUAL_SLEEP or each in asked
-        )
-    )
+        names += _all(nodes_sleep, jobs_suspend) if part.strip() == ALL else [part]
+    return tuple(dict.fromkeys(policy_named(name) for name in names))
+
+
+def _all(nodes_sleep: bool, jobs_suspend: bool) -> list[str]:
+    presets = [
+        name
+        for name, preset in PRESETS.items()
+        if (nodes_sleep or preset.sleep == USUAL_SLEEP)
+        and (jobs_suspend or preset.pause == USUAL_PAUSE)
+    ]
+    sleeps = [*SLEEP_RULES] if nodes_sleep else []
+    # Who starts at once has no reason to pause.
+    pauses = [f"planned-window+{rule}" for rule in PAUSE_RULES] if jobs_suspend else []
+    return [BASELINE, *WHEN_RULES, *PLACINGS, *QUEUES, *sleeps, *CAP_RULES, *pauses, *presets]

@@ -19,6 +19,7 @@ class Prospects(NamedTuple):
     latest_start_s: Floats
     # [J,Z] expected on the zone's nodes, mean over their cores; infinite where none can take it
     runtime_s: Floats
+    wake_s: float  # the longest that any node takes to wake, which the latest start allows for
 
 
 def prospects_of(jobs: Jobs, nodes: Nodes, zones: int, wake_s: Floats) -> Prospects:
@@ -43,5 +44,7 @@ def prospects_of(jobs: Jobs, nodes: Nodes, zones: int, wake_s: Floats) -> Prospe
     slowness = np.divide(core_seconds, cores, out=np.full(cores.shape, np.inf), where=cores > 0)
     latest_s = jobs.deadline_s - longest_s
     return Prospects(
-        np.where(np.isinf(latest_s), jobs.arrival_s, latest_s), slowness * jobs.estimate_s[:, None]
+        np.where(np.isinf(latest_s), jobs.arrival_s, latest_s),
+        slowness * jobs.estimate_s[:, None],
+        float(wake_s.max()),
     )

@@ -14,20 +14,21 @@ from greensched_simulator.choices import (
     Terms,
     choose_node,
     fits,
-    workload_of,
 )
 from greensched_simulator.compiled import fast
 from greensched_simulator.concurrence import place_together
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import awake_from_s
+from greensched_simulator.progress import expected_end_s, expected_left_s, workload_of
+from greensched_simulator.provisioned import spare_cores
 from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
 from greensched_simulator.running import Heap, Recorded, start
 from greensched_simulator.starts import Plan
 
 # Who may start while an earlier job finds no room; see `policy` for what the names mean.
-DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy", "together")
-OLDEST_FIT, ANY_FIT, NOBODY_PASSES, EASY, TOGETHER = range(5)
+DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy", "together", "provisioned")
+OLDEST_FIT, ANY_FIT, NOBODY_PASSES, EASY, TOGETHER, PROVISIONED = range(6)
 _FIRST_SUBMIT_S = 1.0  # of the rules that take a logarithm of it
 _HELD_BACK = -2  # there is room, but it is reserved
 _MOVES = 8  # of a job in a queue that is nearly sorted, on average, before it is sorted anew
@@ -72,18 +73,21 @@ def serve(
 ) -> None:
     """Start whom the rule and the discipline let start now; all that came by now have joined."""
     waiting = queue.jobs[: queue.length[0]].copy()
-    sort(waiting, rules.order[0](columns_of(waiting, now_s, jobs))[0])
+    sort(waiting, rules.order[0](columns_of(waiting, now_s, jobs, recorded))[0])
     if terms.discipline == TOGETHER:
         place_together(now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
         leave(queue, waiting, recorded)
         return
     kept, reserved = 0, Reservation(NOWHERE, np.inf, 0.0, 0.0, 0.0)
     refused = nothing_refused()
+    is_strict = terms.discipline in (NOBODY_PASSES, PROVISIONED)
     for job in waiting:
         node = NOWHERE
-        is_hopeless = terms.discipline == NOBODY_PASSES and kept > 0
+        is_hopeless = is_strict and kept > 0
+        if terms.discipline == PROVISIONED and not is_hopeless:
+            is_hopeless = jobs.cpu_cores[job] > spare_cores(now_s, cluster, grid, plan)
         if not is_hopeless and not asks_as_much(job, jobs, refused):
-            node = admitted(job, now_s, reserved, jobs, cluster, grid, terms, rules)
+            node = admitted(job, now_s, reserved, jobs, cluster, recorded, grid, terms, rules)
             if node == NOWHERE:  # rooms only shrink until all are served
                 refuse(job, jobs, refused)
         if node >= 0:
@@ -129,14 +133,14 @@ def sort(waiting: Integers, priority: Floats) -> None:
 
 
 @fast
-def columns_of(waiting: Integers, now_s: float, jobs: Jobs) -> QueueColumns:
+def columns_of(waiting: Integers, now_s: float, jobs: Jobs, recorded: Recorded) -> QueueColumns:
     """Return what the rule sees of some jobs, as one queue."""
     columns = np.empty((4, 1, waiting.size))
     for place in range(waiting.size):
         job = waiting[place]
         columns[0, 0, place] = jobs.arrival_s[job] + _FIRST_SUBMIT_S
         columns[1, 0, place] = now_s - jobs.arrival_s[job]
-        columns[2, 0, place] = jobs.estimate_s[job]
+        columns[2, 0, place] = expected_left_s(job, jobs, recorded.progress)
         columns[3, 0, place] = jobs.cpu_cores[job]
     return QueueColumns(columns[0], columns[1], columns[2], columns[3])
 
@@ -148,6 +152,7 @@ def admitted(
     reserved: Reservation,
     jobs: Jobs,
     cluster: Cluster,
+    recorded: Recorded,
     grid: GridTable,
     terms: Terms,
     rules: Rules,
@@ -156,12 +161,12 @@ def admitted(
 
     It may not take what is reserved, unless it ends before, as is expected, or leaves enough.
     """
-    workload = workload_of(job, jobs)
+    workload = workload_of(job, jobs, recorded.progress)
     node = choose_node(cluster, grid, terms, rules, workload, now_s)
     if node == NOWHERE or node != reserved.node:
         return node
     begin_s = awake_from_s(cluster.sleep, node, now_s)
-    if begin_s + jobs.estimate_s[job] / cluster.columns[9, node] <= reserved.at_s:
+    if begin_s + workload.runtime_s[0, 0] / cluster.columns[9, node] <= reserved.at_s:
         return node
     if (
         jobs.cpu_cores[job] <= reserved.cpu_cores
@@ -188,8 +193,12 @@ def reservation(
     expected_s = np.empty(len(ends))
     for place in range(len(ends)):
         running[place] = other = ends[place][1]
-        speed = cluster.columns[9, recorded.node[other]]
-        expected_s[place] = max(recorded.start_s[other] + jobs.estimate_s[other] / speed, now_s)
+        node = recorded.node[other]
+        if recorded.progress.shape[1] > 0:
+            ends_s = expected_end_s(other, node, jobs, cluster, recorded.progress)
+        else:
+            ends_s = recorded.start_s[other] + jobs.estimate_s[other] / cluster.columns[9, node]
+        expected_s[place] = max(ends_s, now_s)
     free = Cluster(
         cluster.columns, cluster.sleep, cluster.cap, cluster.cpu_free.copy(),
         cluster.memory_free.copy(), cluster.gpu_free.copy(), cluster.zone, cluster.pods,

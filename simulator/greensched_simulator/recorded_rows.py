@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from greensched_policies.cost import Floats
 from greensched_simulator.node_hours import NodeHours, node_hours
-from greensched_simulator.outcome import meets_deadline, slowdowns
+from greensched_simulator.outcome import meets_deadline, slowdowns, waits_s
 from greensched_simulator.policy import Policy
 from greensched_simulator.simulation import Schedule
 from greensched_simulator.world import World
 
 PART_ROWS = 100_000
-_DECISIONS = ("reject", "delay", "wake", "place", "sleep", "cap")  # in this order at one instant
+# In this order at one instant.
+_DECISIONS = ("reject", "delay", "suspend", "wake", "place", "resume", "sleep", "cap")
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _RUN = {"seed": pa.int64(), "policy": _TEXT}
@@ -30,9 +31,10 @@ def _schema(columns: str, **others: pa.DataType) -> pa.Schema:
 
 
 JOBS = _schema(
-    "job arrival_s runtime_s estimate_s cpu_cores memory_bytes gpus deadline_s planned_s start_s "
-    "end_s node zone wait_s slowdown is_deadline_met",
-    job=pa.string(), node=_TEXT, zone=_TEXT, is_deadline_met=pa.bool_(),
+    "job arrival_s runtime_s estimate_s cpu_cores memory_bytes gpus deadline_s startup_s "
+    "save_every_s save_s planned_s start_s end_s suspensions node zone wait_s slowdown "
+    "is_deadline_met",
+    job=pa.string(), node=_TEXT, zone=_TEXT, is_deadline_met=pa.bool_(), suspensions=pa.int64(),
 )  # fmt: skip
 DECISIONS = _schema(
     "at_s job decision until_s node zone level",
@@ -55,7 +57,9 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
     """Yield a row for each job, in order of arrival; empty where it never ran or has no limit."""
     jobs = world.jobs
     has_deadline = np.isfinite(jobs.deadline_s)
-    slowdown, wait_s = slowdowns(world, schedule), schedule.start_s - jobs.arrival_s
+    slowdown, wait_s = slowdowns(world, schedule), waits_s(world, schedule)
+    stretches = np.bincount(schedule.stretches.job, minlength=jobs.arrival_s.size)
+    can_stop = np.isfinite(jobs.save_every_s)
     is_met = meets_deadline(world, schedule)
     for part in _parts(jobs.arrival_s.size):
         node = schedule.node[part]
@@ -64,6 +68,8 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
             **{name: getattr(jobs, name)[part] for name in jobs._fields},
             **{name: getattr(schedule, name)[part] for name in ("planned_s", "start_s", "end_s")},
             "deadline_s": np.where(has_deadline[part], jobs.deadline_s[part], np.nan),
+            "save_every_s": np.where(can_stop[part], jobs.save_every_s[part], np.nan),
+            "suspensions": np.maximum(stretches[part] - 1, 0),
             **_places(world, node, node >= 0),
             "wait_s": wait_s[part],
             "slowdown": slowdown[part],
@@ -77,20 +83,24 @@ def decision_rows(
 ) -> Iterator[pa.Table]:
     """Yield a row for each decision until then, in the order of time.
 
-    `reject` or `delay` a job, `place` it on a node, where it runs once that is awake; a node may
-    `sleep` and has to `wake`, and may be `cap`ped at a level.
+    `reject` or `delay` a job, `place` it on a node, where it runs once that is awake, `suspend` and
+    `resume` it; a node may `sleep` and has to `wake`, and may be `cap`ped at a level.
     """
     arrival_s, sleeps, caps = world.jobs.arrival_s, schedule.sleeps, schedule.caps
+    ran = schedule.stretches
+    again = np.flatnonzero(np.diff(ran.job, prepend=-1) == 0)
+    placed = np.setdiff1d(np.arange(ran.job.size), again)
     rejected = np.flatnonzero(np.isnan(schedule.planned_s))
     delayed = np.flatnonzero(schedule.planned_s > arrival_s)
-    placed = np.flatnonzero(schedule.node >= 0)
     asleep = np.flatnonzero(sleeps.asleep_s < until_s)
     woken = np.flatnonzero(sleeps.woken_s < until_s)
     kinds = (  # times, jobs and nodes of each kind of decision, in the order of their names
         (arrival_s[rejected], rejected, _none(rejected)),
         (arrival_s[delayed], delayed, _none(delayed)),
+        (ran.end_s[again - 1], ran.job[again], ran.node[again - 1]),
         (sleeps.woken_s[woken], _none(woken), sleeps.node[woken]),
-        (schedule.start_s[placed], placed, schedule.node[placed]),
+        (ran.start_s[placed], ran.job[placed], ran.node[placed]),
+        (ran.start_s[again], ran.job[again], ran.node[again]),
         (sleeps.asleep_s[asleep], _none(asleep), sleeps.node[asleep]),
         (caps.from_s, _none(caps.node), caps.node),
     )

@@ -1,4 +1,4 @@
-"""What happens to a job on its node: it starts, it ends, and both are recorded."""
+"""What happens to a job on its node: it starts, it leaves, and both are recorded."""
 
 import heapq
 from typing import NamedTuple
@@ -7,55 +7,58 @@ import numpy as np
 
 from greensched_policies.cost import Floats
 from greensched_simulator.choices import NOWHERE, Cluster, Integers, Terms
-from greensched_simulator.compiled import fast, inlined
+from greensched_simulator.compiled import fast
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import awake_from_s, fall_empty, wake
+from greensched_simulator.progress import (
+    CHANGED,
+    LEFT_S,
+    PAUSE_AT_S,
+    SINCE_S,
+    STOP_S,
+    WORK_S,
+    expected_left_s,
+    nothing_done,
+    speed_of,
+    until_s,
+)
+from greensched_simulator.progress import end_s as end_s_of
 from greensched_simulator.starts import Plan, keep
 
 Heap = list[tuple[float, int]]  # time in seconds, job
 
-# Rows of the cluster's table of caps, [4,N], and of the jobs' progress, [2,J]; where nobody caps,
-# both have no columns.
-LEVEL, CPU_PACE, GPU_PACE, CHANGED = range(4)
-LEFT_S, SINCE_S = range(2)  # at full speed on the reference core; as it was when
-
 
 class Recorded(NamedTuple):
-    """What happened to each job, [J]."""
+    """What happened to each job, [J]; of those that were suspended in their last stretch."""
 
     planned_s: Floats  # when it was to start; NaN if it was rejected
     planned_zone: Integers  # where it then seemed best
-    kept_until_s: Floats  # the plan keeps room for it until then
+    kept_from_s: Floats  # the plan keeps room for it, or its next stretch, from then
+    kept_until_s: Floats  # until then
     placed_s: Floats  # when it got its node; NaN if never
     node_asleep_s: Floats  # since when that node had slept, which it woke; NaN: it was awake
     start_s: Floats  # when it ran, once its node was awake; NaN if never
     end_s: Floats
-    node: Integers  # NOWHERE if it never ran
-    progress: Floats  # [2,J] see LEFT_S; [2,0] where nobody caps
+    node: Integers  # NOWHERE if it does not run, or never did
+    progress: Floats  # see `progress`
 
 
 @fast
-def nothing_recorded(jobs: int, capped: bool) -> Recorded:
-    """Return the record of jobs of which nothing is known yet; `capped`: nodes may be."""
+def nothing_recorded(jobs: Jobs, progress_changes: bool) -> Recorded:
+    """Return the record of jobs of which nothing is known yet."""
+    count = jobs.arrival_s.size
     return Recorded(
-        np.full(jobs, np.nan),
-        np.full(jobs, NOWHERE, np.int64),
-        np.full(jobs, np.nan),
-        np.full(jobs, np.nan),
-        np.full(jobs, np.nan),
-        np.full(jobs, np.nan),
-        np.full(jobs, np.nan),
-        np.full(jobs, NOWHERE, np.int64),
-        np.full((2, jobs if capped else 0), np.nan),
+        np.full(count, np.nan),
+        np.full(count, NOWHERE, np.int64),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, NOWHERE, np.int64),
+        nothing_done(jobs, progress_changes),
     )
-
-
-@inlined
-def pace_of(job: int, node: int, jobs: Jobs, cluster: Cluster) -> float:
-    """Return how fast a job runs on a node at its level, relative to no cap."""
-    if cluster.cap.shape[1] == 0:
-        return 1.0
-    return float(cluster.cap[GPU_PACE if jobs.gpus[job] > 0.0 else CPU_PACE, node])
 
 
 @fast
@@ -70,31 +73,37 @@ def start(
     plan: Plan,
     terms: Terms,
 ) -> None:
-    """Place a job on a node now, where it runs as soon as the node is awake."""
+    """Place a job on a node now, where it runs, or goes on, as soon as the node is awake."""
     recorded.node_asleep_s[job] = wake(cluster.sleep, node, cluster.columns[11, node], now_s)
     begin_s = awake_from_s(cluster.sleep, node, now_s)
-    speed = cluster.columns[9, node] * pace_of(job, node, jobs, cluster)
-    end_s = begin_s + jobs.runtime_s[job] / speed
+    look_s = end_s = begin_s + jobs.runtime_s[job] / speed_of(job, node, jobs, cluster)
+    expected_s = begin_s + expected_left_s(job, jobs, recorded.progress) / cluster.columns[9, node]
+    if recorded.progress.shape[1] > 0:
+        done = recorded.progress
+        done[SINCE_S, job], done[STOP_S, job] = begin_s, 0.0
+        done[WORK_S, job] = done[LEFT_S, job] - jobs.startup_s[job]
+        # Who had to queue runs for a while, whatever was planned.
+        done[PAUSE_AT_S, job] = max(done[PAUSE_AT_S, job], begin_s + terms.slot_s)
+        end_s = end_s_of(job, node, jobs, cluster, done)
+        look_s = until_s(job, node, jobs, cluster, done)
+        expected_s = min(expected_s, done[PAUSE_AT_S, job])
     if cluster.cap.shape[1] > 0:
         cluster.cap[CHANGED, node] = 1.0
-        recorded.progress[LEFT_S, job] = jobs.runtime_s[job]
-        recorded.progress[SINCE_S, job] = begin_s
     recorded.placed_s[job] = now_s
     recorded.start_s[job] = begin_s
     recorded.end_s[job] = end_s
     recorded.node[job] = node
-    expected_s = begin_s + jobs.estimate_s[job] / cluster.columns[9, node]
     _move_plan(job, begin_s, expected_s, cluster.zone[node], jobs, recorded, plan, terms)
     cluster.pods[node] += 1
     cluster.cpu_free[node] -= jobs.cpu_cores[job]
     cluster.memory_free[node] -= jobs.memory_bytes[job]
     cluster.gpu_free[node] -= jobs.gpus[job]
     _refresh(node, cluster, terms)
-    heapq.heappush(ends, (end_s, job))
+    heapq.heappush(ends, (look_s, job))
 
 
 @fast
-def finish(
+def free_plan(
     job: int,
     now_s: float,
     jobs: Jobs,
@@ -103,12 +112,20 @@ def finish(
     plan: Plan,
     terms: Terms,
 ) -> None:
-    """Free what a job held that has just ended."""
+    """Free what the plan keeps for a running job from now on: it stops sooner than thought."""
     expected_s = recorded.kept_until_s[job]
-    if expected_s > now_s + terms.slot_s:  # over sooner than thought: the rest is free again
+    if expected_s > now_s + terms.slot_s:
         begin_s = np.ceil(now_s / terms.slot_s) * terms.slot_s
         zone = cluster.zone[recorded.node[job]]
         keep(plan, zone, terms.slot_s, begin_s, expected_s, -jobs.cpu_cores[job])
+        recorded.kept_until_s[job] = begin_s
+
+
+@fast
+def leave_node(
+    job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms
+) -> None:
+    """Free what a job held of its node that has just stopped."""
     node = recorded.node[job]
     if cluster.cap.shape[1] > 0:
         cluster.cap[CHANGED, node] = 1.0
@@ -137,12 +154,13 @@ def _move_plan(
     terms: Terms,
 ) -> None:
     """Let the plan follow what happens: the job runs from then on, maybe elsewhere, as expected."""
-    begin_s, end_s, cores = recorded.planned_s[job], recorded.kept_until_s[job], jobs.cpu_cores[job]
+    begin_s, end_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
+    cores = jobs.cpu_cores[job]
     if begin_s == runs_from_s and end_s == expected_s and recorded.planned_zone[job] == zone:
         return
     keep(plan, recorded.planned_zone[job], terms.slot_s, begin_s, end_s, -cores)
     keep(plan, zone, terms.slot_s, runs_from_s, expected_s, cores)
-    recorded.kept_until_s[job] = expected_s
+    recorded.kept_from_s[job], recorded.kept_until_s[job] = runs_from_s, expected_s
 
 
 @fast

@@ -288,6 +288,27 @@ Slack = Annotated[
 ]
 
 
+class Suspend(Part):
+    """Which jobs may be suspended, and what it takes them to go on; watts are those of their run.
+
+    A run without a pause takes the job's runtime, startup and saving included.
+    """
+
+    share: float = Field(default=1.0, ge=0, le=1, description="Of the jobs, drawn by the seed.")
+    longer_than: Duration = Field(
+        default=0.0, description="Only jobs that run longer on the reference core."
+    )
+    startup: Duration = Field(
+        default=0.0, description="With which a job starts, and again whenever it is resumed."
+    )
+    save_every: Duration = Field(
+        default=0.0,
+        description="Work between two checkpoints: a suspended job goes on to its next one. 0: it "
+        "saves its work when it is suspended.",
+    )
+    saving: Duration = Field(default=0.0, description="What a checkpoint takes.")
+
+
 class Workload(Part):
     """The jobs, from a trace or made up, and how long they may wait."""
 
@@ -316,6 +337,9 @@ class Workload(Part):
         ge=1,
         le=100,
         description="A deadline is arrival + this times the runtime on the reference core + slack.",
+    )
+    suspend: Suspend | None = Field(
+        default=None, description="Jobs that may be suspended and resumed; without it none."
     )
     skip_unplaceable: bool = Field(
         default=False, description="Leave out jobs that fit no node instead of refusing them."

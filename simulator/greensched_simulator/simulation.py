@@ -29,25 +29,41 @@ from greensched_simulator.choices import (
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import GridTable, grid_table
 from greensched_simulator.pacing import Changes
-from greensched_simulator.policy import QUEUES, USUAL_CAP, Policy
+from greensched_simulator.policy import QUEUES, USUAL_CAP, USUAL_PAUSE, Policy
 from greensched_simulator.power_states import ASLEEP_FROM_S, WAKE_S, sleep_table
 from greensched_simulator.prospects import prospects_of
 from greensched_simulator.queueing import DISCIPLINES
 from greensched_simulator.running import Recorded
 from greensched_simulator.starts import Plan
+from greensched_simulator.suspending import Suspended
 from greensched_simulator.world import Nodes, World
 
 SLOT_S = 900.0  # candidate starts are a quarter of an hour apart
 _PLAN_MARGIN = 96  # slots that the plan keeps beyond the last deadline
 
 
+class Stretches(NamedTuple):
+    """What ran where and when without a pause, [P]: job after job, and each one's in time's order.
+
+    A job that is never suspended has one.
+    """
+
+    job: Integers  # place in the world's jobs
+    node: Integers  # place in the world's nodes
+    placed_s: Floats
+    node_asleep_s: Floats  # since when the node had slept, which was woken for it; NaN: awake
+    start_s: Floats  # when the job ran there, the node being awake
+    end_s: Floats
+
+
 class Schedule(NamedTuple):
     """What happened to each job of a world, [J]; times since the scenario's start."""
 
     planned_s: Floats  # when it was to start; NaN if it was rejected
-    start_s: Floats  # when it did, its node being awake; NaN if it never ran
+    start_s: Floats  # when it first did, its node being awake; NaN if it never ran
     end_s: Floats
-    node: Integers  # place in the world's nodes; -1 if it never ran
+    node: Integers  # where it ended, place in the world's nodes; -1 if it never ran
+    stretches: Stretches
     sleeps: Sleeps = NO_SLEEPS  # of nodes
     caps: Caps = NO_CAPS  # of nodes
 
@@ -57,25 +73,43 @@ def simulate(world: World, policy: Policy) -> Schedule:
     sleep = sleep_table(world, policy)
     wake_s = sleep[WAKE_S] if sleep.shape[1] else np.zeros(world.nodes.zone.size)
     capped = policy.cap != USUAL_CAP
+    is_provisioned = QUEUES[policy.queue].discipline == "provisioned"
     cluster = _idle_cluster(
         world.nodes, sleep, capped=capped, only_node_0=policy.placing.only_node_0
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        recorded, changes = run(
+        recorded, changes, suspended = run(
             world.jobs,
             prospects_of(world.jobs, world.nodes, len(world.zones), wake_s),
             cluster,
             _forecast(world),
             _empty_plan(world),
             _terms(world, policy),
-            rules_of(policy.when, policy.placing.rule, QUEUES[policy.queue].order, policy.cap),
-            np.unique(world.grids.times_s) if capped else np.zeros(0),
+            rules_of(
+                policy.when,
+                policy.placing.rule,
+                QUEUES[policy.queue].order,
+                policy.cap,
+                policy.pause,
+            ),  # fmt: skip
+            np.unique(world.grids.times_s) if capped or is_provisioned else np.zeros(0),
         )
+    stretches = _stretches(recorded, suspended)
     return Schedule(
-        recorded.planned_s, recorded.start_s, recorded.end_s, recorded.node,
-        _sleeps(world.nodes, recorded, sleep), _caps(changes),
-    )  # fmt: skip
+        recorded.planned_s,
+        _first_starts(recorded.start_s, stretches),
+        recorded.end_s,
+        recorded.node,
+        stretches,
+        _sleeps(world.nodes, stretches, sleep),
+        _caps(changes),
+    )
+
+
+def may_suspend(world: World, policy: Policy) -> bool:
+    """Tell whether a policy may suspend any job of a world."""
+    return policy.pause != USUAL_PAUSE and bool(np.isfinite(world.jobs.save_every_s).any())
 
 
 def billed_until_s(world: World, *schedules: Schedule) -> float:
@@ -95,16 +129,10 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
     data for a time that is billed.
     """
     jobs = world.jobs
-    ran = ~np.isnan(schedule.start_s)
+    ran = schedule.stretches
     bill = bill_schedule(
         billed_nodes(world),
-        Placements(
-            schedule.node[ran],
-            schedule.start_s[ran],
-            schedule.end_s[ran],
-            jobs.cpu_cores[ran],
-            jobs.gpus[ran],
-        ),
+        Placements(ran.node, ran.start_s, ran.end_s, jobs.cpu_cores[ran.job], jobs.gpus[ran.job]),
         zone_series(world),
         (0.0, until_s),
         cost_model(world),
@@ -172,6 +200,7 @@ def _terms(world: World, policy: Policy) -> Terms:
         model=cost_model(world),
         goes_on=placing.goes_on,
         may_reject=policy.when in MAY_REJECT,
+        may_suspend=may_suspend(world, policy),
     )
 
 
@@ -196,19 +225,42 @@ def _forecast(world: World) -> GridTable:
     )
 
 
-def _sleeps(nodes: Nodes, recorded: Recorded, sleep: Floats) -> Sleeps:
+def _stretches(recorded: Recorded, suspended: Suspended) -> Stretches:
+    """Return all stretches, those after which jobs were suspended among them."""
+    ran = np.flatnonzero(recorded.node >= 0)
+    last = Stretches(
+        ran, recorded.node[ran], recorded.placed_s[ran], recorded.node_asleep_s[ran],
+        recorded.start_s[ran], recorded.end_s[ran],
+    )  # fmt: skip
+    if not suspended:
+        return last
+    before = (np.array(column) for column in zip(*suspended, strict=True))
+    every = [np.concatenate(pair) for pair in zip(before, last, strict=True)]
+    order = np.argsort(every[0], kind="stable")
+    return Stretches._make(column[order] for column in every)
+
+
+def _first_starts(last_start_s: Floats, stretches: Stretches) -> Floats:
+    """Return when each job first ran, [J]."""
+    first, at = np.unique(stretches.job, return_index=True)
+    start_s = last_start_s.copy()
+    start_s[first] = stretches.start_s[at]
+    return start_s
+
+
+def _sleeps(nodes: Nodes, stretches: Stretches, sleep: Floats) -> Sleeps:
     """Return when nodes slept: until a job woke them, or to the end."""
     if sleep.shape[1] == 0:
         return NO_SLEEPS
-    woke = np.flatnonzero(np.isfinite(recorded.node_asleep_s))
+    woke = np.flatnonzero(np.isfinite(stretches.node_asleep_s))
     left = np.flatnonzero(np.isfinite(sleep[ASLEEP_FROM_S]))
     never_s = np.full(left.size, np.inf)
-    node = np.concatenate([recorded.node[woke], left])
+    node = np.concatenate([stretches.node[woke], left])
     return Sleeps(
         node,
-        np.concatenate([recorded.node_asleep_s[woke], sleep[ASLEEP_FROM_S, left]]),
-        np.concatenate([recorded.placed_s[woke], never_s]),
-        np.concatenate([recorded.start_s[woke], never_s]),
+        np.concatenate([stretches.node_asleep_s[woke], sleep[ASLEEP_FROM_S, left]]),
+        np.concatenate([stretches.placed_s[woke], never_s]),
+        np.concatenate([stretches.start_s[woke], never_s]),
         nodes.sleep_w[node],
         nodes.wake_w[node],
     )

@@ -73,18 +73,10 @@ def slot_columns(
     cpu_cores: float,
 ) -> tuple[SlotColumns, Integers]:
     """Return the candidate starts of one workload, and the best zone of each, [S]."""
-    zones, has_gaps = grid.starts.size - 1, False
-    seen, busiest = np.empty((4, zones, count)), np.empty((zones, count))
-    for zone in range(zones):
-        if np.isinf(runtime_s[zone]):
-            seen[:, zone], busiest[zone], has_gaps = np.nan, 0.0, True
-            continue
-        has_gaps |= watch_run(grid, zone, terms.slot_s, now_s, runtime_s[zone], seen)
-        watch_plan(plan, zone, terms.slot_s, now_s, runtime_s[zone], cpu_cores, busiest[zone])
-    if has_gaps:
-        for signal in range(4):
-            fill_gaps(seen[signal])
-    weighted, spread = weighted_costs(seen[1], seen[3], terms.weights.carbon, terms.weights.energy)
+    seen, weighted, busiest, spread = watch_zones(
+        grid, plan, terms, now_s, runtime_s, count, cpu_cores
+    )
+    zones = runtime_s.size
     best, at_best = np.empty(count, np.int64), np.empty((8, 1, count))
     for place in range(count):
         chosen, least = 0, np.inf
@@ -104,6 +96,37 @@ def slot_columns(
         at_best[4], at_best[5], at_best[6], at_best[7],
     )  # fmt: skip
     return columns, best
+
+
+@fast
+def watch_zones(
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    now_s: float,
+    runtime_s: Floats,
+    count: int,
+    cpu_cores: float,
+) -> tuple[Floats, Floats, Floats, float]:
+    """Return what the slots from now on are like in each zone, for runs of so long from each.
+
+    That is carbon and price, at the start and over the run, [4,Z,S], both in one figure and the
+    zone's busiest share, [Z,S], and how far such figures lie apart at most. A zone that cannot take
+    the run, whose time is infinite, has the means of the others.
+    """
+    zones, has_gaps = grid.starts.size - 1, False
+    seen, busiest = np.empty((4, zones, count)), np.empty((zones, count))
+    for zone in range(zones):
+        if np.isinf(runtime_s[zone]):
+            seen[:, zone], busiest[zone], has_gaps = np.nan, 0.0, True
+            continue
+        has_gaps |= watch_run(grid, zone, terms.slot_s, now_s, runtime_s[zone], seen)
+        watch_plan(plan, zone, terms.slot_s, now_s, runtime_s[zone], cpu_cores, busiest[zone])
+    if has_gaps:
+        for signal in range(4):
+            fill_gaps(seen[signal])
+    weighted, spread = weighted_costs(seen[1], seen[3], terms.weights.carbon, terms.weights.energy)
+    return seen, weighted, busiest, spread
 
 
 @fast

@@ -37,7 +37,8 @@ HOW_LEVERS = (
 HOW_CAPTURED = (
     "Share of what could be saved against the baseline at all: 100 % is the bound, which no "
     "schedule is below and perhaps none reaches, each of the three by itself. With a policy that "
-    "caps nodes among them, the bound lets all work run at any cap, and all shares are smaller."
+    "caps nodes or suspends jobs among them, the bound lets all work run at any cap, or stop for "
+    "nothing, and all shares are smaller."
 )
 _PARTS = ("active", "idle", "sleep", "wake", "charged")
 COMPARED = (("energy", ENERGY), ("cost", COST), ("carbon", CARBON))

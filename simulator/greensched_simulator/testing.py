@@ -7,10 +7,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from greensched_policies.capping import board_watts, cpu_power
 from greensched_policies.cost import Floats, curve_table
+from greensched_policies.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.observation import Weights
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.scenario import parse_scenario
+from greensched_simulator.simulation import Schedule, Stretches, cost_model
 from greensched_simulator.world import Nodes, World, build_world
 from greensched_simulator.zone_grids import Grids
 
@@ -36,7 +39,8 @@ _NODE = {"cpu_capacity": 10.0, "memory_capacity": 64 * GIB, "gpu_capacity": 0.0,
          "gpu_peak_w": 0.0, "curve_class": 0.0, "speed": 1.0, "pue": 1.0,
          "sleep_w": math.nan, "wake_s": 0.0, "wake_w": math.nan, "zone": 0}  # fmt: skip
 _JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_cores": 1.0,
-        "memory_bytes": GIB, "gpus": 0.0, "deadline_s": math.inf}  # fmt: skip
+        "memory_bytes": GIB, "gpus": 0.0, "deadline_s": math.inf,
+        "startup_s": 0.0, "save_every_s": math.inf, "save_s": 0.0}  # fmt: skip
 
 
 def make_world(
@@ -81,6 +85,69 @@ def make_world(
         gpu_ratio=0.8,
         empty_nodes_sleep=empty_nodes_sleep,
     )
+
+
+def in_one_piece(
+    start_s: Floats,
+    end_s: Floats,
+    node: npt.NDArray[np.int64],
+    sleeps: Sleeps = NO_SLEEPS,
+    caps: Caps = NO_CAPS,
+) -> Schedule:
+    """Return the schedule of jobs that start as planned and are not suspended; NaN: never ran."""
+    ran = np.flatnonzero(~np.isnan(start_s))
+    awake = np.full(ran.size, np.nan)
+    stretches = Stretches(ran, node[ran], start_s[ran], awake, start_s[ran], end_s[ran])
+    return Schedule(start_s, start_s, end_s, node, stretches, sleeps, caps)
+
+
+def free_room(world: World, schedule: Schedule, at_s: float) -> Floats:
+    """Return cores, bytes and boards free on each node right after `at_s`, [3,N]."""
+    ran = schedule.stretches
+    free = np.stack(
+        [world.nodes.cpu_capacity, world.nodes.memory_capacity, world.nodes.gpu_capacity]
+    )
+    runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
+    asked = np.stack([world.jobs.cpu_cores, world.jobs.memory_bytes, world.jobs.gpus])
+    for stretch in np.flatnonzero(runs):
+        free[:, ran.node[stretch]] -= asked[:, ran.job[stretch]]
+    return free
+
+
+def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
+    """Return watts active, idle, asleep and waking of each node right after `at_s`, [4,N].
+
+    Reckoned in another way than the bill's.
+    """
+    ran = schedule.stretches
+    runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
+    machines, model = world.nodes, cost_model(world)
+    active, idle, asleep, waking = np.zeros((4, machines.zone.size))
+    sleeps, caps = schedule.sleeps, schedule.caps
+    for node in range(machines.zone.size):
+        here = runs & (ran.node == node)
+        mine = ran.job[here]
+        curve = world.curve_watts.reshape(-1, 11)[int(machines.curve_class[node])]
+        set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
+        level = float(caps.level[set_by_now[-1]]) if set_by_now.size else 1.0
+        cores = world.jobs.cpu_cores[mine].sum() * model.utilisation_ratio
+        load = min(cores / machines.cpu_capacity[node], 1.0)
+        board = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], model.gpu_ratio)
+        board_w = float(board_watts(level, *board))
+        active[node] = np.interp(load, np.linspace(0.0, 1.0, 11), curve) - curve[0]
+        active[node] *= cpu_power(level)
+        active[node] += world.jobs.gpus[mine].sum() * board_w
+        off = (sleeps.node == node) & (sleeps.asleep_s <= at_s) & (at_s < sleeps.awake_s)
+        if off.any():
+            assert off.sum() == 1
+            assert not here.any()
+            is_waking = bool(sleeps.woken_s[off][0] <= at_s)
+            (waking if is_waking else asleep)[node] = (
+                machines.wake_w[node] if is_waking else machines.sleep_w[node]
+            )
+        elif here.any() or not model.empty_nodes_sleep:
+            idle[node] = curve[0] + machines.gpu_capacity[node] * machines.gpu_idle_w[node]
+    return np.stack([active, idle, asleep, waking]) * machines.pue
 
 
 def can_take(world: World, job: int) -> npt.NDArray[np.bool_]:

@@ -42,9 +42,9 @@ def test_a_job_starts_when_the_value_is_first_low(
     assert int(np.argmin(cost[0])) == chosen
 
 
-def test_what_is_high_costs_its_wait_and_more_than_the_longest_one() -> None:
+def test_what_is_high_costs_more_than_the_longest_wait_and_least_at_last() -> None:
     slots = starts([300.0, 200.0, 100.0], column="carbon_at_start")
-    assert WHEN_RULES["clean-threshold"](slots).tolist() == [[1801.0, 2701.0, 1800.0]]
+    assert WHEN_RULES["clean-threshold"](slots).tolist() == [[3601.0, 2701.0, 1800.0]]
 
 
 def test_each_workload_has_a_threshold_of_its_own() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.bound import any_capped, latest_ends, least_bill
+from greensched_simulator.bound import Freedom, freedom_of, latest_ends, least_bill
 from greensched_simulator.bound_inputs import Signal
 from greensched_simulator.bound_report import bounded
 from greensched_simulator.outcome import Outcome, outcome_of
@@ -156,6 +156,7 @@ def drawn(seed: int, nodes: int = 3, *, sleep: Any = None, **assumed: bool) -> W
                 "workload": {
                     "generator": {"jobs": 60, "runtime_longest": "6h"},
                     "slack": [{"shorter_than": "1h", "may_wait": "2h"}, {"may_wait": "8h"}],
+                    "suspend": {"share": 0.8, "startup": "10m", "saving": "2m"},
                 },
                 "assumptions": assumed,
             }
@@ -178,32 +179,39 @@ SLEEPS = st.sampled_from(
 )
 
 
-CAPS = st.sampled_from([
-    (), ("bin-pack+cap-frugal", "bin-pack+sleep-at-once+cap-60", "planned-window+cap-when-dirty")
-])  # fmt: skip
+CAPS = ("bin-pack+cap-frugal", "bin-pack+sleep-at-once+cap-60", "planned-window+cap-when-dirty")
+PAUSES = ("wait-awhile", "ecovisor", "price-threshold+bin-pack+pause-freely",
+          "planned-window+sleep-at-once+pause-if-worth")  # fmt: skip
+FREEDOM = st.sampled_from(
+    [(Freedom(), ()), (Freedom(cap=True), CAPS), (Freedom(suspend=True), PAUSES),
+     (Freedom(suspend=True, cap=True), ("cheapest-window+cap-60+pause-freely",))]
+)  # fmt: skip
 
 
-@settings(max_examples=16)
-@given(st.integers(0, 1000), SLEEPS, st.sampled_from([0.0, 90.0]), CAPS)
+@settings(max_examples=24)
+@given(st.integers(0, 1000), SLEEPS, st.sampled_from([0.0, 90.0]), FREEDOM)
 def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
-    seed: int, sleeps: dict[str, Any], price_falls_by: float, caps: tuple[str, ...]
+    seed: int,
+    sleeps: dict[str, Any],
+    price_falls_by: float,
+    free: tuple[Freedom, tuple[str, ...]],
 ) -> None:
+    freedom, free_ones = free
     world = drawn(seed, **sleeps)
     grids = world.grids
     world = world._replace(grids=grids._replace(price_per_mwh=grids.price_per_mwh - price_falls_by))
     names = ("run-now+spread", "lowest-window+weighted-cost", "planned-window+least-cost",
              "bin-pack+sleep-at-once", "planned-window+bin-pack+sleep-at-break-even",
-             "reject-all+sleep-at-once", "reject-long+spread", *caps)  # fmt: skip
+             "reject-all+sleep-at-once", "reject-long+spread", *free_ones)  # fmt: skip
     schedules = [simulate(world, policy_named(name)) for name in names]
     until_s, ends = billed_until_s(world, *schedules), latest_ends(world, *schedules)
     outcomes = [
         outcome_of(world, each, bill_of(world, each, until_s), until_s) for each in schedules
     ]
     for signal in SIGNALS:
-        capped = any_capped(schedules)
-        assert capped == bool(caps)
-        whole = least_bill(world, signal, until_s, ends, capped=capped)
-        parted = least_bill(world, signal, until_s, ends, preempt=True, capped=capped)
+        assert freedom_of(schedules) == freedom
+        whole = least_bill(world, signal, until_s, ends, freedom=freedom)
+        parted = least_bill(world, signal, until_s, ends, preempt=True, freedom=freedom)
         least = min(figure(outcome, signal) for outcome in outcomes)
         assert parted.total <= whole.total + 1e-9 * abs(whole.total)
         assert whole.total <= least + 1e-9 * abs(least)

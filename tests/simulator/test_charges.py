@@ -12,7 +12,7 @@ from greensched_policies.cost import curve_table
 from greensched_simulator.charges import REJECTION_FACTOR, charge_of
 from greensched_simulator.outcome import outcome_of
 from greensched_simulator.simulation import Schedule, bill_of
-from greensched_simulator.testing import GIB, make_world
+from greensched_simulator.testing import GIB, in_one_piece, make_world
 from greensched_simulator.world import World
 
 HOUR = 3600.0
@@ -25,7 +25,7 @@ FALLING = [(0.0, 400.0, 100.0), (HOUR, 200.0, -20.0), (2 * HOUR, 900.0, 900.0)]
 def ran(*jobs: tuple[float, float, int]) -> Schedule:
     """Return the schedule of jobs, each told by its start, its end and its node."""
     start_s, end_s, node = (np.array(column) for column in zip(*jobs, strict=True))
-    return Schedule(start_s, start_s, end_s, node)
+    return in_one_piece(start_s, end_s, node)
 
 
 def charged(world: World, until_s: float = 2 * HOUR) -> tuple[float, float, float]:

@@ -8,8 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_policies.accounting import PlacementBill, bill_placements
-from greensched_policies.capping import board_speed, board_watts, cpu_power, cpu_speed
-from greensched_policies.catalogue import CAP_RULES, SLEEP_RULES, WHEN_RULES, WHERE_RULES
+from greensched_policies.capping import board_speed, cpu_speed
+from greensched_policies.catalogue import (
+    CAP_RULES,
+    PAUSE_RULES,
+    SLEEP_RULES,
+    WHEN_RULES,
+    WHERE_RULES,
+)
 from greensched_policies.cost import Floats
 from greensched_policies.courses import Placements
 from greensched_simulator.outcome import Outcome, outcome_of
@@ -24,7 +30,7 @@ from greensched_simulator.simulation import (
     simulate,
     zone_series,
 )
-from greensched_simulator.testing import can_take, make_world
+from greensched_simulator.testing import can_take, drawn_watts, free_room, make_world
 from greensched_simulator.world import World
 
 HOUR = 3600.0
@@ -44,6 +50,9 @@ jobs = st.lists(
             "gpus": st.integers(0, 2).map(float),
             "wait_s": st.sampled_from([0.0, HOUR, 5 * HOUR, np.inf]),
             "error": st.sampled_from([0.5, 1.0, 1.7]),
+            "startup_s": st.sampled_from([0.0, 30.0, 300.0]),
+            "save_every_s": st.sampled_from([0.0, 1200.0, np.inf]),
+            "save_s": st.sampled_from([0.0, 20.0]),
         }
     ),
     min_size=1,
@@ -77,6 +86,7 @@ policies = st.builds(
     st.sampled_from(list(WHERE_RULES)),
     sleep=st.sampled_from(list(SLEEP_RULES)),
     cap=st.sampled_from(list(CAP_RULES)),
+    pause=st.sampled_from(list(PAUSE_RULES)),
 )
 
 
@@ -102,6 +112,7 @@ def new_run(
         | {
             "estimate_s": job["runtime_s"] * job["error"],
             "deadline_s": job["arrival_s"] + job["runtime_s"] + job["wait_s"],
+            "startup_s": min(job["startup_s"], job["runtime_s"] / 2),
         }
         for job in sorted(told, key=lambda job: job["arrival_s"])
     ]
@@ -120,66 +131,21 @@ worlds: dict[str, Any] = {
 
 def placement_bill(run: Run) -> PlacementBill:
     """Return the shares of a run's jobs."""
-    world, ran = run.world, run.schedule
-    placed = Placements(ran.node, ran.start_s, ran.end_s, world.jobs.cpu_cores, world.jobs.gpus)
+    world, ran, jobs = run.world, run.schedule.stretches, run.world.jobs
+    placed = Placements(
+        ran.node, ran.start_s, ran.end_s, jobs.cpu_cores[ran.job], jobs.gpus[ran.job]
+    )
     window_s, model = (0.0, run.until_s), cost_model(world)
     return bill_placements(
-        billed_nodes(world), placed, zone_series(world), window_s, model, ran.caps
+        billed_nodes(world), placed, zone_series(world), window_s, model, run.schedule.caps
     )
-
-
-def room(run: Run, at_s: float) -> Floats:
-    """Return cores, bytes and boards free on each node right after `at_s`, [3,N]."""
-    world, ran = run.world, run.schedule
-    free = np.stack(
-        [world.nodes.cpu_capacity, world.nodes.memory_capacity, world.nodes.gpu_capacity]
-    )
-    runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
-    asked = np.stack([world.jobs.cpu_cores, world.jobs.memory_bytes, world.jobs.gpus])
-    for job in np.flatnonzero(runs):
-        free[:, ran.node[job]] -= asked[:, job]
-    return free
-
-
-def watts(run: Run, at_s: float) -> Floats:
-    """Return watts active, idle, asleep and waking of each node right after `at_s`, [4,N].
-
-    Reckoned in another way than the bill's.
-    """
-    world, ran = run.world, run.schedule
-    runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
-    machines, model = world.nodes, cost_model(world)
-    active, idle, asleep, waking = np.zeros((4, machines.zone.size))
-    sleeps = ran.sleeps
-    for node in range(machines.zone.size):
-        here = runs & (ran.node == node)
-        curve = world.curve_watts.reshape(-1, 11)[int(machines.curve_class[node])]
-        set_by_now = np.flatnonzero((ran.caps.node == node) & (ran.caps.from_s <= at_s))
-        level = float(ran.caps.level[set_by_now[-1]]) if set_by_now.size else 1.0
-        cores = world.jobs.cpu_cores[here].sum() * model.utilisation_ratio
-        load = min(cores / machines.cpu_capacity[node], 1.0)
-        board = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], model.gpu_ratio)
-        board_w = float(board_watts(level, *board))
-        active[node] = np.interp(load, np.linspace(0.0, 1.0, 11), curve) - curve[0]
-        active[node] *= cpu_power(level)
-        active[node] += world.jobs.gpus[here].sum() * board_w
-        mine = (sleeps.node == node) & (sleeps.asleep_s <= at_s) & (at_s < sleeps.awake_s)
-        if mine.any():
-            assert mine.sum() == 1
-            assert not here.any()
-            is_waking = bool(sleeps.woken_s[mine][0] <= at_s)
-            (waking if is_waking else asleep)[node] = (
-                machines.wake_w[node] if is_waking else machines.sleep_w[node]
-            )
-        elif here.any() or not model.empty_nodes_sleep:
-            idle[node] = curve[0] + machines.gpu_capacity[node] * machines.gpu_idle_w[node]
-    return np.stack([active, idle, asleep, waking]) * machines.pue
 
 
 def moments(run: Run) -> list[float]:
     """Return all times at which something changes within the window, its ends among them."""
     times = {0.0, run.until_s, *run.world.grids.times_s.tolist()}
-    times |= {*run.schedule.start_s.tolist(), *run.schedule.end_s.tolist()}
+    ran = run.schedule.stretches
+    times |= {*ran.start_s.tolist(), *ran.end_s.tolist()}
     for column in (*run.schedule.sleeps[1:4], run.schedule.caps.from_s):
         times |= {*column.tolist()}
     return sorted(each for each in times if 0.0 <= each <= run.until_s)
@@ -192,21 +158,47 @@ def test_nothing_is_ever_used_beyond_the_capacity(**drawn: Any) -> None:
     machines = run.world.nodes
     capacity = np.stack([machines.cpu_capacity, machines.memory_capacity, machines.gpu_capacity])
     for at_s in moments(run):
-        assert (room(run, at_s) >= -EPSILON * np.maximum(capacity, 1.0)).all()
+        assert (
+            free_room(run.world, run.schedule, at_s) >= -EPSILON * np.maximum(capacity, 1.0)
+        ).all()
 
 
 @EXAMPLES
 @given(**worlds, policy=policies)
-def test_each_job_runs_once_for_its_time_and_never_before_it_arrived(**drawn: Any) -> None:
+def test_each_job_runs_for_its_time_and_never_before_it_arrived(**drawn: Any) -> None:
     run = new_run(**drawn)
-    jobs, ran = run.world.jobs, run.schedule
+    jobs, ran, stretches = run.world.jobs, run.schedule, run.schedule.stretches
     assert (ran.node >= 0).all()
-    full_s = jobs.runtime_s / run.world.nodes.speed[ran.node]
-    if run.policy.cap == "full-speed":
-        assert (ran.end_s == ran.start_s + full_s).all()
-    np.testing.assert_allclose(done_s(run), full_s, rtol=1e-9)
+    assert set(stretches.job) == set(range(jobs.arrival_s.size))
+    done = done_s(run)
+    for job in range(jobs.arrival_s.size):
+        mine = stretches.job == job
+        assert (stretches.start_s[mine][1:] >= stretches.end_s[mine][:-1]).all()
+        if mine.sum() == 1 and run.policy.cap == "full-speed":
+            full_s = jobs.runtime_s[job] / run.world.nodes.speed[ran.node[job]]
+            assert ran.end_s[job] == ran.start_s[job] + full_s
+        assert done[mine][-1] == pytest.approx(
+            left_s(run, job, done[mine][:-1]), rel=1e-9, abs=1e-5
+        )
     assert (jobs.arrival_s <= ran.planned_s).all()
     assert (ran.planned_s <= ran.start_s).all()
+
+
+def left_s(run: Run, job: int, stretches_s: Floats) -> float:
+    """Return what is left of a job after it was suspended so often, on the reference core."""
+    jobs = run.world.jobs
+    startup_s, every_s, save_s = jobs.startup_s[job], jobs.save_every_s[job], jobs.save_s[job]
+    work_s = jobs.runtime_s[job] - startup_s
+    for stretch_s in stretches_s.tolist():
+        assert run.policy.pause != "run-through"
+        did_s = max(stretch_s - startup_s, 0.0)
+        if every_s > 0:  # it stopped at a checkpoint, or as it had resumed
+            cycles = did_s / (every_s + save_s)
+            assert cycles == pytest.approx(round(cycles), abs=1e-6)
+        elif did_s > 1e-6:
+            did_s -= save_s
+        work_s -= did_s
+    return float(startup_s + work_s)
 
 
 @EXAMPLES
@@ -218,25 +210,26 @@ def test_a_job_waits_only_while_no_node_has_room_for_it(policy: Policy, **drawn:
     for job in np.flatnonzero(ran.planned_s < ran.start_s):
         for at_s in moments(run):
             if ran.planned_s[job] <= at_s < ran.start_s[job]:
-                has_room = (room(run, at_s) >= asked[:, [job]] * (1 + EPSILON) + EPSILON).all(
-                    axis=0
-                )
+                room = free_room(run.world, run.schedule, at_s)
+                has_room = (room >= asked[:, [job]] * (1 + EPSILON) + EPSILON).all(axis=0)
                 assert not has_room.any()
 
 
 def done_s(run: Run) -> Floats:
-    """Return the work that each job did on its node, in seconds of its own at full speed."""
-    caps, ran, jobs, machines = run.schedule.caps, run.schedule, run.world.jobs, run.world.nodes
-    done = np.zeros(jobs.arrival_s.size)
-    for job, node in enumerate(ran.node.tolist()):
+    """Return how far each stretch of a job went, in seconds of the reference core."""
+    caps, ran, jobs = run.schedule.caps, run.schedule.stretches, run.world.jobs
+    machines = run.world.nodes
+    done = np.zeros(ran.job.size)
+    for stretch, node in enumerate(ran.node.tolist()):
         mine = caps.node == node
         from_s, levels = caps.from_s[mine].tolist(), caps.level[mine].tolist()
         span_s = zip([0.0, *from_s], [*from_s, np.inf], [1.0, *levels], strict=True)
         for begin_s, end_s, level in span_s:
-            length_s = min(end_s, ran.end_s[job]) - max(begin_s, ran.start_s[job])
+            length_s = min(end_s, ran.end_s[stretch]) - max(begin_s, ran.start_s[stretch])
             board = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], run.world.gpu_ratio)
-            speed = board_speed(level, *board) if jobs.gpus[job] > 0 else cpu_speed(level)
-            done[job] += max(length_s, 0.0) * float(speed)
+            has_boards = jobs.gpus[ran.job[stretch]] > 0
+            pace = board_speed(level, *board) if has_boards else cpu_speed(level)
+            done[stretch] += max(length_s, 0.0) * float(pace) * machines.speed[node]
     return done
 
 
@@ -259,7 +252,7 @@ def test_nodes_sleep_only_while_they_are_empty_and_for_as_long_as_they_are_let(
     **drawn: Any,
 ) -> None:
     run = new_run(**drawn)
-    sleeps, ran, machines = run.schedule.sleeps, run.schedule, run.world.nodes
+    sleeps, ran, machines = run.schedule.sleeps, run.schedule.stretches, run.world.nodes
     stays_s = SLEEP_RULES[run.policy.sleep](sleep_columns(run.world))[0]
     for node in range(machines.zone.size):
         mine = np.flatnonzero(sleeps.node == node)
@@ -293,7 +286,7 @@ def test_energy_is_the_integral_of_power_and_the_sum_over_jobs_and_idle(**drawn:
     bill = bill_of(run.world, run.schedule, run.until_s)
     joules = np.zeros((4, run.world.nodes.zone.size))
     for begin_s, end_s in itertools.pairwise(moments(run)):
-        joules += watts(run, begin_s) * (end_s - begin_s)
+        joules += drawn_watts(run.world, run.schedule, begin_s) * (end_s - begin_s)
     for billed, integral in zip(bill[:4], joules, strict=True):
         np.testing.assert_allclose(billed, integral, rtol=1e-9, atol=1e-3)
     shares = placement_bill(run)
@@ -392,4 +385,4 @@ def test_always_node_0_runs_what_fits_there_and_nothing_else(**drawn: Any) -> No
         assert run.schedule.node[job] == (0 if fits else -1)
         assert np.isfinite(run.schedule.end_s[job]) == fits
     for at_s in moments(run):
-        assert (room(run, at_s)[0] >= -EPSILON * 16.0).all()
+        assert (free_room(run.world, run.schedule, at_s)[0] >= -EPSILON * 16.0).all()

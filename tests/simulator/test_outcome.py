@@ -12,15 +12,14 @@ from greensched_simulator.outcome import (
     slowdowns,
 )
 from greensched_simulator.simulation import Schedule, bill_of
-from greensched_simulator.testing import make_world
+from greensched_simulator.testing import in_one_piece, make_world
 from greensched_simulator.world import World
 
 HOUR = 3600.0
 
 
 def schedule(starts_s: list[float], ends_s: list[float], nodes: list[int]) -> Schedule:
-    start_s = np.array(starts_s)
-    return Schedule(start_s, start_s, np.array(ends_s), np.array(nodes))
+    return in_one_piece(np.array(starts_s), np.array(ends_s), np.array(nodes))
 
 
 def outcome(world: World, ran: Schedule, until_s: float) -> Outcome:

@@ -1,7 +1,13 @@
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_policies.catalogue import BAD_WHEN_RULES, CAP_RULES, SLEEP_RULES, WHEN_RULES
+from greensched_policies.catalogue import (
+    BAD_WHEN_RULES,
+    CAP_RULES,
+    PAUSE_RULES,
+    SLEEP_RULES,
+    WHEN_RULES,
+)
 from greensched_simulator.policy import (
     BAD_PLACINGS,
     BASELINE,
@@ -60,10 +66,12 @@ def test_all_stands_for_every_rule_once_the_baseline_first() -> None:
     assert {policy.queue for policy in policies} == set(QUEUES)
     assert {policy.sleep for policy in policies} == set(SLEEP_RULES)
     assert {policy.cap for policy in policies} == set(CAP_RULES)
-    rules = len(WHEN_RULES) + len(PLACINGS) + len(QUEUES) + len(SLEEP_RULES) + len(CAP_RULES)
+    assert {policy.pause for policy in policies} == set(PAUSE_RULES)
+    kinds = (WHEN_RULES, PLACINGS, QUEUES, SLEEP_RULES, CAP_RULES, PAUSE_RULES)
     assert set(PRESETS.values()) <= set(policies)
     # The usual ones of all kinds, once.
-    assert len(policies) == len(set(policies)) == rules - 4 + len(PRESETS)
+    rules = sum(len([*kind]) for kind in kinds) - (len(kinds) - 1)
+    assert len(policies) == len(set(policies)) == rules + len(PRESETS)
 
 
 def test_all_leaves_out_how_nodes_sleep_where_none_can() -> None:
@@ -71,6 +79,12 @@ def test_all_leaves_out_how_nodes_sleep_where_none_can() -> None:
     assert {policy.sleep for policy in told[1:]} == {"stay-awake"}
     assert told[0].sleep == "sleep-at-once", "it was asked for by name"
     assert len(told) == len(policies_named("all")) - len(SLEEP_RULES) + 1
+
+
+def test_all_leaves_out_how_jobs_pause_where_none_can() -> None:
+    told = policies_named("all, planned-window+pause-freely", jobs_suspend=False)
+    assert [policy.pause for policy in told[-1:]] == ["pause-freely"], "it was asked for by name"
+    assert {policy.pause for policy in told[:-1]} == {"run-through"}
 
 
 @pytest.mark.parametrize("name", PRESETS)

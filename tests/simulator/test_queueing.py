@@ -129,3 +129,19 @@ def test_easy_delays_nobody_who_is_first_behind_a_strict_queue(seed: int) -> Non
     waited = np.flatnonzero(strict.start_s > world.jobs.arrival_s)
     if waited.size:
         assert easy.start_s[waited[0]] <= strict.start_s[waited[0]] + 1e-6
+
+
+def test_carbon_aware_provisioning_lets_few_cores_run_in_a_dirty_hour() -> None:
+    """Two of ten cores may run at 400 g/kWh, all at 100: the second job waits for the clean hour,
+    and the third, small as it is, behind it. The first is alone, and thus runs whatever it asks.
+    """
+    grid = [(0.0, 400.0, 50.0), (3600.0, 100.0, 50.0), (7200.0, 400.0, 50.0),
+            (14_400.0, 100.0, 50.0)]  # fmt: skip
+    jobs = [
+        {"cpu_cores": 2.0, "runtime_s": 9000.0},
+        {"cpu_cores": 3.0, "arrival_s": 10.0, "runtime_s": 1800.0},
+        {"cpu_cores": 1.0, "arrival_s": 20.0, "runtime_s": 600.0},
+        {"cpu_cores": 8.0, "arrival_s": 7200.0, "runtime_s": 600.0},
+    ]
+    schedule = simulate(make_world(jobs, grids=[grid]), policy_named("cap-fifo"))
+    assert schedule.start_s.tolist() == [0.0, 3600.0, 3600.0, 9000.0]

@@ -14,6 +14,7 @@ from greensched_simulator.policy import policy_named
 from greensched_simulator.run_folder import FinishedRun, Run, RunFolder
 from greensched_simulator.scenario import load_scenario
 from greensched_simulator.simulation import Schedule, bill_of
+from greensched_simulator.testing import in_one_piece
 from greensched_simulator.world import World, build_world
 
 # 100 W when empty and 10 W more for each tenth of load: 8 cores, half of a request is used.
@@ -87,9 +88,5 @@ def finished(small_file: Path, tmp_path: Path) -> Finished:
 def schedule_of(world: World, *starts_s: float) -> Schedule:
     """Return a schedule that starts job after job, each on its own node; NaN: it is rejected."""
     start_s = np.array(starts_s)
-    return Schedule(
-        planned_s=start_s,
-        start_s=start_s,
-        end_s=start_s + world.jobs.runtime_s,
-        node=np.where(np.isnan(start_s), -1, np.arange(start_s.size)),
-    )
+    node = np.where(np.isnan(start_s), -1, np.arange(start_s.size))
+    return in_one_piece(start_s, start_s + world.jobs.runtime_s, node)

@@ -20,7 +20,8 @@ from greensched_simulator.node_hours import node_hours
 from greensched_simulator.policy import policy_named
 from greensched_simulator.recorded_rows import decision_rows, job_rows
 from greensched_simulator.run_folder import FinishedRun, RunFolder, read_run
-from greensched_simulator.simulation import Schedule, bill_of
+from greensched_simulator.simulation import Schedule, Stretches, bill_of
+from greensched_simulator.testing import in_one_piece
 from greensched_simulator.world import World
 
 Finished = Callable[..., FinishedRun]
@@ -31,13 +32,8 @@ TWO = {"spread": (0.0, 600.0), "carbon-time": (3600.0, 7200.0)}
 
 def held(world: World, **columns: Any) -> Schedule:
     """Return a schedule in which the first job is delayed by half an hour, the second never ran."""
-    usual = {
-        "planned_s": np.array([1800.0, 600.0]),
-        "start_s": np.array([1800.0, NAN]),
-        "end_s": np.array([5400.0, NAN]),
-        "node": np.array([1, -1]),
-    }
-    return Schedule(**usual | columns)
+    ran = in_one_piece(np.array([1800.0, NAN]), np.array([5400.0, NAN]), np.array([1, -1]))
+    return ran._replace(**{"planned_s": np.array([1800.0, 600.0])} | columns)
 
 
 def rows(parts: Any) -> list[dict[str, Any]]:
@@ -64,6 +60,30 @@ def test_decisions_come_in_the_order_of_time(small_world: World) -> None:
     assert (told[1]["until_s"], told[1]["node"]) == (None, "node-1")
 
 
+def test_a_suspended_job_has_a_decision_for_each_stop_and_each_going_on(small_world: World) -> None:
+    """From half an hour on node 1, and, two thirds of an hour later, on node 0."""
+    none = np.full(2, NAN)
+    starts_s, ends_s = np.array([1800.0, 6000.0]), np.array([3600.0, 7800.0])
+    paused = held(
+        small_world,
+        end_s=np.array([7800.0, NAN]),
+        node=np.array([0, -1]),
+        stretches=Stretches(np.zeros(2, int), np.array([1, 0]), starts_s, none, starts_s, ends_s),
+    )
+    told = rows(decision_rows(small_world, POLICY, paused, 9000.0))
+    assert [(row["at_s"], row["job"], row["decision"], row["node"]) for row in told] == [
+        (0.0, "first", "delay", None),
+        (1800.0, "first", "place", "node-1"),
+        (3600.0, "first", "suspend", "node-1"),
+        (6000.0, "first", "resume", "node-0"),
+    ]
+    first = rows(job_rows(small_world, POLICY, paused))[0]
+    assert (first["suspensions"], first["wait_s"]) == (1, 1800.0 + 2400.0)
+    assert bill_of(small_world, paused, 9000.0).energy_active_j.tolist() == [25 * 1800.0] * 2
+    (found,) = node_hours(small_world, paused, 9000.0)
+    assert found.energy_active_j.tolist() == [0.0, 25 * 1200.0, 25 * 600.0, 25 * 1800.0, 0.0, 0.0]
+
+
 def test_a_rejected_job_has_a_decision_and_an_empty_row(small_world: World) -> None:
     rejected = held(small_world, planned_s=np.array([1800.0, NAN]))
     told = rows(decision_rows(small_world, POLICY, rejected, 9000.0))
@@ -74,7 +94,7 @@ def test_a_rejected_job_has_a_decision_and_an_empty_row(small_world: World) -> N
     ]
     assert (told[1]["until_s"], told[1]["node"], told[1]["zone"]) == (None, None, None)
     second = rows(job_rows(small_world, POLICY, rejected))[1]
-    empty = {"planned_s", "start_s", "end_s", "node", "zone", "wait_s", "slowdown"}
+    empty = {"planned_s", "start_s", "end_s", "node", "zone", "wait_s", "slowdown", "save_every_s"}
     assert {name for name, value in second.items() if value is None} == empty
 
 
@@ -163,7 +183,7 @@ def test_node_hours_add_up_to_the_bill(
     )
     capped = np.sort(np.array(capped_s))
     caps = Caps(np.ones(capped.size, np.int64), capped, np.array([0.5, 0.8, 0.6])[: capped.size])
-    schedule = Schedule(start, start, end, np.array(node), sleeps, caps)
+    schedule = in_one_piece(start, end, np.array(node), sleeps, caps)
     bill = bill_of(world, schedule, until_s)
     parts = list(node_hours(world, schedule, until_s))
     for line in Bill._fields[:-1]:

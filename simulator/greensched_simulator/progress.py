@@ -1,0 +1,129 @@
+"""How far each job is: what is left of it, how fast it runs, and until when.
+
+Told only where it may change while a job runs, since nodes are capped or jobs suspended; else the
+table has no columns, and each job runs for its runtime.
+
+What is left is told in seconds at full speed on the reference core. A suspended job starts up again
+and goes on with the work that is not saved.
+"""
+
+import numpy as np
+
+from greensched_policies.cost import Floats, WorkloadColumns
+from greensched_simulator.choices import Cluster
+from greensched_simulator.compiled import fast, inlined
+from greensched_simulator.jobs import Jobs
+
+# Rows of the table, [8,J].
+LEFT_S, SINCE_S = 0, 1  # what is left, as it was when
+WORK_S = 2  # what was left at the stretch's begin, without startup
+PAUSE_AT_S = 3  # when it is to be suspended next, as far as is planned; infinity: never
+STOP_S = 4  # what is left when it will stop, if it is being suspended; else 0
+RESUME_S = 5  # what is left when it goes on, startup included
+RESUME_AT_S = 6  # when it is to
+RESTARTS = 7  # how often it was suspended
+ROWS = 8
+
+LEVEL, CPU_PACE, GPU_PACE, CHANGED = range(4)  # rows of the cluster's table of caps, [4,N]
+
+# Who takes longer than was thought is thought to take that much more.
+_LEAST_LEFT_S = 60.0
+_ROUNDING_S = 1e-6
+
+
+@fast
+def nothing_done(jobs: Jobs, is_told: bool) -> Floats:
+    """Return the table as it is at the start."""
+    progress = np.zeros((ROWS, jobs.runtime_s.size if is_told else 0))
+    if is_told:
+        progress[LEFT_S] = jobs.runtime_s
+        progress[PAUSE_AT_S] = np.inf
+    return progress
+
+
+@inlined
+def speed_of(job: int, node: int, jobs: Jobs, cluster: Cluster) -> float:
+    """Return how fast a job runs on a node at its level, relative to the reference core."""
+    speed = cluster.columns[9, node]
+    if cluster.cap.shape[1] == 0:
+        return float(speed)
+    return float(speed * cluster.cap[GPU_PACE if jobs.gpus[job] > 0.0 else CPU_PACE, node])
+
+
+@inlined
+def expected_left_s(job: int, jobs: Jobs, progress: Floats) -> float:
+    """Return what is left by the estimate, as it was when that was told last."""
+    if progress.shape[1] == 0:
+        return float(jobs.estimate_s[job])
+    done_s = jobs.runtime_s[job] - progress[LEFT_S, job]
+    least_s = min(_LEAST_LEFT_S, jobs.estimate_s[job])
+    return float(max(jobs.estimate_s[job] - done_s, least_s))
+
+
+@inlined
+def expected_end_s(job: int, node: int, jobs: Jobs, cluster: Cluster, progress: Floats) -> float:
+    """Return when a running job is expected to leave its node, at full speed."""
+    left_s = expected_left_s(job, jobs, progress) / cluster.columns[9, node]
+    return min(float(progress[SINCE_S, job] + left_s), float(progress[PAUSE_AT_S, job]))
+
+
+@fast
+def workload_of(job: int, jobs: Jobs, progress: Floats) -> WorkloadColumns:
+    """Return what a job asks for, as the policies take it, for as long as is expected from now."""
+    left_s = jobs.estimate_s[job : job + 1].reshape((1, 1))
+    if progress.shape[1] > 0:
+        left_s = np.full((1, 1), expected_left_s(job, jobs, progress))
+    return WorkloadColumns(
+        jobs.cpu_cores[job : job + 1].reshape((1, 1)),
+        jobs.memory_bytes[job : job + 1].reshape((1, 1)),
+        jobs.gpus[job : job + 1].reshape((1, 1)),
+        left_s,
+    )
+
+
+@fast
+def settle(job: int, node: int, now_s: float, jobs: Jobs, cluster: Cluster, done: Floats) -> None:
+    """Bring what is left of a running job up to now; before its node is awake it does not run."""
+    ran_s = max(now_s - done[SINCE_S, job], 0.0)
+    done[LEFT_S, job] = max(done[LEFT_S, job] - ran_s * speed_of(job, node, jobs, cluster), 0.0)
+    done[SINCE_S, job] = max(now_s, done[SINCE_S, job])
+
+
+@inlined
+def end_s(job: int, node: int, jobs: Jobs, cluster: Cluster, progress: Floats) -> float:
+    """Return when a running job ends if nothing changes and it is not suspended."""
+    speed = speed_of(job, node, jobs, cluster)
+    return float(progress[SINCE_S, job] + progress[LEFT_S, job] / speed)
+
+
+@inlined
+def until_s(job: int, node: int, jobs: Jobs, cluster: Cluster, progress: Floats) -> float:
+    """Return until when a running job needs no look: it ends, stops, or its pause has come."""
+    if progress[STOP_S, job] > 0.0:
+        to_go = progress[LEFT_S, job] - progress[STOP_S, job]
+        return float(progress[SINCE_S, job] + to_go / speed_of(job, node, jobs, cluster))
+    return min(end_s(job, node, jobs, cluster, progress), float(progress[PAUSE_AT_S, job]))
+
+
+@fast
+def ask_to_stop(job: int, jobs: Jobs, progress: Floats) -> bool:
+    """Have a running job stop where its work is saved next; False if it ends before.
+
+    It has settled. Work is saved by then at checkpoints, or, where it is when it is suspended, now
+    and for as long as that takes; who still starts up has nothing to save.
+    """
+    left, saved = progress[LEFT_S, job], progress[WORK_S, job]
+    every_s, save_s = jobs.save_every_s[job], jobs.save_s[job]
+    stop, work = left, min(left, saved)
+    if left < saved and every_s > 0.0:
+        cycle_s = every_s + save_s
+        whole = jobs.runtime_s[job] - jobs.startup_s[job]
+        cycles = np.ceil((whole - left - _ROUNDING_S) / cycle_s)
+        stop = work = whole - cycles * cycle_s
+    elif left < saved:
+        stop = left - save_s
+    if stop <= 0.0:
+        return False
+    progress[STOP_S, job] = stop
+    progress[RESUME_S, job] = work + jobs.startup_s[job]
+    return True

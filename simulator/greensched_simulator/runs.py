@@ -1,0 +1,200 @@
+"""In which slots a job runs that may be suspended, and the plan of that, zone by zone."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.pausing import PauseColumns, planned_slots
+from greensched_policies.slots import SlotColumns
+from greensched_simulator.choices import NOWHERE, Integers, Rules, Terms
+from greensched_simulator.compiled import compiled, fast
+from greensched_simulator.grid_table import GridTable
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.progress import PAUSE_AT_S, RESTARTS, expected_left_s
+from greensched_simulator.prospects import Prospects
+from greensched_simulator.running import Recorded
+from greensched_simulator.starts import MOST_SLOTS, Plan, keep, watch_zones
+
+_planned_slots = compiled(planned_slots)
+_LEAST_S = 1e-9
+_ROUNDING = 1e-9  # of a slot
+
+Booleans = npt.NDArray[np.bool_]
+# Begin, end, zone and the place of the next one of the same job, NOWHERE behind the last.
+Stretches = list[tuple[float, float, int, int]]
+
+
+class Agenda(NamedTuple):
+    """The stretches that jobs are to run after the next one, for which the plan keeps room."""
+
+    stretches: Stretches
+    first: Integers  # [J] place of each job's first; NOWHERE if it has none
+
+
+class Runs(NamedTuple):
+    """In which slots from now on a job is to run, and in which zone; none: it is not planned so."""
+
+    is_chosen: Booleans  # [S]
+    zone: int
+
+
+@fast
+def empty_agenda(jobs: int) -> Agenda:
+    """Return the agenda of jobs that have no plan."""
+    return Agenda([(0.0, 0.0, 0, 0) for _ in range(0)], np.full(jobs, NOWHERE, np.int64))
+
+
+@fast
+def choose_runs(
+    job: int,
+    now_s: float,
+    running_in: int,
+    jobs: Jobs,
+    prospects: Prospects,
+    grid: GridTable,
+    plan: Plan,
+    recorded: Recorded,
+    terms: Terms,
+    rules: Rules,
+) -> Runs:
+    """Return the slots for which the when rule and the pause rule ask least, zone by zone.
+
+    `running_in` is the zone in which the job runs and may go on; NOWHERE if it waits. A job gets no
+    slots that may not wait, cannot be suspended, or does not run long enough.
+    """
+    is_running = running_in != NOWHERE
+    share = expected_left_s(job, jobs, recorded.progress) / jobs.estimate_s[job]
+    runtime_s = prospects.runtime_s[job] * share
+    needed = np.ceil(np.where(np.isinf(runtime_s), 0.0, runtime_s) / terms.slot_s - _ROUNDING)
+    spare = min(
+        spare_slots(job, now_s, share, jobs, prospects, terms), MOST_SLOTS - int(needed.max())
+    )
+    none = np.zeros(0, np.bool_)
+    if spare < 1 or (needed.max() < 2.0 and not is_running):
+        return Runs(none, NOWHERE)
+    again_s = jobs.startup_s[job]
+    if jobs.save_every_s[job] == 0.0:  # else saving is a part of the runtime
+        again_s += jobs.save_s[job]
+    most = jobs.estimate_s[job] / max(again_s, _LEAST_S) - recorded.progress[RESTARTS, job]
+    count = max(int(needed.max()), 1) + spare
+    slots = columns_by_zone(grid, plan, terms, now_s, runtime_s, count, jobs.cpu_cores[job])
+    cost = rules.when[0](slots)
+    best = Runs(none, NOWHERE)
+    least = np.inf
+    for zone in range(runtime_s.size):
+        if np.isinf(runtime_s[zone]) or (is_running and zone != running_in):
+            continue
+        restart_s = again_s * prospects.runtime_s[job, zone] / jobs.estimate_s[job]
+        restart = rules.pause[0](pause_seen(restart_s, runtime_s[zone], terms.slot_s))[0, 0]
+        chosen, total = _planned_slots(
+            cost[zone, : max(int(needed[zone]), 1) + spare],
+            runtime_s[zone],
+            terms.slot_s,
+            restart_s + prospects.wake_s,
+            restart,
+            most,
+            is_running,
+        )
+        if total < least or best.zone == NOWHERE:
+            best, least = Runs(chosen, zone), total
+    return best
+
+
+@fast
+def spare_slots(
+    job: int, now_s: float, share: float, jobs: Jobs, prospects: Prospects, terms: Terms
+) -> int:
+    """Return for how many slots a job may still wait of which that share is left; 0 if for none.
+
+    Where nobody said how long it may wait, it does not.
+    """
+    deadline_s, wake_s = jobs.deadline_s[job], prospects.wake_s
+    longest_s = (deadline_s - prospects.latest_start_s[job] - wake_s) * share + wake_s
+    spare = (deadline_s - now_s - longest_s) / terms.slot_s
+    return int(np.floor(spare + _ROUNDING)) if 0.0 < spare < np.inf else 0
+
+
+@fast
+def pause_seen(restart_s: float, runtime_s: float, slot_s: float) -> PauseColumns:
+    """Return what a pause rule sees of one job."""
+    return PauseColumns(
+        np.full((1, 1), restart_s), np.full((1, 1), runtime_s), np.full((1, 1), slot_s)
+    )
+
+
+@fast
+def columns_by_zone(
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    now_s: float,
+    runtime_s: npt.NDArray[np.float64],
+    count: int,
+    cpu_cores: float,
+) -> SlotColumns:
+    """Return what a when rule sees of the next slots, a row for each zone, [Z,S].
+
+    Carbon and price "over the run" are those over the slot, and so is the plan.
+    """
+    in_slot_s = np.where(np.isinf(runtime_s), np.inf, terms.slot_s)
+    seen, weighted, busiest, _ = watch_zones(grid, plan, terms, now_s, in_slot_s, count, cpu_cores)
+    table = np.empty((8, runtime_s.size, count))
+    for zone in range(runtime_s.size):
+        for place in range(count):
+            table[0, zone, place] = place * terms.slot_s
+        table[1, zone] = runtime_s[zone]
+    table[2:6], table[6], table[7] = seen, weighted, busiest
+    return SlotColumns(
+        table[0], table[1], table[2], table[3], table[4], table[5], table[6], table[7]
+    )
+
+
+@fast
+def put_on_agenda(
+    job: int,
+    now_s: float,
+    runs: Runs,
+    jobs: Jobs,
+    agenda: Agenda,
+    recorded: Recorded,
+    plan: Plan,
+    terms: Terms,
+) -> None:
+    """Plan the stretches of a job and keep room for them.
+
+    The first is what the record keeps room for; the others, in their order, are on the agenda.
+    """
+    place, last, is_first = 0, NOWHERE, True
+    while place < runs.is_chosen.size:
+        begin = place
+        while place < runs.is_chosen.size and runs.is_chosen[place]:
+            place += 1
+        if place == begin:
+            place += 1
+            continue
+        begin_s, end_s = now_s + begin * terms.slot_s, now_s + place * terms.slot_s
+        keep(plan, runs.zone, terms.slot_s, begin_s, end_s, jobs.cpu_cores[job])
+        if is_first:
+            is_first, recorded.planned_zone[job] = False, runs.zone
+            recorded.kept_from_s[job], recorded.kept_until_s[job] = begin_s, end_s
+            continue
+        if last == NOWHERE:
+            agenda.first[job] = len(agenda.stretches)
+        else:
+            before = agenda.stretches[last]
+            agenda.stretches[last] = (before[0], before[1], before[2], len(agenda.stretches))
+        last = len(agenda.stretches)
+        agenda.stretches.append((begin_s, end_s, runs.zone, NOWHERE))
+    is_whole = agenda.first[job] == NOWHERE
+    recorded.progress[PAUSE_AT_S, job] = np.inf if is_whole else recorded.kept_until_s[job]
+
+
+@fast
+def clear_agenda(job: int, jobs: Jobs, agenda: Agenda, plan: Plan, terms: Terms) -> None:
+    """Free the room that the plan keeps for a job's stretches after the next one."""
+    place = agenda.first[job]
+    agenda.first[job] = NOWHERE
+    while place != NOWHERE:
+        begin_s, end_s, zone, place = agenda.stretches[place]
+        keep(plan, zone, terms.slot_s, begin_s, end_s, -jobs.cpu_cores[job])

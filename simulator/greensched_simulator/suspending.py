@@ -1,0 +1,117 @@
+"""Jobs that are suspended and resumed: what happens when a planned pause has come."""
+
+import heapq
+
+import numpy as np
+
+from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
+from greensched_simulator.compiled import fast
+from greensched_simulator.grid_table import GridTable
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.progress import (
+    LEFT_S,
+    PAUSE_AT_S,
+    RESTARTS,
+    RESUME_AT_S,
+    RESUME_S,
+    STOP_S,
+    ask_to_stop,
+    end_s,
+    expected_left_s,
+    settle,
+    until_s,
+)
+from greensched_simulator.prospects import Prospects
+from greensched_simulator.running import Heap, Recorded, free_plan
+from greensched_simulator.runs import Agenda, choose_runs, clear_agenda, put_on_agenda
+from greensched_simulator.starts import Plan, keep
+
+# Job, node, when it was placed there, since when the node had slept, start and end of stretches
+# after which jobs were suspended; as in `Recorded`.
+Suspended = list[tuple[int, int, float, float, float, float]]
+
+
+@fast
+def nobody_suspended() -> Suspended:
+    """Return the list of stretches before there are any."""
+    return [(0, 0, 0.0, 0.0, 0.0, 0.0) for _ in range(0)]
+
+
+@fast
+def goes_on(
+    job: int,
+    now_s: float,
+    jobs: Jobs,
+    prospects: Prospects,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    grid: GridTable,
+    plan: Plan,
+    agenda: Agenda,
+    terms: Terms,
+    rules: Rules,
+) -> bool:
+    """Tell whether a job that is to be looked at runs on, which has been seen to then; else it
+    has ended, or has stopped.
+
+    If a planned pause has come, what is left is planned anew, by what is forecast now.
+    """
+    done, node = recorded.progress, recorded.node[job]
+    if done.shape[1] == 0 or recorded.end_s[job] <= now_s or done[STOP_S, job] > 0.0:
+        return False
+    settle(job, node, now_s, jobs, cluster, done)
+    free_plan(job, now_s, jobs, cluster, recorded, plan, terms)
+    clear_agenda(job, jobs, agenda, plan, terms)
+    done[PAUSE_AT_S, job] = np.inf
+    zone = cluster.zone[node]
+    runs = choose_runs(job, now_s, zone, jobs, prospects, grid, plan, recorded, terms, rules)
+    begin_s = now_s + terms.slot_s * np.argmax(runs.is_chosen) if runs.zone != NOWHERE else now_s
+    if begin_s > now_s and ask_to_stop(job, jobs, done):
+        stop_s = until_s(job, node, jobs, cluster, done)
+        if stop_s >= begin_s:  # the pause would be over: look again when all is saved
+            done[STOP_S, job], done[PAUSE_AT_S, job] = 0.0, stop_s
+    if runs.zone != NOWHERE and (begin_s == now_s or done[STOP_S, job] > 0.0):
+        done[RESUME_AT_S, job] = begin_s
+        put_on_agenda(job, now_s, runs, jobs, agenda, recorded, plan, terms)
+    else:
+        keep_on(job, now_s, jobs, cluster, recorded, plan, terms)
+    recorded.end_s[job] = end_s(job, node, jobs, cluster, done)
+    heapq.heappush(ends, (until_s(job, node, jobs, cluster, done), job))
+    return True
+
+
+@fast
+def keep_on(
+    job: int,
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    plan: Plan,
+    terms: Terms,
+) -> None:
+    """Keep room for a running job that goes on: as long as it is expected to, or to its pause."""
+    node, done = recorded.node[job], recorded.progress
+    expected_s = now_s + expected_left_s(job, jobs, done) / cluster.columns[9, node]
+    until = min(expected_s, done[PAUSE_AT_S, job])
+    keep(plan, cluster.zone[node], terms.slot_s, now_s, until, jobs.cpu_cores[job])
+    recorded.kept_from_s[job], recorded.kept_until_s[job] = now_s, until
+
+
+@fast
+def suspend(
+    job: int, node: int, now_s: float, recorded: Recorded, starts: Heap, suspended: Suspended
+) -> None:
+    """Note the stretch of a job that has left its node, and when it is to go on."""
+    done = recorded.progress
+    suspended.append(
+        (job, node, recorded.placed_s[job], recorded.node_asleep_s[job], recorded.start_s[job],
+         now_s)
+    )  # fmt: skip
+    done[LEFT_S, job], done[STOP_S, job] = done[RESUME_S, job], 0.0
+    done[RESTARTS, job] += 1.0
+    recorded.node[job] = NOWHERE
+    for times_s in (recorded.placed_s, recorded.node_asleep_s, recorded.start_s, recorded.end_s):
+        times_s[job] = np.nan
+    heapq.heappush(starts, (max(done[RESUME_AT_S, job], now_s), job))
