@@ -164,18 +164,16 @@ def policies_named(text: str, *, nodes_sleep: bool = True) -> tuple[Policy, ...]
 
     `all` stands for each rule of any kind with the usual ones of the others, the presets, and the
     baseline; what is deliberately bad is not among them, nor what differs in sleep where nodes
-    never do. Raises BadInput as `policy_named` does.
+    never do: that has to be asked for by its name. Raises BadInput as `policy_named` does.
     """
+    sleeping = SLEEP_RULES if nodes_sleep else ()
+    presets = [
+        name for name, preset in PRESETS.items() if nodes_sleep or preset.sleep == USUAL_SLEEP
+    ]
     names: list[str] = []
     for part in text.split(","):
         if part.strip() == ALL:
-            names += [BASELINE, *WHEN_RULES, *PLACINGS, *QUEUES, *SLEEP_RULES, *CAP_RULES, *PRESETS]
+            names += [BASELINE, *WHEN_RULES, *PLACINGS, *QUEUES, *sleeping, *CAP_RULES, *presets]
         else:
             names.append(part)
-    found = [policy_named(name) for name in names]
-    asked = [policy_named(part) for part in text.split(",") if part.strip() != ALL]
-    return tuple(
-        dict.fromkeys(
-            each for each in found if nodes_sleep or each.sleep == USUAL_SLEEP or each in asked
-        )
-    )
+    return tuple(dict.fromkeys(policy_named(name) for name in names))
