@@ -28,7 +28,7 @@ from greensched_simulator.comparison import (
 from greensched_simulator.outcome import Outcome
 from greensched_simulator.policy import BASELINE, Policy, policies_named, policy_named
 from greensched_simulator.scenario import load_scenario
-from greensched_simulator.tables import change_text, losses, tone_of
+from greensched_simulator.tables import change_cell, losses
 
 PAGE = ROOT / "docs/baselines.md"
 MARKER = "<!-- Written by `make baselines` from here on; changes by hand are lost. -->"
@@ -119,9 +119,7 @@ def _rows(results: Results) -> Iterator[Row]:
 
 
 def _change(figure: Figure, results: Results, policy: Policy) -> str:
-    percent = difference(figure, results, policy).percent
-    text = change_text(percent)
-    tone = "" if text.startswith("0.0 ") else tone_of(percent)
+    text, tone = change_cell(difference(figure, results, policy).percent)
     return {"better": f"**{text}**", "worse": f"*{text}*", "": text}[tone]
 
 

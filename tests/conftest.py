@@ -5,13 +5,11 @@ there, and those that need a control plane of our own are skipped.
 """
 
 import asyncio
-import gc
 import json
 import os
 import re
 import signal
 import uuid
-import warnings
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -91,18 +89,6 @@ def repository() -> Path:
 
 SERVER_MARKERS = ("controlplane", "helm", "prometheus")
 SERVER_FIXTURES = {"control_plane", "api_access"}
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish() -> None:
-    """Let go of connections that the last tests have cut, without a word.
-
-    asyncio closes a connection of TLS only when the peer has taken leave too: where the API server
-    is stopped with the last test, nobody does. What is found open before the end is still an error.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

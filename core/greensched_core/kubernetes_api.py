@@ -246,9 +246,12 @@ class ApiClient:
                     total=None, sock_connect=_CONNECT_TIMEOUT_S, sock_read=silence_s
                 ),
             ) as response:
-                if response.status != 200:
-                    raise _refusal("GET", path, response.status, await response.read())
-                yield _lines(response.content.iter_any())
+                try:
+                    if response.status != 200:
+                        raise _refusal("GET", path, response.status, await response.read())
+                    yield _lines(response.content.iter_any())
+                finally:
+                    response.close()
         except (aiohttp.ClientError, TimeoutError) as fault:
             raise ApiUnavailable(f"watch {path}: {_words(fault)}") from fault
 
@@ -260,7 +263,9 @@ class ApiClient:
         """
         if self._streams is None:
             self._streams = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(ssl=self._access.verify), read_bufsize=2**20
+                connector=aiohttp.TCPConnector(ssl=self._access.verify),
+                response_class=_Stream,
+                read_bufsize=2**20,
             )
         return self._streams
 
@@ -292,6 +297,20 @@ class ApiClient:
         if response.status_code >= 300:
             raise _refusal(method, path, response.status_code, response.content)
         return response.content
+
+
+class _Stream(aiohttp.ClientResponse):
+    """What a watch is answered; closed before its end, it leaves no connection behind.
+
+    aiohttp lets such a connection take leave of the server over TLS and waits for nothing, so that
+    the socket stays open where the event loop ends first.
+    """
+
+    def close(self) -> None:
+        """Cut the connection, unless it has been given back."""
+        if self.connection is not None and self.connection.transport is not None:
+            self.connection.transport.abort()
+        super().close()
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:

@@ -17,16 +17,17 @@ LEVELS = np.array([1.0, 0.9, 0.8, 0.7, 0.6, 0.5])
 # Feng, "A power-aware run-time system for high-performance computing", SC 2005; an assumption.
 CPU_BOUND = 0.5
 # Watts above idle by frequency: 1 if the voltage stays, 3 if it follows the frequency (Elnozahy,
-# Kistler and Rajamony, "Energy-efficient server clusters", PACS 2002). With 2 a full server at 70 %
-# takes a quarter less energy for the same work, the most that is reported of CPU package caps
-# (arXiv 2506.16046).
+# Kistler and Rajamony, "Energy-efficient server clusters", PACS 2002). With 2 a full server that
+# idles at a quarter of its peak takes a quarter less energy for the same work at 70 %, about the
+# most that is reported of CPU package caps (arXiv 2506.16046), and a third less at 50 %, which is
+# more than that: read what caps save as an upper end.
 FREQUENCY_EXPONENT = 2.0
 
 # Throughput by watts, both relative to those without a cap: means over V100, A40 and RTX 6000 of
 # the medians of their hungry trainings (Zeus, NSDI 2023, artifact; `greensched reproduce zeus`).
 BOARD_DRAW = np.array([0.0, 0.448, 0.542, 0.642, 0.723, 0.813, 1.0])
 BOARD_SPEED = np.array([0.0, 0.571, 0.684, 0.839, 0.908, 0.954, 1.0])
-LEAST_W = 1e-9  # so that no board is as fast as one without a cap
+LEAST_W = 1e-9  # so that a node without boards, 0 of 0 W, counts as at full speed
 
 
 class CapColumns(NamedTuple):

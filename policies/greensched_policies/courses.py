@@ -61,9 +61,12 @@ class Sleeps(NamedTuple):
 
 
 class Caps(NamedTuple):
-    """When nodes were capped, [K]; a level holds until the node's next one, before it is none."""
+    """When nodes were capped, [K]; a level holds until the node's next one, before it is none.
 
-    node: Integers  # index into the nodes; each node's in the order of time
+    Those of one node are in the order of time; nodes may be mixed.
+    """
+
+    node: Integers  # index into the nodes
     from_s: Floats
     level: Floats  # 1: no cap; see `capping`
 
@@ -186,8 +189,7 @@ def _course(
     )
     cpu_w = watts_at(model.curve_watts, starts, utilisation) - cpu_idle_w
     if capped.node.size:
-        place = np.searchsorted(capped.from_s, moments[:-1], side="right") - 1
-        level = np.where(place >= 0, capped.level[np.maximum(place, 0)], 1.0)
+        level = levels_at(capped, moments[:-1])
         cpu_w *= cpu_power(level)
         board_w = board_watts(level, nodes.gpu_idle_w[row], nodes.gpu_peak_w[row], model.gpu_ratio)
     idle_w = np.full(
@@ -200,6 +202,12 @@ def _course(
         mine, begins, ends, moments[:-1], np.diff(moments), cores, boards, cpu_w, board_w, idle_w,
         sleep_w, wake_w, nodes.pue[row], *_grid(series, moments[:-1]),
     )  # fmt: skip
+
+
+def levels_at(capped: Caps, times_s: Floats) -> Floats:
+    """Return a node's level at some times, by its own caps, of which there is one at least."""
+    place = np.searchsorted(capped.from_s, times_s, side="right") - 1
+    return np.where(place >= 0, capped.level[np.maximum(place, 0)], 1.0)
 
 
 def _without_idling(

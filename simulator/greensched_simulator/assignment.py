@@ -3,7 +3,7 @@
 import numpy as np
 
 from greensched_policies.cost import Floats
-from greensched_simulator.choices import Integers
+from greensched_policies.courses import Integers
 from greensched_simulator.compiled import fast
 
 NOBODY = -1

@@ -5,27 +5,31 @@ What is relaxed, so that no schedule beats the bound:
 - a job draws at least the watts per core of its node's best load: for a curve P of a node,
   P(u) − P(0) ≥ u · min over v of (P(v) − P(0)) / v; and at most as the greatest of these
   quotients, which counts while prices are negative;
+- where nodes can sleep, or all do while they are empty, the watts S that this saves end with the
+  work: (P(v) − P(0) + S) / v takes the place of the quotient above, and nobody has to wake;
 - a start is known to its slot only and costs what the best moment within the slot would cost;
 - a run fills of each slot what it would fill at the least favourable moment of its start;
 - jobs may be split between starts and groups of nodes; a group's nodes are one large node;
-- where nodes are capped, work takes the least joules of any level at the speed without a cap;
+- where nodes are capped, work takes the least joules of any level at the speed without a cap, and
+  may stop;
 - where jobs are suspended, they may stop and go on at any moment for nothing, and run up to their
   estimate longer while that earns money.
 
-Idle watts, which all schedules pay alike, are added as they are. Where empty nodes sleep, they are
-a part of the watts per core instead: P(u) ≥ u · min over v of P(v) / v.
+What is left of idle watts, which all schedules pay alike, is added: all of them, or where nodes can
+sleep what they take asleep; while prices are negative, such a node counts with the most that it
+can draw.
 """
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats
+from greensched_policies.courses import Integers
 from greensched_simulator.bound_inputs import (
     Course,
     Group,
@@ -40,8 +44,6 @@ from greensched_simulator.world import World
 
 SLOT_S = 3600.0
 _EPSILON_S = 1e-6
-
-Integers = npt.NDArray[np.int64]
 
 
 class Bound(NamedTuple):

@@ -7,10 +7,11 @@ import numpy as np
 from greensched_core.errors import BadInput
 from greensched_policies.capping import LEVELS, board_speed, board_watts, cpu_power, cpu_speed
 from greensched_policies.cost import CURVE_POINTS, JOULES_PER_KWH, JOULES_PER_MWH, Floats
+from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import sleep_columns
 from greensched_simulator.simulation import zone_series
-from greensched_simulator.world import Nodes, World
+from greensched_simulator.world import World, idle_watts
 
 Signal = Literal["energy", "carbon", "cost"]
 _UNIT_J = {"energy": 1.0, "carbon": JOULES_PER_KWH, "cost": JOULES_PER_MWH}
@@ -129,30 +130,28 @@ def groups_of(world: World, *, capped: bool = False) -> tuple[Group, ...]:
     )  # fmt: skip
     _, group_of = np.unique(keys, axis=0, return_inverse=True)
     members = [np.flatnonzero(group_of == each) for each in range(group_of.max() + 1)]
-    levels = LEVELS if capped else LEVELS[:1]
-    return tuple(_group(world, nodes, each, levels) for each in members)
+    levels, sleep = LEVELS if capped else LEVELS[:1], sleep_columns(world)
+    return tuple(_group(world, each, levels, sleep) for each in members)
 
 
-def _group(world: World, nodes: Nodes, members: np.ndarray, levels: Floats) -> Group:
-    first = members[0]
+def _group(world: World, members: np.ndarray, levels: Floats, sleep: SleepColumns) -> Group:
+    nodes, first = world.nodes, members[0]
+    pue, cores = float(nodes.pue[first]), float(nodes.cpu_capacity[first])
     amounts = [nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity]
     total = [float(each[members].sum()) for each in amounts]
     largest = [float(each[members].max()) for each in amounts]
+    saved_w, _, wake_j = (float(each[0, first]) for each in sleep)
     start = int(nodes.curve_class[first]) * CURVE_POINTS
-    curve = world.curve_watts[start : start + CURVE_POINTS]
-    saved_w, _, wake_j = (float(each[0, first]) for each in sleep_columns(world))
-    loads = np.linspace(0.0, 1.0, CURVE_POINTS)[1:]
-    loads = np.append(loads[loads < world.utilisation_ratio], world.utilisation_ratio)
-    watts = np.interp(loads, np.linspace(0.0, 1.0, CURVE_POINTS), curve)
+    curve, points = world.curve_watts[start : start + CURVE_POINTS], np.linspace(0, 1, CURVE_POINTS)
+    reached = points < world.utilisation_ratio
+    loads = np.append(points[1:][reached[1:]], world.utilisation_ratio)
+    above_w = np.outer(cpu_power(levels), np.interp(loads, points, curve) - curve[0]) + saved_w
+    per_core = above_w / loads * world.utilisation_ratio / cores
     board = (nodes.gpu_idle_w[first], nodes.gpu_peak_w[first], world.gpu_ratio)
     paces = np.stack([cpu_speed(levels), board_speed(levels, *board)])  # of jobs without and with
-    above_w = np.outer(cpu_power(levels), watts - curve[0]) + saved_w
-    per_core = above_w / loads * world.utilisation_ratio / nodes.cpu_capacity[first]
-    without, with_ = (per_core / pace[:, None] * float(nodes.pue[first]) for pace in paces)
-    reached = np.linspace(0.0, 1.0, CURVE_POINTS)[:-1] < world.utilisation_ratio
-    steepest = float(np.diff(curve)[reached].max()) * (CURVE_POINTS - 1)  # watts per full load
-    pue = float(nodes.pue[first])
-    board_w = board_watts(levels, *board) / board_speed(levels, *board)
+    without, with_ = (per_core / pace[:, None] * pue for pace in paces)
+    board_w = board_watts(levels, *board) / paces[1]
+    steepest = float(np.diff(curve)[reached[:-1]].max()) * (CURVE_POINTS - 1)  # watts per full load
     deepest = min(cpu_speed(LEVELS).min(), board_speed(LEVELS, *board).min())
     return Group(
         int(nodes.zone[first]),
@@ -163,7 +162,7 @@ def _group(world: World, nodes: Nodes, members: np.ndarray, levels: Floats) -> G
             (float(without.min()), float(without.max())),
             (float(with_.min()), float(with_.max())),
         ),
-        steepest * world.utilisation_ratio / float(nodes.cpu_capacity[first]) * pue,
+        steepest * world.utilisation_ratio / cores * pue,
         (float(board_w.min()) * pue, float(board_w.max()) * pue),
         float(deepest),
         saved_w * pue,
@@ -186,11 +185,10 @@ def idle_total(world: World, signal: Signal, until_s: float) -> float:
     can sleep could earn: at full load, or waking.
     """
     nodes = world.nodes
-    curve = world.curve_watts.reshape(-1, CURVE_POINTS)[nodes.curve_class.astype(np.int64)]
-    idle_w = curve[:, 0] + nodes.gpu_capacity * nodes.gpu_idle_w
-    saved_w = sleep_columns(world).saved_w[0]
-    full_w = np.maximum(curve.max(axis=1) + nodes.gpu_capacity * nodes.gpu_peak_w, nodes.wake_w)
-    most_w = np.where(saved_w > 0.0, full_w, idle_w)
+    idle_w, saved_w = idle_watts(world), sleep_columns(world).saved_w[0]
+    highest_w = world.curve_watts.reshape(-1, CURVE_POINTS).max(axis=1)
+    full_w = highest_w[nodes.curve_class.astype(np.int64)] + nodes.gpu_capacity * nodes.gpu_peak_w
+    most_w = np.where(saved_w > 0.0, np.maximum(full_w, nodes.wake_w), idle_w)
     courses = courses_of(world, signal, until_s)
     positive, negative = (
         np.array([parts[-1] for parts in sums])[nodes.zone]

@@ -1,11 +1,12 @@
 """How near some policies come to the least that a world's work can cost."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from greensched_simulator.bound import Freedom, freedom_of, latest_ends, least_bill
 from greensched_simulator.bound_inputs import Signal
-from greensched_simulator.comparison import WORTH_TELLING
+from greensched_simulator.comparison import captured_pct
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import Policy
 from greensched_simulator.simulation import bill_of, billed_until_s, simulate
@@ -98,6 +99,5 @@ def _gap_pct(total: float, least: float) -> float | None:
 
 
 def _captured_pct(baseline: float, total: float, least: float) -> float | None:
-    if baseline - least <= WORTH_TELLING * abs(baseline):
-        return None
-    return 100.0 * (baseline - total) / (baseline - least)
+    share = float(captured_pct(baseline, total, least))
+    return None if math.isnan(share) else share

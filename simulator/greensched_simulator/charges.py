@@ -2,11 +2,11 @@
 
 A job that never ran is charged more than it could have taken in any schedule of the billed window:
 `REJECTION_FACTOR` times the watts that its cores add where the node's power curve is steepest, and
-the idle watts of a node kept awake for it alone where nodes can sleep, for its runtime there under
-the deepest cap, and its estimate for restarts if it can be suspended, with what waking that node
-takes, and idling until it sleeps again by whichever rule waits longest; at the greatest value of
-the signal between its arrival and the window's end; on whichever node that is large enough this
-comes to most.
+those of its boards, for its runtime there, and its estimate for restarts if it can be suspended;
+where nodes can sleep also the idle watts of a node kept awake for it alone, for that time under the
+deepest cap, with what waking that node takes, and idling until it sleeps again by whichever rule
+waits longest; at the greatest value of the signal between its arrival and the window's end; on
+whichever node that is large enough this comes to most.
 
 While a price is below zero, running earns money and not running earns nothing: the greatest price
 then counts as 0, so that no charge is ever negative and each is still above the job's true cost.
@@ -20,10 +20,9 @@ import numpy as np
 from greensched_core.errors import BadInput
 from greensched_policies.catalogue import SLEEP_RULES
 from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
-from greensched_policies.courses import ZoneSeries
+from greensched_policies.courses import Integers, ZoneSeries
 from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.bound_inputs import Group, groups_of
-from greensched_simulator.choices import Integers
 from greensched_simulator.simulation import Schedule, zone_series
 from greensched_simulator.world import World
 

@@ -23,6 +23,7 @@ from greensched_policies.cost import (
     ZoneColumns,
     placement_cost,
 )
+from greensched_policies.courses import Integers
 from greensched_policies.missing_data import mean_filled
 from greensched_policies.observation import (
     NODE_FEATURES,
@@ -47,7 +48,6 @@ from greensched_simulator.grid_table import (
 )
 from greensched_simulator.power_states import sleep_seen
 
-Integers = npt.NDArray[np.int64]
 Singles = npt.NDArray[np.float32]
 
 NOWHERE = -1  # the node of a job that has none

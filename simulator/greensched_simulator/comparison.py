@@ -122,12 +122,19 @@ def captured(figure: Figure, results: Results, policy: Policy) -> Interval:
         np.array([figure.of(outcome) for outcome in results.outcomes[each]], dtype=np.float64)
         for each in (policy, results.baseline)
     )
-    possible = theirs - np.array([getattr(each, figure.name) for each in results.least])
+    least = np.array([getattr(each, figure.name) for each in results.least])
+    return interval(captured_pct(theirs, mine, least))
+
+
+def captured_pct(baseline: Floats | float, total: Floats | float, least: Floats | float) -> Floats:
+    """Return how far totals are on the way from the baseline's to the least, in %.
+
+    NaN where nothing could be saved.
+    """
+    possible = np.subtract(baseline, least)
     with np.errstate(all="ignore"):
-        share = np.where(
-            possible > WORTH_TELLING * np.abs(theirs), 100.0 * (theirs - mine) / possible, np.nan
-        )
-    return interval(share)
+        share = 100.0 * np.subtract(baseline, total) / possible
+    return np.where(possible > WORTH_TELLING * np.abs(baseline), share, np.nan)
 
 
 def interval(values: Floats) -> Interval:

@@ -3,11 +3,11 @@
 import numpy as np
 
 from greensched_policies.cost import Floats
+from greensched_policies.courses import Integers
 from greensched_simulator.assignment import cheapest_columns
 from greensched_simulator.choices import (
     NOWHERE,
     Cluster,
-    Integers,
     Rules,
     Terms,
     fits,

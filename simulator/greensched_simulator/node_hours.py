@@ -18,14 +18,12 @@ from greensched_policies.cost import (
     Floats,
     watts_at,
 )
-from greensched_policies.courses import Caps, Sleeps
+from greensched_policies.courses import Caps, Integers, Sleeps, levels_at
 from greensched_simulator.simulation import Schedule, Stretches, cost_model, zone_series
-from greensched_simulator.world import World
+from greensched_simulator.world import World, idle_watts
 
 HOUR_S = 3600.0
 _MOST_PIECES = 1_000_000  # that are held at a time, whatever the cluster's size
-
-Integers = npt.NDArray[np.int64]
 
 
 class NodeHours(NamedTuple):
@@ -122,8 +120,7 @@ def _levels(caps: Caps, at: Integers, time_s: Floats) -> Floats:
     for node in np.unique(caps.node):
         mine = caps.node == node
         here = slice(*np.searchsorted(at, (node, node + 1)))
-        place = np.searchsorted(caps.from_s[mine], time_s[here], side="right") - 1
-        level[here] = np.where(place >= 0, caps.level[mine][np.maximum(place, 0)], 1.0)
+        level[here] = levels_at(Caps._make(each[mine] for each in caps), time_s[here])
     return level
 
 
@@ -166,7 +163,7 @@ def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...
     curve_idle_w = model.curve_watts[curve]
     board_w = board_watts(pieces.level, nodes.gpu_idle_w[at], nodes.gpu_peak_w[at], model.gpu_ratio)
     load_w = watts_at(model.curve_watts, curve, np.clip(utilisation, 0.0, 1.0))
-    idle_w = curve_idle_w + nodes.gpu_capacity[at] * nodes.gpu_idle_w[at]
+    idle_w = idle_watts(world)[at]
     if model.empty_nodes_sleep:
         idle_w = np.where(pieces.is_empty, 0.0, idle_w)
     idle_w = np.where(pieces.is_asleep | pieces.wakes, 0.0, idle_w)

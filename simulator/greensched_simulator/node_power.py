@@ -22,6 +22,11 @@ class NodePower(NamedTuple):
     wake_s: float
     wake_w: float
 
+    @property
+    def idle_w(self) -> float:
+        """Return what it draws while it is empty and awake, boards included."""
+        return self.curve.watts[0] + self.boards * self.board_idle_w
+
 
 def power_of(group: NodeGroup) -> NodePower:
     """Return watts and speed: as given, else as the catalogue knows a node of so many CPUs."""
@@ -37,15 +42,14 @@ def power_of(group: NodeGroup) -> NodePower:
     boards = group.gpus.count if group.gpus else 0
     board = shipped_catalogue().boards[group.gpus.model] if group.gpus else None
     idle_w, peak_w = (board.idle_w, board.peak_w) if board else (0.0, 0.0)
-    sleep_w, wake_s, wake_w = curve.watts[0] + boards * idle_w, 0.0, 0.0
-    if group.sleep is not None:
-        sleep_w, wake_s = group.sleep.watts, group.sleep.wake
-        told_w = group.sleep.wake_watts
-        wake_w = curve.watts[-1] + boards * idle_w if told_w is None else told_w
-    return NodePower(
-        curve, speed if group.speed is None else group.speed, boards, idle_w, peak_w,
-        sleep_w, wake_s, wake_w,
-    )  # fmt: skip
+    speed = speed if group.speed is None else group.speed
+    awake = NodePower(curve, speed, boards, idle_w, peak_w, sleep_w=0.0, wake_s=0.0, wake_w=0.0)
+    if group.sleep is None:
+        return awake._replace(sleep_w=awake.idle_w)
+    wake_w = group.sleep.wake_watts
+    if wake_w is None:
+        wake_w = curve.watts[-1] + boards * idle_w
+    return awake._replace(sleep_w=group.sleep.watts, wake_s=group.sleep.wake, wake_w=wake_w)
 
 
 def sleep_faults(group: NodeGroup) -> Iterator[tuple[str, str]]:
@@ -53,8 +57,7 @@ def sleep_faults(group: NodeGroup) -> Iterator[tuple[str, str]]:
     if group.sleep is None:
         return
     power = power_of(group)
-    idle_w = power.curve.watts[0] + power.boards * power.board_idle_w
-    if power.sleep_w >= idle_w:
-        yield "watts", f"a node idles at {idle_w:g} W: give less, or leave `sleep` out"
+    if power.sleep_w >= power.idle_w:
+        yield "watts", f"a node idles at {power.idle_w:g} W: give less, or leave `sleep` out"
     if power.wake_w < power.sleep_w:
         yield "wake_watts", f"less than the {power.sleep_w:g} W asleep: give more, or leave it out"

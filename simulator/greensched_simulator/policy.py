@@ -179,8 +179,8 @@ def policies_named(
 
     `all` stands for each rule of any kind with the usual ones of the others, the pause rules with
     `planned-window`, the presets, and the baseline; what is deliberately bad is not among them, nor
-    what differs in sleep where nodes never do, or in pauses where no job can be suspended. Raises
-    BadInput as `policy_named` does.
+    what differs in sleep where nodes never do, or in pauses where no job can be suspended: that has
+    to be asked for by its name. Raises BadInput as `policy_named` does.
     """
     names: list[str] = []
     for part in text.split(","):

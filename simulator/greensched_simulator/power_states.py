@@ -5,16 +5,14 @@ been empty. Where no node ever sleeps, the table has no columns.
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from greensched_policies.catalogue import SLEEP_RULES
-from greensched_policies.cost import CURVE_POINTS, Floats
+from greensched_policies.cost import Floats
+from greensched_policies.courses import Integers
 from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.compiled import fast, inlined
 from greensched_simulator.policy import Policy
-from greensched_simulator.world import World
-
-Integers = npt.NDArray[np.int64]
+from greensched_simulator.world import World, idle_watts
 
 # Rows of the table [6,N].
 SAVED_W, WAKE_S, WAKE_J, STAYS_AWAKE_S, ASLEEP_FROM_S, AWAKE_FROM_S = range(6)
@@ -25,9 +23,7 @@ def sleep_columns(world: World) -> SleepColumns:
 
     Where all empty nodes sleep for nothing, that is to draw nothing.
     """
-    nodes = world.nodes
-    idle_w = world.curve_watts[nodes.curve_class.astype(np.int64) * CURVE_POINTS]
-    idle_w = idle_w + nodes.gpu_capacity * nodes.gpu_idle_w
+    nodes, idle_w = world.nodes, idle_watts(world)
     if world.empty_nodes_sleep:
         return SleepColumns(idle_w[None, :], *(np.zeros((1, idle_w.size)),) * 2)
     return SleepColumns(

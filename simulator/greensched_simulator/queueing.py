@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.cost import Floats
+from greensched_policies.courses import Integers
 from greensched_policies.queue_columns import QueueColumns
 from greensched_simulator.choices import (
     NOWHERE,
     Cluster,
-    Integers,
     Rules,
     Terms,
     choose_node,

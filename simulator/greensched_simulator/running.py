@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.cost import Floats
-from greensched_simulator.choices import NOWHERE, Cluster, Integers, Terms
+from greensched_policies.courses import Integers
+from greensched_simulator.choices import NOWHERE, Cluster, Terms
 from greensched_simulator.compiled import fast
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import awake_from_s, fall_empty, wake

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from greensched_policies.courses import Integers
 from greensched_policies.pausing import PauseColumns, planned_slots
 from greensched_policies.slots import SlotColumns
-from greensched_simulator.choices import NOWHERE, Integers, Rules, Terms
+from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.compiled import compiled, fast
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs

@@ -15,17 +15,12 @@ from greensched_policies.courses import (
     NO_SLEEPS,
     BilledNodes,
     Caps,
+    Integers,
     Placements,
     Sleeps,
     ZoneSeries,
 )
-from greensched_simulator.choices import (
-    Cluster,
-    Integers,
-    Terms,
-    nodes_to_score,
-    rules_of,
-)
+from greensched_simulator.choices import Cluster, Terms, nodes_to_score, rules_of
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import GridTable, grid_table
 from greensched_simulator.pacing import Changes
@@ -267,12 +262,11 @@ def _sleeps(nodes: Nodes, stretches: Stretches, sleep: Floats) -> Sleeps:
 
 
 def _caps(changes: Changes) -> Caps:
-    """Return when nodes were capped, node by node and in the order of time."""
+    """Return when nodes were capped, in the order of time."""
     if not changes:
         return NO_CAPS
     times_s, nodes, levels = (np.array(column) for column in zip(*changes, strict=True))
-    order = np.argsort(nodes, kind="stable")
-    return Caps(nodes[order], times_s[order], levels[order])
+    return Caps(nodes, times_s, levels)
 
 
 def _empty_plan(world: World) -> Plan:

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.cost import Floats
+from greensched_policies.courses import Integers
 from greensched_policies.slots import SlotColumns, with_overload
-from greensched_simulator.choices import NOWHERE, Integers, Rules, Terms
+from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.compiled import compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_at, step_at
 

@@ -60,6 +60,12 @@ def tone_of(change: Interval) -> Tone:
     return "worse" if change.low > 0 else ""
 
 
+def change_cell(percent: Interval) -> Cell:
+    """Return a change with its interval, told apart as better or worse unless it is told as 0.0."""
+    text = change_text(percent)
+    return Cell(text, "" if text.startswith("0.0 ") else tone_of(percent))
+
+
 def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
     """Return a line for each figure of one run."""
     missed = outcome.deadlines - outcome.deadlines_met
@@ -137,9 +143,8 @@ def change_rows(results: Results) -> list[Row]:
         if policy == results.baseline:
             rows.append((policy.label, missed, *("baseline" for _ in COMPARED)))
             continue
-        changes = [difference(figure, results, policy) for _, figure in COMPARED]
-        cells = (Cell(change_text(each.percent), tone_of(each.percent)) for each in changes)
-        rows.append((policy.label, missed, *cells))
+        changes = (difference(figure, results, policy).percent for _, figure in COMPARED)
+        rows.append((policy.label, missed, *map(change_cell, changes)))
     return rows
 
 
@@ -174,14 +179,9 @@ def lever_rows(results: Results) -> list[Row]:
     for policy in apart:
         for name, figure in COMPARED:
             found = parts(figure, results, policy)
-            cells = (
-                Cell(change_text(found[lever]), tone_of(found[lever])) if lever in found else ""
-                for lever in levers
-            )
-            together = difference(figure, results, policy).percent
-            rows.append(
-                (policy.label, name, *cells, Cell(change_text(together), tone_of(together)))
-            )
+            cells = (change_cell(found[lever]) if lever in found else "" for lever in levers)
+            together = change_cell(difference(figure, results, policy).percent)
+            rows.append((policy.label, name, *cells, together))
     return rows
 
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.cost import Floats
-from greensched_simulator.choices import Cluster, Integers, Terms, fits
+from greensched_policies.courses import Integers
+from greensched_simulator.choices import Cluster, Terms, fits
 from greensched_simulator.compiled import fast
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.running import Heap, Recorded, start

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.cost import Floats, curve_table
+from greensched_policies.cost import CURVE_POINTS, Floats, curve_table
 from greensched_policies.observation import Weights
 from greensched_simulator.job_drafts import Capacity
 from greensched_simulator.jobs import Jobs, build_jobs
@@ -105,6 +105,13 @@ def capacity_of(nodes: Nodes) -> Capacity:
         speed=float(nodes.cpu_capacity @ nodes.speed) / cores,
         shapes=tuple((row[0], row[1], row[2]) for row in np.unique(columns, axis=0).tolist()),
     )
+
+
+def idle_watts(world: World) -> Floats:
+    """Return what each node draws while empty and awake, [N]: with its boards, without PUE."""
+    nodes = world.nodes
+    curve_w = world.curve_watts[nodes.curve_class.astype(np.int64) * CURVE_POINTS]
+    return curve_w + nodes.gpu_capacity * nodes.gpu_idle_w
 
 
 def _nodes(scenario: Scenario) -> _Built:

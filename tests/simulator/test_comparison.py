@@ -28,7 +28,7 @@ from greensched_simulator.outcome import Outcome
 from greensched_simulator.policy import policies_named, policy_named
 from greensched_simulator.scenario import parse_scenario
 from greensched_simulator.simulation import simulate
-from greensched_simulator.tables import captured_rows, change_rows
+from greensched_simulator.tables import captured_rows, change_cell, change_rows, tone_of
 from greensched_simulator.world import build_world
 
 NOW, LATER = policies_named("run-now+spread, lowest-window+spread")
@@ -159,6 +159,15 @@ def test_a_change_is_coloured_by_the_interval_that_is_shown() -> None:
     shown = change_rows(results(ours, theirs))[2][4]
     assert isinstance(shown, Cell)
     assert (shown.text, shown.tone) == ("-34.0 ±141.9 %", "")
+
+
+def test_a_change_that_is_told_as_nothing_has_no_colour() -> None:
+    """A little less with every seed, and yet 0.0 %."""
+    ours = [outcome(carbon_active_g=1000.0 - each) for each in (0.2, 0.21, 0.22)]
+    theirs = [outcome(carbon_active_g=1000.0)] * 3
+    percent = difference(CARBON, results(ours, theirs), LATER).percent
+    assert tone_of(percent) == "better"
+    assert change_rows(results(ours, theirs))[2][4] == change_cell(percent) == Cell("0.0 ±0.0 %")
 
 
 @pytest.mark.parametrize(

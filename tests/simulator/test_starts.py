@@ -5,9 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_policies.cost import CostModel, Floats
+from greensched_policies.courses import Integers
 from greensched_policies.observation import Weights
 from greensched_policies.slots import FULL, SlotColumns, spread_of, with_overload
-from greensched_simulator.choices import Integers, Terms, rules_of
+from greensched_simulator.choices import Terms, rules_of
 from greensched_simulator.grid_table import GridTable, grid_table
 from greensched_simulator.starts import Plan, choose_start, keep, slot_columns, watch_plan
 

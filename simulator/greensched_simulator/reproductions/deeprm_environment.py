@@ -9,11 +9,9 @@ places nothing lets a step of time pass.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from greensched_policies.courses import Integers
 from greensched_simulator.compiled import fast
-
-Integers = npt.NDArray[np.int64]
 
 RESOURCES, UNITS = 2, 10  # of each resource, in each step
 HORIZON = 20  # steps that work can be laid out ahead

@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from greensched_policies.catalogue import WHEN_RULES
 from greensched_policies.cost import Floats
+from greensched_policies.courses import Integers
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.grid_files import CARBON_LIMITS_G_PER_KWH, Column, read_series
 from greensched_simulator.reproductions.tables import Line
 from greensched_simulator.traces import load_trace
-
-Integers = npt.NDArray[np.int64]
 
 NEEDS_DATA = True
 TITLE = "GAIA, pai_1k, queues 6x24 (Hanafy et al., ASPLOS 2024)"
