@@ -76,14 +76,28 @@ def _taken(table: Any, index: Any) -> Any:
 _done: dict[tuple[FunctionType, Callable[[Any], Any]], Callable[..., Any]] = {}
 
 
+# Of numba's options, the one that is not in its signatures: whether references are counted.
+_COUNTS: dict[str, Any] = {"_nrt": True}  # told, or else it were as in whoever calls first
+_BORROWS: dict[str, Any] = {"_nrt": False}
+
+
 def fast(function: F) -> F:
     """Have a function of the engine compiled when it is first called, and kept for later runs."""
-    return cast(F, njit(cache=True, error_model="numpy")(function))
+    return cast(F, njit(cache=True, error_model="numpy", **_COUNTS)(function))
+
+
+def borrowing(function: F) -> F:
+    """As `fast`, without counting the references to arrays, each an atomic operation.
+
+    For what makes no array, returns none, and neither reads nor fills a list: numba refuses the
+    first and the last, and a returned array would be freed while it is used.
+    """
+    return cast(F, njit(cache=True, error_model="numpy", **_BORROWS)(function))
 
 
 def inlined(function: F) -> F:
-    """As `fast`, and made a part of whatever calls it: handing over its arguments costs more."""
-    return cast(F, njit(forceinline=True, error_model="numpy")(function))
+    """As `borrowing`, and made a part of its caller: handing over its arguments costs more."""
+    return cast(F, njit(forceinline=True, error_model="numpy", **_BORROWS)(function))
 
 
 def compiled(function: Callable[..., Any], how: Callable[[Any], Any] = fast) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ from greensched_simulator.choices import (
     choose_node,
     workload_of,
 )
-from greensched_simulator.compiled import fast, inlined
+from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.pacing import Changes, pace
@@ -32,7 +32,7 @@ from greensched_simulator.running import (
     Recorded,
     finish,
     nothing_recorded,
-    start,
+    place,
 )
 from greensched_simulator.starts import Plan, choose_start, keep
 from greensched_simulator.waiting import Waiting, fill, nobody_waiting, wait
@@ -82,7 +82,7 @@ def run(
             elif planned_s == now_s:  # NaN is neither: the job is rejected
                 due = arrived
             arrived += 1
-        is_last = next_event_s(arrived, jobs, starts, ends) > now_s  # of this instant
+        is_last = next_event_s(arrived, jobs.arrival_s, starts, ends) > now_s  # of this instant
         if terms.discipline != OLDEST_FIT:
             if due >= 0:
                 join(queue, due)
@@ -105,10 +105,10 @@ def step_of(step: int, now_s: float, steps_s: Floats, cluster: Cluster) -> int:
     return step
 
 
-@inlined
-def next_event_s(arrived: int, jobs: Jobs, starts: Heap, ends: Heap) -> float:
+@fast
+def next_event_s(arrived: int, arrival_s: Floats, starts: Heap, ends: Heap) -> float:
     """Return when something happens next; infinity if nothing does."""
-    next_s = jobs.arrival_s[arrived] if arrived < jobs.arrival_s.size else np.inf
+    next_s = arrival_s[arrived] if arrived < arrival_s.size else np.inf
     if len(starts) > 0:
         next_s = min(next_s, starts[0][0])
     if len(ends) > 0:
@@ -116,7 +116,7 @@ def next_event_s(arrived: int, jobs: Jobs, starts: Heap, ends: Heap) -> float:
     return next_s
 
 
-@fast
+@borrowing
 def _plan(
     job: int,
     now_s: float,
@@ -160,9 +160,28 @@ def _try(
     rules: Rules,
 ) -> None:
     """Start a job on the best node with room, or let it wait for one."""
+    end_s = _end_of(job, now_s, waiting, jobs, cluster, recorded, grid, plan, terms, rules)
+    if end_s < np.inf:
+        heapq.heappush(ends, (end_s, job))
+
+
+@borrowing
+def _end_of(
+    job: int,
+    now_s: float,
+    waiting: Waiting,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
+) -> float:
+    """Return when a job ends that starts on the best node with room; infinity if it has to wait."""
     workload = workload_of(job, jobs)
     node = choose_node(cluster, grid, terms, rules, workload, now_s)
     if node >= 0:
-        start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
-    else:
-        wait(job, waiting, jobs)
+        return place(job, node, now_s, jobs, cluster, recorded, plan, terms)
+    wait(job, waiting, jobs)
+    return np.inf

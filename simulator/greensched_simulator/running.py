@@ -7,7 +7,7 @@ import numpy as np
 
 from greensched_policies.cost import Floats
 from greensched_simulator.choices import NOWHERE, Cluster, Integers, Terms
-from greensched_simulator.compiled import fast, inlined
+from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import awake_from_s, fall_empty, wake
 from greensched_simulator.starts import Plan, keep
@@ -71,6 +71,21 @@ def start(
     terms: Terms,
 ) -> None:
     """Place a job on a node now, where it runs as soon as the node is awake."""
+    heapq.heappush(ends, (place(job, node, now_s, jobs, cluster, recorded, plan, terms), job))
+
+
+@borrowing
+def place(
+    job: int,
+    node: int,
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    plan: Plan,
+    terms: Terms,
+) -> float:
+    """Record that a job is placed on a node now, and return when it ends."""
     recorded.node_asleep_s[job] = wake(cluster.sleep, node, cluster.columns[11, node], now_s)
     begin_s = awake_from_s(cluster.sleep, node, now_s)
     speed = cluster.columns[9, node] * pace_of(job, node, jobs, cluster)
@@ -90,10 +105,10 @@ def start(
     cluster.memory_free[node] -= jobs.memory_bytes[job]
     cluster.gpu_free[node] -= jobs.gpus[job]
     _refresh(node, cluster, terms)
-    heapq.heappush(ends, (end_s, job))
+    return float(end_s)
 
 
-@fast
+@borrowing
 def finish(
     job: int,
     now_s: float,
@@ -125,7 +140,7 @@ def finish(
     _refresh(node, cluster, terms)
 
 
-@fast
+@borrowing
 def _move_plan(
     job: int,
     runs_from_s: float,
@@ -145,7 +160,7 @@ def _move_plan(
     recorded.kept_until_s[job] = expected_s
 
 
-@fast
+@borrowing
 def _refresh(node: int, cluster: Cluster, terms: Terms) -> None:
     """Bring the columns that decisions see up to what is free now."""
     capacity = cluster.columns[0, node]
