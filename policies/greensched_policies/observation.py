@@ -70,6 +70,7 @@ NODE_FEATURES = (
     RELATIVE_MEMORY_SIZE,
 ) = range(4, 8)
 RELATIVE_FEATURES = NODE_FEATURES[: SLOWDOWN + 1] + NODE_FEATURES[ZONE_CARBON : MEMORY_SIZE + 1]
+RELATIVE_PLACES = (ENERGY, COST, CARBON, SLOWDOWN, ZONE_CARBON, ZONE_PRICE, CPU_SIZE, MEMORY_SIZE)
 # The others: what would be left of a candidate.
 ROOM_FEATURES = (
     CPU_BEFORE,
@@ -140,6 +141,8 @@ def encode_where(
     No data is never a zero for one node. Where any candidate lacks a price, the price is
     left out for all candidates of that decision and `cost` becomes relative energy. Where any
     lacks a carbon intensity, `carbon` is 1 for all and its weight in the context is 0.
+
+    The simulator has the same functions compiled for one candidate after the other.
     """
     batch, count = nodes.cpu_capacity.shape
     features = np.empty((batch, len(NODE_FEATURES), count), dtype=np.float32)
@@ -150,24 +153,16 @@ def encode_where(
         ROOM_FEATURES, room_columns(nodes, workload, cost, model), strict=True
     ):
         features[:, place] = column
-    return with_relative(features, values, workload, weights)
-
-
-def with_relative(
-    features: npt.NDArray[np.float32], values: Floats, workload: WorkloadColumns, weights: Weights
-) -> Observation:
-    """Complete `features`, [B,16,N] with their room filled in, with `values`, [B,8,N].
-
-    These are the relative columns, which it divides by their means in place.
-    """
-    scale = make_relative(values)
+    mean = make_relative(values)
     features[:, : SLOWDOWN + 1] = values[:, : SLOWDOWN + 1]
     features[:, ZONE_CARBON : MEMORY_SIZE + 1] = values[:, RELATIVE_ZONE_CARBON:]
-    is_known = np.isfinite(scale)
+    is_known = np.isfinite(mean)
     if not is_known.all():
         leave_out_unknown(features, is_known)
-    context = encode_context(workload, weights, scale[:, RELATIVE_MEMORY_SIZE], features.shape[2])
-    context[:, WEIGHT_CARBON] *= is_known[:, RELATIVE_ZONE_CARBON]
+    context = np.empty((batch, len(CONTEXT_FEATURES)), dtype=np.float32)
+    asked = WorkloadColumns(*(column[:, 0] for column in workload))
+    for place, shared in enumerate(context_columns(asked, weights, mean.T, count)):
+        context[:, place] = shared
     return Observation(features.transpose((0, 2, 1)), context)
 
 
@@ -213,7 +208,7 @@ def room_columns(
 
 
 def make_relative(values: Floats) -> Floats:
-    """Divide each row of [B,K,N] in place by the mean of its magnitudes; return those, [B,K].
+    """Divide each row of [B,8,N] in place by the mean of its magnitudes; return those, [B,8].
 
     Magnitudes, because prices may be negative: a mean near zero would blow noise up, and a
     negative one would turn the order round. Where all values are positive this is the plain
@@ -221,14 +216,20 @@ def make_relative(values: Floats) -> Floats:
     does its magnitude.
     """
     batch, kinds, count = values.shape
-    rows = values.reshape(batch * kinds, count)  # a view: numba is slow along a third axis
-    scale: Floats = np.dot(np.abs(rows), np.full(count, 1.0 / count))
-    is_zero = scale < LEAST_MAGNITUDE
-    factor = 1.0 / np.where(is_zero, 1.0, scale)
+    rows = values.reshape(batch * kinds, count)  # a view: one product for all decisions
+    mean: Floats = np.dot(np.abs(rows), np.full(count, 1.0 / count))
+    factor, offset = relative_scale(mean)
     rows *= factor[:, None]
-    if is_zero.any():
-        rows += is_zero[:, None]
-    return scale.reshape(batch, kinds)
+    if offset.any():
+        rows += offset[:, None]
+    return mean.reshape(batch, kinds)
+
+
+def relative_scale(mean: Floats) -> tuple[Floats, Floats]:
+    """Return by what to multiply values whose magnitudes have that mean, and what then to add."""
+    offset: Floats = np.float64(1.0) * (mean < LEAST_MAGNITUDE)  # of zeros: they become ones
+    factor: Floats = 1.0 / (mean + offset)
+    return factor, offset
 
 
 def leave_out_unknown(features: npt.NDArray[np.float32], is_known: npt.NDArray[np.bool_]) -> None:
@@ -245,17 +246,20 @@ def leave_out_unknown(features: npt.NDArray[np.float32], is_known: npt.NDArray[n
             features[row, ZONE_PRICE] = 1.0
 
 
-def encode_context(
-    workload: WorkloadColumns, weights: Weights, mean_memory: Floats, count: int
-) -> npt.NDArray[np.float32]:
-    """Encode what all `count` candidates of a decision share, [B,8]."""
-    context = np.empty((mean_memory.size, len(CONTEXT_FEATURES)), dtype=np.float32)
-    context[:, WEIGHT_ENERGY] = weights.energy
-    context[:, WEIGHT_CARBON] = weights.carbon
-    context[:, WEIGHT_PERFORMANCE] = weights.performance
-    context[:, LOG_RUNTIME] = np.log1p(workload.runtime_s[:, 0] / SECONDS_PER_HOUR)
-    context[:, LOG_CPU] = np.log1p(workload.cpu_cores[:, 0])
-    context[:, GPUS] = workload.gpus[:, 0] / BOARDS_PER_NODE
-    context[:, MEMORY_SHARE] = workload.memory_bytes[:, 0] / np.maximum(mean_memory, 1.0)
-    context[:, LOG_CANDIDATES] = np.log(count) / 10.0
-    return context
+def context_columns(
+    workload: WorkloadColumns, weights: Weights, mean: Floats, count: int
+) -> tuple[Floats | float, ...]:
+    """Return what all `count` candidates of a decision share, in the order of CONTEXT_FEATURES.
+
+    `mean` are the mean magnitudes of its relative features, [8,B]; the workload is [B].
+    """
+    return (
+        weights.energy,
+        weights.carbon * np.isfinite(mean[RELATIVE_ZONE_CARBON]),
+        weights.performance,
+        np.log1p(workload.runtime_s / SECONDS_PER_HOUR),
+        np.log1p(workload.cpu_cores),
+        workload.gpus / BOARDS_PER_NODE,
+        workload.memory_bytes / np.maximum(mean[RELATIVE_MEMORY_SIZE], 1.0),
+        np.log(count) / 10.0,
+    )

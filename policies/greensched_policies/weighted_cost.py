@@ -23,11 +23,14 @@ def weighted_cost(
     The reward of training and reports, r = −(w_energy·cost + w_carbon·carbon + w_perf·penalty),
     for one placement and relative to its candidates: about 1 for an average candidate.
     """
-    by_energy = context[:, WEIGHT_ENERGY]
-    by_carbon = context[:, WEIGHT_CARBON]
-    by_performance = context[:, WEIGHT_PERFORMANCE]
-    total = np.maximum(by_energy + by_carbon + by_performance, np.float32(LEAST_WEIGHT))
-    relative_cost: npt.NDArray[np.float32] = nodes[:, :, COST] * (by_energy / total)[:, None]
-    relative_cost += nodes[:, :, CARBON] * (by_carbon / total)[:, None]
-    relative_cost += nodes[:, :, SLOWDOWN] * (by_performance / total)[:, None]
+    relative_cost = np.empty(nodes.shape[:2], dtype=np.float32)
+    for row in range(nodes.shape[0]):
+        by_energy, by_carbon = context[row, WEIGHT_ENERGY], context[row, WEIGHT_CARBON]
+        by_performance = context[row, WEIGHT_PERFORMANCE]
+        total = np.maximum(by_energy + by_carbon + by_performance, np.float32(LEAST_WEIGHT))
+        relative_cost[row] = (
+            nodes[row, :, COST] * (by_energy / total)
+            + nodes[row, :, CARBON] * (by_carbon / total)
+            + nodes[row, :, SLOWDOWN] * (by_performance / total)
+        )
     return relative_cost

@@ -26,20 +26,24 @@ from greensched_policies.cost import (
 from greensched_policies.courses import Integers
 from greensched_policies.missing_data import mean_filled
 from greensched_policies.observation import (
+    CONTEXT_FEATURES,
     NODE_FEATURES,
     RELATIVE_FEATURES,
+    RELATIVE_PLACES,
     ROOM_FEATURES,
     Observation,
     Weights,
+    context_columns,
+    leave_out_unknown,
     relative_columns,
+    relative_scale,
     room_columns,
-    with_relative,
 )
 from greensched_policies.pausing import PauseColumns
 from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.sleeping import SleepColumns, with_waking
 from greensched_policies.slots import SlotColumns
-from greensched_simulator.compiled import callee, compiled, fast, inlined
+from greensched_simulator.compiled import borrowing, callee, compiled, fast, inlined
 from greensched_simulator.grid_table import (
     CARBON,
     PRICE,
@@ -53,7 +57,7 @@ Singles = npt.NDArray[np.float32]
 NOWHERE = -1  # the node of a job that has none
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 
-_RELATIVE = (0, 1, 2, 3, 4, 5, 6, 7)  # their places are their order
+_IN_ORDER = (0, 1, 2, 3, 4, 5, 6, 7)
 _Eight = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]
 _Rows = tuple[int, int, int, int, int, int, int, int]
 
@@ -61,7 +65,9 @@ _mean_filled = compiled(mean_filled)
 _placement_cost = compiled(placement_cost, inlined)
 _relative_columns = compiled(relative_columns, inlined)
 _room_columns = compiled(room_columns, inlined)
-_with_relative = compiled(with_relative)
+_relative_scale = compiled(relative_scale, inlined)
+_context_columns = compiled(context_columns, inlined)
+_leave_out_unknown = compiled(leave_out_unknown)
 _with_waking = compiled(with_waking, inlined)
 
 
@@ -183,9 +189,9 @@ def choose_node(
     """Return the node that the `where` rule likes best of those with room, -1 if there is none."""
     count = search(
         cluster,
-        workload.cpu_cores[0, 0],
-        workload.memory_bytes[0, 0],
-        workload.gpus[0, 0],
+        float(workload.cpu_cores),
+        float(workload.memory_bytes),
+        float(workload.gpus),
         terms.nodes_to_score,
         terms.goes_on,
     )
@@ -207,9 +213,11 @@ def score_nodes(
     now_s: float,
 ) -> Singles:
     """Return the relative cost of each of `rows` by the `where` rule, [N], as the extender does."""
-    zones = zones_of(cluster, rows, grid, now_s, now_s + workload.runtime_s[0, 0])
+    means = zone_means(cluster.zone, rows, grid, now_s, now_s + float(workload.runtime_s))
     asleep = sleep_seen(cluster.sleep, cluster.columns[11], rows, now_s)
-    seen = observed(cluster.columns, asleep, rows, zones, workload, terms.model, terms.weights)
+    seen = observed(
+        cluster.columns, asleep, rows, cluster.zone, means, workload, terms.model, terms.weights
+    )
     return rules.where[0](seen.nodes, seen.context)[0]
 
 
@@ -218,21 +226,46 @@ def observed(
     table: Floats,
     asleep: Floats,
     rows: Integers,
-    zones: ZoneColumns,
+    zone: Integers,
+    means: Floats,
     workload: WorkloadColumns,
     model: CostModel,
     weights: Weights,
 ) -> Observation:
     """Return what a rule sees of some rows of a table [12,N]: `encode_where`, node by node.
 
-    `asleep` holds what sleep does to each of them, [3,K], or nothing, [3,0].
+    `asleep` holds what sleep does to each of them, [3,K], or nothing, [3,0]; `means` are those of
+    each zone's carbon and price over the run, [2,Z], and `zone` tells whose a row has, [N]. The
+    workload is one, in numbers.
     """
     features = np.empty((1, len(NODE_FEATURES), rows.size), np.float32)
-    values = np.empty((1, len(RELATIVE_FEATURES), rows.size))
-    asked = WorkloadColumns(
-        workload.cpu_cores[0, 0], workload.memory_bytes[0, 0],
-        workload.gpus[0, 0], workload.runtime_s[0, 0],
-    )  # fmt: skip
+    context = np.empty((1, len(CONTEXT_FEATURES)), np.float32)
+    values = np.empty((len(RELATIVE_FEATURES), rows.size))
+    magnitudes = np.empty((len(RELATIVE_FEATURES), rows.size))
+    shares, mean = np.empty(rows.size), np.empty(len(RELATIVE_FEATURES))
+    describe(table, asleep, rows, zone, means, workload, model, values, features)
+    prepare_means(values, magnitudes, shares)
+    np.dot(magnitudes, shares, mean)
+    make_relative(values, mean, features)
+    fill_context(workload, weights, mean, rows.size, context)
+    if not np.isfinite(mean.sum()):
+        _leave_out_unknown(features, np.isfinite(mean).reshape((1, mean.size)))
+    return Observation(features.transpose((0, 2, 1)), context)
+
+
+@borrowing
+def describe(
+    table: Floats,
+    asleep: Floats,
+    rows: Integers,
+    zone: Integers,
+    means: Floats,
+    workload: WorkloadColumns,
+    model: CostModel,
+    values: Floats,
+    features: Singles,
+) -> None:
+    """Fill in what is to be made relative, [8,K], and what room is left, in `features` [1,16,K]."""
     for place in range(rows.size):
         row = rows[place]
         node = NodeColumns(
@@ -240,36 +273,65 @@ def observed(
             table[4, row], table[5, row], table[6, row], table[7, row],
             table[8, row], table[9, row], table[10, row], table[11, row],
         )  # fmt: skip
-        zone = ZoneColumns(zones.carbon_g_per_kwh[0, place], zones.price_per_mwh[0, place])
-        cost = _placement_cost(node, asked, zone, model)
+        signals = ZoneColumns(means[CARBON, zone[row]], means[PRICE, zone[row]])
+        cost = _placement_cost(node, workload, signals, model)
         if asleep.shape[1] > 0:
             sleep = SleepColumns(asleep[0, place], asleep[1, place], asleep[2, place])
-            cost = _with_waking(cost, node, sleep, zone)
-        _put(_relative_columns(node, zone, cost), values, place, _RELATIVE)
-        _put(_room_columns(node, asked, cost, model), features, place, ROOM_FEATURES)
-    return _with_relative(features, values, workload, weights)
+            cost = _with_waking(cost, node, sleep, signals)
+        _put(_relative_columns(node, signals, cost), values, place, _IN_ORDER)
+        _put(_room_columns(node, workload, cost, model), features[0], place, ROOM_FEATURES)
 
 
 @inlined
 def _put(column: _Eight, table: npt.NDArray[Any], place: int, rows: _Rows) -> None:
-    """Put one candidate's eight values into rows of a table [1,K,N]; loops over them are slower."""
-    table[0, rows[0], place], table[0, rows[1], place] = column[0], column[1]
-    table[0, rows[2], place], table[0, rows[3], place] = column[2], column[3]
-    table[0, rows[4], place], table[0, rows[5], place] = column[4], column[5]
-    table[0, rows[6], place], table[0, rows[7], place] = column[6], column[7]
+    """Put one candidate's eight values into rows of a table [K,N]; loops over them are slower."""
+    table[rows[0], place], table[rows[1], place] = column[0], column[1]
+    table[rows[2], place], table[rows[3], place] = column[2], column[3]
+    table[rows[4], place], table[rows[5], place] = column[4], column[5]
+    table[rows[6], place], table[rows[7], place] = column[6], column[7]
+
+
+@borrowing
+def prepare_means(values: Floats, magnitudes: Floats, shares: Floats) -> None:
+    """Fill in the magnitudes of [8,K] values, and the share of each in the mean, [K]."""
+    shares[:] = 1.0 / shares.size
+    for kind in range(values.shape[0]):
+        own, positive = values[kind], magnitudes[kind]
+        for place in range(own.size):
+            positive[place] = abs(own[place])
+
+
+@borrowing
+def make_relative(values: Floats, mean: Floats, features: Singles) -> None:
+    """Put [8,K] values, each row divided by its mean magnitude, in their places in [1,16,K]."""
+    for kind in range(mean.size):
+        factor, offset = _relative_scale(mean[kind])
+        own, seen = values[kind], features[0, RELATIVE_PLACES[kind]]
+        for place in range(own.size):
+            seen[place] = own[place] * factor + offset
+
+
+@borrowing
+def fill_context(
+    workload: WorkloadColumns, weights: Weights, mean: Floats, count: int, context: Singles
+) -> None:
+    """Fill in what all candidates share, [1,8]."""
+    _put(_context_columns(workload, weights, mean, count), context.T, 0, _IN_ORDER)
 
 
 @fast
-def zones_of(
-    cluster: Cluster, rows: Integers, grid: GridTable, begin_s: float, end_s: float
-) -> ZoneColumns:
-    """Return the grid behind each of `rows` from `begin_s` to `end_s`; NaN where all lack data."""
+def zone_means(
+    zone: Integers, rows: Integers, grid: GridTable, begin_s: float, end_s: float
+) -> Floats:
+    """Return the zones' means from `begin_s` to `end_s`, [2,Z]; NaN where all lack data.
+
+    A zone without data gets the mean of the candidates, `rows`, that have some.
+    """
     means = means_over(grid, begin_s, end_s)
-    zone = cluster.zone
-    carbon, price = np.empty((1, rows.size)), np.empty((1, rows.size))
-    for place in range(rows.size):
-        carbon[0, place] = means[CARBON, zone[rows[place]]]
-        price[0, place] = means[PRICE, zone[rows[place]]]
     if np.isnan(means).any():
-        return ZoneColumns(_mean_filled(carbon)[0], _mean_filled(price)[0])
-    return ZoneColumns(carbon, price)
+        for signal in (CARBON, PRICE):
+            known = means[signal, zone[rows]].reshape((1, rows.size))
+            filled = _mean_filled(known)[0]
+            for place in range(rows.size):
+                means[signal, zone[rows[place]]] = filled[0, place]
+    return means

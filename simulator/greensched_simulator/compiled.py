@@ -11,7 +11,6 @@ ever loaded.
 
 import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
@@ -21,19 +20,14 @@ from numba import njit, types
 from numba.extending import overload
 from platformdirs import user_cache_path
 
-import greensched_policies
 from greensched_policies.cost import as_index, taken
-
-_POLICIES, _ENGINE = Path(greensched_policies.__path__[0]), Path(__file__).parent
+from greensched_simulator.compiled_sources import compiled_sources
 
 
 def _sources_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted((*_POLICIES.glob("*.py"), *_ENGINE.rglob("*.py"))):
-        source = path.read_bytes()
-        # Compiled code also holds what others declare, such as the order of a tuple's fields.
-        if path.parent in (_POLICIES, _ENGINE) or __name__.encode() in source:
-            digest.update(path.name.encode() + source)
+    for path in compiled_sources():
+        digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -76,14 +70,28 @@ def _taken(table: Any, index: Any) -> Any:
 _done: dict[tuple[FunctionType, Callable[[Any], Any]], Callable[..., Any]] = {}
 
 
+# Of numba's options, the one that is not in its signatures: whether references are counted.
+_COUNTS: dict[str, Any] = {"_nrt": True}  # told, or else it were as in whoever calls first
+_BORROWS: dict[str, Any] = {"_nrt": False}
+
+
 def fast(function: F) -> F:
     """Have a function of the engine compiled when it is first called, and kept for later runs."""
-    return cast(F, njit(cache=True, error_model="numpy")(function))
+    return cast(F, njit(cache=True, error_model="numpy", **_COUNTS)(function))
+
+
+def borrowing(function: F) -> F:
+    """As `fast`, without counting the references to arrays, each an atomic operation.
+
+    For what makes no array, returns none, and neither reads nor fills a list: numba refuses the
+    first and the last, and a returned array would be freed while it is used.
+    """
+    return cast(F, njit(cache=True, error_model="numpy", **_BORROWS)(function))
 
 
 def inlined(function: F) -> F:
-    """As `fast`, and made a part of whatever calls it: handing over its arguments costs more."""
-    return cast(F, njit(forceinline=True, error_model="numpy")(function))
+    """As `borrowing`, and made a part of its caller: handing over its arguments costs more."""
+    return cast(F, njit(forceinline=True, error_model="numpy", **_BORROWS)(function))
 
 
 def compiled(function: Callable[..., Any], how: Callable[[Any], Any] = fast) -> Callable[..., Any]:

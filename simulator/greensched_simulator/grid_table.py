@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_policies.cost import Floats
-from greensched_simulator.compiled import fast, inlined
+from greensched_simulator.compiled import borrowing, fast, inlined
 
 CARBON, PRICE = 0, 1  # rows of the values
 
@@ -78,13 +78,11 @@ def step_at(table: GridTable, zone: int, time_s: float) -> int:
 
 
 @inlined
-def integral_at(times_s: Floats, values: Floats, sums: Floats, step: int, time_s: float) -> float:
-    """Return the integral of one signal up to `time_s`, which the step `step` holds.
-
-    Takes rows of a table instead of the table: numba counts references to each array it holds.
-    """
-    part_s = time_s - times_s[step]
-    return sums[step] + part_s * values[step] if part_s != 0.0 else sums[step]  # a gap may begin
+def integral_at(table: GridTable, signal: int, step: int, time_s: float) -> float:
+    """Return the integral of one signal up to `time_s`, which the step `step` holds."""
+    part_s = time_s - table.times_s[step]
+    whole = table.sums[signal, step]
+    return whole + part_s * table.values[signal, step] if part_s != 0.0 else whole  # a gap begins
 
 
 @fast
@@ -95,17 +93,22 @@ def means_over(table: GridTable, begin_s: float, end_s: float) -> Floats:
     then.
     """
     means = np.empty((2, table.starts.size - 1))
+    fill_means(table, begin_s, end_s, means)
+    return means
+
+
+@borrowing
+def fill_means(table: GridTable, begin_s: float, end_s: float, means: Floats) -> None:
+    """Put what `means_over` returns in `means`."""
     for zone in range(means.shape[1]):
         begin, end = step_at(table, zone, begin_s), step_at(table, zone, end_s)
         for signal in (CARBON, PRICE):
-            values, sums, gaps_s = table.values[signal], table.sums[signal], table.gaps_s[signal]
             if begin == end or not end_s > begin_s:
-                mean = values[begin]
-            elif gaps_s[end] > gaps_s[begin]:
+                mean = table.values[signal, begin]
+            elif table.gaps_s[signal, end] > table.gaps_s[signal, begin]:
                 mean = np.nan
             else:
-                mean = integral_at(table.times_s, values, sums, end, end_s)
-                mean -= integral_at(table.times_s, values, sums, begin, begin_s)
+                mean = integral_at(table, signal, end, end_s)
+                mean -= integral_at(table, signal, begin, begin_s)
                 mean /= end_s - begin_s
             means[signal, zone] = mean * table.factors[signal, begin] + table.offsets[signal, begin]
-    return means

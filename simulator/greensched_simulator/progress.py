@@ -7,11 +7,13 @@ What is left is told in seconds at full speed on the reference core. A suspended
 and goes on with the work that is not saved.
 """
 
+from typing import Any
+
 import numpy as np
 
 from greensched_policies.cost import Floats, WorkloadColumns
 from greensched_simulator.choices import Cluster
-from greensched_simulator.compiled import fast, inlined
+from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.jobs import Jobs
 
 # Rows of the table, [8,J].
@@ -67,21 +69,14 @@ def expected_end_s(job: int, node: int, jobs: Jobs, cluster: Cluster, progress: 
     return min(float(progress[SINCE_S, job] + left_s), float(progress[PAUSE_AT_S, job]))
 
 
-@fast
+@inlined
 def workload_of(job: int, jobs: Jobs, progress: Floats) -> WorkloadColumns:
-    """Return what a job asks for, as the policies take it, for as long as is expected from now."""
-    left_s = jobs.estimate_s[job : job + 1].reshape((1, 1))
-    if progress.shape[1] > 0:
-        left_s = np.full((1, 1), expected_left_s(job, jobs, progress))
-    return WorkloadColumns(
-        jobs.cpu_cores[job : job + 1].reshape((1, 1)),
-        jobs.memory_bytes[job : job + 1].reshape((1, 1)),
-        jobs.gpus[job : job + 1].reshape((1, 1)),
-        left_s,
-    )
+    """Return what a job asks for, in numbers, for as long as is expected from now."""
+    left_s: Any = expected_left_s(job, jobs, progress)
+    return WorkloadColumns(jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job], left_s)
 
 
-@fast
+@borrowing
 def settle(job: int, node: int, now_s: float, jobs: Jobs, cluster: Cluster, done: Floats) -> None:
     """Bring what is left of a running job up to now; before its node is awake it does not run."""
     ran_s = max(now_s - done[SINCE_S, job], 0.0)
@@ -105,7 +100,7 @@ def until_s(job: int, node: int, jobs: Jobs, cluster: Cluster, progress: Floats)
     return min(end_s(job, node, jobs, cluster, progress), float(progress[PAUSE_AT_S, job]))
 
 
-@fast
+@borrowing
 def ask_to_stop(job: int, jobs: Jobs, progress: Floats) -> bool:
     """Have a running job stop where its work is saved next; False if it ends before.
 

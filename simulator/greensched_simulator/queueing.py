@@ -52,6 +52,12 @@ class Reservation(NamedTuple):
 
 
 @fast
+def nobody_queueing(jobs: int) -> Queue:
+    """Return an empty queue with room for all jobs."""
+    return Queue(np.empty(jobs, np.int64), np.zeros(1, np.int64))
+
+
+@fast
 def join(queue: Queue, job: int) -> None:
     """Let a job wait."""
     queue.jobs[queue.length[0]] = job
@@ -166,7 +172,7 @@ def admitted(
     if node == NOWHERE or node != reserved.node:
         return node
     begin_s = awake_from_s(cluster.sleep, node, now_s)
-    if begin_s + workload.runtime_s[0, 0] / cluster.columns[9, node] <= reserved.at_s:
+    if begin_s + float(workload.runtime_s) / cluster.columns[9, node] <= reserved.at_s:
         return node
     if (
         jobs.cpu_cores[job] <= reserved.cpu_cores

@@ -8,7 +8,7 @@ import numpy as np
 from greensched_policies.cost import Floats
 from greensched_policies.courses import Integers
 from greensched_simulator.choices import NOWHERE, Cluster, Terms
-from greensched_simulator.compiled import fast
+from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import awake_from_s, fall_empty, wake
 from greensched_simulator.progress import (
@@ -75,6 +75,21 @@ def start(
     terms: Terms,
 ) -> None:
     """Place a job on a node now, where it runs, or goes on, as soon as the node is awake."""
+    heapq.heappush(ends, (place(job, node, now_s, jobs, cluster, recorded, plan, terms), job))
+
+
+@borrowing
+def place(
+    job: int,
+    node: int,
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    plan: Plan,
+    terms: Terms,
+) -> float:
+    """Record that a job is placed on a node now, and return until when it needs no look."""
     recorded.node_asleep_s[job] = wake(cluster.sleep, node, cluster.columns[11, node], now_s)
     begin_s = awake_from_s(cluster.sleep, node, now_s)
     look_s = end_s = begin_s + jobs.runtime_s[job] / speed_of(job, node, jobs, cluster)
@@ -100,10 +115,10 @@ def start(
     cluster.memory_free[node] -= jobs.memory_bytes[job]
     cluster.gpu_free[node] -= jobs.gpus[job]
     _refresh(node, cluster, terms)
-    heapq.heappush(ends, (look_s, job))
+    return float(look_s)
 
 
-@fast
+@borrowing
 def free_plan(
     job: int,
     now_s: float,
@@ -122,7 +137,7 @@ def free_plan(
         recorded.kept_until_s[job] = begin_s
 
 
-@fast
+@borrowing
 def leave_node(
     job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms
 ) -> None:
@@ -143,7 +158,7 @@ def leave_node(
     _refresh(node, cluster, terms)
 
 
-@fast
+@borrowing
 def _move_plan(
     job: int,
     runs_from_s: float,
@@ -164,7 +179,7 @@ def _move_plan(
     recorded.kept_from_s[job], recorded.kept_until_s[job] = runs_from_s, expected_s
 
 
-@fast
+@borrowing
 def _refresh(node: int, cluster: Cluster, terms: Terms) -> None:
     """Bring the columns that decisions see up to what is free now."""
     capacity = cluster.columns[0, node]

@@ -9,13 +9,13 @@ from greensched_policies.courses import Integers
 from greensched_policies.pausing import PauseColumns, planned_slots
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.choices import NOWHERE, Rules, Terms
-from greensched_simulator.compiled import compiled, fast
+from greensched_simulator.compiled import borrowing, compiled, fast
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.progress import PAUSE_AT_S, RESTARTS, expected_left_s
 from greensched_simulator.prospects import Prospects
 from greensched_simulator.running import Recorded
-from greensched_simulator.starts import MOST_SLOTS, Plan, keep, watch_zones
+from greensched_simulator.starts import MOST_SLOTS, SEEN, Plan, keep, most_slots, watch, weigh
 
 _planned_slots = compiled(planned_slots)
 _LEAST_S = 1e-9
@@ -26,11 +26,19 @@ Booleans = npt.NDArray[np.bool_]
 Stretches = list[tuple[float, float, int, int]]
 
 
+# Job, node, when it was placed there, since when the node had slept, start and end; as `Recorded`.
+Suspended = list[tuple[int, int, float, float, float, float]]
+
+
 class Agenda(NamedTuple):
-    """The stretches that jobs are to run after the next one, for which the plan keeps room."""
+    """The stretches that jobs are to run after the next one, for which the plan keeps room.
+
+    Beside them those that were run, and after which jobs were suspended.
+    """
 
     stretches: Stretches
     first: Integers  # [J] place of each job's first; NOWHERE if it has none
+    suspended: Suspended
 
 
 class Runs(NamedTuple):
@@ -43,7 +51,17 @@ class Runs(NamedTuple):
 @fast
 def empty_agenda(jobs: int) -> Agenda:
     """Return the agenda of jobs that have no plan."""
-    return Agenda([(0.0, 0.0, 0, 0) for _ in range(0)], np.full(jobs, NOWHERE, np.int64))
+    return Agenda(
+        [(0.0, 0.0, 0, 0) for _ in range(0)],
+        np.full(jobs, NOWHERE, np.int64),
+        [(0, 0, 0.0, 0.0, 0.0, 0.0) for _ in range(0)],
+    )
+
+
+@fast
+def nothing_chosen() -> Runs:
+    """Return the plan of a job that is not planned slot by slot."""
+    return Runs(np.zeros(0, np.bool_), NOWHERE)
 
 
 @fast
@@ -71,9 +89,8 @@ def choose_runs(
     spare = min(
         spare_slots(job, now_s, share, jobs, prospects, terms), MOST_SLOTS - int(needed.max())
     )
-    none = np.zeros(0, np.bool_)
     if spare < 1 or (needed.max() < 2.0 and not is_running):
-        return Runs(none, NOWHERE)
+        return nothing_chosen()
     again_s = jobs.startup_s[job]
     if jobs.save_every_s[job] == 0.0:  # else saving is a part of the runtime
         again_s += jobs.save_s[job]
@@ -81,8 +98,7 @@ def choose_runs(
     count = max(int(needed.max()), 1) + spare
     slots = columns_by_zone(grid, plan, terms, now_s, runtime_s, count, jobs.cpu_cores[job])
     cost = rules.when[0](slots)
-    best = Runs(none, NOWHERE)
-    least = np.inf
+    best, least = nothing_chosen(), np.inf
     for zone in range(runtime_s.size):
         if np.isinf(runtime_s[zone]) or (is_running and zone != running_in):
             continue
@@ -102,7 +118,7 @@ def choose_runs(
     return best
 
 
-@fast
+@borrowing
 def spare_slots(
     job: int, now_s: float, share: float, jobs: Jobs, prospects: Prospects, terms: Terms
 ) -> int:
@@ -139,16 +155,18 @@ def columns_by_zone(
     Carbon and price "over the run" are those over the slot, and so is the plan.
     """
     in_slot_s = np.where(np.isinf(runtime_s), np.inf, terms.slot_s)
-    seen, weighted, busiest, _ = watch_zones(grid, plan, terms, now_s, in_slot_s, count, cpu_cores)
-    table = np.empty((8, runtime_s.size, count))
+    columns = np.empty((2 + SEEN, runtime_s.size, count))
+    room = np.empty(count + most_slots(in_slot_s, terms.slot_s))
+    watch(grid, plan, terms, now_s, in_slot_s, cpu_cores, columns[2:], room)
+    weigh(columns[2:], terms.weights.carbon, terms.weights.energy)
     for zone in range(runtime_s.size):
+        columns[1, zone] = runtime_s[zone]
         for place in range(count):
-            table[0, zone, place] = place * terms.slot_s
-        table[1, zone] = runtime_s[zone]
-    table[2:6], table[6], table[7] = seen, weighted, busiest
+            columns[0, zone, place] = place * terms.slot_s
     return SlotColumns(
-        table[0], table[1], table[2], table[3], table[4], table[5], table[6], table[7]
-    )
+        columns[0], columns[1], columns[2], columns[3],
+        columns[4], columns[5], columns[6], columns[7],
+    )  # fmt: skip
 
 
 @fast

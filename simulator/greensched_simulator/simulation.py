@@ -29,8 +29,8 @@ from greensched_simulator.power_states import ASLEEP_FROM_S, WAKE_S, sleep_table
 from greensched_simulator.prospects import prospects_of
 from greensched_simulator.queueing import DISCIPLINES
 from greensched_simulator.running import Recorded
+from greensched_simulator.runs import Suspended
 from greensched_simulator.starts import Plan
-from greensched_simulator.suspending import Suspended
 from greensched_simulator.world import Nodes, World
 
 SLOT_S = 900.0  # candidate starts are a quarter of an hour apart

@@ -8,11 +8,15 @@ from greensched_policies.cost import Floats
 from greensched_policies.courses import Integers
 from greensched_policies.slots import SlotColumns, with_overload
 from greensched_simulator.choices import NOWHERE, Rules, Terms
-from greensched_simulator.compiled import compiled, fast, inlined
+from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_at, step_at
 
 MOST_SLOTS = 672  # a week of quarter hours
 _LEAST_MAGNITUDE = 1e-30
+
+# What is seen of each zone and start, in the order of SlotColumns: carbon at the start and over the
+# run, price at the start and over the run, both over the run in one figure, and the load.
+SEEN, _WEIGHTED, _BUSIEST = 6, 4, 5
 
 _with_overload = compiled(with_overload, inlined)
 
@@ -74,63 +78,87 @@ def slot_columns(
     cpu_cores: float,
 ) -> tuple[SlotColumns, Integers]:
     """Return the candidate starts of one workload, and the best zone of each, [S]."""
-    seen, weighted, busiest, spread = watch_zones(
-        grid, plan, terms, now_s, runtime_s, count, cpu_cores
-    )
-    zones = runtime_s.size
-    best, at_best = np.empty(count, np.int64), np.empty((8, 1, count))
-    for place in range(count):
-        chosen, least = 0, np.inf
-        for zone in range(zones):
-            cost = _with_overload(weighted[zone, place], busiest[zone, place], spread)
-            if cost < least and not np.isinf(runtime_s[zone]):
-                chosen, least = zone, cost
-        best[place] = chosen
-        at_best[0, 0, place] = place * terms.slot_s
-        at_best[1, 0, place] = runtime_s[chosen]
-        for signal in range(4):
-            at_best[2 + signal, 0, place] = seen[signal, chosen, place]
-        at_best[6, 0, place] = weighted[chosen, place]
-        at_best[7, 0, place] = busiest[chosen, place]
-    columns = SlotColumns(
-        at_best[0], at_best[1], at_best[2], at_best[3],
-        at_best[4], at_best[5], at_best[6], at_best[7],
+    seen = np.empty((SEEN, runtime_s.size, count))
+    room = np.empty(count + most_slots(runtime_s, terms.slot_s))
+    columns, best = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
+    watch(grid, plan, terms, now_s, runtime_s, cpu_cores, seen, room)
+    choose_zones(runtime_s, terms, seen, room, best)
+    take_best(runtime_s, terms.slot_s, seen, best, columns)
+    slots = SlotColumns(
+        columns[0], columns[1], columns[2], columns[3],
+        columns[4], columns[5], columns[6], columns[7],
     )  # fmt: skip
-    return columns, best
+    return slots, best
 
 
-@fast
-def watch_zones(
+@borrowing
+def watch(
     grid: GridTable,
     plan: Plan,
     terms: Terms,
     now_s: float,
     runtime_s: Floats,
-    count: int,
     cpu_cores: float,
-) -> tuple[Floats, Floats, Floats, float]:
-    """Return what the slots from now on are like in each zone, for runs of so long from each.
-
-    That is carbon and price, at the start and over the run, [4,Z,S], both in one figure and the
-    zone's busiest share, [Z,S], and how far such figures lie apart at most. A zone that cannot take
-    the run, whose time is infinite, has the means of the others.
-    """
-    zones, has_gaps = grid.starts.size - 1, False
-    seen, busiest = np.empty((4, zones, count)), np.empty((zones, count))
-    for zone in range(zones):
+    seen: Floats,
+    room: Floats,
+) -> None:
+    """Fill in `seen`, [6,Z,S], but for what is weighted; where data is missing, with a mean."""
+    has_gaps = False
+    for zone in range(runtime_s.size):
         if np.isinf(runtime_s[zone]):
-            seen[:, zone], busiest[zone], has_gaps = np.nan, 0.0, True
+            seen[:, zone], seen[_BUSIEST, zone], has_gaps = np.nan, 0.0, True
             continue
         has_gaps |= watch_run(grid, zone, terms.slot_s, now_s, runtime_s[zone], seen)
-        watch_plan(plan, zone, terms.slot_s, now_s, runtime_s[zone], cpu_cores, busiest[zone])
+        busiest = seen[_BUSIEST, zone]
+        watch_plan(plan, zone, terms.slot_s, now_s, runtime_s[zone], cpu_cores, room, busiest)
     if has_gaps:
-        for signal in range(4):
+        for signal in range(_WEIGHTED):
             fill_gaps(seen[signal])
-    weighted, spread = weighted_costs(seen[1], seen[3], terms.weights.carbon, terms.weights.energy)
-    return seen, weighted, busiest, spread
 
 
-@fast
+@borrowing
+def choose_zones(
+    runtime_s: Floats, terms: Terms, seen: Floats, room: Floats, best: Integers
+) -> None:
+    """Fill in what is weighted in `seen`, and the best zone of each start, [S]."""
+    spread = weigh(seen, terms.weights.carbon, terms.weights.energy)
+    least = room[: best.size]
+    best[:], least[:] = 0, np.inf
+    for zone in range(runtime_s.size):
+        if not np.isinf(runtime_s[zone]):
+            weighted, busiest = seen[_WEIGHTED, zone], seen[_BUSIEST, zone]
+            for place in range(best.size):
+                cost = _with_overload(weighted[place], busiest[place], spread)
+                is_better = cost < least[place]
+                best[place] = zone if is_better else best[place]
+                least[place] = cost if is_better else least[place]
+
+
+@borrowing
+def take_best(
+    runtime_s: Floats, slot_s: float, seen: Floats, best: Integers, columns: Floats
+) -> None:
+    """Fill in the fields of SlotColumns, [8,1,S], with what is seen in the best zones."""
+    for place in range(best.size):
+        columns[0, 0, place] = place * slot_s
+        columns[1, 0, place] = runtime_s[best[place]]
+    for kind in range(SEEN):
+        column, of_zones = columns[2 + kind, 0], seen[kind]
+        for place in range(best.size):
+            column[place] = of_zones[best[place], place]
+
+
+@inlined
+def most_slots(runtime_s: Floats, slot_s: float) -> int:
+    """Return how many slots a run in any zone touches at most."""
+    longest_s = 0.0
+    for zone in range(runtime_s.size):
+        if not np.isinf(runtime_s[zone]):
+            longest_s = max(longest_s, runtime_s[zone])
+    return int(longest_s / slot_s) + 2
+
+
+@borrowing
 def watch_plan(
     plan: Plan,
     zone: int,
@@ -138,33 +166,31 @@ def watch_plan(
     now_s: float,
     runtime_s: float,
     cpu_cores: float,
+    room: Floats,
     busiest: Floats,
 ) -> None:
-    """Fill in the zone's busiest share of cores over a run from each start, [slots].
+    """Fill in the zone's busiest share of cores over a run from each start, [S].
 
-    The maximum over a window that moves on slot by slot: places that can still become one are kept
-    in falling order, so that each is looked at once.
+    Reckons in `room`, at least [S + slots of the run]: the maxima over 1, 2, 4, 8 … slots from each
+    on, of which two make up any run.
     """
     cores, capacity = plan.cores[zone], max(plan.capacity[zone], 1e-9)
-    first, width = slots_of(now_s, now_s + runtime_s, slot_s, cores.size)
-    width -= first
-    candidates = np.empty(busiest.size + width, np.int64)
-    begin = end = 0
-    for at in range(first, first + busiest.size + width - 1):
-        value = cores[min(at, cores.size - 1)]
-        while end > begin and cores[min(candidates[end - 1], cores.size - 1)] <= value:
-            end -= 1
-        candidates[end] = at
-        end += 1
-        place = at - first - width + 1
-        if place >= 0:
-            if candidates[begin] < first + place:
-                begin += 1
-            most = cores[min(candidates[begin], cores.size - 1)]
-            busiest[place] = (most + cpu_cores) / capacity
+    first, end = slots_of(now_s, now_s + runtime_s, slot_s, cores.size)
+    width = end - first
+    count = busiest.size + width - 1
+    for at in range(count):
+        room[at] = cores[min(first + at, cores.size - 1)]
+    span = 1
+    while 2 * span <= width:
+        for at in range(count + 1 - 2 * span):
+            room[at] = max(room[at], room[at + span])
+        span *= 2
+    for place in range(busiest.size):
+        most = max(room[place], room[place + width - span])
+        busiest[place] = (most + cpu_cores) / capacity
 
 
-@fast
+@borrowing
 def keep(
     plan: Plan, zone: int, slot_s: float, begin_s: float, end_s: float, cpu_cores: float
 ) -> None:
@@ -175,7 +201,7 @@ def keep(
         cores[at] += cpu_cores
 
 
-@fast
+@inlined
 def slots_of(begin_s: float, end_s: float, slot_s: float, slots: int) -> tuple[int, int]:
     """Return the first slot that an interval touches and the one after its last, at least one."""
     first = min(int(begin_s // slot_s), slots - 1)
@@ -183,68 +209,65 @@ def slots_of(begin_s: float, end_s: float, slot_s: float, slots: int) -> tuple[i
     return first, max(last, first + 1)
 
 
-@fast
+@borrowing
 def watch_run(
     grid: GridTable, zone: int, slot_s: float, now_s: float, runtime_s: float, seen: Floats
 ) -> bool:
-    """Fill in `seen`, [4,zones,slots], for one zone: carbon at the start and over the run, price.
+    """Fill in `seen` for one zone: carbon at the start and over the run, then price.
 
     The steps that hold at a run's begin and end only move on from slot to slot. Tells whether data
     is missing.
     """
-    begin, end = step_at(grid, zone, now_s), step_at(grid, zone, now_s + runtime_s)
-    last, times_s, has_gaps = grid.starts[zone + 1] - 1, grid.times_s, False
-    for signal in (CARBON, PRICE):
-        values, sums, gaps_s = grid.values[signal], grid.sums[signal], grid.gaps_s[signal]
-        at_start, over_run = seen[2 * signal, zone], seen[2 * signal + 1, zone]
-        factor, offset = grid.factors[signal, begin], grid.offsets[signal, begin]
-        at, until, scale = begin, end, factor / runtime_s
-        for place in range(at_start.size):
-            begin_s = now_s + place * slot_s
-            end_s = begin_s + runtime_s
-            while at < last and times_s[at + 1] <= begin_s:
-                at += 1
-            while until < last and times_s[until + 1] <= end_s:
-                until += 1
-            at_start[place] = values[at] * factor + offset
-            has_gaps |= np.isnan(at_start[place])
-            if at == until:
-                over_run[place] = at_start[place]
-            elif gaps_s[until] > gaps_s[at]:
-                over_run[place], has_gaps = np.nan, True
-            else:
-                whole = integral_at(times_s, values, sums, until, end_s)
-                whole -= integral_at(times_s, values, sums, at, begin_s)
-                over_run[place] = whole * scale + offset
-                has_gaps |= np.isnan(over_run[place])  # the gap begins within the last step
+    at, until = step_at(grid, zone, now_s), step_at(grid, zone, now_s + runtime_s)
+    last, times_s, has_gaps, forecast = grid.starts[zone + 1] - 1, grid.times_s, False, at
+    for place in range(seen.shape[2]):
+        begin_s = now_s + place * slot_s
+        end_s = begin_s + runtime_s
+        while at < last and times_s[at + 1] <= begin_s:
+            at += 1
+        while until < last and times_s[until + 1] <= end_s:
+            until += 1
+        for signal in (CARBON, PRICE):
+            factor, offset = grid.factors[signal, forecast], grid.offsets[signal, forecast]
+            at_start = grid.values[signal, at] * factor + offset
+            over_run = at_start
+            if grid.gaps_s[signal, until] > grid.gaps_s[signal, at]:
+                over_run = np.nan
+            elif at != until:
+                whole = integral_at(grid, signal, until, end_s)
+                whole -= integral_at(grid, signal, at, begin_s)
+                over_run = whole * (factor / runtime_s) + offset
+            has_gaps |= np.isnan(over_run)  # as it is where there is none at the start
+            seen[2 * signal, zone, place] = at_start
+            seen[2 * signal + 1, zone, place] = over_run
     return has_gaps
 
 
-@fast
-def weighted_costs(
-    carbon: Floats, price: Floats, by_carbon: float, by_price: float
-) -> tuple[Floats, float]:
-    """Return carbon and price in one figure, [zones, slots], and how far such lie apart at most.
+@borrowing
+def weigh(seen: Floats, by_carbon: float, by_price: float) -> float:
+    """Fill in carbon and price over the run in one figure; return how far such lie apart at most.
 
     Each is relative to the mean of its magnitudes, and weighted.
     """
+    zones, count = seen.shape[1], seen.shape[2]
     carbon_sum, price_sum = 0.0, 0.0
-    for zone in range(carbon.shape[0]):
-        for place in range(carbon.shape[1]):
-            carbon_sum += abs(carbon[zone, place])
-            price_sum += abs(price[zone, place])
-    by_carbon /= max(carbon_sum / carbon.size, _LEAST_MAGNITUDE)
-    by_price /= max(price_sum / carbon.size, _LEAST_MAGNITUDE)
-    weighted, least, most = np.empty(carbon.shape), np.inf, -np.inf
-    for zone in range(carbon.shape[0]):
-        for place in range(carbon.shape[1]):
-            value = by_carbon * carbon[zone, place] + by_price * price[zone, place]
-            weighted[zone, place] = value
+    for zone in range(zones):
+        for place in range(count):
+            carbon_sum += abs(seen[1, zone, place])
+            price_sum += abs(seen[3, zone, place])
+    by_carbon /= max(carbon_sum / (zones * count), _LEAST_MAGNITUDE)
+    by_price /= max(price_sum / (zones * count), _LEAST_MAGNITUDE)
+    least, most = np.inf, -np.inf
+    for zone in range(zones):
+        carbon, price, weighted = seen[1, zone], seen[3, zone], seen[_WEIGHTED, zone]
+        for place in range(count):
+            value = by_carbon * carbon[place] + by_price * price[place]
+            weighted[place] = value
             least, most = min(least, value), max(most, value)
-    return weighted, most - least
+    return most - least
 
 
-@fast
+@borrowing
 def fill_gaps(values: Floats) -> None:
     """Put the mean of what is known where [zones, slots] have no data; 1 if nothing is known."""
     known, count = 0.0, 0

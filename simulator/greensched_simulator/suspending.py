@@ -5,7 +5,7 @@ import heapq
 import numpy as np
 
 from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
-from greensched_simulator.compiled import fast
+from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.progress import (
@@ -25,16 +25,6 @@ from greensched_simulator.prospects import Prospects
 from greensched_simulator.running import Heap, Recorded, free_plan
 from greensched_simulator.runs import Agenda, choose_runs, clear_agenda, put_on_agenda
 from greensched_simulator.starts import Plan, keep
-
-# Job, node, when it was placed there, since when the node had slept, start and end of stretches
-# after which jobs were suspended; as in `Recorded`.
-Suspended = list[tuple[int, int, float, float, float, float]]
-
-
-@fast
-def nobody_suspended() -> Suspended:
-    """Return the list of stretches before there are any."""
-    return [(0, 0, 0.0, 0.0, 0.0, 0.0) for _ in range(0)]
 
 
 @fast
@@ -58,7 +48,7 @@ def goes_on(
     If a planned pause has come, what is left is planned anew, by what is forecast now.
     """
     done, node = recorded.progress, recorded.node[job]
-    if done.shape[1] == 0 or recorded.end_s[job] <= now_s or done[STOP_S, job] > 0.0:
+    if recorded.end_s[job] <= now_s or done[STOP_S, job] > 0.0:
         return False
     settle(job, node, now_s, jobs, cluster, done)
     free_plan(job, now_s, jobs, cluster, recorded, plan, terms)
@@ -81,7 +71,7 @@ def goes_on(
     return True
 
 
-@fast
+@borrowing
 def keep_on(
     job: int,
     now_s: float,
@@ -101,11 +91,11 @@ def keep_on(
 
 @fast
 def suspend(
-    job: int, node: int, now_s: float, recorded: Recorded, starts: Heap, suspended: Suspended
+    job: int, node: int, now_s: float, recorded: Recorded, starts: Heap, agenda: Agenda
 ) -> None:
     """Note the stretch of a job that has left its node, and when it is to go on."""
     done = recorded.progress
-    suspended.append(
+    agenda.suspended.append(
         (job, node, recorded.placed_s[job], recorded.node_asleep_s[job], recorded.start_s[job],
          now_s)
     )  # fmt: skip

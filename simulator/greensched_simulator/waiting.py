@@ -7,7 +7,7 @@ import numpy as np
 from greensched_policies.cost import Floats
 from greensched_policies.courses import Integers
 from greensched_simulator.choices import Cluster, Terms, fits
-from greensched_simulator.compiled import fast
+from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.running import Heap, Recorded, start
 from greensched_simulator.starts import Plan
@@ -32,7 +32,7 @@ def nobody_waiting(jobs: int) -> Waiting:
     return Waiting(np.full(jobs + 1, NOBODY), np.array([jobs]), np.full(2, np.inf))
 
 
-@fast
+@borrowing
 def wait(job: int, waiting: Waiting, jobs: Jobs) -> None:
     """Let a job queue behind all others."""
     waiting.behind[waiting.last[0]] = job

@@ -125,7 +125,11 @@ def test_costs_and_observations_are_the_same_compiled(seed: int) -> None:
     ]
     np.testing.assert_allclose(np.array(one_by_one).T, np.concatenate(cost), rtol=DOUBLE)
     table = np.concatenate(nodes)
-    seen = observed(table, np.empty((3, 0)), np.arange(count), zones, workload, model, weights)
+    places = np.arange(count)  # each candidate a zone of its own
+    seen = observed(
+        table, np.empty((3, 0)), places, places, np.concatenate(zones), numbers(workload, 0), model,
+        weights,
+    )  # fmt: skip
     said = encode_where(nodes, workload, zones, cost, model, weights)
     for ours, theirs in zip(seen, said, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=SINGLE, atol=SINGLE)
@@ -139,10 +143,10 @@ def test_what_waking_costs_is_the_same_compiled(seed: int) -> None:
         dice.uniform(0.0, most, nodes.speed.shape) for most in (200.0, 600.0, 1e5)
     )
     cost = with_waking(placement_cost(nodes, workload, zones, model), nodes, sleep, zones)
-    count = nodes.speed.size
+    places = np.arange(nodes.speed.size)  # each candidate a zone of its own
     seen = observed(
-        np.concatenate(nodes), np.concatenate(sleep), np.arange(count), zones, workload, model,
-        weights,
+        np.concatenate(nodes), np.concatenate(sleep), places, places, np.concatenate(zones),
+        numbers(workload, 0), model, weights,
     )  # fmt: skip
     said = encode_where(nodes, workload, zones, cost, model, weights)
     for ours, theirs in zip(seen, said, strict=True):

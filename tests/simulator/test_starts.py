@@ -42,7 +42,8 @@ def columns(
 
 def busiest(kept: Plan, now_s: float, runtime_s: float, count: int, cores: float) -> Floats:
     found = np.empty(count)
-    watch_plan(kept, 0, SLOT_S, now_s, runtime_s, cores, found)
+    room = np.empty(count + int(runtime_s / SLOT_S) + 2)
+    watch_plan(kept, 0, SLOT_S, now_s, runtime_s, cores, room, found)
     return found
 
 

@@ -1,0 +1,40 @@
+"""Which sources machine code is made from, so that an edit of others leaves it as it is.
+
+That is whatever declares compiled functions and, since compiled code also holds what others
+declare, such as a constant or the order of a tuple's fields, all that is imported there, and there
+in turn. The catalogue and its rules are none of them: a rule is compiled apart, and numba itself
+keeps its machine code only as long as its file is unchanged; what rules import does count.
+"""
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+_IMPORT = re.compile(r"^(?:from|import) (greensched_(?:policies|simulator)[\w.]*)", re.MULTILINE)
+_CATALOGUE = "greensched_policies.catalogue"
+_COMPILES = "greensched_simulator.compiled"
+
+
+def compiled_sources() -> list[Path]:
+    """Return the files, in an order that does not depend on where they are."""
+    modules = {**_modules("greensched_policies"), **_modules("greensched_simulator")}
+    imports = {name: set(_IMPORT.findall(path.read_text())) for name, path in modules.items()}
+    found: set[str] = set()
+    ahead = [name for name, imported in imports.items() if _COMPILES in imported]
+    while ahead:
+        name = ahead.pop()
+        if name in found or name not in modules:
+            continue
+        found.add(name)
+        for other in imports[name]:
+            ahead += imports.get(other, ()) if name == _CATALOGUE else [other]
+    return [modules[name] for name in sorted(found - {_CATALOGUE})]
+
+
+def _modules(package: str) -> dict[str, Path]:
+    """Return the file of each of a package's modules by its name."""
+    spec = find_spec(package)
+    assert spec is not None and spec.submodule_search_locations, f"{package} is not installed"
+    folder = Path(next(iter(spec.submodule_search_locations)))
+    inner = {path: path.relative_to(folder).with_suffix("").parts for path in folder.rglob("*.py")}
+    return {".".join((package, *parts)): path for path, parts in inner.items()}

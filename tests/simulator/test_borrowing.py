@@ -1,0 +1,31 @@
+"""Tests that functions which count no references hand no array back: it would be freed in use."""
+
+import importlib
+import pkgutil
+from typing import Any, get_type_hints
+
+import greensched_simulator
+from greensched_policies.cost import WorkloadColumns
+from greensched_simulator import choices
+
+# What they may return; of a job's columns, those are numbers.
+WITHOUT_ARRAYS = (type(None), bool, int, float, tuple[int, int], WorkloadColumns)
+
+
+def borrowers() -> dict[str, Any]:
+    """Return all functions of the simulator that are compiled to count no references."""
+    found = {}
+    for module in pkgutil.iter_modules(greensched_simulator.__path__, "greensched_simulator."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            options = getattr(value, "targetoptions", {})
+            if options.get("_nrt") is False and value.__module__ == module.name:
+                found[f"{module.name}.{name}"] = value
+    return found
+
+
+def test_what_borrows_arrays_returns_none() -> None:
+    returned = {
+        name: get_type_hints(function.py_func)["return"] for name, function in borrowers().items()
+    }
+    assert f"{choices.__name__}.describe" in returned
+    assert {name: each for name, each in returned.items() if each not in WITHOUT_ARRAYS} == {}

@@ -1,0 +1,33 @@
+"""An edit compiles anew what it could change, and nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from greensched_policies.catalogue import CAP_RULES, ORDER_RULES, WHEN_RULES, WHERE_RULES
+from greensched_simulator.compiled_sources import compiled_sources
+
+NAMES = [path.stem for path in compiled_sources()]
+
+
+@pytest.mark.parametrize(
+    "name", ["engine", "compiled", "cost", "slots", "capping", "world", "jobs"]
+)
+def test_machine_code_is_made_from_what_the_engine_and_its_rules_import(name: str) -> None:
+    assert name in NAMES
+
+
+@pytest.mark.parametrize("name", ["bound", "charges", "accounting", "comparison", "catalogue"])
+def test_what_only_reckons_afterwards_is_no_part_of_it(name: str) -> None:
+    assert name not in NAMES
+
+
+def test_a_rule_is_compiled_apart() -> None:
+    """numba keeps each one's machine code under the time and size of its own file."""
+    for rules in (WHEN_RULES, WHERE_RULES, ORDER_RULES, CAP_RULES):
+        assert not {rule.__module__.rpartition(".")[2] for rule in rules.values()} & set(NAMES)
+
+
+def test_the_order_does_not_depend_on_the_folder() -> None:
+    assert [path.stem for path in compiled_sources()] == NAMES
+    assert all(isinstance(path, Path) and path.is_file() for path in compiled_sources())
