@@ -10,6 +10,7 @@ only records; energy, money and carbon are reckoned afterwards, by one accountin
 """
 
 import heapq
+from typing import Any
 
 import numpy as np
 
@@ -156,7 +157,7 @@ def _plan_slots(
     """Return as `_plan` when a job is to start; if it can be suspended, it is planned by slots."""
     runs = nothing_chosen()
     if jobs.save_every_s[job] < np.inf:
-        zone = np.int64(NOWHERE)  # the constant itself would be a type of its own
+        zone: Any = np.int64(NOWHERE)  # the constant itself would be a type of its own
         runs = choose_runs(job, now_s, zone, jobs, prospects, grid, plan, recorded, terms, rules)
     if runs.zone == NOWHERE:
         return _plan(job, now_s, jobs, prospects, grid, plan, recorded, terms, rules)
