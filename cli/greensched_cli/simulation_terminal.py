@@ -24,6 +24,7 @@ from greensched_simulator.tables import (
     captured_rows,
     change_rows,
     done_rows,
+    embodied_text,
     how_compared,
     lever_rows,
     losses,
@@ -143,6 +144,8 @@ def _print_results(console: Console, finished: FinishedRun) -> None:
         for loss in losses(results):
             console.print(loss)
     console.print("Carbon is operational and location-based; watts are those of power curves.")
+    if embodied := embodied_text(results):
+        console.print(embodied)
 
 
 def _tables(results: Results, currency: str) -> Iterator[tuple[str, Sequence[Row]]]:

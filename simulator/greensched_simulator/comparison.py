@@ -66,6 +66,7 @@ class Difference(NamedTuple):
 ENERGY = Figure("energy_j", lambda outcome: outcome.energy_j)
 COST = Figure("cost", lambda outcome: outcome.cost)
 CARBON = Figure("carbon_g", lambda outcome: outcome.carbon_g)
+MARGINAL = Figure("carbon_marginal_g", lambda outcome: outcome.carbon_marginal_g)
 WAIT = Figure("wait_mean_s", lambda outcome: outcome.wait_mean_s)
 SLOWDOWN = Figure("slowdown_mean", lambda outcome: outcome.slowdown_mean)
 MISSED = Figure("deadlines_missed", lambda outcome: outcome.deadlines - outcome.deadlines_met)

@@ -7,7 +7,7 @@ from greensched_core import labels
 from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.power.curves import PowerCurve
 from greensched_core.power.hardware import shipped_catalogue
-from greensched_simulator.scenario_model import NodeGroup
+from greensched_simulator.scenario_cluster import NodeGroup
 
 
 class NodePower(NamedTuple):

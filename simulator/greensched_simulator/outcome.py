@@ -8,7 +8,7 @@ import numpy.typing as npt
 from greensched_policies.accounting import Bill, total_bill
 from greensched_policies.cost import Floats
 from greensched_simulator.charges import charge_of
-from greensched_simulator.simulation import Schedule
+from greensched_simulator.simulation import Schedule, bill_of
 from greensched_simulator.world import World
 
 # Feitelson et al., "Theory and Practice in Parallel Job Scheduling", JSSPP 1997: without a bound
@@ -55,6 +55,8 @@ class Outcome(NamedTuple):
     energy_charged_j: float  # for those; 0 where all ran: see `charges`
     cost_charged: float
     carbon_charged_g: float
+    carbon_marginal_g: float  # all energy, and charges, at the margin; 0 where nobody told it
+    carbon_embodied_g: float  # of making all nodes, for the time billed; 0 where nobody told it
 
     @property
     def energy_j(self) -> float:
@@ -101,7 +103,21 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
         energy_charged_j=charge.energy_j,
         cost_charged=charge.cost,
         carbon_charged_g=charge.carbon_g,
+        carbon_marginal_g=_marginal_g(world, schedule, until_s),
+        carbon_embodied_g=float(world.nodes.embodied_g_per_s.sum()) * until_s,
     )
+
+
+def _marginal_g(world: World, schedule: Schedule, until_s: float) -> float:
+    """Return what the same pass comes to with the marginal intensity in the average one's place."""
+    if world.grids.marginal_g_per_kwh.size == 0:
+        return 0.0
+    grids = world.grids._replace(carbon_g_per_kwh=world.grids.marginal_g_per_kwh)
+    at_margin = world._replace(grids=grids)
+    total = total_bill(bill_of(at_margin, schedule, until_s))
+    used_g = total.carbon_active_g + total.carbon_idle_g
+    used_g += total.carbon_sleep_g + total.carbon_wake_g
+    return used_g + charge_of(at_margin, schedule, until_s).carbon_g
 
 
 def waits_s(world: World, schedule: Schedule) -> Floats:

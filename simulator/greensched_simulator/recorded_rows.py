@@ -49,7 +49,7 @@ NODE_HOURS = _schema(
 GRID = pa.schema(
     [("seed", pa.int64()), ("zone", _TEXT)]
     + [(name, pa.float64()) for name in ("time_s", "carbon_g_per_kwh", "price_per_mwh",
-       "forecast_carbon_g_per_kwh", "forecast_price_per_mwh")]
+       "forecast_carbon_g_per_kwh", "forecast_price_per_mwh", "marginal_g_per_kwh")]
 )  # fmt: skip
 
 
@@ -142,6 +142,8 @@ def node_hour_rows(
 def grid_rows(world: World, until_s: float) -> Iterator[pa.Table]:
     """Yield a row for each step of each zone's grid that begins before `until_s`."""
     grids = world.grids
+    if grids.marginal_g_per_kwh.size == 0:
+        grids = grids._replace(marginal_g_per_kwh=np.full(grids.times_s.size, np.nan))
     zone = np.repeat(np.arange(len(world.zones)), np.diff(grids.starts))
     kept = np.flatnonzero(grids.times_s < until_s)
     for part in _parts(kept.size):

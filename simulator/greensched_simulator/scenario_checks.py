@@ -13,13 +13,13 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.grid_files import read_series
 from greensched_simulator.jobs import read_trace
 from greensched_simulator.node_power import sleep_faults
+from greensched_simulator.scenario_cluster import NodeGroup
 from greensched_simulator.scenario_fields import Duration, Moment, near
 from greensched_simulator.scenario_file import Place
 from greensched_simulator.scenario_model import (
     Carbon,
     CarbonFile,
     Generator,
-    NodeGroup,
     Price,
     PriceConstant,
     PriceFile,
@@ -44,7 +44,8 @@ def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> 
         carbon = _read(Carbon, _mapping(grid).get("carbon"), context)
         price = _read(Price, _mapping(grid).get("price"), context)
         yield from _currency(("grids", zone, "price", "unit"), price, content)
-        for signal, source in (("carbon", carbon), ("price", price)):
+        marginal = _read(Carbon, _mapping(grid).get("marginal"), context)
+        for signal, source in (("carbon", carbon), ("marginal", marginal), ("price", price)):
             if isinstance(source, CarbonFile | PriceFile):
                 yield from _grid_file(("grids", zone, signal, "file"), source, span)
     if isinstance(content.get("workload"), dict):
@@ -63,7 +64,11 @@ def _zones(groups: list[Mapping[str, Any]], grids: Mapping[str, Any]) -> Found:
         if isinstance(zone, str) and zone not in grids:
             yield (*place, "zone"), f"{zone!r} has no grid{near(zone, grids)}; add it under grids"
     used = [group.get("zone") for group in groups]
+    told = [zone for zone, grid in grids.items() if _mapping(grid).get("marginal") is not None]
     for zone in grids:
+        if told and zone not in told:
+            reason = f"has no marginal carbon, but {told[0]} has: give it to all zones, or to none"
+            yield ("grids", zone), reason
         if groups and zone not in used:
             yield ("grids", zone), "no node is in this zone; take it out, or put nodes there"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema
 
 from greensched_core.durations import parse_duration
 from greensched_core.errors import BadInput
@@ -122,3 +122,9 @@ InputFile = Annotated[
 ]  # there; `${NAME}` is a variable of the environment
 Hardware = Annotated[str, BeforeValidator(_hardware), _written("epyc-7763-1s")]
 GpuModel = Annotated[str, BeforeValidator(_gpu_model), _written("a100-sxm")]
+
+
+class Part(BaseModel):
+    """A part of the file: unknown names and wrong types are refused, and nothing changes later."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

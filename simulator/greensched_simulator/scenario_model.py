@@ -2,18 +2,16 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from greensched_core.errors import BadInput
-from greensched_core.power.curves import PowerCurve
+from greensched_simulator.scenario_cluster import Cluster
 from greensched_simulator.scenario_fields import (
     Bytes,
     Cores,
     Duration,
-    GpuModel,
-    Hardware,
     InputFile,
     Moment,
+    Part,
     Wait,
 )
 
@@ -21,89 +19,6 @@ CURRENCY = r"^[A-Z]{3}$"
 PRICE_UNIT = r"^[A-Z]{3}/[Mk]Wh$"
 TAGS = frozenset({"from file", "constant value", "made up", "one for all", "by runtime"})
 G_PER_KWH = {"g/kWh": 1.0, "kg/MWh": 1.0, "lb/MWh": 0.45359237}
-
-
-class Part(BaseModel):
-    """A part of the file: unknown names and wrong types are refused, and nothing changes later."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Gpus(Part):
-    """The boards of each node of a group."""
-
-    model: GpuModel = Field(description="Name of the board in the power catalogue.")
-    count: int = Field(ge=1, le=64, description="Boards in each node.")
-
-
-def _curve(watts: list[float]) -> list[float]:
-    try:
-        PowerCurve(tuple(watts))
-    except BadInput as fault:
-        raise ValueError(str(fault)) from fault
-    return watts
-
-
-class Sleep(Part):
-    """What an empty node can do instead of idling; whether it does is the policy's choice."""
-
-    watts: float = Field(
-        ge=0, le=1e6, description="Of a node asleep, its GPUs included; less than idle."
-    )
-    wake: Duration = Field(le=86_400, description="From asleep until jobs can run.")
-    wake_watts: float | None = Field(
-        default=None,
-        ge=0,
-        le=1e6,
-        description="Of a node that wakes; without it those of full CPU load, GPUs idle (Gandhi et "
-        "al., AutoScale, ACM TOCS 30(4), 2012).",
-    )
-
-
-class NodeGroup(Part):
-    """Equal nodes in one grid zone."""
-
-    name: str = Field(
-        pattern=r"^[a-z0-9]([-a-z0-9]{0,52}[a-z0-9])?$",
-        description="Beginning of the nodes' names: lower case, digits and -.",
-    )
-    count: int = Field(ge=1, le=1_000_000, description="How many nodes.")
-    hardware: Hardware | None = Field(
-        default=None, description="Machine of the power catalogue: its watts by load, its speed."
-    )
-    curve_watts: Annotated[list[float], AfterValidator(_curve)] | None = Field(
-        default=None,
-        description="Watts of a node without its GPUs at 0, 10 … 100 % CPU load; wins over the "
-        "catalogue's.",
-    )
-    speed: float | None = Field(
-        default=None,
-        gt=0,
-        le=100,
-        description="Work a core does, relative to the reference core (docs/power.md); without it "
-        "the hardware's, else 1.",
-    )
-    cpu_cores: Cores = Field(description="Logical CPUs that jobs may ask for, of each node.")
-    memory: Bytes = Field(description="Memory that jobs may ask for, of each node.")
-    gpus: Gpus | None = Field(default=None, description="Boards of each node.")
-    zone: str = Field(min_length=1, description="Grid zone; one of `grids`.")
-    pue: float = Field(
-        default=1.2, ge=1, le=5, description="Power usage effectiveness of the site."
-    )
-    sleep: Sleep | None = Field(
-        default=None, description="Without it the nodes are always on, or asleep for nothing."
-    )
-
-
-class Cluster(Part):
-    """The nodes."""
-
-    nodes: list[NodeGroup] = Field(min_length=1, description="Groups of equal nodes.")
-
-    @property
-    def nodes_sleep(self) -> bool:
-        """Tell whether any node can sleep if the policy lets it."""
-        return any(group.sleep is not None for group in self.nodes)
 
 
 class _File(Part):
@@ -188,6 +103,11 @@ class Grid(Part):
 
     carbon: Carbon = Field(description="Carbon intensity of consumption.")
     price: Price = Field(description="Price of energy.")
+    marginal: Carbon | None = Field(
+        default=None,
+        description="Carbon intensity of the plants that follow demand, for a second bill; no "
+        "decision sees it. Either all zones have one or none.",
+    )
     forecast_error: float = Field(
         default=0.0,
         ge=0,

@@ -15,6 +15,7 @@ from greensched_simulator.comparison import (
     CARBON,
     COST,
     ENERGY,
+    MARGINAL,
     MISSED,
     SLOWDOWN,
     WAIT,
@@ -42,6 +43,7 @@ HOW_CAPTURED = (
 )
 _PARTS = ("active", "idle", "sleep", "wake", "charged")
 COMPARED = (("energy", ENERGY), ("cost", COST), ("carbon", CARBON))
+_AT_MARGIN = ("carbon at the margin", MARGINAL)
 
 
 def change_text(percent: Interval) -> str:
@@ -79,6 +81,7 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
             f"{count(outcome.deadlines_met)} of {count(outcome.deadlines)}, {count(missed)} missed",
         ),
         *chain.from_iterable(taken),
+        *_apart(outcome),
         ("wait, h: mean", amount(outcome.wait_mean_s / SECONDS_PER_HOUR)),
         ("  95th percentile", amount(outcome.wait_p95_s / SECONDS_PER_HOUR)),
         ("slowdown: mean", amount(outcome.slowdown_mean)),
@@ -87,6 +90,14 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
         ("nodes used", count(outcome.nodes_used)),
         ("billed, h", amount(outcome.billed_s / SECONDS_PER_HOUR)),
     ]
+
+
+def _apart(outcome: Outcome) -> Iterator[Row]:
+    """Yield the carbon that is no part of any total, where it is told."""
+    if outcome.carbon_marginal_g:
+        yield "carbon at the margin, kg", large(_kg(outcome.carbon_marginal_g))
+    if outcome.carbon_embodied_g:
+        yield "carbon of making the nodes, kg", large(_kg(outcome.carbon_embodied_g))
 
 
 def done_rows(results: Results) -> list[Row]:
@@ -137,15 +148,23 @@ def taken_rows(results: Results, currency: str) -> list[Row]:
 
 def change_rows(results: Results) -> list[Row]:
     """Return a head and a line for each policy: deadlines missed, and changes beside them."""
-    rows: list[Row] = [("policy", "deadlines\nmissed", *(name for name, _ in COMPARED))]
+    compared = _compared(results)
+    names = (name.replace(" at ", "\nat ") for name, _ in compared)
+    rows: list[Row] = [("policy", "deadlines\nmissed", *names)]
     for policy in results.policies:
         missed = _missed(results, policy)
         if policy == results.baseline:
-            rows.append((policy.label, missed, *("baseline" for _ in COMPARED)))
+            rows.append((policy.label, missed, *("baseline" for _ in compared)))
             continue
-        changes = (difference(figure, results, policy).percent for _, figure in COMPARED)
+        changes = (difference(figure, results, policy).percent for _, figure in compared)
         rows.append((policy.label, missed, *map(change_cell, changes)))
     return rows
+
+
+def _compared(results: Results) -> tuple[tuple[str, Figure], ...]:
+    """Return the figures whose changes are told."""
+    told = (outcome.carbon_marginal_g for own in results.outcomes.values() for outcome in own)
+    return (*COMPARED, _AT_MARGIN) if any(told) else COMPARED
 
 
 def captured_rows(results: Results) -> list[Row]:
@@ -193,7 +212,10 @@ def losses(results: Results) -> list[str]:
     if results.baseline is None:
         return []
     told = []
+    told_figures = [figure for _, figure in _compared(results)]
     for name, figure, in_unit, unit in _LOSSES:
+        if figure is MARGINAL and figure not in told_figures:
+            continue
         worse = []
         for policy in results.policies:
             found = in_unit(difference(figure, results, policy))
@@ -229,10 +251,21 @@ def _hours(found: Difference) -> Interval:
 
 _LOSSES: Sequence[tuple[str, Figure, Callable[[Difference], Interval], str]] = (
     ("deadlines missed", MISSED, lambda found: found.change, ""),
-    *((name, figure, lambda found: found.percent, " %") for name, figure in COMPARED),
+    *((*each, lambda found: found.percent, " %") for each in (*COMPARED, _AT_MARGIN)),
     ("wait", WAIT, _hours, " h"),
     ("slowdown", SLOWDOWN, lambda found: found.change, ""),
 )
+
+
+def embodied_text(results: Results) -> str:
+    """Return a sentence on the carbon of making the nodes; empty where nobody told it."""
+    grams = mean_outcome(next(iter(results.outcomes.values()))).carbon_embodied_g
+    if not grams:
+        return ""
+    return (
+        f"Beside it, making the nodes took {large(_kg(grams))} kg for the time billed, whatever "
+        "the policy."
+    )
 
 
 def _missed(results: Results, policy: Policy) -> Cell:

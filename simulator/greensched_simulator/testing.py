@@ -37,7 +37,8 @@ _SCENARIO = {
 }  # fmt: skip
 _NODE = {"cpu_capacity": 10.0, "memory_capacity": 64 * GIB, "gpu_capacity": 0.0, "gpu_idle_w": 0.0,
          "gpu_peak_w": 0.0, "curve_class": 0.0, "speed": 1.0, "pue": 1.0,
-         "sleep_w": math.nan, "wake_s": 0.0, "wake_w": math.nan, "zone": 0}  # fmt: skip
+         "sleep_w": math.nan, "wake_s": 0.0, "wake_w": math.nan,
+         "embodied_g_per_s": 0.0, "zone": 0}  # fmt: skip
 _JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_cores": 1.0,
         "memory_bytes": GIB, "gpus": 0.0, "deadline_s": math.inf,
         "startup_s": 0.0, "save_every_s": math.inf, "save_s": 0.0}  # fmt: skip

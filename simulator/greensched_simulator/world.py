@@ -31,6 +31,7 @@ class Nodes(NamedTuple):
     sleep_w: Floats  # watts asleep, without PUE; the idle ones where a node cannot sleep
     wake_s: Floats  # from asleep until jobs can run
     wake_w: Floats  # watts of those seconds, without PUE
+    embodied_g_per_s: Floats  # carbon of making the node, spread over its life; 0: not told
     zone: npt.NDArray[np.int64]  # place in the world's zones
 
 
@@ -125,6 +126,7 @@ def _nodes(scenario: Scenario) -> _Built:
         rows.append((
             group.cpu_cores, group.memory, power.boards, power.board_idle_w, power.board_peak_w,
             row, power.speed, group.pue, power.sleep_w, power.wake_s, power.wake_w,
+            group.embodied.g_per_s if group.embodied else 0.0,
         ))  # fmt: skip
     counts = [group.count for group in groups]
     table = np.repeat(np.array(rows, dtype=np.float64), counts, axis=0)

@@ -1,7 +1,7 @@
 """What the grids of a world do, and what a forecast made at its start says of it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +16,11 @@ from greensched_simulator.grid_files import (
 )
 from greensched_simulator.scenario_model import (
     G_PER_KWH,
+    Carbon,
     CarbonConstant,
     CarbonFile,
     Grid,
+    Price,
     PriceConstant,
     PriceFile,
     Scenario,
@@ -45,6 +47,7 @@ class Grids(NamedTuple):
     price_per_mwh: Floats  # [T] in the scenario's currency
     forecast_carbon_g_per_kwh: Floats  # [T]
     forecast_price_per_mwh: Floats  # [T]
+    marginal_g_per_kwh: Floats = np.zeros(0)  # [T] or [0] where nobody told it
 
 
 class _Steps(NamedTuple):
@@ -72,7 +75,9 @@ def build_grids(scenario: Scenario, seed: int, horizon_s: float) -> Grids:
     """
     zones = [_zone(scenario, name, seed, horizon_s) for name in scenario.grids]
     starts = np.cumsum([0, *(zone.times_s.size for zone in zones)]).astype(np.int64)
-    return Grids(starts, *(np.concatenate(columns) for columns in zip(*zones, strict=True)))
+    grids = Grids(starts, *(np.concatenate(columns) for columns in zip(*zones, strict=True)))
+    is_told = all(grid.marginal is not None for grid in scenario.grids.values())
+    return grids if is_told else grids._replace(marginal_g_per_kwh=np.zeros(0))
 
 
 class _Zone(NamedTuple):
@@ -81,12 +86,17 @@ class _Zone(NamedTuple):
     price: Floats
     carbon_forecast: Floats
     price_forecast: Floats
+    marginal: Floats
 
 
 def _zone(scenario: Scenario, name: str, seed: int, horizon_s: float) -> _Zone:
     grid = scenario.grids[name]
-    carbon, price = _signals(scenario, name, grid, seed, horizon_s)
-    times_s = _merged(carbon, price, horizon_s)
+    carbon = _carbon(scenario, name, grid.carbon, seed, horizon_s)
+    marginal = carbon
+    if grid.marginal is not None:
+        marginal = _carbon(scenario, name, grid.marginal, seed, horizon_s)
+    price = _price(scenario, name, grid.price, seed, horizon_s)
+    times_s = _merged((carbon, marginal, price), horizon_s)
     carbon_values, price_values = _held(carbon, times_s), _held(price, times_s)
     carbon_error, price_error = (
         _forecast_error(grid, times_s, stream(seed, f"forecast/{kind}/{name}"))
@@ -101,27 +111,27 @@ def _zone(scenario: Scenario, name: str, seed: int, horizon_s: float) -> _Zone:
         price_values,
         carbon_values * np.exp(carbon_error),  # stays positive
         price_values + scale * price_error,  # a price may be zero or below
+        _held(marginal, times_s),
     )
 
 
-def _signals(
-    scenario: Scenario, name: str, grid: Grid, seed: int, horizon_s: float
-) -> tuple[_Steps, _Steps]:
+def _carbon(scenario: Scenario, name: str, source: Carbon, seed: int, horizon_s: float) -> _Steps:
+    if isinstance(source, CarbonConstant):
+        return _constant(source.constant)
+    if isinstance(source, Shape):
+        return _shaped(scenario, name, source, seed, horizon_s)[0]
+    return _from_file(source, scenario.start_s)
+
+
+def _price(scenario: Scenario, name: str, source: Price, seed: int, horizon_s: float) -> _Steps:
+    if isinstance(source, Shape):
+        return _shaped(scenario, name, source, seed, horizon_s)[1]
     rates: Mapping[str, float] = {scenario.currency: 1.0} | scenario.exchange_rates
-    carbon, price = grid.carbon, grid.price
-    if isinstance(carbon, CarbonConstant):
-        carbon_steps = _constant(carbon.constant)
-    elif isinstance(carbon, Shape):
-        carbon_steps = _shaped(scenario, name, carbon, seed, horizon_s)[0]
-    else:
-        carbon_steps = _from_file(carbon, scenario.start_s)
-    if isinstance(price, Shape):
-        return carbon_steps, _shaped(scenario, name, price, seed, horizon_s)[1]
-    rate = rates[price.unit.partition("/")[0]]
-    if isinstance(price, PriceConstant):
-        return carbon_steps, _constant(price.constant * _per_mwh(price.unit) * rate)
-    steps = _from_file(price, scenario.start_s)
-    return carbon_steps, steps._replace(values=steps.values * rate)
+    rate = rates[source.unit.partition("/")[0]]
+    if isinstance(source, PriceConstant):
+        return _constant(source.constant * _per_mwh(source.unit) * rate)
+    steps = _from_file(source, scenario.start_s)
+    return steps._replace(values=steps.values * rate)
 
 
 def _constant(value: float) -> _Steps:
@@ -152,12 +162,12 @@ def _shaped(
     return _Steps(times_s, carbon), _Steps(times_s, price)
 
 
-def _merged(carbon: _Steps, price: _Steps, horizon_s: float) -> Floats:
-    """Return the times at which either changes, from 0 or before to the horizon or after.
+def _merged(signals: Sequence[_Steps], horizon_s: float) -> Floats:
+    """Return the times at which any changes, from 0 or before to the horizon or after.
 
     No time is put between: steps that are even stay so, which makes them quick to find.
     """
-    changing = [each.times_s for each in (carbon, price) if each.times_s.size > 1]
+    changing = [each.times_s for each in signals if each.times_s.size > 1]
     if not changing:
         return np.zeros(1)
     times_s: Floats = np.unique(np.concatenate(changing))

@@ -56,6 +56,26 @@ def test_the_figures_of_three_jobs_reckoned_by_hand() -> None:
     assert found.billed_s == 2 * HOUR
 
 
+def test_carbon_at_the_margin_is_a_second_bill_of_the_same_schedule() -> None:
+    """100 W idle and 10 more for an hour, then idle; a job that never ran is charged by it too."""
+    world = make_world([{}], grids=[[(0.0, 400.0, 100.0), (HOUR, 200.0, 100.0)]])
+    world = world._replace(grids=world.grids._replace(marginal_g_per_kwh=np.array([900.0, 30.0])))
+    found = outcome(world, schedule([0.0], [HOUR], [0]), 2 * HOUR)
+    assert found.carbon_g == pytest.approx(0.11 * 400 + 0.1 * 200)
+    assert found.carbon_marginal_g == pytest.approx(0.11 * 900 + 0.1 * 30)
+    never = outcome(world, schedule([np.nan], [np.nan], [-1]), 2 * HOUR)
+    assert never.carbon_marginal_g == pytest.approx(0.1 * 900 + 0.1 * 30 + 2 * 0.01 * 900)
+
+
+def test_carbon_of_making_the_nodes_is_told_apart_and_the_same_for_all() -> None:
+    world = make_world([{}], [{"embodied_g_per_s": 0.01}, {}, {"embodied_g_per_s": 0.02}])
+    found = outcome(world, schedule([0.0], [HOUR], [0]), 2 * HOUR)
+    assert found.carbon_embodied_g == pytest.approx(0.03 * 2 * HOUR)
+    bare = make_world([{}], [{}] * 3)
+    assert found.carbon_g == outcome(bare, schedule([0.0], [HOUR], [0]), 2 * HOUR).carbon_g
+    assert outcome(bare, schedule([0.0], [HOUR], [0]), HOUR).carbon_embodied_g == 0.0
+
+
 def test_what_was_done_comes_first() -> None:
     assert Outcome._fields[:6] == (
         "jobs", "jobs_done", "work_core_h", "work_gpu_h", "deadlines", "deadlines_met",

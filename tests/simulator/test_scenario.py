@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from greensched_core.errors import BadInput
 from greensched_extender.settings import ExtenderSettings
 from greensched_simulator.scenario import Scenario, load_scenario, parse_scenario, schema
-from greensched_simulator.scenario_model import Assumptions, SlackClass, Weights
+from greensched_simulator.scenario_model import Assumptions, CarbonFile, SlackClass, Weights
 
 ROOT = Path(__file__).parents[2]
 GALLERY = sorted((ROOT / "examples" / "scenarios").glob("*.yaml"))
@@ -152,6 +152,20 @@ FAULTS = [
     ({"grids__NO__price__unit": "NOK/MWh"}, "grids.NO.price.unit", "add it to exchange_rates"),
     ({"grids__NO__price__unit": "MWh"}, "grids.NO.price.unit", "does not fit"),
     ({"grids__NO__forecast_error": 2}, "grids.NO.forecast_error", "less than or equal to 1"),
+    (
+        {
+            "grids__SE": {
+                "carbon": {"constant": 1},
+                "marginal": {"constant": 2},
+                "price": {"constant": 3, "unit": "EUR/MWh"},
+            }
+        },
+        "grids.NO",
+        "has no marginal carbon, but SE has",
+    ),
+    ({"cluster__nodes__0__embodied": {"kg": 0}}, "cluster.nodes[0].embodied.kg", "greater than 0"),
+    ({"workload__suspend": {"share": 2}}, "workload.suspend.share", "less than or equal to 1"),
+    ({"workload__suspend": {"startup": 60}}, "workload.suspend.startup", "60 has no unit"),
     ({"workload": {}}, "workload", "give either trace or generator"),
     ({"workload__trace": {"file": "a.csv"}}, "workload", "give either trace or generator"),
     ({"workload__trace": {"file": "a.csv"}}, "workload.trace.file", "there is no file"),
@@ -222,9 +236,9 @@ def grid_of_file(**more: str) -> dict[str, str]:
 def test_files_are_found_beside_the_scenario(tmp_path: Path) -> None:
     (tmp_path / "grid.csv").write_text(HOURS)
     content = with_changes(grids__NO__carbon=grid_of_file(), length="2h")
-    assert load_scenario(written(tmp_path, content)).grids["NO"].carbon.file == tmp_path / (  # type: ignore[union-attr] # it is a file
-        "grid.csv"
-    )
+    carbon = load_scenario(written(tmp_path, content)).grids["NO"].carbon
+    assert isinstance(carbon, CarbonFile)
+    assert carbon.file == tmp_path / "grid.csv"
 
 
 def test_a_path_may_begin_with_a_variable(tmp_path: Path) -> None:

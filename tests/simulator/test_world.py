@@ -371,3 +371,18 @@ def test_the_gallery_makes_worlds(path: Path) -> None:
         assert times_s[0] <= 0 and times_s[-1] > built.length_s
         assert (np.diff(times_s) > 0).all()
         assert np.isfinite(zone_values(built, built.grids.carbon_g_per_kwh, zone)[:-1]).all()
+
+
+def test_a_node_has_a_share_of_the_carbon_of_making_it_each_second() -> None:
+    made = world(cluster={"nodes": [NODE | {"embodied": {"kg": 1000, "years": 4}}]})
+    assert made.nodes.embodied_g_per_s == pytest.approx(1e6 / (4 * 365.25 * 86_400))
+    assert not world().nodes.embodied_g_per_s.any()
+
+
+def test_marginal_carbon_has_steps_of_its_own_and_leaves_the_others_as_they_were() -> None:
+    grid = SMALL["grids"]["SUN"]
+    plain, told = world(), world(grids={"SUN": grid | {"marginal": {"constant": 700}}})
+    assert plain.grids.marginal_g_per_kwh.size == 0
+    assert (told.grids.marginal_g_per_kwh[:-1] == 700.0).all()
+    for ours, theirs in zip(told.grids[:6], plain.grids[:6], strict=True):
+        assert ours.tobytes() == theirs.tobytes()

@@ -34,6 +34,7 @@ from greensched_simulator.tables import (
     captured_rows,
     change_rows,
     done_rows,
+    embodied_text,
     how_compared,
     lever_rows,
     losses,
@@ -64,7 +65,7 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
     yield heading(_title(run))
     yield paragraph(
         f"{run.summary['description']} A simulation: energy comes from the nodes' power curves, "
-        "not from meters; carbon is operational and location-based.",
+        f"not from meters; carbon is operational and location-based. {embodied_text(results)}",
         "lead",
     )
     if len(results.policies) == 1:
