@@ -50,7 +50,11 @@ def main() -> None:
 
 def _run(file: Path) -> Results:
     scenario = load_scenario(file)
-    policies = policies_named("all", nodes_sleep=scenario.cluster.nodes_sleep)
+    policies = policies_named(
+        "all",
+        nodes_sleep=scenario.cluster.nodes_sleep,
+        jobs_suspend=scenario.workload.suspend is not None,
+    )
     outcomes: dict[Policy, list[Outcome]] = {policy: [] for policy in policies}
     for done in compare(scenario, policies, SEEDS, lambda policy, seed: None):
         for policy, outcome in zip(policies, done.outcomes, strict=True):
@@ -96,7 +100,7 @@ def _summary_row(policy: Policy, told: dict[str, Results]) -> Row:
     cells = []
     for results in told.values():
         if policy not in results.policies:
-            cells.append("–")  # its nodes never sleep
+            cells.append("–")  # its nodes never sleep, or its jobs never stop
             continue
         missed = f"{count(_mean(MISSED, results, policy))} missed"
         if policy == results.baseline:

@@ -7,7 +7,7 @@ from greensched_policies.pausing import PauseColumns
 
 
 def pause_freely(work: PauseColumns) -> Floats:
-    """Return 0 for each workload, [B,N].
+    """Return 0 for each workload, [B,N]: nothing beside the time that it takes.
 
     The interruptible workloads of Wiesner et al., "Let's Wait Awhile", Middleware 2021, and of the
     suspend-resume policies that GAIA (Hanafy et al., ASPLOS 2024) compares with.

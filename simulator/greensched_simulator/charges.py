@@ -5,8 +5,8 @@ A job that never ran is charged more than it could have taken in any schedule of
 those of its boards, for its runtime there, and its estimate for restarts if it can be suspended;
 where nodes can sleep also the idle watts of a node kept awake for it alone, for that time under the
 deepest cap, with what waking that node takes, and idling until it sleeps again by whichever rule
-waits longest; at the greatest value of the signal between its arrival and the window's end; on
-whichever node that is large enough this comes to most.
+waits longest, each time that it could be resumed; at the greatest value of the signal between its
+arrival and the window's end; on whichever node that is large enough this comes to most.
 
 While a price is below zero, running earns money and not running earns nothing: the greatest price
 then counts as 0, so that no charge is ever negative and each is still above the job's true cost.
@@ -23,7 +23,7 @@ from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
 from greensched_policies.courses import Integers, ZoneSeries
 from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.bound_inputs import Group, groups_of
-from greensched_simulator.simulation import Schedule, zone_series
+from greensched_simulator.simulation import SLOT_S, Schedule, zone_series
 from greensched_simulator.world import World
 
 # Above 1, or rejecting a job would cost no more than running it at the worst hour. Twice, since a
@@ -53,7 +53,8 @@ def charge_of(world: World, schedule: Schedule, until_s: float) -> Charge:
     greatest = [_greatest(series, arrival_s, until_s) for series in zone_series(world)]
     dearest = np.zeros((3, left.size))
     for group in groups_of(world):
-        dearest = np.maximum(dearest, _most_there(world, left, group, greatest[group.zone]))
+        most = _most_there(world, left, group, greatest[group.zone], until_s)
+        dearest = np.maximum(dearest, most)
     if np.isnan(dearest).any():
         raise BadInput(
             f"scenario {world.name}: a grid lacks carbon or price for a part of the "
@@ -64,16 +65,22 @@ def charge_of(world: World, schedule: Schedule, until_s: float) -> Charge:
     return Charge(left.size, energy_j, cost, carbon_g)
 
 
-def _most_there(world: World, left: Integers, group: Group, greatest: Floats) -> Floats:
+def _most_there(
+    world: World, left: Integers, group: Group, greatest: Floats, until_s: float
+) -> Floats:
     """Return the most joules, money and grams that jobs can take on a group's node, [3,L]."""
     jobs = world.jobs
     asked = np.stack([jobs.cpu_cores[left], jobs.memory_bytes[left], jobs.gpus[left]])
     fits = (asked <= np.array(group.largest)[:, None] * (1 + _EPSILON)).all(axis=0)
     watts = asked[0] * group.steepest_watts_per_core + asked[2] * group.watts_per_board[1]
+    # A stretch takes a slot at least, and so does a pause.
+    limit_s = np.minimum(jobs.deadline_s[left], until_s)
+    restarts = (limit_s - jobs.arrival_s[left]) / (2.0 * SLOT_S)
+    restarts = np.where(np.isinf(jobs.save_every_s[left]), 0.0, np.maximum(restarts, 0.0))
     restarts_s = np.where(np.isinf(jobs.save_every_s[left]), 0.0, jobs.estimate_s[left])
     runtime_s = (jobs.runtime_s[left] + restarts_s) / group.speed
-    awake_s = runtime_s / group.slowest + _longest_awake_s(world, group)
-    alone_j = group.saved_watts * awake_s + group.wake_joules
+    wakes_j = group.wake_joules + group.saved_watts * _longest_awake_s(world, group)
+    alone_j = group.saved_watts * runtime_s / group.slowest + wakes_j * (1.0 + restarts)
     energy_j = np.where(fits, np.maximum(watts, 0.0) * runtime_s + alone_j, 0.0)
     per_joule = np.stack([np.ones(left.size), greatest[0], greatest[1]])
     return np.where(energy_j == 0.0, 0.0, energy_j * per_joule)

@@ -156,7 +156,7 @@ def _plan_slots(
 ) -> float:
     """Return as `_plan` when a job is to start; if it can be suspended, it is planned by slots."""
     runs = nothing_chosen()
-    if jobs.save_every_s[job] < np.inf:
+    if jobs.save_every_s[job] < np.inf and not terms.may_reject:
         zone: Any = np.int64(NOWHERE)  # the constant itself would be a type of its own
         runs = choose_runs(job, now_s, zone, jobs, prospects, grid, plan, recorded, terms, rules)
     if runs.zone == NOWHERE:

@@ -77,7 +77,11 @@ def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
     if last_s < _MOST_OF * scenario.length_s:
         notes.append(f"the last job arrives {format_duration(last_s)} after the start, of "
                      f"{format_duration(scenario.length_s)}")  # fmt: skip
-    return JobList(_finished(draft, workload, seed), draft.names, tuple(notes))
+    jobs = _finished(draft, workload, seed)
+    if workload.suspend is not None:
+        can_stop = int(np.isfinite(jobs.save_every_s).sum())
+        notes.append(f"{can_stop:,} of {jobs.arrival_s.size:,} jobs can be suspended")
+    return JobList(jobs, draft.names, tuple(notes))
 
 
 def read_trace(trace: Trace) -> TraceRead:
@@ -211,7 +215,7 @@ def _can_stop(draft: Draft, suspend: Suspend | None, seed: int) -> npt.NDArray[n
     if suspend is None:
         return np.zeros(draft.arrival_s.size, dtype=bool)
     drawn = stream(seed, "jobs/suspend").random(draft.arrival_s.size) < suspend.share
-    least_s = max(suspend.longer_than, suspend.startup + suspend.saving)
+    least_s = max(suspend.longer_than, suspend.startup + suspend.save_every + suspend.saving)
     return np.asarray(drawn & (draft.runtime_s > least_s))
 
 

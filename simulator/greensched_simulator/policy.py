@@ -48,7 +48,7 @@ QUEUES = {
     "oldest-fit": QueuePolicy("first-come", "oldest-fit"),
     # Strictly in order of arrival; a job that finds no room holds up all behind it.
     "fcfs": QueuePolicy("first-come", "nobody-passes"),
-    # The same, and no more cores run at a time than the grid's carbon intensity lets.
+    # The same, and no job starts beyond as many cores as the grid's carbon intensity lets run.
     "cap-fifo": QueuePolicy("first-come", "provisioned"),
     # EASY backfilling: later jobs may start if, as is expected, they do not delay the first one.
     "easy": QueuePolicy("first-come", "easy"),

@@ -63,13 +63,6 @@ def expected_left_s(job: int, jobs: Jobs, progress: Floats) -> float:
 
 
 @inlined
-def expected_end_s(job: int, node: int, jobs: Jobs, cluster: Cluster, progress: Floats) -> float:
-    """Return when a running job is expected to leave its node, at full speed."""
-    left_s = expected_left_s(job, jobs, progress) / cluster.columns[9, node]
-    return min(float(progress[SINCE_S, job] + left_s), float(progress[PAUSE_AT_S, job]))
-
-
-@inlined
 def workload_of(job: int, jobs: Jobs, progress: Floats) -> WorkloadColumns:
     """Return what a job asks for, in numbers, for as long as is expected from now."""
     left_s: Any = expected_left_s(job, jobs, progress)
@@ -98,6 +91,15 @@ def until_s(job: int, node: int, jobs: Jobs, cluster: Cluster, progress: Floats)
         to_go = progress[LEFT_S, job] - progress[STOP_S, job]
         return float(progress[SINCE_S, job] + to_go / speed_of(job, node, jobs, cluster))
     return min(end_s(job, node, jobs, cluster, progress), float(progress[PAUSE_AT_S, job]))
+
+
+@inlined
+def expected_end_s(job: int, node: int, jobs: Jobs, cluster: Cluster, progress: Floats) -> float:
+    """Return when a running job is expected to leave its node, suspended or ended."""
+    if progress[STOP_S, job] > 0.0:
+        return until_s(job, node, jobs, cluster, progress)
+    left_s = expected_left_s(job, jobs, progress) / cluster.columns[9, node]
+    return min(float(progress[SINCE_S, job] + left_s), float(progress[PAUSE_AT_S, job]))
 
 
 @borrowing

@@ -23,9 +23,7 @@ _ROUNDING = 1e-9  # of a slot
 
 Booleans = npt.NDArray[np.bool_]
 # Begin, end, zone and the place of the next one of the same job, NOWHERE behind the last.
-Stretches = list[tuple[float, float, int, int]]
-
-
+Ahead = list[tuple[float, float, int, int]]
 # Job, node, when it was placed there, since when the node had slept, start and end; as `Recorded`.
 Suspended = list[tuple[int, int, float, float, float, float]]
 
@@ -36,7 +34,7 @@ class Agenda(NamedTuple):
     Beside them those that were run, and after which jobs were suspended.
     """
 
-    stretches: Stretches
+    stretches: Ahead
     first: Integers  # [J] place of each job's first; NOWHERE if it has none
     suspended: Suspended
 
@@ -98,17 +96,19 @@ def choose_runs(
     count = max(int(needed.max()), 1) + spare
     slots = columns_by_zone(grid, plan, terms, now_s, runtime_s, count, jobs.cpu_cores[job])
     cost = rules.when[0](slots)
+    latest_s, wake_s = prospects.latest_start_s[job], prospects.wake_s
+    slowest = (jobs.deadline_s[job] - latest_s - wake_s) / jobs.estimate_s[job]
     best, least = nothing_chosen(), np.inf
     for zone in range(runtime_s.size):
         if np.isinf(runtime_s[zone]) or (is_running and zone != running_in):
             continue
-        restart_s = again_s * prospects.runtime_s[job, zone] / jobs.estimate_s[job]
+        restart_s = again_s * slowest
         restart = rules.pause[0](pause_seen(restart_s, runtime_s[zone], terms.slot_s))[0, 0]
         chosen, total = _planned_slots(
             cost[zone, : max(int(needed[zone]), 1) + spare],
             runtime_s[zone],
             terms.slot_s,
-            restart_s + prospects.wake_s,
+            restart_s + wake_s,
             restart,
             most,
             is_running,

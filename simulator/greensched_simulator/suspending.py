@@ -22,7 +22,7 @@ from greensched_simulator.progress import (
     until_s,
 )
 from greensched_simulator.prospects import Prospects
-from greensched_simulator.running import Heap, Recorded, free_plan
+from greensched_simulator.running import Heap, Recorded
 from greensched_simulator.runs import Agenda, choose_runs, clear_agenda, put_on_agenda
 from greensched_simulator.starts import Plan, keep
 
@@ -42,16 +42,16 @@ def goes_on(
     terms: Terms,
     rules: Rules,
 ) -> bool:
-    """Tell whether a job that is to be looked at runs on, which has been seen to then; else it
-    has ended, or has stopped.
+    """Tell whether a running job goes on, which is then seen to; else it has ended, or stops now.
 
-    If a planned pause has come, what is left is planned anew, by what is forecast now.
+    Its planned pause may have come: what is left is planned anew, by what is forecast now.
     """
     done, node = recorded.progress, recorded.node[job]
     if recorded.end_s[job] <= now_s or done[STOP_S, job] > 0.0:
         return False
     settle(job, node, now_s, jobs, cluster, done)
-    free_plan(job, now_s, jobs, cluster, recorded, plan, terms)
+    cores, kept_s = jobs.cpu_cores[job], (recorded.kept_from_s[job], recorded.kept_until_s[job])
+    keep(plan, cluster.zone[node], terms.slot_s, kept_s[0], kept_s[1], -cores)
     clear_agenda(job, jobs, agenda, plan, terms)
     done[PAUSE_AT_S, job] = np.inf
     zone = cluster.zone[node]

@@ -104,3 +104,45 @@ def test_the_first_stretch_is_no_restart_but_for_work_that_runs(told: str, again
     chosen = np.array([mark == "#" for mark in told])
     assert restarts(chosen, False) == again
     assert restarts(chosen, True) == again + (told[0] == "." and "#" in told)
+
+
+def test_slots_that_differ_by_rounding_are_equal() -> None:
+    cost = 600.0 + 1e-13 * np.array([3.0, 0.0, 2.0, 0.0, 1.0, 0.0])
+    assert slots(cheapest_slots(cost, 3, 0.0, False)[0]) == "###..."
+    assert slots(cheapest_slots(cost, 3, 0.0, True)[0]) == "###..."
+
+
+@pytest.mark.parametrize("restart", [0.0, 2 / 3])
+def test_pauses_that_cost_more_time_than_they_save_are_not_made(restart: float) -> None:
+    """Each restart takes a slot and a third: slots 2 and 3 in one piece cost 100."""
+    cost = np.array([50.0, 600.0, 40.0, 60.0, 600.0, 30.0, 500.0, 30.0])
+    chosen, total = planned_slots(cost, 1800.0, 900.0, 1200.0, restart, 99.0, False)
+    assert slots(chosen) == "..##...."
+    assert total == pytest.approx(100.0)
+
+
+def test_restarts_leave_as_much_of_the_last_slot_free_as_a_run_without_them() -> None:
+    """Three slots and a bit of work; in the last slot only that bit is before the deadline."""
+    cost = np.array([500.0, 500.0, 100.0, 100.0, 500.0, 100.0, 100.0])
+    chosen, _ = planned_slots(cost, 2800.0, 900.0, 600.0, 0.0, 99.0, False)
+    assert slots(chosen) != "..##.##"
+
+
+worlds = st.tuples(costs, st.floats(100.0, 5000.0), st.sampled_from([0.0, 60.0, 700.0, 2000.0]))
+
+
+@given(worlds, st.sampled_from([0.0, 0.3, np.inf]), st.booleans())
+def test_there_is_time_for_all_restarts_and_pauses_never_cost_more_than_none(
+    world: tuple[list[float], float, float], restart: float, is_running: bool
+) -> None:
+    told, runtime_s, restart_s = world
+    cost = np.array(told)
+    in_one = min(int(np.ceil(runtime_s / 900.0)), cost.size)
+    chosen, total = planned_slots(cost, runtime_s, 900.0, restart_s, restart, 99.0, is_running)
+    again = restarts(chosen, is_running)
+    if again:
+        last_s = in_one * 900.0 if chosen[-1] else runtime_s
+        assert chosen.sum() * 900.0 >= last_s + again * restart_s - 1e-3
+    through, least = planned_slots(cost, runtime_s, 900.0, restart_s, np.inf, 99.0, is_running)
+    assert restarts(through, is_running) == 0
+    assert total <= least + 1e-9 * abs(least)

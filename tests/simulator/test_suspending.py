@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from greensched_policies.catalogue import PAUSE_RULES
 from greensched_policies.cost import Floats
 from greensched_policies.pausing import PauseColumns, planned_slots
+from greensched_simulator.bound import freedom_of, least_totals
 from greensched_simulator.compiled import compiled
-from greensched_simulator.outcome import waits_s
+from greensched_simulator.outcome import outcome_of, waits_s
 from greensched_simulator.phases import Phase, PhasedJob, spent
 from greensched_simulator.policy import policy_named
 from greensched_simulator.simulation import Schedule, bill_of, simulate
@@ -88,19 +89,21 @@ def test_who_finds_no_room_when_resumed_queues_and_is_not_late_for_more_pauses()
 
 
 def test_a_pause_that_saves_less_than_a_restart_takes_is_not_made() -> None:
-    """A quarter at 120 instead of 100 g/kWh, or a restart of 20 minutes at 100."""
-    short = [(0.0, 100.0, 50.0), (HOUR, 120.0, 50.0), (1.25 * HOUR, 100.0, 50.0)]
+    """A quarter at 230 instead of 100 g/kWh, or a restart of 20 minutes at 100."""
+    short = [(0.0, 100.0, 50.0), (HOUR, 230.0, 50.0), (1.25 * HOUR, 100.0, 50.0)]
     job = {"runtime_s": 2 * HOUR, "deadline_s": 3 * HOUR, "save_every_s": 0.0,
            "startup_s": 20 * MINUTE}  # fmt: skip
     world = make_world([job], grids=[short])
-    assert stretches(ran(world, "lowest-window+pause-freely")) == [(0, 0, 60), (0, 75, 155)]
-    assert stretches(ran(world, "lowest-window+pause-if-worth")) == [(0, 0, 120)]
+    for pause in ("pause-freely", "pause-if-worth"):
+        assert stretches(ran(world, f"lowest-window+{pause}")) == [(0, 0, 120)]
+        dirtier = make_world([job], grids=[[short[0], (HOUR, 240.0, 50.0), short[2]]])
+        assert stretches(ran(dirtier, f"lowest-window+{pause}")) == [(0, 0, 60), (0, 75, 155)]
 
 
 def test_who_takes_longer_than_thought_is_resumed_in_time_all_the_same() -> None:
     world = make_world([JOB | {"estimate_s": HOUR}], grids=[WAVES])
     assert stretches(ran(world, "wait-awhile")) == [(0, 120, 270)]
-    world = make_world([JOB | {"estimate_s": 1.5 * HOUR}], grids=[WAVES])
+    world = make_world([JOB | {"estimate_s": 2.25 * HOUR}], grids=[WAVES])
     assert stretches(ran(world, "wait-awhile")) == [(0, 120, 180), (0, 240, 330)]
 
 
@@ -136,6 +139,63 @@ def test_a_job_takes_what_the_model_of_phases_says() -> None:
     assert bill.energy_active_j.sum() == pytest.approx(told.energy_j)
 
 
+@pytest.mark.parametrize("when", ["lowest-window", "cheapest-window", "planned-window"])
+def test_nobody_is_suspended_where_nothing_changes(when: str) -> None:
+    flat = [(HOUR * hour, 609.81, 186.01) for hour in range(48)]
+    job = {"arrival_s": 4935.5, "runtime_s": 15_000.0, "deadline_s": 60_000.0, "save_every_s": 0.0}
+    schedule = ran(make_world([job], grids=[flat]), f"{when}+spread+pause-freely")
+    assert len(stretches(schedule)) == 1
+
+
+@pytest.mark.parametrize("when", ["reject-all", "reject-long"])
+def test_what_is_rejected_is_not_run_in_slots_instead(when: str) -> None:
+    rising = [(900.0 * slot, 100.0 + slot, 50.0) for slot in range(60)]
+    world = make_world([JOB], grids=[rising])
+    through, pausing = ran(world, when), ran(world, f"{when}+pause-freely")
+    assert pausing.end_s.tolist() == pytest.approx(through.end_s.tolist(), nan_ok=True)
+
+
+def test_restarts_do_not_eat_up_what_is_left_before_the_deadline() -> None:
+    """Eight slots reach beyond the deadline by most of one."""
+    carbon = [500, 500, 500, 500, 100, 100, 500, 100, 100, 900]
+    grid = [(900.0 * slot, float(value), 50.0) for slot, value in enumerate(carbon)]
+    job = {"runtime_s": 2800.0, "deadline_s": 7300.0, "startup_s": 800.0, "save_every_s": 0.0}
+    assert ran(make_world([job], grids=[grid]), "wait-awhile").end_s[0] <= 7300.0
+
+
+def test_easy_reckons_with_a_job_that_goes_on_to_its_checkpoint() -> None:
+    """It leaves at 5,000 s, and nobody may run on beyond that beside the large job that waits."""
+    grid = [
+        (0.0, 100.0, 50.0),
+        (HOUR, 500.0, 50.0),
+        (9 * HOUR, 90.0, 50.0),
+        (11 * HOUR, 600.0, 50.0),
+    ]
+    jobs = [
+        {"runtime_s": 9000.0, "cpu_cores": 6.0, "deadline_s": 11 * HOUR, "save_every_s": 5000.0},
+        {"arrival_s": 3660.0, "runtime_s": HOUR, "cpu_cores": 8.0},
+        {"arrival_s": 3720.0, "runtime_s": 5000.0, "cpu_cores": 4.0},
+    ]
+    schedule = ran(make_world(jobs, grids=[grid]), "lowest-window+spread+easy+pause-freely")
+    assert schedule.start_s[1] == 5000.0
+
+
+def test_rejecting_is_charged_more_than_waking_a_node_again_and_again() -> None:
+    node = {"sleep_w": 90.0, "wake_s": 300.0, "wake_w": 400.0}
+    grid = [(900.0 * slot, 100.0 if slot % 2 else 500.0, 50.0) for slot in range(400)]
+    job = {"runtime_s": 6 * HOUR, "deadline_s": 24 * HOUR, "save_every_s": 0.0, "cpu_cores": 0.1}
+    world = make_world([job], [node], [grid], length_s=24 * HOUR)
+    found = [
+        outcome_of(world, schedule, bill_of(world, schedule, 24 * HOUR), 24 * HOUR)
+        for schedule in (
+            ran(world, "lowest-window+spread+sleep-at-once+pause-freely"),
+            ran(world, "reject-all+sleep-at-once"),
+        )
+    ]
+    assert found[0].energy_j < found[1].energy_j
+    assert found[0].carbon_g < found[1].carbon_g
+
+
 @pytest.mark.parametrize("name", PAUSE_RULES)
 @settings(max_examples=50)
 @given(seed=st.integers(0, 2**32))
@@ -155,6 +215,19 @@ def test_every_pause_rule_and_what_follows_from_it_is_the_same_compiled(
     (ours, cheapest), (plain, least) = compiled(planned_slots)(*told), planned_slots(*told)
     assert ours.tolist() == plain.tolist()
     assert cheapest == pytest.approx(least, rel=1e-9)
+
+
+def test_the_bound_is_what_a_job_emits_that_stops_for_nothing_and_more_with_restarts() -> None:
+    world = make_world([JOB], grids=[WAVES], length_s=8 * HOUR)
+    costly = make_world([JOB | COSTLY], grids=[WAVES], length_s=8 * HOUR)
+    for each, factor in ((world, 1.0), (costly, 2.6 / 2.5)):
+        schedule = ran(each, "wait-awhile")
+        assert freedom_of([schedule]).suspend
+        idle_g = float(bill_of(each, schedule, 8 * HOUR).carbon_idle_g.sum())
+        active_g = float(bill_of(each, schedule, 8 * HOUR).carbon_active_g.sum())
+        least_g = least_totals(each, [schedule], 8 * HOUR).carbon_g
+        assert factor * (least_g - idle_g) <= active_g + 1e-9
+        assert least_g - idle_g == pytest.approx(2.5 * 0.01 * 100.0)
 
 
 def cheapest(carbon: Floats, needed: int) -> float:
