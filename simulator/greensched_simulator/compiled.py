@@ -77,8 +77,11 @@ _done: dict[tuple[FunctionType, Callable[[Any], Any]], Callable[..., Any]] = {}
 
 
 def fast(function: F) -> F:
-    """Have a function of the engine compiled when it is first called, and kept for later runs."""
-    return cast(F, njit(cache=True, error_model="numpy")(function))
+    """Have a function of the engine compiled when it is first called, and kept for later runs.
+
+    It holds no lock of the interpreter: several threads may run it.
+    """
+    return cast(F, njit(cache=True, error_model="numpy", nogil=True)(function))
 
 
 def inlined(function: F) -> F:
