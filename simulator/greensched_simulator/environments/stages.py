@@ -1,5 +1,6 @@
 """Many scenes side by side, stepped together; what they show stands in shared arrays."""
 
+import itertools
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -58,7 +59,8 @@ class Stage:
         self.asked = np.zeros((count, 5), np.int64)  # see `scenes`
         self.rewards = np.zeros((count, 3))  # see `scenes`
         self.world_of = np.zeros(count, np.int64)  # in which world each scene plays
-        self._threads = threads
+        bounds = np.linspace(0, count, min(threads, count) + 1).astype(int).tolist()
+        self._spans = list(itertools.pairwise(bounds))  # the scenes of each thread
         self._pool: ThreadPoolExecutor | None = None
         self._nothing = np.zeros(0, np.int64)  # the actions of those that begin
         self._parts = [new_parts(self.worlds[0], self._shown(at), heads) for at in range(count)]
@@ -80,15 +82,15 @@ class Stage:
 
         Raises BadInput where a scene is over and a grid lacks data for a time that is billed.
         """
-        bounds = np.linspace(0, actions.size, self._threads + 1).astype(int).tolist()
-        if self._threads > 1 and self._pool is None:
-            self._pool = ThreadPoolExecutor(self._threads - 1)
+        if len(self._spans) > 1 and self._pool is None:
+            self._pool = ThreadPoolExecutor(len(self._spans) - 1)
+        mine, *theirs = self._spans
         others = [
-            self._pool.submit(go_on, self._live, actions, first, last, False, self._book)
-            for first, last in zip(bounds[1:-1], bounds[2:], strict=True)
+            self._pool.submit(go_on, self._live, actions, *each, False, self._book)
+            for each in theirs
             if self._pool is not None
         ]
-        go_on(self._live, actions, bounds[0], bounds[1], False, self._book)
+        go_on(self._live, actions, *mine, False, self._book)
         for other in others:
             other.result()
         if np.isnan(self.rewards[:, GIVEN]).any():
