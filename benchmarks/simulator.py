@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.bench_cluster import ROOT, machine, write_json
+from benchmarks.environments import environment_figures
 from greensched_simulator.bound_report import bounded
 from greensched_simulator.outcome import outcome_of
 from greensched_simulator.phase_plan import cheapest_plan
@@ -53,6 +54,7 @@ def main() -> None:
     """Run the sizes named on the command line, all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, nargs="*", help="only these sizes")
+    parser.add_argument("--environments", action="store_true", help="only the environments")
     parser.add_argument("--one", type=int, nargs=3, metavar=("NODES", "JOBS", "TURNS"),
                         help=argparse.SUPPRESS)  # fmt: skip
     given = parser.parse_args()
@@ -61,6 +63,9 @@ def main() -> None:
         return
     figures: dict[str, Any] = {"machine": machine(), "policy": POLICY, "load": LOAD}
     print(f"machine: {figures['machine']}; PAI trace on {', '.join(ZONES)}; {POLICY}")
+    if given.environments:
+        write_json(RESULT, figures | environment_figures(_world, POLICY))
+        return
     with tempfile.TemporaryDirectory() as cache:
         cold = _apart((100, 1_000, 1), {"XDG_CACHE_HOME": cache})
     figures["compile_s"] = cold["first_s"]
@@ -68,7 +73,7 @@ def main() -> None:
     for size in SIZES:
         if not given.nodes or size[0] in given.nodes:
             figures |= _told(size, _apart(size, {}))
-    figures |= _shifts() | _bound() | _phase_plans()
+    figures |= _shifts() | _bound() | _phase_plans() | environment_figures(_world, POLICY)
     write_json(RESULT, figures)
 
 

@@ -213,12 +213,25 @@ def score_nodes(
     now_s: float,
 ) -> Singles:
     """Return the relative cost of each of `rows` by the `where` rule, [N], as the extender does."""
+    seen = candidates_seen(cluster, rows, grid, terms, workload, now_s)
+    return rules.where[0](seen.nodes, seen.context)[0]
+
+
+@fast
+def candidates_seen(
+    cluster: Cluster,
+    rows: Integers,
+    grid: GridTable,
+    terms: Terms,
+    workload: WorkloadColumns,
+    now_s: float,
+) -> Observation:
+    """Return what a `where` rule sees of `rows` now, by the forecast of this moment."""
     means = zone_means(cluster.zone, rows, grid, now_s, now_s + float(workload.runtime_s))
     asleep = sleep_seen(cluster.sleep, cluster.columns[11], rows, now_s)
-    seen = observed(
+    return observed(
         cluster.columns, asleep, rows, cluster.zone, means, workload, terms.model, terms.weights
     )
-    return rules.where[0](seen.nodes, seen.context)[0]
 
 
 @fast

@@ -76,8 +76,11 @@ _BORROWS: dict[str, Any] = {"_nrt": False}
 
 
 def fast(function: F) -> F:
-    """Have a function of the engine compiled when it is first called, and kept for later runs."""
-    return cast(F, njit(cache=True, error_model="numpy", **_COUNTS)(function))
+    """Have a function of the engine compiled when it is first called, and kept for later runs.
+
+    It holds no lock of the interpreter: several threads may run it.
+    """
+    return cast(F, njit(cache=True, error_model="numpy", nogil=True, **_COUNTS)(function))
 
 
 def borrowing(function: F) -> F:
@@ -86,7 +89,7 @@ def borrowing(function: F) -> F:
     For what makes no array, returns none, and neither reads nor fills a list: numba refuses the
     first and the last, and a returned array would be freed while it is used.
     """
-    return cast(F, njit(cache=True, error_model="numpy", **_BORROWS)(function))
+    return cast(F, njit(cache=True, error_model="numpy", nogil=True, **_BORROWS)(function))
 
 
 def inlined(function: F) -> F:

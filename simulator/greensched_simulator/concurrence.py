@@ -15,10 +15,11 @@ from greensched_simulator.choices import (
 )
 from greensched_simulator.compiled import fast
 from greensched_simulator.grid_table import GridTable
+from greensched_simulator.heaps import Heap
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.progress import workload_of
 from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
-from greensched_simulator.running import Heap, Recorded, start
+from greensched_simulator.running import Recorded, start
 from greensched_simulator.starts import Plan
 
 MOST_AT_ONCE = 64  # jobs of a round; its cost grows with their square, the others come next

@@ -7,14 +7,17 @@ What the `when` rule rejects is gone on arrival: it never queues, and nothing is
 Between events nothing changes, so time jumps from one to the next. At one instant ends come before
 planned starts and these before arrivals; a queue is served once all of them are through. The loop
 only records; energy, money and carbon are reckoned afterwards, by one accounting for all policies.
+
+It stops wherever a job needs a start or a node, and all that is to come is kept in arrays: `run`
+answers by rules, and the environments let somebody else answer, between two calls.
 """
 
-import heapq
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from greensched_policies.cost import Floats
+from greensched_policies.courses import Integers
 from greensched_simulator.choices import (
     NOWHERE,
     Cluster,
@@ -24,18 +27,18 @@ from greensched_simulator.choices import (
 )
 from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.grid_table import GridTable
+from greensched_simulator.heaps import Heap, earliest_s, empty_heap, pop, push
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.pacing import Changes, pace
 from greensched_simulator.progress import CHANGED, STOP_S, workload_of
 from greensched_simulator.prospects import Prospects
-from greensched_simulator.queueing import OLDEST_FIT, join, nobody_queueing, serve
+from greensched_simulator.queueing import OLDEST_FIT, Queue, join, nobody_queueing, serve
 from greensched_simulator.running import (
-    Heap,
     Recorded,
     free_plan,
     leave_node,
     nothing_recorded,
-    place,
+    start,
 )
 from greensched_simulator.runs import (
     Agenda,
@@ -43,12 +46,50 @@ from greensched_simulator.runs import (
     choose_runs,
     clear_agenda,
     empty_agenda,
-    nothing_chosen,
     put_on_agenda,
 )
-from greensched_simulator.starts import Plan, choose_start, keep
+from greensched_simulator.starts import Plan, Start, choose_start, keep
 from greensched_simulator.suspending import goes_on, suspend
 from greensched_simulator.waiting import Waiting, fill, nobody_waiting, wait
+
+WHEN, WHERE, OVER = range(3)  # what is asked of a job: its start, its node; nothing any more
+_ARRIVED, _STEP, _IS_OPEN = range(3)
+
+
+class Events(NamedTuple):
+    """What is still to come, and how far a run is."""
+
+    ends: Heap  # when a running job is to be looked at
+    starts: Heap  # when one is to start
+    # [3] jobs that have arrived; steps of any grid that have come; 1 while an event is not through
+    counts: Integers
+    now_s: Floats  # [1] when the last event was
+
+
+class Aside(NamedTuple):
+    """What only some rules need: queues with an order, pauses, caps."""
+
+    queue: Queue
+    agenda: Agenda
+    changes: Changes
+    steps_s: Floats  # times at which any grid changes
+
+
+@fast
+def nothing_yet(jobs: int) -> Events:
+    """Return the events of a run that begins."""
+    return Events(empty_heap(jobs), empty_heap(jobs), np.zeros(3, np.int64), np.zeros(1))
+
+
+@fast
+def nothing_aside(queueing: int, suspending: int, steps_s: Floats) -> Aside:
+    """Return what is empty where a run begins, for so many jobs that may queue or be suspended."""
+    return Aside(
+        nobody_queueing(queueing),
+        empty_agenda(suspending),
+        [(0.0, 0, 1.0) for _ in range(0)],
+        steps_s,
+    )
 
 
 @fast
@@ -72,77 +113,118 @@ def run(
     """
     count, is_capped = jobs.arrival_s.size, cluster.cap.shape[1] > 0
     recorded = nothing_recorded(jobs, is_capped or terms.may_suspend)
-    agenda = empty_agenda(count if terms.may_suspend else 0)
-    waiting, queue = nobody_waiting(count), nobody_queueing(count)
-    ends, starts = [(0.0, 0) for _ in range(0)], [(0.0, 0) for _ in range(0)]
-    changes, arrived, step = [(0.0, 0, 1.0) for _ in range(0)], 0, 0
-    while arrived < count or len(starts) > 0 or len(ends) > 0:
-        end_s, start_s, arrival_s = next_times_s(arrived, jobs.arrival_s, starts, ends)
-        due = NOWHERE  # the job that wants to start now
-        if step < steps_s.size and steps_s[step] < min(end_s, start_s, arrival_s):
-            now_s = steps_s[step]
-        elif end_s <= start_s and end_s <= arrival_s:
-            now_s, job = heapq.heappop(ends)
+    waiting, events = nobody_waiting(count), nothing_yet(count)
+    aside = nothing_aside(count, count if terms.may_suspend else 0, steps_s)
+    while True:
+        head, job = next_asked(
+            events, aside, waiting, jobs, prospects, cluster, recorded, grid, plan, terms, rules
+        )
+        if head == OVER:
+            return recorded, aside.changes, aside.agenda.suspended
+        now_s = events.now_s[0]
+        if head == WHEN:
+            planned_s = plan_by_rule(
+                job, now_s, jobs, prospects, grid, plan, aside.agenda, recorded, terms, rules
+            )
+            job = due_or_put_off(job, now_s, planned_s, events.starts)
+        if job >= 0 and terms.discipline != OLDEST_FIT:
+            join(aside.queue, job)
+        elif job >= 0:
+            place_by_rule(
+                job, now_s, waiting, jobs, cluster, recorded, events.ends, grid, plan, terms, rules
+            )
+
+
+@fast
+def next_asked(
+    events: Events,
+    aside: Aside,
+    waiting: Waiting,
+    jobs: Jobs,
+    prospects: Prospects,
+    cluster: Cluster,
+    recorded: Recorded,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
+) -> tuple[int, int]:
+    """Let happen what asks for no start and no node; return what is asked next, of which job.
+
+    Who is asked for its start is asked for its node, or joins the queue, at once, if it starts now.
+    """
+    counts, ends, starts = events.counts, events.ends, events.starts
+    while True:
+        if counts[_IS_OPEN] > 0:
+            _close(events, aside, jobs, cluster, recorded, grid, plan, terms, rules)
+        end_s, start_s, arrival_s = next_times_s(events, jobs)
+        next_s = min(end_s, start_s, arrival_s)
+        if next_s == np.inf:
+            return OVER, NOWHERE
+        counts[_IS_OPEN] = 1
+        if counts[_STEP] < aside.steps_s.size and aside.steps_s[counts[_STEP]] < next_s:
+            events.now_s[0] = aside.steps_s[counts[_STEP]]
+            continue
+        events.now_s[0] = next_s
+        if end_s <= start_s and end_s <= arrival_s:
+            _, job = pop(ends)
             _look_at(
-                job, now_s, waiting, jobs, prospects, cluster, recorded, ends, starts, grid, plan,
-                agenda, terms, rules,
+                job, next_s, waiting, jobs, prospects, cluster, recorded, ends, starts, grid, plan,
+                aside.agenda, terms, rules,
             )  # fmt: skip
         elif start_s <= arrival_s:
-            now_s, due = heapq.heappop(starts)
+            return WHERE, pop(starts)[1]
         else:
-            now_s = arrival_s
-            if terms.may_suspend:
-                at_s = _plan_slots(
-                    arrived, now_s, jobs, prospects, grid, plan, agenda, recorded, terms, rules
-                )
-            else:
-                at_s = _plan(arrived, now_s, jobs, prospects, grid, plan, recorded, terms, rules)
-            due = _due_or_put_off(arrived, now_s, at_s, starts)
-            arrived += 1
-        is_last = now_s < min(next_times_s(arrived, jobs.arrival_s, starts, ends))  # of this time
-        if due >= 0 and terms.discipline != OLDEST_FIT:
-            join(queue, due)
-        elif due >= 0:
-            _try(due, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
-        if is_last and queue.length[0] > 0:
-            serve(now_s, queue, jobs, cluster, recorded, ends, grid, plan, terms, rules)
-        step = step_of(step, now_s, steps_s, cluster)
-        if is_last and is_capped:
-            pace(now_s, jobs, cluster, recorded, ends, changes, grid, terms, rules)
-    return recorded, changes, agenda.suspended
+            counts[_ARRIVED] += 1
+            return WHEN, counts[_ARRIVED] - 1
+
+
+@fast
+def _close(
+    events: Events,
+    aside: Aside,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
+) -> None:
+    """Do what follows an event: a queue is served and nodes are capped after an instant's last."""
+    now_s, counts = events.now_s[0], events.counts
+    counts[_IS_OPEN] = 0
+    is_last = min(next_times_s(events, jobs)) > now_s
+    if is_last and aside.queue.length[0] > 0:
+        serve(now_s, aside.queue, jobs, cluster, recorded, events.ends, grid, plan, terms, rules)
+    while counts[_STEP] < aside.steps_s.size and aside.steps_s[counts[_STEP]] <= now_s:
+        cluster.cap[CHANGED, :] = 1.0
+        counts[_STEP] += 1
+    if is_last and cluster.cap.shape[1] > 0:
+        pace(now_s, jobs, cluster, recorded, events.ends, aside.changes, grid, terms, rules)
 
 
 @inlined
-def step_of(step: int, now_s: float, steps_s: Floats, cluster: Cluster) -> int:
-    """Return the next step of any grid; all nodes are marked if one has come by now."""
-    while step < steps_s.size and steps_s[step] <= now_s:
-        cluster.cap[CHANGED, :] = 1.0
-        step += 1
-    return step
-
-
-@fast
-def next_times_s(
-    arrived: int, arrival_s: Floats, starts: Heap, ends: Heap
-) -> tuple[float, float, float]:
+def next_times_s(events: Events, jobs: Jobs) -> tuple[float, float, float]:
     """Return when a job is to be looked at, to start and to arrive next; infinity: none is."""
+    arrived = events.counts[_ARRIVED]
     return (
-        ends[0][0] if len(ends) > 0 else np.inf,
-        starts[0][0] if len(starts) > 0 else np.inf,
-        arrival_s[arrived] if arrived < arrival_s.size else np.inf,
+        earliest_s(events.ends),
+        earliest_s(events.starts),
+        jobs.arrival_s[arrived] if arrived < jobs.arrival_s.size else np.inf,
     )
 
 
-@fast
-def _due_or_put_off(job: int, now_s: float, planned_s: float, starts: Heap) -> int:
+@inlined
+def due_or_put_off(job: int, now_s: float, planned_s: float, starts: Heap) -> int:
     """Return a job that is to start now; else it waits for that, or is rejected: NOWHERE."""
     if planned_s > now_s:
-        heapq.heappush(starts, (planned_s, job))
+        push(starts, planned_s, job)
     return job if planned_s == now_s else NOWHERE
 
 
 @fast
-def _plan_slots(
+def plan_by_rule(
     job: int,
     now_s: float,
     jobs: Jobs,
@@ -154,20 +236,22 @@ def _plan_slots(
     terms: Terms,
     rules: Rules,
 ) -> float:
-    """Return as `_plan` when a job is to start; if it can be suspended, it is planned by slots."""
-    runs = nothing_chosen()
-    if jobs.save_every_s[job] < np.inf and not terms.may_reject:
+    """Return when a job that has just arrived is to start, and keep room for it in the plan.
+
+    NaN says that it is rejected.
+    """
+    if terms.may_suspend and not terms.may_reject and jobs.save_every_s[job] < np.inf:
         zone: Any = np.int64(NOWHERE)  # the constant itself would be a type of its own
         runs = choose_runs(job, now_s, zone, jobs, prospects, grid, plan, recorded, terms, rules)
-    if runs.zone == NOWHERE:
-        return _plan(job, now_s, jobs, prospects, grid, plan, recorded, terms, rules)
-    put_on_agenda(job, now_s, runs, jobs, agenda, recorded, plan, terms)
-    recorded.planned_s[job] = recorded.kept_from_s[job]
-    return float(recorded.planned_s[job])
+        if runs.zone != NOWHERE:
+            put_on_agenda(job, now_s, runs, jobs, agenda, recorded, plan, terms)
+            recorded.planned_s[job] = recorded.kept_from_s[job]
+            return float(recorded.planned_s[job])
+    return plan_start(job, now_s, jobs, prospects, grid, plan, recorded, terms, rules)
 
 
 @borrowing
-def _plan(
+def plan_start(
     job: int,
     now_s: float,
     jobs: Jobs,
@@ -178,21 +262,26 @@ def _plan(
     terms: Terms,
     rules: Rules,
 ) -> float:
-    """Return when a job that has just arrived is to start, and keep room for it in the plan.
-
-    NaN says that it is rejected.
-    """
+    """Return as `plan_by_rule` when a job is to start that runs in one piece."""
     runtime_s, latest_s = prospects.runtime_s[job], prospects.latest_start_s[job]
     cpu_cores = jobs.cpu_cores[job]
     chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, cpu_cores)
     if chosen.zone == NOWHERE:
         return np.nan
+    keep_start(job, chosen, jobs, recorded, plan, terms)
+    return chosen.start_s
+
+
+@borrowing
+def keep_start(
+    job: int, chosen: Start, jobs: Jobs, recorded: Recorded, plan: Plan, terms: Terms
+) -> None:
+    """Note when a job is to start, and keep room for it in the plan."""
     end_s = chosen.start_s + chosen.runtime_s
     recorded.planned_s[job] = recorded.kept_from_s[job] = chosen.start_s
     recorded.kept_until_s[job] = end_s
     recorded.planned_zone[job] = chosen.zone
-    keep(plan, chosen.zone, terms.slot_s, chosen.start_s, end_s, cpu_cores)
-    return chosen.start_s
+    keep(plan, chosen.zone, terms.slot_s, chosen.start_s, end_s, jobs.cpu_cores[job])
 
 
 @fast
@@ -229,8 +318,8 @@ def _look_at(
         fill(node, now_s, waiting, jobs, cluster, recorded, ends, plan, terms)
 
 
-@fast
-def _try(
+@borrowing
+def place_by_rule(
     job: int,
     now_s: float,
     waiting: Waiting,
@@ -244,28 +333,9 @@ def _try(
     rules: Rules,
 ) -> None:
     """Start a job on the best node with room, or let it wait for one."""
-    look_s = _look_of(job, now_s, waiting, jobs, cluster, recorded, grid, plan, terms, rules)
-    if look_s < np.inf:
-        heapq.heappush(ends, (look_s, job))
-
-
-@borrowing
-def _look_of(
-    job: int,
-    now_s: float,
-    waiting: Waiting,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    grid: GridTable,
-    plan: Plan,
-    terms: Terms,
-    rules: Rules,
-) -> float:
-    """Return until when a job needs no look that starts on the best node; infinity: it waits."""
     workload = workload_of(job, jobs, recorded.progress)
     node = choose_node(cluster, grid, terms, rules, workload, now_s)
     if node >= 0:
-        return place(job, node, now_s, jobs, cluster, recorded, plan, terms)
-    wait(job, waiting, jobs)
-    return np.inf
+        start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
+    else:
+        wait(job, waiting, jobs)

@@ -4,8 +4,6 @@ A job's speed is its node's at the node's level: that of boards for jobs with GP
 Another level moves the ends of all that runs there. Where nobody caps, the tables have no columns.
 """
 
-import heapq
-
 import numpy as np
 
 from greensched_policies.capping import (
@@ -20,6 +18,7 @@ from greensched_policies.cost import CURVE_POINTS, Floats, watts_at
 from greensched_simulator.choices import Cluster, Rules, Terms
 from greensched_simulator.compiled import compiled, fast
 from greensched_simulator.grid_table import CARBON, GridTable, means_over
+from greensched_simulator.heaps import Heap, job_at, restore, size_of
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import SAVED_W
 from greensched_simulator.progress import (
@@ -33,7 +32,7 @@ from greensched_simulator.progress import (
     settle,
     until_s,
 )
-from greensched_simulator.running import Heap, Recorded
+from greensched_simulator.running import Recorded
 
 DAY_S = 86_400.0
 _MOMENT_S = 1.0  # over which "now" is told
@@ -88,7 +87,8 @@ def needed_paces(
     one is late whatever happens.
     """
     needed = np.full((2, cluster.cpu_free.size), -1.0)
-    for _, job in ends:
+    for place in range(size_of(ends)):
+        job = job_at(ends, place)
         node = recorded.node[job]
         if cluster.cap[CHANGED, node] == 0.0:
             continue
@@ -167,11 +167,11 @@ def set_levels(
         cluster.cap[LEVEL, node] = level
         cluster.cap[CPU_PACE, node] = _cpu_speed(level)
         cluster.cap[GPU_PACE, node] = _board_speed(level, idle_w, peak_w, terms.model.gpu_ratio)
-    for place in range(len(ends)):
-        job = ends[place][1]
+    for place in range(size_of(ends)):
+        job = job_at(ends, place)
         node = recorded.node[job]
         if cluster.cap[CHANGED, node] > 0.0:
             recorded.end_s[job] = end_s(job, node, jobs, cluster, recorded.progress)
-            ends[place] = (until_s(job, node, jobs, cluster, recorded.progress), job)
-    heapq.heapify(ends)
+            ends[place + 1, 0] = until_s(job, node, jobs, cluster, recorded.progress)
+    restore(ends)
     cluster.cap[CHANGED, :] = 0.0

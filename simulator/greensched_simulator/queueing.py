@@ -18,12 +18,13 @@ from greensched_simulator.choices import (
 from greensched_simulator.compiled import fast
 from greensched_simulator.concurrence import place_together
 from greensched_simulator.grid_table import GridTable
+from greensched_simulator.heaps import Heap, job_at, size_of
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import awake_from_s
 from greensched_simulator.progress import expected_end_s, expected_left_s, workload_of
 from greensched_simulator.provisioned import spare_cores
 from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
-from greensched_simulator.running import Heap, Recorded, start
+from greensched_simulator.running import Recorded, start
 from greensched_simulator.starts import Plan
 
 # Who may start while an earlier job finds no room; see `policy` for what the names mean.
@@ -195,10 +196,10 @@ def reservation(
 
     Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995 (EASY), node by node.
     """
-    running = np.empty(len(ends), np.int64)
-    expected_s = np.empty(len(ends))
-    for place in range(len(ends)):
-        running[place] = other = ends[place][1]
+    running = np.empty(size_of(ends), np.int64)
+    expected_s = np.empty(running.size)
+    for place in range(running.size):
+        running[place] = other = job_at(ends, place)
         node = recorded.node[other]
         if recorded.progress.shape[1] > 0:
             ends_s = expected_end_s(other, node, jobs, cluster, recorded.progress)

@@ -1,6 +1,5 @@
 """What happens to a job on its node: it starts, it leaves, and both are recorded."""
 
-import heapq
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +7,8 @@ import numpy as np
 from greensched_policies.cost import Floats
 from greensched_policies.courses import Integers
 from greensched_simulator.choices import NOWHERE, Cluster, Terms
-from greensched_simulator.compiled import borrowing, fast
+from greensched_simulator.compiled import borrowing, fast, inlined
+from greensched_simulator.heaps import Heap, push
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import awake_from_s, fall_empty, wake
 from greensched_simulator.progress import (
@@ -26,8 +26,6 @@ from greensched_simulator.progress import (
 from greensched_simulator.progress import end_s as end_s_of
 from greensched_simulator.starts import Plan, keep
 
-Heap = list[tuple[float, int]]  # time in seconds, job
-
 
 class Recorded(NamedTuple):
     """What happened to each job, [J]; of those that were suspended in their last stretch."""
@@ -42,6 +40,9 @@ class Recorded(NamedTuple):
     end_s: Floats
     node: Integers  # NOWHERE if it does not run, or never did
     progress: Floats  # see `progress`
+    # [J+1,2] who was placed one after the other, and how busy the node was without; in the first
+    # row how many that were; no rows where nobody asks
+    placings: Floats
 
 
 @fast
@@ -59,10 +60,11 @@ def nothing_recorded(jobs: Jobs, progress_changes: bool) -> Recorded:
         np.full(count, np.nan),
         np.full(count, NOWHERE, np.int64),
         nothing_done(jobs, progress_changes),
+        np.zeros((0, 2)),
     )
 
 
-@fast
+@borrowing
 def start(
     job: int,
     node: int,
@@ -75,21 +77,6 @@ def start(
     terms: Terms,
 ) -> None:
     """Place a job on a node now, where it runs, or goes on, as soon as the node is awake."""
-    heapq.heappush(ends, (place(job, node, now_s, jobs, cluster, recorded, plan, terms), job))
-
-
-@borrowing
-def place(
-    job: int,
-    node: int,
-    now_s: float,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    plan: Plan,
-    terms: Terms,
-) -> float:
-    """Record that a job is placed on a node now, and return until when it needs no look."""
     recorded.node_asleep_s[job] = wake(cluster.sleep, node, cluster.columns[11, node], now_s)
     begin_s = awake_from_s(cluster.sleep, node, now_s)
     look_s = end_s = begin_s + jobs.runtime_s[job] / speed_of(job, node, jobs, cluster)
@@ -105,6 +92,8 @@ def place(
         expected_s = min(expected_s, done[PAUSE_AT_S, job])
     if cluster.cap.shape[1] > 0:
         cluster.cap[CHANGED, node] = 1.0
+    if recorded.placings.shape[0] > 0:
+        _note_placing(job, cluster.columns[1, node], recorded.placings)
     recorded.placed_s[job] = now_s
     recorded.start_s[job] = begin_s
     recorded.end_s[job] = end_s
@@ -115,7 +104,7 @@ def place(
     cluster.memory_free[node] -= jobs.memory_bytes[job]
     cluster.gpu_free[node] -= jobs.gpus[job]
     _refresh(node, cluster, terms)
-    return float(look_s)
+    push(ends, look_s, job)
 
 
 @borrowing
@@ -177,6 +166,13 @@ def _move_plan(
     keep(plan, recorded.planned_zone[job], terms.slot_s, begin_s, end_s, -cores)
     keep(plan, zone, terms.slot_s, runs_from_s, expected_s, cores)
     recorded.kept_from_s[job], recorded.kept_until_s[job] = runs_from_s, expected_s
+
+
+@inlined
+def _note_placing(job: int, busy_before: float, placings: Floats) -> None:
+    placings[0, 0] += 1.0
+    placings[int(placings[0, 0]), 0] = job
+    placings[int(placings[0, 0]), 1] = busy_before
 
 
 @borrowing

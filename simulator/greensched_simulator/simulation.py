@@ -69,7 +69,7 @@ def simulate(world: World, policy: Policy) -> Schedule:
     wake_s = sleep[WAKE_S] if sleep.shape[1] else np.zeros(world.nodes.zone.size)
     capped = policy.cap != USUAL_CAP
     is_provisioned = QUEUES[policy.queue].discipline == "provisioned"
-    cluster = _idle_cluster(
+    cluster = idle_cluster(
         world.nodes, sleep, capped=capped, only_node_0=policy.placing.only_node_0
     )
     with warnings.catch_warnings():
@@ -78,9 +78,9 @@ def simulate(world: World, policy: Policy) -> Schedule:
             world.jobs,
             prospects_of(world.jobs, world.nodes, len(world.zones), wake_s),
             cluster,
-            _forecast(world),
-            _empty_plan(world),
-            _terms(world, policy),
+            forecast_of(world),
+            empty_plan(world),
+            terms_of(world, policy),
             rules_of(
                 policy.when,
                 policy.placing.rule,
@@ -90,6 +90,13 @@ def simulate(world: World, policy: Policy) -> Schedule:
             ),  # fmt: skip
             np.unique(world.grids.times_s) if capped or is_provisioned else np.zeros(0),
         )
+    return schedule_of(world, recorded, changes, suspended, sleep)
+
+
+def schedule_of(
+    world: World, recorded: Recorded, changes: Changes, suspended: Suspended, sleep: Floats
+) -> Schedule:
+    """Return what a run recorded as a schedule; `sleep` is the table as the run left it."""
     stretches = _stretches(recorded, suspended)
     return Schedule(
         recorded.planned_s,
@@ -185,7 +192,8 @@ def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
             )
 
 
-def _terms(world: World, policy: Policy) -> Terms:
+def terms_of(world: World, policy: Policy) -> Terms:
+    """Return what holds for a whole run of a policy."""
     placing = policy.placing
     return Terms(
         discipline=DISCIPLINES.index(QUEUES[policy.queue].discipline),
@@ -199,8 +207,8 @@ def _terms(world: World, policy: Policy) -> Terms:
     )
 
 
-def _forecast(world: World) -> GridTable:
-    """Return the forecasts; each, when it is made, is right about its own step.
+def forecast_of(world: World) -> GridTable:
+    """Return the forecasts of a world's grids; each, when it is made, is right about its own step.
 
     What a forecast made at 0 says is corrected by what is known by then: its carbon by the factor,
     its price by the difference between the truth and what it said.
@@ -269,7 +277,8 @@ def _caps(changes: Changes) -> Caps:
     return Caps(nodes, times_s, levels)
 
 
-def _empty_plan(world: World) -> Plan:
+def empty_plan(world: World) -> Plan:
+    """Return a plan in which nothing runs, as long as anything of a world can be planned."""
     jobs, zones = world.jobs, len(world.zones)
     finite_s = jobs.deadline_s[np.isfinite(jobs.deadline_s)]
     end_s = max(world.length_s, float(finite_s.max(initial=0.0)))
@@ -279,7 +288,8 @@ def _empty_plan(world: World) -> Plan:
     return Plan(np.zeros((zones, slots)), capacity)
 
 
-def _idle_cluster(nodes: Nodes, sleep: Floats, *, capped: bool, only_node_0: bool) -> Cluster:
+def idle_cluster(nodes: Nodes, sleep: Floats, *, capped: bool, only_node_0: bool) -> Cluster:
+    """Return the nodes with nothing on them; with `only_node_0` no other has room, ever."""
     count = nodes.zone.size
     cpu_free = nodes.cpu_capacity.copy()
     if only_node_0:

@@ -55,7 +55,7 @@ def choose_start(
     `runtime_s` is what is expected in each zone, [Z], infinite where no node can take the job. A
     rule that may reject is asked also where there is but one choice.
     """
-    count = min(max(int((latest_s - now_s) // terms.slot_s), 0) + 1, MOST_SLOTS)
+    count = starts_between(now_s, latest_s, terms)
     slots, zones = slot_columns(grid, plan, terms, now_s, runtime_s, count, cpu_cores)
     best = 0
     if count > 1 or terms.may_reject:
@@ -65,6 +65,12 @@ def choose_start(
             return Start(np.nan, NOWHERE, np.nan)
     zone = zones[best]
     return Start(now_s + best * terms.slot_s, zone, runtime_s[zone])
+
+
+@inlined
+def starts_between(now_s: float, latest_s: float, terms: Terms) -> int:
+    """Return how many starts there are to choose from, at least one: now."""
+    return min(max(int((latest_s - now_s) // terms.slot_s), 0) + 1, MOST_SLOTS)
 
 
 @fast

@@ -1,12 +1,11 @@
 """Jobs that are suspended and resumed: what happens when a planned pause has come."""
 
-import heapq
-
 import numpy as np
 
 from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
 from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.grid_table import GridTable
+from greensched_simulator.heaps import Heap, push
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.progress import (
     LEFT_S,
@@ -22,7 +21,7 @@ from greensched_simulator.progress import (
     until_s,
 )
 from greensched_simulator.prospects import Prospects
-from greensched_simulator.running import Heap, Recorded
+from greensched_simulator.running import Recorded
 from greensched_simulator.runs import Agenda, choose_runs, clear_agenda, put_on_agenda
 from greensched_simulator.starts import Plan, keep
 
@@ -67,7 +66,7 @@ def goes_on(
     else:
         keep_on(job, now_s, jobs, cluster, recorded, plan, terms)
     recorded.end_s[job] = end_s(job, node, jobs, cluster, done)
-    heapq.heappush(ends, (until_s(job, node, jobs, cluster, done), job))
+    push(ends, until_s(job, node, jobs, cluster, done), job)
     return True
 
 
@@ -104,4 +103,4 @@ def suspend(
     recorded.node[job] = NOWHERE
     for times_s in (recorded.placed_s, recorded.node_asleep_s, recorded.start_s, recorded.end_s):
         times_s[job] = np.nan
-    heapq.heappush(starts, (max(done[RESUME_AT_S, job], now_s), job))
+    push(starts, max(done[RESUME_AT_S, job], now_s), job)

@@ -8,8 +8,9 @@ from greensched_policies.cost import Floats
 from greensched_policies.courses import Integers
 from greensched_simulator.choices import Cluster, Terms, fits
 from greensched_simulator.compiled import borrowing, fast
+from greensched_simulator.heaps import Heap
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.running import Heap, Recorded, start
+from greensched_simulator.running import Recorded, start
 from greensched_simulator.starts import Plan
 
 NOBODY = -1  # behind the last job

@@ -1,0 +1,1 @@
+"""Environments to train in: the engine stops wherever an agent decides, and goes on as it says."""

@@ -1,0 +1,169 @@
+"""Several agents in one cluster, all for the same reward: PettingZoo's parallel environments."""
+
+from collections.abc import Sequence
+from typing import Any, SupportsInt
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import seeding
+from pettingzoo import ParallelEnv
+
+from greensched_core.errors import BadInput
+from greensched_policies.observation import NODE_FEATURES
+from greensched_simulator.environments.preparation import Heads, rules_for
+from greensched_simulator.environments.scene_parts import CANDIDATES, HEAD
+from greensched_simulator.environments.spaces import Seen, observation_space, told_of
+from greensched_simulator.environments.stages import Stage
+from greensched_simulator.policy import Policy, policy_named
+from greensched_simulator.simulation import Schedule
+from greensched_simulator.world import World
+
+Told = dict[str, dict[str, Any]]
+Step = tuple[dict[str, Seen], dict[str, float], dict[str, bool], dict[str, bool], Told]
+
+
+class _Agents(ParallelEnv[str, Seen, SupportsInt]):  # type: ignore[misc]  # it has no types
+    """What both have in common: worlds drawn by a seed, and one reward for all."""
+
+    def __init__(
+        self, worlds: Sequence[World], policy: Policy | str, heads: Heads, agents: Sequence[str]
+    ) -> None:
+        self._stage = Stage(worlds, policy, heads, count=1, threads=1)
+        self._dice = seeding.np_random(None)[0]
+        self.possible_agents, self.agents = list(agents), list[str]()
+        self.observation_spaces: dict[str, spaces.Dict] = {}
+        self.action_spaces: dict[str, spaces.Discrete] = {}
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Seen], Told]:
+        """Begin an episode in a world drawn by the seed, or in that of `options["world"]`."""
+        if seed is not None:
+            self._dice = seeding.np_random(seed)[0]
+        drawn = int(self._dice.integers(len(self._stage.worlds)))
+        self._stage.open(0, int((options or {}).get("world", drawn)))
+        self.agents = list(self.possible_agents)
+        return self._seen(), self._told()
+
+    def step(self, actions: dict[str, SupportsInt]) -> Step:
+        """Do what the agents chose together, and go on to the next decision."""
+        self._stage.step(np.array([self._chosen(actions)]))
+        present, is_over = self.agents, bool(self._stage.is_over()[0])
+        reward = float(self._stage.given()[0])
+        seen, told = self._seen(), self._told()
+        self.agents = [] if is_over else present
+        return (
+            seen,
+            dict.fromkeys(present, reward),
+            dict.fromkeys(present, is_over),
+            dict.fromkeys(present, False),
+            told,
+        )
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """Return what an agent sees."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """Return what an agent may answer."""
+        return self.action_spaces[agent]
+
+    def schedule(self) -> Schedule:
+        """Return what has happened in this episode."""
+        return self._stage.schedule(0)
+
+    def render(self) -> None:
+        """Show nothing: `schedule` tells what has happened."""
+
+    def close(self) -> None:
+        """Have nothing to close."""
+
+    def _chosen(self, actions: dict[str, SupportsInt]) -> int:
+        raise NotImplementedError
+
+    def _seen(self) -> dict[str, Seen]:
+        raise NotImplementedError
+
+    def _told(self) -> Told:
+        return {agent: told_of(self._stage, 0) for agent in self.agents}
+
+
+class HeadAgents(_Agents):
+    """Two agents, "when" and "where": who is not asked sees an empty mask and is not heard."""
+
+    metadata = {"name": "greensched_heads_v0", "render_modes": []}
+
+    def __init__(self, worlds: Sequence[World], policy: Policy | str) -> None:
+        """Raise BadInput for policies and worlds that cannot be stepped through."""
+        super().__init__(worlds, policy, "both", ("when", "where"))
+        self._tables = {"when": self._stage.slots, "where": self._stage.nodes}
+        for agent, table in self._tables.items():
+            self.observation_spaces[agent] = observation_space(table.shape[2], table.shape[1])
+            self.action_spaces[agent] = spaces.Discrete(table.shape[2])
+
+    def _chosen(self, actions: dict[str, SupportsInt]) -> int:
+        head = int(self._stage.asked[0, HEAD])
+        return int(actions[self.possible_agents[head]]) if head < len(self.possible_agents) else -1
+
+    def _seen(self) -> dict[str, Seen]:
+        stage, seen = self._stage, {}
+        for place, agent in enumerate(self.possible_agents):
+            table, is_asked = self._tables[agent], stage.asked[0, HEAD] == place
+            seen[agent] = {
+                "candidates": (table[0] * np.float32(is_asked)).T,
+                "context": stage.context[0] * np.float32(is_asked),
+                "mask": stage.is_choice[0, : table.shape[2]] * np.int8(is_asked),
+            }
+        return seen
+
+
+class ZoneAgents(_Agents):
+    """An agent for each grid zone: each offers one of its nodes to a job that is to start.
+
+    The policy's `where` rule takes the best offer, and offers for who names none of its own nodes.
+    A zone without room has an empty mask and is not heard.
+    """
+
+    metadata = {"name": "greensched_zones_v0", "render_modes": []}
+
+    def __init__(self, worlds: Sequence[World], policy: Policy | str) -> None:
+        """Raise BadInput for policies and worlds that cannot be stepped through together."""
+        zones = worlds[0].zones if worlds else ()
+        if any(world.zones != zones for world in worlds):
+            raise BadInput("agents stand for zones: give worlds with the same ones, in one order")
+        super().__init__(worlds, policy, "where", zones)
+        policy = policy_named(policy) if isinstance(policy, str) else policy
+        self._rule: Any = rules_for(policy).where[0]
+        most = self._stage.nodes.shape[2]
+        for agent in zones:
+            self.observation_spaces[agent] = observation_space(most, len(NODE_FEATURES))
+            self.action_spaces[agent] = spaces.Discrete(most)
+
+    def _chosen(self, actions: dict[str, SupportsInt]) -> int:
+        stage = self._stage
+        count = int(stage.asked[0, CANDIDATES])
+        if count == 0:
+            return -1
+        seen = stage.nodes[:, :, :count].transpose((0, 2, 1))
+        cost, zone = self._rule(seen, stage.context)[0], stage.zones(0, count)
+        offers = []
+        for place, agent in enumerate(self.possible_agents):
+            own = np.flatnonzero(zone == place)
+            if own.size:
+                action = int(actions[agent])
+                offers.append(action if action in own else int(own[np.argmin(cost[own])]))
+        return min(offers, key=lambda offer: (cost[offer], offer))
+
+    def _seen(self) -> dict[str, Seen]:
+        stage = self._stage
+        zone = stage.zones(0, int(stage.asked[0, CANDIDATES]))
+        seen = {}
+        for place, agent in enumerate(self.possible_agents):
+            mask = np.zeros(stage.nodes.shape[2], np.int8)
+            mask[: zone.size] = zone == place
+            seen[agent] = {
+                "candidates": stage.nodes[0].T.copy(),
+                "context": stage.context[0].copy(),
+                "mask": mask,
+            }
+        return seen

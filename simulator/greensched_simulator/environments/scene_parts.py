@@ -1,0 +1,210 @@
+"""All of a run that outlives a decision, as compiled code takes it: many runs in one list."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.experimental import structref
+from numba.extending import intrinsic
+from numba.typed import List
+
+from greensched_policies.cost import Floats
+from greensched_policies.courses import Integers
+from greensched_policies.reward import Shares
+from greensched_simulator.choices import Cluster, Rules, Singles, Terms
+from greensched_simulator.compiled import fast
+from greensched_simulator.engine import Events
+from greensched_simulator.environments.tally import Machines
+from greensched_simulator.grid_table import GridTable
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.prospects import Prospects
+from greensched_simulator.running import Recorded
+from greensched_simulator.starts import Plan
+from greensched_simulator.waiting import Waiting
+
+Bits = npt.NDArray[np.int8]
+
+HEAD, JOB, CANDIDATES, DUE, CREDITED = range(5)  # places of `asked`
+GIVEN, PENDING, IN_ALL = range(3)  # places of `reward`
+
+
+class Shown(NamedTuple):
+    """What an agent gets to see: written here, in the environment's arrays.
+
+    Candidates stand first, in the engine's order; behind them all is 0. Of a head that the agent
+    does not have there are no columns.
+    """
+
+    nodes: Singles  # [1,16,N] NODE_FEATURES of the nodes with room
+    slots: Singles  # [1,8,S] SLOT_FEATURES of the starts
+    context: Singles  # [1,8] CONTEXT_FEATURES
+    is_choice: Bits  # [max(N,S)] 1 for the candidates of what is asked
+    # [5] head; job; how many candidates; whose node is to be asked for next; placings credited
+    asked: Integers
+    reward: Floats  # [3] of the last step; since then; credited so far
+
+
+class Starts(NamedTuple):
+    """The candidate starts as rules see them."""
+
+    columns: Floats  # [8,S] the fields of SlotColumns
+    zone: Integers  # [S] the best zone of each
+
+
+class Accounts(NamedTuple):
+    """By what a run is rewarded."""
+
+    grid: GridTable  # what the grids do, not the forecast
+    machines: Machines
+    shares: Shares
+    least_until_s: float  # the bill reaches at least to then
+    mean_memory: Floats  # [1] bytes of a node
+    credits: Floats  # [J] reward of each job that was placed
+
+
+class Parts(NamedTuple):
+    """All of a run that outlives a decision."""
+
+    jobs: Jobs
+    prospects: Prospects
+    cluster: Cluster
+    grid: GridTable  # the forecast
+    plan: Plan
+    terms: Terms
+    recorded: Recorded
+    waiting: Waiting
+    events: Events
+    starts: Starts
+    accounts: Accounts
+    shown: Shown
+    asks_when: bool
+    asks_where: bool
+
+
+@structref.register
+class _SceneType(types.StructRef):
+    def preprocess_fields(self, fields: Any) -> Any:
+        """Have fields hold any value of their kind."""
+        return tuple((name, types.unliteral(kind)) for name, kind in fields)
+
+
+class Scene(structref.StructRefProxy):
+    """The parts of one run, handed from function to function by their address.
+
+    As a tuple, seventy arrays would be handed over one by one, and take minutes to compile.
+    """
+
+    def __new__(cls, *parts: Any) -> Any:
+        """Return a scene of all parts."""
+        return structref.StructRefProxy.__new__(cls, *parts)
+
+
+structref.define_proxy(Scene, _SceneType, list(Parts._fields))
+
+
+@structref.register
+class _RuleBookType(types.StructRef):
+    def preprocess_fields(self, fields: Any) -> Any:
+        """Have fields hold any value of their kind."""
+        return tuple((name, types.unliteral(kind)) for name, kind in fields)
+
+
+class RuleBook(structref.StructRefProxy):
+    """Rules, handed over once: looking each up anew takes Python a millisecond."""
+
+    def __new__(cls, rules: Any) -> Any:
+        """Return a book of rules."""
+        return structref.StructRefProxy.__new__(cls, rules)
+
+
+structref.define_proxy(RuleBook, _RuleBookType, ["rules"])
+
+
+@fast
+def book_of(rules: Rules) -> Any:
+    """Return rules as `go_on` takes them."""
+    return RuleBook(rules)
+
+
+def _unowned(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo = array.meminfo.type(None)
+        array.parent = array.parent.type(None)
+        return array._getvalue()
+    for place, each in enumerate(getattr(kind, "types", ())):  # of a tuple
+        part = _unowned(context, builder, each, builder.extract_value(value, place))
+        value = builder.insert_value(value, part, place)
+    return value
+
+
+def _lend(_context: Any, parts: Any) -> Any:
+    """Return (tuples of) arrays that nobody counts references to: others keep them alive.
+
+    Counting took a quarter of a step's time.
+    """
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _unowned(context, builder, signature.args[0], args[0])
+
+    return parts(parts), code
+
+
+_lent: Any = intrinsic(_lend)
+
+
+@fast
+def _scene_of(
+    jobs: Jobs,
+    prospects: Prospects,
+    cluster: Cluster,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    recorded: Recorded,
+    waiting: Waiting,
+    events: Events,
+    starts: Starts,
+    accounts: Accounts,
+    shown: Shown,
+    asks_when: bool,
+    asks_where: bool,
+) -> Any:
+    return Scene(
+        _lent(jobs), _lent(prospects), _lent(cluster), _lent(grid), _lent(plan), _lent(terms),
+        _lent(recorded), _lent(waiting), _lent(events), _lent(starts), _lent(accounts),
+        _lent(shown), asks_when, asks_where,
+    )  # fmt: skip
+
+
+@fast
+def _scenes_of(first: Any) -> Any:
+    scenes = List()
+    scenes.append(first)
+    return scenes
+
+
+@fast
+def _put_scene(scenes: Any, place: int, scene: Any) -> None:
+    if place == len(scenes):
+        scenes.append(scene)
+    else:
+        scenes[place] = scene
+
+
+def scenes_of(every: Sequence[Parts]) -> Any:
+    """Return scenes of such parts, at least one, as compiled code takes them.
+
+    The caller keeps all parts for as long as the scenes.
+    """
+    scenes = _scenes_of(_scene_of(*every[0]))
+    for place, parts in enumerate(every):
+        put_scene(scenes, place, parts)
+    return scenes
+
+
+def put_scene(scenes: Any, place: int, parts: Parts) -> None:
+    """Put a scene of such parts, which the caller keeps, in the place of another, or at the end."""
+    _put_scene(scenes, place, _scene_of(*parts))

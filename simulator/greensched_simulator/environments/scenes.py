@@ -1,0 +1,277 @@
+"""A run that stops wherever an agent is to decide, and goes on with its answer: compiled.
+
+It is the engine's own loop with the same functions behind it; what the agent is not asked, rules of
+the catalogue answer, and they also stand in for answers that name no candidate. Whoever has but one
+choice is not asked.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from greensched_policies.cost import Floats
+from greensched_policies.courses import Integers
+from greensched_policies.reward import penalty_of, reward_of
+from greensched_policies.slot_observation import encode_when
+from greensched_policies.slots import SlotColumns
+from greensched_simulator.choices import (
+    NOWHERE,
+    Rules,
+    Singles,
+    candidates_seen,
+    search,
+)
+from greensched_simulator.compiled import compiled, fast, inlined
+from greensched_simulator.engine import (
+    OVER,
+    WHEN,
+    WHERE,
+    Aside,
+    due_or_put_off,
+    keep_start,
+    next_asked,
+    nothing_aside,
+    place_by_rule,
+    plan_by_rule,
+)
+from greensched_simulator.environments.scene_parts import (
+    CANDIDATES,
+    CREDITED,
+    DUE,
+    GIVEN,
+    HEAD,
+    IN_ALL,
+    JOB,
+    PENDING,
+    Bits,
+    Parts,
+    Shown,
+)
+from greensched_simulator.environments.tally import taken_by_job, taken_in_all
+from greensched_simulator.progress import workload_of
+from greensched_simulator.running import start
+from greensched_simulator.starts import Start, slot_columns, starts_between
+from greensched_simulator.waiting import wait
+
+_encode_when = compiled(encode_when)
+_penalty_of = compiled(penalty_of, inlined)
+_reward_of = compiled(reward_of, inlined)
+
+
+@fast
+def go_on(scenes: Any, actions: Integers, first: int, last: int, are_new: bool, book: Any) -> None:
+    """Let the scenes from `first` to before `last` go on, each with its action, to what is next.
+
+    The reward given is that of what came between; of a scene that is over, what is left of it. New
+    scenes go on to their first question, without an action and a reward.
+    """
+    aside, rules = nothing_aside(0, 0, np.zeros(0)), book.rules
+    for place in range(first, last):
+        scene = scenes[place]
+        if are_new:
+            _ask(scene, aside, rules)
+            continue
+        if scene.shown.asked[HEAD] != OVER:
+            _answer(scene, actions[place], rules)
+            _ask(scene, aside, rules)
+        reward = scene.shown.reward
+        reward[GIVEN], reward[PENDING] = reward[PENDING], 0.0
+
+
+@fast
+def _answer(scene: Parts, action: int, rules: Rules) -> None:
+    """Do what the agent chose; what is no candidate counts as what the head's rule likes best."""
+    asked, now_s = scene.shown.asked, scene.events.now_s[0]
+    job, count, place = asked[JOB], asked[CANDIDATES], action
+    asked[DUE] = NOWHERE
+    if asked[HEAD] == WHEN:
+        if place < 0 or place >= count:
+            place = int(np.argmin(rules.when[0](_columns_of(scene.starts.columns, count))[0]))
+        zone = scene.starts.zone[place]
+        chosen = Start(
+            now_s + place * scene.terms.slot_s, zone, scene.prospects.runtime_s[job, zone]
+        )
+        keep_start(job, chosen, scene.jobs, scene.recorded, scene.plan, scene.terms)
+        asked[DUE] = due_or_put_off(job, now_s, chosen.start_s, scene.events.starts)
+        return
+    if place < 0 or place >= count:
+        seen = scene.shown.nodes[:, :, :count].transpose((0, 2, 1))
+        place = int(np.argmin(rules.where[0](seen, scene.shown.context)[0]))
+    start(
+        job, scene.cluster.found[place], now_s, scene.jobs, scene.cluster, scene.recorded,
+        scene.events.ends, scene.plan, scene.terms,
+    )  # fmt: skip
+
+
+@fast
+def _columns_of(table: Floats, count: int) -> SlotColumns:
+    """Return the first so many starts of a table [8,S] as a when rule takes them, [1,count]."""
+    shape = (1, count)
+    return SlotColumns(
+        table[0, :count].reshape(shape), table[1, :count].reshape(shape),
+        table[2, :count].reshape(shape), table[3, :count].reshape(shape),
+        table[4, :count].reshape(shape), table[5, :count].reshape(shape),
+        table[6, :count].reshape(shape), table[7, :count].reshape(shape),
+    )  # fmt: skip
+
+
+@fast
+def _ask(scene: Parts, aside: Aside, rules: Rules) -> None:
+    """Go on until the agent has a choice, and show it; or to the end."""
+    asked, events = scene.shown.asked, scene.events
+    while True:
+        head, job = WHERE, asked[DUE]
+        if job == NOWHERE:
+            head, job = next_asked(
+                events, aside, scene.waiting, scene.jobs, scene.prospects, scene.cluster,
+                scene.recorded, scene.grid, scene.plan, scene.terms, rules,
+            )  # fmt: skip
+        asked[HEAD], asked[JOB], asked[CANDIDATES], asked[DUE] = head, job, 0, NOWHERE
+        if head == OVER:
+            break
+        if head == WHERE:
+            asked[CANDIDATES] = _ask_where(scene, job, rules)
+        else:
+            asked[CANDIDATES] = _ask_when(scene, job, aside, rules)
+        if asked[CANDIDATES] > 1:
+            break
+    _mark(scene.shown.is_choice, asked[CANDIDATES])
+    _credit(scene)
+    if asked[HEAD] == OVER:
+        _hide(scene.shown)
+        _settle(scene)
+
+
+@fast
+def _ask_when(scene: Parts, job: int, aside: Aside, rules: Rules) -> int:
+    """Show a job's starts, and return how many there are; else the rule has planned it: 0."""
+    now_s, terms = scene.events.now_s[0], scene.terms
+    count = starts_between(now_s, scene.prospects.latest_start_s[job], terms)
+    if scene.asks_when and count > 1:
+        _show_starts(scene, job, now_s, count)
+        return count
+    planned_s = plan_by_rule(
+        job, now_s, scene.jobs, scene.prospects, scene.grid, scene.plan, aside.agenda,
+        scene.recorded, terms, rules,
+    )  # fmt: skip
+    scene.shown.asked[DUE] = due_or_put_off(job, now_s, planned_s, scene.events.starts)
+    return 0
+
+
+@fast
+def _ask_where(scene: Parts, job: int, rules: Rules) -> int:
+    """Show the nodes with room for a job, and return how many; else it has started or waits: 0."""
+    now_s, jobs, cluster, terms = scene.events.now_s[0], scene.jobs, scene.cluster, scene.terms
+    if not scene.asks_where:
+        place_by_rule(
+            job, now_s, scene.waiting, jobs, cluster, scene.recorded, scene.events.ends,
+            scene.grid, scene.plan, terms, rules,
+        )  # fmt: skip
+        return 0
+    count = search(
+        cluster, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job],
+        terms.nodes_to_score, terms.goes_on,
+    )  # fmt: skip
+    if count > 1:
+        _show_nodes(scene, job, now_s, count)
+        return count
+    if count == 1:
+        start(
+            job, cluster.found[0], now_s, jobs, cluster, scene.recorded, scene.events.ends,
+            scene.plan, terms,
+        )  # fmt: skip
+    else:
+        wait(job, scene.waiting, jobs)
+    return 0
+
+
+@fast
+def _show_nodes(scene: Parts, job: int, now_s: float, count: int) -> None:
+    rows = scene.cluster.found[:count]
+    workload = workload_of(job, scene.jobs, scene.recorded.progress)
+    seen = candidates_seen(scene.cluster, rows, scene.grid, scene.terms, workload, now_s)
+    _copy(seen.nodes.transpose((0, 2, 1))[0], scene.shown.nodes[0])
+    scene.shown.context[:] = seen.context
+
+
+@fast
+def _show_starts(scene: Parts, job: int, now_s: float, count: int) -> None:
+    columns, zone = slot_columns(
+        scene.grid, scene.plan, scene.terms, now_s, scene.prospects.runtime_s[job], count,
+        scene.jobs.cpu_cores[job],
+    )  # fmt: skip
+    table = scene.starts.columns
+    table[0, :count], table[1, :count] = columns.wait_s[0], columns.runtime_s[0]
+    table[2, :count], table[3, :count] = columns.carbon_at_start[0], columns.carbon_over_run[0]
+    table[4, :count], table[5, :count] = columns.price_at_start[0], columns.price_over_run[0]
+    table[6, :count] = columns.weighted_over_run[0]
+    table[7, :count] = columns.busiest_over_run[0]
+    scene.starts.zone[:count] = zone
+    workload = workload_of(job, scene.jobs, scene.recorded.progress)
+    seen = _encode_when(columns, workload, scene.terms.weights, scene.accounts.mean_memory)
+    _copy(seen.slots.transpose((0, 2, 1))[0], scene.shown.slots[0])
+    scene.shown.context[:] = seen.context
+
+
+@inlined
+def _copy(seen: Singles, shown: Singles) -> None:
+    """Copy features [K,count] into [K,N], 0 behind them."""
+    count, whole = seen.shape[1], shown.shape[1]
+    for row in range(seen.shape[0]):
+        for place in range(count):
+            shown[row, place] = seen[row, place]
+        for place in range(count, whole):
+            shown[row, place] = 0.0
+
+
+@inlined
+def _mark(is_choice: Bits, count: int) -> None:
+    for place in range(is_choice.size):
+        is_choice[place] = 1 if place < count else 0
+
+
+@inlined
+def _hide(shown: Shown) -> None:
+    """Leave nothing to be seen of an old question."""
+    shown.nodes[:] = 0.0
+    shown.slots[:] = 0.0
+    shown.context[:] = 0.0
+
+
+@fast
+def _credit(scene: Parts) -> None:
+    """Add the reward of all jobs that have been placed since this was called last."""
+    asked, placings, recorded = scene.shown.asked, scene.recorded.placings, scene.recorded
+    accounts, reward = scene.accounts, scene.shown.reward
+    while asked[CREDITED] < int(placings[0, 0]):
+        asked[CREDITED] += 1
+        job = int(placings[asked[CREDITED], 0])
+        taken = taken_by_job(
+            job, placings[asked[CREDITED], 1], scene.jobs, recorded, scene.cluster, accounts.grid,
+            scene.terms.model,
+        )  # fmt: skip
+        penalty = _penalty_of(recorded.end_s[job], scene.jobs.deadline_s[job])
+        value = _reward_of(taken.cost, taken.carbon_g, penalty, accounts.shares)
+        if np.isnan(value):  # the grid lacks data, which the end tells
+            value = 0.0
+        accounts.credits[job] = value
+        reward[PENDING] += value
+        reward[IN_ALL] += value
+
+
+@fast
+def _settle(scene: Parts) -> None:
+    """Add what is nobody's: idle watts, and how loads of nodes changed beside what was credited."""
+    jobs, recorded, accounts, reward = (
+        scene.jobs, scene.recorded, scene.accounts, scene.shown.reward,
+    )  # fmt: skip
+    until_s, penalty = accounts.least_until_s, 0.0
+    for job in range(jobs.arrival_s.size):
+        until_s = max(until_s, recorded.end_s[job])
+        penalty += _penalty_of(recorded.end_s[job], jobs.deadline_s[job])
+    taken = taken_in_all(
+        jobs, recorded, scene.cluster, accounts.machines, accounts.grid, scene.terms.model, until_s
+    )
+    whole = _reward_of(taken.cost, taken.carbon_g, penalty, accounts.shares)
+    reward[PENDING] += whole - reward[IN_ALL]
+    reward[IN_ALL] = whole

@@ -1,0 +1,71 @@
+"""One cluster in which an agent decides when or where jobs run: a Gymnasium environment."""
+
+from collections.abc import Sequence
+from typing import Any, SupportsInt
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from greensched_policies.cost import Floats
+from greensched_simulator.environments.preparation import Heads
+from greensched_simulator.environments.spaces import (
+    Seen,
+    observation_space,
+    seen_on,
+    shape_of,
+    told_of,
+)
+from greensched_simulator.environments.stages import Stage
+from greensched_simulator.policy import Policy
+from greensched_simulator.simulation import Schedule
+from greensched_simulator.world import World
+
+
+class GreenSchedEnv(gymnasium.Env[Seen, SupportsInt]):
+    """An episode is all jobs of a world; a step is one decision; an action is a candidate's place.
+
+    `head` is what the agent decides: "where", among nodes with room for a job that is to start, or
+    "when", among starts for a job that has arrived and may wait. A policy's rules decide the rest,
+    also instead of actions that name no candidate. Decisions with one choice are not asked.
+    """
+
+    metadata = {"render_modes": []}
+
+    def __init__(
+        self, worlds: Sequence[World], policy: Policy | str, head: Heads = "where"
+    ) -> None:
+        """Raise BadInput for policies and worlds that cannot be stepped through."""
+        self._stage = Stage(worlds, policy, head, count=1, threads=1)
+        self._action = np.zeros(1, np.int64)
+        candidates, features = shape_of(self._stage)
+        self.observation_space = observation_space(candidates, features)
+        self.action_space = spaces.Discrete(candidates)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Seen, dict[str, Any]]:
+        """Begin an episode in a world drawn by the seed, or in that of `options["world"]`."""
+        super().reset(seed=seed)
+        drawn = int(self.np_random.integers(len(self._stage.worlds)))
+        self._stage.open(0, int((options or {}).get("world", drawn)))
+        return self._seen(), told_of(self._stage, 0)
+
+    def step(self, action: SupportsInt) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
+        """Do what the agent chose, and go on to its next decision, or to the episode's end."""
+        self._action[0] = int(action)
+        self._stage.step(self._action)
+        is_over = bool(self._stage.is_over()[0])
+        reward = float(self._stage.given()[0])
+        return self._seen(), reward, is_over, False, told_of(self._stage, 0)
+
+    def schedule(self) -> Schedule:
+        """Return what has happened in this episode; a whole schedule once it is over."""
+        return self._stage.schedule(0)
+
+    def credits(self) -> Floats:
+        """Return the part of the rewards that each job has brought so far, [J]."""
+        return self._stage.credits(0)
+
+    def _seen(self) -> Seen:
+        return {name: each[0].copy(order="K") for name, each in seen_on(self._stage).items()}

@@ -1,0 +1,135 @@
+"""Many scenes side by side, stepped together; what they show stands in shared arrays."""
+
+import itertools
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+from numba.core.errors import NumbaExperimentalFeatureWarning
+
+from greensched_core.errors import BadInput
+from greensched_policies.cost import Floats
+from greensched_policies.courses import Integers
+from greensched_policies.observation import CONTEXT_FEATURES, NODE_FEATURES
+from greensched_policies.slot_observation import SLOT_FEATURES
+from greensched_simulator.engine import OVER
+from greensched_simulator.environments.preparation import (
+    Heads,
+    new_parts,
+    prepared,
+    rules_for,
+    schedule_in,
+)
+from greensched_simulator.environments.scene_parts import (
+    GIVEN,
+    HEAD,
+    Shown,
+    book_of,
+    put_scene,
+    scenes_of,
+)
+from greensched_simulator.environments.scenes import go_on
+from greensched_simulator.policy import Policy, policy_named
+from greensched_simulator.simulation import Schedule
+from greensched_simulator.world import World
+
+
+class Stage:
+    """B scenes, each in one of some worlds: what they ask, and what their answers brought.
+
+    The arrays are written anew by each step: copy what is to be kept.
+    """
+
+    def __init__(
+        self, worlds: Sequence[World], policy: Policy | str, heads: Heads, count: int, threads: int
+    ) -> None:
+        if not worlds or count < 1 or threads < 1:
+            raise BadInput("give at least one world, one environment and one thread")
+        policy = policy_named(policy) if isinstance(policy, str) else policy
+        self.worlds = [prepared(world, policy, heads) for world in worlds]
+        self.heads = heads
+        nodes = max(each.most_nodes for each in self.worlds) if heads != "when" else 0
+        starts = max(each.most_starts for each in self.worlds) if heads != "where" else 0
+        self.nodes = np.zeros((count, len(NODE_FEATURES), nodes), np.float32)
+        self.slots = np.zeros((count, len(SLOT_FEATURES), starts), np.float32)
+        self.context = np.zeros((count, len(CONTEXT_FEATURES)), np.float32)
+        self.is_choice = np.zeros((count, max(nodes, starts)), np.int8)
+        self.asked = np.zeros((count, 5), np.int64)  # see `scenes`
+        self.rewards = np.zeros((count, 3))  # see `scenes`
+        self.world_of = np.zeros(count, np.int64)  # in which world each scene plays
+        bounds = np.linspace(0, count, min(threads, count) + 1).astype(int).tolist()
+        self._spans = list(itertools.pairwise(bounds))  # the scenes of each thread
+        self._pool: ThreadPoolExecutor | None = None
+        self._nothing = np.zeros(0, np.int64)  # the actions of those that begin
+        self._parts = [new_parts(self.worlds[0], self._shown(at), heads) for at in range(count)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+            self._book = book_of(rules_for(policy))
+            self._live = scenes_of(self._parts)
+            go_on(self._live, self._nothing, 0, count, True, self._book)
+
+    def open(self, place: int, world: int) -> None:
+        """Begin an episode in one of the worlds, at its first question."""
+        parts = new_parts(self.worlds[world], self._shown(place), self.heads)
+        put_scene(self._live, place, parts)
+        self._parts[place], self.world_of[place] = parts, world
+        go_on(self._live, self._nothing, place, place + 1, True, self._book)
+
+    def step(self, actions: Integers) -> None:
+        """Answer what all scenes ask, and go on to what each asks next.
+
+        Raises BadInput where a scene is over and a grid lacks data for a time that is billed.
+        """
+        if len(self._spans) > 1 and self._pool is None:
+            self._pool = ThreadPoolExecutor(len(self._spans) - 1)
+        mine, *theirs = self._spans
+        others = [
+            self._pool.submit(go_on, self._live, actions, *each, False, self._book)
+            for each in theirs
+            if self._pool is not None
+        ]
+        go_on(self._live, actions, *mine, False, self._book)
+        for other in others:
+            other.result()
+        if np.isnan(self.rewards[:, GIVEN]).any():
+            raise BadInput(
+                "a grid lacks carbon or price for a part of the time that is billed: give files "
+                "without gaps that go on until the last job ends, or a shorter length"
+            )
+
+    def given(self) -> Floats:
+        """Return the rewards of the last step, [B]."""
+        return self.rewards[:, GIVEN]
+
+    def is_over(self) -> npt.NDArray[np.bool_]:
+        """Tell of each scene whether nothing is asked any more, [B]."""
+        over: npt.NDArray[np.bool_] = self.asked[:, HEAD] == OVER
+        return over
+
+    def schedule(self, place: int) -> Schedule:
+        """Return what a scene has recorded so far."""
+        return schedule_in(self.worlds[self.world_of[place]], self._parts[place])
+
+    def credits(self, place: int) -> Floats:
+        """Return the reward of each job of a scene, [J]; 0 of those not placed yet."""
+        return self._parts[place].accounts.credits.copy()
+
+    def zones(self, place: int, count: int) -> Integers:
+        """Return the zone of each of a scene's candidate nodes, of which there are `count`."""
+        cluster = self._parts[place].cluster
+        return cluster.zone[cluster.found[:count]]
+
+    def close(self) -> None:
+        """Stop the threads, if there are any."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    def _shown(self, place: int) -> Shown:
+        own = slice(place, place + 1)
+        return Shown(
+            self.nodes[own], self.slots[own], self.context[own], self.is_choice[place],
+            self.asked[place], self.rewards[place],
+        )  # fmt: skip

@@ -1,0 +1,199 @@
+"""What a run took, reckoned in the engine's own arrays: the bill's totals, and each job's part.
+
+The bill proper (`greensched_policies.accounting`) tells every node apart and takes numpy some
+milliseconds, as long as an episode of a thousand decisions; a test holds both together.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from greensched_policies.cost import (
+    CURVE_POINTS,
+    JOULES_PER_KWH,
+    JOULES_PER_MWH,
+    LEAST_CPU_CORES,
+    CostModel,
+    Floats,
+    NodeColumns,
+    WorkloadColumns,
+    ZoneColumns,
+    placement_cost,
+    watts_at,
+)
+from greensched_simulator.choices import Cluster
+from greensched_simulator.compiled import compiled, fast, inlined
+from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_at, step_at
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.power_states import ASLEEP_FROM_S
+from greensched_simulator.running import Recorded
+
+_placement_cost = compiled(placement_cost, inlined)
+_watts_at = compiled(watts_at, inlined)
+
+
+class Taken(NamedTuple):
+    """Money, in the scenario's currency, and grams; NaN where the grid lacks data."""
+
+    cost: float
+    carbon_g: float
+
+
+class Machines(NamedTuple):
+    """What nodes draw while nothing runs, [N] watts without PUE."""
+
+    idle_w: Floats
+    sleep_w: Floats
+    wake_w: Floats
+
+
+@fast
+def between(grid: GridTable, zone: int, begin_s: float, end_s: float) -> Taken:
+    """Return what a watt at the meter takes of a zone's true grid from `begin_s` to `end_s`."""
+    begin, end = step_at(grid, zone, begin_s), step_at(grid, zone, end_s)
+    price = _integral(grid, PRICE, begin, end, begin_s, end_s)
+    carbon = _integral(grid, CARBON, begin, end, begin_s, end_s)
+    return Taken(price / JOULES_PER_MWH, carbon / JOULES_PER_KWH)
+
+
+@inlined
+def _integral(
+    grid: GridTable, signal: int, begin: int, end: int, begin_s: float, end_s: float
+) -> float:
+    if grid.gaps_s[signal, end] > grid.gaps_s[signal, begin]:
+        return np.nan
+    values, sums = grid.values[signal], grid.sums[signal]
+    until_end = integral_at(grid.times_s, values, sums, end, end_s)
+    return until_end - integral_at(grid.times_s, values, sums, begin, begin_s)
+
+
+@fast
+def taken_by_job(
+    job: int,
+    busy_before: Any,  # a number, as are all that placement_cost is given
+    jobs: Jobs,
+    recorded: Recorded,
+    cluster: Cluster,
+    grid: GridTable,
+    model: CostModel,
+) -> Taken:
+    """Return what a placed job adds to the active bill if its node's load stays as it was then."""
+    node, columns = recorded.node[job], cluster.columns
+    begin_s, end_s = recorded.start_s[job], recorded.end_s[job]
+    machine = NodeColumns(
+        columns[0, node], busy_before, columns[2, node], columns[3, node], columns[4, node],
+        columns[5, node], columns[6, node], columns[7, node], columns[8, node], columns[9, node],
+        columns[10, node], busy_before == 0.0,
+    )  # fmt: skip
+    asked = WorkloadColumns(
+        jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job], jobs.runtime_s[job]
+    )
+    nothing: Any = 0.0
+    watts = _placement_cost(machine, asked, ZoneColumns(nothing, nothing), model).power_w
+    per_watt = between(grid, cluster.zone[node], begin_s, end_s)
+    return Taken(watts * per_watt.cost, watts * per_watt.carbon_g)
+
+
+@fast
+def taken_in_all(
+    jobs: Jobs,
+    recorded: Recorded,
+    cluster: Cluster,
+    machines: Machines,
+    grid: GridTable,
+    model: CostModel,
+    until_s: float,
+) -> Taken:
+    """Return what all nodes took from 0 to `until_s`; no job runs any longer then."""
+    taken = np.zeros(2)
+    _add_active(taken, jobs, recorded, cluster, machines, grid, model)
+    if not model.empty_nodes_sleep:
+        for node in range(cluster.zone.size):
+            _add(taken, node, machines.idle_w[node], 0.0, until_s, cluster, grid)
+        _add_sleep(taken, recorded, cluster, machines, grid, until_s)
+    return Taken(taken[0], taken[1])
+
+
+@fast
+def _add_active(
+    taken: Floats,
+    jobs: Jobs,
+    recorded: Recorded,
+    cluster: Cluster,
+    machines: Machines,
+    grid: GridTable,
+    model: CostModel,
+) -> None:
+    """Add what runs took above idle; with the idle watts, where empty nodes draw nothing."""
+    nodes, count = cluster.zone.size, jobs.arrival_s.size
+    runs, since_s = np.zeros(nodes, np.int64), np.zeros(nodes)
+    cores, boards = np.zeros(nodes), np.zeros(nodes)
+    for event in np.argsort(np.concatenate((recorded.start_s, recorded.end_s))):
+        job = event % count
+        sign = 1 if event < count else -1
+        node = recorded.node[job]
+        now_s = recorded.start_s[job] if sign > 0 else recorded.end_s[job]
+        if runs[node] != 0:
+            watts = _active_watts(node, cores[node], boards[node], cluster, model)
+            if model.empty_nodes_sleep:
+                watts += machines.idle_w[node]
+            _add(taken, node, watts, since_s[node], now_s, cluster, grid)
+        since_s[node] = now_s
+        runs[node] += sign
+        cores[node] += sign * jobs.cpu_cores[job]
+        boards[node] += sign * jobs.gpus[job]
+        if runs[node] == 0:  # sums of floats never quite cancel
+            cores[node] = boards[node] = 0.0
+
+
+@inlined
+def _active_watts(
+    node: int, cores: float, boards: float, cluster: Cluster, model: CostModel
+) -> float:
+    columns = cluster.columns
+    first = int(columns[8, node]) * CURVE_POINTS
+    busy = cores * model.utilisation_ratio / max(columns[0, node], LEAST_CPU_CORES)
+    cpu_w = _watts_at(model.curve_watts, first, min(max(busy, 0.0), 1.0)) - model.curve_watts[first]
+    board_w = (columns[7, node] - columns[6, node]) * model.gpu_ratio
+    return float(cpu_w + boards * board_w)
+
+
+@fast
+def _add_sleep(
+    taken: Floats,
+    recorded: Recorded,
+    cluster: Cluster,
+    machines: Machines,
+    grid: GridTable,
+    until_s: float,
+) -> None:
+    """Put the watts asleep and waking where idle ones were billed."""
+    for job in range(recorded.node.size):
+        asleep_s = recorded.node_asleep_s[job]
+        if not np.isnan(asleep_s):
+            node, woken_s = recorded.node[job], recorded.placed_s[job]
+            less_w = machines.sleep_w[node] - machines.idle_w[node]
+            more_w = machines.wake_w[node] - machines.idle_w[node]
+            _add(taken, node, less_w, asleep_s, woken_s, cluster, grid)
+            _add(taken, node, more_w, woken_s, recorded.start_s[job], cluster, grid)
+    for node in range(cluster.sleep.shape[1]):
+        less_w = machines.sleep_w[node] - machines.idle_w[node]
+        asleep_s = cluster.sleep[ASLEEP_FROM_S, node]
+        _add(taken, node, less_w, min(asleep_s, until_s), until_s, cluster, grid)
+
+
+@inlined
+def _add(
+    taken: Floats,
+    node: int,
+    watts: float,
+    begin_s: float,
+    end_s: float,
+    cluster: Cluster,
+    grid: GridTable,
+) -> None:
+    """Add what a node takes that draws such watts, without PUE; time without watts is not asked."""
+    if watts != 0.0 and end_s > begin_s:
+        per_watt = between(grid, cluster.zone[node], begin_s, end_s)
+        taken[0] += watts * cluster.columns[10, node] * per_watt.cost
+        taken[1] += watts * cluster.columns[10, node] * per_watt.carbon_g

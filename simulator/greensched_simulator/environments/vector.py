@@ -1,0 +1,106 @@
+"""Many clusters stepped together in one compiled loop: Gymnasium's vectorised environment."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from greensched_simulator.environments.preparation import Heads
+from greensched_simulator.environments.scene_parts import CANDIDATES, JOB
+from greensched_simulator.environments.spaces import Seen, observation_space, seen_on, shape_of
+from greensched_simulator.environments.stages import Stage
+from greensched_simulator.policy import Policy
+from greensched_simulator.simulation import Schedule
+from greensched_simulator.world import World
+
+
+class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
+    """B episodes at a time, each as `GreenSchedEnv` has it, in worlds of any sizes.
+
+    Where an episode is over, the next step begins another one and takes no action
+    (AutoresetMode.NEXT_STEP). With `copies` off, observations are views that the next step
+    overwrites. `threads` share the environments between them.
+    """
+
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
+
+    def __init__(
+        self,
+        worlds: Sequence[World],
+        policy: Policy | str,
+        head: Heads = "where",
+        *,
+        num_envs: int,
+        threads: int = 1,
+        copies: bool = True,
+    ) -> None:
+        """Raise BadInput for policies and worlds that cannot be stepped through."""
+        self.num_envs, self._copies = num_envs, copies
+        self._stage = Stage(worlds, policy, head, num_envs, threads)
+        candidates, features = shape_of(self._stage)
+        self.single_observation_space = observation_space(candidates, features)
+        self.single_action_space = spaces.Discrete(candidates)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._was_over = np.zeros(num_envs, np.bool_)
+        self._dice = [seeding.np_random(None)[0] for _ in range(num_envs)]
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Seen, dict[str, Any]]:
+        """Begin an episode everywhere, in worlds drawn by `seed`, `seed` + 1 and so on."""
+        if seed is not None:
+            each = (
+                [seed + place for place in range(self.num_envs)] if isinstance(seed, int) else seed
+            )
+            self._dice = [
+                mine if own is None else seeding.np_random(own)[0]
+                for mine, own in zip(self._dice, each, strict=True)
+            ]
+        for place in range(self.num_envs):
+            self._open(place)
+        self._was_over[:] = False
+        return self._seen(), self._told()
+
+    def step(
+        self, actions: npt.NDArray[Any]
+    ) -> tuple[Seen, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
+        """Do what each agent chose, and go on to its next decision."""
+        self._stage.step(np.ascontiguousarray(actions, np.int64))
+        for place in np.flatnonzero(self._was_over).tolist():
+            self._open(place)
+        ends = self._stage.is_over() & ~self._was_over
+        self._was_over = ends
+        rewards = self._stage.given().copy()
+        return self._seen(), rewards, ends.copy(), np.zeros(ends.size, np.bool_), self._told()
+
+    def schedule(self, place: int) -> Schedule:
+        """Return what has happened in one environment's episode."""
+        return self._stage.schedule(place)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Stop the threads."""
+        self._stage.close()
+
+    def _open(self, place: int) -> None:
+        self._stage.open(place, int(self._dice[place].integers(len(self._stage.worlds))))
+
+    def _seen(self) -> Seen:
+        seen = seen_on(self._stage)
+        if not self._copies:
+            return seen
+        return {name: each.copy(order="K") for name, each in seen.items()}
+
+    def _told(self) -> dict[str, Any]:
+        """Return for whom each decides, among how many, and in which world."""
+        stage, known = self._stage, np.ones(self.num_envs, np.bool_)
+        return {
+            "job": stage.asked[:, JOB].copy(), "_job": known,
+            "candidates": stage.asked[:, CANDIDATES].copy(), "_candidates": known,
+            "world": stage.world_of.copy(), "_world": known,
+        }  # fmt: skip

@@ -1,0 +1,313 @@
+"""What agents bring about in the environments is what the simulator makes of the same decisions."""
+
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import SyncVectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba.core.errors import NumbaExperimentalFeatureWarning
+from pettingzoo.test import parallel_api_test
+
+from greensched_core.errors import BadInput
+from greensched_policies.accounting import bill_placements
+from greensched_policies.courses import Placements
+from greensched_policies.reward import penalty_of, reward_of, shares_of
+from greensched_simulator.environments.agents import HeadAgents, ZoneAgents
+from greensched_simulator.environments.preparation import rules_for
+from greensched_simulator.environments.single import GreenSchedEnv
+from greensched_simulator.environments.vector import GreenSchedVectorEnv
+from greensched_simulator.outcome import outcome_of
+from greensched_simulator.policy import BASELINE, policy_named
+from greensched_simulator.simulation import (
+    Schedule,
+    bill_of,
+    billed_nodes,
+    billed_until_s,
+    cost_model,
+    simulate,
+    zone_series,
+)
+from greensched_simulator.testing import make_world
+from greensched_simulator.world import World
+
+HOUR = 3600.0
+GIB = 2.0**30
+ROUNDING = 1e-9  # relative
+UNANSWERED = -1  # names no candidate: the policy's rule decides
+FEW = settings(max_examples=15)
+
+seeds = st.integers(0, 2**31)
+POLICIES = ("carbon-time+weighted-cost", "planned-window+topsis", "run-now+spread",
+            "lowest-window+least-carbon+sleep-after-10m", "price-threshold+tetris",
+            "cheapest-window+bin-pack+sleep-at-once")  # fmt: skip
+
+
+def random_world(seed: int, *, curve: float | None = None, sleeps: bool | None = None) -> World:
+    """Return up to 40 jobs on up to 7 unlike nodes in two zones, often crowded."""
+    dice = np.random.default_rng(seed)
+    arrivals_s = np.sort(60.0 * dice.integers(0, 300, dice.integers(1, 40)))
+    jobs = []
+    for arrival_s in arrivals_s.tolist():
+        runtime_s = 60.0 * float(dice.integers(1, 180))
+        wait_s = float(dice.choice([0.0, HOUR, 5 * HOUR, np.inf]))
+        jobs.append({
+            "arrival_s": arrival_s, "runtime_s": runtime_s,
+            "estimate_s": runtime_s * float(dice.choice([0.5, 1.0, 1.7])),
+            "cpu_cores": float(dice.choice([0.5, 1.0, 4.0, 7.3])),
+            "memory_bytes": float(dice.integers(1, 16)) * GIB,
+            "gpus": float(dice.choice([0.0, 0.0, 1.0])),
+            "deadline_s": arrival_s + runtime_s + wait_s,
+        })  # fmt: skip
+    nodes = [
+        {
+            "cpu_capacity": float(dice.choice([8.0, 16.0])), "gpu_capacity": 2.0,
+            "gpu_idle_w": 30.0, "gpu_peak_w": float(dice.choice([250.0, 400.0])),
+            "curve_class": float(dice.integers(0, 2)) if curve is None else curve,
+            "speed": float(dice.choice([0.6, 1.0, 1.7])), "pue": float(dice.choice([1.0, 1.3])),
+            "sleep_w": 20.0, "wake_s": float(dice.choice([0.0, 300.0])), "wake_w": 150.0,
+            "zone": float(node % 2),
+        }
+        for node in range(int(dice.integers(1, 8)))
+    ]  # fmt: skip
+    grids = [
+        [(hour * HOUR, dice.uniform(20, 800), dice.uniform(-50, 300)) for hour in range(9)]
+        for _ in range(2)
+    ]
+    asleep = bool(dice.random() < 0.3) if sleeps is None else sleeps
+    return make_world(jobs, nodes, grids, empty_nodes_sleep=asleep)
+
+
+def played(env: GreenSchedEnv, choose: Callable[[Any], int], world: int = 0) -> float:
+    """Play an episode to its end and return the sum of its rewards."""
+    seen, _ = env.reset(seed=1, options={"world": world})
+    total, is_over = 0.0, False
+    while not is_over:
+        seen, reward, is_over, _, _ = env.step(choose(seen))
+        total += reward
+    return total
+
+
+def bytes_of(schedule: Schedule) -> bytes:
+    """Return all that a schedule holds."""
+    columns = (schedule.planned_s, schedule.start_s, schedule.end_s, schedule.node,
+               *schedule.stretches, *schedule.sleeps)  # fmt: skip
+    return b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
+
+
+def at_random(seed: int) -> Callable[[Any], int]:
+    """Return an agent that answers anything, also what is no candidate."""
+    dice = np.random.default_rng(seed)
+    return lambda seen: int(dice.integers(0, seen["mask"].size))
+
+
+@pytest.mark.parametrize("head", ["when", "where"])
+@pytest.mark.parametrize("policy", POLICIES)
+@FEW
+@given(seed=seeds)
+def test_whoever_leaves_all_to_the_rules_gets_what_the_simulator_makes_of_them(
+    policy: str, head: Any, seed: int
+) -> None:
+    world = random_world(seed)
+    env = GreenSchedEnv([world], policy, head)
+    played(env, lambda _: UNANSWERED)
+    assert bytes_of(env.schedule()) == bytes_of(simulate(world, policy_named(policy)))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@FEW
+@given(seed=seeds)
+def test_whoever_takes_what_a_rule_likes_best_of_what_is_seen_gets_its_schedule(
+    policy: str, seed: int
+) -> None:
+    world = random_world(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        rule: Any = rules_for(policy_named(policy)).where[0]
+
+    def best(seen: Any) -> int:
+        count = int(seen["mask"].sum())
+        candidates = seen["candidates"][None].transpose((0, 2, 1)).copy().transpose((0, 2, 1))
+        return int(np.argmin(rule(candidates[:, :count], seen["context"][None])[0]))
+
+    env = GreenSchedEnv([world], policy.replace(policy.split("+")[1], "weighted-cost"))
+    played(env, lambda seen: best(seen) if seen["mask"].any() else 0)
+    assert bytes_of(env.schedule()) == bytes_of(simulate(world, policy_named(policy)))
+
+
+@pytest.mark.parametrize("head", ["when", "where"])
+@pytest.mark.parametrize("policy", POLICIES)
+@FEW
+@given(seed=seeds)
+def test_rewards_add_up_to_what_the_bill_comes_to(policy: str, head: Any, seed: int) -> None:
+    world = random_world(seed)
+    env = GreenSchedEnv([world], policy, head)
+    total = played(env, at_random(seed))
+    at_once = simulate(world, policy_named(BASELINE))
+    least_s = billed_until_s(world, at_once)
+    usual = outcome_of(world, at_once, bill_of(world, at_once, least_s), least_s)
+    ran = env.schedule()
+    until_s = billed_until_s(world, at_once, ran)
+    outcome = outcome_of(world, ran, bill_of(world, ran, until_s), until_s)
+    deadlines = int(np.isfinite(world.jobs.deadline_s).sum())
+    shares = shares_of(world.weights, usual.cost, usual.carbon_g, deadlines)
+    penalty = float(penalty_of(ran.end_s, world.jobs.deadline_s).sum())
+    said = reward_of(outcome.cost, outcome.carbon_g, penalty, shares)
+    assert total == pytest.approx(said, rel=1e-7, abs=1e-7)
+
+
+@FEW
+@given(seed=seeds)
+def test_where_power_rises_evenly_each_job_is_credited_with_its_own_part(seed: int) -> None:
+    world = random_world(seed, curve=0.0, sleeps=False)
+    env = GreenSchedEnv([world], "carbon-time+spread")
+    played(env, at_random(seed))
+    ran, jobs = env.schedule(), world.jobs
+    at_once = simulate(world, policy_named(BASELINE))
+    least_s = billed_until_s(world, at_once)
+    usual = outcome_of(world, at_once, bill_of(world, at_once, least_s), least_s)
+    placed = Placements(ran.node, ran.start_s, ran.end_s, jobs.cpu_cores, jobs.gpus)
+    part = bill_placements(
+        billed_nodes(world), placed, zone_series(world), (0.0, billed_until_s(world, ran)),
+        cost_model(world),
+    )  # fmt: skip
+    deadlines = int(np.isfinite(jobs.deadline_s).sum())
+    shares = shares_of(world.weights, usual.cost, usual.carbon_g, deadlines)
+    penalty = penalty_of(ran.end_s, jobs.deadline_s)
+    said = -(
+        shares.of_cost * part.cost_active
+        + shares.of_carbon_g * part.carbon_active_g
+        + shares.of_penalty * penalty
+    )
+    np.testing.assert_allclose(env.credits(), said, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("head", ["when", "where"])
+@FEW
+@given(seed=seeds, threads=st.integers(1, 3))
+def test_vectorised_and_single_environments_agree(head: Any, seed: int, threads: int) -> None:
+    worlds = [random_world(seed + place) for place in range(3)]
+    policy = POLICIES[seed % len(POLICIES)]
+    many = GreenSchedVectorEnv(worlds, policy, head, num_envs=4, threads=threads)
+    alone = SyncVectorEnv([lambda: GreenSchedEnv(worlds, policy, head)] * 4)
+    dice = np.random.default_rng(seed)
+    theirs, ours = alone.reset(seed=seed)[0], many.reset(seed=seed)[0]
+    for _ in range(100):
+        for name, values in theirs.items():
+            np.testing.assert_array_equal(ours[name], values)
+        actions = dice.integers(0, many.single_action_space.n, 4)  # type: ignore[attr-defined]  # Discrete
+        theirs, *other, _ = alone.step(actions)
+        ours, *own, _ = many.step(actions)
+        for mine, yours in zip(own, other, strict=True):
+            np.testing.assert_array_equal(mine, yours)
+    many.close()
+    alone.close()
+
+
+@pytest.mark.parametrize("head", ["when", "where"])
+def test_the_same_seed_gives_the_same_episode(head: Any) -> None:
+    worlds = [random_world(place) for place in range(20, 30)]
+
+    def episode(seed: int) -> tuple[float, bytes]:
+        env = GreenSchedEnv(worlds, POLICIES[0], head)
+        env.reset(seed=seed)
+        seen, _ = env.reset()
+        total, is_over, choose = 0.0, False, at_random(seed)
+        while not is_over:
+            seen, reward, is_over, _, _ = env.step(choose(seen))
+            total += reward
+        return total, bytes_of(env.schedule())
+
+    assert episode(3) == episode(3)
+    assert len({episode(seed)[1] for seed in range(5)}) > 1
+
+
+@pytest.mark.parametrize("head", ["when", "where"])
+def test_gymnasium_finds_no_fault(head: Any) -> None:
+    check_env(
+        GreenSchedEnv([random_world(4), random_world(11)], POLICIES[0], head),
+        skip_render_check=True,
+    )
+
+
+@pytest.mark.parametrize("kind", [HeadAgents, ZoneAgents])
+def test_pettingzoo_finds_no_fault(kind: Any) -> None:
+    parallel_api_test(kind([random_world(4), random_world(11)], POLICIES[0]), num_cycles=500)
+
+
+@pytest.mark.parametrize("kind", [HeadAgents, ZoneAgents])
+@FEW
+@given(seed=seeds)
+def test_agents_that_leave_all_to_the_rules_get_what_the_simulator_makes_of_them(
+    kind: Any, seed: int
+) -> None:
+    world, policy = random_world(seed), POLICIES[seed % len(POLICIES)]
+    env = kind([world], policy)
+    env.reset(seed=0)
+    while env.agents:
+        env.step(dict.fromkeys(env.agents, UNANSWERED))
+    assert bytes_of(env.schedule()) == bytes_of(simulate(world, policy_named(policy)))
+
+
+@pytest.mark.parametrize(
+    ("policy", "head", "said"),
+    [
+        pytest.param("run-now+easy", "where", "queue easy", id="another-queue"),
+        pytest.param("run-now+cap-60", "where", "cap rule cap-60", id="caps"),
+        pytest.param("reject-all", "when", "rejects jobs", id="a-rule-that-rejects"),
+        pytest.param("first-fit", "where", "nothing to choose", id="no-choice-of-nodes"),
+        pytest.param("run-now", "both", "one head", id="both-heads-alone"),
+        pytest.param("run-now", "why", "no head", id="no-such-head"),
+    ],
+)
+def test_what_is_not_supported_is_refused(policy: str, head: Any, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        GreenSchedEnv([random_world(1)], policy, head)
+
+
+def test_jobs_that_may_be_suspended_are_refused_with_a_pause_rule() -> None:
+    job = {"runtime_s": 2 * HOUR, "deadline_s": 9 * HOUR, "save_every_s": 0.0}
+    with pytest.raises(BadInput, match="pause rule"):
+        GreenSchedEnv([make_world([job])], "planned-window+pause-freely")
+
+
+def test_an_environment_needs_a_world() -> None:
+    with pytest.raises(BadInput, match="at least one world"):
+        GreenSchedEnv([], "run-now")
+
+
+def test_a_gap_in_the_grid_is_told() -> None:
+    steps = [(0.0, 100.0, 50.0), (2 * HOUR, np.nan, 50.0)]
+    jobs = [{"runtime_s": HOUR, "deadline_s": 9 * HOUR}, {"runtime_s": HOUR}]
+    env = GreenSchedEnv([make_world(jobs, [{}, {}], [steps])], "run-now", "when")
+    env.reset(seed=0)
+    with pytest.raises(BadInput, match="lacks carbon"):
+        env.step(12)
+
+
+def test_a_world_without_decisions_is_over_after_one_step() -> None:
+    env = GreenSchedEnv([make_world([{}, {}])], "run-now+spread")
+    seen, told = env.reset(seed=0)
+    assert told["head"] == "over"
+    assert not seen["mask"].any()
+    _, reward, is_over, _, _ = env.step(0)
+    assert is_over
+    assert reward == pytest.approx(-2.0)
+
+
+def test_the_example_in_the_documentation_prints_what_stands_there(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (repository / "docs" / "simulator.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Environments\n")[2]
+    example = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", section, re.DOTALL)
+    assert example is not None
+    monkeypatch.chdir(repository)
+    exec(example[1], {})
+    assert capsys.readouterr().out == example[2]
