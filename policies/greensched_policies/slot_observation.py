@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_policies.cost import Floats, WorkloadColumns
-from greensched_policies.observation import Weights, encode_context, make_relative
+from greensched_policies.observation import (
+    CONTEXT_FEATURES,
+    RELATIVE_FEATURES,
+    RELATIVE_MEMORY_SIZE,
+    Weights,
+    context_columns,
+    make_relative,
+)
 from greensched_policies.slots import SlotColumns
 
 SLOT_FEATURES = (
@@ -38,8 +45,8 @@ def encode_when(
 ) -> SlotObservation:
     """Encode B decisions over S candidate starts each; every value of the result is finite.
 
-    The context is that of the `where` head: its candidates are the starts, and `mean_memory`, [B],
-    is that of the nodes, in bytes.
+    The workload is [B], or numbers. The context is that of the `where` head: its candidates are the
+    starts, and `mean_memory`, [B], is that of the nodes, in bytes.
     """
     batch, count = slots.wait_s.shape
     values = np.empty((batch, _RELATIVE, count))
@@ -51,5 +58,10 @@ def encode_when(
     features = np.empty((batch, len(SLOT_FEATURES), count), dtype=np.float32)
     features[:, :_RELATIVE] = values
     features[:, _RELATIVE] = slots.busiest_over_run
-    context = encode_context(workload, weights, mean_memory, count)
+    mean = np.ones((len(RELATIVE_FEATURES), batch))
+    mean[RELATIVE_MEMORY_SIZE] = mean_memory
+    shared = context_columns(workload, weights, mean, count)
+    context = np.empty((batch, len(CONTEXT_FEATURES)), dtype=np.float32)
+    context[:, 0], context[:, 1], context[:, 2], context[:, 3] = shared[:4]
+    context[:, 4], context[:, 5], context[:, 6], context[:, 7] = shared[4:]
     return SlotObservation(features.transpose((0, 2, 1)), context)

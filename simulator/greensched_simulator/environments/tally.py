@@ -62,9 +62,7 @@ def _integral(
 ) -> float:
     if grid.gaps_s[signal, end] > grid.gaps_s[signal, begin]:
         return np.nan
-    values, sums = grid.values[signal], grid.sums[signal]
-    until_end = integral_at(grid.times_s, values, sums, end, end_s)
-    return until_end - integral_at(grid.times_s, values, sums, begin, begin_s)
+    return integral_at(grid, signal, end, end_s) - integral_at(grid, signal, begin, begin_s)
 
 
 @fast
