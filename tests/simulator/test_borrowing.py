@@ -9,7 +9,8 @@ from greensched_policies.cost import WorkloadColumns
 from greensched_simulator import choices
 
 # What they may return; of a job's columns, those are numbers.
-WITHOUT_ARRAYS = (type(None), bool, int, float, tuple[int, int], WorkloadColumns)
+TUPLES = (tuple[int, int], tuple[float, int], tuple[float, float, float])
+WITHOUT_ARRAYS = (type(None), bool, int, float, *TUPLES, WorkloadColumns)
 
 
 def borrowers() -> dict[str, Any]:
