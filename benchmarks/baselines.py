@@ -50,11 +50,7 @@ def main() -> None:
 
 def _run(file: Path) -> Results:
     scenario = load_scenario(file)
-    policies = policies_named(
-        "all",
-        nodes_sleep=scenario.cluster.nodes_sleep,
-        jobs_suspend=scenario.workload.suspend is not None,
-    )
+    policies = policies_named("all", scenario.able)
     outcomes: dict[Policy, list[Outcome]] = {policy: [] for policy in policies}
     for done in compare(scenario, policies, SEEDS, lambda policy, seed: None):
         for policy, outcome in zip(policies, done.outcomes, strict=True):

@@ -43,11 +43,7 @@ def bound(
         raise BadInput(f"--slot must be at least a minute, not {slot}")
     began = time.monotonic()
     loaded = load_scenario(scenario)
-    chosen = policies_named(
-        policies,
-        nodes_sleep=loaded.cluster.nodes_sleep,
-        jobs_suspend=loaded.workload.suspend is not None,
-    )
+    chosen = policies_named(policies, loaded.able)
     world = build_world(loaded, seed)
     print(f"{world.name}, seed {world.seed}: {len(world.job_names):,} jobs")
     for line in _lines(bounded(world, chosen, slot_s, preempt=preempt)):

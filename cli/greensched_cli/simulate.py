@@ -72,11 +72,7 @@ def compare(
     if seeds < 1:
         raise BadInput(f"--seeds must be at least 1, not {seeds}")
     loaded = load_scenario(scenario)
-    named = policies_named(
-        policies,
-        nodes_sleep=loaded.cluster.nodes_sleep,
-        jobs_suspend=loaded.workload.suspend is not None,
-    )
+    named = policies_named(policies, loaded.able)
     chosen = tuple(dict.fromkeys((against, *named)))
     if levers:
         from greensched_simulator.levers import with_combinations

@@ -70,6 +70,17 @@ class BillTotal(NamedTuple):
     carbon_wake_g: float
     nodes_used: int
 
+    @property
+    def cost(self) -> float:
+        """Return the money for all energy."""
+        return self.cost_active + self.cost_idle + self.cost_sleep + self.cost_wake
+
+    @property
+    def carbon_g(self) -> float:
+        """Return the grams of all energy."""
+        used_g = self.carbon_active_g + self.carbon_idle_g
+        return used_g + self.carbon_sleep_g + self.carbon_wake_g
+
 
 class PlacementBill(NamedTuple):
     """What each placement used within the window, [P]: its share of its node's active part."""

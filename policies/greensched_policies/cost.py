@@ -132,6 +132,19 @@ def watts_at(curve_watts: Floats, starts: npt.NDArray[np.int64], utilisation: Fl
     return watts
 
 
+def load_watts(
+    curve_watts: Floats,
+    starts: npt.NDArray[np.int64],
+    cores: Floats,
+    cpu_capacity: Floats | float,
+    utilisation_ratio: float,
+) -> Floats:
+    """Return the CPU part's watts above idle where so many cores are requested."""
+    share = utilisation_ratio / np.maximum(cpu_capacity, LEAST_CPU_CORES)
+    utilisation = np.minimum(np.maximum(cores * share, 0.0), 1.0)
+    return watts_at(curve_watts, starts, utilisation) - taken(curve_watts, starts)
+
+
 def utilisation_after(nodes: NodeColumns, cpu_cores: Floats, model: CostModel) -> Floats:
     """Return the utilisation 0..1 of each candidate with `cpu_cores` ([B,1]) more requested."""
     added = cpu_cores * model.utilisation_ratio

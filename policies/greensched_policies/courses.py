@@ -14,10 +14,9 @@ import numpy.typing as npt
 from greensched_policies.capping import board_watts, cpu_power
 from greensched_policies.cost import (
     CURVE_POINTS,
-    LEAST_CPU_CORES,
     CostModel,
     Floats,
-    watts_at,
+    load_watts,
 )
 
 Integers = npt.NDArray[np.int64]
@@ -180,21 +179,23 @@ def _course(
     is_empty = count < 0.5  # whole numbers: exact, unlike sums of cores
     cores = np.where(is_empty, 0.0, running(begins, ends, placements.cpu_cores[mine], moments.size))
     boards = np.where(is_empty, 0.0, running(begins, ends, placements.gpus[mine], moments.size))
-    capacity = max(float(nodes.cpu_capacity[row]), LEAST_CPU_CORES)
-    utilisation = np.clip(cores * (model.utilisation_ratio / capacity), 0.0, 1.0)
-    starts = np.full(utilisation.shape, int(nodes.curve_class[row]) * CURVE_POINTS)
-    cpu_idle_w = model.curve_watts[starts[0]] if starts.size else 0.0
+    first = int(nodes.curve_class[row]) * CURVE_POINTS
     board_w = np.full(
-        utilisation.shape, (nodes.gpu_peak_w[row] - nodes.gpu_idle_w[row]) * model.gpu_ratio
+        cores.shape, (nodes.gpu_peak_w[row] - nodes.gpu_idle_w[row]) * model.gpu_ratio
     )
-    cpu_w = watts_at(model.curve_watts, starts, utilisation) - cpu_idle_w
+    cpu_w = load_watts(
+        model.curve_watts,
+        np.full(cores.shape, first),
+        cores,
+        nodes.cpu_capacity[row],
+        model.utilisation_ratio,
+    )
     if capped.node.size:
         level = levels_at(capped, moments[:-1])
         cpu_w *= cpu_power(level)
         board_w = board_watts(level, nodes.gpu_idle_w[row], nodes.gpu_peak_w[row], model.gpu_ratio)
-    idle_w = np.full(
-        utilisation.shape, cpu_idle_w + nodes.gpu_capacity[row] * nodes.gpu_idle_w[row]
-    )
+    boards_idle_w = nodes.gpu_capacity[row] * nodes.gpu_idle_w[row]
+    idle_w = np.full(cores.shape, model.curve_watts[first] + boards_idle_w)
     if model.empty_nodes_sleep:
         idle_w[is_empty] = 0.0
     sleep_w, wake_w = _without_idling(slept, moments, idle_w, is_empty)

@@ -5,7 +5,7 @@ grams or watts: that is what carries a policy over to grids and clusters it neve
 Changing the meaning, order or number of a feature needs a new ENCODING_VERSION.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -161,7 +161,8 @@ def encode_where(
         leave_out_unknown(features, is_known)
     context = np.empty((batch, len(CONTEXT_FEATURES)), dtype=np.float32)
     asked = WorkloadColumns(*(column[:, 0] for column in workload))
-    for place, shared in enumerate(context_columns(asked, weights, mean.T, count)):
+    has_carbon, memory = is_known[:, RELATIVE_ZONE_CARBON], mean[:, RELATIVE_MEMORY_SIZE]
+    for place, shared in enumerate(context_columns(asked, weights, has_carbon, memory, count)):
         context[:, place] = shared
     return Observation(features.transpose((0, 2, 1)), context)
 
@@ -208,7 +209,7 @@ def room_columns(
 
 
 def make_relative(values: Floats) -> Floats:
-    """Divide each row of [B,8,N] in place by the mean of its magnitudes; return those, [B,8].
+    """Divide each row of [B,K,N] in place by the mean of its magnitudes; return those, [B,K].
 
     Magnitudes, because prices may be negative: a mean near zero would blow noise up, and a
     negative one would turn the order round. Where all values are positive this is the plain
@@ -247,19 +248,24 @@ def leave_out_unknown(features: npt.NDArray[np.float32], is_known: npt.NDArray[n
 
 
 def context_columns(
-    workload: WorkloadColumns, weights: Weights, mean: Floats, count: int
-) -> tuple[Floats | float, ...]:
+    workload: WorkloadColumns,
+    weights: Weights,
+    has_carbon: npt.NDArray[np.bool_] | bool,
+    mean_memory: Floats,
+    count: int,
+) -> tuple[Any, ...]:
     """Return what all `count` candidates of a decision share, in the order of CONTEXT_FEATURES.
 
-    `mean` are the mean magnitudes of its relative features, [8,B]; the workload is [B].
+    Whether their carbon intensity is known, the bytes of a mean node, and the workload, are [B], or
+    numbers.
     """
     return (
         weights.energy,
-        weights.carbon * np.isfinite(mean[RELATIVE_ZONE_CARBON]),
+        weights.carbon * has_carbon,
         weights.performance,
         np.log1p(workload.runtime_s / SECONDS_PER_HOUR),
         np.log1p(workload.cpu_cores),
         workload.gpus / BOARDS_PER_NODE,
-        workload.memory_bytes / np.maximum(mean[RELATIVE_MEMORY_SIZE], 1.0),
+        workload.memory_bytes / np.maximum(mean_memory, 1.0),
         np.log(count) / 10.0,
     )

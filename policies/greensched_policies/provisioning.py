@@ -8,7 +8,7 @@ from greensched_policies.cost import Floats
 LEAST_SHARE = 0.2
 # The least and the most carbon intensity are those forecast for the next 48 hours, as there.
 HORIZON_S = 172_800.0
-_TURNS = 12  # of Halley's method; it has converged to 1e-15 after five
+_TURNS = 12  # of Halley's method, whose error is cubed by each
 _LEAST_RATIO = 1e-6  # of least to most; where the least is 0 the ratio α would be infinite
 _FLAT = 1e-9  # relative; less than this between least and most is no reason to wait
 

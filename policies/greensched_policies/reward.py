@@ -17,7 +17,7 @@ from greensched_policies.observation import LEAST_MAGNITUDE, SECONDS_PER_HOUR, W
 
 MISSED = 1.0  # of a job that ends after its deadline
 PER_HOUR_LATE = 1.0
-_ROUNDING_S = 1e-6  # (deadline − runtime) + runtime need not be the deadline to the last digit
+ROUNDING_S = 1e-6  # (deadline − runtime) + runtime need not be the deadline to the last digit
 
 
 class Shares(NamedTuple):
@@ -44,7 +44,7 @@ def shares_of(weights: Weights, cost: float, carbon_g: float, deadlines: int) ->
 def penalty_of(end_s: Floats, deadline_s: Floats) -> Floats:
     """Return the penalty of jobs that end then: 1 for a miss and 1 for each hour after it."""
     late_s = np.maximum(end_s - deadline_s, 0.0)
-    return (late_s > _ROUNDING_S) * (MISSED + PER_HOUR_LATE * late_s / SECONDS_PER_HOUR)
+    return (late_s > ROUNDING_S) * (MISSED + PER_HOUR_LATE * late_s / SECONDS_PER_HOUR)
 
 
 def reward_of(cost: float, carbon_g: float, penalty: float, shares: Shares) -> float:

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from greensched_policies.cost import Floats, WorkloadColumns
 from greensched_policies.observation import (
     CONTEXT_FEATURES,
-    RELATIVE_FEATURES,
-    RELATIVE_MEMORY_SIZE,
     Weights,
     context_columns,
     make_relative,
@@ -58,9 +56,7 @@ def encode_when(
     features = np.empty((batch, len(SLOT_FEATURES), count), dtype=np.float32)
     features[:, :_RELATIVE] = values
     features[:, _RELATIVE] = slots.busiest_over_run
-    mean = np.ones((len(RELATIVE_FEATURES), batch))
-    mean[RELATIVE_MEMORY_SIZE] = mean_memory
-    shared = context_columns(workload, weights, mean, count)
+    shared = context_columns(workload, weights, True, mean_memory, count)
     context = np.empty((batch, len(CONTEXT_FEATURES)), dtype=np.float32)
     context[:, 0], context[:, 1], context[:, 2], context[:, 3] = shared[:4]
     context[:, 4], context[:, 5], context[:, 6], context[:, 7] = shared[4:]

@@ -29,7 +29,9 @@ from greensched_policies.observation import (
     CONTEXT_FEATURES,
     NODE_FEATURES,
     RELATIVE_FEATURES,
+    RELATIVE_MEMORY_SIZE,
     RELATIVE_PLACES,
+    RELATIVE_ZONE_CARBON,
     ROOM_FEATURES,
     Observation,
     Weights,
@@ -329,7 +331,10 @@ def fill_context(
     workload: WorkloadColumns, weights: Weights, mean: Floats, count: int, context: Singles
 ) -> None:
     """Fill in what all candidates share, [1,8]."""
-    _put(_context_columns(workload, weights, mean, count), context.T, 0, _IN_ORDER)
+    has_carbon = np.isfinite(mean[RELATIVE_ZONE_CARBON])
+    memory = mean[RELATIVE_MEMORY_SIZE]
+    shared = _context_columns(workload, weights, has_carbon, memory, count)
+    _put(shared, context.T, 0, _IN_ORDER)
 
 
 @fast

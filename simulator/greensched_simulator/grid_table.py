@@ -85,6 +85,19 @@ def integral_at(table: GridTable, signal: int, step: int, time_s: float) -> floa
     return whole + part_s * table.values[signal, step] if part_s != 0.0 else whole  # a gap begins
 
 
+@inlined
+def integral_between(
+    table: GridTable, signal: int, begin: int, end: int, begin_s: float, end_s: float
+) -> float:
+    """Return the integral of one signal between two times, whose steps are `begin` and `end`.
+
+    NaN where data is missing between them.
+    """
+    if table.gaps_s[signal, end] > table.gaps_s[signal, begin]:
+        return np.nan
+    return integral_at(table, signal, end, end_s) - integral_at(table, signal, begin, begin_s)
+
+
 @fast
 def means_over(table: GridTable, begin_s: float, end_s: float) -> Floats:
     """Return the time-weighted means over [begin_s, end_s), [2,Z]; NaN where data is missing.
@@ -105,10 +118,7 @@ def fill_means(table: GridTable, begin_s: float, end_s: float, means: Floats) ->
         for signal in (CARBON, PRICE):
             if begin == end or not end_s > begin_s:
                 mean = table.values[signal, begin]
-            elif table.gaps_s[signal, end] > table.gaps_s[signal, begin]:
-                mean = np.nan
             else:
-                mean = integral_at(table, signal, end, end_s)
-                mean -= integral_at(table, signal, begin, begin_s)
+                mean = integral_between(table, signal, begin, end, begin_s, end_s)
                 mean /= end_s - begin_s
             means[signal, zone] = mean * table.factors[signal, begin] + table.offsets[signal, begin]

@@ -16,7 +16,7 @@ from greensched_policies.cost import (
     JOULES_PER_MWH,
     CostModel,
     Floats,
-    watts_at,
+    load_watts,
 )
 from greensched_policies.courses import Caps, Integers, Sleeps, levels_at
 from greensched_simulator.simulation import Schedule, Stretches, cost_model, zone_series
@@ -158,16 +158,16 @@ def _rows(world: World, pieces: _Pieces, nodes: Integers) -> NodeHours:
 def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...]:
     """Return watts active, idle, asleep and waking of each piece, as the accounting does."""
     nodes, at = world.nodes, pieces.node
-    utilisation = pieces.cpu_cores * (model.utilisation_ratio / nodes.cpu_capacity[at])
     curve = nodes.curve_class[at].astype(np.int64) * CURVE_POINTS
-    curve_idle_w = model.curve_watts[curve]
+    cpu_w = load_watts(
+        model.curve_watts, curve, pieces.cpu_cores, nodes.cpu_capacity[at], model.utilisation_ratio
+    )
     board_w = board_watts(pieces.level, nodes.gpu_idle_w[at], nodes.gpu_peak_w[at], model.gpu_ratio)
-    load_w = watts_at(model.curve_watts, curve, np.clip(utilisation, 0.0, 1.0))
     idle_w = idle_watts(world)[at]
     if model.empty_nodes_sleep:
         idle_w = np.where(pieces.is_empty, 0.0, idle_w)
     idle_w = np.where(pieces.is_asleep | pieces.wakes, 0.0, idle_w)
-    active_w = (load_w - curve_idle_w) * cpu_power(pieces.level) + pieces.gpus * board_w
+    active_w = cpu_w * cpu_power(pieces.level) + pieces.gpus * board_w
     sleep_w, wake_w = nodes.sleep_w[at] * pieces.is_asleep, nodes.wake_w[at] * pieces.wakes
     return tuple(each * nodes.pue[at] for each in (active_w, idle_w, sleep_w, wake_w))
 

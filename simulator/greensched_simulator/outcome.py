@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from greensched_policies.accounting import Bill, total_bill
 from greensched_policies.cost import Floats
+from greensched_policies.reward import ROUNDING_S
 from greensched_simulator.charges import charge_of
 from greensched_simulator.simulation import Schedule, bill_of
 from greensched_simulator.world import World
@@ -14,7 +15,6 @@ from greensched_simulator.world import World
 # Feitelson et al., "Theory and Practice in Parallel Job Scheduling", JSSPP 1997: without a bound
 # the slowdown of jobs of a second outweighs all others.
 SLOWDOWN_BOUND_S = 10.0
-_ROUNDING_S = 1e-6  # (deadline − runtime) + runtime need not be the deadline to the last digit
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 _SECONDS_PER_HOUR = 3600.0
 
@@ -80,7 +80,7 @@ class Outcome(NamedTuple):
 def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> Outcome:
     """Return the figures of a schedule and its bill."""
     jobs, total, charge = world.jobs, total_bill(bill), charge_of(world, schedule, until_s)
-    is_done = schedule.end_s <= until_s + _ROUNDING_S
+    is_done = schedule.end_s <= until_s + ROUNDING_S
     runtime_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR
     wait_s = waits_s(world, schedule)
     wait_s = np.where(np.isnan(wait_s), until_s - jobs.arrival_s, wait_s)
@@ -114,9 +114,7 @@ def _marginal_g(world: World, schedule: Schedule, until_s: float) -> float:
         return 0.0
     grids = world.grids._replace(carbon_g_per_kwh=world.grids.marginal_g_per_kwh)
     at_margin = world._replace(grids=grids)
-    total = total_bill(bill_of(at_margin, schedule, until_s))
-    used_g = total.carbon_active_g + total.carbon_idle_g
-    used_g += total.carbon_sleep_g + total.carbon_wake_g
+    used_g = total_bill(bill_of(at_margin, schedule, until_s)).carbon_g
     return used_g + charge_of(at_margin, schedule, until_s).carbon_g
 
 
@@ -161,7 +159,7 @@ def shortest_runtimes_s(world: World) -> Floats:
 def meets_deadline(world: World, schedule: Schedule) -> npt.NDArray[np.bool_]:
     """Tell of each job whether it has a deadline and ended by it, [J]."""
     deadline_s = world.jobs.deadline_s
-    return np.isfinite(deadline_s) & (schedule.end_s <= deadline_s + _ROUNDING_S)
+    return np.isfinite(deadline_s) & (schedule.end_s <= deadline_s + ROUNDING_S)
 
 
 def jain_index(values: Floats) -> float:

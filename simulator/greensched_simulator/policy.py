@@ -172,9 +172,14 @@ def policy_named(text: str) -> Policy:
     )
 
 
-def policies_named(
-    text: str, *, nodes_sleep: bool = True, jobs_suspend: bool = True
-) -> tuple[Policy, ...]:
+class Able(NamedTuple):
+    """What can be done at all where policies are compared."""
+
+    nodes_sleep: bool = True
+    jobs_suspend: bool = True
+
+
+def policies_named(text: str, able: Able = Able()) -> tuple[Policy, ...]:  # noqa: B008 - frozen
     """Return the policies in a list parted by commas, each once.
 
     `all` stands for each rule of any kind with the usual ones of the others, the pause rules with
@@ -184,18 +189,18 @@ def policies_named(
     """
     names: list[str] = []
     for part in text.split(","):
-        names += _all(nodes_sleep, jobs_suspend) if part.strip() == ALL else [part]
+        names += _all(able) if part.strip() == ALL else [part]
     return tuple(dict.fromkeys(policy_named(name) for name in names))
 
 
-def _all(nodes_sleep: bool, jobs_suspend: bool) -> list[str]:
+def _all(able: Able) -> list[str]:
     presets = [
         name
         for name, preset in PRESETS.items()
-        if (nodes_sleep or preset.sleep == USUAL_SLEEP)
-        and (jobs_suspend or preset.pause == USUAL_PAUSE)
+        if (able.nodes_sleep or preset.sleep == USUAL_SLEEP)
+        and (able.jobs_suspend or preset.pause == USUAL_PAUSE)
     ]
-    sleeps = [*SLEEP_RULES] if nodes_sleep else []
+    sleeps = [*SLEEP_RULES] if able.nodes_sleep else []
     # Who starts at once has no reason to pause.
-    pauses = [f"planned-window+{rule}" for rule in PAUSE_RULES] if jobs_suspend else []
+    pauses = [f"planned-window+{rule}" for rule in PAUSE_RULES] if able.jobs_suspend else []
     return [BASELINE, *WHEN_RULES, *PLACINGS, *QUEUES, *sleeps, *CAP_RULES, *pauses, *presets]

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
+from greensched_simulator.policy import Able
 from greensched_simulator.scenario_cluster import Cluster
 from greensched_simulator.scenario_fields import (
     Bytes,
@@ -308,3 +309,8 @@ class Scenario(Part):
     workload: Workload = Field(description="The jobs.")
     weights: Weights = Field(default=Weights(), description="What a policy is told to weigh.")
     assumptions: Assumptions = Field(default=Assumptions(), description="As for the extender.")
+
+    @property
+    def able(self) -> Able:
+        """Return what a policy can do here that it cannot everywhere."""
+        return Able(self.cluster.nodes_sleep, self.workload.suspend is not None)

@@ -26,7 +26,7 @@ from greensched_simulator.grid_table import GridTable, grid_table
 from greensched_simulator.pacing import Changes
 from greensched_simulator.policy import QUEUES, USUAL_CAP, USUAL_PAUSE, Policy
 from greensched_simulator.power_states import ASLEEP_FROM_S, WAKE_S, sleep_table
-from greensched_simulator.prospects import prospects_of
+from greensched_simulator.prospects import Prospects, prospects_of
 from greensched_simulator.queueing import DISCIPLINES
 from greensched_simulator.running import Recorded
 from greensched_simulator.runs import Suspended
@@ -66,7 +66,6 @@ class Schedule(NamedTuple):
 def simulate(world: World, policy: Policy) -> Schedule:
     """Return what `policy` does with the world's jobs; the same world gives the same bytes."""
     sleep = sleep_table(world, policy)
-    wake_s = sleep[WAKE_S] if sleep.shape[1] else np.zeros(world.nodes.zone.size)
     capped = policy.cap != USUAL_CAP
     is_provisioned = QUEUES[policy.queue].discipline == "provisioned"
     cluster = idle_cluster(
@@ -76,7 +75,7 @@ def simulate(world: World, policy: Policy) -> Schedule:
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         recorded, changes, suspended = run(
             world.jobs,
-            prospects_of(world.jobs, world.nodes, len(world.zones), wake_s),
+            prospects_in(world, sleep),
             cluster,
             forecast_of(world),
             empty_plan(world),
@@ -107,6 +106,12 @@ def schedule_of(
         _sleeps(world.nodes, stretches, sleep),
         _caps(changes),
     )
+
+
+def prospects_in(world: World, sleep: Floats) -> Prospects:
+    """Return what the jobs of a world may expect of its nodes, which sleep by such a table."""
+    wake_s = sleep[WAKE_S] if sleep.shape[1] else np.zeros(world.nodes.zone.size)
+    return prospects_of(world.jobs, world.nodes, len(world.zones), wake_s)
 
 
 def may_suspend(world: World, policy: Policy) -> bool:

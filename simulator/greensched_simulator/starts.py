@@ -9,7 +9,7 @@ from greensched_policies.courses import Integers
 from greensched_policies.slots import SlotColumns, with_overload
 from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
-from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_at, step_at
+from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_between, step_at
 
 MOST_SLOTS = 672  # a week of quarter hours
 _LEAST_MAGNITUDE = 1e-30
@@ -237,11 +237,8 @@ def watch_run(
             factor, offset = grid.factors[signal, forecast], grid.offsets[signal, forecast]
             at_start = grid.values[signal, at] * factor + offset
             over_run = at_start
-            if grid.gaps_s[signal, until] > grid.gaps_s[signal, at]:
-                over_run = np.nan
-            elif at != until:
-                whole = integral_at(grid, signal, until, end_s)
-                whole -= integral_at(grid, signal, at, begin_s)
+            if at != until:
+                whole = integral_between(grid, signal, at, until, begin_s, end_s)
                 over_run = whole * (factor / runtime_s) + offset
             has_gaps |= np.isnan(over_run)  # as it is where there is none at the start
             seen[2 * signal, zone, place] = at_start

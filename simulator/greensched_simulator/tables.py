@@ -4,7 +4,7 @@ What was done comes first, then what it took, then how long jobs waited.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
 import numpy as np
@@ -149,8 +149,7 @@ def taken_rows(results: Results, currency: str) -> list[Row]:
 def change_rows(results: Results) -> list[Row]:
     """Return a head and a line for each policy: deadlines missed, and changes beside them."""
     compared = _compared(results)
-    names = (name.replace(" at ", "\nat ") for name, _ in compared)
-    rows: list[Row] = [("policy", "deadlines\nmissed", *names)]
+    rows: list[Row] = [("policy", "deadlines\nmissed", *(name for name, _ in compared))]
     for policy in results.policies:
         missed = _missed(results, policy)
         if policy == results.baseline:
@@ -212,10 +211,7 @@ def losses(results: Results) -> list[str]:
     if results.baseline is None:
         return []
     told = []
-    told_figures = [figure for _, figure in _compared(results)]
-    for name, figure, in_unit, unit in _LOSSES:
-        if figure is MARGINAL and figure not in told_figures:
-            continue
+    for name, figure, in_unit, unit in _lost(results):
         worse = []
         for policy in results.policies:
             found = in_unit(difference(figure, results, policy))
@@ -249,12 +245,15 @@ def _hours(found: Difference) -> Interval:
     return Interval(*(each / SECONDS_PER_HOUR for each in found.change))
 
 
-_LOSSES: Sequence[tuple[str, Figure, Callable[[Difference], Interval], str]] = (
-    ("deadlines missed", MISSED, lambda found: found.change, ""),
-    *((*each, lambda found: found.percent, " %") for each in (*COMPARED, _AT_MARGIN)),
-    ("wait", WAIT, _hours, " h"),
-    ("slowdown", SLOWDOWN, lambda found: found.change, ""),
-)
+def _lost(
+    results: Results,
+) -> Iterator[tuple[str, Figure, Callable[[Difference], Interval], str]]:
+    """Yield name, figure and unit of all that policies may lose in."""
+    yield "deadlines missed", MISSED, lambda found: found.change, ""
+    for name, figure in _compared(results):
+        yield name, figure, lambda found: found.percent, " %"
+    yield "wait", WAIT, _hours, " h"
+    yield "slowdown", SLOWDOWN, lambda found: found.change, ""
 
 
 def embodied_text(results: Results) -> str:

@@ -152,9 +152,15 @@ async def test_pods_are_scored_over_tls_and_still_after_the_certificate_was_rene
 
 
 async def test_a_caller_without_a_certificate_is_not_served(encrypted: Encrypted) -> None:
-    context = encrypted.context(shows_certificate=False)
-    async with httpx.AsyncClient(verify=context, trust_env=False) as http:
-        with pytest.raises(
-            httpx.HTTPError, match="(?i)certificate required|disconnected|reset|alert"
-        ):
+    """Under TLS 1.3 the caller's handshake ends before the server has looked for a certificate.
+
+    So the refusal meets the request on its way: as an alert, or, where the closed connection
+    was noticed first, as a reset or an end without a word.
+    """
+    refusals = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)
+    stranger, known = (encrypted.context(shows_certificate=shows) for shows in (False, True))
+    async with httpx.AsyncClient(verify=stranger, trust_env=False) as http:
+        with pytest.raises(refusals):
             await http.get(f"{encrypted.url}/healthz")
+    async with httpx.AsyncClient(verify=known, trust_env=False) as http:
+        assert (await http.get(f"{encrypted.url}/healthz")).is_success

@@ -14,6 +14,7 @@ from greensched_simulator.policy import (
     PLACINGS,
     PRESETS,
     QUEUES,
+    Able,
     Policy,
     policies_named,
     policy_named,
@@ -75,14 +76,14 @@ def test_all_stands_for_every_rule_once_the_baseline_first() -> None:
 
 
 def test_all_leaves_out_how_nodes_sleep_where_none_can() -> None:
-    told = policies_named("sleep-at-once, all", nodes_sleep=False)
+    told = policies_named("sleep-at-once, all", Able(nodes_sleep=False))
     assert {policy.sleep for policy in told[1:]} == {"stay-awake"}
     assert told[0].sleep == "sleep-at-once", "it was asked for by name"
     assert len(told) == len(policies_named("all")) - len(SLEEP_RULES) + 1
 
 
 def test_all_leaves_out_how_jobs_pause_where_none_can() -> None:
-    told = policies_named("all, planned-window+pause-freely", jobs_suspend=False)
+    told = policies_named("all, planned-window+pause-freely", Able(jobs_suspend=False))
     assert [policy.pause for policy in told[-1:]] == ["pause-freely"], "it was asked for by name"
     assert {policy.pause for policy in told[:-1]} == {"run-through"}
 

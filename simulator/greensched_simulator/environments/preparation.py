@@ -23,8 +23,8 @@ from greensched_simulator.policy import (
     Policy,
     policy_named,
 )
-from greensched_simulator.power_states import WAKE_S, sleep_table
-from greensched_simulator.prospects import Prospects, prospects_of
+from greensched_simulator.power_states import sleep_table
+from greensched_simulator.prospects import Prospects
 from greensched_simulator.running import nothing_recorded
 from greensched_simulator.simulation import (
     Schedule,
@@ -34,6 +34,7 @@ from greensched_simulator.simulation import (
     forecast_of,
     idle_cluster,
     may_suspend,
+    prospects_in,
     schedule_of,
     simulate,
     terms_of,
@@ -81,7 +82,6 @@ def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
     """
     _refuse(world, policy, heads)
     sleep, nodes, grids = sleep_table(world, policy), world.nodes, world.grids
-    wake_s = sleep[WAKE_S] if sleep.shape[1] else np.zeros(nodes.zone.size)
     baseline = simulate(world, policy_named(BASELINE))
     until_s = billed_until_s(world, baseline)
     total = total_bill(bill_of(world, baseline, until_s))
@@ -89,7 +89,7 @@ def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
         world=_plain(world),
         policy=policy,
         sleep=sleep,
-        prospects=_plain(prospects_of(world.jobs, nodes, len(world.zones), wake_s)),
+        prospects=_plain(prospects_in(world, sleep)),
         grid=_plain(forecast_of(world)),
         true_grid=_plain(
             grid_table(
@@ -100,9 +100,8 @@ def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
         machines=_plain(Machines(idle_watts(world), nodes.sleep_w, nodes.wake_w)),
         shares=shares_of(
             world.weights,
-            total.cost_active + total.cost_idle + total.cost_sleep + total.cost_wake,
-            total.carbon_active_g + total.carbon_idle_g + total.carbon_sleep_g
-            + total.carbon_wake_g,
+            total.cost,
+            total.carbon_g,
             int(np.isfinite(world.jobs.deadline_s).sum()),
         ),
         least_until_s=until_s,

@@ -93,7 +93,7 @@ class _SceneType(types.StructRef):
 class Scene(structref.StructRefProxy):
     """The parts of one run, handed from function to function by their address.
 
-    As a tuple, seventy arrays would be handed over one by one, and take minutes to compile.
+    As a tuple, seventy arrays would be handed over one by one, and take long to compile.
     """
 
     def __new__(cls, *parts: Any) -> Any:
@@ -112,7 +112,7 @@ class _RuleBookType(types.StructRef):
 
 
 class RuleBook(structref.StructRefProxy):
-    """Rules, handed over once: looking each up anew takes Python a millisecond."""
+    """Rules, handed over once: looking each up anew takes Python longer than many steps."""
 
     def __new__(cls, rules: Any) -> Any:
         """Return a book of rules."""
@@ -141,10 +141,7 @@ def _unowned(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 
 def _lend(_context: Any, parts: Any) -> Any:
-    """Return (tuples of) arrays that nobody counts references to: others keep them alive.
-
-    Counting took a quarter of a step's time.
-    """
+    """Return (tuples of) arrays that nobody counts references to: others keep them alive."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _unowned(context, builder, signature.args[0], args[0])

@@ -1,35 +1,36 @@
 """What a run took, reckoned in the engine's own arrays: the bill's totals, and each job's part.
 
-The bill proper (`greensched_policies.accounting`) tells every node apart and takes numpy some
-milliseconds, as long as an episode of a thousand decisions; a test holds both together.
+The bill proper (`greensched_policies.accounting`) tells every node apart, and takes longer than
+many decisions; the formulas are the same functions, and a test holds both together.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from greensched_policies.capping import board_watts
 from greensched_policies.cost import (
     CURVE_POINTS,
     JOULES_PER_KWH,
     JOULES_PER_MWH,
-    LEAST_CPU_CORES,
     CostModel,
     Floats,
     NodeColumns,
     WorkloadColumns,
     ZoneColumns,
+    load_watts,
     placement_cost,
-    watts_at,
 )
 from greensched_simulator.choices import Cluster
 from greensched_simulator.compiled import compiled, fast, inlined
-from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_at, step_at
+from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_between, step_at
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import ASLEEP_FROM_S
 from greensched_simulator.running import Recorded
 
 _placement_cost = compiled(placement_cost, inlined)
-_watts_at = compiled(watts_at, inlined)
+_load_watts = compiled(load_watts, inlined)
+_board_watts = compiled(board_watts, inlined)
 
 
 class Taken(NamedTuple):
@@ -51,18 +52,9 @@ class Machines(NamedTuple):
 def between(grid: GridTable, zone: int, begin_s: float, end_s: float) -> Taken:
     """Return what a watt at the meter takes of a zone's true grid from `begin_s` to `end_s`."""
     begin, end = step_at(grid, zone, begin_s), step_at(grid, zone, end_s)
-    price = _integral(grid, PRICE, begin, end, begin_s, end_s)
-    carbon = _integral(grid, CARBON, begin, end, begin_s, end_s)
+    price = integral_between(grid, PRICE, begin, end, begin_s, end_s)
+    carbon = integral_between(grid, CARBON, begin, end, begin_s, end_s)
     return Taken(price / JOULES_PER_MWH, carbon / JOULES_PER_KWH)
-
-
-@inlined
-def _integral(
-    grid: GridTable, signal: int, begin: int, end: int, begin_s: float, end_s: float
-) -> float:
-    if grid.gaps_s[signal, end] > grid.gaps_s[signal, begin]:
-        return np.nan
-    return integral_at(grid, signal, end, end_s) - integral_at(grid, signal, begin, begin_s)
 
 
 @fast
@@ -150,9 +142,8 @@ def _active_watts(
 ) -> float:
     columns = cluster.columns
     first = int(columns[8, node]) * CURVE_POINTS
-    busy = cores * model.utilisation_ratio / max(columns[0, node], LEAST_CPU_CORES)
-    cpu_w = _watts_at(model.curve_watts, first, min(max(busy, 0.0), 1.0)) - model.curve_watts[first]
-    board_w = (columns[7, node] - columns[6, node]) * model.gpu_ratio
+    cpu_w = _load_watts(model.curve_watts, first, cores, columns[0, node], model.utilisation_ratio)
+    board_w = _board_watts(1.0, columns[6, node], columns[7, node], model.gpu_ratio)
     return float(cpu_w + boards * board_w)
 
 
