@@ -39,7 +39,9 @@ from greensched_simulator.bound_inputs import (
     groups_of,
     idle_total,
 )
-from greensched_simulator.simulation import Schedule
+from greensched_simulator.outcome import shortest_runtimes_s
+from greensched_simulator.precedence import earliest_ready_s
+from greensched_simulator.schedule import Schedule
 from greensched_simulator.world import World
 
 SLOT_S = 3600.0
@@ -137,7 +139,7 @@ def least_totals(world: World, schedules: Sequence[Schedule], until_s: float) ->
 def freedom_of(schedules: Sequence[Schedule]) -> Freedom:
     """Return what any of the schedules did beside running jobs in one piece at full speed."""
     return Freedom(
-        suspend=any((np.diff(each.stretches.job) == 0).any() for each in schedules),
+        suspend=any((np.diff(each.stretches.of_jobs.job) == 0).any() for each in schedules),
         cap=any(each.caps.node.size > 0 for each in schedules),
     )
 
@@ -156,16 +158,21 @@ def _programme(
 
     It runs `repeats` times as long, [J], where that earns money.
     """
-    courses = courses_of(world, signal, until_s)
+    courses, slowest = courses_of(world, signal, until_s), min(group.speed for group in groups)
     programme = _Programme(groups, int(np.ceil(until_s / slot_s)) + 1)
+    # Who waits for others is never ready before they could have ended on the fastest nodes.
+    ready_s = earliest_ready_s(world.precedence, world.jobs.arrival_s, shortest_runtimes_s(world))
     for job in range(world.jobs.arrival_s.size):
-        begin_s, end_s = float(world.jobs.arrival_s[job]), min(float(latest_end_s[job]), until_s)
+        begin_s, end_s = float(ready_s[job]), min(float(latest_end_s[job]), until_s)
         for place, group in enumerate(groups):
             if fits(world.jobs, job, group):
                 runtime_s = float(world.jobs.runtime_s[job]) / group.speed
                 course = courses[group.zone].of_watts(*group.watts(world.jobs, job))
                 choices = way(course, begin_s, end_s, runtime_s, slot_s)
-                cost = choices.cost * np.where(choices.cost < 0.0, repeats[job], 1.0)
+                longer = repeats[job]
+                if world.jobs.workers[job] > 1.0:  # it may run at the pace of the slowest node
+                    longer *= group.speed / slowest
+                cost = choices.cost * np.where(choices.cost < 0.0, longer, 1.0)
                 programme.add(world, job, place, choices._replace(cost=cost))
         if not programme.knows(job):
             raise BadInput(
@@ -222,7 +229,8 @@ class _Programme:
         jobs = world.jobs
         for resource, amounts in enumerate((jobs.cpu_cores, jobs.memory_bytes, jobs.gpus)):
             if amounts[job] > 0:
-                amount = shares * amounts[job] / self._groups[place].capacity[resource]
+                asked = amounts[job] * jobs.workers[job]
+                amount = shares * asked / self._groups[place].capacity[resource]
                 row = (place * 3 + resource) * self._slots + slots
                 self._filled.append((row, variable[place_in], amount))
         if choices.is_alone:

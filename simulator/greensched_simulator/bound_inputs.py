@@ -36,7 +36,8 @@ class Group(NamedTuple):
 
     def watts(self, jobs: Jobs, job: int) -> tuple[float, float]:
         """Return the least and the most watts that a job adds here."""
-        cores, boards = jobs.cpu_cores[job], jobs.gpus[job]
+        workers = jobs.workers[job]
+        cores, boards = workers * jobs.cpu_cores[job], workers * jobs.gpus[job]
         low, high = (
             cores * core_w + boards * board_w
             for core_w, board_w in zip(
@@ -171,7 +172,7 @@ def _group(world: World, members: np.ndarray, levels: Floats, sleep: SleepColumn
 
 
 def fits(jobs: Jobs, job: int, group: Group) -> bool:
-    """Tell whether an empty node of the group has room for a job."""
+    """Tell whether an empty node of the group has room for a worker of a job."""
     asked = (jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job])
     return all(
         amount <= most * (1 + _EPSILON) for amount, most in zip(asked, group.largest, strict=True)

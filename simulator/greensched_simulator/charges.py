@@ -23,7 +23,8 @@ from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
 from greensched_policies.courses import Integers, ZoneSeries
 from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.bound_inputs import Group, groups_of
-from greensched_simulator.simulation import SLOT_S, Schedule, zone_series
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import SLOT_S, zone_series
 from greensched_simulator.world import World
 
 # Above 1, or rejecting a job would cost no more than running it at the worst hour. Twice, since a
@@ -78,10 +79,15 @@ def _most_there(
     restarts = (limit_s - jobs.arrival_s[left]) / (2.0 * SLOT_S)
     restarts = np.where(np.isinf(jobs.save_every_s[left]), 0.0, np.maximum(restarts, 0.0))
     restarts_s = np.where(np.isinf(jobs.save_every_s[left]), 0.0, jobs.estimate_s[left])
-    runtime_s = (jobs.runtime_s[left] + restarts_s) / group.speed
+    # All workers of a job run as long as the one on the slowest node.
+    speed = np.where(
+        jobs.workers[left] > 1.0, min(group.speed, world.nodes.speed.min()), group.speed
+    )
+    runtime_s = (jobs.runtime_s[left] + restarts_s) / speed
     wakes_j = group.wake_joules + group.saved_watts * _longest_awake_s(world, group)
     alone_j = group.saved_watts * runtime_s / group.slowest + wakes_j * (1.0 + restarts)
     energy_j = np.where(fits, np.maximum(watts, 0.0) * runtime_s + alone_j, 0.0)
+    energy_j *= jobs.workers[left]  # each of them, on a node of its own
     per_joule = np.stack([np.ones(left.size), greatest[0], greatest[1]])
     return np.where(energy_j == 0.0, 0.0, energy_j * per_joule)
 

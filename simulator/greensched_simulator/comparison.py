@@ -12,7 +12,8 @@ from greensched_simulator.bound import Least, least_totals
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import Policy
 from greensched_simulator.scenario_model import Scenario
-from greensched_simulator.simulation import Schedule, bill_of, billed_until_s, simulate
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.world import World, build_world
 
 CONFIDENCE = 0.95

@@ -19,7 +19,8 @@ from greensched_policies.cost import (
     load_watts,
 )
 from greensched_policies.courses import Caps, Integers, Sleeps, levels_at
-from greensched_simulator.simulation import Schedule, Stretches, cost_model, zone_series
+from greensched_simulator.schedule import Schedule, Stretches
+from greensched_simulator.simulation import cost_model, zone_series
 from greensched_simulator.world import World, idle_watts
 
 HOUR_S = 3600.0

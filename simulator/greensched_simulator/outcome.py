@@ -9,7 +9,9 @@ from greensched_policies.accounting import Bill, total_bill
 from greensched_policies.cost import Floats
 from greensched_policies.reward import ROUNDING_S
 from greensched_simulator.charges import charge_of
-from greensched_simulator.simulation import Schedule, bill_of
+from greensched_simulator.precedence import earliest_ready_s, ready_s
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import bill_of
 from greensched_simulator.world import World
 
 # Feitelson et al., "Theory and Practice in Parallel Job Scheduling", JSSPP 1997: without a bound
@@ -81,15 +83,16 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
     """Return the figures of a schedule and its bill."""
     jobs, total, charge = world.jobs, total_bill(bill), charge_of(world, schedule, until_s)
     is_done = schedule.end_s <= until_s + ROUNDING_S
-    runtime_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR
+    worker_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR * jobs.workers[is_done]
     wait_s = waits_s(world, schedule)
-    wait_s = np.where(np.isnan(wait_s), until_s - jobs.arrival_s, wait_s)
+    ready = np.nan_to_num(ready_from_s(world, schedule), nan=until_s)
+    wait_s = np.where(np.isnan(wait_s), until_s - ready, wait_s)
     slowdown = slowdowns(world, _at_least(world, schedule, until_s))
     return Outcome(
         jobs=jobs.arrival_s.size,
         jobs_done=int(is_done.sum()),
-        work_core_h=float((jobs.cpu_cores[is_done] * runtime_h).sum()),
-        work_gpu_h=float((jobs.gpus[is_done] * runtime_h).sum()),
+        work_core_h=float((jobs.cpu_cores[is_done] * worker_h).sum()),
+        work_gpu_h=float((jobs.gpus[is_done] * worker_h).sum()),
         deadlines=int(np.isfinite(jobs.deadline_s).sum()),
         deadlines_met=int((is_done & meets_deadline(world, schedule)).sum()),
         **total._asdict(),
@@ -119,26 +122,32 @@ def _marginal_g(world: World, schedule: Schedule, until_s: float) -> float:
 
 
 def waits_s(world: World, schedule: Schedule) -> Floats:
-    """Return how long each job did not run between its arrival and its end, [J]; NaN: it never ran.
+    """Return how long each job did not run from when it was ready to its end, [J]; NaN: never ran.
 
     That is until its start, and while it was suspended.
     """
-    ran = schedule.stretches
+    ran = schedule.stretches.of_jobs
     again = np.flatnonzero(np.diff(ran.job) == 0)
     pauses_s = ran.start_s[again + 1] - ran.end_s[again]
     paused_s = np.bincount(ran.job[again], pauses_s, minlength=schedule.start_s.size)
-    wait_s: Floats = schedule.start_s - world.jobs.arrival_s + paused_s
+    wait_s: Floats = schedule.start_s - ready_from_s(world, schedule) + paused_s
     return wait_s
+
+
+def ready_from_s(world: World, schedule: Schedule) -> Floats:
+    """Return when each job had arrived and all that it waits for had ended, [J]; NaN: never."""
+    return ready_s(world.precedence, world.jobs.arrival_s, schedule.end_s)
 
 
 def slowdowns(world: World, schedule: Schedule) -> Floats:
     """Return each job's bounded slowdown, [J]; NaN where it never ended.
 
-    (end − arrival) / max(its shortest runtime, 10 s), at least 1. The shortest runtime is the same
-    for all policies: by that on its own node, a slow node would make a wait look short.
+    (end − when it was ready) / max(its shortest runtime, 10 s), at least 1. The shortest runtime is
+    the same for all policies: by that on its own node, a slow node would make a wait look short.
     """
     runtime_s = np.maximum(shortest_runtimes_s(world), SLOWDOWN_BOUND_S)
-    slowdown: Floats = np.maximum((schedule.end_s - world.jobs.arrival_s) / runtime_s, 1.0)
+    took_s = schedule.end_s - ready_from_s(world, schedule)
+    slowdown: Floats = np.maximum(took_s / runtime_s, 1.0)
     return slowdown
 
 
@@ -174,6 +183,7 @@ def jain_index(values: Floats) -> float:
 def _at_least(world: World, schedule: Schedule, until_s: float) -> Schedule:
     """Return the schedule with the earliest end that jobs can still have which never ran."""
     is_open = np.isnan(schedule.end_s)
-    return schedule._replace(
-        end_s=np.where(is_open, until_s + shortest_runtimes_s(world), schedule.end_s)
-    )
+    shortest_s = shortest_runtimes_s(world)
+    never_before_s = np.where(is_open, until_s, world.jobs.arrival_s)
+    begin_s = earliest_ready_s(world.precedence, never_before_s, shortest_s)
+    return schedule._replace(end_s=np.where(is_open, begin_s + shortest_s, schedule.end_s))

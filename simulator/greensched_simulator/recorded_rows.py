@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from greensched_policies.cost import Floats
 from greensched_simulator.node_hours import NodeHours, node_hours
-from greensched_simulator.outcome import meets_deadline, slowdowns, waits_s
+from greensched_simulator.outcome import meets_deadline, ready_from_s, slowdowns, waits_s
 from greensched_simulator.policy import Policy
-from greensched_simulator.simulation import Schedule
+from greensched_simulator.schedule import Schedule, Stretches
 from greensched_simulator.world import World
 
 PART_ROWS = 100_000
@@ -31,8 +31,8 @@ def _schema(columns: str, **others: pa.DataType) -> pa.Schema:
 
 
 JOBS = _schema(
-    "job arrival_s runtime_s estimate_s cpu_cores memory_bytes gpus deadline_s startup_s "
-    "save_every_s save_s planned_s start_s end_s suspensions node zone wait_s slowdown "
+    "job arrival_s runtime_s estimate_s cpu_cores memory_bytes gpus workers deadline_s startup_s "
+    "save_every_s save_s ready_s planned_s start_s end_s suspensions node zone wait_s slowdown "
     "is_deadline_met",
     job=pa.string(), node=_TEXT, zone=_TEXT, is_deadline_met=pa.bool_(), suspensions=pa.int64(),
 )  # fmt: skip
@@ -58,7 +58,8 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
     jobs = world.jobs
     has_deadline = np.isfinite(jobs.deadline_s)
     slowdown, wait_s = slowdowns(world, schedule), waits_s(world, schedule)
-    stretches = np.bincount(schedule.stretches.job, minlength=jobs.arrival_s.size)
+    stretches = np.bincount(schedule.stretches.of_jobs.job, minlength=jobs.arrival_s.size)
+    ready_s = ready_from_s(world, schedule)
     can_stop = np.isfinite(jobs.save_every_s)
     is_met = meets_deadline(world, schedule)
     for part in _parts(jobs.arrival_s.size):
@@ -69,6 +70,7 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
             **{name: getattr(schedule, name)[part] for name in ("planned_s", "start_s", "end_s")},
             "deadline_s": np.where(has_deadline[part], jobs.deadline_s[part], np.nan),
             "save_every_s": np.where(can_stop[part], jobs.save_every_s[part], np.nan),
+            "ready_s": ready_s[part],
             "suspensions": np.maximum(stretches[part] - 1, 0),
             **_places(world, node, node >= 0),
             "wait_s": wait_s[part],
@@ -86,17 +88,19 @@ def decision_rows(
     `reject` or `delay` a job, `place` it on a node, where it runs once that is awake, `suspend` and
     `resume` it; a node may `sleep` and has to `wake`, and may be `cap`ped at a level.
     """
-    arrival_s, sleeps, caps = world.jobs.arrival_s, schedule.sleeps, schedule.caps
+    ready_s, sleeps, caps = ready_from_s(world, schedule), schedule.sleeps, schedule.caps
     ran = schedule.stretches
-    again = np.flatnonzero(np.diff(ran.job, prepend=-1) == 0)
+    ran = Stretches._make(column[np.lexsort((ran.start_s, ran.worker, ran.job))] for column in ran)
+    of_worker = np.stack([ran.job, ran.worker])
+    again = np.flatnonzero((np.diff(of_worker, prepend=-1) == 0).all(axis=0))
     placed = np.setdiff1d(np.arange(ran.job.size), again)
     rejected = np.flatnonzero(np.isnan(schedule.planned_s))
-    delayed = np.flatnonzero(schedule.planned_s > arrival_s)
+    delayed = np.flatnonzero(schedule.planned_s > ready_s)
     asleep = np.flatnonzero(sleeps.asleep_s < until_s)
     woken = np.flatnonzero(sleeps.woken_s < until_s)
     kinds = (  # times, jobs and nodes of each kind of decision, in the order of their names
-        (arrival_s[rejected], rejected, _none(rejected)),
-        (arrival_s[delayed], delayed, _none(delayed)),
+        (world.jobs.arrival_s[rejected], rejected, _none(rejected)),
+        (ready_s[delayed], delayed, _none(delayed)),
         (ran.end_s[again - 1], ran.job[again], ran.node[again - 1]),
         (sleeps.woken_s[woken], _none(woken), sleeps.node[woken]),
         (ran.start_s[placed], ran.job[placed], ran.node[placed]),

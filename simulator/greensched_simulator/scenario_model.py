@@ -145,6 +145,12 @@ class Trace(Part):
     )
 
 
+def _boards(gpus: float) -> float:
+    if gpus > 1.0 and gpus != int(gpus):
+        raise ValueError("only of a single board can a part be asked for")
+    return gpus
+
+
 class Generator(Part):
     """Jobs made up by the seed: a Poisson process with a daily wave, log-normal runtimes."""
 
@@ -177,10 +183,26 @@ class Generator(Part):
         description="Sizes, each as likely as the others.",
     )
     gpu_share: float = Field(default=0.0, ge=0, le=1, description="Share of jobs with GPUs.")
-    gpus: list[Annotated[int, Field(ge=1, le=64)]] = Field(
+    gpus: list[Annotated[float, Field(gt=0, le=64), AfterValidator(_boards)]] = Field(
         default=[1, 1, 1, 1, 2, 4],
         min_length=1,
-        description="Boards of such a job, each number as likely as the others.",
+        description="Boards of such a job, each number as likely as the others; less than 1 is a "
+        "part of one.",
+    )
+    workers: list[Annotated[int, Field(ge=1, le=10_000)]] = Field(
+        default=[1],
+        min_length=1,
+        description="Workers of a job, each number as likely as the others: all run at the same "
+        "time, each with what the job asks for.",
+    )
+    stages: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
+        default=[1],
+        min_length=1,
+        description="Stages of a job, each number as likely as the others. A stage begins when all "
+        "of the one before has ended; jobs of several stages count as so many jobs.",
+    )
+    stage_tasks: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
+        default=[1], min_length=1, description="Tasks of a stage, likewise."
     )
 
 
@@ -285,6 +307,11 @@ class Assumptions(Part):
         default=0.6, ge=0, le=1, description="Share of a board's range of watts that a job draws."
     )
     empty_nodes_sleep: bool = Field(default=False, description="Empty nodes draw nothing.")
+    share_gpus: bool = Field(
+        default=False,
+        description="Jobs that ask for a part of a board share it, as by time slicing or MPS; else "
+        "each gets a whole one, as from NVIDIA's device plugin.",
+    )
 
 
 class Scenario(Part):

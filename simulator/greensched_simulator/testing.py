@@ -3,6 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +14,10 @@ from greensched_policies.cost import Floats, curve_table
 from greensched_policies.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.observation import Weights
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.precedence import precedence_of
 from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.simulation import Schedule, Stretches, cost_model
+from greensched_simulator.schedule import Schedule, Stretches
+from greensched_simulator.simulation import cost_model
 from greensched_simulator.world import Nodes, World, build_world
 from greensched_simulator.zone_grids import Grids
 
@@ -40,7 +44,7 @@ _NODE = {"cpu_capacity": 10.0, "memory_capacity": 64 * GIB, "gpu_capacity": 0.0,
          "sleep_w": math.nan, "wake_s": 0.0, "wake_w": math.nan,
          "embodied_g_per_s": 0.0, "zone": 0}  # fmt: skip
 _JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_cores": 1.0,
-        "memory_bytes": GIB, "gpus": 0.0, "deadline_s": math.inf,
+        "memory_bytes": GIB, "gpus": 0.0, "workers": 1.0, "deadline_s": math.inf,
         "startup_s": 0.0, "save_every_s": math.inf, "save_s": 0.0}  # fmt: skip
 
 
@@ -53,11 +57,13 @@ def make_world(
     length_s: float = 7200.0,
     weights: Weights = Weights(1.0, 1.0, 1.0),  # noqa: B008 - frozen
     empty_nodes_sleep: bool = False,
+    after: Mapping[int, Sequence[int]] = MappingProxyType({}),
 ) -> World:
     """Return a world of such jobs, nodes and zones; what is not told is small, equal and plain.
 
     Rows have the names of `Jobs` and `Nodes`, curve class 0 is straight and 1 soon flat; a step is
-    its begin, g/kWh and money per MWh. Jobs stand in the order of their arrival. An estimate is the
+    its begin, g/kWh and money per MWh. Jobs stand in the order of their arrival; `after` tells for
+    the place of a job those of the jobs that it waits for. An estimate is the
     runtime, if not told, and watts asleep and waking the idle ones. Half of what is requested is
     used.
     """
@@ -85,7 +91,52 @@ def make_world(
         utilisation_ratio=0.5,
         gpu_ratio=0.8,
         empty_nodes_sleep=empty_nodes_sleep,
+        precedence=precedence_of([after.get(job, ()) for job in range(len(jobs))]),
     )
+
+
+def drawn_world(
+    told: Sequence[Mapping[str, Any]],
+    nodes: Sequence[Row],
+    grids: Sequence[Sequence[tuple[float, float]]],
+    *,
+    empty_nodes_sleep: bool = False,
+) -> World:
+    """Return a world of drawn jobs, and of g/kWh and money per MWh by the hour in each zone.
+
+    Jobs have the names of `Jobs`, but tell `wait_s` in place of a deadline, the `error` of their
+    estimate, and how far ahead of them those stand for which one job in three waits, `before`. None
+    has more workers than nodes have room for.
+    """
+    told = sorted(told, key=lambda job: job["arrival_s"])
+    after = {
+        place: sorted(place - back for back in job["before"] if back <= place)
+        for place, job in enumerate(told)
+        if place % 3 == 2
+    }
+    rows = [
+        {name: value for name, value in job.items() if name not in ("wait_s", "error", "before")}
+        | {
+            "workers": min(job["workers"], most_workers(job, nodes)),
+            "estimate_s": job["runtime_s"] * job["error"],
+            "deadline_s": job["arrival_s"] + job["runtime_s"] + job["wait_s"],
+            "startup_s": min(job["startup_s"], job["runtime_s"] / 2),
+        }
+        for job in told
+    ]
+    steps = [[(hour * 3600.0, *pair) for hour, pair in enumerate(zone)] for zone in grids]
+    return make_world(rows, nodes, steps, empty_nodes_sleep=empty_nodes_sleep, after=after)
+
+
+def most_workers(job: Row, nodes: Sequence[Row]) -> float:
+    """Return how many workers of a job empty nodes have room for at least; one at any rate."""
+    found = 0.0
+    for node in nodes:
+        memory_bytes = node.get("memory_capacity", _NODE["memory_capacity"])
+        times = min(node["cpu_capacity"] // max(job["cpu_cores"], 1.0),
+                    memory_bytes // job["memory_bytes"])  # fmt: skip
+        found += min(times, node["gpu_capacity"] // np.ceil(job["gpus"]) if job["gpus"] else times)
+    return max(found, 1.0)
 
 
 def in_one_piece(
@@ -98,7 +149,8 @@ def in_one_piece(
     """Return the schedule of jobs that start as planned and are not suspended; NaN: never ran."""
     ran = np.flatnonzero(~np.isnan(start_s))
     awake = np.full(ran.size, np.nan)
-    stretches = Stretches(ran, node[ran], start_s[ran], awake, start_s[ran], end_s[ran])
+    alone = np.zeros(ran.size, np.int64)
+    stretches = Stretches(ran, node[ran], start_s[ran], awake, start_s[ran], end_s[ran], alone)
     return Schedule(start_s, start_s, end_s, node, stretches, sleeps, caps)
 
 

@@ -10,6 +10,7 @@ from greensched_policies.observation import Weights
 from greensched_simulator.job_drafts import Capacity
 from greensched_simulator.jobs import Jobs, build_jobs
 from greensched_simulator.node_power import power_of
+from greensched_simulator.precedence import NO_PRECEDENCE, Precedence
 from greensched_simulator.scenario_model import Scenario
 from greensched_simulator.zone_grids import DAY_S, Grids, build_grids
 
@@ -55,6 +56,7 @@ class World(NamedTuple):
     start_s: float  # seconds since the epoch
     seed: int
     notes: tuple[str, ...]  # what was assumed or left out, each a sentence
+    precedence: Precedence = NO_PRECEDENCE
 
 
 class _Built(NamedTuple):
@@ -92,6 +94,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
         start_s=scenario.start_s,
         seed=seed,
         notes=(*found.notes, *_notes_on_grids(scenario, grids)),
+        precedence=found.precedence,
     )
 
 
@@ -99,12 +102,16 @@ def capacity_of(nodes: Nodes) -> Capacity:
     """Return what the nodes offer together."""
     columns = np.stack([nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity], axis=1)
     cores = float(nodes.cpu_capacity.sum())
+    shapes, counts = np.unique(columns, axis=0, return_counts=True)
     return Capacity(
         cpu_cores=cores,
         memory_bytes=float(nodes.memory_capacity.sum()),
         gpus=float(nodes.gpu_capacity.sum()),
         speed=float(nodes.cpu_capacity @ nodes.speed) / cores,
-        shapes=tuple((row[0], row[1], row[2]) for row in np.unique(columns, axis=0).tolist()),
+        shapes=tuple(
+            (row[0], row[1], row[2], alike)
+            for row, alike in zip(shapes.tolist(), counts.tolist(), strict=True)
+        ),
     )
 
 

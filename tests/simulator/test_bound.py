@@ -133,7 +133,14 @@ def test_a_policy_that_rejects_stands_beside_the_bound_with_its_charge() -> None
         assert figure.bound <= spread < some < none
 
 
-def drawn(seed: int, nodes: int = 3, *, sleep: Any = None, **assumed: bool) -> World:
+def drawn(
+    seed: int,
+    nodes: int = 3,
+    *,
+    sleep: Any = None,
+    together: dict[str, Any] = {},  # noqa: B006 - never written to
+    **assumed: bool,
+) -> World:
     """Return a random day in two sunny zones half a day apart."""
     shapes = {"A": "12h", "B": "0h"}
     grids = {
@@ -154,7 +161,7 @@ def drawn(seed: int, nodes: int = 3, *, sleep: Any = None, **assumed: bool) -> W
                 "name": "random", "start": "2023-06-01T00:00:00Z", "length": "1d",
                 "cluster": {"nodes": groups}, "grids": grids,
                 "workload": {
-                    "generator": {"jobs": 60, "runtime_longest": "6h"},
+                    "generator": {"jobs": 60, "runtime_longest": "6h"} | together,
                     "slack": [{"shorter_than": "1h", "may_wait": "2h"}, {"may_wait": "8h"}],
                     "suspend": {"share": 0.8, "startup": "10m", "saving": "2m"},
                 },
@@ -188,16 +195,20 @@ FREEDOM = st.sampled_from(
 )  # fmt: skip
 
 
+TOGETHER = st.sampled_from([{}, {"workers": [1, 1, 2], "stages": [1, 3], "stage_tasks": [1, 2]}])
+
+
 @settings(max_examples=24)
-@given(st.integers(0, 1000), SLEEPS, st.sampled_from([0.0, 90.0]), FREEDOM)
+@given(st.integers(0, 1000), SLEEPS, st.sampled_from([0.0, 90.0]), FREEDOM, TOGETHER)
 def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
     seed: int,
     sleeps: dict[str, Any],
     price_falls_by: float,
     free: tuple[Freedom, tuple[str, ...]],
+    together: dict[str, Any],
 ) -> None:
     freedom, free_ones = free
-    world = drawn(seed, **sleeps)
+    world = drawn(seed, together=together, **sleeps)
     grids = world.grids
     world = world._replace(grids=grids._replace(price_per_mwh=grids.price_per_mwh - price_falls_by))
     names = ("run-now+spread", "lowest-window+weighted-cost", "planned-window+least-cost",

@@ -11,7 +11,8 @@ from greensched_policies.accounting import total_bill
 from greensched_policies.cost import curve_table
 from greensched_simulator.charges import REJECTION_FACTOR, charge_of
 from greensched_simulator.outcome import outcome_of
-from greensched_simulator.simulation import Schedule, bill_of
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import bill_of
 from greensched_simulator.testing import GIB, in_one_piece, make_world
 from greensched_simulator.world import World
 

@@ -25,9 +25,9 @@ from greensched_simulator.policy import (
 )
 from greensched_simulator.power_states import sleep_table
 from greensched_simulator.prospects import Prospects
-from greensched_simulator.running import nothing_recorded
+from greensched_simulator.recorded import nothing_recorded
+from greensched_simulator.schedule import Schedule, schedule_of
 from greensched_simulator.simulation import (
-    Schedule,
     bill_of,
     billed_until_s,
     empty_plan,
@@ -35,7 +35,6 @@ from greensched_simulator.simulation import (
     idle_cluster,
     may_suspend,
     prospects_in,
-    schedule_of,
     simulate,
     terms_of,
 )
@@ -119,7 +118,7 @@ def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
         jobs=world.jobs,
         prospects=ready.prospects,
         cluster=idle_cluster(
-            world.nodes,
+            world,
             ready.sleep.copy(),
             capped=False,
             only_node_0=ready.policy.placing.only_node_0,
@@ -163,6 +162,8 @@ def _refuse(world: World, policy: Policy, heads: Heads) -> None:
         (policy.queue != USUAL_QUEUE, f"the queue {policy.queue}", f"{USUAL_QUEUE}"),
         (policy.cap != USUAL_CAP, f"the cap rule {policy.cap}", f"{USUAL_CAP}"),
         (may_suspend(world, policy), f"the pause rule {policy.pause}", "run-through"),
+        (world.jobs.workers.max() > 1.0, "jobs of several workers", "a workload without"),
+        (world.precedence.child.size > 0, "jobs that wait for others", "a workload without"),
         (policy.when in MAY_REJECT, f"{policy.when}, which rejects jobs", "another when rule"),
         (
             heads != "when" and policy.placing.stops_at_first,

@@ -26,7 +26,7 @@ from greensched_simulator.compiled import compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_between, step_at
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import ASLEEP_FROM_S
-from greensched_simulator.running import Recorded
+from greensched_simulator.recorded import Recorded
 
 _placement_cost = compiled(placement_cost, inlined)
 _load_watts = compiled(load_watts, inlined)

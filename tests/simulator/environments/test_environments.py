@@ -25,8 +25,8 @@ from greensched_simulator.environments.single import GreenSchedEnv
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
 from greensched_simulator.outcome import outcome_of
 from greensched_simulator.policy import BASELINE, policy_named
+from greensched_simulator.schedule import Schedule
 from greensched_simulator.simulation import (
-    Schedule,
     bill_of,
     billed_nodes,
     billed_until_s,
