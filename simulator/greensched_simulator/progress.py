@@ -53,6 +53,13 @@ def speed_of(job: int, node: int, jobs: Jobs, cluster: Cluster) -> float:
 
 
 @inlined
+def leaves_s(job: int, since_s: float, done_s: float, jobs: Jobs) -> float:
+    """Return when a job leaves that runs since then: its work is done, or its time is over."""
+    until_s = jobs.leaves_at_s[job]
+    return float(done_s if np.isinf(until_s) else max(since_s, until_s))
+
+
+@inlined
 def expected_left_s(job: int, jobs: Jobs, progress: Floats) -> float:
     """Return what is left by the estimate, as it was when that was told last."""
     if progress.shape[1] == 0:
@@ -81,7 +88,8 @@ def settle(job: int, node: int, now_s: float, jobs: Jobs, cluster: Cluster, done
 def end_s(job: int, node: int, jobs: Jobs, cluster: Cluster, progress: Floats) -> float:
     """Return when a running job ends if nothing changes and it is not suspended."""
     speed = speed_of(job, node, jobs, cluster)
-    return float(progress[SINCE_S, job] + progress[LEFT_S, job] / speed)
+    since_s = progress[SINCE_S, job]
+    return leaves_s(job, since_s, since_s + progress[LEFT_S, job] / speed, jobs)
 
 
 @inlined

@@ -19,6 +19,7 @@ from greensched_simulator.progress import (
     STOP_S,
     WORK_S,
     expected_left_s,
+    leaves_s,
     nothing_done,
     speed_of,
     until_s,
@@ -79,7 +80,8 @@ def start(
     """Place a job on a node now, where it runs, or goes on, as soon as the node is awake."""
     recorded.node_asleep_s[job] = wake(cluster.sleep, node, cluster.columns[11, node], now_s)
     begin_s = awake_from_s(cluster.sleep, node, now_s)
-    look_s = end_s = begin_s + jobs.runtime_s[job] / speed_of(job, node, jobs, cluster)
+    done_s = begin_s + jobs.runtime_s[job] / speed_of(job, node, jobs, cluster)
+    look_s = end_s = leaves_s(job, begin_s, done_s, jobs)
     expected_s = begin_s + expected_left_s(job, jobs, recorded.progress) / cluster.columns[9, node]
     if recorded.progress.shape[1] > 0:
         done = recorded.progress

@@ -11,6 +11,7 @@ from greensched_simulator.job_drafts import Capacity
 from greensched_simulator.jobs import Jobs, build_jobs
 from greensched_simulator.node_power import power_of
 from greensched_simulator.scenario_model import Scenario
+from greensched_simulator.services import NodeShapes, ServiceRows, with_services
 from greensched_simulator.zone_grids import DAY_S, Grids, build_grids
 
 _HOUR_S = 3600.0
@@ -55,6 +56,7 @@ class World(NamedTuple):
     start_s: float  # seconds since the epoch
     seed: int
     notes: tuple[str, ...]  # what was assumed or left out, each a sentence
+    services: tuple[ServiceRows, ...] = ()  # whose replicas are rows of the jobs
 
 
 class _Built(NamedTuple):
@@ -72,6 +74,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
     seed = scenario.seed if seed is None else seed
     built = _nodes(scenario)
     found = build_jobs(scenario, seed, capacity_of(built.nodes))
+    found, services = with_services(scenario, seed, found, _shapes(built.nodes))
     grids = build_grids(scenario, seed, _horizon_s(scenario, found.jobs, built.nodes))
     weights, assumed = scenario.weights, scenario.assumptions
     return World(
@@ -92,6 +95,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
         start_s=scenario.start_s,
         seed=seed,
         notes=(*found.notes, *_notes_on_grids(scenario, grids)),
+        services=services,
     )
 
 
@@ -106,6 +110,10 @@ def capacity_of(nodes: Nodes) -> Capacity:
         speed=float(nodes.cpu_capacity @ nodes.speed) / cores,
         shapes=tuple((row[0], row[1], row[2]) for row in np.unique(columns, axis=0).tolist()),
     )
+
+
+def _shapes(nodes: Nodes) -> NodeShapes:
+    return NodeShapes(nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.speed)
 
 
 def idle_watts(world: World) -> Floats:
