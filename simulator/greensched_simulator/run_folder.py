@@ -43,6 +43,7 @@ from greensched_simulator.recorded_rows import (
     service_rows,
 )
 from greensched_simulator.scenario_model import CarbonFile, PriceFile, Scenario
+from greensched_simulator.service_latency import served
 
 FORMAT = 1  # of the folder; a reader refuses others
 SUMMARY, OUTCOMES, SCENARIO = "run.json", "outcomes.csv", "scenario.yaml"
@@ -152,7 +153,9 @@ class RunFolder:
         self._rounds.append((world.seed, done.outcomes))
         if done.least is not None:
             self._told.setdefault("least", []).append(done.least._asdict())
-        self._told.setdefault("notes", [*world.notes, *_left_undone(done)])
+        self._told.setdefault(
+            "notes", [*world.notes, *_left_undone(done), *_missed_objectives(done)]
+        )
         self._told.setdefault("jobs", done.outcomes[0].jobs)
         self._told.setdefault("nodes", len(world.node_names))
         self._told.setdefault("zones", list(world.zones))
@@ -228,6 +231,18 @@ def _left_undone(done: Round) -> Iterator[str]:
                 f"{policy.label}: {outcome.jobs_never_ran:,} of {outcome.jobs:,} jobs never ran; "
                 f"its totals are charged {REJECTION_FACTOR:g} times the most that these could take"
             )
+
+
+def _missed_objectives(done: Round) -> Iterator[str]:
+    for policy, schedule in zip(done.policies, done.schedules, strict=True):
+        for service in done.world.services:
+            found = served(done.world, schedule, service)
+            in_time = float(found.in_time.sum()) / max(float(found.requests.sum()), 1.0)
+            if found.requests.sum() > 0 and in_time < service.share:
+                yield (
+                    f"{policy.label}: {service.name} answered {100 * in_time:.2f} % of its "
+                    f"requests in time, its objective is {100 * service.share:g} %"
+                )
 
 
 def _write_outcomes(

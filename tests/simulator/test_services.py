@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
+from greensched_policies.accounting import total_bill
 from greensched_simulator.bound import least_totals
 from greensched_simulator.charges import charge_of
 from greensched_simulator.policy import policy_named
@@ -17,8 +19,8 @@ from greensched_simulator.response_times import Times
 from greensched_simulator.scenario import Scenario, parse_scenario
 from greensched_simulator.scenario_services import RequestTrace
 from greensched_simulator.services import is_replica, replicas_wanted
-from greensched_simulator.simulation import Schedule, simulate
-from greensched_simulator.testing import in_one_piece, make_world
+from greensched_simulator.simulation import Schedule, bill_of, billed_until_s, simulate
+from greensched_simulator.testing import drawn_watts, free_room, in_one_piece, make_world
 from greensched_simulator.world import World, build_world
 
 HOUR = 3600.0
@@ -162,9 +164,12 @@ def test_a_replica_that_queues_leaves_when_its_time_is_over_all_the_same() -> No
         min_size=1,
         max_size=12,
     ),
-    st.sampled_from(["run-now+first-fit", "carbon-time+spread+easy", "run-now+cap-frugal"]),
-)
-def test_replicas_leave_on_time_and_jobs_do_all_their_work(
+    st.sampled_from([
+        "run-now+first-fit", "carbon-time+spread+easy", "run-now+cap-frugal",
+        "run-now+bin-pack+sleep-at-once",
+    ]),
+)  # fmt: skip
+def test_replicas_leave_on_time_and_all_that_is_drawn_is_billed(
     rows: list[tuple[float, float, int, bool]], policy: str
 ) -> None:
     """Each row arrives and lasts so many hours, asks for cores, and is a replica or a job."""
@@ -173,7 +178,8 @@ def test_replicas_leave_on_time_and_jobs_do_all_their_work(
          "leaves_at_s": (at + lasts) * HOUR if is_web else math.inf}
         for at, lasts, cores, is_web in sorted(rows)
     ]  # fmt: skip
-    world = make_world(told, [{}, {"speed": 2.0}])
+    sleepy = {"sleep_w": 20.0, "wake_s": 600.0, "wake_w": 150.0}
+    world = make_world(told, [sleepy, {**sleepy, "speed": 2.0}])
     schedule = ran(world, policy)
     late = np.maximum(schedule.start_s, world.jobs.leaves_at_s)
     is_web = is_replica(world.jobs)
@@ -181,6 +187,19 @@ def test_replicas_leave_on_time_and_jobs_do_all_their_work(
     lasted_s = (schedule.end_s - schedule.start_s)[~is_web]
     fastest_s = world.jobs.runtime_s[~is_web] / 2.0
     assert (lasted_s >= fastest_s * (1 - 1e-9)).all()
+    until_s = billed_until_s(world, schedule)
+    changes_s = np.unique(
+        np.concatenate([[0.0, until_s], *schedule.stretches[-2:], *schedule.sleeps[1:4],
+                        schedule.caps.from_s])
+    )  # fmt: skip
+    changes_s = changes_s[changes_s <= until_s]
+    drawn_j = 0.0
+    for begin_s, end_s in pairwise(changes_s.tolist()):
+        assert (free_room(world, schedule, begin_s) >= -1e-6).all()
+        drawn_j += float(drawn_watts(world, schedule, begin_s).sum()) * (end_s - begin_s)
+    bill = total_bill(bill_of(world, schedule, until_s))
+    billed_j = bill.energy_active_j + bill.energy_idle_j + bill.energy_sleep_j + bill.energy_wake_j
+    assert billed_j == pytest.approx(drawn_j, rel=1e-9)
 
 
 def test_a_replica_that_never_ran_is_charged_more_than_it_could_have_taken() -> None:

@@ -88,6 +88,9 @@ def test_jobs_replicas_and_slots_have_tables_of_their_own(run: FinishedRun) -> N
 def test_the_folder_is_read_back_and_names_the_log(run: FinishedRun) -> None:
     assert [each["file"] for each in run.summary["inputs"]] == ["jobs.csv", "log.csv"]
     assert run.summary["jobs"] == 2
+    assert run.summary["notes"][-1] == (
+        "carbon-time: web answered 47.51 % of its requests in time, its objective is 90 %"
+    )
     assert read_run(run.folder).results == run.results
     assert "requests" in write_report(run).read_text(encoding="utf-8")
 
@@ -105,7 +108,7 @@ def test_a_policy_tells_requests_beside_deadlines(run: FinishedRun) -> None:
 def test_a_comparison_shows_late_requests_beside_what_was_saved(run: FinishedRun) -> None:
     head, spread, late = map(texts, change_rows(run.results))
     assert head[:3] == ["policy", "deadlines\nmissed", "requests\nlate"]
-    assert (spread[2], late[2]) == ("179.2", "1,890")
+    assert (spread[2], late[2]) == ("179", "1,890")
     head, spread, late = map(texts, done_rows(run.results))
     assert head[-2:] == ["requests\nin time, %", "99 %,\ns"]
     assert (spread[-2], late[-2:]) == ("95.02", ["47.51", "∞"])
