@@ -106,8 +106,13 @@ def least_bill(
     Jobs run between their arrival and `latest_end_s` ([J]), and until `until_s` at most; with
     `preempt` they may stop and go on for nothing, as with any `freedom`. Nodes are billed from 0 to
     `until_s`. Raises BadInput where a job cannot end in time on any node, and where a grid has no
-    data within the window.
+    data within the window, and for worlds with services.
     """
+    if world.services:
+        raise BadInput(
+            f"scenario {world.name} has services, which no bound is known for: take them out, or "
+            "run without the bound"
+        )
     idle = idle_total(world, signal, until_s)
     # Both bound runs that do not stop.
     ways = (_pieces,) if preempt or freedom.stops else (_starts, _pieces)

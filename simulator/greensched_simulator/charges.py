@@ -24,6 +24,7 @@ from greensched_policies.courses import Integers, ZoneSeries
 from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.bound_inputs import Group, groups_of
 from greensched_simulator.schedule import Schedule
+from greensched_simulator.services import is_replica
 from greensched_simulator.simulation import SLOT_S, zone_series
 from greensched_simulator.world import World
 
@@ -79,10 +80,11 @@ def _most_there(
     restarts = (limit_s - jobs.arrival_s[left]) / (2.0 * SLOT_S)
     restarts = np.where(np.isinf(jobs.save_every_s[left]), 0.0, np.maximum(restarts, 0.0))
     restarts_s = np.where(np.isinf(jobs.save_every_s[left]), 0.0, jobs.estimate_s[left])
+    speed = np.full(left.size, group.speed)
     # All workers of a job run as long as the one on the slowest node.
-    speed = np.where(
-        jobs.workers[left] > 1.0, min(group.speed, world.nodes.speed.min()), group.speed
-    )
+    speed[jobs.workers[left] > 1.0] = world.nodes.speed.min()
+    # A replica stays until its time is over, however fast the node is.
+    speed[is_replica(jobs)[left]] = min(group.speed, 1.0)
     runtime_s = (jobs.runtime_s[left] + restarts_s) / speed
     wakes_j = group.wake_joules + group.saved_watts * _longest_awake_s(world, group)
     alone_j = group.saved_watts * runtime_s / group.slowest + wakes_j * (1.0 + restarts)

@@ -70,6 +70,9 @@ CARBON = Figure("carbon_g", lambda outcome: outcome.carbon_g)
 MARGINAL = Figure("carbon_marginal_g", lambda outcome: outcome.carbon_marginal_g)
 WAIT = Figure("wait_mean_s", lambda outcome: outcome.wait_mean_s)
 SLOWDOWN = Figure("slowdown_mean", lambda outcome: outcome.slowdown_mean)
+LATE = Figure(
+    "requests_late", lambda outcome: float(round(outcome.requests - outcome.requests_in_time))
+)
 MISSED = Figure("deadlines_missed", lambda outcome: outcome.deadlines - outcome.deadlines_met)
 
 

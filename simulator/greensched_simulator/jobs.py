@@ -44,6 +44,9 @@ class Jobs(NamedTuple):
     startup_s: Floats  # with which each stretch of a run begins; on the reference core
     save_every_s: Floats  # of work; 0: when it is suspended; infinity: it cannot be
     save_s: Floats  # what that takes; on the reference core
+    # When it leaves its node whatever it has done, such as a service's replica; infinity: when its
+    # work is done.
+    leaves_at_s: Floats
 
 
 class JobList(NamedTuple):
@@ -243,6 +246,7 @@ def _finished(draft: Draft, workload: Workload, seed: int, precedence: Precedenc
         startup_s=np.where(can_stop, told.startup, 0.0),
         save_every_s=np.where(can_stop, told.save_every, math.inf),
         save_s=np.where(can_stop, told.saving, 0.0),
+        leaves_at_s=np.full(count, math.inf),
     )
 
 

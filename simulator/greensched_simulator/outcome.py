@@ -11,6 +11,8 @@ from greensched_policies.reward import ROUNDING_S
 from greensched_simulator.charges import charge_of
 from greensched_simulator.precedence import earliest_ready_s, ready_s
 from greensched_simulator.schedule import Schedule
+from greensched_simulator.service_latency import latency_of
+from greensched_simulator.services import is_replica
 from greensched_simulator.simulation import bill_of
 from greensched_simulator.world import World
 
@@ -24,8 +26,9 @@ _SECONDS_PER_HOUR = 3600.0
 class Outcome(NamedTuple):
     """The figures of one run; energy, money and carbon are those of the whole window.
 
-    All jobs count: one that never ran waits until the window's end and then takes the least it can;
-    energy, money and carbon are charged for it beside the bill.
+    Replicas of services are no jobs: they are told by their requests. All jobs count: one that
+    never ran waits until the window's end and then takes the least it can; energy, money and carbon
+    are charged for it beside the bill.
     """
 
     jobs: int
@@ -59,6 +62,11 @@ class Outcome(NamedTuple):
     carbon_charged_g: float
     carbon_marginal_g: float  # all energy, and charges, at the margin; 0 where nobody told it
     carbon_embodied_g: float  # of making all nodes, for the time billed; 0 where nobody told it
+    requests: float = 0.0  # of services; 0 where there are none
+    requests_in_time: float = 0.0  # within their objectives
+    requests_turned_away: float = 0.0  # beyond what all replicas could do
+    latency_p50_s: float = 0.0  # infinity where more than that share is turned away
+    latency_p99_s: float = 0.0
 
     @property
     def energy_j(self) -> float:
@@ -82,14 +90,15 @@ class Outcome(NamedTuple):
 def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> Outcome:
     """Return the figures of a schedule and its bill."""
     jobs, total, charge = world.jobs, total_bill(bill), charge_of(world, schedule, until_s)
-    is_done = schedule.end_s <= until_s + ROUNDING_S
+    is_job, latency = ~is_replica(jobs), latency_of(world, schedule)
+    is_done = is_job & (schedule.end_s <= until_s + ROUNDING_S)
     worker_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR * jobs.workers[is_done]
     wait_s = waits_s(world, schedule)
     ready = np.nan_to_num(ready_from_s(world, schedule), nan=until_s)
-    wait_s = np.where(np.isnan(wait_s), until_s - ready, wait_s)
-    slowdown = slowdowns(world, _at_least(world, schedule, until_s))
+    wait_s = np.where(np.isnan(wait_s), until_s - ready, wait_s)[is_job]
+    slowdown = slowdowns(world, _at_least(world, schedule, until_s))[is_job]
     return Outcome(
-        jobs=jobs.arrival_s.size,
+        jobs=int(is_job.sum()),
         jobs_done=int(is_done.sum()),
         work_core_h=float((jobs.cpu_cores[is_done] * worker_h).sum()),
         work_gpu_h=float((jobs.gpus[is_done] * worker_h).sum()),
@@ -102,12 +111,17 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
         slowdown_p95=float(np.quantile(slowdown, 0.95)),
         fairness=jain_index(slowdown),
         billed_s=until_s,
-        jobs_never_ran=charge.jobs,
+        jobs_never_ran=int((is_job & np.isnan(schedule.start_s)).sum()),
         energy_charged_j=charge.energy_j,
         cost_charged=charge.cost,
         carbon_charged_g=charge.carbon_g,
         carbon_marginal_g=_marginal_g(world, schedule, until_s),
         carbon_embodied_g=float(world.nodes.embodied_g_per_s.sum()) * until_s,
+        requests=latency.requests,
+        requests_in_time=latency.in_time,
+        requests_turned_away=latency.turned_away,
+        latency_p50_s=latency.p50_s,
+        latency_p99_s=latency.p99_s,
     )
 
 

@@ -86,7 +86,7 @@ def needed_paces(
     Their jobs settle.
 
     As is expected: what is left by the estimate. -1 where no job of the kind runs, infinity where
-    one is late whatever happens.
+    one is late whatever happens. Replicas of services need their nodes' full pace.
     """
     needed = np.full((2, cluster.cpu_free.size), -1.0)
     for place in range(size_of(ends)):
@@ -101,6 +101,8 @@ def needed_paces(
             node = node_of(job, worker, recorded)
             expected_s = max(jobs.estimate_s[job] - done_s, 0.0) / cluster.columns[9, node]
             pace = expected_s / time_s if time_s > 0.0 else np.inf
+            if np.isfinite(jobs.leaves_at_s[job]):  # what a service does cannot wait
+                pace = 1.0
             needed[kind, node] = max(needed[kind, node], pace)
     return needed
 
@@ -183,7 +185,7 @@ def set_levels(
         job = job_at(ends, place)
         if is_on_changed(job, jobs, cluster, recorded):
             tell_speed(job, jobs, cluster, recorded)
-            recorded.end_s[job] = end_s(job, recorded.progress)
-            ends[place + 1, 0] = until_s(job, recorded.progress)
+            recorded.end_s[job] = end_s(job, jobs, recorded.progress)
+            ends[place + 1, 0] = until_s(job, jobs, recorded.progress)
     restore(ends)
     cluster.cap[CHANGED, :] = 0.0

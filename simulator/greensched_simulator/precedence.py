@@ -40,6 +40,20 @@ def precedence_of(after: Sequence[Sequence[int]]) -> Precedence:
     )
 
 
+def moved(precedence: Precedence, places: Integers, count: int) -> Precedence:
+    """Return the same among `count` jobs, where each job stands at its one of `places`, [J].
+
+    They keep their order.
+    """
+    if precedence.child.size == 0:
+        return precedence
+    parents, children = np.zeros((2, count), np.int64)
+    parents[places] = precedence.parents
+    children[places] = np.diff(precedence.first_child)
+    first_child = np.concatenate([[0], np.cumsum(children)])
+    return Precedence(parents, first_child, places[precedence.child])
+
+
 class WholeJobs(NamedTuple):
     """Of each job that of all which it waits for, or which wait for it, taken as one, [J]."""
 
@@ -92,7 +106,9 @@ def ready_s(precedence: Precedence, arrival_s: Floats, end_s: Floats) -> Floats:
     found_s = arrival_s.copy()
     if precedence.child.size:
         parent = np.repeat(np.arange(arrival_s.size), np.diff(precedence.first_child))
-        np.maximum.at(found_s, precedence.child, end_s[parent])  # keeps NaN
+        never = np.isnan(end_s[parent])
+        np.maximum.at(found_s, precedence.child, np.where(never, -np.inf, end_s[parent]))
+        found_s[precedence.child[never]] = np.nan
     return found_s
 
 

@@ -54,6 +54,13 @@ def speed_of(job: int, node: int, jobs: Jobs, cluster: Cluster) -> float:
 
 
 @inlined
+def leaves_s(job: int, since_s: float, done_s: float, jobs: Jobs) -> float:
+    """Return when a job leaves that runs since then: its work is done, or its time is over."""
+    until_s = jobs.leaves_at_s[job]
+    return float(done_s if np.isinf(until_s) else max(since_s, until_s))
+
+
+@inlined
 def expected_left_s(job: int, jobs: Jobs, progress: Floats) -> float:
     """Return what is left by the estimate, as it was when that was told last."""
     if progress.shape[1] == 0:
@@ -79,27 +86,29 @@ def settle(job: int, now_s: float, done: Floats) -> None:
 
 
 @inlined
-def end_s(job: int, progress: Floats) -> float:
+def end_s(job: int, jobs: Jobs, progress: Floats) -> float:
     """Return when a running job ends if nothing changes and it is not suspended."""
-    return float(progress[SINCE_S, job] + progress[LEFT_S, job] / progress[SPEED, job])
+    since_s = progress[SINCE_S, job]
+    return leaves_s(job, since_s, since_s + progress[LEFT_S, job] / progress[SPEED, job], jobs)
 
 
 @inlined
-def until_s(job: int, progress: Floats) -> float:
+def until_s(job: int, jobs: Jobs, progress: Floats) -> float:
     """Return until when a running job needs no look: it ends, stops, or its pause has come."""
     if progress[STOP_S, job] > 0.0:
         to_go = progress[LEFT_S, job] - progress[STOP_S, job]
         return float(progress[SINCE_S, job] + to_go / progress[SPEED, job])
-    return min(end_s(job, progress), float(progress[PAUSE_AT_S, job]))
+    return min(end_s(job, jobs, progress), float(progress[PAUSE_AT_S, job]))
 
 
 @inlined
 def expected_end_s(job: int, jobs: Jobs, progress: Floats) -> float:
     """Return when a running job is expected to leave its node, suspended or ended."""
     if progress[STOP_S, job] > 0.0:
-        return until_s(job, progress)
-    left_s = expected_left_s(job, jobs, progress) / progress[FULL_SPEED, job]
-    return min(float(progress[SINCE_S, job] + left_s), float(progress[PAUSE_AT_S, job]))
+        return until_s(job, jobs, progress)
+    since_s = progress[SINCE_S, job]
+    done_s = since_s + expected_left_s(job, jobs, progress) / progress[FULL_SPEED, job]
+    return min(leaves_s(job, since_s, done_s, jobs), float(progress[PAUSE_AT_S, job]))
 
 
 @borrowing

@@ -15,6 +15,8 @@ from greensched_simulator.node_hours import NodeHours, node_hours
 from greensched_simulator.outcome import meets_deadline, ready_from_s, slowdowns, waits_s
 from greensched_simulator.policy import Policy
 from greensched_simulator.schedule import Schedule, Stretches
+from greensched_simulator.service_latency import served
+from greensched_simulator.services import is_replica
 from greensched_simulator.world import World
 
 PART_ROWS = 100_000
@@ -36,6 +38,13 @@ JOBS = _schema(
     "is_deadline_met",
     job=pa.string(), node=_TEXT, zone=_TEXT, is_deadline_met=pa.bool_(), suspensions=pa.int64(),
 )  # fmt: skip
+REPLICAS = _schema(
+    "replica service wanted_s leaves_s start_s end_s node zone",
+    replica=pa.string(), service=_TEXT, node=_TEXT, zone=_TEXT,
+)  # fmt: skip
+SERVICES = _schema(
+    "service from_s length_s requests in_time turned_away wanted ready p50_s p99_s", service=_TEXT
+)
 DECISIONS = _schema(
     "at_s job decision until_s node zone level",
     job=pa.string(), decision=_TEXT, node=_TEXT, zone=_TEXT,
@@ -54,7 +63,10 @@ GRID = pa.schema(
 
 
 def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
-    """Yield a row for each job, in order of arrival; empty where it never ran or has no limit."""
+    """Yield a row for each job, in order of arrival; empty where it never ran or has no limit.
+
+    Replicas of services have rows of their own.
+    """
     jobs = world.jobs
     has_deadline = np.isfinite(jobs.deadline_s)
     slowdown, wait_s = slowdowns(world, schedule), waits_s(world, schedule)
@@ -62,10 +74,12 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
     ready_s = ready_from_s(world, schedule)
     can_stop = np.isfinite(jobs.save_every_s)
     is_met = meets_deadline(world, schedule)
-    for part in _parts(jobs.arrival_s.size):
+    every = np.flatnonzero(~is_replica(jobs))
+    for some in _parts(every.size):
+        part = every[some]
         node = schedule.node[part]
         columns = {
-            "job": list(world.job_names[part]),
+            "job": [world.job_names[place] for place in part],
             **{name: getattr(jobs, name)[part] for name in jobs._fields},
             **{name: getattr(schedule, name)[part] for name in ("planned_s", "start_s", "end_s")},
             "deadline_s": np.where(has_deadline[part], jobs.deadline_s[part], np.nan),
@@ -78,6 +92,42 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
             "is_deadline_met": pa.array(is_met[part], mask=~has_deadline[part]),
         }
         yield _table(JOBS, world, policy, columns)
+
+
+def replica_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
+    """Yield a row for each life of a replica: when it was wanted, and when and where it ran."""
+    for service in world.services:
+        for some in _parts(service.rows.size):
+            part = service.rows[some]
+            node = schedule.node[part]
+            columns = {
+                "replica": [world.job_names[place] for place in part],
+                "service": _words(np.zeros(part.size, np.int64), (service.name,)),
+                "wanted_s": world.jobs.arrival_s[part],
+                "leaves_s": world.jobs.leaves_at_s[part],
+                "start_s": schedule.start_s[part],
+                "end_s": schedule.end_s[part],
+                **_places(world, node, node >= 0),
+            }
+            yield _table(REPLICAS, world, policy, columns)
+
+
+def service_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
+    """Yield a row for each slot of each service: what came, and what became of it."""
+    for service in world.services:
+        begins_s, found = service.curve.begins_s, served(world, schedule, service)
+        for part in _parts(service.wanted.size):
+            columns = {
+                "service": _words(np.zeros(service.wanted[part].size, np.int64), (service.name,)),
+                "from_s": begins_s[:-1][part],
+                "length_s": np.diff(begins_s)[part],
+                "wanted": service.wanted[part],
+                **{
+                    name: getattr(found, name)[part]
+                    for name in ("requests", "in_time", "turned_away", "ready", "p50_s", "p99_s")
+                },
+            }
+            yield _table(SERVICES, world, policy, columns)
 
 
 def decision_rows(
@@ -192,7 +242,7 @@ def _words(
 
 
 def _table(schema: pa.Schema, world: World, policy: Policy, columns: Mapping[str, Any]) -> pa.Table:
-    count = len(columns["job"] if "job" in columns else columns["node"])
+    count = len(columns[schema.names[len(_RUN)]])
     run = {
         "seed": np.full(count, world.seed),
         "policy": _words(np.zeros(count, np.int64), (policy.name,)),

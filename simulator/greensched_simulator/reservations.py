@@ -16,7 +16,7 @@ from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap, job_at, size_of
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import awake_from_s
-from greensched_simulator.progress import expected_end_s, expected_left_s, workload_of
+from greensched_simulator.progress import expected_end_s, expected_left_s, leaves_s, workload_of
 from greensched_simulator.recorded import Recorded
 from greensched_simulator.workers import boards_of, node_of, workers_of
 
@@ -91,7 +91,8 @@ def expected_until_s(
         node = node_of(job, worker, recorded)
         begin_s = max(begin_s, awake_from_s(cluster.sleep, node, now_s))
         speed = min(speed, cluster.columns[9, node])
-    return float(begin_s + expected_left_s(job, jobs, recorded.progress) / speed)
+    done_s = begin_s + expected_left_s(job, jobs, recorded.progress) / speed
+    return leaves_s(job, begin_s, done_s, jobs)
 
 
 @fast
@@ -107,7 +108,8 @@ def reservation(
             ends_s = expected_end_s(other, jobs, recorded.progress)
         else:
             speed = cluster.columns[9, recorded.node[other]]
-            ends_s = recorded.start_s[other] + jobs.estimate_s[other] / speed
+            start_s = recorded.start_s[other]
+            ends_s = leaves_s(other, start_s, start_s + jobs.estimate_s[other] / speed, jobs)
         expected_s[place] = max(ends_s, now_s)
     free = _copy_of(cluster)
     for place in np.argsort(expected_s, kind="mergesort"):

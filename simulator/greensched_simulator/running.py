@@ -18,6 +18,7 @@ from greensched_simulator.progress import (
     STOP_S,
     WORK_S,
     expected_left_s,
+    leaves_s,
     speed_of,
     until_s,
 )
@@ -53,8 +54,10 @@ def start(
         begin_s = max(begin_s, _start_others(job, now_s, jobs, cluster, recorded, terms))
     expected_left = expected_left_s(job, jobs, recorded.progress)
     if recorded.progress.shape[1] == 0:
-        look_s = end_s = begin_s + jobs.runtime_s[job] / speed_of(job, node, jobs, cluster)
-        expected_s = begin_s + expected_left / cluster.columns[9, node]
+        done_s = begin_s + jobs.runtime_s[job] / speed_of(job, node, jobs, cluster)
+        look_s = end_s = leaves_s(job, begin_s, done_s, jobs)
+        ends_s = begin_s + expected_left / cluster.columns[9, node]
+        expected_s = leaves_s(job, begin_s, ends_s, jobs)
     else:
         done = recorded.progress
         tell_speed(job, jobs, cluster, recorded)
@@ -62,8 +65,9 @@ def start(
         done[WORK_S, job] = done[LEFT_S, job] - jobs.startup_s[job]
         # Who had to queue runs for a while, whatever was planned.
         done[PAUSE_AT_S, job] = max(done[PAUSE_AT_S, job], begin_s + terms.slot_s)
-        end_s, look_s = end_s_of(job, done), until_s(job, done)
-        expected_s = min(begin_s + expected_left / done[FULL_SPEED, job], done[PAUSE_AT_S, job])
+        end_s, look_s = end_s_of(job, jobs, done), until_s(job, jobs, done)
+        ends_s = leaves_s(job, begin_s, begin_s + expected_left / done[FULL_SPEED, job], jobs)
+        expected_s = min(ends_s, done[PAUSE_AT_S, job])
     recorded.start_s[job], recorded.end_s[job] = begin_s, end_s
     _move_plan(job, begin_s, expected_s, cluster.zone[node], jobs, recorded, plan, terms)
     push(ends, look_s, job)

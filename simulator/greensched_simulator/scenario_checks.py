@@ -25,6 +25,8 @@ from greensched_simulator.scenario_model import (
     PriceFile,
     Trace,
 )
+from greensched_simulator.scenario_services import Service
+from greensched_simulator.service_checks import service_faults
 from greensched_simulator.zone_grids import column_of
 
 Found = Iterator[tuple[Place, str]]
@@ -50,6 +52,10 @@ def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> 
                 yield from _grid_file(("grids", zone, signal, "file"), source, span)
     if isinstance(content.get("workload"), dict):
         yield from _workload(content["workload"], context)
+    length_s = None if span is None else span[1] - span[0]
+    read = [_read(Service, raw, context) for raw in _list(content.get("services"))]
+    for at, reason in service_faults(read, length_s):
+        yield ("services", *at), reason
 
 
 def _zones(groups: list[Mapping[str, Any]], grids: Mapping[str, Any]) -> Found:

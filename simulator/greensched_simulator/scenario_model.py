@@ -15,6 +15,7 @@ from greensched_simulator.scenario_fields import (
     Part,
     Wait,
 )
+from greensched_simulator.scenario_services import Service
 
 CURRENCY = r"^[A-Z]{3}$"
 PRICE_UNIT = r"^[A-Z]{3}/[Mk]Wh$"
@@ -334,6 +335,9 @@ class Scenario(Part):
     cluster: Cluster = Field(description="Where the work runs.")
     grids: dict[str, Grid] = Field(min_length=1, description="Each grid zone by its name.")
     workload: Workload = Field(description="The jobs.")
+    services: list[Service] = Field(
+        default=[], description="Interactive services beside the jobs, on the same nodes."
+    )
     weights: Weights = Field(default=Weights(), description="What a policy is told to weigh.")
     assumptions: Assumptions = Field(default=Assumptions(), description="As for the extender.")
 

@@ -59,7 +59,7 @@ def goes_on(
     runs = choose_runs(job, now_s, zone, jobs, prospects, grid, plan, recorded, terms, rules)
     begin_s = now_s + terms.slot_s * np.argmax(runs.is_chosen) if runs.zone != NOWHERE else now_s
     if begin_s > now_s and ask_to_stop(job, jobs, done):
-        stop_s = until_s(job, done)
+        stop_s = until_s(job, jobs, done)
         if stop_s >= begin_s:  # the pause would be over: look again when all is saved
             done[STOP_S, job], done[PAUSE_AT_S, job] = 0.0, stop_s
     if runs.zone != NOWHERE and (begin_s == now_s or done[STOP_S, job] > 0.0):
@@ -67,8 +67,8 @@ def goes_on(
         put_on_agenda(job, now_s, runs, jobs, agenda, recorded, plan, terms)
     else:
         keep_on(job, now_s, jobs, cluster, recorded, plan, terms)
-    recorded.end_s[job] = end_s(job, done)
-    push(ends, until_s(job, done), job)
+    recorded.end_s[job] = end_s(job, jobs, done)
+    push(ends, until_s(job, jobs, done), job)
     return True
 
 

@@ -45,7 +45,8 @@ _NODE = {"cpu_capacity": 10.0, "memory_capacity": 64 * GIB, "gpu_capacity": 0.0,
          "embodied_g_per_s": 0.0, "zone": 0}  # fmt: skip
 _JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_cores": 1.0,
         "memory_bytes": GIB, "gpus": 0.0, "workers": 1.0, "deadline_s": math.inf,
-        "startup_s": 0.0, "save_every_s": math.inf, "save_s": 0.0}  # fmt: skip
+        "startup_s": 0.0, "save_every_s": math.inf, "save_s": 0.0,
+        "leaves_at_s": math.inf}  # fmt: skip
 
 
 def make_world(

@@ -12,6 +12,7 @@ from greensched_simulator.jobs import Jobs, build_jobs
 from greensched_simulator.node_power import power_of
 from greensched_simulator.precedence import NO_PRECEDENCE, Precedence
 from greensched_simulator.scenario_model import Scenario
+from greensched_simulator.services import NodeShapes, ServiceRows, with_services
 from greensched_simulator.zone_grids import DAY_S, Grids, build_grids
 
 _HOUR_S = 3600.0
@@ -57,6 +58,7 @@ class World(NamedTuple):
     seed: int
     notes: tuple[str, ...]  # what was assumed or left out, each a sentence
     precedence: Precedence = NO_PRECEDENCE
+    services: tuple[ServiceRows, ...] = ()  # whose replicas are rows of the jobs
 
 
 class _Built(NamedTuple):
@@ -74,6 +76,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
     seed = scenario.seed if seed is None else seed
     built = _nodes(scenario)
     found = build_jobs(scenario, seed, capacity_of(built.nodes))
+    found, services = with_services(scenario, seed, found, _shapes(built.nodes))
     grids = build_grids(scenario, seed, _horizon_s(scenario, found.jobs, built.nodes))
     weights, assumed = scenario.weights, scenario.assumptions
     return World(
@@ -95,6 +98,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
         seed=seed,
         notes=(*found.notes, *_notes_on_grids(scenario, grids)),
         precedence=found.precedence,
+        services=services,
     )
 
 
@@ -113,6 +117,10 @@ def capacity_of(nodes: Nodes) -> Capacity:
             for row, alike in zip(shapes.tolist(), counts.tolist(), strict=True)
         ),
     )
+
+
+def _shapes(nodes: Nodes) -> NodeShapes:
+    return NodeShapes(nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.speed)
 
 
 def idle_watts(world: World) -> Floats:

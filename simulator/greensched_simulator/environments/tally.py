@@ -118,7 +118,8 @@ def _add_active(
     nodes, count = cluster.zone.size, jobs.arrival_s.size
     runs, since_s = np.zeros(nodes, np.int64), np.zeros(nodes)
     cores, boards = np.zeros(nodes), np.zeros(nodes)
-    for event in np.argsort(np.concatenate((recorded.start_s, recorded.end_s))):
+    # Stable, so that who leaves as soon as it comes, such as a late replica, has come before.
+    for event in np.argsort(np.concatenate((recorded.start_s, recorded.end_s)), kind="mergesort"):
         job = event % count
         sign = 1 if event < count else -1
         node = recorded.node[job]

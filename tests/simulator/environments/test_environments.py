@@ -65,6 +65,8 @@ def random_world(seed: int, *, curve: float | None = None, sleeps: bool | None =
             "gpus": float(dice.choice([0.0, 0.0, 1.0])),
             "deadline_s": arrival_s + runtime_s + wait_s,
         })  # fmt: skip
+        if dice.random() < 0.2:  # a replica of a service
+            jobs[-1] |= {"leaves_at_s": arrival_s + runtime_s, "deadline_s": np.inf}
     nodes = [
         {
             "cpu_capacity": float(dice.choice([8.0, 16.0])), "gpu_capacity": 2.0,
