@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from greensched_policies.accounting import joules_of
 from greensched_policies.capping import board_watts, cpu_power
 from greensched_policies.cost import (
     CURVE_POINTS,
@@ -136,8 +137,11 @@ def _sleeps_within(sleeps: Sleeps, nodes: Integers, until_s: float) -> Sleeps:
 
 
 def _rows(world: World, pieces: _Pieces, nodes: Integers) -> NodeHours:
-    joules = [watts * pieces.length_s for watts in _watts(world, pieces, cost_model(world))]
-    carbon, price = _grid(world, pieces)
+    carbon, price, pue = _grid(world, pieces)
+    pue *= world.nodes.pue[pieces.node]
+    joules = [
+        joules_of(watts, pue, pieces.length_s) for watts in _watts(world, pieces, cost_model(world))
+    ]
     hours = int(pieces.start_s.max() // HOUR_S) + 1
     hour = (pieces.start_s // HOUR_S).astype(np.int64)
     row = (pieces.node - nodes[0]) * hours + hour
@@ -156,7 +160,7 @@ def _rows(world: World, pieces: _Pieces, nodes: Integers) -> NodeHours:
 
 
 def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...]:
-    """Return watts active, idle, asleep and waking of each piece, as the accounting does."""
+    """Return watts active, idle, asleep and waking of each piece, without PUE."""
     nodes, at = world.nodes, pieces.node
     curve = nodes.curve_class[at].astype(np.int64) * CURVE_POINTS
     cpu_w = load_watts(
@@ -169,19 +173,20 @@ def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...
     idle_w = np.where(pieces.is_asleep | pieces.wakes, 0.0, idle_w)
     active_w = cpu_w * cpu_power(pieces.level) + pieces.gpus * board_w
     sleep_w, wake_w = nodes.sleep_w[at] * pieces.is_asleep, nodes.wake_w[at] * pieces.wakes
-    return tuple(each * nodes.pue[at] for each in (active_w, idle_w, sleep_w, wake_w))
+    return active_w, idle_w, sleep_w, wake_w
 
 
-def _grid(world: World, pieces: _Pieces) -> tuple[Floats, Floats]:
-    """Return carbon intensity and price during each piece; NaN where there is no data."""
-    found = np.full((2, pieces.node.size), np.nan)
+def _grid(world: World, pieces: _Pieces) -> tuple[Floats, Floats, Floats]:
+    """Return carbon intensity, price and PUE beside the nodes' own; NaN where there is no data."""
+    found = np.full((3, pieces.node.size), np.nan)
     for zone, series in enumerate(zone_series(world)):
         mine = np.flatnonzero(world.nodes.zone[pieces.node] == zone)
         step = np.searchsorted(series.times_s, pieces.start_s[mine], side="right") - 1
         is_known = step >= 0
         mine, step = mine[is_known], step[is_known]
-        found[:, mine] = series.carbon_g_per_kwh[step], series.price_per_mwh[step]
-    return found[0], found[1]
+        found[:2, mine] = series.carbon_g_per_kwh[step], series.price_per_mwh[step]
+        found[2, mine] = 1.0 if series.pue_relative is None else series.pue_relative[step]
+    return found[0], found[1], found[2]
 
 
 def _times(energy_j: Floats, values: Floats) -> Floats:

@@ -32,6 +32,7 @@ from greensched_simulator.running import Recorded
 from greensched_simulator.runs import Suspended
 from greensched_simulator.starts import Plan
 from greensched_simulator.world import Nodes, World
+from greensched_simulator.zone_grids import relative_pue
 
 SLOT_S = 900.0  # candidate starts are a quarter of an hour apart
 _PLAN_MARGIN = 96  # slots that the plan keeps beyond the last deadline
@@ -176,13 +177,20 @@ def zone_series(world: World) -> tuple[ZoneSeries, ...]:
     grids = world.grids
     bounds = [slice(*pair) for pair in zip(grids.starts[:-1], grids.starts[1:], strict=True)]
     return tuple(
-        ZoneSeries(grids.times_s[own], grids.carbon_g_per_kwh[own], grids.price_per_mwh[own])
+        ZoneSeries(
+            grids.times_s[own],
+            grids.carbon_g_per_kwh[own],
+            grids.price_per_mwh[own],
+            relative_pue(grids)[own],
+        )
         for own in bounds
     )
 
 
 def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
     for signal, parts in (
+        ("temperature", (bill.energy_active_j, bill.energy_idle_j, bill.energy_sleep_j,
+                         bill.energy_wake_j)),
         ("carbon", (bill.carbon_active_g, bill.carbon_idle_g, bill.carbon_sleep_g,
                     bill.carbon_wake_g)),
         ("price", (bill.cost_active, bill.cost_idle, bill.cost_sleep, bill.cost_wake)),
@@ -216,18 +224,20 @@ def forecast_of(world: World) -> GridTable:
     """Return the forecasts of a world's grids; each, when it is made, is right about its own step.
 
     What a forecast made at 0 says is corrected by what is known by then: its carbon by the factor,
-    its price by the difference between the truth and what it said.
+    its price by the difference between the truth and what it said. Both are those of a kWh that
+    nodes draw at their mean PUE: where the PUE goes by the weather, which is known, they are the
+    grid's times the PUE beside its mean.
     """
-    grids = world.grids
+    grids, pue = world.grids, relative_pue(world.grids)
     said = grids.forecast_carbon_g_per_kwh
     usable = np.isfinite(said) & (said != 0.0)
     factor = np.divide(grids.carbon_g_per_kwh, said, out=np.ones(said.size), where=usable)
-    offset = np.nan_to_num(grids.price_per_mwh - grids.forecast_price_per_mwh)
+    offset = np.nan_to_num((grids.price_per_mwh - grids.forecast_price_per_mwh) * pue)
     return grid_table(
         grids.starts,
         grids.times_s,
-        said,
-        grids.forecast_price_per_mwh,
+        said * pue,
+        grids.forecast_price_per_mwh * pue,
         factors=np.stack([factor, np.ones(said.size)]),
         offsets=np.stack([np.zeros(said.size), offset]),
     )

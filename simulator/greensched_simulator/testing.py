@@ -50,6 +50,7 @@ def make_world(
     grids: Sequence[Sequence[Step]] = (STEADY,),
     *,
     forecasts: Sequence[Sequence[Step]] | None = None,
+    weather: Sequence[Sequence[float]] | None = None,
     length_s: float = 7200.0,
     weights: Weights = Weights(1.0, 1.0, 1.0),  # noqa: B008 - frozen
     empty_nodes_sleep: bool = False,
@@ -57,9 +58,9 @@ def make_world(
     """Return a world of such jobs, nodes and zones; what is not told is small, equal and plain.
 
     Rows have the names of `Jobs` and `Nodes`, curve class 0 is straight and 1 soon flat; a step is
-    its begin, g/kWh and money per MWh. Jobs stand in the order of their arrival. An estimate is the
-    runtime, if not told, and watts asleep and waking the idle ones. Half of what is requested is
-    used.
+    its begin, g/kWh and money per MWh. `weather` is the PUE of each step beside that of the nodes.
+    Jobs stand in the order of their arrival. An estimate is the runtime, if not told, and watts
+    asleep and waking the idle ones. Half of what is requested is used.
     """
     steps = np.array([step for zone in grids for step in zone])
     seen = steps if forecasts is None else np.array([step for zone in forecasts for step in zone])
@@ -71,6 +72,7 @@ def make_world(
     for name in ("sleep_w", "wake_w"):
         told_nodes[name] = np.where(np.isnan(told_nodes[name]), idle_w, told_nodes[name])
     zone = told_nodes.pop("zone").astype(np.int64)
+    pue = np.array([value for zone in weather or () for value in zone])
     ends = np.cumsum([0, *(len(zone) for zone in grids)])
     return build_world(parse_scenario(_SCENARIO, Path()), 0)._replace(
         jobs=Jobs(**told_jobs),
@@ -78,7 +80,9 @@ def make_world(
         nodes=Nodes(**told_nodes, zone=zone),
         node_names=tuple(f"node-{number}" for number in range(len(nodes))),
         zones=tuple("ABCDEFGH"[: len(grids)]),
-        grids=Grids(ends, *map(np.ascontiguousarray, (*steps.T, *seen.T[1:]))),
+        grids=Grids(ends, *map(np.ascontiguousarray, (*steps.T, *seen.T[1:])))._replace(
+            pue_relative=pue
+        ),
         curve_watts=curve_table([STRAIGHT, SOON_FLAT]),
         length_s=length_s,
         weights=weights,
@@ -148,7 +152,16 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
             )
         elif here.any() or not model.empty_nodes_sleep:
             idle[node] = curve[0] + machines.gpu_capacity[node] * machines.gpu_idle_w[node]
-    return np.stack([active, idle, asleep, waking]) * machines.pue
+    return np.stack([active, idle, asleep, waking]) * machines.pue * _weather(world, at_s)
+
+
+def _weather(world: World, at_s: float) -> Floats:
+    """Return the PUE right after `at_s` beside each node's own, [N]."""
+    grids, found = world.grids, np.ones(len(world.zones))
+    for zone in range(found.size if grids.pue_relative.size else 0):
+        begun = [at for at in range(*grids.starts[zone : zone + 2]) if grids.times_s[at] <= at_s]
+        found[zone] = grids.pue_relative[begun[-1]]
+    return found[world.nodes.zone]
 
 
 def can_take(world: World, job: int) -> npt.NDArray[np.bool_]:

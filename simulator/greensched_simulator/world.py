@@ -27,7 +27,7 @@ class Nodes(NamedTuple):
     gpu_peak_w: Floats  # watts per board
     curve_class: Floats  # row of the curve table; whole numbers
     speed: Floats  # throughput of a core relative to the reference core
-    pue: Floats
+    pue: Floats  # where it goes by the weather, its mean over the scenario's length
     sleep_w: Floats  # watts asleep, without PUE; the idle ones where a node cannot sleep
     wake_s: Floats  # from asleep until jobs can run
     wake_w: Floats  # watts of those seconds, without PUE
@@ -73,11 +73,12 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
     built = _nodes(scenario)
     found = build_jobs(scenario, seed, capacity_of(built.nodes))
     grids = build_grids(scenario, seed, _horizon_s(scenario, found.jobs, built.nodes))
+    nodes = _by_weather(built.nodes, grids)
     weights, assumed = scenario.weights, scenario.assumptions
     return World(
         jobs=found.jobs,
         job_names=found.names,
-        nodes=built.nodes,
+        nodes=nodes,
         node_names=built.names,
         zones=tuple(scenario.grids),
         currency=scenario.currency,
@@ -136,6 +137,14 @@ def _nodes(scenario: Scenario) -> _Built:
     return _Built(Nodes._make((*columns, zone)), names, curve_table(list(classes)))
 
 
+def _by_weather(nodes: Nodes, grids: Grids) -> Nodes:
+    """Return the nodes with the mean PUE of their zone where it goes by the weather."""
+    if grids.pue_mean.size == 0:
+        return nodes
+    mean = grids.pue_mean[nodes.zone]
+    return nodes._replace(pue=np.where(np.isnan(mean), nodes.pue, mean))
+
+
 def _horizon_s(scenario: Scenario, jobs: Jobs, nodes: Nodes) -> float:
     """Return a whole hour after the end by which all work should be done."""
     waits_s = jobs.deadline_s - jobs.arrival_s
@@ -154,6 +163,7 @@ def _notes_on_grids(scenario: Scenario, grids: Grids) -> list[str]:
         for signal, column in (
             ("carbon", grids.carbon_g_per_kwh),
             ("price", grids.price_per_mwh),
+            *([("temperature", grids.pue_relative)] if _follows_weather(grids, number) else []),
         ):
             values = column[own]
             widths_s = np.diff(np.clip(times_s, 0.0, scenario.length_s))
@@ -164,4 +174,13 @@ def _notes_on_grids(scenario: Scenario, grids: Grids) -> list[str]:
             if known.size and known[-1] < scenario.length_s:
                 notes.append(f"{zone} has no {signal} after the scenario's length; work that runs "
                              "on then has none")  # fmt: skip
+        if _follows_weather(grids, number):
+            within = (times_s < scenario.length_s) & np.isfinite(grids.pue_relative[own])
+            pue = grids.pue_relative[own][within] * grids.pue_mean[number]
+            notes.append(f"{zone} has a PUE of {pue.min():.2f} to {pue.max():.2f} by its weather, "
+                         f"{grids.pue_mean[number]:.2f} in the mean")  # fmt: skip
     return notes
+
+
+def _follows_weather(grids: Grids, zone: int) -> bool:
+    return grids.pue_mean.size > 0 and bool(np.isfinite(grids.pue_mean[zone]))

@@ -133,7 +133,12 @@ def test_a_policy_that_rejects_stands_beside_the_bound_with_its_charge() -> None
         assert figure.bound <= spread < some < none
 
 
-def drawn(seed: int, nodes: int = 3, *, sleep: Any = None, **assumed: bool) -> World:
+WEATHER = {"shape": "daily", "mean": 15, "swing": 15}
+
+
+def drawn(
+    seed: int, nodes: int = 3, *, sleep: Any = None, sites: Any = None, **assumed: bool
+) -> World:
     """Return a random day in two sunny zones half a day apart."""
     shapes = {"A": "12h", "B": "0h"}
     grids = {
@@ -152,7 +157,7 @@ def drawn(seed: int, nodes: int = 3, *, sleep: Any = None, **assumed: bool) -> W
         parse_scenario(
             {
                 "name": "random", "start": "2023-06-01T00:00:00Z", "length": "1d",
-                "cluster": {"nodes": groups}, "grids": grids,
+                "cluster": {"nodes": groups}, "grids": grids, "sites": sites or {},
                 "workload": {
                     "generator": {"jobs": 60, "runtime_longest": "6h"},
                     "slack": [{"shorter_than": "1h", "may_wait": "2h"}, {"may_wait": "8h"}],
@@ -175,6 +180,8 @@ SLEEPS = st.sampled_from(
         {"empty_nodes_sleep": True},
         {"sleep": {"watts": 5, "wake": "4m"}},
         {"sleep": {"watts": 5, "wake": "0s"}},
+        {"sites": {"A": {"weather": {"temperature": WEATHER}}}},
+        {"sites": {"B": {"weather": {"temperature": WEATHER}}}, "empty_nodes_sleep": True},
     ]
 )
 

@@ -105,8 +105,9 @@ def new_run(
     grids: list[list[tuple[float, float]]],
     policy: Policy,
     sleeps: bool = False,
+    weather: list[float] | None = None,
 ) -> Run:
-    """Make a world out of what hypothesis drew, and run it."""
+    """Make a world out of what hypothesis drew, and run it; `weather` goes round both zones."""
     rows = [
         {name: value for name, value in job.items() if name not in ("wait_s", "error")}
         | {
@@ -117,7 +118,12 @@ def new_run(
         for job in sorted(told, key=lambda job: job["arrival_s"])
     ]
     steps = [[(hour * HOUR, *pair) for hour, pair in enumerate(zone)] for zone in grids]
-    world = make_world(rows, nodes, steps, empty_nodes_sleep=sleeps)
+    pue = (
+        [list(itertools.islice(itertools.cycle(weather), len(zone))) for zone in grids]
+        if weather
+        else None
+    )
+    world = make_world(rows, nodes, steps, empty_nodes_sleep=sleeps, weather=pue)
     schedule = simulate(world, policy)
     return Run(world, policy, schedule, billed_until_s(world, schedule))
 
@@ -126,6 +132,7 @@ worlds: dict[str, Any] = {
     "told": jobs,
     "nodes": nodes,
     "grids": st.lists(values, min_size=2, max_size=2),
+    "weather": st.none() | st.lists(st.sampled_from([0.8, 1.0, 1.3]), min_size=1, max_size=5),
 }
 
 
@@ -321,11 +328,12 @@ def columns(values: Any) -> list[bytes]:
 @EXAMPLES
 @given(**worlds, pair=st.permutations(list(WHERE_RULES)))
 def test_equal_decisions_get_equal_bills_to_the_last_digit(
-    told: Any, nodes: Any, grids: Any, pair: list[str]
+    told: Any, nodes: Any, grids: Any, weather: Any, pair: list[str]
 ) -> None:
     # With a single node all rules decide alike.
     first, second = (
-        new_run(told, nodes[:1], grids, Policy("lowest-window", where)) for where in pair[:2]
+        new_run(told, nodes[:1], grids, Policy("lowest-window", where), weather=weather)
+        for where in pair[:2]
     )
     assert columns(first.schedule) == columns(second.schedule)
     bills = (bill_of(run.world, run.schedule, run.until_s) for run in (first, second))
@@ -339,10 +347,11 @@ BAD = policy_named("reject-all")
 @settings(max_examples=20)
 @given(**worlds, sleeps=st.booleans(), price_falls_by=st.sampled_from([0.0, 100.0, 400.0]))
 def test_rejecting_all_scores_worse_than_every_policy_with_the_same_sleep(
-    told: Any, nodes: Any, grids: Any, sleeps: bool, price_falls_by: float
+    told: Any, nodes: Any, grids: Any, weather: Any, sleeps: bool, price_falls_by: float
 ) -> None:
     grids = [[(carbon, price - price_falls_by) for carbon, price in zone] for zone in grids]
-    world, policies = new_run(told, nodes, grids, BAD, sleeps).world, policies_named("all")
+    run, policies = new_run(told, nodes, grids, BAD, sleeps, weather), policies_named("all")
+    world = run.world
     schedules = [simulate(world, policy) for policy in policies]
     nothing = {rule: simulate(world, replace(BAD, sleep=rule)) for rule in SLEEP_RULES}
     until_s = billed_until_s(world, *nothing.values(), *schedules)
