@@ -11,7 +11,7 @@ from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import sleep_columns
 from greensched_simulator.simulation import zone_series
-from greensched_simulator.world import World, idle_watts
+from greensched_simulator.world import World, highest_watts, idle_watts
 
 Signal = Literal["energy", "carbon", "cost"]
 _UNIT_J = {"energy": 1.0, "carbon": JOULES_PER_KWH, "cost": JOULES_PER_MWH}
@@ -192,9 +192,7 @@ def idle_total(world: World, signal: Signal, until_s: float) -> float:
     """
     nodes = world.nodes
     idle_w, saved_w = idle_watts(world), sleep_columns(world).saved_w[0]
-    highest_w = world.curve_watts.reshape(-1, CURVE_POINTS).max(axis=1)
-    full_w = highest_w[nodes.curve_class.astype(np.int64)] + nodes.gpu_capacity * nodes.gpu_peak_w
-    most_w = np.where(saved_w > 0.0, np.maximum(full_w, nodes.wake_w), idle_w)
+    most_w = np.where(saved_w > 0.0, highest_watts(world), idle_w)
     courses = courses_of(world, signal, until_s)
     positive, negative = (
         np.array([parts[-1] for parts in sums])[nodes.zone]

@@ -49,7 +49,8 @@ NODE_HOURS = _schema(
 GRID = pa.schema(
     [("seed", pa.int64()), ("zone", _TEXT)]
     + [(name, pa.float64()) for name in ("time_s", "carbon_g_per_kwh", "price_per_mwh",
-       "forecast_carbon_g_per_kwh", "forecast_price_per_mwh", "marginal_g_per_kwh", "pue")]
+       "forecast_carbon_g_per_kwh", "forecast_price_per_mwh", "marginal_g_per_kwh", "pue",
+       "solar_w")]
 )  # fmt: skip
 
 
@@ -148,13 +149,14 @@ def grid_rows(world: World, until_s: float) -> Iterator[pa.Table]:
     pue = np.full(zone.size, np.nan)
     if grids.pue_mean.size:
         pue = grids.pue_relative * grids.pue_mean[zone]
+    solar_w = grids.solar_w if grids.solar_w.size else np.full(zone.size, np.nan)
     kept = np.flatnonzero(grids.times_s < until_s)
     for part in _parts(kept.size):
         mine = kept[part]
         steps = {
             name: getattr(grids, name)[mine]
             for name in GRID.names
-            if name not in ("seed", "zone", "time_s", "pue")
+            if name not in ("seed", "zone", "time_s", "pue", "solar_w")
         }
         columns = {
             "seed": np.full(mine.size, world.seed),
@@ -162,6 +164,7 @@ def grid_rows(world: World, until_s: float) -> Iterator[pa.Table]:
             "time_s": grids.times_s[mine],
             **steps,
             "pue": pue[mine],
+            "solar_w": solar_w[mine],
         }
         yield _of(GRID, columns)
 

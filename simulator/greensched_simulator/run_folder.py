@@ -39,7 +39,7 @@ from greensched_simulator.recorded_rows import (
     node_hour_rows,
 )
 from greensched_simulator.scenario_model import CarbonFile, PriceFile, Scenario
-from greensched_simulator.scenario_site import TemperatureFile
+from greensched_simulator.scenario_site import SolarFile, TemperatureFile
 
 FORMAT = 1  # of the folder; a reader refuses others
 SUMMARY, OUTCOMES, SCENARIO = "run.json", "outcomes.csv", "scenario.yaml"
@@ -259,8 +259,10 @@ def _described(run: Run) -> dict[str, Any]:
 def _files_of(scenario: Scenario) -> list[Path]:
     sources = [source for grid in scenario.grids.values() for source in (grid.carbon, grid.price)]
     found = [each.file for each in sources if isinstance(each, CarbonFile | PriceFile)]
-    weathers = [site.weather.temperature for site in scenario.sites.values() if site.weather]
-    found += [each.file for each in weathers if isinstance(each, TemperatureFile)]
+    sites = scenario.sites.values()
+    own = [site.weather.temperature for site in sites if site.weather]
+    yields = [site.solar.output for site in sites if site.solar]
+    found += [e.file for e in (*own, *yields) if isinstance(e, TemperatureFile | SolarFile)]
     trace = scenario.workload.trace
     return list(dict.fromkeys([*found, *([trace.file] if trace else [])]))
 

@@ -25,7 +25,7 @@ from greensched_simulator.scenario_model import (
     PriceFile,
     Trace,
 )
-from greensched_simulator.scenario_site import Temperature, TemperatureFile
+from greensched_simulator.scenario_site import SolarFile, Temperature, TemperatureFile, Yield
 from greensched_simulator.zone_steps import Source, column_of
 
 Found = Iterator[tuple[Place, str]]
@@ -141,6 +141,12 @@ def _sites(
             yield from _grid_file(
                 ("sites", zone, "weather", "temperature", "file"), temperature, span
             )
+        solar = _mapping(_mapping(site).get("solar"))
+        output = _read(Yield, solar.get("output"), context)
+        if isinstance(output, SolarFile):
+            yield from _grid_file(("sites", zone, "solar", "output", "file"), output, span)
+        if _mapping(site).get("battery") is not None and _mapping(site).get("solar") is None:
+            yield ("sites", zone, "battery"), "is charged from panels alone: give solar, too"
     for number, group in enumerate(groups):
         home = group.get("zone")
         follows = isinstance(home, str) and _mapping(sites.get(home)).get("weather") is not None

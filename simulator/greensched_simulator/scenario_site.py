@@ -1,4 +1,4 @@
-"""What stands at a zone beside its nodes: the weather, by which what cooling takes goes."""
+"""What stands at a zone beside its nodes: its weather, its panels and its battery."""
 
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -83,6 +83,75 @@ class Weather(Part):
     )
 
 
+class SolarFile(SeriesFile):
+    """What panels yield, in a file."""
+
+    unit: Literal["kW/kWp", "W/m2"] = Field(
+        description="Of the file: what a kWp yields, or the irradiance on the panels."
+    )
+
+
+class SolarConstant(Part):
+    """One yield for all time."""
+
+    constant: float = Field(ge=0, le=1.5, description="kW for each kWp.")
+
+
+class SolarShape(Part):
+    """Made-up days by the quarter hour, seeded: a sine from sunrise to sunset, less clouds."""
+
+    shape: Literal["days"] = Field(description="Each day with clouds of its own.")
+    noon: Duration = Field(
+        default=43_200.0, lt=86_400, description="Time of the site's noon after 0 h UTC."
+    )
+    daylight: Duration = Field(
+        default=43_200.0, gt=0, le=86_400, description="From sunrise to sunset."
+    )
+    best: float = Field(
+        default=0.8, gt=0, le=1.2, description="kW for each kWp at noon without clouds."
+    )
+    clouds: float = Field(
+        default=0.5, ge=0, le=1, description="Share that the darkest day loses, the clearest none."
+    )
+
+
+Yield = Annotated[
+    Annotated[SolarFile, Tag("from file")]
+    | Annotated[SolarConstant, Tag("constant value")]
+    | Annotated[SolarShape, Tag("made up")],
+    one_source("{shape: days}"),
+]
+
+
+class Solar(Part):
+    """Panels on the site."""
+
+    peak_kw: float = Field(gt=0, le=1e6, description="kWp: kW at 1,000 W/m2 and 25 °C.")
+    output: Yield = Field(description="What they yield over time.")
+    performance_ratio: float = Field(
+        default=0.8,
+        gt=0,
+        le=1,
+        description="Of a file in W/m2: yield over that of the same panels without any loss (IEC "
+        "61724-1).",
+    )
+
+
+class Storage(Part):
+    """A battery that takes what panels yield beyond what the nodes draw."""
+
+    capacity_kwh: float = Field(gt=0, le=1e6, description="That it gives when it is full.")
+    charge_kw: float = Field(gt=0, le=1e6, description="That it takes at most.")
+    discharge_kw: float = Field(gt=0, le=1e6, description="That it gives at most.")
+    efficiency: float = Field(
+        default=0.85,
+        gt=0,
+        le=1,
+        description="Given for what was taken, there and back (Cole, Frazier and Augustine, "
+        "NREL/TP-6A20-79236, 2021).",
+    )
+
+
 class Site(Part):
     """What stands at a zone beside its nodes."""
 
@@ -90,4 +159,10 @@ class Site(Part):
         default=None,
         description="Of all the zone's nodes, whose PUE goes by it; without it each node group "
         "has its own.",
+    )
+    solar: Solar | None = Field(
+        default=None, description="Panels, which serve the zone's nodes before the grid does."
+    )
+    battery: Storage | None = Field(
+        default=None, description="Charged from the panels alone, so it needs `solar`."
     )

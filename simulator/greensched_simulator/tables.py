@@ -81,6 +81,7 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
             f"{count(outcome.deadlines_met)} of {count(outcome.deadlines)}, {count(missed)} missed",
         ),
         *chain.from_iterable(taken),
+        *_supply(outcome),
         *_apart(outcome),
         ("wait, h: mean", amount(outcome.wait_mean_s / SECONDS_PER_HOUR)),
         ("  95th percentile", amount(outcome.wait_p95_s / SECONDS_PER_HOUR)),
@@ -98,6 +99,47 @@ def _apart(outcome: Outcome) -> Iterator[Row]:
         yield "carbon at the margin, kg", large(_kg(outcome.carbon_marginal_g))
     if outcome.carbon_embodied_g:
         yield "carbon of making the nodes, kg", large(_kg(outcome.carbon_embodied_g))
+
+
+def _supply(outcome: Outcome) -> Iterator[Row]:
+    """Yield what came from where in zones with panels; nothing where there are none."""
+    if not (outcome.solar_used_j + outcome.solar_stored_j + outcome.solar_curtailed_j):
+        return
+    told: list[tuple[str, float]] = [
+        ("from panels, kWh", outcome.solar_used_j),
+        ("  into the battery", outcome.solar_stored_j),
+        ("  curtailed", outcome.solar_curtailed_j),
+    ]
+    if outcome.solar_stored_j:
+        told += [
+            ("from the battery, kWh", outcome.battery_given_j),
+            ("  lost in it", outcome.battery_lost_j),
+            ("  left in it", outcome.battery_left_j),
+        ]
+    told.append(("from the grid beside panels, kWh", outcome.imported_j))
+    for name, joules in told:
+        yield name, large(kwh_from_joules(joules))
+
+
+def supply_rows(results: Results) -> list[Row]:
+    """Return a head and a line for each policy: what came from where in zones with panels.
+
+    Where there are none, no line.
+    """
+    rows: list[Row] = [
+        ("policy", "panels,\nkWh", "stored", "curtailed", "battery,\nkWh", "lost", "left",
+         "grid,\nkWh")
+    ]  # fmt: skip
+    for policy in results.policies:
+        found = mean_outcome(results.outcomes[policy])
+        if any(name for name, _ in _supply(found)):
+            joules = (
+                found.solar_used_j, found.solar_stored_j, found.solar_curtailed_j,
+                found.battery_given_j, found.battery_lost_j, found.battery_left_j,
+                found.imported_j,
+            )  # fmt: skip
+            rows.append((policy.label, *(short(kwh_from_joules(each)) for each in joules)))
+    return rows
 
 
 def done_rows(results: Results) -> list[Row]:

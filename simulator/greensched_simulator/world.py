@@ -7,11 +7,13 @@ import numpy.typing as npt
 
 from greensched_policies.cost import CURVE_POINTS, Floats, curve_table
 from greensched_policies.observation import Weights
+from greensched_policies.supply import Battery
 from greensched_simulator.job_drafts import Capacity
 from greensched_simulator.jobs import Jobs, build_jobs
 from greensched_simulator.node_power import power_of
 from greensched_simulator.scenario_model import Scenario
 from greensched_simulator.zone_grids import DAY_S, Grids, build_grids
+from greensched_simulator.zone_solar import battery_of
 
 _HOUR_S = 3600.0
 _PAST_THE_END_S = 30 * DAY_S  # queues may grow long
@@ -55,6 +57,7 @@ class World(NamedTuple):
     start_s: float  # seconds since the epoch
     seed: int
     notes: tuple[str, ...]  # what was assumed or left out, each a sentence
+    batteries: tuple[Battery | None, ...] = ()  # [Z] None without panels; or [0] without any
 
 
 class _Built(NamedTuple):
@@ -93,6 +96,9 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
         start_s=scenario.start_s,
         seed=seed,
         notes=(*found.notes, *_notes_on_grids(scenario, grids)),
+        batteries=tuple(battery_of(scenario.sites.get(zone)) for zone in scenario.grids)
+        if grids.solar_w.size
+        else (),
     )
 
 
@@ -114,6 +120,15 @@ def idle_watts(world: World) -> Floats:
     nodes = world.nodes
     curve_w = world.curve_watts[nodes.curve_class.astype(np.int64) * CURVE_POINTS]
     return curve_w + nodes.gpu_capacity * nodes.gpu_idle_w
+
+
+def highest_watts(world: World) -> Floats:
+    """Return the most that each node can draw, [N]: at full load, or waking; without PUE."""
+    nodes = world.nodes
+    highest_w = world.curve_watts.reshape(-1, CURVE_POINTS).max(axis=1)
+    full_w = highest_w[nodes.curve_class.astype(np.int64)] + nodes.gpu_capacity * nodes.gpu_peak_w
+    most_w: Floats = np.maximum(full_w, nodes.wake_w)
+    return most_w
 
 
 def _nodes(scenario: Scenario) -> _Built:
@@ -163,6 +178,7 @@ def _notes_on_grids(scenario: Scenario, grids: Grids) -> list[str]:
         for signal, column in (
             ("carbon", grids.carbon_g_per_kwh),
             ("price", grids.price_per_mwh),
+            *([("sun", grids.solar_w)] if battery_of(scenario.sites.get(zone)) else []),
             *([("temperature", grids.pue_relative)] if _follows_weather(grids, number) else []),
         ):
             values = column[own]

@@ -19,6 +19,7 @@ from greensched_simulator.scenario_model import (
 )
 from greensched_simulator.seeds import stream
 from greensched_simulator.synthetic_grid import SHAPES, GridZone, synthetic_slots
+from greensched_simulator.zone_solar import yield_steps
 from greensched_simulator.zone_steps import Steps, constant, from_file, held, merged, per_mwh
 from greensched_simulator.zone_weather import ZonePue, pue_steps
 
@@ -44,6 +45,7 @@ class Grids(NamedTuple):
     # [T] PUE beside that of the zone's nodes, 1 where it is theirs; [0] where no weather is told
     pue_relative: Floats = np.zeros(0)
     pue_mean: Floats = np.zeros(0)  # [Z] of the nodes, NaN where each has its own; or [0] likewise
+    solar_w: Floats = np.zeros(0)  # [T] that the panels yield; [0] where there are none
 
 
 def build_grids(scenario: Scenario, seed: int, horizon_s: float) -> Grids:
@@ -58,7 +60,9 @@ def build_grids(scenario: Scenario, seed: int, horizon_s: float) -> Grids:
     if not all(grid.marginal is not None for grid in scenario.grids.values()):
         grids = grids._replace(marginal_g_per_kwh=np.zeros(0))
     if not any(site.weather for site in scenario.sites.values()):
-        return grids._replace(pue_relative=np.zeros(0), pue_mean=np.zeros(0))
+        grids = grids._replace(pue_relative=np.zeros(0), pue_mean=np.zeros(0))
+    if not any(site.solar for site in scenario.sites.values()):
+        grids = grids._replace(solar_w=np.zeros(0))
     return grids
 
 
@@ -76,6 +80,7 @@ class _Zone(NamedTuple):
     marginal: Floats
     pue_relative: Floats
     pue_mean: Floats  # [1]
+    solar_w: Floats
 
 
 def _zone(scenario: Scenario, name: str, seed: int, horizon_s: float) -> _Zone:
@@ -86,7 +91,8 @@ def _zone(scenario: Scenario, name: str, seed: int, horizon_s: float) -> _Zone:
         marginal = _carbon(scenario, name, grid.marginal, seed, horizon_s)
     price = _price(scenario, name, grid.price, seed, horizon_s)
     pue = pue_steps(scenario, name, seed, horizon_s) or ZonePue(math.nan, constant(1.0))
-    times_s = merged((carbon, marginal, price, pue.relative), horizon_s)
+    solar = yield_steps(scenario, name, seed, horizon_s)
+    times_s = merged((carbon, marginal, price, pue.relative, solar), horizon_s)
     carbon_values, price_values = held(carbon, times_s), held(price, times_s)
     carbon_error, price_error = (
         _forecast_error(grid, times_s, stream(seed, f"forecast/{kind}/{name}"))
@@ -104,6 +110,7 @@ def _zone(scenario: Scenario, name: str, seed: int, horizon_s: float) -> _Zone:
         held(marginal, times_s),
         held(pue.relative, times_s),
         np.array([pue.mean]),
+        held(solar, times_s),
     )
 
 

@@ -11,13 +11,14 @@ from greensched_simulator.grid_files import (
     CARBON_LIMITS_G_PER_KWH,
     PRICE_LIMITS_PER_MWH,
     TEMPERATURE_LIMITS_C,
+    YIELD_LIMITS,
     Column,
     read_series,
 )
 from greensched_simulator.scenario_model import G_PER_KWH, CarbonFile, PriceFile
-from greensched_simulator.scenario_site import TemperatureFile
+from greensched_simulator.scenario_site import SolarFile, TemperatureFile
 
-Source = CarbonFile | PriceFile | TemperatureFile  # what stands in a file
+Source = CarbonFile | PriceFile | TemperatureFile | SolarFile  # what stands in a file
 
 
 class Steps(NamedTuple):
@@ -28,10 +29,15 @@ class Steps(NamedTuple):
 
 
 def column_of(source: Source) -> Column:
-    """Return which figures of its file a source wants: g/kWh, money per MWh, degrees Celsius."""
+    """Return which figures of its file a source wants.
+
+    They are g/kWh, money per MWh, degrees Celsius, and kW for each kWp.
+    """
     is_utc = source.time_zone == "UTC"
     if isinstance(source, TemperatureFile):
         limits, factor = TEMPERATURE_LIMITS_C, 1.0
+    elif isinstance(source, SolarFile):
+        limits, factor = YIELD_LIMITS, 1e-3 if source.unit == "W/m2" else 1.0
     elif isinstance(source, CarbonFile):
         limits, factor = CARBON_LIMITS_G_PER_KWH, G_PER_KWH[source.unit]
     else:

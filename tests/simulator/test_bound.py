@@ -133,6 +133,8 @@ def test_a_policy_that_rejects_stands_beside_the_bound_with_its_charge() -> None
         assert figure.bound <= spread < some < none
 
 
+PANELS = {"peak_kw": 1.5, "output": {"shape": "days"}}
+BATTERY = {"capacity_kwh": 1.0, "charge_kw": 0.5, "discharge_kw": 0.3}
 WEATHER = {"shape": "daily", "mean": 15, "swing": 15}
 
 
@@ -180,6 +182,8 @@ SLEEPS = st.sampled_from(
         {"empty_nodes_sleep": True},
         {"sleep": {"watts": 5, "wake": "4m"}},
         {"sleep": {"watts": 5, "wake": "0s"}},
+        {"sites": {"A": {"solar": PANELS}}},
+        {"sites": {"B": {"solar": PANELS, "battery": BATTERY}}, "empty_nodes_sleep": True},
         {"sites": {"A": {"weather": {"temperature": WEATHER}}}},
         {"sites": {"B": {"weather": {"temperature": WEATHER}}}, "empty_nodes_sleep": True},
     ]

@@ -159,6 +159,8 @@ def rules_for(policy: Policy) -> Rules:
 
 def _refuse(world: World, policy: Policy, heads: Heads) -> None:
     """Raise BadInput for what cannot be stepped through yet."""
+    if world.batteries:
+        raise BadInput("environments do not know panels yet: take sites without solar")
     if heads not in HEADS:
         raise BadInput(f"there is no head {heads!r}: give one of {', '.join(HEADS)}")
     for is_given, what, instead in (
