@@ -28,6 +28,7 @@ from greensched_policies.courses import (
     Sleeps,
     ZoneSeries,
     courses_of,
+    joules_of,
     running,
 )
 
@@ -158,13 +159,6 @@ def _integrate(course: Course) -> list[float]:
         *(_weigh(each, course.price_per_mwh) / JOULES_PER_MWH for each in joules),
         *(_weigh(each, course.carbon_g_per_kwh) / JOULES_PER_KWH for each in joules),
     ]
-
-
-def joules_of(watts: Floats, pue: Floats, length_s: Floats) -> Floats:
-    """Return joules at the meter; time without watts needs no PUE."""
-    joules: Floats = watts * pue * length_s
-    joules[watts == 0.0] = 0.0
-    return joules
 
 
 def _weigh(energy_j: Floats, values: Floats) -> float:

@@ -207,6 +207,13 @@ def _course(
     )  # fmt: skip
 
 
+def joules_of(watts: Floats, pue: Floats, length_s: Floats) -> Floats:
+    """Return joules at the meter; time without watts needs no PUE."""
+    joules: Floats = watts * pue * length_s
+    joules[watts == 0.0] = 0.0
+    return joules
+
+
 def levels_at(capped: Caps, times_s: Floats) -> Floats:
     """Return a node's level at some times, by its own caps, of which there is one at least."""
     place = np.searchsorted(capped.from_s, times_s, side="right") - 1

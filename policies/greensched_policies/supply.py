@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.accounting import joules_of
 from greensched_policies.cost import CostModel, Floats
 from greensched_policies.courses import (
     BilledNodes,
@@ -23,6 +22,7 @@ from greensched_policies.courses import (
     Sleeps,
     ZoneSeries,
     courses_of,
+    joules_of,
 )
 
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.accounting import joules_of
 from greensched_policies.capping import board_watts, cpu_power
 from greensched_policies.cost import (
     CURVE_POINTS,
@@ -19,7 +18,7 @@ from greensched_policies.cost import (
     Floats,
     load_watts,
 )
-from greensched_policies.courses import Caps, Integers, Sleeps, ZoneSeries, levels_at
+from greensched_policies.courses import Caps, Integers, Sleeps, ZoneSeries, joules_of, levels_at
 from greensched_simulator.simulation import Schedule, Stretches, billed_series, cost_model
 from greensched_simulator.world import World, idle_watts
 
