@@ -17,7 +17,7 @@ What is relaxed, so that no schedule beats the bound:
 
 What is left of idle watts, which all schedules pay alike, is added: all of them, or where nodes can
 sleep what they take asleep; while prices are negative, such a node counts with the most that it
-can draw.
+can draw. What panels and batteries can save at most is taken off (`bound_supply`).
 """
 
 from collections.abc import Callable, Sequence
@@ -39,6 +39,7 @@ from greensched_simulator.bound_inputs import (
     groups_of,
     idle_total,
 )
+from greensched_simulator.bound_supply import saved_by_panels
 from greensched_simulator.outcome import shortest_runtimes_s
 from greensched_simulator.precedence import earliest_ready_s
 from greensched_simulator.schedule import Schedule
@@ -52,7 +53,7 @@ class Bound(NamedTuple):
     """The least total over a window; nothing is lower, and perhaps nothing is as low."""
 
     total: float  # joules, grams or money, idle watts included
-    idle: float  # of it, what all schedules pay alike
+    idle: float  # of it, what all schedules pay alike; with panels less what these save at most
     variables: int  # of the programme
     slot_s: float
 
@@ -126,7 +127,11 @@ def least_bill(
         for way in ways
     ]
     active = max(programme.least(world.name) for programme in programmes)
-    return Bound(idle + active, idle, max(each.variables for each in programmes), slot_s)
+    variables = max(each.variables for each in programmes)
+    if signal == "energy" or not world.batteries:
+        return Bound(idle + active, idle, variables, slot_s)
+    saved, least = saved_by_panels(world, signal, until_s)
+    return Bound(max(idle + active - saved, least), max(idle - saved, least), variables, slot_s)
 
 
 def least_totals(world: World, schedules: Sequence[Schedule], until_s: float) -> Least:

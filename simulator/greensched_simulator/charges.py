@@ -5,8 +5,9 @@ A job that never ran is charged more than it could have taken in any schedule of
 those of its boards, for its runtime there, and its estimate for restarts if it can be suspended;
 where nodes can sleep also the idle watts of a node kept awake for it alone, for that time under the
 deepest cap, with what waking that node takes, and idling until it sleeps again by whichever rule
-waits longest, each time that it could be resumed; at the greatest value of the signal between its
-arrival and the window's end; on whichever node that is large enough this comes to most.
+waits longest, each time that it could be resumed; at the greatest value of the signal, times the
+PUE where that goes by the weather, between its arrival and the window's end; on whichever node that
+is large enough this comes to most.
 
 While a price is below zero, running earns money and not running earns nothing: the greatest price
 then counts as 0, so that no charge is ever negative and each is still above the job's true cost.
@@ -59,7 +60,7 @@ def charge_of(world: World, schedule: Schedule, until_s: float) -> Charge:
         dearest = np.maximum(dearest, most)
     if np.isnan(dearest).any():
         raise BadInput(
-            f"scenario {world.name}: a grid lacks carbon or price for a part of the "
+            f"scenario {world.name}: a grid lacks carbon, price or temperature for a part of the "
             f"{until_s / 3600.0:.0f} h in which a job that never ran could have: give a file "
             "without gaps, or a shorter length"
         )
@@ -90,8 +91,7 @@ def _most_there(
     alone_j = group.saved_watts * runtime_s / group.slowest + wakes_j * (1.0 + restarts)
     energy_j = np.where(fits, np.maximum(watts, 0.0) * runtime_s + alone_j, 0.0)
     energy_j *= jobs.workers[left]  # each of them, on a node of its own
-    per_joule = np.stack([np.ones(left.size), greatest[0], greatest[1]])
-    return np.where(energy_j == 0.0, 0.0, energy_j * per_joule)
+    return np.where(energy_j == 0.0, 0.0, energy_j * greatest)
 
 
 def _longest_awake_s(world: World, group: Group) -> float:
@@ -105,13 +105,17 @@ def _longest_awake_s(world: World, group: Group) -> float:
 
 
 def _greatest(series: ZoneSeries, from_s: Floats, until_s: float) -> Floats:
-    """Return the greatest price and carbon intensity, per joule, from times on, [2,L]; at least 0.
+    """Return the most joules, money and grams at the meter from times on, [3,L]; at least 0.
 
-    NaN where there is no data for any part of the time.
+    They are those of a joule at the PUE of the nodes; NaN where there is no data for any part of
+    the time.
     """
-    values = np.stack(
-        [series.price_per_mwh / JOULES_PER_MWH, series.carbon_g_per_kwh / JOULES_PER_KWH]
-    )
+    assert series.pue_relative is not None, "a world's series tell it"
+    values = series.pue_relative * np.stack([
+        np.ones(series.times_s.size),
+        series.price_per_mwh / JOULES_PER_MWH,
+        series.carbon_g_per_kwh / JOULES_PER_KWH,
+    ])  # fmt: skip
     last = max(int(np.searchsorted(series.times_s, until_s, side="left")), 1)
     from_there_on = np.maximum.accumulate(values[:, last - 1 :: -1], axis=1)[:, ::-1]
     step = np.searchsorted(series.times_s, from_s, side="right") - 1

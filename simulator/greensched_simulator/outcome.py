@@ -13,7 +13,7 @@ from greensched_simulator.precedence import earliest_ready_s, ready_s
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.service_latency import latency_of
 from greensched_simulator.services import is_replica
-from greensched_simulator.simulation import bill_of
+from greensched_simulator.simulation import bill_of, zone_balances
 from greensched_simulator.world import World
 
 # Feitelson et al., "Theory and Practice in Parallel Job Scheduling", JSSPP 1997: without a bound
@@ -62,6 +62,14 @@ class Outcome(NamedTuple):
     carbon_charged_g: float
     carbon_marginal_g: float  # all energy, and charges, at the margin; 0 where nobody told it
     carbon_embodied_g: float  # of making all nodes, for the time billed; 0 where nobody told it
+    # At the meter of the zones that have panels; all 0 where there are none.
+    solar_used_j: float  # from the panels into the nodes at once
+    solar_stored_j: float  # into the battery
+    solar_curtailed_j: float  # that nobody took
+    battery_given_j: float
+    battery_lost_j: float  # of what was stored
+    battery_left_j: float  # in the battery at the end
+    imported_j: float  # from the grid
     requests: float = 0.0  # of services; 0 where there are none
     requests_in_time: float = 0.0  # within their objectives
     requests_turned_away: float = 0.0  # beyond what all replicas could do
@@ -122,6 +130,35 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
         requests_turned_away=latency.turned_away,
         latency_p50_s=latency.p50_s,
         latency_p99_s=latency.p99_s,
+        **_supplied(world, schedule, until_s)._asdict(),
+    )
+
+
+class _Supply(NamedTuple):
+    """The joules of panels, batteries and grid, by the names of the outcome's figures."""
+
+    solar_used_j: float
+    solar_stored_j: float
+    solar_curtailed_j: float
+    battery_given_j: float
+    battery_lost_j: float
+    battery_left_j: float
+    imported_j: float
+
+
+def _supplied(world: World, schedule: Schedule, until_s: float) -> _Supply:
+    found = [each for each in zone_balances(world, schedule, until_s) if each is not None]
+    stored_j = float(sum(each.joules(each.charge_w) for each in found))
+    given_j = float(sum(each.joules(each.discharge_w) for each in found))
+    left_j = float(sum(each.stored_j[-1] for each in found))
+    return _Supply(
+        solar_used_j=float(sum(each.joules(each.used_w) for each in found)),
+        solar_stored_j=stored_j,
+        solar_curtailed_j=float(sum(each.joules(each.curtailed_w) for each in found)),
+        battery_given_j=given_j,
+        battery_lost_j=max(stored_j - given_j - left_j, 0.0),
+        battery_left_j=left_j,
+        imported_j=float(sum(each.joules(each.imported_w) for each in found)),
     )
 
 

@@ -58,7 +58,8 @@ NODE_HOURS = _schema(
 GRID = pa.schema(
     [("seed", pa.int64()), ("zone", _TEXT)]
     + [(name, pa.float64()) for name in ("time_s", "carbon_g_per_kwh", "price_per_mwh",
-       "forecast_carbon_g_per_kwh", "forecast_price_per_mwh", "marginal_g_per_kwh")]
+       "forecast_carbon_g_per_kwh", "forecast_price_per_mwh", "marginal_g_per_kwh", "pue",
+       "solar_w")]
 )  # fmt: skip
 
 
@@ -199,19 +200,25 @@ def grid_rows(world: World, until_s: float) -> Iterator[pa.Table]:
     if grids.marginal_g_per_kwh.size == 0:
         grids = grids._replace(marginal_g_per_kwh=np.full(grids.times_s.size, np.nan))
     zone = np.repeat(np.arange(len(world.zones)), np.diff(grids.starts))
+    pue = np.full(zone.size, np.nan)
+    if grids.pue_mean.size:
+        pue = grids.pue_relative * grids.pue_mean[zone]
+    solar_w = grids.solar_w if grids.solar_w.size else np.full(zone.size, np.nan)
     kept = np.flatnonzero(grids.times_s < until_s)
     for part in _parts(kept.size):
         mine = kept[part]
         steps = {
             name: getattr(grids, name)[mine]
             for name in GRID.names
-            if name not in ("seed", "zone", "time_s")
+            if name not in ("seed", "zone", "time_s", "pue", "solar_w")
         }
         columns = {
             "seed": np.full(mine.size, world.seed),
             "zone": _words(zone[mine], world.zones),
             "time_s": grids.times_s[mine],
             **steps,
+            "pue": pue[mine],
+            "solar_w": solar_w[mine],
         }
         yield _of(GRID, columns)
 

@@ -43,6 +43,7 @@ from greensched_simulator.recorded_rows import (
     service_rows,
 )
 from greensched_simulator.scenario_model import CarbonFile, PriceFile, Scenario
+from greensched_simulator.scenario_site import SolarFile, TemperatureFile
 from greensched_simulator.service_latency import served
 
 FORMAT = 1  # of the folder; a reader refuses others
@@ -282,6 +283,10 @@ def _described(run: Run) -> dict[str, Any]:
 def _files_of(scenario: Scenario) -> list[Path]:
     sources = [source for grid in scenario.grids.values() for source in (grid.carbon, grid.price)]
     found = [each.file for each in sources if isinstance(each, CarbonFile | PriceFile)]
+    sites = scenario.sites.values()
+    own = [site.weather.temperature for site in sites if site.weather]
+    yields = [site.solar.output for site in sites if site.solar]
+    found += [e.file for e in (*own, *yields) if isinstance(e, TemperatureFile | SolarFile)]
     trace = scenario.workload.trace
     found += [trace.file] if trace else []
     logs = (service.requests.trace for service in scenario.services)

@@ -14,6 +14,7 @@ from greensched_policies.courses import (
     Placements,
     ZoneSeries,
 )
+from greensched_policies.supply import Balance, Sun, balances_of, imported
 from greensched_simulator.choices import Cluster, Terms, nodes_to_score, rules_of
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import GridTable, grid_table
@@ -24,7 +25,8 @@ from greensched_simulator.prospects import Prospects, prospects_of
 from greensched_simulator.queueing import DISCIPLINES
 from greensched_simulator.schedule import Schedule, schedule_of
 from greensched_simulator.starts import Plan
-from greensched_simulator.world import Nodes, World
+from greensched_simulator.world import Nodes, World, highest_watts
+from greensched_simulator.zone_grids import relative_pue
 
 SLOT_S = 900.0  # candidate starts are a quarter of an hour apart
 _PLAN_MARGIN = 96  # slots that the plan keeps beyond the last deadline
@@ -91,12 +93,10 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
     What is charged for jobs that never ran is no part of it. Raises BadInput when a grid has no
     data for a time that is billed.
     """
-    jobs = world.jobs
-    ran = schedule.stretches
     bill = bill_schedule(
         billed_nodes(world),
-        Placements(ran.node, ran.start_s, ran.end_s, jobs.cpu_cores[ran.job], jobs.gpus[ran.job]),
-        zone_series(world),
+        _placements(world, schedule),
+        billed_series(world, schedule, until_s),
         (0.0, until_s),
         cost_model(world),
         schedule.sleeps,
@@ -104,6 +104,42 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
     )
     _refuse_gaps(world, bill, until_s)
     return bill
+
+
+def zone_balances(world: World, schedule: Schedule, until_s: float) -> list[Balance | None]:
+    """Return where each zone's watts came from until then; None where the grid gives all of them.
+
+    Raises BadInput where it is not told what panels yield.
+    """
+    grids, suns = world.grids, list[Sun | None]()
+    for zone, battery in enumerate(world.batteries or (None,) * len(world.zones)):
+        own = slice(*grids.starts[zone : zone + 2])
+        suns.append(None if battery is None else Sun(grids.solar_w[own], battery))
+    balances = balances_of(
+        billed_nodes(world),
+        _placements(world, schedule),
+        zone_series(world),
+        suns,
+        (0.0, until_s),
+        cost_model(world),
+        schedule.sleeps,
+        schedule.caps,
+    )
+    for zone, balance in enumerate(balances):
+        if balance is not None and np.isnan(balance.yield_w).any():
+            raise _gap(world, world.zones[zone], "sun", until_s)
+    return balances
+
+
+def billed_series(world: World, schedule: Schedule, until_s: float) -> tuple[ZoneSeries, ...]:
+    """Return what each zone's joules are billed by: its grid, where panels and battery lack."""
+    balances = zone_balances(world, schedule, until_s)
+    return tuple(imported(*each) for each in zip(zone_series(world), balances, strict=True))
+
+
+def _placements(world: World, schedule: Schedule) -> Placements:
+    jobs, ran = world.jobs, schedule.stretches
+    return Placements(ran.node, ran.start_s, ran.end_s, jobs.cpu_cores[ran.job], jobs.gpus[ran.job])
 
 
 def billed_nodes(world: World) -> BilledNodes:
@@ -132,13 +168,20 @@ def zone_series(world: World) -> tuple[ZoneSeries, ...]:
     grids = world.grids
     bounds = [slice(*pair) for pair in zip(grids.starts[:-1], grids.starts[1:], strict=True)]
     return tuple(
-        ZoneSeries(grids.times_s[own], grids.carbon_g_per_kwh[own], grids.price_per_mwh[own])
+        ZoneSeries(
+            grids.times_s[own],
+            grids.carbon_g_per_kwh[own],
+            grids.price_per_mwh[own],
+            relative_pue(grids)[own],
+        )
         for own in bounds
     )
 
 
 def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
     for signal, parts in (
+        ("temperature", (bill.energy_active_j, bill.energy_idle_j, bill.energy_sleep_j,
+                         bill.energy_wake_j)),
         ("carbon", (bill.carbon_active_g, bill.carbon_idle_g, bill.carbon_sleep_g,
                     bill.carbon_wake_g)),
         ("price", (bill.cost_active, bill.cost_idle, bill.cost_sleep, bill.cost_wake)),
@@ -146,11 +189,15 @@ def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
         unknown = np.isnan(np.stack(parts)).any(axis=0)
         if unknown.any():
             zone = world.zones[world.nodes.zone[int(np.argmax(unknown))]]
-            raise BadInput(
-                f"scenario {world.name}: {zone} lacks {signal} for a part of the "
-                f"{until_s / 3600.0:.0f} h that are billed: give a file without gaps that goes on "
-                "until the last job ends, or a shorter length"
-            )
+            raise _gap(world, zone, signal, until_s)
+
+
+def _gap(world: World, zone: str, signal: str, until_s: float) -> BadInput:
+    return BadInput(
+        f"scenario {world.name}: {zone} lacks {signal} for a part of the "
+        f"{until_s / 3600.0:.0f} h that are billed: give a file without gaps that goes on "
+        "until the last job ends, or a shorter length"
+    )
 
 
 def terms_of(world: World, policy: Policy) -> Terms:
@@ -172,21 +219,38 @@ def forecast_of(world: World) -> GridTable:
     """Return the forecasts of a world's grids; each, when it is made, is right about its own step.
 
     What a forecast made at 0 says is corrected by what is known by then: its carbon by the factor,
-    its price by the difference between the truth and what it said.
+    its price by the difference between the truth and what it said. Both are those of a kWh that
+    nodes draw at their mean PUE: where the PUE goes by the weather, which is known, they are the
+    grid's times the PUE beside its mean. Of a zone with panels they are those of the share that a
+    zone whose nodes all draw the most they can would import, without the battery: never less than
+    what is imported of all that is drawn.
     """
     grids = world.grids
+    seen = relative_pue(grids) * _imports_at_most(world)
     said = grids.forecast_carbon_g_per_kwh
     usable = np.isfinite(said) & (said != 0.0)
     factor = np.divide(grids.carbon_g_per_kwh, said, out=np.ones(said.size), where=usable)
-    offset = np.nan_to_num(grids.price_per_mwh - grids.forecast_price_per_mwh)
+    offset = np.nan_to_num((grids.price_per_mwh - grids.forecast_price_per_mwh) * seen)
     return grid_table(
         grids.starts,
         grids.times_s,
-        said,
-        grids.forecast_price_per_mwh,
+        said * seen,
+        grids.forecast_price_per_mwh * seen,
         factors=np.stack([factor, np.ones(said.size)]),
         offsets=np.stack([np.zeros(said.size), offset]),
     )
+
+
+def _imports_at_most(world: World) -> Floats:
+    """Return the share that a zone at its most watts imports in each step, [T]."""
+    grids, nodes = world.grids, world.nodes
+    if not world.batteries:
+        return np.ones(grids.times_s.size)
+    zones = len(world.zones)
+    most_w = np.bincount(nodes.zone, highest_watts(world) * nodes.pue, zones)
+    drawn_w = np.repeat(most_w, np.diff(grids.starts)) * relative_pue(grids)
+    share: Floats = 1.0 - np.minimum(grids.solar_w / np.maximum(drawn_w, 1e-9), 1.0)
+    return share
 
 
 def empty_plan(world: World) -> Plan:

@@ -31,6 +31,7 @@ from greensched_simulator.comparison import (
 from greensched_simulator.levers import LEVERS, levers_of, parts, told_apart
 from greensched_simulator.outcome import Outcome
 from greensched_simulator.policy import Policy
+from greensched_simulator.told_beside import answered, in_time, latency, supplied
 
 HOW_LEVERS = (
     "Change against the baseline with its rule in all other places, the mean over all orders in "
@@ -82,8 +83,9 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
             f"{count(outcome.deadlines_met)} of {count(outcome.deadlines)}, {count(missed)} missed",
         ),
         *chain.from_iterable(taken),
+        *supplied(outcome),
         *_apart(outcome),
-        *_answered(outcome),
+        *answered(outcome),
         ("wait, h: mean", amount(outcome.wait_mean_s / SECONDS_PER_HOUR)),
         ("  95th percentile", amount(outcome.wait_p95_s / SECONDS_PER_HOUR)),
         ("slowdown: mean", amount(outcome.slowdown_mean)),
@@ -100,27 +102,6 @@ def _apart(outcome: Outcome) -> Iterator[Row]:
         yield "carbon at the margin, kg", large(_kg(outcome.carbon_marginal_g))
     if outcome.carbon_embodied_g:
         yield "carbon of making the nodes, kg", large(_kg(outcome.carbon_embodied_g))
-
-
-def _answered(outcome: Outcome) -> Iterator[Row]:
-    """Yield what became of services' requests, where there are any."""
-    if outcome.requests:
-        late = outcome.requests - outcome.requests_in_time
-        yield (
-            "requests in time",
-            f"{_in_time(outcome)} % of {count(round(outcome.requests))}, {count(round(late))} late",
-        )
-        yield "  of these turned away", count(round(outcome.requests_turned_away))
-        yield "latency, s: median", _latency(outcome.latency_p50_s)
-        yield "  99th percentile", _latency(outcome.latency_p99_s)
-
-
-def _latency(seconds: float) -> str:
-    return "∞" if math.isinf(seconds) else amount(seconds)
-
-
-def _in_time(outcome: Outcome) -> str:
-    return f"{100 * outcome.requests_in_time / outcome.requests:.2f}"
 
 
 def done_rows(results: Results) -> list[Row]:
@@ -145,7 +126,7 @@ def done_rows(results: Results) -> list[Row]:
                 *map(short, waits),
                 short(outcome.slowdown_mean),
                 amount(outcome.fairness),
-                *((_in_time(outcome), _latency(outcome.latency_p99_s)) if has_services else ()),
+                *((in_time(outcome), latency(outcome.latency_p99_s)) if has_services else ()),
             )
         )
     return rows

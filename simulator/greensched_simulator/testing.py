@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -55,6 +56,7 @@ def make_world(
     grids: Sequence[Sequence[Step]] = (STEADY,),
     *,
     forecasts: Sequence[Sequence[Step]] | None = None,
+    weather: Sequence[Sequence[float]] | None = None,
     length_s: float = 7200.0,
     weights: Weights = Weights(1.0, 1.0, 1.0),  # noqa: B008 - frozen
     empty_nodes_sleep: bool = False,
@@ -63,10 +65,10 @@ def make_world(
     """Return a world of such jobs, nodes and zones; what is not told is small, equal and plain.
 
     Rows have the names of `Jobs` and `Nodes`, curve class 0 is straight and 1 soon flat; a step is
-    its begin, g/kWh and money per MWh. Jobs stand in the order of their arrival; `after` tells for
-    the place of a job those of the jobs that it waits for. An estimate is the
-    runtime, if not told, and watts asleep and waking the idle ones. Half of what is requested is
-    used.
+    its begin, g/kWh and money per MWh. `weather` is the PUE of each step beside that of the nodes.
+    Jobs stand in the order of their arrival; `after` tells for the place of a job those of the jobs
+    that it waits for. An estimate is the runtime, if not told, and watts asleep and waking the idle
+    ones. Half of what is requested is used.
     """
     steps = np.array([step for zone in grids for step in zone])
     seen = steps if forecasts is None else np.array([step for zone in forecasts for step in zone])
@@ -78,6 +80,7 @@ def make_world(
     for name in ("sleep_w", "wake_w"):
         told_nodes[name] = np.where(np.isnan(told_nodes[name]), idle_w, told_nodes[name])
     zone = told_nodes.pop("zone").astype(np.int64)
+    pue = np.array([value for zone in weather or () for value in zone])
     ends = np.cumsum([0, *(len(zone) for zone in grids)])
     return build_world(parse_scenario(_SCENARIO, Path()), 0)._replace(
         jobs=Jobs(**told_jobs),
@@ -85,7 +88,9 @@ def make_world(
         nodes=Nodes(**told_nodes, zone=zone),
         node_names=tuple(f"node-{number}" for number in range(len(nodes))),
         zones=tuple("ABCDEFGH"[: len(grids)]),
-        grids=Grids(ends, *map(np.ascontiguousarray, (*steps.T, *seen.T[1:]))),
+        grids=Grids(ends, *map(np.ascontiguousarray, (*steps.T, *seen.T[1:])))._replace(
+            pue_relative=pue
+        ),
         curve_watts=curve_table([STRAIGHT, SOON_FLAT]),
         length_s=length_s,
         weights=weights,
@@ -102,8 +107,11 @@ def drawn_world(
     grids: Sequence[Sequence[tuple[float, float]]],
     *,
     empty_nodes_sleep: bool = False,
+    weather: Sequence[float] | None = None,
 ) -> World:
     """Return a world of drawn jobs, and of g/kWh and money per MWh by the hour in each zone.
+
+    The PUE of each hour beside that of the nodes goes round as `weather` says, in all zones.
 
     Jobs have the names of `Jobs`, but tell `wait_s` in place of a deadline, the `error` of their
     estimate, and how far ahead of them those stand for which one job in three waits, `before`. None
@@ -126,7 +134,10 @@ def drawn_world(
         for job in told
     ]
     steps = [[(hour * 3600.0, *pair) for hour, pair in enumerate(zone)] for zone in grids]
-    return make_world(rows, nodes, steps, empty_nodes_sleep=empty_nodes_sleep, after=after)
+    pue = [[*islice(cycle(weather), len(zone))] for zone in grids] if weather else None
+    return make_world(
+        rows, nodes, steps, empty_nodes_sleep=empty_nodes_sleep, after=after, weather=pue
+    )
 
 
 def most_workers(job: Row, nodes: Sequence[Row]) -> float:
@@ -201,7 +212,16 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
             )
         elif here.any() or not model.empty_nodes_sleep:
             idle[node] = curve[0] + machines.gpu_capacity[node] * machines.gpu_idle_w[node]
-    return np.stack([active, idle, asleep, waking]) * machines.pue
+    return np.stack([active, idle, asleep, waking]) * machines.pue * _weather(world, at_s)
+
+
+def _weather(world: World, at_s: float) -> Floats:
+    """Return the PUE right after `at_s` beside each node's own, [N]."""
+    grids, found = world.grids, np.ones(len(world.zones))
+    for zone in range(found.size if grids.pue_relative.size else 0):
+        begun = [at for at in range(*grids.starts[zone : zone + 2]) if grids.times_s[at] <= at_s]
+        found[zone] = grids.pue_relative[begun[-1]]
+    return found[world.nodes.zone]
 
 
 def can_take(world: World, job: int) -> npt.NDArray[np.bool_]:

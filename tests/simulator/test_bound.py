@@ -133,11 +133,17 @@ def test_a_policy_that_rejects_stands_beside_the_bound_with_its_charge() -> None
         assert figure.bound <= spread < some < none
 
 
+PANELS = {"peak_kw": 1.5, "output": {"shape": "days"}}
+BATTERY = {"capacity_kwh": 1.0, "charge_kw": 0.5, "discharge_kw": 0.3}
+WEATHER = {"shape": "daily", "mean": 15, "swing": 15}
+
+
 def drawn(
     seed: int,
     nodes: int = 3,
     *,
     sleep: Any = None,
+    sites: Any = None,
     together: dict[str, Any] = {},  # noqa: B006 - never written to
     **assumed: bool,
 ) -> World:
@@ -159,7 +165,7 @@ def drawn(
         parse_scenario(
             {
                 "name": "random", "start": "2023-06-01T00:00:00Z", "length": "1d",
-                "cluster": {"nodes": groups}, "grids": grids,
+                "cluster": {"nodes": groups}, "grids": grids, "sites": sites or {},
                 "workload": {
                     "generator": {"jobs": 60, "runtime_longest": "6h"} | together,
                     "slack": [{"shorter_than": "1h", "may_wait": "2h"}, {"may_wait": "8h"}],
@@ -182,6 +188,10 @@ SLEEPS = st.sampled_from(
         {"empty_nodes_sleep": True},
         {"sleep": {"watts": 5, "wake": "4m"}},
         {"sleep": {"watts": 5, "wake": "0s"}},
+        {"sites": {"A": {"solar": PANELS}}},
+        {"sites": {"B": {"solar": PANELS, "battery": BATTERY}}, "empty_nodes_sleep": True},
+        {"sites": {"A": {"weather": {"temperature": WEATHER}}}},
+        {"sites": {"B": {"weather": {"temperature": WEATHER}}}, "empty_nodes_sleep": True},
     ]
 )
 

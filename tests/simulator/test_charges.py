@@ -160,5 +160,5 @@ def test_nothing_is_charged_where_all_ran() -> None:
 def test_a_gap_in_which_a_job_could_have_run_is_refused(step: Any) -> None:
     world = make_world([{}], grids=[[(0.0, 1.0, 1.0), step]])
     assert charged(world, HOUR)[0] == pytest.approx(10.0)
-    with pytest.raises(BadInput, match="lacks carbon or price for a part of the 2 h in which"):
+    with pytest.raises(BadInput, match="lacks carbon, price or temperature for a part of"):
         charged(world)

@@ -61,25 +61,17 @@ jobs = st.lists(
     max_size=25,
 )
 nodes = st.lists(
-    st.fixed_dictionaries(
-        {
-            "cpu_capacity": st.sampled_from([8.0, 16.0]),
-            "memory_capacity": st.just(64 * GIB),
-            "gpu_capacity": st.sampled_from([2.0, 4.0]),
-            "gpu_idle_w": st.just(30.0),
-            "gpu_peak_w": st.sampled_from([250.0, 400.0]),
-            "curve_class": st.sampled_from([0.0, 1.0]),
-            "speed": st.sampled_from([1.0, 1.7, 0.6]),
-            "pue": st.sampled_from([1.0, 1.3]),
-            "sleep_w": st.sampled_from([0.0, 40.0]),
-            "wake_s": st.sampled_from([0.0, 300.0]),
-            "wake_w": st.sampled_from([40.0, 400.0]),
-            "zone": st.integers(0, 1),
-        }
-    ),
+    st.fixed_dictionaries({
+        "cpu_capacity": st.sampled_from([8.0, 16.0]), "memory_capacity": st.just(64 * GIB),
+        "gpu_capacity": st.sampled_from([2.0, 4.0]), "gpu_idle_w": st.just(30.0),
+        "gpu_peak_w": st.sampled_from([250.0, 400.0]), "curve_class": st.sampled_from([0.0, 1.0]),
+        "speed": st.sampled_from([1.0, 1.7, 0.6]), "pue": st.sampled_from([1.0, 1.3]),
+        "sleep_w": st.sampled_from([0.0, 40.0]), "wake_s": st.sampled_from([0.0, 300.0]),
+        "wake_w": st.sampled_from([40.0, 400.0]), "zone": st.integers(0, 1),
+    }),
     min_size=1,
     max_size=4,
-)
+)  # fmt: skip
 values = st.lists(st.tuples(st.floats(10.0, 900.0), st.floats(-50.0, 300.0)), min_size=1,
                   max_size=8)  # fmt: skip
 policies = st.builds(
@@ -107,9 +99,10 @@ def new_run(
     grids: list[list[tuple[float, float]]],
     policy: Policy,
     sleeps: bool = False,
+    weather: list[float] | None = None,
 ) -> Run:
-    """Make a world out of what hypothesis drew, and run it."""
-    world = drawn_world(told, nodes, grids, empty_nodes_sleep=sleeps)
+    """Make a world out of what hypothesis drew, and run it; `weather` goes round both zones."""
+    world = drawn_world(told, nodes, grids, empty_nodes_sleep=sleeps, weather=weather)
     schedule = simulate(world, policy)
     return Run(world, policy, schedule, billed_until_s(world, schedule))
 
@@ -120,8 +113,11 @@ def alone(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 worlds: dict[str, Any] = {
-    "told": jobs, "nodes": nodes, "grids": st.lists(values, min_size=2, max_size=2),
-}  # fmt: skip
+    "told": jobs,
+    "nodes": nodes,
+    "grids": st.lists(values, min_size=2, max_size=2),
+    "weather": st.none() | st.lists(st.sampled_from([0.8, 1.0, 1.3]), min_size=1, max_size=5),
+}
 
 
 def placement_bill(run: Run) -> PlacementBill:
@@ -333,11 +329,12 @@ def columns(values: Any) -> list[bytes]:
 @EXAMPLES
 @given(**worlds, pair=st.permutations(list(WHERE_RULES)))
 def test_equal_decisions_get_equal_bills_to_the_last_digit(
-    told: Any, nodes: Any, grids: Any, pair: list[str]
+    told: Any, nodes: Any, grids: Any, weather: Any, pair: list[str]
 ) -> None:
     # With a single node all rules decide alike.
     first, second = (
-        new_run(told, nodes[:1], grids, Policy("lowest-window", where)) for where in pair[:2]
+        new_run(told, nodes[:1], grids, Policy("lowest-window", where), weather=weather)
+        for where in pair[:2]
     )
     assert columns(first.schedule) == columns(second.schedule)
     bills = (bill_of(run.world, run.schedule, run.until_s) for run in (first, second))
@@ -351,10 +348,11 @@ BAD = policy_named("reject-all")
 @settings(max_examples=20)
 @given(**worlds, sleeps=st.booleans(), price_falls_by=st.sampled_from([0.0, 100.0, 400.0]))
 def test_rejecting_all_scores_worse_than_every_policy_with_the_same_sleep(
-    told: Any, nodes: Any, grids: Any, sleeps: bool, price_falls_by: float
+    told: Any, nodes: Any, grids: Any, weather: Any, sleeps: bool, price_falls_by: float
 ) -> None:
     grids = [[(carbon, price - price_falls_by) for carbon, price in zone] for zone in grids]
-    world, policies = new_run(told, nodes, grids, BAD, sleeps).world, policies_named("all")
+    run, policies = new_run(told, nodes, grids, BAD, sleeps, weather), policies_named("all")
+    world = run.world
     schedules = [simulate(world, policy) for policy in policies]
     nothing = {rule: simulate(world, replace(BAD, sleep=rule)) for rule in SLEEP_RULES}
     until_s = billed_until_s(world, *nothing.values(), *schedules)

@@ -41,6 +41,7 @@ from greensched_simulator.simulation import (
 from greensched_simulator.starts import MOST_SLOTS
 from greensched_simulator.waiting import nobody_waiting
 from greensched_simulator.world import World, idle_watts
+from greensched_simulator.zone_grids import relative_pue
 
 Heads = Literal["when", "where", "both"]  # what an agent decides; rules decide the rest
 HEADS: tuple[Heads, ...] = ("when", "where", "both")
@@ -81,6 +82,7 @@ def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
     """
     _refuse(world, policy, heads)
     sleep, nodes, grids = sleep_table(world, policy), world.nodes, world.grids
+    pue = relative_pue(grids)
     baseline = simulate(world, policy_named(BASELINE))
     until_s = billed_until_s(world, baseline)
     total = total_bill(bill_of(world, baseline, until_s))
@@ -92,7 +94,7 @@ def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
         grid=_plain(forecast_of(world)),
         true_grid=_plain(
             grid_table(
-                grids.starts, grids.times_s, grids.carbon_g_per_kwh, grids.price_per_mwh
+                grids.starts, grids.times_s, grids.carbon_g_per_kwh * pue, grids.price_per_mwh * pue
             )
         ),
         terms=_plain(terms_of(world, policy)),
@@ -156,6 +158,8 @@ def rules_for(policy: Policy) -> Rules:
 
 def _refuse(world: World, policy: Policy, heads: Heads) -> None:
     """Raise BadInput for what cannot be stepped through yet."""
+    if world.batteries:
+        raise BadInput("environments do not know panels yet: take sites without solar")
     if heads not in HEADS:
         raise BadInput(f"there is no head {heads!r}: give one of {', '.join(HEADS)}")
     for is_given, what, instead in (

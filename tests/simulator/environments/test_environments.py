@@ -83,7 +83,8 @@ def random_world(seed: int, *, curve: float | None = None, sleeps: bool | None =
         for _ in range(2)
     ]
     asleep = bool(dice.random() < 0.3) if sleeps is None else sleeps
-    return make_world(jobs, nodes, grids, empty_nodes_sleep=asleep)
+    weather = dice.uniform(0.8, 1.3, (2, 9)).tolist() if dice.random() < 0.5 else None
+    return make_world(jobs, nodes, grids, empty_nodes_sleep=asleep, weather=weather)
 
 
 def played(env: GreenSchedEnv, choose: Callable[[Any], int], world: int = 0) -> float:
