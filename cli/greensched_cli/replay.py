@@ -14,7 +14,7 @@ import typer
 from greensched_core import labels
 from greensched_simulator.google_events import parse_machine
 from greensched_simulator.traces import TimeUnit, load_trace
-from greensched_simulator.workload import Trace, compressed, sampled
+from greensched_simulator.workload import Trace, as_pods, compressed, sampled
 from greensched_testbed.progress import LiveLine
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def replay(
 
     largest = None if largest_machine is None else parse_machine(largest_machine)
     whole = load_trace(trace, time_unit=time_unit, largest_machine=largest, skip_faulty=skip_faulty)
-    squeezed = compressed(sampled(whole, pods, seed), span_s).trace
+    squeezed = compressed(sampled(as_pods(whole), pods, seed), span_s).trace
     for note in squeezed.notes:
         print(note)
     access = ApiAccess.from_kubeconfig(kubeconfig, context)

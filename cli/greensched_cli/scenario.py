@@ -50,12 +50,13 @@ def schema() -> None:
 def summary_lines(path: Path, world: "World") -> Iterator[str]:
     """Yield what a sound scenario holds, and what should be known about it."""
     from greensched_core.durations import format_duration
+    from greensched_simulator.services import is_replica
 
-    zones = ", ".join(world.zones)
+    zones, jobs = ", ".join(world.zones), int((~is_replica(world.jobs)).sum())
     yield (
         f"{path}: ok. {world.name}: {len(world.node_names):,} nodes in "
         f"{len(world.zones)} {'zone' if len(world.zones) == 1 else 'zones'} ({zones}), "
-        f"{len(world.job_names):,} jobs in {format_duration(world.length_s)} with seed {world.seed}"
+        f"{jobs:,} jobs in {format_duration(world.length_s)} with seed {world.seed}"
     )
     for note in world.notes:
         yield f"  {note}"

@@ -31,6 +31,7 @@ from greensched_simulator.tables import (
     outcome_rows,
     taken_rows,
 )
+from greensched_simulator.told_beside import supply_rows
 
 INTERRUPTED = 130  # as shells say that SIGINT ended a command
 RUNS = Path("build/runs")
@@ -156,6 +157,9 @@ def _tables(results: Results, currency: str) -> Iterator[tuple[str, Sequence[Row
         return
     yield "what was done, and how long jobs waited; means over seeds", done_rows(results)
     yield "what it took", taken_rows(results, currency)
+    supply = supply_rows(results)
+    if supply[1:]:
+        yield "where it came from, in zones with panels", supply
     yield f"what changed against {results.baseline.label}", change_rows(results)
     shares = captured_rows(results)
     if shares[1:]:

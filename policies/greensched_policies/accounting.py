@@ -28,6 +28,7 @@ from greensched_policies.courses import (
     Sleeps,
     ZoneSeries,
     courses_of,
+    joules_of,
     running,
 )
 
@@ -35,7 +36,8 @@ from greensched_policies.courses import (
 class Bill(NamedTuple):
     """What each node used within the window, [N]; active is what lies above idle.
 
-    Money is in the currency of the prices; NaN where a price was missing, and grams likewise.
+    Money is in the currency of the prices; NaN where a price was missing, and grams likewise. All
+    are NaN where the PUE goes by the weather and that was missing.
     """
 
     energy_active_j: Floats
@@ -85,9 +87,9 @@ class BillTotal(NamedTuple):
 class PlacementBill(NamedTuple):
     """What each placement used within the window, [P]: its share of its node's active part."""
 
-    energy_active_j: Floats
-    cost_active: Floats  # NaN where a price was missing while it drew power
-    carbon_active_g: Floats  # NaN where a carbon intensity was missing while it drew power
+    energy_active_j: Floats  # NaN where the weather was missing while it drew power
+    cost_active: Floats  # NaN where a price was, likewise
+    carbon_active_g: Floats  # NaN where a carbon intensity was
 
 
 def bill_schedule(
@@ -148,9 +150,9 @@ def total_bill(bill: Bill) -> BillTotal:
 def _integrate(course: Course) -> list[float]:
     """Return joules, money and grams, each active, idle, asleep and waking: a bill's columns."""
     active_w = course.cpu_w + course.boards * course.board_w
-    pue, length_s = course.pue, course.length_s
     joules = [
-        watts * pue * length_s for watts in (active_w, course.idle_w, course.sleep_w, course.wake_w)
+        joules_of(watts, course.pue, course.length_s)
+        for watts in (active_w, course.idle_w, course.sleep_w, course.wake_w)
     ]
     return [
         *(float(each.sum()) for each in joules),
@@ -173,8 +175,8 @@ def _shares(course: Course, placements: Placements) -> Floats:
     # Whole numbers are exact; sums of cores never quite cancel, or swallow what is tiny.
     has_cores = (asking > 0.5) & (course.cores > 0.0)
     core_w = np.divide(course.cpu_w, course.cores, np.zeros(course.cores.size), where=has_cores)
-    core_j = core_w * course.pue * course.length_s
-    board_j = course.board_w * course.pue * course.length_s
+    core_j = joules_of(core_w, course.pue, course.length_s)
+    board_j = joules_of(course.board_w, course.pue, course.length_s)
     known = np.ones(core_j.size)
     return np.stack([
         (_over(course, core_j, values, cores) + _over(course, board_j, values, boards)) / unit

@@ -31,7 +31,7 @@ class BilledNodes(NamedTuple):
     gpu_capacity: Floats  # boards
     gpu_idle_w: Floats  # watts per board
     gpu_peak_w: Floats  # watts per board
-    pue: Floats
+    pue: Floats  # beside which a zone's series may put another, time by time
     zone: Integers  # index into the series; -1: unknown, money and carbon are NaN
 
 
@@ -80,6 +80,8 @@ class ZoneSeries(NamedTuple):
     times_s: Floats  # ascending; before the first there is no data
     carbon_g_per_kwh: Floats  # NaN: no data
     price_per_mwh: Floats  # NaN: no data; may be negative
+    # PUE by the weather beside each node's own, 1 being that; NaN: no data. None: always 1
+    pue_relative: Floats | None = None
 
 
 class Course(NamedTuple):
@@ -100,8 +102,8 @@ class Course(NamedTuple):
     idle_w: Floats
     sleep_w: Floats
     wake_w: Floats
-    pue: float
-    carbon_g_per_kwh: Floats  # NaN: no data
+    pue: Floats  # NaN: no data, as below
+    carbon_g_per_kwh: Floats
     price_per_mwh: Floats
 
 
@@ -201,8 +203,15 @@ def _course(
     sleep_w, wake_w = _without_idling(slept, moments, idle_w, is_empty)
     return Course(
         mine, begins, ends, moments[:-1], np.diff(moments), cores, boards, cpu_w, board_w, idle_w,
-        sleep_w, wake_w, nodes.pue[row], *_grid(series, moments[:-1]),
+        sleep_w, wake_w, *_grid(series, moments[:-1], nodes.pue[row]),
     )  # fmt: skip
+
+
+def joules_of(watts: Floats, pue: Floats, length_s: Floats) -> Floats:
+    """Return joules at the meter; time without watts needs no PUE."""
+    joules: Floats = watts * pue * length_s
+    joules[watts == 0.0] = 0.0
+    return joules
 
 
 def levels_at(capped: Caps, times_s: Floats) -> Floats:
@@ -236,13 +245,16 @@ def running(begins: Places, ends: Places, amounts: Floats, moments: int) -> Floa
     return np.cumsum(change)[:-1]
 
 
-def _grid(series: ZoneSeries | None, times_s: Floats) -> tuple[Floats, Floats]:
-    """Return carbon intensity and price at some times; NaN where there is no data."""
+def _grid(series: ZoneSeries | None, times_s: Floats, pue: float) -> tuple[Floats, Floats, Floats]:
+    """Return PUE, carbon intensity and price at some times; NaN where there is no data."""
+    unknown, own = np.full(times_s.shape, np.nan), np.full(times_s.shape, pue)
     if series is None:
-        return np.full(times_s.shape, np.nan), np.full(times_s.shape, np.nan)
+        return own, unknown, unknown
     step = np.searchsorted(series.times_s, times_s, side="right") - 1
-    carbon, price = (
-        np.where(step >= 0, values[np.maximum(step, 0)], np.nan)
-        for values in (series.carbon_g_per_kwh, series.price_per_mwh)
-    )
-    return carbon, price
+
+    def held(values: Floats) -> Floats:
+        return np.where(step >= 0, values[np.maximum(step, 0)], np.nan)
+
+    if series.pue_relative is not None:
+        own *= held(series.pue_relative)
+    return own, held(series.carbon_g_per_kwh), held(series.price_per_mwh)

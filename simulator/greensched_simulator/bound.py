@@ -17,7 +17,7 @@ What is relaxed, so that no schedule beats the bound:
 
 What is left of idle watts, which all schedules pay alike, is added: all of them, or where nodes can
 sleep what they take asleep; while prices are negative, such a node counts with the most that it
-can draw.
+can draw. What panels and batteries can save at most is taken off (`bound_supply`).
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +39,10 @@ from greensched_simulator.bound_inputs import (
     groups_of,
     idle_total,
 )
-from greensched_simulator.simulation import Schedule
+from greensched_simulator.bound_supply import saved_by_panels
+from greensched_simulator.outcome import shortest_runtimes_s
+from greensched_simulator.precedence import earliest_ready_s
+from greensched_simulator.schedule import Schedule
 from greensched_simulator.world import World
 
 SLOT_S = 3600.0
@@ -50,7 +53,7 @@ class Bound(NamedTuple):
     """The least total over a window; nothing is lower, and perhaps nothing is as low."""
 
     total: float  # joules, grams or money, idle watts included
-    idle: float  # of it, what all schedules pay alike
+    idle: float  # of it, what all schedules pay alike; with panels less what these save at most
     variables: int  # of the programme
     slot_s: float
 
@@ -104,8 +107,13 @@ def least_bill(
     Jobs run between their arrival and `latest_end_s` ([J]), and until `until_s` at most; with
     `preempt` they may stop and go on for nothing, as with any `freedom`. Nodes are billed from 0 to
     `until_s`. Raises BadInput where a job cannot end in time on any node, and where a grid has no
-    data within the window.
+    data within the window, and for worlds with services.
     """
+    if world.services:
+        raise BadInput(
+            f"scenario {world.name} has services, which no bound is known for: take them out, or "
+            "run without the bound"
+        )
     idle = idle_total(world, signal, until_s)
     # Both bound runs that do not stop.
     ways = (_pieces,) if preempt or freedom.stops else (_starts, _pieces)
@@ -119,7 +127,11 @@ def least_bill(
         for way in ways
     ]
     active = max(programme.least(world.name) for programme in programmes)
-    return Bound(idle + active, idle, max(each.variables for each in programmes), slot_s)
+    variables = max(each.variables for each in programmes)
+    if signal == "energy" or not world.batteries:
+        return Bound(idle + active, idle, variables, slot_s)
+    saved, least = saved_by_panels(world, signal, until_s)
+    return Bound(max(idle + active - saved, least), max(idle - saved, least), variables, slot_s)
 
 
 def least_totals(world: World, schedules: Sequence[Schedule], until_s: float) -> Least:
@@ -137,7 +149,7 @@ def least_totals(world: World, schedules: Sequence[Schedule], until_s: float) ->
 def freedom_of(schedules: Sequence[Schedule]) -> Freedom:
     """Return what any of the schedules did beside running jobs in one piece at full speed."""
     return Freedom(
-        suspend=any((np.diff(each.stretches.job) == 0).any() for each in schedules),
+        suspend=any((np.diff(each.stretches.of_jobs.job) == 0).any() for each in schedules),
         cap=any(each.caps.node.size > 0 for each in schedules),
     )
 
@@ -156,16 +168,21 @@ def _programme(
 
     It runs `repeats` times as long, [J], where that earns money.
     """
-    courses = courses_of(world, signal, until_s)
+    courses, slowest = courses_of(world, signal, until_s), min(group.speed for group in groups)
     programme = _Programme(groups, int(np.ceil(until_s / slot_s)) + 1)
+    # Who waits for others is never ready before they could have ended on the fastest nodes.
+    ready_s = earliest_ready_s(world.precedence, world.jobs.arrival_s, shortest_runtimes_s(world))
     for job in range(world.jobs.arrival_s.size):
-        begin_s, end_s = float(world.jobs.arrival_s[job]), min(float(latest_end_s[job]), until_s)
+        begin_s, end_s = float(ready_s[job]), min(float(latest_end_s[job]), until_s)
         for place, group in enumerate(groups):
             if fits(world.jobs, job, group):
                 runtime_s = float(world.jobs.runtime_s[job]) / group.speed
                 course = courses[group.zone].of_watts(*group.watts(world.jobs, job))
                 choices = way(course, begin_s, end_s, runtime_s, slot_s)
-                cost = choices.cost * np.where(choices.cost < 0.0, repeats[job], 1.0)
+                longer = repeats[job]
+                if world.jobs.workers[job] > 1.0:  # it may run at the pace of the slowest node
+                    longer *= group.speed / slowest
+                cost = choices.cost * np.where(choices.cost < 0.0, longer, 1.0)
                 programme.add(world, job, place, choices._replace(cost=cost))
         if not programme.knows(job):
             raise BadInput(
@@ -222,7 +239,8 @@ class _Programme:
         jobs = world.jobs
         for resource, amounts in enumerate((jobs.cpu_cores, jobs.memory_bytes, jobs.gpus)):
             if amounts[job] > 0:
-                amount = shares * amounts[job] / self._groups[place].capacity[resource]
+                asked = amounts[job] * jobs.workers[job]
+                amount = shares * asked / self._groups[place].capacity[resource]
                 row = (place * 3 + resource) * self._slots + slots
                 self._filled.append((row, variable[place_in], amount))
         if choices.is_alone:

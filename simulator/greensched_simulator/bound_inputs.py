@@ -11,7 +11,7 @@ from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import sleep_columns
 from greensched_simulator.simulation import zone_series
-from greensched_simulator.world import World, idle_watts
+from greensched_simulator.world import World, highest_watts, idle_watts
 
 Signal = Literal["energy", "carbon", "cost"]
 _UNIT_J = {"energy": 1.0, "carbon": JOULES_PER_KWH, "cost": JOULES_PER_MWH}
@@ -36,7 +36,8 @@ class Group(NamedTuple):
 
     def watts(self, jobs: Jobs, job: int) -> tuple[float, float]:
         """Return the least and the most watts that a job adds here."""
-        cores, boards = jobs.cpu_cores[job], jobs.gpus[job]
+        workers = jobs.workers[job]
+        cores, boards = workers * jobs.cpu_cores[job], workers * jobs.gpus[job]
         low, high = (
             cores * core_w + boards * board_w
             for core_w, board_w in zip(
@@ -93,23 +94,29 @@ class SignalCourse(NamedTuple):
 
 
 def courses_of(world: World, signal: Signal, until_s: float) -> tuple[SignalCourse, ...]:
-    """Return the course of each zone's signal from 0 to `until_s`, per joule.
+    """Return the course of each zone's signal from 0 to `until_s`, per joule at the nodes' PUE.
 
     Raises BadInput where a grid has no data.
     """
     courses = []
     for name, series in zip(world.zones, zone_series(world), strict=True):
-        values = {
-            "energy": np.ones(series.times_s.size),
-            "carbon": series.carbon_g_per_kwh,
-            "cost": series.price_per_mwh,
-        }[signal]
+        assert series.pue_relative is not None, "a world's series tell it"
+        values = (
+            series.pue_relative
+            * {
+                "energy": np.ones(series.times_s.size),
+                "carbon": series.carbon_g_per_kwh,
+                "cost": series.price_per_mwh,
+            }[signal]
+        )
         inside = series.times_s[(series.times_s > 0.0) & (series.times_s < until_s)]
         times_s = np.concatenate([[0.0], inside, [until_s]])
         step = np.searchsorted(series.times_s, times_s[:-1], side="right") - 1
-        held = values[np.maximum(step, 0)] / _UNIT_J[signal]
+        step = np.maximum(step, 0)
+        held = values[step] / _UNIT_J[signal]
         if np.isnan(held).any():
-            raise BadInput(f"scenario {world.name}: {name} lacks {signal} before {until_s:.0f} s")
+            lacks = "temperature" if np.isnan(series.pue_relative[step]).any() else signal
+            raise BadInput(f"scenario {world.name}: {name} lacks {lacks} before {until_s:.0f} s")
         parts = np.diff(times_s) * np.stack([np.maximum(held, 0.0), np.minimum(held, 0.0)])
         sums = np.concatenate([np.zeros((2, 1)), np.cumsum(parts, axis=1)], axis=1)
         courses.append(SignalCourse(times_s, sums[0], sums[1]))
@@ -171,7 +178,7 @@ def _group(world: World, members: np.ndarray, levels: Floats, sleep: SleepColumn
 
 
 def fits(jobs: Jobs, job: int, group: Group) -> bool:
-    """Tell whether an empty node of the group has room for a job."""
+    """Tell whether an empty node of the group has room for a worker of a job."""
     asked = (jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job])
     return all(
         amount <= most * (1 + _EPSILON) for amount, most in zip(asked, group.largest, strict=True)
@@ -186,9 +193,7 @@ def idle_total(world: World, signal: Signal, until_s: float) -> float:
     """
     nodes = world.nodes
     idle_w, saved_w = idle_watts(world), sleep_columns(world).saved_w[0]
-    highest_w = world.curve_watts.reshape(-1, CURVE_POINTS).max(axis=1)
-    full_w = highest_w[nodes.curve_class.astype(np.int64)] + nodes.gpu_capacity * nodes.gpu_peak_w
-    most_w = np.where(saved_w > 0.0, np.maximum(full_w, nodes.wake_w), idle_w)
+    most_w = np.where(saved_w > 0.0, highest_watts(world), idle_w)
     courses = courses_of(world, signal, until_s)
     positive, negative = (
         np.array([parts[-1] for parts in sums])[nodes.zone]

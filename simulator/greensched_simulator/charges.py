@@ -5,8 +5,9 @@ A job that never ran is charged more than it could have taken in any schedule of
 those of its boards, for its runtime there, and its estimate for restarts if it can be suspended;
 where nodes can sleep also the idle watts of a node kept awake for it alone, for that time under the
 deepest cap, with what waking that node takes, and idling until it sleeps again by whichever rule
-waits longest, each time that it could be resumed; at the greatest value of the signal between its
-arrival and the window's end; on whichever node that is large enough this comes to most.
+waits longest, each time that it could be resumed; at the greatest value of the signal, times the
+PUE where that goes by the weather, between its arrival and the window's end; on whichever node that
+is large enough this comes to most.
 
 While a price is below zero, running earns money and not running earns nothing: the greatest price
 then counts as 0, so that no charge is ever negative and each is still above the job's true cost.
@@ -23,7 +24,9 @@ from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
 from greensched_policies.courses import Integers, ZoneSeries
 from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.bound_inputs import Group, groups_of
-from greensched_simulator.simulation import SLOT_S, Schedule, zone_series
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.services import is_replica
+from greensched_simulator.simulation import SLOT_S, zone_series
 from greensched_simulator.world import World
 
 # Above 1, or rejecting a job would cost no more than running it at the worst hour. Twice, since a
@@ -57,7 +60,7 @@ def charge_of(world: World, schedule: Schedule, until_s: float) -> Charge:
         dearest = np.maximum(dearest, most)
     if np.isnan(dearest).any():
         raise BadInput(
-            f"scenario {world.name}: a grid lacks carbon or price for a part of the "
+            f"scenario {world.name}: a grid lacks carbon, price or temperature for a part of the "
             f"{until_s / 3600.0:.0f} h in which a job that never ran could have: give a file "
             "without gaps, or a shorter length"
         )
@@ -78,12 +81,17 @@ def _most_there(
     restarts = (limit_s - jobs.arrival_s[left]) / (2.0 * SLOT_S)
     restarts = np.where(np.isinf(jobs.save_every_s[left]), 0.0, np.maximum(restarts, 0.0))
     restarts_s = np.where(np.isinf(jobs.save_every_s[left]), 0.0, jobs.estimate_s[left])
-    runtime_s = (jobs.runtime_s[left] + restarts_s) / group.speed
+    speed = np.full(left.size, group.speed)
+    # All workers of a job run as long as the one on the slowest node.
+    speed[jobs.workers[left] > 1.0] = world.nodes.speed.min()
+    # A replica stays until its time is over, however fast the node is.
+    speed[is_replica(jobs)[left]] = min(group.speed, 1.0)
+    runtime_s = (jobs.runtime_s[left] + restarts_s) / speed
     wakes_j = group.wake_joules + group.saved_watts * _longest_awake_s(world, group)
     alone_j = group.saved_watts * runtime_s / group.slowest + wakes_j * (1.0 + restarts)
     energy_j = np.where(fits, np.maximum(watts, 0.0) * runtime_s + alone_j, 0.0)
-    per_joule = np.stack([np.ones(left.size), greatest[0], greatest[1]])
-    return np.where(energy_j == 0.0, 0.0, energy_j * per_joule)
+    energy_j *= jobs.workers[left]  # each of them, on a node of its own
+    return np.where(energy_j == 0.0, 0.0, energy_j * greatest)
 
 
 def _longest_awake_s(world: World, group: Group) -> float:
@@ -97,13 +105,17 @@ def _longest_awake_s(world: World, group: Group) -> float:
 
 
 def _greatest(series: ZoneSeries, from_s: Floats, until_s: float) -> Floats:
-    """Return the greatest price and carbon intensity, per joule, from times on, [2,L]; at least 0.
+    """Return the most joules, money and grams at the meter from times on, [3,L]; at least 0.
 
-    NaN where there is no data for any part of the time.
+    They are those of a joule at the PUE of the nodes; NaN where there is no data for any part of
+    the time.
     """
-    values = np.stack(
-        [series.price_per_mwh / JOULES_PER_MWH, series.carbon_g_per_kwh / JOULES_PER_KWH]
-    )
+    assert series.pue_relative is not None, "a world's series tell it"
+    values = series.pue_relative * np.stack([
+        np.ones(series.times_s.size),
+        series.price_per_mwh / JOULES_PER_MWH,
+        series.carbon_g_per_kwh / JOULES_PER_KWH,
+    ])  # fmt: skip
     last = max(int(np.searchsorted(series.times_s, until_s, side="left")), 1)
     from_there_on = np.maximum.accumulate(values[:, last - 1 :: -1], axis=1)[:, ::-1]
     step = np.searchsorted(series.times_s, from_s, side="right") - 1

@@ -45,6 +45,7 @@ from greensched_policies.pausing import PauseColumns
 from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.sleeping import SleepColumns, with_waking
 from greensched_policies.slots import SlotColumns
+from greensched_simulator.boards import have_room
 from greensched_simulator.compiled import borrowing, callee, compiled, fast, inlined
 from greensched_simulator.grid_table import (
     CARBON,
@@ -101,10 +102,11 @@ class Cluster(NamedTuple):
 
     columns: Floats  # [12, N]
     sleep: Floats  # [6, N] see `power_states`; [6, 0] where no node ever sleeps
-    cap: Floats  # [4, N] see `running`; [4, 0] where nobody caps
+    cap: Floats  # [4, N] see `progress`; [4, 0] where nobody caps
     cpu_free: Floats  # [N] cores not requested
     memory_free: Floats  # [N] bytes not requested
     gpu_free: Floats  # [N] boards not requested
+    boards: Floats  # [N,B] what is free of each; [N,0] where all ask for whole ones: see `boards`
     zone: Integers  # [N]
     pods: Integers  # [N] jobs that run there
     next_node: Integers  # [1] where the next search begins
@@ -176,6 +178,7 @@ def fits(cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpu
         cpu_cores <= cluster.cpu_free[node] + _EPSILON * cluster.columns[0, node]
         and memory_bytes <= cluster.memory_free[node] + _EPSILON * cluster.columns[2, node]
         and gpus <= cluster.gpu_free[node] + _EPSILON
+        and have_room(cluster.boards, node, gpus)
     )
 
 

@@ -12,7 +12,8 @@ from greensched_simulator.bound import Least, least_totals
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import Policy
 from greensched_simulator.scenario_model import Scenario
-from greensched_simulator.simulation import Schedule, bill_of, billed_until_s, simulate
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.world import World, build_world
 
 CONFIDENCE = 0.95
@@ -69,6 +70,9 @@ CARBON = Figure("carbon_g", lambda outcome: outcome.carbon_g)
 MARGINAL = Figure("carbon_marginal_g", lambda outcome: outcome.carbon_marginal_g)
 WAIT = Figure("wait_mean_s", lambda outcome: outcome.wait_mean_s)
 SLOWDOWN = Figure("slowdown_mean", lambda outcome: outcome.slowdown_mean)
+LATE = Figure(
+    "requests_late", lambda outcome: float(round(outcome.requests - outcome.requests_in_time))
+)
 MISSED = Figure("deadlines_missed", lambda outcome: outcome.deadlines - outcome.deadlines_met)
 
 

@@ -14,12 +14,14 @@ from greensched_simulator.choices import (
     score_nodes,
 )
 from greensched_simulator.compiled import fast
+from greensched_simulator.gangs import start_gang
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.progress import workload_of
+from greensched_simulator.recorded import Recorded
 from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
-from greensched_simulator.running import Recorded, start
+from greensched_simulator.running import start
 from greensched_simulator.starts import Plan
 
 MOST_AT_ONCE = 64  # jobs of a round; its cost grows with their square, the others come next
@@ -43,12 +45,13 @@ def place_together(
     A round starts as many jobs as it can, one on a node, for the least sum of what the `where` rule
     says: the flow of Hu, de Laat and Zhao, "Concurrent container scheduling on heterogeneous
     clusters with multi-resource constraints" (ECSched), FGCS 102, 2020, on nodes of capacity one.
+    Jobs of several workers come last, in their order.
     """
     nodes, refused = cluster.cpu_free.size, nothing_refused()
     while True:
         batch = in_line(waiting, jobs, cluster, recorded, refused)
         if batch.size == 0:
-            return
+            break
         cost = np.full((batch.size, nodes + batch.size), np.inf)
         for place in range(batch.size):
             job = batch[place]
@@ -63,6 +66,9 @@ def place_together(
             node = chosen[place]
             if node < nodes:
                 start(batch[place], node, now_s, jobs, cluster, recorded, ends, plan, terms)
+    for job in waiting:
+        if jobs.workers[job] > 1.0 and not asks_as_much(job, jobs, refused):
+            start_gang(job, now_s, jobs, cluster, recorded, ends, grid, plan, terms, rules)
 
 
 @fast
@@ -74,7 +80,9 @@ def in_line(
     for job in waiting:
         if count == MOST_AT_ONCE:
             break
-        if recorded.node[job] != NOWHERE or asks_as_much(job, jobs, refused):
+        if recorded.node[job] != NOWHERE or jobs.workers[job] > 1.0:
+            continue
+        if asks_as_much(job, jobs, refused):
             continue
         if look_for_room(job, jobs, cluster, 1) == 0:
             refuse(job, jobs, refused)  # rooms only shrink until all are served

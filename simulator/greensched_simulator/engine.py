@@ -18,26 +18,21 @@ import numpy as np
 
 from greensched_policies.cost import Floats
 from greensched_policies.courses import Integers
-from greensched_simulator.choices import (
-    NOWHERE,
-    Cluster,
-    Rules,
-    Terms,
-    choose_node,
-)
+from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
 from greensched_simulator.compiled import borrowing, fast, inlined
+from greensched_simulator.gangs import place_all
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap, earliest_s, empty_heap, pop, push
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.pacing import Changes, pace
-from greensched_simulator.progress import CHANGED, STOP_S, workload_of
+from greensched_simulator.precedence import Precedence, let_follow
+from greensched_simulator.progress import CHANGED, STOP_S
 from greensched_simulator.prospects import Prospects
 from greensched_simulator.queueing import OLDEST_FIT, Queue, join, nobody_queueing, serve
+from greensched_simulator.recorded import Recorded, nothing_recorded
 from greensched_simulator.running import (
-    Recorded,
     free_plan,
-    leave_node,
-    nothing_recorded,
+    leave_nodes,
     start,
 )
 from greensched_simulator.runs import (
@@ -51,6 +46,7 @@ from greensched_simulator.runs import (
 from greensched_simulator.starts import Plan, Start, choose_start, keep
 from greensched_simulator.suspending import goes_on, suspend
 from greensched_simulator.waiting import Waiting, fill, nobody_waiting, wait
+from greensched_simulator.workers import all_cores
 
 WHEN, WHERE, OVER = range(3)  # what is asked of a job: its start, its node; nothing any more
 _ARRIVED, _STEP, _IS_OPEN = range(3)
@@ -67,12 +63,14 @@ class Events(NamedTuple):
 
 
 class Aside(NamedTuple):
-    """What only some rules need: queues with an order, pauses, caps."""
+    """What only some rules and worlds need: queues with an order, pauses, caps, precedence."""
 
     queue: Queue
     agenda: Agenda
     changes: Changes
     steps_s: Floats  # times at which any grid changes
+    precedence: Precedence
+    unmet: Integers  # [J] how many each job still waits for; without elements where none does
 
 
 @fast
@@ -82,19 +80,22 @@ def nothing_yet(jobs: int) -> Events:
 
 
 @fast
-def nothing_aside(queueing: int, suspending: int, steps_s: Floats) -> Aside:
+def nothing_aside(queueing: int, suspending: int, steps_s: Floats, precedence: Precedence) -> Aside:
     """Return what is empty where a run begins, for so many jobs that may queue or be suspended."""
     return Aside(
         nobody_queueing(queueing),
         empty_agenda(suspending),
         [(0.0, 0, 1.0) for _ in range(0)],
         steps_s,
+        precedence,
+        precedence.parents.copy(),
     )
 
 
 @fast
 def run(
     jobs: Jobs,
+    precedence: Precedence,
     prospects: Prospects,
     cluster: Cluster,
     grid: GridTable,
@@ -112,9 +113,9 @@ def run(
     which any grid changes, if nodes are capped or the queue looks at them.
     """
     count, is_capped = jobs.arrival_s.size, cluster.cap.shape[1] > 0
-    recorded = nothing_recorded(jobs, is_capped or terms.may_suspend)
+    recorded = nothing_recorded(jobs, is_capped or terms.may_suspend or jobs.workers.max() > 1.0)
     waiting, events = nobody_waiting(count), nothing_yet(count)
-    aside = nothing_aside(count, count if terms.may_suspend else 0, steps_s)
+    aside = nothing_aside(count, count if terms.may_suspend else 0, steps_s, precedence)
     while True:
         head, job = next_asked(
             events, aside, waiting, jobs, prospects, cluster, recorded, grid, plan, terms, rules
@@ -169,14 +170,17 @@ def next_asked(
         if end_s <= start_s and end_s <= arrival_s:
             _, job = pop(ends)
             _look_at(
-                job, next_s, waiting, jobs, prospects, cluster, recorded, ends, starts, grid, plan,
-                aside.agenda, terms, rules,
+                job, waiting, jobs, prospects, cluster, recorded, events, grid, plan, aside, terms,
+                rules,
             )  # fmt: skip
         elif start_s <= arrival_s:
-            return WHERE, pop(starts)[1]
+            _, job = pop(starts)
+            return (WHEN if np.isnan(recorded.planned_s[job]) else WHERE), job
         else:
             counts[_ARRIVED] += 1
-            return WHEN, counts[_ARRIVED] - 1
+            job = counts[_ARRIVED] - 1
+            if aside.unmet.size == 0 or aside.unmet[job] == 0:
+                return WHEN, job
 
 
 @fast
@@ -264,8 +268,8 @@ def plan_start(
 ) -> float:
     """Return as `plan_by_rule` when a job is to start that runs in one piece."""
     runtime_s, latest_s = prospects.runtime_s[job], prospects.latest_start_s[job]
-    cpu_cores = jobs.cpu_cores[job]
-    chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, cpu_cores)
+    cores = all_cores(job, jobs)
+    chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, cores)
     if chosen.zone == NOWHERE:
         return np.nan
     keep_start(job, chosen, jobs, recorded, plan, terms)
@@ -281,41 +285,43 @@ def keep_start(
     recorded.planned_s[job] = recorded.kept_from_s[job] = chosen.start_s
     recorded.kept_until_s[job] = end_s
     recorded.planned_zone[job] = chosen.zone
-    keep(plan, chosen.zone, terms.slot_s, chosen.start_s, end_s, jobs.cpu_cores[job])
+    keep(plan, chosen.zone, terms.slot_s, chosen.start_s, end_s, all_cores(job, jobs))
 
 
 @fast
 def _look_at(
     job: int,
-    now_s: float,
     waiting: Waiting,
     jobs: Jobs,
     prospects: Prospects,
     cluster: Cluster,
     recorded: Recorded,
-    ends: Heap,
-    starts: Heap,
+    events: Events,
     grid: GridTable,
     plan: Plan,
-    agenda: Agenda,
+    aside: Aside,
     terms: Terms,
     rules: Rules,
 ) -> None:
     """See to a running job: it goes on, or leaves its room to others, ended or suspended."""
+    now_s, ends, agenda = events.now_s[0], events.ends, aside.agenda
     if terms.may_suspend and goes_on(
         job, now_s, jobs, prospects, cluster, recorded, ends, grid, plan, agenda, terms, rules
     ):
         return
     node = recorded.node[job]
-    leave_node(job, now_s, jobs, cluster, recorded, terms)
+    leave_nodes(job, now_s, jobs, cluster, recorded, terms)
     if terms.may_suspend and recorded.progress[STOP_S, job] > 0.0:
-        suspend(job, node, now_s, recorded, starts, agenda)
+        suspend(job, node, now_s, jobs, recorded, events.starts, agenda)
     else:
         free_plan(job, now_s, jobs, cluster, recorded, plan, terms)
         if terms.may_suspend:
             clear_agenda(job, jobs, agenda, plan, terms)
+        if aside.unmet.size > 0:
+            arrived = events.counts[_ARRIVED]
+            let_follow(job, now_s, aside.precedence, aside.unmet, arrived, events.starts)
     if terms.discipline == OLDEST_FIT:
-        fill(node, now_s, waiting, jobs, cluster, recorded, ends, plan, terms)
+        fill(node, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
 
 
 @borrowing
@@ -333,9 +339,8 @@ def place_by_rule(
     rules: Rules,
 ) -> None:
     """Start a job on the best node with room, or let it wait for one."""
-    workload = workload_of(job, jobs, recorded.progress)
-    node = choose_node(cluster, grid, terms, rules, workload, now_s)
-    if node >= 0:
+    node = place_all(job, now_s, jobs, cluster, recorded, grid, terms, rules)
+    if node != NOWHERE:
         start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
     else:
         wait(job, waiting, jobs)

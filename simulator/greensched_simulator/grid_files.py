@@ -1,4 +1,4 @@
-"""Reads one zone's series of carbon or price from a CSV file, plain or gzipped.
+"""Reads one zone's series of carbon, price, temperature or sun from a CSV file, plain or gzipped.
 
 Times are UTC: they carry an offset, or the column's name ends in `utc`, or the caller says so.
 Nothing is repaired: faults are told by row, and where hours are missing there is NaN.
@@ -22,6 +22,8 @@ from greensched_simulator.workload import Fault
 CARBON_LIMITS_G_PER_KWH = (0.0, 2_000.0)
 # Per MWh in any currency: the dearest market, KRW, has cleared at 360,000.
 PRICE_LIMITS_PER_MWH = (-1e6, 1e6)
+TEMPERATURE_LIMITS_C = (-90.0, 60.0)  # a little beyond the records of the World Meteorological Org.
+YIELD_LIMITS = (0.0, 1.5)  # kW/kWp: at the edge of clouds the sun is brighter than 1,000 W/m2
 _SHARE_OF_A_STEP = 0.1  # of the rows: hours may turn to quarters within a file
 
 

@@ -7,22 +7,37 @@ import numpy.typing as npt
 
 from greensched_policies.cost import Floats
 
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+
 
 class Draft(NamedTuple):
     """Jobs in order of arrival; one float64 [J] array per column."""
 
     names: tuple[str, ...]
+    after: tuple[tuple[str, ...], ...]  # the names of those that each job waits for
     arrival_s: Floats  # since the scenario's start
     runtime_s: Floats  # on the reference core
     expected_s: Floats  # the runtime that its owner told, else the true one
     cpu_cores: Floats
     memory_bytes: Floats
-    gpus: Floats  # boards
+    gpus: Floats  # boards, or a part of one
+    workers: Floats
 
     def chosen(self, keep: npt.NDArray[np.bool_]) -> Self:
-        """Return the jobs for which `keep` ([J]) is true, in their order."""
-        names = tuple(name for name, kept in zip(self.names, keep, strict=True) if kept)
-        return type(self)(names, *(column[keep] for column in self[1:]))
+        """Return the jobs for which `keep` ([J]) is true, in their order.
+
+        A job that waits for one that goes is gone, too.
+        """
+        if any(self.after):
+            keep, gone = keep.copy(), {self.names[job] for job in np.flatnonzero(~keep)}
+            for job, (name, after) in enumerate(zip(self.names, self.after, strict=True)):
+                if not gone.isdisjoint(after):
+                    keep[job] = False
+                    gone.add(name)
+        places = np.flatnonzero(keep).tolist()
+        names = tuple(self.names[job] for job in places)
+        afters = tuple(self.after[job] for job in places)
+        return type(self)(names, afters, *(column[keep] for column in self[2:]))
 
 
 class Capacity(NamedTuple):
@@ -32,18 +47,32 @@ class Capacity(NamedTuple):
     memory_bytes: float
     gpus: float
     speed: float  # mean of all cores, relative to the reference core
-    shapes: tuple[tuple[float, float, float], ...]  # cores, bytes and boards of one node
+    # Cores, bytes and boards of one node, and how many are alike.
+    shapes: tuple[tuple[float, float, float, int], ...]
 
     def busy_s(self, draft: Draft) -> Floats:
         """Return the seconds for which each job takes up the whole cluster, [3,J].
 
         Rows are cores, memory and boards; the row with the largest sum is the scarcest resource.
         """
-        runtime_s = draft.runtime_s / self.speed
+        worker_s = draft.workers * draft.runtime_s / self.speed
         return np.stack(
             [
-                draft.cpu_cores * runtime_s / self.cpu_cores,
-                draft.memory_bytes * runtime_s / self.memory_bytes,
-                draft.gpus * runtime_s / max(self.gpus, 1.0),
+                draft.cpu_cores * worker_s / self.cpu_cores,
+                draft.memory_bytes * worker_s / self.memory_bytes,
+                draft.gpus * worker_s / max(self.gpus, 1.0),
             ]
         )
+
+    def fitting(self, draft: Draft) -> Floats:
+        """Return how many workers of each job find room at the same time on empty nodes, [J]."""
+        found = np.zeros(draft.cpu_cores.size)
+        for cpu_cores, memory_bytes, gpus, alike in self.shapes:
+            with np.errstate(divide="ignore"):
+                times = np.minimum(cpu_cores / draft.cpu_cores, memory_bytes / draft.memory_bytes)
+            # A part of a board must be free on a single one.
+            share = np.where(draft.gpus > 0.0, np.minimum(draft.gpus, 1.0), 1.0)
+            boards = gpus * np.floor((1.0 + _EPSILON) / share) / np.maximum(draft.gpus, 1.0)
+            times = np.minimum(times, np.where(draft.gpus > 0.0, boards, np.inf))
+            found += np.floor(times * (1.0 + _EPSILON)) * alike
+        return found

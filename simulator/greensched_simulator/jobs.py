@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from greensched_core.durations import format_duration
 from greensched_core.errors import BadInput
@@ -14,6 +16,7 @@ from greensched_policies.cost import Floats
 from greensched_simulator.google_events import Machine
 from greensched_simulator.job_drafts import Capacity, Draft
 from greensched_simulator.made_up_jobs import made_up
+from greensched_simulator.precedence import Precedence, precedence_of, whole_jobs
 from greensched_simulator.scenario_model import Scenario, SlackClass, Suspend, Trace, Workload
 from greensched_simulator.seeds import stream
 from greensched_simulator.traces import TimeUnit, load_trace
@@ -21,14 +24,13 @@ from greensched_simulator.workload import Task
 from greensched_simulator.workload import Trace as TraceRead
 
 _MOST_OF = 0.9  # of the length should see arrivals
-_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 
 
 class Jobs(NamedTuple):
-    """Rigid jobs in order of arrival, one float64 [J] array per column.
+    """Jobs in order of arrival, one float64 [J] array per column.
 
     Times are seconds since the scenario's start. Runtime and estimate hold one startup, and all
-    that is saved in a run without a pause.
+    that is saved in a run without a pause. Requests are those of one worker.
     """
 
     arrival_s: Floats
@@ -36,17 +38,22 @@ class Jobs(NamedTuple):
     estimate_s: Floats  # what its owner and the policies expect it to be
     cpu_cores: Floats
     memory_bytes: Floats
-    gpus: Floats  # boards
+    gpus: Floats  # boards, or a part of one
+    workers: Floats  # how many run at the same time, each on a node; whole numbers
     deadline_s: Floats  # latest finish; infinity for none
     startup_s: Floats  # with which each stretch of a run begins; on the reference core
     save_every_s: Floats  # of work; 0: when it is suspended; infinity: it cannot be
     save_s: Floats  # what that takes; on the reference core
+    # When it leaves its node whatever it has done, such as a service's replica; infinity: when its
+    # work is done.
+    leaves_at_s: Floats
 
 
 class JobList(NamedTuple):
     """Jobs with their names, and what should be known about them, each a sentence."""
 
     jobs: Jobs
+    precedence: Precedence
     names: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -57,14 +64,15 @@ def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
     Raises BadInput for jobs that fit no node, unless the scenario leaves these out, and when no
     job is left.
     """
-    workload = scenario.workload
+    workload, share_gpus = scenario.workload, scenario.assumptions.share_gpus
     notes: list[str] = []
     if workload.generator is not None:
         draft = made_up(scenario, workload.generator, seed, capacity)
+        draft = _with_boards(draft, share_gpus, notes)
         draft = _placeable(draft, workload, capacity, notes)
     else:
         assert workload.trace is not None, "load_scenario refuses a workload with neither"
-        draft = _from_trace(workload.trace, seed, notes)
+        draft = _with_boards(_from_trace(workload.trace, seed, notes), share_gpus, notes)
         draft = _placeable(draft, workload, capacity, notes)
         draft = _to_load(draft, workload.load, capacity, notes)
     is_within = draft.arrival_s < scenario.length_s
@@ -77,11 +85,16 @@ def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
     if last_s < _MOST_OF * scenario.length_s:
         notes.append(f"the last job arrives {format_duration(last_s)} after the start, of "
                      f"{format_duration(scenario.length_s)}")  # fmt: skip
-    jobs = _finished(draft, workload, seed)
+    place = {name: job for job, name in enumerate(draft.names)}
+    precedence = precedence_of([[place[name] for name in after] for after in draft.after])
+    jobs = _finished(draft, workload, seed, precedence)
+    if precedence.child.size:
+        waiting = int(np.sum(precedence.parents > 0))
+        notes.append(f"{waiting:,} of {jobs.arrival_s.size:,} jobs wait for others to end")
     if workload.suspend is not None:
         can_stop = int(np.isfinite(jobs.save_every_s).sum())
         notes.append(f"{can_stop:,} of {jobs.arrival_s.size:,} jobs can be suspended")
-    return JobList(jobs, draft.names, tuple(notes))
+    return JobList(jobs, precedence, draft.names, tuple(notes))
 
 
 def read_trace(trace: Trace) -> TraceRead:
@@ -117,9 +130,7 @@ def _from_trace(trace: Trace, seed: int, notes: list[str]) -> Draft:
                      f"{read.faults[0]}")  # fmt: skip
     tasks = list(read.tasks[: trace.first])
     if trace.sample is not None and trace.sample < len(tasks):
-        drawn = stream(seed, "jobs/sample").choice(len(tasks), trace.sample, replace=False)
-        notes.append(f"{trace.sample} of {len(tasks)} jobs of the trace, drawn with seed {seed}")
-        tasks = [tasks[place] for place in np.sort(drawn)]
+        tasks = _drawn(tasks, trace.sample, seed, notes)
     chosen = sum(bool(task.gpu_models) for task in tasks)
     if chosen:
         notes.append(f"{chosen} jobs name models of GPUs; any board is taken to do")
@@ -127,10 +138,25 @@ def _from_trace(trace: Trace, seed: int, notes: list[str]) -> Draft:
     return draft if trace.repeat == 1 else _repeated(draft, trace.repeat)
 
 
+def _drawn(tasks: list[Task], count: int, seed: int, notes: list[str]) -> list[Task]:
+    """Return so many jobs in their order; tasks that wait for each other are drawn as one job."""
+    place = {task.name: number for number, task in enumerate(tasks)}
+    edges = [(number, place[name]) for number, task in enumerate(tasks) for name in task.after]
+    ends = np.array(edges, np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(edges)), (ends[0], ends[1])), shape=(len(tasks), len(tasks)))
+    jobs, job_of = connected_components(graph, directed=False)
+    if count >= jobs:
+        return tasks
+    drawn = stream(seed, "jobs/sample").choice(jobs, count, replace=False)
+    notes.append(f"{count} of {jobs} jobs of the trace, drawn with seed {seed}")
+    return [tasks[number] for number in np.flatnonzero(np.isin(job_of, drawn))]
+
+
 def _draft(tasks: list[Task]) -> Draft:
     first_s = tasks[0].arrival_s
     return Draft(
         names=tuple(task.name for task in tasks),
+        after=tuple(task.after for task in tasks),
         arrival_s=np.array([task.arrival_s - first_s for task in tasks]),
         runtime_s=np.array([task.runtime_s for task in tasks]),
         expected_s=np.array(
@@ -138,7 +164,8 @@ def _draft(tasks: list[Task]) -> Draft:
         ),
         cpu_cores=np.array([task.cpu_cores for task in tasks]),
         memory_bytes=np.array([task.memory_bytes for task in tasks]),
-        gpus=np.array([float(task.gpus) for task in tasks]),
+        gpus=np.array([task.gpus * task.gpu_share for task in tasks]),
+        workers=np.array([float(task.workers) for task in tasks]),
     )
 
 
@@ -149,27 +176,27 @@ def _repeated(draft: Draft, times: int) -> Draft:
     rounds = np.repeat(np.arange(times), count)
     return Draft(
         tuple(f"{name}-{number}" for number in range(times) for name in draft.names),
+        tuple(
+            tuple(f"{name}-{number}" for name in after)
+            for number in range(times)
+            for after in draft.after
+        ),
         np.tile(draft.arrival_s, times) + rounds * round_s,
-        *(np.tile(column, times) for column in draft[2:]),
+        *(np.tile(column, times) for column in draft[3:]),
     )
 
 
 def _placeable(draft: Draft, workload: Workload, capacity: Capacity, notes: list[str]) -> Draft:
-    fits = np.zeros(draft.arrival_s.size, dtype=bool)
-    for cpu_cores, memory_bytes, gpus in capacity.shapes:
-        fits |= (
-            (draft.cpu_cores <= cpu_cores * (1 + _EPSILON))
-            & (draft.memory_bytes <= memory_bytes * (1 + _EPSILON))
-            & (draft.gpus <= gpus)
-        )
+    fits = capacity.fitting(draft) >= draft.workers
     if fits.all():
         return draft
-    large = draft.chosen(~fits)
-    place = int(np.argmax(large.cpu_cores + large.gpus * capacity.cpu_cores))
+    size = draft.cpu_cores + draft.gpus * capacity.cpu_cores
+    large = int(np.argmax(np.where(fits, -1.0, size * draft.workers)))
+    times = f"{draft.workers[large]:g} times " if draft.workers[large] > 1.0 else ""
     told = (
-        f"{large.arrival_s.size} of {fits.size} jobs fit no node; the largest, "
-        f"{large.names[place]}, asks for {large.cpu_cores[place]:g} cores, "
-        f"{large.memory_bytes[place] / 2**30:.4g} GiB and {large.gpus[place]:g} GPUs"
+        f"{int(np.sum(~fits))} of {fits.size} jobs fit no node; the largest, "
+        f"{draft.names[large]}, asks for {times}{draft.cpu_cores[large]:g} cores, "
+        f"{draft.memory_bytes[large] / 2**30:.4g} GiB and {draft.gpus[large]:g} GPUs"
     )
     if not workload.skip_unplaceable:
         raise BadInput(
@@ -191,10 +218,21 @@ def _to_load(draft: Draft, load: float | None, capacity: Capacity, notes: list[s
     return draft._replace(arrival_s=draft.arrival_s * factor)
 
 
-def _finished(draft: Draft, workload: Workload, seed: int) -> Jobs:
+def _with_boards(draft: Draft, are_shared: bool, notes: list[str]) -> Draft:
+    """Return the draft with whole boards in the place of parts, unless boards are shared."""
+    parts = int(np.sum(draft.gpus != np.floor(draft.gpus)))
+    if parts == 0 or are_shared:
+        return draft
+    notes.append(f"{parts:,} jobs ask for a part of a board and get a whole one (share_gpus)")
+    return draft._replace(gpus=np.ceil(draft.gpus))
+
+
+def _finished(draft: Draft, workload: Workload, seed: int, precedence: Precedence) -> Jobs:
+    """Return the jobs; those that wait for each other are due together, as one long job is."""
+    whole = whole_jobs(precedence, draft.arrival_s, draft.runtime_s)
     count = draft.arrival_s.size
     errors = workload.estimate_error * stream(seed, "jobs/estimates").standard_normal(count)
-    allowed_s = workload.deadline_runtime_factor * draft.runtime_s
+    allowed_s = workload.deadline_runtime_factor * whole.runtime_s
     can_stop, told = _can_stop(draft, workload.suspend, seed), workload.suspend or Suspend()
     return Jobs(
         arrival_s=draft.arrival_s,
@@ -203,10 +241,12 @@ def _finished(draft: Draft, workload: Workload, seed: int) -> Jobs:
         cpu_cores=draft.cpu_cores,
         memory_bytes=draft.memory_bytes,
         gpus=draft.gpus,
-        deadline_s=draft.arrival_s + allowed_s + _slack_s(workload.slack, draft.runtime_s),
+        workers=draft.workers,
+        deadline_s=whole.arrival_s + allowed_s + _slack_s(workload.slack, whole.runtime_s),
         startup_s=np.where(can_stop, told.startup, 0.0),
         save_every_s=np.where(can_stop, told.save_every, math.inf),
         save_s=np.where(can_stop, told.saving, 0.0),
+        leaves_at_s=np.full(count, math.inf),
     )
 
 

@@ -5,8 +5,10 @@ more jobs leave the sizes of the first ones as they were.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats
@@ -30,8 +32,37 @@ def made_up(scenario: Scenario, generator: Generator, seed: int, capacity: Capac
         assert scenario.workload.load is not None, "load_scenario refuses neither"
         sizes = _as_many_as_make(scenario, generator, seed, capacity)
     count = sizes.runtime_s.size
-    arrivals_s = _arrivals_s(scenario, generator, seed, count)
-    return sizes._replace(arrival_s=arrivals_s, names=tuple(f"job-{job}" for job in range(count)))
+    graphs = _graphs(generator, seed, count)
+    arrivals_s = _arrivals_s(scenario, generator, seed, count)[graphs.first]
+    names = tuple(f"job-{job}" for job in range(count))
+    after = tuple(tuple(names[each] for each in places) for places in graphs.after)
+    return sizes._replace(arrival_s=arrivals_s, names=names, after=after)
+
+
+class _Graphs(NamedTuple):
+    """Which jobs belong together, as they follow each other."""
+
+    first: npt.NDArray[np.int64]  # [J] the first of those that a job belongs to
+    after: list[range]  # those that each waits for
+
+
+def _graphs(generator: Generator, seed: int, count: int) -> _Graphs:
+    """Return graphs of stages, each waiting for all of the one before, until no job is left."""
+    first, after = np.arange(count), [range(0)] * count
+    if max(generator.stages) == 1:
+        return _Graphs(first, after)
+    stages = _drawn([float(each) for each in generator.stages], seed, "jobs/stages", count)
+    widths = _drawn([float(each) for each in generator.stage_tasks], seed, "jobs/tasks", count)
+    job, graph, stage = 0, 0, 0
+    while job < count:
+        begin, before = job, range(0)
+        for _ in range(int(stages[graph])):
+            own = range(job, min(job + int(widths[stage]), count))
+            first[own.start : own.stop] = begin
+            after[own.start : own.stop] = [before] * len(own)
+            job, before, stage = own.stop, own, stage + 1
+        graph += 1
+    return _Graphs(first, after)
 
 
 def _sized(generator: Generator, seed: int, count: int) -> Draft:
@@ -40,11 +71,12 @@ def _sized(generator: Generator, seed: int, count: int) -> Draft:
     runtime_s = generator.runtime_median * np.exp(generator.runtime_sigma * spread)
     runtime_s = np.clip(runtime_s, generator.runtime_shortest, generator.runtime_longest)
     has_gpus = stream(seed, "jobs/has-gpus").random(count) < generator.gpu_share
-    boards = _drawn([float(number) for number in generator.gpus], seed, "jobs/gpus", count)
+    boards = _drawn(generator.gpus, seed, "jobs/gpus", count)
     gpus = np.where(has_gpus, boards, 0.0)
     cores = _drawn(generator.cpu_cores, seed, "jobs/cores", count) * np.maximum(gpus, 1.0)
     memory = _drawn(generator.memory_per_core, seed, "jobs/memory", count) * cores
-    return Draft((), np.zeros(count), runtime_s, runtime_s, cores, memory, gpus)
+    workers = _drawn([float(number) for number in generator.workers], seed, "jobs/workers", count)
+    return Draft((), (), np.zeros(count), runtime_s, runtime_s, cores, memory, gpus, workers)
 
 
 def _drawn(sizes: list[float], seed: int, purpose: str, count: int) -> Floats:
@@ -64,7 +96,7 @@ def _as_many_as_make(
         busy_s = np.cumsum(capacity.busy_s(sizes), axis=1).max(axis=0)
         if busy_s[-1] >= wanted_s:
             needed = int(np.searchsorted(busy_s, wanted_s)) + 1
-            return Draft((), *(column[:needed] for column in sizes[1:]))
+            return Draft((), (), *(column[:needed] for column in sizes[2:]))
         count *= 2
     raise BadInput(
         f"workload.load: more than {_MOST_JOBS} jobs are needed; make jobs longer or larger, or "

@@ -3,7 +3,7 @@
 The bill is the accounting's; these rows show when it came about, and add up to it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +18,9 @@ from greensched_policies.cost import (
     Floats,
     load_watts,
 )
-from greensched_policies.courses import Caps, Integers, Sleeps, levels_at
-from greensched_simulator.simulation import Schedule, Stretches, cost_model, zone_series
+from greensched_policies.courses import Caps, Integers, Sleeps, ZoneSeries, joules_of, levels_at
+from greensched_simulator.schedule import Schedule, Stretches
+from greensched_simulator.simulation import billed_series, cost_model
 from greensched_simulator.world import World, idle_watts
 
 HOUR_S = 3600.0
@@ -64,7 +65,7 @@ class _Pieces(NamedTuple):
 
 def node_hours(world: World, schedule: Schedule, until_s: float) -> Iterator[NodeHours]:
     """Yield the rows of all nodes from 0 to `until_s`, a part of the nodes at a time."""
-    zones = zone_series(world)
+    zones = billed_series(world, schedule, until_s)
     widest = max(series.times_s.size for series in zones) + int(until_s // HOUR_S) + 2
     at_once = max(_MOST_PIECES // widest, 1)
     ran = Stretches._make(each[schedule.stretches.start_s < until_s] for each in schedule.stretches)
@@ -73,14 +74,18 @@ def node_hours(world: World, schedule: Schedule, until_s: float) -> Iterator[Nod
         nodes = np.arange(first, min(first + at_once, world.nodes.zone.size))
         there = slice(*np.searchsorted(ran.node, (nodes[0], nodes[-1] + 1)))
         mine = Stretches._make(each[there] for each in ran)
-        yield _rows(world, _pieces(world, schedule, nodes, mine, until_s), nodes)
+        yield _rows(world, zones, _pieces(world, schedule, zones, nodes, mine, until_s), nodes)
 
 
 def _pieces(
-    world: World, schedule: Schedule, nodes: Integers, ran: Stretches, until_s: float
+    world: World,
+    schedule: Schedule,
+    series: Sequence[ZoneSeries],
+    nodes: Integers,
+    ran: Stretches,
+    until_s: float,
 ) -> _Pieces:
     hours_s = np.append(np.arange(0.0, until_s, HOUR_S), until_s)
-    series = zone_series(world)
     still = []  # node and time of each moment at which nothing starts or ends
     for node in nodes:
         capped_s = schedule.caps.from_s[schedule.caps.node == node]
@@ -135,9 +140,12 @@ def _sleeps_within(sleeps: Sleeps, nodes: Integers, until_s: float) -> Sleeps:
     )
 
 
-def _rows(world: World, pieces: _Pieces, nodes: Integers) -> NodeHours:
-    joules = [watts * pieces.length_s for watts in _watts(world, pieces, cost_model(world))]
-    carbon, price = _grid(world, pieces)
+def _rows(world: World, zones: Sequence[ZoneSeries], pieces: _Pieces, nodes: Integers) -> NodeHours:
+    carbon, price, pue = _grid(world, zones, pieces)
+    pue *= world.nodes.pue[pieces.node]
+    joules = [
+        joules_of(watts, pue, pieces.length_s) for watts in _watts(world, pieces, cost_model(world))
+    ]
     hours = int(pieces.start_s.max() // HOUR_S) + 1
     hour = (pieces.start_s // HOUR_S).astype(np.int64)
     row = (pieces.node - nodes[0]) * hours + hour
@@ -156,7 +164,7 @@ def _rows(world: World, pieces: _Pieces, nodes: Integers) -> NodeHours:
 
 
 def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...]:
-    """Return watts active, idle, asleep and waking of each piece, as the accounting does."""
+    """Return watts active, idle, asleep and waking of each piece, without PUE."""
     nodes, at = world.nodes, pieces.node
     curve = nodes.curve_class[at].astype(np.int64) * CURVE_POINTS
     cpu_w = load_watts(
@@ -169,19 +177,22 @@ def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...
     idle_w = np.where(pieces.is_asleep | pieces.wakes, 0.0, idle_w)
     active_w = cpu_w * cpu_power(pieces.level) + pieces.gpus * board_w
     sleep_w, wake_w = nodes.sleep_w[at] * pieces.is_asleep, nodes.wake_w[at] * pieces.wakes
-    return tuple(each * nodes.pue[at] for each in (active_w, idle_w, sleep_w, wake_w))
+    return active_w, idle_w, sleep_w, wake_w
 
 
-def _grid(world: World, pieces: _Pieces) -> tuple[Floats, Floats]:
-    """Return carbon intensity and price during each piece; NaN where there is no data."""
-    found = np.full((2, pieces.node.size), np.nan)
-    for zone, series in enumerate(zone_series(world)):
+def _grid(
+    world: World, zones: Sequence[ZoneSeries], pieces: _Pieces
+) -> tuple[Floats, Floats, Floats]:
+    """Return carbon intensity, price and PUE beside the nodes' own; NaN where there is no data."""
+    found = np.full((3, pieces.node.size), np.nan)
+    for zone, series in enumerate(zones):
         mine = np.flatnonzero(world.nodes.zone[pieces.node] == zone)
         step = np.searchsorted(series.times_s, pieces.start_s[mine], side="right") - 1
         is_known = step >= 0
         mine, step = mine[is_known], step[is_known]
-        found[:, mine] = series.carbon_g_per_kwh[step], series.price_per_mwh[step]
-    return found[0], found[1]
+        found[:2, mine] = series.carbon_g_per_kwh[step], series.price_per_mwh[step]
+        found[2, mine] = 1.0 if series.pue_relative is None else series.pue_relative[step]
+    return found[0], found[1], found[2]
 
 
 def _times(energy_j: Floats, values: Floats) -> Floats:

@@ -9,7 +9,11 @@ from greensched_policies.accounting import Bill, total_bill
 from greensched_policies.cost import Floats
 from greensched_policies.reward import ROUNDING_S
 from greensched_simulator.charges import charge_of
-from greensched_simulator.simulation import Schedule, bill_of
+from greensched_simulator.precedence import earliest_ready_s, ready_s
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.service_latency import latency_of
+from greensched_simulator.services import is_replica
+from greensched_simulator.simulation import bill_of, zone_balances
 from greensched_simulator.world import World
 
 # Feitelson et al., "Theory and Practice in Parallel Job Scheduling", JSSPP 1997: without a bound
@@ -22,8 +26,9 @@ _SECONDS_PER_HOUR = 3600.0
 class Outcome(NamedTuple):
     """The figures of one run; energy, money and carbon are those of the whole window.
 
-    All jobs count: one that never ran waits until the window's end and then takes the least it can;
-    energy, money and carbon are charged for it beside the bill.
+    Replicas of services are no jobs: they are told by their requests. All jobs count: one that
+    never ran waits until the window's end and then takes the least it can; energy, money and carbon
+    are charged for it beside the bill.
     """
 
     jobs: int
@@ -57,6 +62,19 @@ class Outcome(NamedTuple):
     carbon_charged_g: float
     carbon_marginal_g: float  # all energy, and charges, at the margin; 0 where nobody told it
     carbon_embodied_g: float  # of making all nodes, for the time billed; 0 where nobody told it
+    # At the meter of the zones that have panels; all 0 where there are none.
+    solar_used_j: float  # from the panels into the nodes at once
+    solar_stored_j: float  # into the battery
+    solar_curtailed_j: float  # that nobody took
+    battery_given_j: float
+    battery_lost_j: float  # of what was stored
+    battery_left_j: float  # in the battery at the end
+    imported_j: float  # from the grid
+    requests: float = 0.0  # of services; 0 where there are none
+    requests_in_time: float = 0.0  # within their objectives
+    requests_turned_away: float = 0.0  # beyond what all replicas could do
+    latency_p50_s: float = 0.0  # infinity where more than that share is turned away
+    latency_p99_s: float = 0.0
 
     @property
     def energy_j(self) -> float:
@@ -80,16 +98,18 @@ class Outcome(NamedTuple):
 def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> Outcome:
     """Return the figures of a schedule and its bill."""
     jobs, total, charge = world.jobs, total_bill(bill), charge_of(world, schedule, until_s)
-    is_done = schedule.end_s <= until_s + ROUNDING_S
-    runtime_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR
+    is_job, latency = ~is_replica(jobs), latency_of(world, schedule)
+    is_done = is_job & (schedule.end_s <= until_s + ROUNDING_S)
+    worker_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR * jobs.workers[is_done]
     wait_s = waits_s(world, schedule)
-    wait_s = np.where(np.isnan(wait_s), until_s - jobs.arrival_s, wait_s)
-    slowdown = slowdowns(world, _at_least(world, schedule, until_s))
+    ready = np.nan_to_num(ready_from_s(world, schedule), nan=until_s)
+    wait_s = np.where(np.isnan(wait_s), until_s - ready, wait_s)[is_job]
+    slowdown = slowdowns(world, _at_least(world, schedule, until_s))[is_job]
     return Outcome(
-        jobs=jobs.arrival_s.size,
+        jobs=int(is_job.sum()),
         jobs_done=int(is_done.sum()),
-        work_core_h=float((jobs.cpu_cores[is_done] * runtime_h).sum()),
-        work_gpu_h=float((jobs.gpus[is_done] * runtime_h).sum()),
+        work_core_h=float((jobs.cpu_cores[is_done] * worker_h).sum()),
+        work_gpu_h=float((jobs.gpus[is_done] * worker_h).sum()),
         deadlines=int(np.isfinite(jobs.deadline_s).sum()),
         deadlines_met=int((is_done & meets_deadline(world, schedule)).sum()),
         **total._asdict(),
@@ -99,12 +119,46 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
         slowdown_p95=float(np.quantile(slowdown, 0.95)),
         fairness=jain_index(slowdown),
         billed_s=until_s,
-        jobs_never_ran=charge.jobs,
+        jobs_never_ran=int((is_job & np.isnan(schedule.start_s)).sum()),
         energy_charged_j=charge.energy_j,
         cost_charged=charge.cost,
         carbon_charged_g=charge.carbon_g,
         carbon_marginal_g=_marginal_g(world, schedule, until_s),
         carbon_embodied_g=float(world.nodes.embodied_g_per_s.sum()) * until_s,
+        requests=latency.requests,
+        requests_in_time=latency.in_time,
+        requests_turned_away=latency.turned_away,
+        latency_p50_s=latency.p50_s,
+        latency_p99_s=latency.p99_s,
+        **_supplied(world, schedule, until_s)._asdict(),
+    )
+
+
+class _Supply(NamedTuple):
+    """The joules of panels, batteries and grid, by the names of the outcome's figures."""
+
+    solar_used_j: float
+    solar_stored_j: float
+    solar_curtailed_j: float
+    battery_given_j: float
+    battery_lost_j: float
+    battery_left_j: float
+    imported_j: float
+
+
+def _supplied(world: World, schedule: Schedule, until_s: float) -> _Supply:
+    found = [each for each in zone_balances(world, schedule, until_s) if each is not None]
+    stored_j = float(sum(each.joules(each.charge_w) for each in found))
+    given_j = float(sum(each.joules(each.discharge_w) for each in found))
+    left_j = float(sum(each.stored_j[-1] for each in found))
+    return _Supply(
+        solar_used_j=float(sum(each.joules(each.used_w) for each in found)),
+        solar_stored_j=stored_j,
+        solar_curtailed_j=float(sum(each.joules(each.curtailed_w) for each in found)),
+        battery_given_j=given_j,
+        battery_lost_j=max(stored_j - given_j - left_j, 0.0),
+        battery_left_j=left_j,
+        imported_j=float(sum(each.joules(each.imported_w) for each in found)),
     )
 
 
@@ -119,26 +173,32 @@ def _marginal_g(world: World, schedule: Schedule, until_s: float) -> float:
 
 
 def waits_s(world: World, schedule: Schedule) -> Floats:
-    """Return how long each job did not run between its arrival and its end, [J]; NaN: it never ran.
+    """Return how long each job did not run from when it was ready to its end, [J]; NaN: never ran.
 
     That is until its start, and while it was suspended.
     """
-    ran = schedule.stretches
+    ran = schedule.stretches.of_jobs
     again = np.flatnonzero(np.diff(ran.job) == 0)
     pauses_s = ran.start_s[again + 1] - ran.end_s[again]
     paused_s = np.bincount(ran.job[again], pauses_s, minlength=schedule.start_s.size)
-    wait_s: Floats = schedule.start_s - world.jobs.arrival_s + paused_s
+    wait_s: Floats = schedule.start_s - ready_from_s(world, schedule) + paused_s
     return wait_s
+
+
+def ready_from_s(world: World, schedule: Schedule) -> Floats:
+    """Return when each job had arrived and all that it waits for had ended, [J]; NaN: never."""
+    return ready_s(world.precedence, world.jobs.arrival_s, schedule.end_s)
 
 
 def slowdowns(world: World, schedule: Schedule) -> Floats:
     """Return each job's bounded slowdown, [J]; NaN where it never ended.
 
-    (end − arrival) / max(its shortest runtime, 10 s), at least 1. The shortest runtime is the same
-    for all policies: by that on its own node, a slow node would make a wait look short.
+    (end − when it was ready) / max(its shortest runtime, 10 s), at least 1. The shortest runtime is
+    the same for all policies: by that on its own node, a slow node would make a wait look short.
     """
     runtime_s = np.maximum(shortest_runtimes_s(world), SLOWDOWN_BOUND_S)
-    slowdown: Floats = np.maximum((schedule.end_s - world.jobs.arrival_s) / runtime_s, 1.0)
+    took_s = schedule.end_s - ready_from_s(world, schedule)
+    slowdown: Floats = np.maximum(took_s / runtime_s, 1.0)
     return slowdown
 
 
@@ -174,6 +234,7 @@ def jain_index(values: Floats) -> float:
 def _at_least(world: World, schedule: Schedule, until_s: float) -> Schedule:
     """Return the schedule with the earliest end that jobs can still have which never ran."""
     is_open = np.isnan(schedule.end_s)
-    return schedule._replace(
-        end_s=np.where(is_open, until_s + shortest_runtimes_s(world), schedule.end_s)
-    )
+    shortest_s = shortest_runtimes_s(world)
+    never_before_s = np.where(is_open, until_s, world.jobs.arrival_s)
+    begin_s = earliest_ready_s(world.precedence, never_before_s, shortest_s)
+    return schedule._replace(end_s=np.where(is_open, begin_s + shortest_s, schedule.end_s))

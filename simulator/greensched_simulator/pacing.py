@@ -1,6 +1,7 @@
 """Caps: how fast each node works, chosen anew when what runs there changes, and when a grid does.
 
-A job's speed is its node's at the node's level: that of boards for jobs with GPUs, else of CPUs.
+A job's speed is that of its slowest node at that node's level: of boards for jobs with GPUs, else
+of CPUs.
 Another level moves the ends of all that runs there. Where nobody caps, the tables have no columns.
 """
 
@@ -16,7 +17,7 @@ from greensched_policies.capping import (
 )
 from greensched_policies.cost import CURVE_POINTS, Floats, watts_at
 from greensched_simulator.choices import Cluster, Rules, Terms
-from greensched_simulator.compiled import compiled, fast
+from greensched_simulator.compiled import compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, GridTable, means_over
 from greensched_simulator.heaps import Heap, job_at, restore, size_of
 from greensched_simulator.jobs import Jobs
@@ -32,7 +33,8 @@ from greensched_simulator.progress import (
     settle,
     until_s,
 )
-from greensched_simulator.running import Recorded
+from greensched_simulator.recorded import Recorded
+from greensched_simulator.workers import node_of, tell_speed, workers_of
 
 DAY_S = 86_400.0
 _MOMENT_S = 1.0  # over which "now" is told
@@ -84,22 +86,34 @@ def needed_paces(
     Their jobs settle.
 
     As is expected: what is left by the estimate. -1 where no job of the kind runs, infinity where
-    one is late whatever happens.
+    one is late whatever happens. Replicas of services need their nodes' full pace.
     """
     needed = np.full((2, cluster.cpu_free.size), -1.0)
     for place in range(size_of(ends)):
         job = job_at(ends, place)
-        node = recorded.node[job]
-        if cluster.cap[CHANGED, node] == 0.0:
+        if not is_on_changed(job, jobs, cluster, recorded):
             continue
-        settle(job, node, now_s, jobs, cluster, recorded.progress)
+        settle(job, now_s, recorded.progress)
         done_s = jobs.runtime_s[job] - recorded.progress[LEFT_S, job]
-        expected_s = max(jobs.estimate_s[job] - done_s, 0.0) / cluster.columns[9, node]
         time_s = jobs.deadline_s[job] - recorded.progress[SINCE_S, job]
         kind = 1 if jobs.gpus[job] > 0.0 else 0
-        pace = expected_s / time_s if time_s > 0.0 else np.inf
-        needed[kind, node] = max(needed[kind, node], pace)
+        for worker in range(workers_of(job, jobs)):
+            node = node_of(job, worker, recorded)
+            expected_s = max(jobs.estimate_s[job] - done_s, 0.0) / cluster.columns[9, node]
+            pace = expected_s / time_s if time_s > 0.0 else np.inf
+            if np.isfinite(jobs.leaves_at_s[job]):  # what a service does cannot wait
+                pace = 1.0
+            needed[kind, node] = max(needed[kind, node], pace)
     return needed
+
+
+@inlined
+def is_on_changed(job: int, jobs: Jobs, cluster: Cluster, recorded: Recorded) -> bool:
+    """Tell whether a node of a running job is marked as changed."""
+    for worker in range(workers_of(job, jobs)):
+        if cluster.cap[CHANGED, node_of(job, worker, recorded)] > 0.0:
+            return True
+    return False
 
 
 @fast
@@ -169,9 +183,9 @@ def set_levels(
         cluster.cap[GPU_PACE, node] = _board_speed(level, idle_w, peak_w, terms.model.gpu_ratio)
     for place in range(size_of(ends)):
         job = job_at(ends, place)
-        node = recorded.node[job]
-        if cluster.cap[CHANGED, node] > 0.0:
-            recorded.end_s[job] = end_s(job, node, jobs, cluster, recorded.progress)
-            ends[place + 1, 0] = until_s(job, node, jobs, cluster, recorded.progress)
+        if is_on_changed(job, jobs, cluster, recorded):
+            tell_speed(job, jobs, cluster, recorded)
+            recorded.end_s[job] = end_s(job, jobs, recorded.progress)
+            ends[place + 1, 0] = until_s(job, jobs, recorded.progress)
     restore(ends)
     cluster.cap[CHANGED, :] = 0.0

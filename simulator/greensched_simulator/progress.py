@@ -1,7 +1,7 @@
 """How far each job is: what is left of it, how fast it runs, and until when.
 
-Told only where it may change while a job runs, since nodes are capped or jobs suspended; else the
-table has no columns, and each job runs for its runtime.
+Told only where it may change while a job runs, since nodes are capped or jobs suspended, and where
+a job may have several workers; else the table has no columns, and each job runs for its runtime.
 
 What is left is told in seconds at full speed on the reference core. A suspended job starts up again
 and goes on with the work that is not saved.
@@ -16,7 +16,7 @@ from greensched_simulator.choices import Cluster
 from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.jobs import Jobs
 
-# Rows of the table, [8,J].
+# Rows of the table, [10,J].
 LEFT_S, SINCE_S = 0, 1  # what is left, as it was when
 WORK_S = 2  # what was left at the stretch's begin, without startup
 PAUSE_AT_S = 3  # when it is to be suspended next, as far as is planned; infinity: never
@@ -24,7 +24,8 @@ STOP_S = 4  # what is left when it will stop, if it is being suspended; else 0
 RESUME_S = 5  # what is left when it goes on, startup included
 RESUME_AT_S = 6  # when it is to
 RESTARTS = 7  # how often it was suspended
-ROWS = 8
+FULL_SPEED, SPEED = 8, 9  # of its slowest worker: where no cap holds, and now
+ROWS = 10
 
 LEVEL, CPU_PACE, GPU_PACE, CHANGED = range(4)  # rows of the cluster's table of caps, [4,N]
 
@@ -53,6 +54,13 @@ def speed_of(job: int, node: int, jobs: Jobs, cluster: Cluster) -> float:
 
 
 @inlined
+def leaves_s(job: int, since_s: float, done_s: float, jobs: Jobs) -> float:
+    """Return when a job leaves that runs since then: its work is done, or its time is over."""
+    until_s = jobs.leaves_at_s[job]
+    return float(done_s if np.isinf(until_s) else max(since_s, until_s))
+
+
+@inlined
 def expected_left_s(job: int, jobs: Jobs, progress: Floats) -> float:
     """Return what is left by the estimate, as it was when that was told last."""
     if progress.shape[1] == 0:
@@ -70,36 +78,37 @@ def workload_of(job: int, jobs: Jobs, progress: Floats) -> WorkloadColumns:
 
 
 @borrowing
-def settle(job: int, node: int, now_s: float, jobs: Jobs, cluster: Cluster, done: Floats) -> None:
+def settle(job: int, now_s: float, done: Floats) -> None:
     """Bring what is left of a running job up to now; before its node is awake it does not run."""
     ran_s = max(now_s - done[SINCE_S, job], 0.0)
-    done[LEFT_S, job] = max(done[LEFT_S, job] - ran_s * speed_of(job, node, jobs, cluster), 0.0)
+    done[LEFT_S, job] = max(done[LEFT_S, job] - ran_s * done[SPEED, job], 0.0)
     done[SINCE_S, job] = max(now_s, done[SINCE_S, job])
 
 
 @inlined
-def end_s(job: int, node: int, jobs: Jobs, cluster: Cluster, progress: Floats) -> float:
+def end_s(job: int, jobs: Jobs, progress: Floats) -> float:
     """Return when a running job ends if nothing changes and it is not suspended."""
-    speed = speed_of(job, node, jobs, cluster)
-    return float(progress[SINCE_S, job] + progress[LEFT_S, job] / speed)
+    since_s = progress[SINCE_S, job]
+    return leaves_s(job, since_s, since_s + progress[LEFT_S, job] / progress[SPEED, job], jobs)
 
 
 @inlined
-def until_s(job: int, node: int, jobs: Jobs, cluster: Cluster, progress: Floats) -> float:
+def until_s(job: int, jobs: Jobs, progress: Floats) -> float:
     """Return until when a running job needs no look: it ends, stops, or its pause has come."""
     if progress[STOP_S, job] > 0.0:
         to_go = progress[LEFT_S, job] - progress[STOP_S, job]
-        return float(progress[SINCE_S, job] + to_go / speed_of(job, node, jobs, cluster))
-    return min(end_s(job, node, jobs, cluster, progress), float(progress[PAUSE_AT_S, job]))
+        return float(progress[SINCE_S, job] + to_go / progress[SPEED, job])
+    return min(end_s(job, jobs, progress), float(progress[PAUSE_AT_S, job]))
 
 
 @inlined
-def expected_end_s(job: int, node: int, jobs: Jobs, cluster: Cluster, progress: Floats) -> float:
+def expected_end_s(job: int, jobs: Jobs, progress: Floats) -> float:
     """Return when a running job is expected to leave its node, suspended or ended."""
     if progress[STOP_S, job] > 0.0:
-        return until_s(job, node, jobs, cluster, progress)
-    left_s = expected_left_s(job, jobs, progress) / cluster.columns[9, node]
-    return min(float(progress[SINCE_S, job] + left_s), float(progress[PAUSE_AT_S, job]))
+        return until_s(job, jobs, progress)
+    since_s = progress[SINCE_S, job]
+    done_s = since_s + expected_left_s(job, jobs, progress) / progress[FULL_SPEED, job]
+    return min(leaves_s(job, since_s, done_s, jobs), float(progress[PAUSE_AT_S, job]))
 
 
 @borrowing

@@ -6,6 +6,7 @@ import numpy as np
 
 from greensched_policies.cost import Floats
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.precedence import Precedence, latest_ends_s
 from greensched_simulator.world import Nodes
 
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
@@ -14,15 +15,19 @@ _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 class Prospects(NamedTuple):
     """What J jobs may expect in Z zones."""
 
-    # [J] a start until then ends by the deadline, as far as is expected, on whichever node can take
-    # the job, asleep if it ever sleeps; its arrival where nobody said how long it may wait
+    # [J] an end until then lets all that wait for the job meet their deadlines, as it does its own
+    latest_end_s: Floats
+    # [J] a start until then ends by then, as far as is expected, on whichever node can take the
+    # job, asleep if it ever sleeps; its arrival where nobody said how long it may wait
     latest_start_s: Floats
     # [J,Z] expected on the zone's nodes, mean over their cores; infinite where none can take it
     runtime_s: Floats
     wake_s: float  # the longest that any node takes to wake, which the latest start allows for
 
 
-def prospects_of(jobs: Jobs, nodes: Nodes, zones: int, wake_s: Floats) -> Prospects:
+def prospects_of(
+    jobs: Jobs, precedence: Precedence, nodes: Nodes, zones: int, wake_s: Floats
+) -> Prospects:
     """Return what the jobs may expect of empty nodes; each job must fit some node.
 
     `wake_s`, [N], is what a node takes to wake, 0 where it never sleeps.
@@ -42,8 +47,10 @@ def prospects_of(jobs: Jobs, nodes: Nodes, zones: int, wake_s: Floats) -> Prospe
         cores[able, int(zone)] += cpu * alike
         core_seconds[able, int(zone)] += cpu * alike / speed
     slowness = np.divide(core_seconds, cores, out=np.full(cores.shape, np.inf), where=cores > 0)
-    latest_s = jobs.deadline_s - longest_s
+    latest_end_s = latest_ends_s(precedence, jobs.deadline_s, longest_s)
+    latest_s = latest_end_s - longest_s
     return Prospects(
+        latest_end_s,
         np.where(np.isinf(latest_s), jobs.arrival_s, latest_s),
         slowness * jobs.estimate_s[:, None],
         float(wake_s.max()),

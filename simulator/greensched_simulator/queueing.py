@@ -7,31 +7,25 @@ import numpy as np
 from greensched_policies.cost import Floats
 from greensched_policies.courses import Integers
 from greensched_policies.queue_columns import QueueColumns
-from greensched_simulator.choices import (
-    NOWHERE,
-    Cluster,
-    Rules,
-    Terms,
-    choose_node,
-    fits,
-)
+from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
 from greensched_simulator.compiled import fast
 from greensched_simulator.concurrence import place_together
 from greensched_simulator.grid_table import GridTable
-from greensched_simulator.heaps import Heap, job_at, size_of
+from greensched_simulator.heaps import Heap
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.power_states import awake_from_s
-from greensched_simulator.progress import expected_end_s, expected_left_s, workload_of
+from greensched_simulator.progress import expected_left_s
 from greensched_simulator.provisioned import spare_cores
+from greensched_simulator.recorded import Recorded
 from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
-from greensched_simulator.running import Recorded, start
+from greensched_simulator.reservations import admitted, nothing_reserved, reservation
+from greensched_simulator.running import start
 from greensched_simulator.starts import Plan
+from greensched_simulator.workers import all_cores
 
 # Who may start while an earlier job finds no room; see `policy` for what the names mean.
 DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy", "together", "provisioned")
 OLDEST_FIT, ANY_FIT, NOBODY_PASSES, EASY, TOGETHER, PROVISIONED = range(6)
 _FIRST_SUBMIT_S = 1.0  # of the rules that take a logarithm of it
-_HELD_BACK = -2  # there is room, but it is reserved
 _MOVES = 8  # of a job in a queue that is nearly sorted, on average, before it is sorted anew
 
 
@@ -40,16 +34,6 @@ class Queue(NamedTuple):
 
     jobs: Integers  # [J]
     length: Integers  # [1]
-
-
-class Reservation(NamedTuple):
-    """Where and when, as far as is expected, the first job of the queue will find room."""
-
-    node: int
-    at_s: float
-    cpu_cores: float  # that the node will have left then beside that job
-    memory_bytes: float
-    gpus: float
 
 
 @fast
@@ -85,17 +69,18 @@ def serve(
         place_together(now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
         leave(queue, waiting, recorded)
         return
-    kept, reserved = 0, Reservation(NOWHERE, np.inf, 0.0, 0.0, 0.0)
+    kept, reserved = 0, nothing_reserved()
     refused = nothing_refused()
     is_strict = terms.discipline in (NOBODY_PASSES, PROVISIONED)
     for job in waiting:
         node = NOWHERE
         is_hopeless = is_strict and kept > 0
         if terms.discipline == PROVISIONED and not is_hopeless:
-            is_hopeless = jobs.cpu_cores[job] > spare_cores(now_s, cluster, grid, plan)
+            is_hopeless = all_cores(job, jobs) > spare_cores(now_s, cluster, grid, plan)
         if not is_hopeless and not asks_as_much(job, jobs, refused):
             node = admitted(job, now_s, reserved, jobs, cluster, recorded, grid, terms, rules)
-            if node == NOWHERE:  # rooms only shrink until all are served
+            # Rooms only shrink until all are served.
+            if node == NOWHERE and jobs.workers[job] == 1.0:
                 refuse(job, jobs, refused)
         if node >= 0:
             start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
@@ -148,81 +133,5 @@ def columns_of(waiting: Integers, now_s: float, jobs: Jobs, recorded: Recorded) 
         columns[0, 0, place] = jobs.arrival_s[job] + _FIRST_SUBMIT_S
         columns[1, 0, place] = now_s - jobs.arrival_s[job]
         columns[2, 0, place] = expected_left_s(job, jobs, recorded.progress)
-        columns[3, 0, place] = jobs.cpu_cores[job]
+        columns[3, 0, place] = all_cores(job, jobs)
     return QueueColumns(columns[0], columns[1], columns[2], columns[3])
-
-
-@fast
-def admitted(
-    job: int,
-    now_s: float,
-    reserved: Reservation,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    grid: GridTable,
-    terms: Terms,
-    rules: Rules,
-) -> int:
-    """Return the node that a job may start on now; NOWHERE, or _HELD_BACK, if there is none.
-
-    It may not take what is reserved, unless it ends before, as is expected, or leaves enough.
-    """
-    workload = workload_of(job, jobs, recorded.progress)
-    node = choose_node(cluster, grid, terms, rules, workload, now_s)
-    if node == NOWHERE or node != reserved.node:
-        return node
-    begin_s = awake_from_s(cluster.sleep, node, now_s)
-    if begin_s + float(workload.runtime_s) / cluster.columns[9, node] <= reserved.at_s:
-        return node
-    if (
-        jobs.cpu_cores[job] <= reserved.cpu_cores
-        and jobs.memory_bytes[job] <= reserved.memory_bytes
-        and jobs.gpus[job] <= reserved.gpus
-    ):
-        return node
-    free = cluster.cpu_free[node]
-    cluster.cpu_free[node] = -1.0  # not this one
-    node = choose_node(cluster, grid, terms, rules, workload, now_s)
-    cluster.cpu_free[reserved.node] = free
-    return node if node != NOWHERE else _HELD_BACK
-
-
-@fast
-def reservation(
-    job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap
-) -> Reservation:
-    """Return where the first job will fit at the earliest, if all end when they are expected to.
-
-    Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995 (EASY), node by node.
-    """
-    running = np.empty(size_of(ends), np.int64)
-    expected_s = np.empty(running.size)
-    for place in range(running.size):
-        running[place] = other = job_at(ends, place)
-        node = recorded.node[other]
-        if recorded.progress.shape[1] > 0:
-            ends_s = expected_end_s(other, node, jobs, cluster, recorded.progress)
-        else:
-            ends_s = recorded.start_s[other] + jobs.estimate_s[other] / cluster.columns[9, node]
-        expected_s[place] = max(ends_s, now_s)
-    free = Cluster(
-        cluster.columns, cluster.sleep, cluster.cap, cluster.cpu_free.copy(),
-        cluster.memory_free.copy(), cluster.gpu_free.copy(), cluster.zone, cluster.pods,
-        cluster.next_node, cluster.found,
-    )  # fmt: skip
-    for place in np.argsort(expected_s, kind="mergesort"):
-        other = running[place]
-        node = recorded.node[other]
-        free.cpu_free[node] += jobs.cpu_cores[other]
-        free.memory_free[node] += jobs.memory_bytes[other]
-        free.gpu_free[node] += jobs.gpus[other]
-        if fits(free, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]):
-            return Reservation(
-                node,
-                expected_s[place],
-                free.cpu_free[node] - jobs.cpu_cores[job],
-                free.memory_free[node] - jobs.memory_bytes[job],
-                free.gpu_free[node] - jobs.gpus[job],
-            )
-    return Reservation(NOWHERE, np.inf, 0.0, 0.0, 0.0)

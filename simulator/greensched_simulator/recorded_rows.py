@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from greensched_policies.cost import Floats
 from greensched_simulator.node_hours import NodeHours, node_hours
-from greensched_simulator.outcome import meets_deadline, slowdowns, waits_s
+from greensched_simulator.outcome import meets_deadline, ready_from_s, slowdowns, waits_s
 from greensched_simulator.policy import Policy
-from greensched_simulator.simulation import Schedule
+from greensched_simulator.schedule import Schedule, Stretches
+from greensched_simulator.service_latency import served
+from greensched_simulator.services import is_replica
 from greensched_simulator.world import World
 
 PART_ROWS = 100_000
@@ -31,11 +33,18 @@ def _schema(columns: str, **others: pa.DataType) -> pa.Schema:
 
 
 JOBS = _schema(
-    "job arrival_s runtime_s estimate_s cpu_cores memory_bytes gpus deadline_s startup_s "
-    "save_every_s save_s planned_s start_s end_s suspensions node zone wait_s slowdown "
+    "job arrival_s runtime_s estimate_s cpu_cores memory_bytes gpus workers deadline_s startup_s "
+    "save_every_s save_s ready_s planned_s start_s end_s suspensions node zone wait_s slowdown "
     "is_deadline_met",
     job=pa.string(), node=_TEXT, zone=_TEXT, is_deadline_met=pa.bool_(), suspensions=pa.int64(),
 )  # fmt: skip
+REPLICAS = _schema(
+    "replica service wanted_s leaves_s start_s end_s node zone",
+    replica=pa.string(), service=_TEXT, node=_TEXT, zone=_TEXT,
+)  # fmt: skip
+SERVICES = _schema(
+    "service from_s length_s requests in_time turned_away wanted ready p50_s p99_s", service=_TEXT
+)
 DECISIONS = _schema(
     "at_s job decision until_s node zone level",
     job=pa.string(), decision=_TEXT, node=_TEXT, zone=_TEXT,
@@ -49,26 +58,34 @@ NODE_HOURS = _schema(
 GRID = pa.schema(
     [("seed", pa.int64()), ("zone", _TEXT)]
     + [(name, pa.float64()) for name in ("time_s", "carbon_g_per_kwh", "price_per_mwh",
-       "forecast_carbon_g_per_kwh", "forecast_price_per_mwh", "marginal_g_per_kwh")]
+       "forecast_carbon_g_per_kwh", "forecast_price_per_mwh", "marginal_g_per_kwh", "pue",
+       "solar_w")]
 )  # fmt: skip
 
 
 def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
-    """Yield a row for each job, in order of arrival; empty where it never ran or has no limit."""
+    """Yield a row for each job, in order of arrival; empty where it never ran or has no limit.
+
+    Replicas of services have rows of their own.
+    """
     jobs = world.jobs
     has_deadline = np.isfinite(jobs.deadline_s)
     slowdown, wait_s = slowdowns(world, schedule), waits_s(world, schedule)
-    stretches = np.bincount(schedule.stretches.job, minlength=jobs.arrival_s.size)
+    stretches = np.bincount(schedule.stretches.of_jobs.job, minlength=jobs.arrival_s.size)
+    ready_s = ready_from_s(world, schedule)
     can_stop = np.isfinite(jobs.save_every_s)
     is_met = meets_deadline(world, schedule)
-    for part in _parts(jobs.arrival_s.size):
+    every = np.flatnonzero(~is_replica(jobs))
+    for some in _parts(every.size):
+        part = every[some]
         node = schedule.node[part]
         columns = {
-            "job": list(world.job_names[part]),
+            "job": [world.job_names[place] for place in part],
             **{name: getattr(jobs, name)[part] for name in jobs._fields},
             **{name: getattr(schedule, name)[part] for name in ("planned_s", "start_s", "end_s")},
             "deadline_s": np.where(has_deadline[part], jobs.deadline_s[part], np.nan),
             "save_every_s": np.where(can_stop[part], jobs.save_every_s[part], np.nan),
+            "ready_s": ready_s[part],
             "suspensions": np.maximum(stretches[part] - 1, 0),
             **_places(world, node, node >= 0),
             "wait_s": wait_s[part],
@@ -76,6 +93,42 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
             "is_deadline_met": pa.array(is_met[part], mask=~has_deadline[part]),
         }
         yield _table(JOBS, world, policy, columns)
+
+
+def replica_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
+    """Yield a row for each life of a replica: when it was wanted, and when and where it ran."""
+    for service in world.services:
+        for some in _parts(service.rows.size):
+            part = service.rows[some]
+            node = schedule.node[part]
+            columns = {
+                "replica": [world.job_names[place] for place in part],
+                "service": _words(np.zeros(part.size, np.int64), (service.name,)),
+                "wanted_s": world.jobs.arrival_s[part],
+                "leaves_s": world.jobs.leaves_at_s[part],
+                "start_s": schedule.start_s[part],
+                "end_s": schedule.end_s[part],
+                **_places(world, node, node >= 0),
+            }
+            yield _table(REPLICAS, world, policy, columns)
+
+
+def service_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
+    """Yield a row for each slot of each service: what came, and what became of it."""
+    for service in world.services:
+        begins_s, found = service.curve.begins_s, served(world, schedule, service)
+        for part in _parts(service.wanted.size):
+            columns = {
+                "service": _words(np.zeros(service.wanted[part].size, np.int64), (service.name,)),
+                "from_s": begins_s[:-1][part],
+                "length_s": np.diff(begins_s)[part],
+                "wanted": service.wanted[part],
+                **{
+                    name: getattr(found, name)[part]
+                    for name in ("requests", "in_time", "turned_away", "ready", "p50_s", "p99_s")
+                },
+            }
+            yield _table(SERVICES, world, policy, columns)
 
 
 def decision_rows(
@@ -86,17 +139,19 @@ def decision_rows(
     `reject` or `delay` a job, `place` it on a node, where it runs once that is awake, `suspend` and
     `resume` it; a node may `sleep` and has to `wake`, and may be `cap`ped at a level.
     """
-    arrival_s, sleeps, caps = world.jobs.arrival_s, schedule.sleeps, schedule.caps
+    ready_s, sleeps, caps = ready_from_s(world, schedule), schedule.sleeps, schedule.caps
     ran = schedule.stretches
-    again = np.flatnonzero(np.diff(ran.job, prepend=-1) == 0)
+    ran = Stretches._make(column[np.lexsort((ran.start_s, ran.worker, ran.job))] for column in ran)
+    of_worker = np.stack([ran.job, ran.worker])
+    again = np.flatnonzero((np.diff(of_worker, prepend=-1) == 0).all(axis=0))
     placed = np.setdiff1d(np.arange(ran.job.size), again)
     rejected = np.flatnonzero(np.isnan(schedule.planned_s))
-    delayed = np.flatnonzero(schedule.planned_s > arrival_s)
+    delayed = np.flatnonzero(schedule.planned_s > ready_s)
     asleep = np.flatnonzero(sleeps.asleep_s < until_s)
     woken = np.flatnonzero(sleeps.woken_s < until_s)
     kinds = (  # times, jobs and nodes of each kind of decision, in the order of their names
-        (arrival_s[rejected], rejected, _none(rejected)),
-        (arrival_s[delayed], delayed, _none(delayed)),
+        (world.jobs.arrival_s[rejected], rejected, _none(rejected)),
+        (ready_s[delayed], delayed, _none(delayed)),
         (ran.end_s[again - 1], ran.job[again], ran.node[again - 1]),
         (sleeps.woken_s[woken], _none(woken), sleeps.node[woken]),
         (ran.start_s[placed], ran.job[placed], ran.node[placed]),
@@ -145,19 +200,25 @@ def grid_rows(world: World, until_s: float) -> Iterator[pa.Table]:
     if grids.marginal_g_per_kwh.size == 0:
         grids = grids._replace(marginal_g_per_kwh=np.full(grids.times_s.size, np.nan))
     zone = np.repeat(np.arange(len(world.zones)), np.diff(grids.starts))
+    pue = np.full(zone.size, np.nan)
+    if grids.pue_mean.size:
+        pue = grids.pue_relative * grids.pue_mean[zone]
+    solar_w = grids.solar_w if grids.solar_w.size else np.full(zone.size, np.nan)
     kept = np.flatnonzero(grids.times_s < until_s)
     for part in _parts(kept.size):
         mine = kept[part]
         steps = {
             name: getattr(grids, name)[mine]
             for name in GRID.names
-            if name not in ("seed", "zone", "time_s")
+            if name not in ("seed", "zone", "time_s", "pue", "solar_w")
         }
         columns = {
             "seed": np.full(mine.size, world.seed),
             "zone": _words(zone[mine], world.zones),
             "time_s": grids.times_s[mine],
             **steps,
+            "pue": pue[mine],
+            "solar_w": solar_w[mine],
         }
         yield _of(GRID, columns)
 
@@ -188,7 +249,7 @@ def _words(
 
 
 def _table(schema: pa.Schema, world: World, policy: Policy, columns: Mapping[str, Any]) -> pa.Table:
-    count = len(columns["job"] if "job" in columns else columns["node"])
+    count = len(columns[schema.names[len(_RUN)]])
     run = {
         "seed": np.full(count, world.seed),
         "policy": _words(np.zeros(count, np.int64), (policy.name,)),

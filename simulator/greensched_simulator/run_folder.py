@@ -33,16 +33,23 @@ from greensched_simulator.recorded_rows import (
     GRID,
     JOBS,
     NODE_HOURS,
+    REPLICAS,
+    SERVICES,
     decision_rows,
     grid_rows,
     job_rows,
     node_hour_rows,
+    replica_rows,
+    service_rows,
 )
 from greensched_simulator.scenario_model import CarbonFile, PriceFile, Scenario
+from greensched_simulator.scenario_site import SolarFile, TemperatureFile
+from greensched_simulator.service_latency import served
 
 FORMAT = 1  # of the folder; a reader refuses others
 SUMMARY, OUTCOMES, SCENARIO = "run.json", "outcomes.csv", "scenario.yaml"
 _TABLES = {"jobs": JOBS, "decisions": DECISIONS, "node-hours": NODE_HOURS, "grid": GRID}
+_OF_SERVICES = {"replicas": REPLICAS, "services": SERVICES}  # only where there are any
 _LIBRARIES = ("greensched", "numba", "numpy", "pyarrow", "scipy")
 _COUNTS = {name for name, kind in Outcome.__annotations__.items() if kind is int}
 
@@ -138,13 +145,18 @@ class RunFolder:
         world, until_s = done.world, done.outcomes[0].billed_s
         for policy, schedule in zip(done.policies, done.schedules, strict=True):
             self._files["jobs"].write(job_rows(world, policy, schedule))
+            if world.services:
+                self._files["replicas"].write(replica_rows(world, policy, schedule))
+                self._files["services"].write(service_rows(world, policy, schedule))
             self._files["decisions"].write(decision_rows(world, policy, schedule, until_s))
             self._files["node-hours"].write(node_hour_rows(world, policy, schedule, until_s))
         self._files["grid"].write(grid_rows(world, until_s))
         self._rounds.append((world.seed, done.outcomes))
         if done.least is not None:
             self._told.setdefault("least", []).append(done.least._asdict())
-        self._told.setdefault("notes", [*world.notes, *_left_undone(done)])
+        self._told.setdefault(
+            "notes", [*world.notes, *_left_undone(done), *_missed_objectives(done)]
+        )
         self._told.setdefault("jobs", done.outcomes[0].jobs)
         self._told.setdefault("nodes", len(world.node_names))
         self._told.setdefault("zones", list(world.zones))
@@ -162,7 +174,8 @@ class RunFolder:
     def _begin(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(self.run.scenario_file, self.folder / SCENARIO)
-        for name, schema in _TABLES.items():
+        others = _OF_SERVICES if self.run.scenario.services else {}
+        for name, schema in {**_TABLES, **others}.items():
             self._files[name] = _RowFiles(self.folder, name, schema)
 
 
@@ -221,6 +234,18 @@ def _left_undone(done: Round) -> Iterator[str]:
             )
 
 
+def _missed_objectives(done: Round) -> Iterator[str]:
+    for policy, schedule in zip(done.policies, done.schedules, strict=True):
+        for service in done.world.services:
+            found = served(done.world, schedule, service)
+            in_time = float(found.in_time.sum()) / max(float(found.requests.sum()), 1.0)
+            if found.requests.sum() > 0 and in_time < service.share:
+                yield (
+                    f"{policy.label}: {service.name} answered {100 * in_time:.2f} % of its "
+                    f"requests in time, its objective is {100 * service.share:g} %"
+                )
+
+
 def _write_outcomes(
     path: Path, policies: Sequence[Policy], rounds: Sequence[tuple[int, tuple[Outcome, ...]]]
 ) -> None:
@@ -258,8 +283,14 @@ def _described(run: Run) -> dict[str, Any]:
 def _files_of(scenario: Scenario) -> list[Path]:
     sources = [source for grid in scenario.grids.values() for source in (grid.carbon, grid.price)]
     found = [each.file for each in sources if isinstance(each, CarbonFile | PriceFile)]
+    sites = scenario.sites.values()
+    own = [site.weather.temperature for site in sites if site.weather]
+    yields = [site.solar.output for site in sites if site.solar]
+    found += [e.file for e in (*own, *yields) if isinstance(e, TemperatureFile | SolarFile)]
     trace = scenario.workload.trace
-    return list(dict.fromkeys([*found, *([trace.file] if trace else [])]))
+    found += [trace.file] if trace else []
+    logs = (service.requests.trace for service in scenario.services)
+    return list(dict.fromkeys([*found, *(log.file for log in logs if log)]))
 
 
 def _input(path: Path) -> dict[str, str]:

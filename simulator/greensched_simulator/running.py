@@ -1,67 +1,31 @@
 """What happens to a job on its node: it starts, it leaves, and both are recorded."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from greensched_policies.cost import Floats
-from greensched_policies.courses import Integers
-from greensched_simulator.choices import NOWHERE, Cluster, Terms
-from greensched_simulator.compiled import borrowing, fast, inlined
+from greensched_simulator.boards import give_boards, take_boards
+from greensched_simulator.choices import Cluster, Terms
+from greensched_simulator.compiled import borrowing, inlined
 from greensched_simulator.heaps import Heap, push
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import awake_from_s, fall_empty, wake
 from greensched_simulator.progress import (
     CHANGED,
+    FULL_SPEED,
     LEFT_S,
     PAUSE_AT_S,
     SINCE_S,
     STOP_S,
     WORK_S,
     expected_left_s,
-    nothing_done,
+    leaves_s,
     speed_of,
     until_s,
 )
 from greensched_simulator.progress import end_s as end_s_of
+from greensched_simulator.recorded import BOARDS, Recorded
 from greensched_simulator.starts import Plan, keep
-
-
-class Recorded(NamedTuple):
-    """What happened to each job, [J]; of those that were suspended in their last stretch."""
-
-    planned_s: Floats  # when it was to start; NaN if it was rejected
-    planned_zone: Integers  # where it then seemed best
-    kept_from_s: Floats  # the plan keeps room for it, or its next stretch, from then
-    kept_until_s: Floats  # until then
-    placed_s: Floats  # when it got its node; NaN if never
-    node_asleep_s: Floats  # since when that node had slept, which it woke; NaN: it was awake
-    start_s: Floats  # when it ran, once its node was awake; NaN if never
-    end_s: Floats
-    node: Integers  # NOWHERE if it does not run, or never did
-    progress: Floats  # see `progress`
-    # [J+1,2] who was placed one after the other, and how busy the node was without; in the first
-    # row how many that were; no rows where nobody asks
-    placings: Floats
-
-
-@fast
-def nothing_recorded(jobs: Jobs, progress_changes: bool) -> Recorded:
-    """Return the record of jobs of which nothing is known yet."""
-    count = jobs.arrival_s.size
-    return Recorded(
-        np.full(count, np.nan),
-        np.full(count, NOWHERE, np.int64),
-        np.full(count, np.nan),
-        np.full(count, np.nan),
-        np.full(count, np.nan),
-        np.full(count, np.nan),
-        np.full(count, np.nan),
-        np.full(count, np.nan),
-        np.full(count, NOWHERE, np.int64),
-        nothing_done(jobs, progress_changes),
-        np.zeros((0, 2)),
-    )
+from greensched_simulator.workers import all_cores, boards_of, node_of, tell_speed, workers_of
 
 
 @borrowing
@@ -76,35 +40,86 @@ def start(
     plan: Plan,
     terms: Terms,
 ) -> None:
-    """Place a job on a node now, where it runs, or goes on, as soon as the node is awake."""
-    recorded.node_asleep_s[job] = wake(cluster.sleep, node, cluster.columns[11, node], now_s)
+    """Place a job on a node now, where it runs, or goes on, as soon as the node is awake.
+
+    The nodes of its other workers are told of before, and all run once all are awake.
+    """
+    if recorded.placings.shape[0] > 0:
+        _note_placing(job, cluster.columns[1, node], recorded.placings)
+    recorded.node[job], recorded.placed_s[job] = node, now_s
+    recorded.node_asleep_s[job] = _wake_for(node, now_s, cluster)
+    recorded.boards[job] = take_room(job, node, jobs, cluster, terms)
     begin_s = awake_from_s(cluster.sleep, node, now_s)
-    look_s = end_s = begin_s + jobs.runtime_s[job] / speed_of(job, node, jobs, cluster)
-    expected_s = begin_s + expected_left_s(job, jobs, recorded.progress) / cluster.columns[9, node]
-    if recorded.progress.shape[1] > 0:
+    if jobs.workers[job] > 1.0:
+        begin_s = max(begin_s, _start_others(job, now_s, jobs, cluster, recorded, terms))
+    expected_left = expected_left_s(job, jobs, recorded.progress)
+    if recorded.progress.shape[1] == 0:
+        done_s = begin_s + jobs.runtime_s[job] / speed_of(job, node, jobs, cluster)
+        look_s = end_s = leaves_s(job, begin_s, done_s, jobs)
+        ends_s = begin_s + expected_left / cluster.columns[9, node]
+        expected_s = leaves_s(job, begin_s, ends_s, jobs)
+    else:
         done = recorded.progress
+        tell_speed(job, jobs, cluster, recorded)
         done[SINCE_S, job], done[STOP_S, job] = begin_s, 0.0
         done[WORK_S, job] = done[LEFT_S, job] - jobs.startup_s[job]
         # Who had to queue runs for a while, whatever was planned.
         done[PAUSE_AT_S, job] = max(done[PAUSE_AT_S, job], begin_s + terms.slot_s)
-        end_s = end_s_of(job, node, jobs, cluster, done)
-        look_s = until_s(job, node, jobs, cluster, done)
-        expected_s = min(expected_s, done[PAUSE_AT_S, job])
+        end_s, look_s = end_s_of(job, jobs, done), until_s(job, jobs, done)
+        ends_s = leaves_s(job, begin_s, begin_s + expected_left / done[FULL_SPEED, job], jobs)
+        expected_s = min(ends_s, done[PAUSE_AT_S, job])
+    recorded.start_s[job], recorded.end_s[job] = begin_s, end_s
+    _move_plan(job, begin_s, expected_s, cluster.zone[node], jobs, recorded, plan, terms)
+    push(ends, look_s, job)
+
+
+@borrowing
+def _start_others(
+    job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms
+) -> float:
+    """Place a job's other workers on their nodes; return when the last of these is awake."""
+    first, begin_s = recorded.first_other[job], now_s
+    for worker in range(1, workers_of(job, jobs)):
+        node, place = node_of(job, worker, recorded), first + worker - 1
+        recorded.others_asleep_s[place] = _wake_for(node, now_s, cluster)
+        recorded.others[BOARDS, place] = take_room(job, node, jobs, cluster, terms)
+        begin_s = max(begin_s, awake_from_s(cluster.sleep, node, now_s))
+    return begin_s
+
+
+@inlined
+def _wake_for(node: int, now_s: float, cluster: Cluster) -> float:
+    """Wake a node for what is about to be placed, and return since when it slept; NaN: awake."""
     if cluster.cap.shape[1] > 0:
         cluster.cap[CHANGED, node] = 1.0
-    if recorded.placings.shape[0] > 0:
-        _note_placing(job, cluster.columns[1, node], recorded.placings)
-    recorded.placed_s[job] = now_s
-    recorded.start_s[job] = begin_s
-    recorded.end_s[job] = end_s
-    recorded.node[job] = node
-    _move_plan(job, begin_s, expected_s, cluster.zone[node], jobs, recorded, plan, terms)
+    return wake(cluster.sleep, node, cluster.columns[11, node], now_s)
+
+
+@borrowing
+def take_room(job: int, node: int, jobs: Jobs, cluster: Cluster, terms: Terms) -> int:
+    """Take the room of one worker on a node; return which boards it has, a bit for each."""
     cluster.pods[node] += 1
     cluster.cpu_free[node] -= jobs.cpu_cores[job]
     cluster.memory_free[node] -= jobs.memory_bytes[job]
     cluster.gpu_free[node] -= jobs.gpus[job]
     _refresh(node, cluster, terms)
-    push(ends, look_s, job)
+    return take_boards(cluster.boards, node, jobs.gpus[job])
+
+
+@borrowing
+def give_room(job: int, node: int, boards: int, jobs: Jobs, cluster: Cluster, terms: Terms) -> None:
+    """Give back the room of one worker on a node."""
+    cluster.pods[node] -= 1
+    if cluster.pods[node] == 0:  # sums of floats never quite cancel
+        cluster.cpu_free[node] = cluster.columns[0, node]
+        cluster.memory_free[node] = cluster.columns[2, node]
+        cluster.gpu_free[node] = cluster.columns[4, node]
+    else:
+        cluster.cpu_free[node] += jobs.cpu_cores[job]
+        cluster.memory_free[node] += jobs.memory_bytes[job]
+        cluster.gpu_free[node] += jobs.gpus[job]
+    give_boards(cluster.boards, node, boards, jobs.gpus[job])
+    _refresh(node, cluster, terms)
 
 
 @borrowing
@@ -122,29 +137,22 @@ def free_plan(
     if expected_s > now_s + terms.slot_s:
         begin_s = np.ceil(now_s / terms.slot_s) * terms.slot_s
         zone = cluster.zone[recorded.node[job]]
-        keep(plan, zone, terms.slot_s, begin_s, expected_s, -jobs.cpu_cores[job])
+        keep(plan, zone, terms.slot_s, begin_s, expected_s, -all_cores(job, jobs))
         recorded.kept_until_s[job] = begin_s
 
 
 @borrowing
-def leave_node(
+def leave_nodes(
     job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms
 ) -> None:
-    """Free what a job held of its node that has just stopped."""
-    node = recorded.node[job]
-    if cluster.cap.shape[1] > 0:
-        cluster.cap[CHANGED, node] = 1.0
-    cluster.pods[node] -= 1
-    if cluster.pods[node] == 0:  # sums of floats never quite cancel
-        cluster.cpu_free[node] = cluster.columns[0, node]
-        cluster.memory_free[node] = cluster.columns[2, node]
-        cluster.gpu_free[node] = cluster.columns[4, node]
-        fall_empty(cluster.sleep, node, now_s)
-    else:
-        cluster.cpu_free[node] += jobs.cpu_cores[job]
-        cluster.memory_free[node] += jobs.memory_bytes[job]
-        cluster.gpu_free[node] += jobs.gpus[job]
-    _refresh(node, cluster, terms)
+    """Free what a job that has just stopped held of its nodes."""
+    for worker in range(workers_of(job, jobs)):
+        node = node_of(job, worker, recorded)
+        if cluster.cap.shape[1] > 0:
+            cluster.cap[CHANGED, node] = 1.0
+        give_room(job, node, boards_of(job, worker, recorded), jobs, cluster, terms)
+        if cluster.pods[node] == 0:
+            fall_empty(cluster.sleep, node, now_s)
 
 
 @borrowing
@@ -160,7 +168,7 @@ def _move_plan(
 ) -> None:
     """Let the plan follow what happens: the job runs from then on, maybe elsewhere, as expected."""
     begin_s, end_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
-    cores = jobs.cpu_cores[job]
+    cores = all_cores(job, jobs)
     if begin_s == runs_from_s and end_s == expected_s and recorded.planned_zone[job] == zone:
         return
     keep(plan, recorded.planned_zone[job], terms.slot_s, begin_s, end_s, -cores)

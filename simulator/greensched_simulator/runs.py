@@ -14,8 +14,9 @@ from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.progress import PAUSE_AT_S, RESTARTS, expected_left_s
 from greensched_simulator.prospects import Prospects
-from greensched_simulator.running import Recorded
+from greensched_simulator.recorded import Recorded
 from greensched_simulator.starts import MOST_SLOTS, SEEN, Plan, keep, most_slots, watch, weigh
+from greensched_simulator.workers import all_cores
 
 _planned_slots = compiled(planned_slots)
 _LEAST_S = 1e-9
@@ -24,8 +25,9 @@ _ROUNDING = 1e-9  # of a slot
 Booleans = npt.NDArray[np.bool_]
 # Begin, end, zone and the place of the next one of the same job, NOWHERE behind the last.
 Ahead = list[tuple[float, float, int, int]]
-# Job, node, when it was placed there, since when the node had slept, start and end; as `Recorded`.
-Suspended = list[tuple[int, int, float, float, float, float]]
+# Job, node, when it was placed there, since when the node had slept, start, end, and which of the
+# job's workers: as `Stretches`.
+Suspended = list[tuple[int, int, float, float, float, float, int]]
 
 
 class Agenda(NamedTuple):
@@ -52,7 +54,7 @@ def empty_agenda(jobs: int) -> Agenda:
     return Agenda(
         [(0.0, 0.0, 0, 0) for _ in range(0)],
         np.full(jobs, NOWHERE, np.int64),
-        [(0, 0, 0.0, 0.0, 0.0, 0.0) for _ in range(0)],
+        [(0, 0, 0.0, 0.0, 0.0, 0.0, 0) for _ in range(0)],
     )
 
 
@@ -94,7 +96,7 @@ def choose_runs(
         again_s += jobs.save_s[job]
     most = jobs.estimate_s[job] / max(again_s, _LEAST_S) - recorded.progress[RESTARTS, job]
     count = max(int(needed.max()), 1) + spare
-    slots = columns_by_zone(grid, plan, terms, now_s, runtime_s, count, jobs.cpu_cores[job])
+    slots = columns_by_zone(grid, plan, terms, now_s, runtime_s, count, all_cores(job, jobs))
     cost = rules.when[0](slots)
     latest_s, wake_s = prospects.latest_start_s[job], prospects.wake_s
     slowest = (jobs.deadline_s[job] - latest_s - wake_s) / jobs.estimate_s[job]
@@ -193,7 +195,7 @@ def put_on_agenda(
             place += 1
             continue
         begin_s, end_s = now_s + begin * terms.slot_s, now_s + place * terms.slot_s
-        keep(plan, runs.zone, terms.slot_s, begin_s, end_s, jobs.cpu_cores[job])
+        keep(plan, runs.zone, terms.slot_s, begin_s, end_s, all_cores(job, jobs))
         if is_first:
             is_first, recorded.planned_zone[job] = False, runs.zone
             recorded.kept_from_s[job], recorded.kept_until_s[job] = begin_s, end_s
@@ -216,4 +218,4 @@ def clear_agenda(job: int, jobs: Jobs, agenda: Agenda, plan: Plan, terms: Terms)
     agenda.first[job] = NOWHERE
     while place != NOWHERE:
         begin_s, end_s, zone, place = agenda.stretches[place]
-        keep(plan, zone, terms.slot_s, begin_s, end_s, -jobs.cpu_cores[job])
+        keep(plan, zone, terms.slot_s, begin_s, end_s, -all_cores(job, jobs))

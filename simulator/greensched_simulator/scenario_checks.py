@@ -25,7 +25,10 @@ from greensched_simulator.scenario_model import (
     PriceFile,
     Trace,
 )
-from greensched_simulator.zone_grids import column_of
+from greensched_simulator.scenario_services import Service
+from greensched_simulator.scenario_site import SolarFile, Temperature, TemperatureFile, Yield
+from greensched_simulator.service_checks import service_faults
+from greensched_simulator.zone_steps import Source, column_of
 
 Found = Iterator[tuple[Place, str]]
 
@@ -48,8 +51,13 @@ def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> 
         for signal, source in (("carbon", carbon), ("marginal", marginal), ("price", price)):
             if isinstance(source, CarbonFile | PriceFile):
                 yield from _grid_file(("grids", zone, signal, "file"), source, span)
+    yield from _sites(content, groups, grids, span, context)
     if isinstance(content.get("workload"), dict):
         yield from _workload(content["workload"], context)
+    length_s = None if span is None else span[1] - span[0]
+    read = [_read(Service, raw, context) for raw in _list(content.get("services"))]
+    for at, reason in service_faults(read, length_s):
+        yield ("services", *at), reason
 
 
 def _zones(groups: list[Mapping[str, Any]], grids: Mapping[str, Any]) -> Found:
@@ -106,9 +114,7 @@ def _span(content: Mapping[str, Any]) -> tuple[float, float] | None:
     return None if start_s is None or length_s is None else (start_s, start_s + length_s)
 
 
-def _grid_file(
-    place: Place, source: CarbonFile | PriceFile, span: tuple[float, float] | None
-) -> Found:
+def _grid_file(place: Place, source: Source, span: tuple[float, float] | None) -> Found:
     try:
         series = read_series(source.file, column_of(source))
     except BadInput as fault:
@@ -122,6 +128,37 @@ def _grid_file(
             f"scenario lasts from {format_timestamp(span[0])} to {format_timestamp(span[1])}: "
             "change start or length, or give a file that covers them",
         )
+
+
+def _sites(
+    content: Mapping[str, Any],
+    groups: list[Mapping[str, Any]],
+    grids: Mapping[str, Any],
+    span: tuple[float, float] | None,
+    context: Mapping[str, Any],
+) -> Found:
+    sites = _mapping(content.get("sites"))
+    for zone, site in sites.items():
+        if zone not in grids:
+            yield ("sites", zone), f"{zone!r} has no grid{near(zone, grids)}; add it under grids"
+        weather = _mapping(_mapping(site).get("weather"))
+        temperature = _read(Temperature, weather.get("temperature"), context)
+        if isinstance(temperature, TemperatureFile):
+            yield from _grid_file(
+                ("sites", zone, "weather", "temperature", "file"), temperature, span
+            )
+        solar = _mapping(_mapping(site).get("solar"))
+        output = _read(Yield, solar.get("output"), context)
+        if isinstance(output, SolarFile):
+            yield from _grid_file(("sites", zone, "solar", "output", "file"), output, span)
+        if _mapping(site).get("battery") is not None and _mapping(site).get("solar") is None:
+            yield ("sites", zone, "battery"), "is charged from panels alone: give solar, too"
+    for number, group in enumerate(groups):
+        home = group.get("zone")
+        follows = isinstance(home, str) and _mapping(sites.get(home)).get("weather") is not None
+        if follows and "pue" in group:
+            reason = f"goes by the weather, sites.{home}.weather: take out one of the two"
+            yield ("cluster", "nodes", number, "pue"), reason
 
 
 def _workload(raw: Mapping[str, Any], context: Mapping[str, Any]) -> Found:

@@ -86,7 +86,10 @@ class NodeGroup(Part):
     gpus: Gpus | None = Field(default=None, description="Boards of each node.")
     zone: str = Field(min_length=1, description="Grid zone; one of `grids`.")
     pue: float = Field(
-        default=1.2, ge=1, le=5, description="Power usage effectiveness of the site."
+        default=1.2,
+        ge=1,
+        le=5,
+        description="Power usage effectiveness of the site; not where `sites` tell its weather.",
     )
     sleep: Sleep | None = Field(
         default=None, description="Without it the nodes are always on, or asleep for nothing."

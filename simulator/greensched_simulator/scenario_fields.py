@@ -5,9 +5,17 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+)
 
 from greensched_core.durations import parse_duration
 from greensched_core.errors import BadInput
@@ -128,3 +136,34 @@ class Part(BaseModel):
     """A part of the file: unknown names and wrong types are refused, and nothing changes later."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class SeriesFile(Part):
+    """A series in a CSV file, plain or gzipped."""
+
+    file: InputFile = Field(
+        description="CSV with a header, relative to this file; `${NAME}` is a variable of the "
+        "environment."
+    )
+    time_column: str = Field(description="Column of the times from which the values hold.")
+    column: str = Field(description="Column of the values.")
+    time_zone: Literal["UTC"] | None = Field(
+        default=None,
+        description="Says that times without an offset are UTC; a column whose name ends in utc "
+        "says so itself.",
+    )
+
+
+def _source(value: Any) -> str | None:
+    tags = {"file": "from file", "constant": "constant value", "shape": "made up"}
+    given = [tag for name, tag in tags.items() if isinstance(value, dict) and name in value]
+    return given[0] if len(given) == 1 else None
+
+
+def one_source(example: str) -> Discriminator:
+    """Return what tells a series from a file, a constant and a shape apart by their tags."""
+    return Discriminator(
+        _source,
+        custom_error_type="one_source",
+        custom_error_message=f"write one of `file`, `constant` and `shape`, such as {example}",
+    )

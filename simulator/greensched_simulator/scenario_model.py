@@ -1,6 +1,6 @@
 """What a scenario file may hold. Names in the file have no unit where the value carries one."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
@@ -13,29 +13,17 @@ from greensched_simulator.scenario_fields import (
     InputFile,
     Moment,
     Part,
+    SeriesFile,
     Wait,
+    one_source,
 )
+from greensched_simulator.scenario_services import Service
+from greensched_simulator.scenario_site import Site
 
 CURRENCY = r"^[A-Z]{3}$"
 PRICE_UNIT = r"^[A-Z]{3}/[Mk]Wh$"
 TAGS = frozenset({"from file", "constant value", "made up", "one for all", "by runtime"})
 G_PER_KWH = {"g/kWh": 1.0, "kg/MWh": 1.0, "lb/MWh": 0.45359237}
-
-
-class _File(Part):
-    """A series in a CSV file, plain or gzipped."""
-
-    file: InputFile = Field(
-        description="CSV with a header, relative to this file; `${NAME}` is a variable of the "
-        "environment."
-    )
-    time_column: str = Field(description="Column of the times from which the values hold.")
-    column: str = Field(description="Column of the values.")
-    time_zone: Literal["UTC"] | None = Field(
-        default=None,
-        description="Says that times without an offset are UTC; a column whose name ends in utc "
-        "says so itself.",
-    )
 
 
 class Shape(Part):
@@ -49,7 +37,7 @@ class Shape(Part):
     )
 
 
-class CarbonFile(_File):
+class CarbonFile(SeriesFile):
     """Carbon intensity in a file."""
 
     unit: Literal["g/kWh", "kg/MWh", "lb/MWh"] = Field(default="g/kWh", description="Of the file.")
@@ -61,7 +49,7 @@ class CarbonConstant(Part):
     constant: float = Field(ge=0, le=2000, description="g/kWh.")
 
 
-class PriceFile(_File):
+class PriceFile(SeriesFile):
     """Prices in a file."""
 
     unit: str = Field(pattern=PRICE_UNIT, description="Currency per MWh or kWh, such as EUR/MWh.")
@@ -74,17 +62,7 @@ class PriceConstant(Part):
     unit: str = Field(pattern=PRICE_UNIT, description="Currency per MWh or kWh, such as EUR/MWh.")
 
 
-def _source(value: Any) -> str | None:
-    tags = {"file": "from file", "constant": "constant value", "shape": "made up"}
-    given = [tag for name, tag in tags.items() if isinstance(value, dict) and name in value]
-    return given[0] if len(given) == 1 else None
-
-
-_ONE_SOURCE = Discriminator(
-    _source,
-    custom_error_type="one_source",
-    custom_error_message="write one of `file`, `constant` and `shape`, such as {shape: solar}",
-)
+_ONE_SOURCE = one_source("{shape: solar}")
 Carbon = Annotated[
     Annotated[CarbonFile, Tag("from file")]
     | Annotated[CarbonConstant, Tag("constant value")]
@@ -145,6 +123,12 @@ class Trace(Part):
     )
 
 
+def _boards(gpus: float) -> float:
+    if gpus > 1.0 and gpus != int(gpus):
+        raise ValueError("only of a single board can a part be asked for")
+    return gpus
+
+
 class Generator(Part):
     """Jobs made up by the seed: a Poisson process with a daily wave, log-normal runtimes."""
 
@@ -177,10 +161,26 @@ class Generator(Part):
         description="Sizes, each as likely as the others.",
     )
     gpu_share: float = Field(default=0.0, ge=0, le=1, description="Share of jobs with GPUs.")
-    gpus: list[Annotated[int, Field(ge=1, le=64)]] = Field(
+    gpus: list[Annotated[float, Field(gt=0, le=64), AfterValidator(_boards)]] = Field(
         default=[1, 1, 1, 1, 2, 4],
         min_length=1,
-        description="Boards of such a job, each number as likely as the others.",
+        description="Boards of such a job, each number as likely as the others; less than 1 is a "
+        "part of one.",
+    )
+    workers: list[Annotated[int, Field(ge=1, le=10_000)]] = Field(
+        default=[1],
+        min_length=1,
+        description="Workers of a job, each number as likely as the others: all run at the same "
+        "time, each with what the job asks for.",
+    )
+    stages: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
+        default=[1],
+        min_length=1,
+        description="Stages of a job, each number as likely as the others. A stage begins when all "
+        "of the one before has ended; jobs of several stages count as so many jobs.",
+    )
+    stage_tasks: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
+        default=[1], min_length=1, description="Tasks of a stage, likewise."
     )
 
 
@@ -285,6 +285,11 @@ class Assumptions(Part):
         default=0.6, ge=0, le=1, description="Share of a board's range of watts that a job draws."
     )
     empty_nodes_sleep: bool = Field(default=False, description="Empty nodes draw nothing.")
+    share_gpus: bool = Field(
+        default=False,
+        description="Jobs that ask for a part of a board share it, as by time slicing or MPS; else "
+        "each gets a whole one, as from NVIDIA's device plugin.",
+    )
 
 
 class Scenario(Part):
@@ -306,7 +311,13 @@ class Scenario(Part):
     )
     cluster: Cluster = Field(description="Where the work runs.")
     grids: dict[str, Grid] = Field(min_length=1, description="Each grid zone by its name.")
+    sites: dict[str, Site] = Field(
+        default={}, description="What stands at a zone beside its nodes, by the zone's name."
+    )
     workload: Workload = Field(description="The jobs.")
+    services: list[Service] = Field(
+        default=[], description="Interactive services beside the jobs, on the same nodes."
+    )
     weights: Weights = Field(default=Weights(), description="What a policy is told to weigh.")
     assumptions: Assumptions = Field(default=Assumptions(), description="As for the extender.")
 

@@ -1,7 +1,6 @@
 """Runs a world under a policy, and bills what was recorded."""
 
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
@@ -11,56 +10,26 @@ from greensched_policies.accounting import Bill, bill_schedule
 from greensched_policies.catalogue import MAY_REJECT
 from greensched_policies.cost import CostModel, Floats
 from greensched_policies.courses import (
-    NO_CAPS,
-    NO_SLEEPS,
     BilledNodes,
-    Caps,
-    Integers,
     Placements,
-    Sleeps,
     ZoneSeries,
 )
+from greensched_policies.supply import Balance, Sun, balances_of, imported
 from greensched_simulator.choices import Cluster, Terms, nodes_to_score, rules_of
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import GridTable, grid_table
-from greensched_simulator.pacing import Changes
+from greensched_simulator.jobs import Jobs
 from greensched_simulator.policy import QUEUES, USUAL_CAP, USUAL_PAUSE, Policy
-from greensched_simulator.power_states import ASLEEP_FROM_S, WAKE_S, sleep_table
+from greensched_simulator.power_states import WAKE_S, sleep_table
 from greensched_simulator.prospects import Prospects, prospects_of
 from greensched_simulator.queueing import DISCIPLINES
-from greensched_simulator.running import Recorded
-from greensched_simulator.runs import Suspended
+from greensched_simulator.schedule import Schedule, schedule_of
 from greensched_simulator.starts import Plan
-from greensched_simulator.world import Nodes, World
+from greensched_simulator.world import Nodes, World, highest_watts
+from greensched_simulator.zone_grids import relative_pue
 
 SLOT_S = 900.0  # candidate starts are a quarter of an hour apart
 _PLAN_MARGIN = 96  # slots that the plan keeps beyond the last deadline
-
-
-class Stretches(NamedTuple):
-    """What ran where and when without a pause, [P]: job after job, and each one's in time's order.
-
-    A job that is never suspended has one.
-    """
-
-    job: Integers  # place in the world's jobs
-    node: Integers  # place in the world's nodes
-    placed_s: Floats
-    node_asleep_s: Floats  # since when the node had slept, which was woken for it; NaN: awake
-    start_s: Floats  # when the job ran there, the node being awake
-    end_s: Floats
-
-
-class Schedule(NamedTuple):
-    """What happened to each job of a world, [J]; times since the scenario's start."""
-
-    planned_s: Floats  # when it was to start; NaN if it was rejected
-    start_s: Floats  # when it first did, its node being awake; NaN if it never ran
-    end_s: Floats
-    node: Integers  # where it ended, place in the world's nodes; -1 if it never ran
-    stretches: Stretches
-    sleeps: Sleeps = NO_SLEEPS  # of nodes
-    caps: Caps = NO_CAPS  # of nodes
 
 
 def simulate(world: World, policy: Policy) -> Schedule:
@@ -68,14 +37,14 @@ def simulate(world: World, policy: Policy) -> Schedule:
     sleep = sleep_table(world, policy)
     capped = policy.cap != USUAL_CAP
     is_provisioned = QUEUES[policy.queue].discipline == "provisioned"
-    cluster = idle_cluster(
-        world.nodes, sleep, capped=capped, only_node_0=policy.placing.only_node_0
-    )
+    cluster = idle_cluster(world, sleep, capped=capped, only_node_0=policy.placing.only_node_0)
+    prospects = prospects_in(world, sleep)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         recorded, changes, suspended = run(
-            world.jobs,
-            prospects_in(world, sleep),
+            planned_jobs(world, prospects),
+            world.precedence,
+            prospects,
             cluster,
             forecast_of(world),
             empty_plan(world),
@@ -92,26 +61,15 @@ def simulate(world: World, policy: Policy) -> Schedule:
     return schedule_of(world, recorded, changes, suspended, sleep)
 
 
-def schedule_of(
-    world: World, recorded: Recorded, changes: Changes, suspended: Suspended, sleep: Floats
-) -> Schedule:
-    """Return what a run recorded as a schedule; `sleep` is the table as the run left it."""
-    stretches = _stretches(recorded, suspended)
-    return Schedule(
-        recorded.planned_s,
-        _first_starts(recorded.start_s, stretches),
-        recorded.end_s,
-        recorded.node,
-        stretches,
-        _sleeps(world.nodes, stretches, sleep),
-        _caps(changes),
-    )
-
-
 def prospects_in(world: World, sleep: Floats) -> Prospects:
     """Return what the jobs of a world may expect of its nodes, which sleep by such a table."""
     wake_s = sleep[WAKE_S] if sleep.shape[1] else np.zeros(world.nodes.zone.size)
-    return prospects_of(world.jobs, world.nodes, len(world.zones), wake_s)
+    return prospects_of(world.jobs, world.precedence, world.nodes, len(world.zones), wake_s)
+
+
+def planned_jobs(world: World, prospects: Prospects) -> Jobs:
+    """Return a world's jobs as plans see them: due early enough for those that wait for them."""
+    return world.jobs._replace(deadline_s=prospects.latest_end_s)
 
 
 def may_suspend(world: World, policy: Policy) -> bool:
@@ -135,12 +93,10 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
     What is charged for jobs that never ran is no part of it. Raises BadInput when a grid has no
     data for a time that is billed.
     """
-    jobs = world.jobs
-    ran = schedule.stretches
     bill = bill_schedule(
         billed_nodes(world),
-        Placements(ran.node, ran.start_s, ran.end_s, jobs.cpu_cores[ran.job], jobs.gpus[ran.job]),
-        zone_series(world),
+        _placements(world, schedule),
+        billed_series(world, schedule, until_s),
         (0.0, until_s),
         cost_model(world),
         schedule.sleeps,
@@ -148,6 +104,42 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
     )
     _refuse_gaps(world, bill, until_s)
     return bill
+
+
+def zone_balances(world: World, schedule: Schedule, until_s: float) -> list[Balance | None]:
+    """Return where each zone's watts came from until then; None where the grid gives all of them.
+
+    Raises BadInput where it is not told what panels yield.
+    """
+    grids, suns = world.grids, list[Sun | None]()
+    for zone, battery in enumerate(world.batteries or (None,) * len(world.zones)):
+        own = slice(*grids.starts[zone : zone + 2])
+        suns.append(None if battery is None else Sun(grids.solar_w[own], battery))
+    balances = balances_of(
+        billed_nodes(world),
+        _placements(world, schedule),
+        zone_series(world),
+        suns,
+        (0.0, until_s),
+        cost_model(world),
+        schedule.sleeps,
+        schedule.caps,
+    )
+    for zone, balance in enumerate(balances):
+        if balance is not None and np.isnan(balance.yield_w).any():
+            raise _gap(world, world.zones[zone], "sun", until_s)
+    return balances
+
+
+def billed_series(world: World, schedule: Schedule, until_s: float) -> tuple[ZoneSeries, ...]:
+    """Return what each zone's joules are billed by: its grid, where panels and battery lack."""
+    balances = zone_balances(world, schedule, until_s)
+    return tuple(imported(*each) for each in zip(zone_series(world), balances, strict=True))
+
+
+def _placements(world: World, schedule: Schedule) -> Placements:
+    jobs, ran = world.jobs, schedule.stretches
+    return Placements(ran.node, ran.start_s, ran.end_s, jobs.cpu_cores[ran.job], jobs.gpus[ran.job])
 
 
 def billed_nodes(world: World) -> BilledNodes:
@@ -176,13 +168,20 @@ def zone_series(world: World) -> tuple[ZoneSeries, ...]:
     grids = world.grids
     bounds = [slice(*pair) for pair in zip(grids.starts[:-1], grids.starts[1:], strict=True)]
     return tuple(
-        ZoneSeries(grids.times_s[own], grids.carbon_g_per_kwh[own], grids.price_per_mwh[own])
+        ZoneSeries(
+            grids.times_s[own],
+            grids.carbon_g_per_kwh[own],
+            grids.price_per_mwh[own],
+            relative_pue(grids)[own],
+        )
         for own in bounds
     )
 
 
 def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
     for signal, parts in (
+        ("temperature", (bill.energy_active_j, bill.energy_idle_j, bill.energy_sleep_j,
+                         bill.energy_wake_j)),
         ("carbon", (bill.carbon_active_g, bill.carbon_idle_g, bill.carbon_sleep_g,
                     bill.carbon_wake_g)),
         ("price", (bill.cost_active, bill.cost_idle, bill.cost_sleep, bill.cost_wake)),
@@ -190,11 +189,15 @@ def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
         unknown = np.isnan(np.stack(parts)).any(axis=0)
         if unknown.any():
             zone = world.zones[world.nodes.zone[int(np.argmax(unknown))]]
-            raise BadInput(
-                f"scenario {world.name}: {zone} lacks {signal} for a part of the "
-                f"{until_s / 3600.0:.0f} h that are billed: give a file without gaps that goes on "
-                "until the last job ends, or a shorter length"
-            )
+            raise _gap(world, zone, signal, until_s)
+
+
+def _gap(world: World, zone: str, signal: str, until_s: float) -> BadInput:
+    return BadInput(
+        f"scenario {world.name}: {zone} lacks {signal} for a part of the "
+        f"{until_s / 3600.0:.0f} h that are billed: give a file without gaps that goes on "
+        "until the last job ends, or a shorter length"
+    )
 
 
 def terms_of(world: World, policy: Policy) -> Terms:
@@ -216,70 +219,38 @@ def forecast_of(world: World) -> GridTable:
     """Return the forecasts of a world's grids; each, when it is made, is right about its own step.
 
     What a forecast made at 0 says is corrected by what is known by then: its carbon by the factor,
-    its price by the difference between the truth and what it said.
+    its price by the difference between the truth and what it said. Both are those of a kWh that
+    nodes draw at their mean PUE: where the PUE goes by the weather, which is known, they are the
+    grid's times the PUE beside its mean. Of a zone with panels they are those of the share that a
+    zone whose nodes all draw the most they can would import, without the battery: never less than
+    what is imported of all that is drawn.
     """
     grids = world.grids
+    seen = relative_pue(grids) * _imports_at_most(world)
     said = grids.forecast_carbon_g_per_kwh
     usable = np.isfinite(said) & (said != 0.0)
     factor = np.divide(grids.carbon_g_per_kwh, said, out=np.ones(said.size), where=usable)
-    offset = np.nan_to_num(grids.price_per_mwh - grids.forecast_price_per_mwh)
+    offset = np.nan_to_num((grids.price_per_mwh - grids.forecast_price_per_mwh) * seen)
     return grid_table(
         grids.starts,
         grids.times_s,
-        said,
-        grids.forecast_price_per_mwh,
+        said * seen,
+        grids.forecast_price_per_mwh * seen,
         factors=np.stack([factor, np.ones(said.size)]),
         offsets=np.stack([np.zeros(said.size), offset]),
     )
 
 
-def _stretches(recorded: Recorded, suspended: Suspended) -> Stretches:
-    """Return all stretches, those after which jobs were suspended among them."""
-    ran = np.flatnonzero(recorded.node >= 0)
-    last = Stretches(
-        ran, recorded.node[ran], recorded.placed_s[ran], recorded.node_asleep_s[ran],
-        recorded.start_s[ran], recorded.end_s[ran],
-    )  # fmt: skip
-    if not suspended:
-        return last
-    before = (np.array(column) for column in zip(*suspended, strict=True))
-    every = [np.concatenate(pair) for pair in zip(before, last, strict=True)]
-    order = np.argsort(every[0], kind="stable")
-    return Stretches._make(column[order] for column in every)
-
-
-def _first_starts(last_start_s: Floats, stretches: Stretches) -> Floats:
-    """Return when each job first ran, [J]."""
-    first, at = np.unique(stretches.job, return_index=True)
-    start_s = last_start_s.copy()
-    start_s[first] = stretches.start_s[at]
-    return start_s
-
-
-def _sleeps(nodes: Nodes, stretches: Stretches, sleep: Floats) -> Sleeps:
-    """Return when nodes slept: until a job woke them, or to the end."""
-    if sleep.shape[1] == 0:
-        return NO_SLEEPS
-    woke = np.flatnonzero(np.isfinite(stretches.node_asleep_s))
-    left = np.flatnonzero(np.isfinite(sleep[ASLEEP_FROM_S]))
-    never_s = np.full(left.size, np.inf)
-    node = np.concatenate([stretches.node[woke], left])
-    return Sleeps(
-        node,
-        np.concatenate([stretches.node_asleep_s[woke], sleep[ASLEEP_FROM_S, left]]),
-        np.concatenate([stretches.placed_s[woke], never_s]),
-        np.concatenate([stretches.start_s[woke], never_s]),
-        nodes.sleep_w[node],
-        nodes.wake_w[node],
-    )
-
-
-def _caps(changes: Changes) -> Caps:
-    """Return when nodes were capped, in the order of time."""
-    if not changes:
-        return NO_CAPS
-    times_s, nodes, levels = (np.array(column) for column in zip(*changes, strict=True))
-    return Caps(nodes, times_s, levels)
+def _imports_at_most(world: World) -> Floats:
+    """Return the share that a zone at its most watts imports in each step, [T]."""
+    grids, nodes = world.grids, world.nodes
+    if not world.batteries:
+        return np.ones(grids.times_s.size)
+    zones = len(world.zones)
+    most_w = np.bincount(nodes.zone, highest_watts(world) * nodes.pue, zones)
+    drawn_w = np.repeat(most_w, np.diff(grids.starts)) * relative_pue(grids)
+    share: Floats = 1.0 - np.minimum(grids.solar_w / np.maximum(drawn_w, 1e-9), 1.0)
+    return share
 
 
 def empty_plan(world: World) -> Plan:
@@ -293,8 +264,10 @@ def empty_plan(world: World) -> Plan:
     return Plan(np.zeros((zones, slots)), capacity)
 
 
-def idle_cluster(nodes: Nodes, sleep: Floats, *, capped: bool, only_node_0: bool) -> Cluster:
+def idle_cluster(world: World, sleep: Floats, *, capped: bool, only_node_0: bool) -> Cluster:
     """Return the nodes with nothing on them; with `only_node_0` no other has room, ever."""
+    nodes, gpus = world.nodes, world.jobs.gpus
+    jobs_share = bool((gpus != np.floor(gpus)).any())
     count = nodes.zone.size
     cpu_free = nodes.cpu_capacity.copy()
     if only_node_0:
@@ -314,8 +287,15 @@ def idle_cluster(nodes: Nodes, sleep: Floats, *, capped: bool, only_node_0: bool
         cpu_free=cpu_free,
         memory_free=nodes.memory_capacity.copy(),
         gpu_free=nodes.gpu_capacity.copy(),
+        boards=_free_boards(nodes) if jobs_share else np.empty((count, 0)),
         zone=nodes.zone,
         pods=np.zeros(count, np.int64),
         next_node=np.zeros(1, np.int64),
         found=np.empty(count, np.int64),
     )
+
+
+def _free_boards(nodes: Nodes) -> Floats:
+    """Return what is free of each board where all are, [N,B]; see `boards`."""
+    board = np.arange(int(nodes.gpu_capacity.max()))
+    return np.where(board < nodes.gpu_capacity[:, None], 1.0, -1.0)

@@ -8,6 +8,7 @@ from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap, push
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.progress import (
+    FULL_SPEED,
     LEFT_S,
     PAUSE_AT_S,
     RESTARTS,
@@ -21,9 +22,10 @@ from greensched_simulator.progress import (
     until_s,
 )
 from greensched_simulator.prospects import Prospects
-from greensched_simulator.running import Recorded
+from greensched_simulator.recorded import Recorded
 from greensched_simulator.runs import Agenda, choose_runs, clear_agenda, put_on_agenda
 from greensched_simulator.starts import Plan, keep
+from greensched_simulator.workers import all_cores, node_of, other_asleep_s, workers_of
 
 
 @fast
@@ -48,8 +50,8 @@ def goes_on(
     done, node = recorded.progress, recorded.node[job]
     if recorded.end_s[job] <= now_s or done[STOP_S, job] > 0.0:
         return False
-    settle(job, node, now_s, jobs, cluster, done)
-    cores, kept_s = jobs.cpu_cores[job], (recorded.kept_from_s[job], recorded.kept_until_s[job])
+    settle(job, now_s, done)
+    cores, kept_s = all_cores(job, jobs), (recorded.kept_from_s[job], recorded.kept_until_s[job])
     keep(plan, cluster.zone[node], terms.slot_s, kept_s[0], kept_s[1], -cores)
     clear_agenda(job, jobs, agenda, plan, terms)
     done[PAUSE_AT_S, job] = np.inf
@@ -57,7 +59,7 @@ def goes_on(
     runs = choose_runs(job, now_s, zone, jobs, prospects, grid, plan, recorded, terms, rules)
     begin_s = now_s + terms.slot_s * np.argmax(runs.is_chosen) if runs.zone != NOWHERE else now_s
     if begin_s > now_s and ask_to_stop(job, jobs, done):
-        stop_s = until_s(job, node, jobs, cluster, done)
+        stop_s = until_s(job, jobs, done)
         if stop_s >= begin_s:  # the pause would be over: look again when all is saved
             done[STOP_S, job], done[PAUSE_AT_S, job] = 0.0, stop_s
     if runs.zone != NOWHERE and (begin_s == now_s or done[STOP_S, job] > 0.0):
@@ -65,8 +67,8 @@ def goes_on(
         put_on_agenda(job, now_s, runs, jobs, agenda, recorded, plan, terms)
     else:
         keep_on(job, now_s, jobs, cluster, recorded, plan, terms)
-    recorded.end_s[job] = end_s(job, node, jobs, cluster, done)
-    push(ends, until_s(job, node, jobs, cluster, done), job)
+    recorded.end_s[job] = end_s(job, jobs, done)
+    push(ends, until_s(job, jobs, done), job)
     return True
 
 
@@ -82,22 +84,30 @@ def keep_on(
 ) -> None:
     """Keep room for a running job that goes on: as long as it is expected to, or to its pause."""
     node, done = recorded.node[job], recorded.progress
-    expected_s = now_s + expected_left_s(job, jobs, done) / cluster.columns[9, node]
+    expected_s = now_s + expected_left_s(job, jobs, done) / done[FULL_SPEED, job]
     until = min(expected_s, done[PAUSE_AT_S, job])
-    keep(plan, cluster.zone[node], terms.slot_s, now_s, until, jobs.cpu_cores[job])
+    keep(plan, cluster.zone[node], terms.slot_s, now_s, until, all_cores(job, jobs))
     recorded.kept_from_s[job], recorded.kept_until_s[job] = now_s, until
 
 
 @fast
 def suspend(
-    job: int, node: int, now_s: float, recorded: Recorded, starts: Heap, agenda: Agenda
+    job: int,
+    node: int,
+    now_s: float,
+    jobs: Jobs,
+    recorded: Recorded,
+    starts: Heap,
+    agenda: Agenda,
 ) -> None:
     """Note the stretch of a job that has left its node, and when it is to go on."""
     done = recorded.progress
-    agenda.suspended.append(
-        (job, node, recorded.placed_s[job], recorded.node_asleep_s[job], recorded.start_s[job],
-         now_s)
-    )  # fmt: skip
+    placed_s, start_s = recorded.placed_s[job], recorded.start_s[job]
+    asleep_s = recorded.node_asleep_s[job]
+    agenda.suspended.append((job, node, placed_s, asleep_s, start_s, now_s, 0))
+    for worker in range(1, workers_of(job, jobs)):
+        node, asleep_s = node_of(job, worker, recorded), other_asleep_s(job, worker, recorded)
+        agenda.suspended.append((job, node, placed_s, asleep_s, start_s, now_s, worker))
     done[LEFT_S, job], done[STOP_S, job] = done[RESUME_S, job], 0.0
     done[RESTARTS, job] += 1.0
     recorded.node[job] = NOWHERE

@@ -15,6 +15,7 @@ from greensched_simulator.comparison import (
     CARBON,
     COST,
     ENERGY,
+    LATE,
     MARGINAL,
     MISSED,
     SLOWDOWN,
@@ -30,6 +31,7 @@ from greensched_simulator.comparison import (
 from greensched_simulator.levers import LEVERS, levers_of, parts, told_apart
 from greensched_simulator.outcome import Outcome
 from greensched_simulator.policy import Policy
+from greensched_simulator.told_beside import answered, in_time, latency, supplied
 
 HOW_LEVERS = (
     "Change against the baseline with its rule in all other places, the mean over all orders in "
@@ -81,7 +83,9 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
             f"{count(outcome.deadlines_met)} of {count(outcome.deadlines)}, {count(missed)} missed",
         ),
         *chain.from_iterable(taken),
+        *supplied(outcome),
         *_apart(outcome),
+        *answered(outcome),
         ("wait, h: mean", amount(outcome.wait_mean_s / SECONDS_PER_HOUR)),
         ("  95th percentile", amount(outcome.wait_p95_s / SECONDS_PER_HOUR)),
         ("slowdown: mean", amount(outcome.slowdown_mean)),
@@ -102,9 +106,11 @@ def _apart(outcome: Outcome) -> Iterator[Row]:
 
 def done_rows(results: Results) -> list[Row]:
     """Return a head and a line for each policy: what was done, and how long jobs waited."""
+    has_services = _has_services(results)
     rows: list[Row] = [
         ("policy", "jobs\ndone", "work,\ncore-h", "deadlines\nmet", "missed", "wait,\nh",
-         "95 %,\nh", "slow-\ndown", "fair-\nness")
+         "95 %,\nh", "slow-\ndown", "fair-\nness",
+         *(("requests\nin time, %", "99 %,\ns") if has_services else ()))
     ]  # fmt: skip
     for policy in results.policies:
         outcome = mean_outcome(results.outcomes[policy])
@@ -116,13 +122,18 @@ def done_rows(results: Results) -> list[Row]:
                 count(outcome.jobs_done) if is_all else Cell(_of_all(outcome), "worse"),
                 short(outcome.work_core_h),
                 count(outcome.deadlines_met),
-                _missed(results, policy),
+                _lost_cell(results, policy, MISSED),
                 *map(short, waits),
                 short(outcome.slowdown_mean),
                 amount(outcome.fairness),
+                *((in_time(outcome), latency(outcome.latency_p99_s)) if has_services else ()),
             )
         )
     return rows
+
+
+def _has_services(results: Results) -> bool:
+    return any(outcome.requests for own in results.outcomes.values() for outcome in own)
 
 
 def _of_all(outcome: Outcome) -> str:
@@ -147,17 +158,26 @@ def taken_rows(results: Results, currency: str) -> list[Row]:
 
 
 def change_rows(results: Results) -> list[Row]:
-    """Return a head and a line for each policy: deadlines missed, and changes beside them."""
+    """Return a head and a line for each policy: deadlines missed, and changes beside them.
+
+    Where there are services, also the requests that were late.
+    """
     compared = _compared(results)
-    rows: list[Row] = [("policy", "deadlines\nmissed", *(name for name, _ in compared))]
+    losses = (("deadlines\nmissed", MISSED), *_late(results))
+    names = (name for name, _ in (*losses, *compared))
+    rows: list[Row] = [("policy", *names)]
     for policy in results.policies:
-        missed = _missed(results, policy)
+        lost = (_lost_cell(results, policy, figure) for _, figure in losses)
         if policy == results.baseline:
-            rows.append((policy.label, missed, *("baseline" for _ in compared)))
+            rows.append((policy.label, *lost, *("baseline" for _ in compared)))
             continue
         changes = (difference(figure, results, policy).percent for _, figure in compared)
-        rows.append((policy.label, missed, *map(change_cell, changes)))
+        rows.append((policy.label, *lost, *map(change_cell, changes)))
     return rows
+
+
+def _late(results: Results) -> tuple[tuple[str, Figure], ...]:
+    return (("requests\nlate", LATE),) if _has_services(results) else ()
 
 
 def _compared(results: Results) -> tuple[tuple[str, Figure], ...]:
@@ -250,6 +270,8 @@ def _lost(
 ) -> Iterator[tuple[str, Figure, Callable[[Difference], Interval], str]]:
     """Yield name, figure and unit of all that policies may lose in."""
     yield "deadlines missed", MISSED, lambda found: found.change, ""
+    for _, figure in _late(results):
+        yield "requests late", figure, lambda found: found.change, ""
     for name, figure in _compared(results):
         yield name, figure, lambda found: found.percent, " %"
     yield "wait", WAIT, _hours, " h"
@@ -267,11 +289,12 @@ def embodied_text(results: Results) -> str:
     )
 
 
-def _missed(results: Results, policy: Policy) -> Cell:
-    missed = count(float(np.mean([MISSED.of(each) for each in results.outcomes[policy]])))
+def _lost_cell(results: Results, policy: Policy, figure: Figure) -> Cell:
+    """Return the mean count of what should not happen, told apart from the baseline's."""
+    lost = count(float(np.mean([figure.of(each) for each in results.outcomes[policy]])))
     if results.baseline is None:
-        return Cell(missed)
-    return Cell(missed, tone_of(difference(MISSED, results, policy).change))
+        return Cell(lost)
+    return Cell(lost, tone_of(difference(figure, results, policy).change))
 
 
 def _taken(outcome: Outcome, currency: str) -> dict[str, dict[str, float]]:

@@ -2,7 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +15,10 @@ from greensched_policies.cost import Floats, curve_table
 from greensched_policies.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.observation import Weights
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.precedence import precedence_of
 from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.simulation import Schedule, Stretches, cost_model
+from greensched_simulator.schedule import Schedule, Stretches
+from greensched_simulator.simulation import cost_model
 from greensched_simulator.world import Nodes, World, build_world
 from greensched_simulator.zone_grids import Grids
 
@@ -40,8 +45,9 @@ _NODE = {"cpu_capacity": 10.0, "memory_capacity": 64 * GIB, "gpu_capacity": 0.0,
          "sleep_w": math.nan, "wake_s": 0.0, "wake_w": math.nan,
          "embodied_g_per_s": 0.0, "zone": 0}  # fmt: skip
 _JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_cores": 1.0,
-        "memory_bytes": GIB, "gpus": 0.0, "deadline_s": math.inf,
-        "startup_s": 0.0, "save_every_s": math.inf, "save_s": 0.0}  # fmt: skip
+        "memory_bytes": GIB, "gpus": 0.0, "workers": 1.0, "deadline_s": math.inf,
+        "startup_s": 0.0, "save_every_s": math.inf, "save_s": 0.0,
+        "leaves_at_s": math.inf}  # fmt: skip
 
 
 def make_world(
@@ -50,16 +56,19 @@ def make_world(
     grids: Sequence[Sequence[Step]] = (STEADY,),
     *,
     forecasts: Sequence[Sequence[Step]] | None = None,
+    weather: Sequence[Sequence[float]] | None = None,
     length_s: float = 7200.0,
     weights: Weights = Weights(1.0, 1.0, 1.0),  # noqa: B008 - frozen
     empty_nodes_sleep: bool = False,
+    after: Mapping[int, Sequence[int]] = MappingProxyType({}),
 ) -> World:
     """Return a world of such jobs, nodes and zones; what is not told is small, equal and plain.
 
     Rows have the names of `Jobs` and `Nodes`, curve class 0 is straight and 1 soon flat; a step is
-    its begin, g/kWh and money per MWh. Jobs stand in the order of their arrival. An estimate is the
-    runtime, if not told, and watts asleep and waking the idle ones. Half of what is requested is
-    used.
+    its begin, g/kWh and money per MWh. `weather` is the PUE of each step beside that of the nodes.
+    Jobs stand in the order of their arrival; `after` tells for the place of a job those of the jobs
+    that it waits for. An estimate is the runtime, if not told, and watts asleep and waking the idle
+    ones. Half of what is requested is used.
     """
     steps = np.array([step for zone in grids for step in zone])
     seen = steps if forecasts is None else np.array([step for zone in forecasts for step in zone])
@@ -71,6 +80,7 @@ def make_world(
     for name in ("sleep_w", "wake_w"):
         told_nodes[name] = np.where(np.isnan(told_nodes[name]), idle_w, told_nodes[name])
     zone = told_nodes.pop("zone").astype(np.int64)
+    pue = np.array([value for zone in weather or () for value in zone])
     ends = np.cumsum([0, *(len(zone) for zone in grids)])
     return build_world(parse_scenario(_SCENARIO, Path()), 0)._replace(
         jobs=Jobs(**told_jobs),
@@ -78,14 +88,67 @@ def make_world(
         nodes=Nodes(**told_nodes, zone=zone),
         node_names=tuple(f"node-{number}" for number in range(len(nodes))),
         zones=tuple("ABCDEFGH"[: len(grids)]),
-        grids=Grids(ends, *map(np.ascontiguousarray, (*steps.T, *seen.T[1:]))),
+        grids=Grids(ends, *map(np.ascontiguousarray, (*steps.T, *seen.T[1:])))._replace(
+            pue_relative=pue
+        ),
         curve_watts=curve_table([STRAIGHT, SOON_FLAT]),
         length_s=length_s,
         weights=weights,
         utilisation_ratio=0.5,
         gpu_ratio=0.8,
         empty_nodes_sleep=empty_nodes_sleep,
+        precedence=precedence_of([after.get(job, ()) for job in range(len(jobs))]),
     )
+
+
+def drawn_world(
+    told: Sequence[Mapping[str, Any]],
+    nodes: Sequence[Row],
+    grids: Sequence[Sequence[tuple[float, float]]],
+    *,
+    empty_nodes_sleep: bool = False,
+    weather: Sequence[float] | None = None,
+) -> World:
+    """Return a world of drawn jobs, and of g/kWh and money per MWh by the hour in each zone.
+
+    The PUE of each hour beside that of the nodes goes round as `weather` says, in all zones.
+
+    Jobs have the names of `Jobs`, but tell `wait_s` in place of a deadline, the `error` of their
+    estimate, and how far ahead of them those stand for which one job in three waits, `before`. None
+    has more workers than nodes have room for.
+    """
+    told = sorted(told, key=lambda job: job["arrival_s"])
+    after = {
+        place: sorted(place - back for back in job["before"] if back <= place)
+        for place, job in enumerate(told)
+        if place % 3 == 2
+    }
+    rows = [
+        {name: value for name, value in job.items() if name not in ("wait_s", "error", "before")}
+        | {
+            "workers": min(job["workers"], most_workers(job, nodes)),
+            "estimate_s": job["runtime_s"] * job["error"],
+            "deadline_s": job["arrival_s"] + job["runtime_s"] + job["wait_s"],
+            "startup_s": min(job["startup_s"], job["runtime_s"] / 2),
+        }
+        for job in told
+    ]
+    steps = [[(hour * 3600.0, *pair) for hour, pair in enumerate(zone)] for zone in grids]
+    pue = [[*islice(cycle(weather), len(zone))] for zone in grids] if weather else None
+    return make_world(
+        rows, nodes, steps, empty_nodes_sleep=empty_nodes_sleep, after=after, weather=pue
+    )
+
+
+def most_workers(job: Row, nodes: Sequence[Row]) -> float:
+    """Return how many workers of a job empty nodes have room for at least; one at any rate."""
+    found = 0.0
+    for node in nodes:
+        memory_bytes = node.get("memory_capacity", _NODE["memory_capacity"])
+        times = min(node["cpu_capacity"] // max(job["cpu_cores"], 1.0),
+                    memory_bytes // job["memory_bytes"])  # fmt: skip
+        found += min(times, node["gpu_capacity"] // np.ceil(job["gpus"]) if job["gpus"] else times)
+    return max(found, 1.0)
 
 
 def in_one_piece(
@@ -98,7 +161,8 @@ def in_one_piece(
     """Return the schedule of jobs that start as planned and are not suspended; NaN: never ran."""
     ran = np.flatnonzero(~np.isnan(start_s))
     awake = np.full(ran.size, np.nan)
-    stretches = Stretches(ran, node[ran], start_s[ran], awake, start_s[ran], end_s[ran])
+    alone = np.zeros(ran.size, np.int64)
+    stretches = Stretches(ran, node[ran], start_s[ran], awake, start_s[ran], end_s[ran], alone)
     return Schedule(start_s, start_s, end_s, node, stretches, sleeps, caps)
 
 
@@ -148,7 +212,16 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
             )
         elif here.any() or not model.empty_nodes_sleep:
             idle[node] = curve[0] + machines.gpu_capacity[node] * machines.gpu_idle_w[node]
-    return np.stack([active, idle, asleep, waking]) * machines.pue
+    return np.stack([active, idle, asleep, waking]) * machines.pue * _weather(world, at_s)
+
+
+def _weather(world: World, at_s: float) -> Floats:
+    """Return the PUE right after `at_s` beside each node's own, [N]."""
+    grids, found = world.grids, np.ones(len(world.zones))
+    for zone in range(found.size if grids.pue_relative.size else 0):
+        begun = [at for at in range(*grids.starts[zone : zone + 2]) if grids.times_s[at] <= at_s]
+        found[zone] = grids.pue_relative[begun[-1]]
+    return found[world.nodes.zone]
 
 
 def can_take(world: World, job: int) -> npt.NDArray[np.bool_]:

@@ -1,22 +1,24 @@
 """Reads workload traces: Alibaba's openb, GAIA's, Google's of 2011, SWF, and a plain CSV.
 
 The plain CSV has the columns name, arrival_s, runtime_s, cpu_cores, memory_mib, gpus and, if
-wanted, gpu_models (names separated by `|`). A file's format is told by its header, SWF by the
-name's end, Google's by the name or the first line. A row at fault is never repaired: it is refused
-with its number and reason, or left out and told of.
+wanted, gpu_models (names separated by `|`), workers and after (names of tasks, likewise). A file's
+format is told by its header, SWF by the name's end, Google's by the name or the first line. A row
+at fault is never repaired: it is refused with its number and reason, or left out and told of.
 """
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import Literal
 
 from greensched_core.errors import BadInput
 from greensched_simulator.google_events import Machine, is_task_events, read_task_events
 from greensched_simulator.swf import SWF_ENDINGS, read_swf, swf_task
+from greensched_simulator.task_order import in_order
 from greensched_simulator.trace_rows import (
     MEMORY_PER_CORE_BYTES,
     Row,
@@ -96,34 +98,48 @@ def _read(table: Table, parse: Parse, *, skip_faulty: bool) -> Trace:
         row_of_name[task.name] = row.number
         notes += row_notes
         tasks.append(task)
-    return _trace(table.path, tasks, faults, notes, skip_faulty=skip_faulty)
+    return _trace(table.path, tasks, faults, notes, skip_faulty=skip_faulty, rows=row_of_name)
 
 
 def _trace(
-    path: Path, tasks: list[Task], faults: list[Fault], notes: Counter[str], *, skip_faulty: bool
+    path: Path,
+    tasks: list[Task],
+    faults: list[Fault],
+    notes: Counter[str],
+    *,
+    skip_faulty: bool,
+    rows: Mapping[str, int] = MappingProxyType({}),
 ) -> Trace:
+    arrivals = [task.arrival_s for task in tasks]
+    if arrivals != sorted(arrivals):
+        notes["rows were not in order of arrival and were sorted"] = len(tasks)
+    tasks = in_order(tasks, rows, faults)
     if faults and not skip_faulty:
         raise refusal(path, faults, _REMEDY)
     if not tasks:
         reasons = "".join(f"\n  {count}: {note}" for note, count in notes.items())
         raise BadInput(f"{path} holds no tasks{reasons}")
-    arrivals = [task.arrival_s for task in tasks]
-    if arrivals != sorted(arrivals):
-        notes["rows were not in order of arrival and were sorted"] = len(tasks)
-    tasks.sort(key=lambda task: task.arrival_s)
     sentences = tuple(f"{count} tasks: {note}" for note, count in notes.items())
     return Trace(tuple(tasks), str(path), sentences, tuple(faults))
 
 
 def _plain(row: Row, notes: Counter[str]) -> Task:
+    gpus = row.figure("gpus", at_least=0)
+    if math.isnan(gpus):
+        gpus = 0.0
+    elif gpus > 1.0 and gpus != int(gpus):
+        row.fault(f"gpus is {gpus:g}: only of a single board can a part be asked for")
     return Task(
         name=row.name("name"),
         arrival_s=row.figure("arrival_s", at_least=0),
         runtime_s=row.figure("runtime_s", above=0),
         cpu_cores=row.figure("cpu_cores", above=0),
         memory_bytes=row.figure("memory_mib", at_least=0) * _MIB,
-        gpus=row.whole("gpus"),
-        gpu_models=_models(row, "gpu_models"),
+        gpus=math.ceil(gpus),
+        gpu_share=gpus if 0.0 < gpus < 1.0 else 1.0,
+        gpu_models=_names(row, "gpu_models"),
+        workers=max(row.whole("workers"), 1) if row.text("workers") else 1,
+        after=_names(row, "after"),
     )
 
 
@@ -142,8 +158,8 @@ def _openb(row: Row, notes: Counter[str]) -> Task:
     share = row.figure("gpu_milli", at_least=0)
     if gpus and not 0 < share <= 1000:
         row.fault(f"gpu_milli is {share:g}, not within 1 to 1000")
-    elif gpus and share < 1000:
-        notes["asks for a part of a GPU, gets a whole one"] += 1
+    elif gpus > 1 and share < 1000:
+        row.fault(f"gpu_milli is {share:g} of {gpus} boards: only of a single one can it be less")
     return Task(
         name=row.name("name"),
         arrival_s=created,
@@ -151,7 +167,8 @@ def _openb(row: Row, notes: Counter[str]) -> Task:
         cpu_cores=row.figure("cpu_milli", above=0) / 1000,
         memory_bytes=row.figure("memory_mib", at_least=0) * _MIB,
         gpus=gpus,
-        gpu_models=_models(row, "gpu_spec") if gpus else (),
+        gpu_share=share / 1000 if gpus else 1.0,
+        gpu_models=_names(row, "gpu_spec") if gpus else (),
     )
 
 
@@ -200,7 +217,7 @@ def _unit_by_name(path: Path) -> TimeUnit:
     )
 
 
-def _models(row: Row, column: str) -> tuple[str, ...]:
+def _names(row: Row, column: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in row.text(column).split("|") if part.strip())
 
 

@@ -6,11 +6,14 @@ import numpy as np
 
 from greensched_policies.cost import Floats
 from greensched_policies.courses import Integers
-from greensched_simulator.choices import Cluster, Terms, fits
+from greensched_simulator.choices import Cluster, Rules, Terms, fits
 from greensched_simulator.compiled import borrowing, fast
+from greensched_simulator.gangs import start_gang
+from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.running import Recorded, start
+from greensched_simulator.recorded import Recorded
+from greensched_simulator.running import start
 from greensched_simulator.starts import Plan
 
 NOBODY = -1  # behind the last job
@@ -51,12 +54,15 @@ def fill(
     cluster: Cluster,
     recorded: Recorded,
     ends: Heap,
+    grid: GridTable,
     plan: Plan,
     terms: Terms,
+    rules: Rules,
 ) -> None:
     """Start on `node`, where room came free, whatever waited and fits, the oldest first.
 
-    No other node has room for them, or they would not be waiting.
+    No other node has room for them, or they would not be waiting; but the other workers of a job
+    may find some elsewhere.
     """
     ahead = waiting.behind.size - 1
     job = waiting.behind[ahead]
@@ -65,8 +71,12 @@ def fill(
         if not fits(cluster, node, waiting.least[0], waiting.least[1], 0.0):
             return
         behind = waiting.behind[job]
-        if fits(cluster, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]):
+        starts = fits(cluster, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job])
+        if starts and jobs.workers[job] > 1.0:
+            starts = start_gang(job, now_s, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+        elif starts:
             start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
+        if starts:
             waiting.behind[ahead] = behind
             waiting.behind[job] = NOBODY
             if behind == NOBODY:

@@ -8,16 +8,19 @@ from greensched_core.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task of a trace; it becomes one pod."""
+    """One task of a trace; each of its workers becomes one pod."""
 
     name: str
     arrival_s: float  # since the start of the trace
     runtime_s: float  # on a reference node
-    cpu_cores: float
+    cpu_cores: float  # of each worker, as all that it asks for
     memory_bytes: float
-    gpus: int = 0  # whole boards
+    gpus: int = 0  # boards
+    gpu_share: float = 1.0  # of each board; less than 1 only of a single one
     gpu_models: tuple[str, ...] = ()  # any of these will do; empty: any at all
     estimate_s: float | None = None  # what its owner expected it to run; None: not told
+    workers: int = 1  # which run at the same time
+    after: tuple[str, ...] = ()  # names of the tasks that it waits for
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +93,26 @@ def sampled(trace: Trace, count: int, seed: int) -> Trace:
     note = f"{count} of {len(trace.tasks)} tasks, drawn with seed {seed}"
     tasks = tuple(trace.tasks[index] for index in chosen)
     return replace(trace, tasks=tasks, notes=(*trace.notes, note))
+
+
+def as_pods(trace: Trace) -> Trace:
+    """Return a trace of single pods that wait for nobody, for what plays no more than that.
+
+    Each worker is a task of its own, and a part of a board is a whole one, as for a device plugin;
+    the notes say how many were concerned.
+    """
+    tasks: list[Task] = []
+    for task in trace.tasks:
+        alone = replace(task, workers=1, after=(), gpu_share=1.0)
+        names = [f"{task.name}-{worker}" for worker in range(task.workers)]
+        tasks += [replace(alone, name=name) for name in names] if task.workers > 1 else [alone]
+    counted = (
+        (sum(task.workers > 1 for task in trace.tasks), "have several workers, each a pod here"),
+        (sum(bool(task.after) for task in trace.tasks), "wait for others, but not here"),
+        (
+            sum(task.gpu_share < 1.0 for task in trace.tasks),
+            "ask for a part of a GPU and get a whole one",
+        ),
+    )
+    notes = tuple(f"{count} tasks {what}" for count, what in counted if count)
+    return replace(trace, tasks=tuple(tasks), notes=(*trace.notes, *notes))

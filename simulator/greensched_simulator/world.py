@@ -7,11 +7,15 @@ import numpy.typing as npt
 
 from greensched_policies.cost import CURVE_POINTS, Floats, curve_table
 from greensched_policies.observation import Weights
+from greensched_policies.supply import Battery
 from greensched_simulator.job_drafts import Capacity
 from greensched_simulator.jobs import Jobs, build_jobs
 from greensched_simulator.node_power import power_of
+from greensched_simulator.precedence import NO_PRECEDENCE, Precedence
 from greensched_simulator.scenario_model import Scenario
+from greensched_simulator.services import NodeShapes, ServiceRows, with_services
 from greensched_simulator.zone_grids import DAY_S, Grids, build_grids
+from greensched_simulator.zone_solar import battery_of
 
 _HOUR_S = 3600.0
 _PAST_THE_END_S = 30 * DAY_S  # queues may grow long
@@ -27,7 +31,7 @@ class Nodes(NamedTuple):
     gpu_peak_w: Floats  # watts per board
     curve_class: Floats  # row of the curve table; whole numbers
     speed: Floats  # throughput of a core relative to the reference core
-    pue: Floats
+    pue: Floats  # where it goes by the weather, its mean over the scenario's length
     sleep_w: Floats  # watts asleep, without PUE; the idle ones where a node cannot sleep
     wake_s: Floats  # from asleep until jobs can run
     wake_w: Floats  # watts of those seconds, without PUE
@@ -55,6 +59,9 @@ class World(NamedTuple):
     start_s: float  # seconds since the epoch
     seed: int
     notes: tuple[str, ...]  # what was assumed or left out, each a sentence
+    precedence: Precedence = NO_PRECEDENCE
+    services: tuple[ServiceRows, ...] = ()  # whose replicas are rows of the jobs
+    batteries: tuple[Battery | None, ...] = ()  # [Z] None without panels; or [0] without any
 
 
 class _Built(NamedTuple):
@@ -72,12 +79,14 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
     seed = scenario.seed if seed is None else seed
     built = _nodes(scenario)
     found = build_jobs(scenario, seed, capacity_of(built.nodes))
+    found, services = with_services(scenario, seed, found, _shapes(built.nodes))
     grids = build_grids(scenario, seed, _horizon_s(scenario, found.jobs, built.nodes))
+    nodes = _by_weather(built.nodes, grids)
     weights, assumed = scenario.weights, scenario.assumptions
     return World(
         jobs=found.jobs,
         job_names=found.names,
-        nodes=built.nodes,
+        nodes=nodes,
         node_names=built.names,
         zones=tuple(scenario.grids),
         currency=scenario.currency,
@@ -92,6 +101,11 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
         start_s=scenario.start_s,
         seed=seed,
         notes=(*found.notes, *_notes_on_grids(scenario, grids)),
+        precedence=found.precedence,
+        services=services,
+        batteries=tuple(battery_of(scenario.sites.get(zone)) for zone in scenario.grids)
+        if grids.solar_w.size
+        else (),
     )
 
 
@@ -99,13 +113,21 @@ def capacity_of(nodes: Nodes) -> Capacity:
     """Return what the nodes offer together."""
     columns = np.stack([nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity], axis=1)
     cores = float(nodes.cpu_capacity.sum())
+    shapes, counts = np.unique(columns, axis=0, return_counts=True)
     return Capacity(
         cpu_cores=cores,
         memory_bytes=float(nodes.memory_capacity.sum()),
         gpus=float(nodes.gpu_capacity.sum()),
         speed=float(nodes.cpu_capacity @ nodes.speed) / cores,
-        shapes=tuple((row[0], row[1], row[2]) for row in np.unique(columns, axis=0).tolist()),
+        shapes=tuple(
+            (row[0], row[1], row[2], alike)
+            for row, alike in zip(shapes.tolist(), counts.tolist(), strict=True)
+        ),
     )
+
+
+def _shapes(nodes: Nodes) -> NodeShapes:
+    return NodeShapes(nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.speed)
 
 
 def idle_watts(world: World) -> Floats:
@@ -113,6 +135,15 @@ def idle_watts(world: World) -> Floats:
     nodes = world.nodes
     curve_w = world.curve_watts[nodes.curve_class.astype(np.int64) * CURVE_POINTS]
     return curve_w + nodes.gpu_capacity * nodes.gpu_idle_w
+
+
+def highest_watts(world: World) -> Floats:
+    """Return the most that each node can draw, [N]: at full load, or waking; without PUE."""
+    nodes = world.nodes
+    highest_w = world.curve_watts.reshape(-1, CURVE_POINTS).max(axis=1)
+    full_w = highest_w[nodes.curve_class.astype(np.int64)] + nodes.gpu_capacity * nodes.gpu_peak_w
+    most_w: Floats = np.maximum(full_w, nodes.wake_w)
+    return most_w
 
 
 def _nodes(scenario: Scenario) -> _Built:
@@ -136,6 +167,14 @@ def _nodes(scenario: Scenario) -> _Built:
     return _Built(Nodes._make((*columns, zone)), names, curve_table(list(classes)))
 
 
+def _by_weather(nodes: Nodes, grids: Grids) -> Nodes:
+    """Return the nodes with the mean PUE of their zone where it goes by the weather."""
+    if grids.pue_mean.size == 0:
+        return nodes
+    mean = grids.pue_mean[nodes.zone]
+    return nodes._replace(pue=np.where(np.isnan(mean), nodes.pue, mean))
+
+
 def _horizon_s(scenario: Scenario, jobs: Jobs, nodes: Nodes) -> float:
     """Return a whole hour after the end by which all work should be done."""
     waits_s = jobs.deadline_s - jobs.arrival_s
@@ -154,6 +193,8 @@ def _notes_on_grids(scenario: Scenario, grids: Grids) -> list[str]:
         for signal, column in (
             ("carbon", grids.carbon_g_per_kwh),
             ("price", grids.price_per_mwh),
+            *([("sun", grids.solar_w)] if battery_of(scenario.sites.get(zone)) else []),
+            *([("temperature", grids.pue_relative)] if _follows_weather(grids, number) else []),
         ):
             values = column[own]
             widths_s = np.diff(np.clip(times_s, 0.0, scenario.length_s))
@@ -164,4 +205,13 @@ def _notes_on_grids(scenario: Scenario, grids: Grids) -> list[str]:
             if known.size and known[-1] < scenario.length_s:
                 notes.append(f"{zone} has no {signal} after the scenario's length; work that runs "
                              "on then has none")  # fmt: skip
+        if _follows_weather(grids, number):
+            within = (times_s < scenario.length_s) & np.isfinite(grids.pue_relative[own])
+            pue = grids.pue_relative[own][within] * grids.pue_mean[number]
+            notes.append(f"{zone} has a PUE of {pue.min():.2f} to {pue.max():.2f} by its weather, "
+                         f"{grids.pue_mean[number]:.2f} in the mean")  # fmt: skip
     return notes
+
+
+def _follows_weather(grids: Grids, zone: int) -> bool:
+    return grids.pue_mean.size > 0 and bool(np.isfinite(grids.pue_mean[zone]))

@@ -1,33 +1,27 @@
 """What the grids of a world do, and what a forecast made at its start says of it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from greensched_policies.cost import Floats
-from greensched_simulator.grid_files import (
-    CARBON_LIMITS_G_PER_KWH,
-    PRICE_LIMITS_PER_MWH,
-    Column,
-    read_series,
-)
 from greensched_simulator.scenario_model import (
-    G_PER_KWH,
     Carbon,
     CarbonConstant,
-    CarbonFile,
     Grid,
     Price,
     PriceConstant,
-    PriceFile,
     Scenario,
     Shape,
 )
 from greensched_simulator.seeds import stream
 from greensched_simulator.synthetic_grid import SHAPES, GridZone, synthetic_slots
+from greensched_simulator.zone_solar import yield_steps
+from greensched_simulator.zone_steps import Steps, constant, from_file, held, merged, per_mwh
+from greensched_simulator.zone_weather import ZonePue, pue_steps
 
 DAY_S = 86_400.0
 _NOON_S = DAY_S / 2
@@ -48,23 +42,10 @@ class Grids(NamedTuple):
     forecast_carbon_g_per_kwh: Floats  # [T]
     forecast_price_per_mwh: Floats  # [T]
     marginal_g_per_kwh: Floats = np.zeros(0)  # [T] or [0] where nobody told it
-
-
-class _Steps(NamedTuple):
-    """One signal of one zone; a constant has one step and no end."""
-
-    times_s: Floats
-    values: Floats
-
-
-def column_of(source: CarbonFile | PriceFile) -> Column:
-    """Return which figures of its file a source wants, in g/kWh or per MWh."""
-    is_utc = source.time_zone == "UTC"
-    if isinstance(source, CarbonFile):
-        limits, factor = CARBON_LIMITS_G_PER_KWH, G_PER_KWH[source.unit]
-    else:
-        limits, factor = PRICE_LIMITS_PER_MWH, _per_mwh(source.unit)
-    return Column(source.time_column, source.column, limits, factor, is_utc)
+    # [T] PUE beside that of the zone's nodes, 1 where it is theirs; [0] where no weather is told
+    pue_relative: Floats = np.zeros(0)
+    pue_mean: Floats = np.zeros(0)  # [Z] of the nodes, NaN where each has its own; or [0] likewise
+    solar_w: Floats = np.zeros(0)  # [T] that the panels yield; [0] where there are none
 
 
 def build_grids(scenario: Scenario, seed: int, horizon_s: float) -> Grids:
@@ -76,8 +57,18 @@ def build_grids(scenario: Scenario, seed: int, horizon_s: float) -> Grids:
     zones = [_zone(scenario, name, seed, horizon_s) for name in scenario.grids]
     starts = np.cumsum([0, *(zone.times_s.size for zone in zones)]).astype(np.int64)
     grids = Grids(starts, *(np.concatenate(columns) for columns in zip(*zones, strict=True)))
-    is_told = all(grid.marginal is not None for grid in scenario.grids.values())
-    return grids if is_told else grids._replace(marginal_g_per_kwh=np.zeros(0))
+    if not all(grid.marginal is not None for grid in scenario.grids.values()):
+        grids = grids._replace(marginal_g_per_kwh=np.zeros(0))
+    if not any(site.weather for site in scenario.sites.values()):
+        grids = grids._replace(pue_relative=np.zeros(0), pue_mean=np.zeros(0))
+    if not any(site.solar for site in scenario.sites.values()):
+        grids = grids._replace(solar_w=np.zeros(0))
+    return grids
+
+
+def relative_pue(grids: Grids) -> Floats:
+    """Return the PUE of each step beside that of the zone's nodes, [T]; NaN: no temperature."""
+    return grids.pue_relative if grids.pue_relative.size else np.ones(grids.times_s.size)
 
 
 class _Zone(NamedTuple):
@@ -87,6 +78,9 @@ class _Zone(NamedTuple):
     carbon_forecast: Floats
     price_forecast: Floats
     marginal: Floats
+    pue_relative: Floats
+    pue_mean: Floats  # [1]
+    solar_w: Floats
 
 
 def _zone(scenario: Scenario, name: str, seed: int, horizon_s: float) -> _Zone:
@@ -96,8 +90,10 @@ def _zone(scenario: Scenario, name: str, seed: int, horizon_s: float) -> _Zone:
     if grid.marginal is not None:
         marginal = _carbon(scenario, name, grid.marginal, seed, horizon_s)
     price = _price(scenario, name, grid.price, seed, horizon_s)
-    times_s = _merged((carbon, marginal, price), horizon_s)
-    carbon_values, price_values = _held(carbon, times_s), _held(price, times_s)
+    pue = pue_steps(scenario, name, seed, horizon_s) or ZonePue(math.nan, constant(1.0))
+    solar = yield_steps(scenario, name, seed, horizon_s)
+    times_s = merged((carbon, marginal, price, pue.relative, solar), horizon_s)
+    carbon_values, price_values = held(carbon, times_s), held(price, times_s)
     carbon_error, price_error = (
         _forecast_error(grid, times_s, stream(seed, f"forecast/{kind}/{name}"))
         * (steps.times_s.size > 1)  # a constant is known
@@ -111,43 +107,35 @@ def _zone(scenario: Scenario, name: str, seed: int, horizon_s: float) -> _Zone:
         price_values,
         carbon_values * np.exp(carbon_error),  # stays positive
         price_values + scale * price_error,  # a price may be zero or below
-        _held(marginal, times_s),
+        held(marginal, times_s),
+        held(pue.relative, times_s),
+        np.array([pue.mean]),
+        held(solar, times_s),
     )
 
 
-def _carbon(scenario: Scenario, name: str, source: Carbon, seed: int, horizon_s: float) -> _Steps:
+def _carbon(scenario: Scenario, name: str, source: Carbon, seed: int, horizon_s: float) -> Steps:
     if isinstance(source, CarbonConstant):
-        return _constant(source.constant)
+        return constant(source.constant)
     if isinstance(source, Shape):
         return _shaped(scenario, name, source, seed, horizon_s)[0]
-    return _from_file(source, scenario.start_s)
+    return from_file(source, scenario.start_s)
 
 
-def _price(scenario: Scenario, name: str, source: Price, seed: int, horizon_s: float) -> _Steps:
+def _price(scenario: Scenario, name: str, source: Price, seed: int, horizon_s: float) -> Steps:
     if isinstance(source, Shape):
         return _shaped(scenario, name, source, seed, horizon_s)[1]
     rates: Mapping[str, float] = {scenario.currency: 1.0} | scenario.exchange_rates
     rate = rates[source.unit.partition("/")[0]]
     if isinstance(source, PriceConstant):
-        return _constant(source.constant * _per_mwh(source.unit) * rate)
-    steps = _from_file(source, scenario.start_s)
+        return constant(source.constant * per_mwh(source.unit) * rate)
+    steps = from_file(source, scenario.start_s)
     return steps._replace(values=steps.values * rate)
-
-
-def _constant(value: float) -> _Steps:
-    return _Steps(np.array([-math.inf]), np.array([value]))  # it has always held
-
-
-def _from_file(source: CarbonFile | PriceFile, start_s: float) -> _Steps:
-    series = read_series(source.file, column_of(source))
-    times_s = series.times_s - start_s
-    first = max(int(np.searchsorted(times_s, 0.0, side="right")) - 1, 0)
-    return _Steps(times_s[first:], series.values[first:])
 
 
 def _shaped(
     scenario: Scenario, name: str, shape: Shape, seed: int, horizon_s: float
-) -> tuple[_Steps, _Steps]:
+) -> tuple[Steps, Steps]:
     """Return carbon and price; both come from the same days of the zone."""
     like = SHAPES[shape.shape]
     zone = GridZone(
@@ -159,30 +147,7 @@ def _shaped(
     times_s = np.array([slot.start_s for slot in slots] + [horizon_s])
     carbon = np.array([slot.carbon_g_per_kwh for slot in slots] + [math.nan])
     price = np.array([slot.price_per_mwh for slot in slots] + [math.nan])
-    return _Steps(times_s, carbon), _Steps(times_s, price)
-
-
-def _merged(signals: Sequence[_Steps], horizon_s: float) -> Floats:
-    """Return the times at which any changes, from 0 or before to the horizon or after.
-
-    No time is put between: steps that are even stay so, which makes them quick to find.
-    """
-    changing = [each.times_s for each in signals if each.times_s.size > 1]
-    if not changing:
-        return np.zeros(1)
-    times_s: Floats = np.unique(np.concatenate(changing))
-    first = max(int(np.searchsorted(times_s, 0.0, side="right")) - 1, 0)
-    last = int(np.searchsorted(times_s, horizon_s))
-    return times_s[first : last + 1]
-
-
-def _held(steps: _Steps, times_s: Floats) -> Floats:
-    """Return the values that hold at some times; NaN before the first, and from the last on."""
-    place = np.searchsorted(steps.times_s, times_s, side="right") - 1
-    values: Floats = np.where(place < 0, math.nan, steps.values[np.maximum(place, 0)])
-    if steps.times_s.size > 1:
-        values[-1] = math.nan  # it would hold for ever
-    return values
+    return Steps(times_s, carbon), Steps(times_s, price)
 
 
 def _forecast_error(grid: Grid, times_s: Floats, dice: np.random.Generator) -> Floats:
@@ -195,7 +160,3 @@ def _forecast_error(grid: Grid, times_s: Floats, dice: np.random.Generator) -> F
     paces = np.sqrt(np.diff(lead_s, prepend=0.0) / DAY_S)
     error: Floats = grid.forecast_error * np.cumsum(paces * dice.standard_normal(times_s.size))
     return error
-
-
-def _per_mwh(unit: str) -> float:
-    return 1000.0 if unit.endswith("/kWh") else 1.0

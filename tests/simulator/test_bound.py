@@ -133,7 +133,20 @@ def test_a_policy_that_rejects_stands_beside_the_bound_with_its_charge() -> None
         assert figure.bound <= spread < some < none
 
 
-def drawn(seed: int, nodes: int = 3, *, sleep: Any = None, **assumed: bool) -> World:
+PANELS = {"peak_kw": 1.5, "output": {"shape": "days"}}
+BATTERY = {"capacity_kwh": 1.0, "charge_kw": 0.5, "discharge_kw": 0.3}
+WEATHER = {"shape": "daily", "mean": 15, "swing": 15}
+
+
+def drawn(
+    seed: int,
+    nodes: int = 3,
+    *,
+    sleep: Any = None,
+    sites: Any = None,
+    together: dict[str, Any] = {},  # noqa: B006 - never written to
+    **assumed: bool,
+) -> World:
     """Return a random day in two sunny zones half a day apart."""
     shapes = {"A": "12h", "B": "0h"}
     grids = {
@@ -152,9 +165,9 @@ def drawn(seed: int, nodes: int = 3, *, sleep: Any = None, **assumed: bool) -> W
         parse_scenario(
             {
                 "name": "random", "start": "2023-06-01T00:00:00Z", "length": "1d",
-                "cluster": {"nodes": groups}, "grids": grids,
+                "cluster": {"nodes": groups}, "grids": grids, "sites": sites or {},
                 "workload": {
-                    "generator": {"jobs": 60, "runtime_longest": "6h"},
+                    "generator": {"jobs": 60, "runtime_longest": "6h"} | together,
                     "slack": [{"shorter_than": "1h", "may_wait": "2h"}, {"may_wait": "8h"}],
                     "suspend": {"share": 0.8, "startup": "10m", "saving": "2m"},
                 },
@@ -175,6 +188,10 @@ SLEEPS = st.sampled_from(
         {"empty_nodes_sleep": True},
         {"sleep": {"watts": 5, "wake": "4m"}},
         {"sleep": {"watts": 5, "wake": "0s"}},
+        {"sites": {"A": {"solar": PANELS}}},
+        {"sites": {"B": {"solar": PANELS, "battery": BATTERY}}, "empty_nodes_sleep": True},
+        {"sites": {"A": {"weather": {"temperature": WEATHER}}}},
+        {"sites": {"B": {"weather": {"temperature": WEATHER}}}, "empty_nodes_sleep": True},
     ]
 )
 
@@ -188,16 +205,20 @@ FREEDOM = st.sampled_from(
 )  # fmt: skip
 
 
+TOGETHER = st.sampled_from([{}, {"workers": [1, 1, 2], "stages": [1, 3], "stage_tasks": [1, 2]}])
+
+
 @settings(max_examples=24)
-@given(st.integers(0, 1000), SLEEPS, st.sampled_from([0.0, 90.0]), FREEDOM)
+@given(st.integers(0, 1000), SLEEPS, st.sampled_from([0.0, 90.0]), FREEDOM, TOGETHER)
 def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
     seed: int,
     sleeps: dict[str, Any],
     price_falls_by: float,
     free: tuple[Freedom, tuple[str, ...]],
+    together: dict[str, Any],
 ) -> None:
     freedom, free_ones = free
-    world = drawn(seed, **sleeps)
+    world = drawn(seed, together=together, **sleeps)
     grids = world.grids
     world = world._replace(grids=grids._replace(price_per_mwh=grids.price_per_mwh - price_falls_by))
     names = ("run-now+spread", "lowest-window+weighted-cost", "planned-window+least-cost",

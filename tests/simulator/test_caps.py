@@ -5,7 +5,8 @@ import pytest
 
 from greensched_simulator.bound import Freedom, latest_ends, least_bill
 from greensched_simulator.policy import policy_named
-from greensched_simulator.simulation import Schedule, bill_of, simulate
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import bill_of, simulate
 from greensched_simulator.testing import make_world
 from greensched_simulator.world import World
 

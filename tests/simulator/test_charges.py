@@ -11,7 +11,8 @@ from greensched_policies.accounting import total_bill
 from greensched_policies.cost import curve_table
 from greensched_simulator.charges import REJECTION_FACTOR, charge_of
 from greensched_simulator.outcome import outcome_of
-from greensched_simulator.simulation import Schedule, bill_of
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import bill_of
 from greensched_simulator.testing import GIB, in_one_piece, make_world
 from greensched_simulator.world import World
 
@@ -159,5 +160,5 @@ def test_nothing_is_charged_where_all_ran() -> None:
 def test_a_gap_in_which_a_job_could_have_run_is_refused(step: Any) -> None:
     world = make_world([{}], grids=[[(0.0, 1.0, 1.0), step]])
     assert charged(world, HOUR)[0] == pytest.approx(10.0)
-    with pytest.raises(BadInput, match="lacks carbon or price for a part of the 2 h in which"):
+    with pytest.raises(BadInput, match="lacks carbon, price or temperature for a part of"):
         charged(world)

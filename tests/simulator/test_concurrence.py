@@ -11,7 +11,8 @@ from greensched_policies.courses import Integers
 from greensched_simulator.assignment import cheapest_columns
 from greensched_simulator.concurrence import MOST_AT_ONCE, price_waiting
 from greensched_simulator.policy import policy_named
-from greensched_simulator.simulation import Schedule, simulate
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import simulate
 from greensched_simulator.testing import GIB, make_world
 
 HOUR = 3600.0

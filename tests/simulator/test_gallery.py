@@ -52,7 +52,10 @@ def test_a_scenario_runs_and_its_rows_add_up_to_its_bill(path: Path, tmp_path: P
     for outcomes in results.outcomes.values():
         for outcome in outcomes:
             assert outcome.jobs_done == outcome.jobs > 0
-            assert np.isfinite(outcome).all()
+            # More than 1 % of requests may be turned away: then the slowest of them takes for ever.
+            told = outcome._replace(latency_p50_s=0.0, latency_p99_s=0.0)
+            assert np.isfinite(told).all()
+            assert 0.0 <= outcome.latency_p50_s <= outcome.latency_p99_s
             assert outcome.energy_active_j > 0
     world, schedule, outcome = done.world, done.schedules[-1], done.outcomes[-1]
     bill = bill_of(world, schedule, outcome.billed_s)

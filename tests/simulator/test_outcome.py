@@ -11,7 +11,8 @@ from greensched_simulator.outcome import (
     shortest_runtimes_s,
     slowdowns,
 )
-from greensched_simulator.simulation import Schedule, bill_of
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import bill_of
 from greensched_simulator.testing import in_one_piece, make_world
 from greensched_simulator.world import World
 

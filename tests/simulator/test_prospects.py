@@ -13,7 +13,7 @@ HOUR = 3600.0
 def expected(job: dict[str, float], *nodes: dict[str, float]) -> Prospects:
     """Return what one job may expect of nodes in two zones; all that can, sleep."""
     world = make_world([job], nodes, [[(0.0, 1.0, 1.0)]] * 2)
-    return prospects_of(world.jobs, world.nodes, 2, world.nodes.wake_s)
+    return prospects_of(world.jobs, world.precedence, world.nodes, 2, world.nodes.wake_s)
 
 
 def test_a_run_is_as_long_as_on_the_mean_core_of_the_zone() -> None:

@@ -57,7 +57,9 @@ def test_nothing_is_kept_in_the_plan_for_what_is_rejected() -> None:
         [row.copy() for row in columns[[0, 3, 4]]],
         [np.zeros(1, np.int64) for _ in range(4)],
     )
-    cluster = Cluster(columns, np.empty((6, 0)), np.empty((4, 0)), *free, *none)
+    cluster = Cluster(
+        columns, np.empty((6, 0)), np.empty((4, 0)), *[*free, np.empty((1, 0)), *none]
+    )
     grids = world.grids
     forecast = grid_table(grids.starts, grids.times_s, grids.carbon_g_per_kwh, grids.price_per_mwh)
     terms = Terms(0, SLOT_S, 1, world.weights, cost_model(world), may_reject=True)
@@ -65,7 +67,8 @@ def test_nothing_is_kept_in_the_plan_for_what_is_rejected() -> None:
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         run(
             world.jobs,
-            prospects_of(world.jobs, world.nodes, 1, np.zeros(1)),
+            world.precedence,
+            prospects_of(world.jobs, world.precedence, world.nodes, 1, np.zeros(1)),
             cluster,
             forecast,
             plan,

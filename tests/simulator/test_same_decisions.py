@@ -58,7 +58,8 @@ from greensched_simulator.compiled import compiled
 from greensched_simulator.grid_table import grid_table
 from greensched_simulator.policy import Policy
 from greensched_simulator.progress import workload_of
-from greensched_simulator.simulation import Schedule, cost_model, simulate
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import cost_model, simulate
 from greensched_simulator.testing import make_world
 from greensched_simulator.world import World
 
@@ -322,8 +323,8 @@ def cluster_of(world: World, view: View, rows: Rows) -> Cluster:
     columns[8] = world.nodes.curve_class  # a view numbers curves as they come
     return Cluster(
         columns, np.empty((6, 0)), np.empty((4, 0)), columns[0].copy(), columns[3].copy(),
-        columns[5].copy(), world.nodes.zone, np.zeros(rows.size, np.int64), np.zeros(1, np.int64),
-        np.empty(rows.size, np.int64),
+        columns[5].copy(), np.empty((rows.size, 0)), world.nodes.zone,
+        np.zeros(rows.size, np.int64), np.zeros(1, np.int64), np.empty(rows.size, np.int64),
     )  # fmt: skip
 
 

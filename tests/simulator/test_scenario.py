@@ -100,7 +100,7 @@ GROUP = SOUND["cluster"]["nodes"][0]
 FAULTS = [
     ({"name": "Big Name"}, "name", "does not fit"),
     ({"colour": "red"}, "colour", "is not known here"),
-    ({"workload__generatr": {}}, "workload.generatr", "not known here (close: generator)"),
+    ({"workload__generatr": {}}, "workload.generatr", "not known here (close: generator"),
     ({"start": None}, "start", "is missing"),
     ({"start": "2023-06-01T00:00:00"}, "start", "is no RFC 3339 timestamp"),
     ({"length": 7}, "length", "7 has no unit; write for example 90s, 6h or 7d"),

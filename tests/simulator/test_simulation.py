@@ -5,7 +5,8 @@ import pytest
 
 from greensched_core.errors import BadInput
 from greensched_simulator.policy import Policy, policy_named
-from greensched_simulator.simulation import Schedule, bill_of, billed_until_s, simulate
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.testing import make_world
 from greensched_simulator.world import World
 

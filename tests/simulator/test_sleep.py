@@ -6,7 +6,8 @@ import pytest
 from greensched_policies.accounting import Bill
 from greensched_policies.catalogue import CAP_RULES
 from greensched_simulator.policy import policy_named
-from greensched_simulator.simulation import Schedule, bill_of, simulate
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import bill_of, simulate
 from greensched_simulator.testing import GIB, make_world
 from greensched_simulator.world import World
 

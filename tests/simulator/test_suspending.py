@@ -13,7 +13,8 @@ from greensched_simulator.compiled import compiled
 from greensched_simulator.outcome import outcome_of, waits_s
 from greensched_simulator.phases import Phase, PhasedJob, spent
 from greensched_simulator.policy import policy_named
-from greensched_simulator.simulation import Schedule, bill_of, simulate
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import bill_of, simulate
 from greensched_simulator.testing import make_world
 from greensched_simulator.world import World
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_simulator.traces import load_trace
-from greensched_simulator.workload import Task
+from greensched_simulator.workload import Task, as_pods
 
 PLAIN = "name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus\n"
 OPENB = (
@@ -36,6 +36,22 @@ def test_a_plain_trace_is_read_in_order_of_arrival(tmp_path: Path) -> None:
     assert trace.span_s == 8
 
 
+def test_whoever_plays_pods_gets_one_for_each_worker_and_nobody_waits(tmp_path: Path) -> None:
+    header = PLAIN.replace("gpus\n", "gpus,workers,after\n")
+    trace = load_trace(written(tmp_path, header + "a,0,1,1,1,0,3,\nb,1,1,1,1,0.5,,a\n"))
+    assert [(task.workers, task.after, task.gpu_share) for task in trace.tasks] == [
+        (3, (), 1.0), (1, ("a",), 0.5),
+    ]  # fmt: skip
+    pods = as_pods(trace)
+    assert [task.name for task in pods.tasks] == ["a-0", "a-1", "a-2", "b"]
+    assert {(task.workers, task.after, task.gpu_share) for task in pods.tasks} == {(1, (), 1.0)}
+    assert pods.notes == (
+        "1 tasks have several workers, each a pod here",
+        "1 tasks wait for others, but not here",
+        "1 tasks ask for a part of a GPU and get a whole one",
+    )
+
+
 def test_models_are_separated_by_bars(tmp_path: Path) -> None:
     header = PLAIN.replace("gpus\n", "gpus,gpu_models\n")
     trace = load_trace(written(tmp_path, header + "a,0,1,1,1,1,T4|P100\n"))
@@ -53,7 +69,7 @@ def test_models_are_separated_by_bars(tmp_path: Path) -> None:
         pytest.param("a,nan,1,1,1,0", "arrival_s 'nan' is no number", id="nan"),
         pytest.param("a,inf,1,1,1,0", "arrival_s 'inf' is no number", id="infinite"),
         pytest.param("a,1_0,1,1,1,0", "arrival_s '1_0' is no number", id="underscore"),
-        pytest.param("a,0,1,1,1,0.5", "gpus is 0.5, not a whole number", id="half-gpu"),
+        pytest.param("a,0,1,1,1,1.5", "gpus is 1.5: only of a single board", id="a-board-and-half"),
         pytest.param("a,0,1,1,1,-1", "gpus is -1, less than 0", id="negative-gpu"),
         pytest.param("a,0,1,1,1", "5 cells where the header names 6", id="short-row"),
         pytest.param("a,0,1,1,1,0,7", "7 cells where the header names 6", id="long-row"),
@@ -125,7 +141,9 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
         load_trace(tmp_path / "nowhere.csv")
 
 
-def test_a_part_of_a_gpu_becomes_a_whole_one_and_is_counted(tmp_path: Path) -> None:
+def test_a_part_of_a_gpu_becomes_a_whole_one_for_who_plays_pods_and_is_counted(
+    tmp_path: Path,
+) -> None:
     rows = (
         "p0,4000,1024,1,460,T4|P100,LS,Running,0,100,10\n"
         "p1,4000,1024,2,1000,,LS,Running,5,100,5\n"
@@ -136,7 +154,10 @@ def test_a_part_of_a_gpu_becomes_a_whole_one_and_is_counted(tmp_path: Path) -> N
     assert [task.runtime_s for task in trace.tasks] == [90, 95, 93]
     assert [task.cpu_cores for task in trace.tasks] == [4, 4, 0.5]
     assert trace.tasks[0].gpu_models == ("T4", "P100")
-    assert any(note.startswith("1 tasks: asks for a part of a GPU") for note in trace.notes)
+    assert [task.gpu_share for task in trace.tasks] == [0.46, 1.0, 1.0]
+    pods = as_pods(trace)
+    assert [task.gpu_share for task in pods.tasks] == [1.0, 1.0, 1.0]
+    assert "1 tasks ask for a part of a GPU and get a whole one" in pods.notes
     assert any(note.startswith("1 tasks: never scheduled") for note in trace.notes)
 
 

@@ -25,9 +25,9 @@ from greensched_simulator.policy import (
 )
 from greensched_simulator.power_states import sleep_table
 from greensched_simulator.prospects import Prospects
-from greensched_simulator.running import nothing_recorded
+from greensched_simulator.recorded import nothing_recorded
+from greensched_simulator.schedule import Schedule, schedule_of
 from greensched_simulator.simulation import (
-    Schedule,
     bill_of,
     billed_until_s,
     empty_plan,
@@ -35,13 +35,13 @@ from greensched_simulator.simulation import (
     idle_cluster,
     may_suspend,
     prospects_in,
-    schedule_of,
     simulate,
     terms_of,
 )
 from greensched_simulator.starts import MOST_SLOTS
 from greensched_simulator.waiting import nobody_waiting
 from greensched_simulator.world import World, idle_watts
+from greensched_simulator.zone_grids import relative_pue
 
 Heads = Literal["when", "where", "both"]  # what an agent decides; rules decide the rest
 HEADS: tuple[Heads, ...] = ("when", "where", "both")
@@ -82,6 +82,7 @@ def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
     """
     _refuse(world, policy, heads)
     sleep, nodes, grids = sleep_table(world, policy), world.nodes, world.grids
+    pue = relative_pue(grids)
     baseline = simulate(world, policy_named(BASELINE))
     until_s = billed_until_s(world, baseline)
     total = total_bill(bill_of(world, baseline, until_s))
@@ -93,7 +94,7 @@ def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
         grid=_plain(forecast_of(world)),
         true_grid=_plain(
             grid_table(
-                grids.starts, grids.times_s, grids.carbon_g_per_kwh, grids.price_per_mwh
+                grids.starts, grids.times_s, grids.carbon_g_per_kwh * pue, grids.price_per_mwh * pue
             )
         ),
         terms=_plain(terms_of(world, policy)),
@@ -119,7 +120,7 @@ def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
         jobs=world.jobs,
         prospects=ready.prospects,
         cluster=idle_cluster(
-            world.nodes,
+            world,
             ready.sleep.copy(),
             capped=False,
             only_node_0=ready.policy.placing.only_node_0,
@@ -157,12 +158,16 @@ def rules_for(policy: Policy) -> Rules:
 
 def _refuse(world: World, policy: Policy, heads: Heads) -> None:
     """Raise BadInput for what cannot be stepped through yet."""
+    if world.batteries:
+        raise BadInput("environments do not know panels yet: take sites without solar")
     if heads not in HEADS:
         raise BadInput(f"there is no head {heads!r}: give one of {', '.join(HEADS)}")
     for is_given, what, instead in (
         (policy.queue != USUAL_QUEUE, f"the queue {policy.queue}", f"{USUAL_QUEUE}"),
         (policy.cap != USUAL_CAP, f"the cap rule {policy.cap}", f"{USUAL_CAP}"),
         (may_suspend(world, policy), f"the pause rule {policy.pause}", "run-through"),
+        (world.jobs.workers.max() > 1.0, "jobs of several workers", "a workload without"),
+        (world.precedence.child.size > 0, "jobs that wait for others", "a workload without"),
         (policy.when in MAY_REJECT, f"{policy.when}, which rejects jobs", "another when rule"),
         (
             heads != "when" and policy.placing.stops_at_first,

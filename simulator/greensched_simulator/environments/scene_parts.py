@@ -20,7 +20,7 @@ from greensched_simulator.environments.tally import Machines
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.prospects import Prospects
-from greensched_simulator.running import Recorded
+from greensched_simulator.recorded import Recorded
 from greensched_simulator.starts import Plan
 from greensched_simulator.waiting import Waiting
 

@@ -48,6 +48,7 @@ from greensched_simulator.environments.scene_parts import (
     Shown,
 )
 from greensched_simulator.environments.tally import taken_by_job, taken_in_all
+from greensched_simulator.precedence import nothing_follows
 from greensched_simulator.progress import workload_of
 from greensched_simulator.running import start
 from greensched_simulator.starts import Start, slot_columns, starts_between
@@ -65,7 +66,7 @@ def go_on(scenes: Any, actions: Integers, first: int, last: int, are_new: bool, 
     The reward given is that of what came between; of a scene that is over, what is left of it. New
     scenes go on to their first question, without an action and a reward.
     """
-    aside, rules = nothing_aside(0, 0, np.zeros(0)), book.rules
+    aside, rules = nothing_aside(0, 0, np.zeros(0), nothing_follows()), book.rules
     for place in range(first, last):
         scene = scenes[place]
         if are_new:

@@ -18,7 +18,7 @@ from greensched_simulator.environments.spaces import (
 )
 from greensched_simulator.environments.stages import Stage
 from greensched_simulator.policy import Policy
-from greensched_simulator.simulation import Schedule
+from greensched_simulator.schedule import Schedule
 from greensched_simulator.world import World
 
 

@@ -32,7 +32,7 @@ from greensched_simulator.environments.scene_parts import (
 )
 from greensched_simulator.environments.scenes import go_on
 from greensched_simulator.policy import Policy, policy_named
-from greensched_simulator.simulation import Schedule
+from greensched_simulator.schedule import Schedule
 from greensched_simulator.world import World
 
 

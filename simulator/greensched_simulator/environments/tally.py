@@ -26,7 +26,7 @@ from greensched_simulator.compiled import compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_between, step_at
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import ASLEEP_FROM_S
-from greensched_simulator.running import Recorded
+from greensched_simulator.recorded import Recorded
 
 _placement_cost = compiled(placement_cost, inlined)
 _load_watts = compiled(load_watts, inlined)
@@ -118,7 +118,8 @@ def _add_active(
     nodes, count = cluster.zone.size, jobs.arrival_s.size
     runs, since_s = np.zeros(nodes, np.int64), np.zeros(nodes)
     cores, boards = np.zeros(nodes), np.zeros(nodes)
-    for event in np.argsort(np.concatenate((recorded.start_s, recorded.end_s))):
+    # Stable, so that who leaves as soon as it comes, such as a late replica, has come before.
+    for event in np.argsort(np.concatenate((recorded.start_s, recorded.end_s)), kind="mergesort"):
         job = event % count
         sign = 1 if event < count else -1
         node = recorded.node[job]

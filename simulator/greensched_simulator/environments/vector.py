@@ -15,7 +15,7 @@ from greensched_simulator.environments.scene_parts import CANDIDATES, JOB
 from greensched_simulator.environments.spaces import Seen, observation_space, seen_on, shape_of
 from greensched_simulator.environments.stages import Stage
 from greensched_simulator.policy import Policy
-from greensched_simulator.simulation import Schedule
+from greensched_simulator.schedule import Schedule
 from greensched_simulator.world import World
 
 

@@ -41,6 +41,7 @@ from greensched_simulator.tables import (
     outcome_rows,
     taken_rows,
 )
+from greensched_simulator.told_beside import supply_rows
 
 REPORT, PLOTS = "report.html", "plots"
 
@@ -110,6 +111,9 @@ def _compared(results: Results, views: Views, currency: str) -> Iterator[str]:
         table(done_rows(results)),
     )
     yield section("What it took", table(taken_rows(results, currency)))
+    supply = supply_rows(results)
+    if supply[1:]:
+        yield section("Where it came from, in zones with panels", table(supply))
     if results.baseline is not None:
         yield section(
             "What changed",

@@ -18,7 +18,8 @@ from greensched_simulator.policy import policies_named
 from greensched_simulator.reproductions.tables import Line
 from greensched_simulator.scenario import parse_scenario
 from greensched_simulator.scenario_model import Scenario
-from greensched_simulator.simulation import Schedule, bill_of, billed_until_s, simulate
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.world import World, build_world
 
 NEEDS_DATA = False

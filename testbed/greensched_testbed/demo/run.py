@@ -18,7 +18,7 @@ from greensched_simulator.google_events import Machine
 from greensched_simulator.synthetic import synthetic_trace
 from greensched_simulator.synthetic_grid import Slot, synthetic_slots
 from greensched_simulator.traces import TimeUnit, load_trace
-from greensched_simulator.workload import Trace, compressed, sampled
+from greensched_simulator.workload import Trace, as_pods, compressed, sampled
 from greensched_testbed import replay
 from greensched_testbed.binaries import KUBERNETES_VERSION
 from greensched_testbed.controlplane import ControlPlane
@@ -90,7 +90,8 @@ def workload(options: DemoOptions) -> Trace:
         largest_machine=options.largest_machine,
         skip_faulty=options.skip_faulty,
     )
-    return compressed(_any_board(sampled(whole, options.pods, options.seed)), WORKLOAD_SPAN_S).trace
+    drawn = sampled(as_pods(whole), options.pods, options.seed)
+    return compressed(_any_board(drawn), WORKLOAD_SPAN_S).trace
 
 
 def _any_board(trace: Trace) -> Trace:

@@ -25,8 +25,8 @@ from greensched_simulator.environments.single import GreenSchedEnv
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
 from greensched_simulator.outcome import outcome_of
 from greensched_simulator.policy import BASELINE, policy_named
+from greensched_simulator.schedule import Schedule
 from greensched_simulator.simulation import (
-    Schedule,
     bill_of,
     billed_nodes,
     billed_until_s,
@@ -65,6 +65,8 @@ def random_world(seed: int, *, curve: float | None = None, sleeps: bool | None =
             "gpus": float(dice.choice([0.0, 0.0, 1.0])),
             "deadline_s": arrival_s + runtime_s + wait_s,
         })  # fmt: skip
+        if dice.random() < 0.2:  # a replica of a service
+            jobs[-1] |= {"leaves_at_s": arrival_s + runtime_s, "deadline_s": np.inf}
     nodes = [
         {
             "cpu_capacity": float(dice.choice([8.0, 16.0])), "gpu_capacity": 2.0,
@@ -81,7 +83,8 @@ def random_world(seed: int, *, curve: float | None = None, sleeps: bool | None =
         for _ in range(2)
     ]
     asleep = bool(dice.random() < 0.3) if sleeps is None else sleeps
-    return make_world(jobs, nodes, grids, empty_nodes_sleep=asleep)
+    weather = dice.uniform(0.8, 1.3, (2, 9)).tolist() if dice.random() < 0.5 else None
+    return make_world(jobs, nodes, grids, empty_nodes_sleep=asleep, weather=weather)
 
 
 def played(env: GreenSchedEnv, choose: Callable[[Any], int], world: int = 0) -> float:

@@ -13,7 +13,8 @@ from greensched_simulator.outcome import outcome_of
 from greensched_simulator.policy import policy_named
 from greensched_simulator.run_folder import FinishedRun, Run, RunFolder
 from greensched_simulator.scenario import load_scenario
-from greensched_simulator.simulation import Schedule, bill_of
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import bill_of
 from greensched_simulator.testing import in_one_piece
 from greensched_simulator.world import World, build_world
 

@@ -20,7 +20,8 @@ from greensched_simulator.node_hours import node_hours
 from greensched_simulator.policy import policy_named
 from greensched_simulator.recorded_rows import decision_rows, job_rows
 from greensched_simulator.run_folder import FinishedRun, RunFolder, read_run
-from greensched_simulator.simulation import Schedule, Stretches, bill_of
+from greensched_simulator.schedule import Schedule, Stretches
+from greensched_simulator.simulation import bill_of
 from greensched_simulator.testing import in_one_piece
 from greensched_simulator.world import World
 
@@ -68,7 +69,9 @@ def test_a_suspended_job_has_a_decision_for_each_stop_and_each_going_on(small_wo
         small_world,
         end_s=np.array([7800.0, NAN]),
         node=np.array([0, -1]),
-        stretches=Stretches(np.zeros(2, int), np.array([1, 0]), starts_s, none, starts_s, ends_s),
+        stretches=Stretches(
+            np.zeros(2, int), np.array([1, 0]), starts_s, none, starts_s, ends_s, np.zeros(2, int)
+        ),
     )
     told = rows(decision_rows(small_world, POLICY, paused, 9000.0))
     assert [(row["at_s"], row["job"], row["decision"], row["node"]) for row in told] == [

@@ -1,0 +1,71 @@
+"""Jobs of several workers find room for all of them at once, or wait: gang scheduling.
+
+Ousterhout, "Scheduling Techniques for Concurrent Systems", ICDCS 1982; Kubernetes has it by Kueue
+and the coscheduling plugin.
+"""
+
+from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms, choose_node
+from greensched_simulator.compiled import fast
+from greensched_simulator.grid_table import GridTable
+from greensched_simulator.heaps import Heap
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.progress import workload_of
+from greensched_simulator.recorded import NODE, Recorded
+from greensched_simulator.running import give_room, start, take_room
+from greensched_simulator.starts import Plan
+from greensched_simulator.workers import workers_of
+
+
+@fast
+def start_gang(
+    job: int,
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
+) -> bool:
+    """Start a job on the best nodes with room, chosen worker by worker; False if one finds none."""
+    first = place_all(job, now_s, jobs, cluster, recorded, grid, terms, rules)
+    if first == NOWHERE:
+        return False
+    start(job, first, now_s, jobs, cluster, recorded, ends, plan, terms)
+    return True
+
+
+@fast
+def place_all(
+    job: int,
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    grid: GridTable,
+    terms: Terms,
+    rules: Rules,
+) -> int:
+    """Choose a node for each worker, of which the record then tells, and return the first one's.
+
+    Each sees the room that those before it leave; the cluster stays as it was. NOWHERE if one finds
+    none.
+    """
+    workload = workload_of(job, jobs, recorded.progress)
+    first = choose_node(cluster, grid, terms, rules, workload, now_s)
+    if first == NOWHERE or workers_of(job, jobs) == 1:
+        return first
+    others = recorded.others[NODE, recorded.first_other[job] :]
+    boards = [take_room(job, first, jobs, cluster, terms)]
+    while len(boards) < workers_of(job, jobs):
+        node = choose_node(cluster, grid, terms, rules, workload, now_s)
+        if node == NOWHERE:
+            break
+        others[len(boards) - 1] = node
+        boards.append(take_room(job, node, jobs, cluster, terms))
+    for worker in range(len(boards)):
+        node = first if worker == 0 else others[worker - 1]
+        give_room(job, node, boards[worker], jobs, cluster, terms)
+    return first if len(boards) == workers_of(job, jobs) else NOWHERE

@@ -1,0 +1,65 @@
+"""What is recorded of each job while the engine runs."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.cost import Floats
+from greensched_policies.courses import Integers
+from greensched_simulator.choices import NOWHERE
+from greensched_simulator.compiled import fast
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.progress import nothing_done
+
+NODE, BOARDS = 0, 1  # rows of what is told of other workers
+
+
+class Recorded(NamedTuple):
+    """What happened to each job, [J]; of those that were suspended in their last stretch.
+
+    Of a job with several workers it tells of the first one; the others are told of beside.
+    """
+
+    planned_s: Floats  # when it was to start; NaN if it was rejected
+    planned_zone: Integers  # where it then seemed best
+    kept_from_s: Floats  # the plan keeps room for it, or its next stretch, from then
+    kept_until_s: Floats  # until then
+    placed_s: Floats  # when it got its node; NaN if never
+    node_asleep_s: Floats  # since when that node had slept, which it woke; NaN: it was awake
+    start_s: Floats  # when it ran, once all its nodes were awake; NaN if never
+    end_s: Floats
+    node: Integers  # NOWHERE if it does not run, or never did
+    boards: Integers  # which boards of the node it has, a bit for each; 0 where they are not told
+    first_other: Integers  # where its other workers begin in `others`; of no use where it has none
+    others: Integers  # [2,W] node and boards of each
+    others_asleep_s: Floats  # [W] since when that node had slept
+    progress: Floats  # see `progress`
+    # [J+1,2] who was placed one after the other, and how busy the node was without; in the first
+    # row how many that were; no rows where nobody asks
+    placings: Floats
+
+
+@fast
+def nothing_recorded(jobs: Jobs, progress_changes: bool) -> Recorded:
+    """Return the record of jobs of which nothing is known yet."""
+    count = jobs.arrival_s.size
+    others = np.maximum(jobs.workers - 1.0, 0.0)
+    first = np.zeros(count, np.int64)
+    first[1:] = np.cumsum(others)[:-1].astype(np.int64)
+    return Recorded(
+        np.full(count, np.nan),
+        np.full(count, NOWHERE, np.int64),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, NOWHERE, np.int64),
+        np.zeros(count, np.int64),
+        first,
+        np.full((2, int(others.sum())), NOWHERE, np.int64),
+        np.full(int(others.sum()), np.nan),
+        nothing_done(jobs, progress_changes),
+        np.zeros((0, 2)),
+    )

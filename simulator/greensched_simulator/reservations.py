@@ -1,0 +1,174 @@
+"""Room that is reserved for the first job of a queue, and who may start beside it: EASY.
+
+Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995, node by node. For a job of several workers
+the whole cluster is reserved: others start only if they are expected to end before.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_simulator.boards import give_boards, how_often
+from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms, choose_node, fits
+from greensched_simulator.compiled import borrowing, fast
+from greensched_simulator.gangs import place_all
+from greensched_simulator.grid_table import GridTable
+from greensched_simulator.heaps import Heap, job_at, size_of
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.power_states import awake_from_s
+from greensched_simulator.progress import expected_end_s, expected_left_s, leaves_s, workload_of
+from greensched_simulator.recorded import Recorded
+from greensched_simulator.workers import boards_of, node_of, workers_of
+
+HELD_BACK = -2  # there is room, but it is reserved
+EVERYWHERE = -3  # the whole cluster is reserved
+_ROUNDING = 1e-9  # share of a request that sums of floats may be off by
+
+
+class Reservation(NamedTuple):
+    """Where and when, as far as is expected, the first job of the queue will find room."""
+
+    node: int  # or EVERYWHERE; NOWHERE if nothing is reserved
+    at_s: float
+    cpu_cores: float  # that the node will have left then beside that job
+    memory_bytes: float
+    gpus: float  # boards; none where they are shared: a part may be free of several
+
+
+@fast
+def nothing_reserved() -> Reservation:
+    """Return the reservation of nobody."""
+    return Reservation(NOWHERE, np.inf, 0.0, 0.0, 0.0)
+
+
+@fast
+def admitted(
+    job: int,
+    now_s: float,
+    reserved: Reservation,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    grid: GridTable,
+    terms: Terms,
+    rules: Rules,
+) -> int:
+    """Return the node that a job may start on now; NOWHERE, or HELD_BACK, if there is none.
+
+    It may not take what is reserved, unless it ends before, as is expected, or leaves enough.
+    """
+    node = place_all(job, now_s, jobs, cluster, recorded, grid, terms, rules)
+    if node == NOWHERE or reserved.node == NOWHERE:
+        return node
+    is_alone = workers_of(job, jobs) == 1
+    if is_alone and reserved.node not in (node, EVERYWHERE):
+        return node
+    if expected_until_s(job, node, now_s, jobs, cluster, recorded) <= reserved.at_s:
+        return node
+    if not is_alone or reserved.node == EVERYWHERE:
+        return HELD_BACK
+    if (
+        jobs.cpu_cores[job] <= reserved.cpu_cores
+        and jobs.memory_bytes[job] <= reserved.memory_bytes
+        and jobs.gpus[job] <= reserved.gpus
+    ):
+        return node
+    free = cluster.cpu_free[node]
+    cluster.cpu_free[node] = -1.0  # not this one
+    workload = workload_of(job, jobs, recorded.progress)
+    node = choose_node(cluster, grid, terms, rules, workload, now_s)
+    cluster.cpu_free[reserved.node] = free
+    return node if node != NOWHERE else HELD_BACK
+
+
+@borrowing
+def expected_until_s(
+    job: int, first: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded
+) -> float:
+    """Return when a job is expected to end that is placed now, its first worker on that node."""
+    begin_s, speed = awake_from_s(cluster.sleep, first, now_s), cluster.columns[9, first]
+    for worker in range(1, workers_of(job, jobs)):
+        node = node_of(job, worker, recorded)
+        begin_s = max(begin_s, awake_from_s(cluster.sleep, node, now_s))
+        speed = min(speed, cluster.columns[9, node])
+    done_s = begin_s + expected_left_s(job, jobs, recorded.progress) / speed
+    return leaves_s(job, begin_s, done_s, jobs)
+
+
+@fast
+def reservation(
+    job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap
+) -> Reservation:
+    """Return where the first job will fit at the earliest, if all end when they are expected to."""
+    running = np.empty(size_of(ends), np.int64)
+    expected_s = np.empty(running.size)
+    for place in range(running.size):
+        running[place] = other = job_at(ends, place)
+        if recorded.progress.shape[1] > 0:
+            ends_s = expected_end_s(other, jobs, recorded.progress)
+        else:
+            speed = cluster.columns[9, recorded.node[other]]
+            start_s = recorded.start_s[other]
+            ends_s = leaves_s(other, start_s, start_s + jobs.estimate_s[other] / speed, jobs)
+        expected_s[place] = max(ends_s, now_s)
+    free = _copy_of(cluster)
+    for place in np.argsort(expected_s, kind="mergesort"):
+        other = running[place]
+        for worker in range(workers_of(other, jobs)):
+            node = node_of(other, worker, recorded)
+            _give(other, node, boards_of(other, worker, recorded), jobs, free)
+            if jobs.workers[job] == 1.0 and fits(
+                free, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
+            ):
+                return _beside(job, node, expected_s[place], jobs, free)
+        if jobs.workers[job] > 1.0 and _all_fit(job, jobs, free):
+            return Reservation(EVERYWHERE, expected_s[place], 0.0, 0.0, 0.0)
+    return nothing_reserved()
+
+
+@fast
+def _copy_of(cluster: Cluster) -> Cluster:
+    return Cluster(
+        cluster.columns, cluster.sleep, cluster.cap, cluster.cpu_free.copy(),
+        cluster.memory_free.copy(), cluster.gpu_free.copy(), cluster.boards.copy(), cluster.zone,
+        cluster.pods, cluster.next_node, cluster.found,
+    )  # fmt: skip
+
+
+@borrowing
+def _give(job: int, node: int, boards: int, jobs: Jobs, free: Cluster) -> None:
+    free.cpu_free[node] += jobs.cpu_cores[job]
+    free.memory_free[node] += jobs.memory_bytes[job]
+    free.gpu_free[node] += jobs.gpus[job]
+    give_boards(free.boards, node, boards, jobs.gpus[job])
+
+
+@fast
+def _beside(job: int, node: int, at_s: float, jobs: Jobs, free: Cluster) -> Reservation:
+    are_shared = free.boards.shape[1] > 0
+    return Reservation(
+        node,
+        at_s,
+        free.cpu_free[node] - jobs.cpu_cores[job],
+        free.memory_free[node] - jobs.memory_bytes[job],
+        0.0 if are_shared else free.gpu_free[node] - jobs.gpus[job],
+    )
+
+
+@borrowing
+def _all_fit(job: int, jobs: Jobs, free: Cluster) -> bool:
+    """Tell whether there is room for all workers of a job."""
+    cores, memory_bytes, gpus = jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
+    missing = workers_of(job, jobs)
+    for node in range(free.cpu_free.size):
+        if not fits(free, node, cores, memory_bytes, gpus):
+            continue
+        times = free.cpu_free[node] / cores
+        if memory_bytes > 0.0:
+            times = min(times, free.memory_free[node] / memory_bytes)
+        if gpus > 0.0:
+            times = min(times, how_often(free.boards, node, gpus, free.gpu_free[node]))
+        missing -= max(int(times + _ROUNDING), 1)
+        if missing <= 0:
+            return True
+    return False

@@ -1,0 +1,216 @@
+"""Interactive services as rows of a world's jobs: a row for each replica's life.
+
+An autoscaler turns a service's requests into replicas. A replica runs from when it is wanted until
+it no longer is, wherever the policy puts it: it does not wait for a better hour, cannot be
+suspended, and leaves when its time is over, however fast its node is. What requests then take is
+reckoned afterwards (`service_latency`).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_core.errors import BadInput
+from greensched_policies.cost import Floats
+from greensched_policies.courses import Integers
+from greensched_simulator.jobs import JobList, Jobs
+from greensched_simulator.precedence import moved
+from greensched_simulator.request_curve import Curve, curve_of, log_of, times_of
+from greensched_simulator.response_times import Times, late_share, least_places
+from greensched_simulator.scenario_model import Scenario
+from greensched_simulator.scenario_services import Autoscaler, Service
+
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+
+
+class NodeShapes(NamedTuple):
+    """What single nodes offer, [N]."""
+
+    cpu_cores: Floats
+    memory_bytes: Floats
+    gpus: Floats
+    speed: Floats  # relative to the reference core
+
+
+class ServiceRows(NamedTuple):
+    """A service of a world: what is asked of it, and which of the jobs are its replicas."""
+
+    name: str
+    curve: Curve
+    wanted: Floats  # [K] replicas of each slot
+    times: Times
+    within_s: float  # the objective
+    share: float  # of requests
+    places: int  # of a replica
+    startup_s: float
+    rows: Integers  # places in the world's jobs
+
+
+class _Lives(NamedTuple):
+    """The lives of a service's replicas, [L]."""
+
+    number: Integers  # of the replica
+    begin_s: Floats
+    end_s: Floats
+
+
+def with_services(
+    scenario: Scenario, seed: int, found: JobList, nodes: NodeShapes
+) -> tuple[JobList, tuple[ServiceRows, ...]]:
+    """Return the jobs with all replicas among them in order of arrival, and the services.
+
+    At one instant replicas come before jobs. Raises BadInput where a replica fits no node, and
+    where a service misses its objective even without a queue.
+    """
+    if not scenario.services:
+        return found, ()
+    parts, names, notes = [], [], list(found.notes)
+    told: list[tuple[Service, Curve, Floats, Times]] = []
+    owners: list[Integers] = []
+    for number, service in enumerate(scenario.services):
+        speed = _sized_for(service, nodes)
+        times = times_of(service)
+        curve = curve_of(service, scenario.start_s, scenario.length_s, seed)
+        wanted = replicas_wanted(service, curve.rate_per_s, _at_speed(service, times, speed))
+        lives = _lives(wanted, curve.begins_s)
+        told.append((service, curve, wanted, times))
+        parts.append(_rows(service, lives))
+        names += _names(service.name, lives)
+        owners.append(np.full(lives.begin_s.size, number))
+        notes += _notes(service, curve, wanted, lives, speed)
+    jobs, every = _merged([*parts, found.jobs])
+    owner = np.concatenate([*owners, np.full(found.jobs.arrival_s.size, -1)])[every]
+    names += found.names
+    services = tuple(
+        ServiceRows(
+            service.name, curve, wanted, times, service.objective.within, service.objective.share,
+            service.replica.places, service.replica.startup, np.flatnonzero(owner == number),
+        )
+        for number, (service, curve, wanted, times) in enumerate(told)
+    )  # fmt: skip
+    precedence = moved(found.precedence, np.flatnonzero(owner < 0), owner.size)
+    names_in_order = tuple(names[place] for place in every)
+    return JobList(jobs, precedence, names_in_order, tuple(notes)), services
+
+
+def is_replica(jobs: Jobs) -> npt.NDArray[np.bool_]:
+    """Tell which rows are replicas of services, [J]; all others are jobs."""
+    return np.isfinite(jobs.leaves_at_s)
+
+
+def replicas_wanted(service: Service, rate_per_s: Floats, times: Times) -> Floats:
+    """Return how many replicas the autoscaler wants in each slot, [K].
+
+    The least for which the objective holds at the rate of the slot before, with the head room, and
+    no fewer than were wanted in any slot that began within `scale_down_after`: the rule of
+    Kubernetes' HorizontalPodAutoscaler. The first slot's own rate counts for it. `times` are those
+    on the nodes that it reckons with.
+    """
+    rule, objective = service.autoscaler, service.objective
+    seen = np.concatenate([rate_per_s[:1], rate_per_s[:-1]]) * (1 + rule.head_room)
+    needed = least_places(
+        objective.within, 1 - objective.share, seen, service.replica.places, rule.most, times
+    )
+    needed = np.clip(needed, rule.least, rule.most)
+    return _held(needed, rule)
+
+
+def _held(needed: Floats, rule: Autoscaler) -> Floats:
+    """Return the most of each slot and those that began within the time before it."""
+    back = int(rule.scale_down_after // rule.every)
+    padded = np.concatenate([np.zeros(back), needed])
+    held: Floats = np.lib.stride_tricks.sliding_window_view(padded, back + 1).max(axis=1)
+    return held
+
+
+def _lives(wanted: Floats, begins_s: Floats) -> _Lives:
+    """Return the lives of replicas: whoever came last goes first, as ReplicaSets do."""
+    most = int(wanted.max(initial=0.0))
+    is_up = wanted[None, :] > np.arange(most)[:, None]
+    steps = np.diff(np.pad(is_up.astype(np.int8), ((0, 0), (1, 1))), axis=1)
+    number, begin = np.nonzero(steps == 1)
+    end = np.nonzero(steps == -1)[1]
+    return _Lives(number, begins_s[begin], begins_s[end])
+
+
+def _rows(service: Service, lives: _Lives) -> Jobs:
+    count, asked = lives.begin_s.size, service.replica
+    lasts_s = lives.end_s - lives.begin_s
+    return Jobs(
+        arrival_s=lives.begin_s,
+        runtime_s=lasts_s,
+        estimate_s=lasts_s,
+        cpu_cores=np.full(count, asked.cpu_cores),
+        memory_bytes=np.full(count, asked.memory),
+        gpus=np.full(count, float(asked.gpus)),
+        workers=np.ones(count),
+        deadline_s=np.full(count, np.inf),
+        startup_s=np.zeros(count),
+        save_every_s=np.full(count, np.inf),
+        save_s=np.zeros(count),
+        leaves_at_s=lives.end_s,
+    )
+
+
+def _names(service: str, lives: _Lives) -> list[str]:
+    """Return a name for each life, such as web-3-2 for the third life of replica 3."""
+    before: dict[int, int] = {}
+    names = []
+    for number in lives.number.tolist():
+        names.append(f"{service}-{number}-{before.setdefault(number, 0)}")
+        before[number] += 1
+    return names
+
+
+def _merged(parts: list[Jobs]) -> tuple[Jobs, Integers]:
+    """Return all rows in order of arrival, and where each stood in the parts put together."""
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    return Jobs._make(np.ascontiguousarray(column[order]) for column in columns), order
+
+
+def _sized_for(service: Service, nodes: NodeShapes) -> float:
+    """Return the speed of the slowest node that can take a replica: elsewhere it does better."""
+    asked = service.replica
+    fits = asked.cpu_cores <= nodes.cpu_cores * (1 + _EPSILON)
+    fits &= asked.memory <= nodes.memory_bytes * (1 + _EPSILON)
+    fits &= asked.gpus <= nodes.gpus
+    if not fits.any():
+        raise BadInput(
+            f"service {service.name}: a replica asks for {asked.cpu_cores:g} cores, "
+            f"{asked.memory / 2**30:.4g} GiB and {asked.gpus} GPUs, which no node has: make it "
+            "smaller, or give larger nodes"
+        )
+    return float(node_speed(asked.gpus, nodes.speed[fits].min()))
+
+
+def node_speed(gpus: float, speed: float) -> float:
+    """Return the speed of a replica on a node: one with boards is as fast as these are."""
+    return 1.0 if gpus > 0 else speed
+
+
+def _at_speed(service: Service, times: Times, speed: float) -> Times:
+    """Return what requests take on nodes of a speed; raise BadInput where that is too long."""
+    slow = times._replace(mean_s=times.mean_s / speed, answer_mean_s=times.answer_mean_s / speed)
+    aim, one = service.objective, np.ones(1)
+    late = float(late_share(aim.within, 0.0 * one, one, 1.0, slow)[0])
+    if late > 1 - aim.share:
+        raise BadInput(
+            f"service {service.name}: on a node of speed {speed:g}, even a request that does not "
+            f"wait takes longer than {aim.within:g} s in {100 * late:.3g} % of all cases, and the "
+            f"objective allows {100 * (1 - aim.share):.3g} %: give more time, or shorter requests"
+        )
+    return slow
+
+
+def _notes(
+    service: Service, curve: Curve, wanted: Floats, lives: _Lives, speed: float
+) -> list[str]:
+    trace = service.requests.trace
+    notes = [
+        f"{service.name}: {curve.requests.sum():,.0f} requests, {wanted.min():.0f} to "
+        f"{wanted.max():.0f} replicas in {lives.begin_s.size:,} lives, sized for nodes of speed "
+        f"{speed:g}"
+    ]
+    return notes if trace is None else [*notes, *log_of(trace).notes]

@@ -1,0 +1,116 @@
+"""What a run with services leaves behind and tells; schedules are written by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+import yaml
+
+from greensched_simulator.cells import Cell, Row
+from greensched_simulator.comparison import Round
+from greensched_simulator.outcome import outcome_of
+from greensched_simulator.policy import policy_named
+from greensched_simulator.reports.report import write_report
+from greensched_simulator.run_folder import FinishedRun, Run, RunFolder, read_run
+from greensched_simulator.scenario import load_scenario
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.services import is_replica
+from greensched_simulator.simulation import bill_of
+from greensched_simulator.tables import change_rows, done_rows, losses, outcome_rows
+from greensched_simulator.testing import in_one_piece
+from greensched_simulator.world import World, build_world
+
+HOUR = 3600.0
+SERVICE = """
+- name: web
+  requests: {trace: {file: log.csv, repeat: 720}}
+  service_time: {mean: 500ms}
+  objective: {share: 0.9, within: 2s}
+  replica: {cpu_cores: 1, memory: 1Gi}
+  autoscaler: {every: 1h, least: 1, most: 1}
+"""
+SPREAD, LATE = policy_named("spread"), policy_named("carbon-time")
+
+
+@pytest.fixture
+def run(small_file: Path, tmp_path: Path) -> FinishedRun:
+    """A service whose one replica comes at once under the first policy, an hour late under the
+    second."""
+    (small_file.parent / "log.csv").write_text("arrival_s\n0\n2\n4\n6\n8\n")  # one each 2 s
+    content = yaml.safe_load(small_file.read_text()) | {"services": yaml.safe_load(SERVICE)}
+    small_file.write_text(yaml.safe_dump(content))
+    scenario = load_scenario(small_file)
+    asked = Run(scenario, small_file, (SPREAD, LATE), SPREAD, (1,), (), "2026-01-01T00:00:00Z")
+    world = build_world(scenario, 1)
+    schedules = (schedule_of(world, 0.0), schedule_of(world, HOUR))
+    outcomes = tuple(
+        outcome_of(world, each, bill_of(world, each, 3 * HOUR), 3 * HOUR) for each in schedules
+    )
+    with RunFolder(tmp_path / "run", asked) as folder:
+        folder.add(Round(world, (SPREAD, LATE), schedules, outcomes))
+        return folder.finish()
+
+
+def schedule_of(world: World, delay_s: float) -> Schedule:
+    """Return a schedule that starts all on arrival, but replicas so much later."""
+    jobs, is_web = world.jobs, is_replica(world.jobs)
+    start_s = jobs.arrival_s + np.where(is_web, delay_s, 0.0)
+    end_s = np.where(is_web, jobs.leaves_at_s, start_s + jobs.runtime_s)
+    return in_one_piece(start_s, end_s, np.where(is_web, 1, 0))
+
+
+def rows_of(run: FinishedRun, table: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pyarrow.parquet.read_table(run.rows(table)).to_pylist()
+    return rows
+
+
+def texts(row: Row) -> list[str]:
+    return [cell.text if isinstance(cell, Cell) else cell for cell in row]
+
+
+def test_jobs_replicas_and_slots_have_tables_of_their_own(run: FinishedRun) -> None:
+    assert [row["job"] for row in rows_of(run, "jobs")] == ["first", "second"] * 2
+    assert rows_of(run, "replicas")[1] == {
+        "seed": 1, "policy": LATE.name, "replica": "web-0-0", "service": "web", "wanted_s": 0.0,
+        "leaves_s": 2 * HOUR, "start_s": HOUR, "end_s": 2 * HOUR, "node": "node-1", "zone": "<Z>",
+    }  # fmt: skip
+    slots = rows_of(run, "services")
+    assert [(row["policy"], row["from_s"]) for row in slots] == [
+        (SPREAD.name, 0.0), (SPREAD.name, HOUR), (LATE.name, 0.0), (LATE.name, HOUR),
+    ]  # fmt: skip
+    assert [row["turned_away"] for row in slots] == [0.0, 0.0, 1800.0, 0.0]
+    assert [row["ready"] for row in slots] == [1.0, 1.0, 0.0, 1.0]
+    # M/M/1 of 2 and 0.5 a second: exp(-1.5 · 2) are late.
+    assert slots[0]["in_time"] == pytest.approx(1800 * (1 - np.exp(-3.0)), rel=1e-5)
+
+
+def test_the_folder_is_read_back_and_names_the_log(run: FinishedRun) -> None:
+    assert [each["file"] for each in run.summary["inputs"]] == ["jobs.csv", "log.csv"]
+    assert run.summary["jobs"] == 2
+    assert run.summary["notes"][-1] == (
+        "carbon-time: web answered 47.51 % of its requests in time, its objective is 90 %"
+    )
+    assert read_run(run.folder).results == run.results
+    assert "requests" in write_report(run).read_text(encoding="utf-8")
+
+
+def test_a_policy_tells_requests_beside_deadlines(run: FinishedRun) -> None:
+    told = dict(map(texts, outcome_rows(run.results.outcomes[SPREAD][0], "EUR")))
+    assert told["jobs done"] == "2 of 2"
+    assert told["requests in time"] == "95.02 % of 3,600, 179 late"
+    assert told["  of these turned away"] == "0"
+    late = [texts(row) for row in outcome_rows(run.results.outcomes[LATE][0], "EUR")]
+    assert ["  of these turned away", "1,800"] in late
+    assert ["  99th percentile", "∞"] in late
+
+
+def test_a_comparison_shows_late_requests_beside_what_was_saved(run: FinishedRun) -> None:
+    head, spread, late = map(texts, change_rows(run.results))
+    assert head[:3] == ["policy", "deadlines\nmissed", "requests\nlate"]
+    assert (spread[2], late[2]) == ("179", "1,890")
+    head, spread, late = map(texts, done_rows(run.results))
+    assert head[-2:] == ["requests\nin time, %", "99 %,\ns"]
+    assert (spread[-2], late[-2:]) == ("95.02", ["47.51", "∞"])
+    assert any(each.startswith("more requests late than") for each in losses(run.results))

@@ -1,0 +1,171 @@
+"""Schedules and requests written by hand, so that no engine is needed."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greensched_policies.capping import cpu_speed
+from greensched_policies.courses import NO_CAPS, Caps
+from greensched_simulator.outcome import outcome_of
+from greensched_simulator.request_curve import Curve
+from greensched_simulator.response_times import Times
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.service_latency import Served, latency_of, served
+from greensched_simulator.services import ServiceRows
+from greensched_simulator.simulation import bill_of
+from greensched_simulator.testing import in_one_piece, make_world
+from greensched_simulator.world import World
+
+HOUR = 3600.0
+EXPONENTIAL = Times(0.5, 1.0, 0.5, 1.0)  # one place answers two a second
+
+
+def world_of(
+    rates_per_s: list[float],
+    lives: list[tuple[float, float]],
+    *,
+    speeds: tuple[float, ...] = (1.0,),
+    startup_s: float = 0.0,
+    jobs: int = 0,
+) -> World:
+    """Return a world of one service with slots of an hour and a replica from when to when."""
+    begins_s = np.array([HOUR * slot for slot in range(len(rates_per_s) + 1)])
+    rows = [
+        {"arrival_s": begin_s, "runtime_s": end_s - begin_s, "leaves_at_s": end_s}
+        for begin_s, end_s in lives
+    ]
+    world = make_world([*rows, *[{}] * jobs], [{"speed": speed} for speed in speeds])
+    service = ServiceRows(
+        "web", Curve(begins_s, np.array(rates_per_s) * HOUR), np.full(len(rates_per_s), 1.0),
+        EXPONENTIAL, 1.0, 0.9, 1, startup_s, np.arange(len(lives)),
+    )  # fmt: skip
+    return world._replace(services=(service,), length_s=float(begins_s[-1]))
+
+
+def ran(
+    world: World,
+    starts_s: list[float],
+    ends_s: list[float],
+    nodes: list[int],
+    caps: Caps = NO_CAPS,
+) -> Schedule:
+    return in_one_piece(np.array(starts_s), np.array(ends_s), np.array(nodes), caps=caps)
+
+
+def told(world: World, schedule: Schedule) -> Served:
+    return served(world, schedule, world.services[0])
+
+
+def late_of_one(rate_per_s: float, speed: float = 1.0) -> float:
+    """P(T > 1 s) of M/M/1."""
+    return math.exp(-(2.0 * speed - rate_per_s)) if rate_per_s < 2.0 * speed else 1.0
+
+
+def test_one_replica_answers_as_m_m_1_does() -> None:
+    world = world_of([1.0], [(0.0, HOUR)])
+    found = told(world, ran(world, [0.0], [HOUR], [0]))
+    assert found.requests.tolist() == [3600.0]
+    assert found.in_time[0] == pytest.approx(3600 * (1 - late_of_one(1.0)), rel=1e-5)
+    assert found.p50_s[0] == pytest.approx(math.log(2), rel=0.01)
+    assert found.p99_s[0] == pytest.approx(math.log(100), rel=0.01)
+    assert (found.turned_away[0], found.ready[0]) == (0.0, 1.0)
+
+
+def test_on_a_faster_node_requests_take_less() -> None:
+    world = world_of([1.0], [(0.0, HOUR)], speeds=(1.0, 2.0))
+    found = told(world, ran(world, [0.0], [HOUR], [1]))
+    assert found.in_time[0] == pytest.approx(3600 * (1 - late_of_one(1.0, 2.0)), rel=1e-5)
+
+
+def test_boards_are_as_fast_as_they_are_whatever_their_node_is() -> None:
+    world = world_of([1.0], [(0.0, HOUR)], speeds=(0.5,))
+    world = world._replace(jobs=world.jobs._replace(gpus=np.array([1.0])))
+    found = told(world, ran(world, [0.0], [HOUR], [0]))
+    assert found.in_time[0] == pytest.approx(3600 * (1 - late_of_one(1.0)), rel=1e-5)
+
+
+def test_a_cap_makes_requests_slower_from_when_it_holds() -> None:
+    world = world_of([1.0], [(0.0, HOUR)])
+    caps = Caps(np.array([0]), np.array([HOUR / 4]), np.array([0.6]))
+    found = told(world, ran(world, [0.0], [HOUR], [0], caps))
+    slow = float(cpu_speed(0.6))
+    late = 0.25 * late_of_one(1.0) + 0.75 * late_of_one(1.0, slow)
+    assert found.in_time[0] == pytest.approx(3600 * (1 - late), rel=1e-3)
+
+
+def test_a_replica_that_had_to_queue_answers_nobody_until_it_runs_and_is_ready() -> None:
+    world = world_of([0.0, 1.0], [(HOUR, 2 * HOUR)], startup_s=600.0)
+    found = told(world, ran(world, [HOUR + 1200.0], [2 * HOUR], [0]))
+    # Half an hour nobody is there, then one replica.
+    assert found.in_time.tolist() == pytest.approx([0.0, 1800 * (1 - late_of_one(1.0))], rel=1e-4)
+    assert found.turned_away.tolist() == pytest.approx([0.0, 1800.0])
+    assert found.ready.tolist() == [0.0, 0.5]
+    assert math.isnan(found.p99_s[0])
+    assert found.p99_s[1] == math.inf
+
+
+def test_those_of_the_begin_are_ready() -> None:
+    world = world_of([1.0], [(0.0, HOUR)], startup_s=600.0)
+    assert told(world, ran(world, [0.0], [HOUR], [0])).turned_away.sum() == 0.0
+
+
+def test_what_comes_beyond_all_places_is_turned_away_and_the_rest_is_late() -> None:
+    world = world_of([3.0], [(0.0, HOUR)])
+    found = told(world, ran(world, [0.0], [HOUR], [0]))
+    assert found.turned_away[0] == pytest.approx(HOUR)
+    assert found.in_time[0] == 0.0
+    assert found.p50_s[0] == math.inf
+
+
+def test_nobody_answers_where_no_replica_ever_ran() -> None:
+    world = world_of([1.0], [(0.0, HOUR)])
+    found = told(world, ran(world, [math.nan], [math.nan], [-1]))
+    assert found.turned_away[0] == pytest.approx(3600.0)
+
+
+def test_replicas_are_no_jobs_in_the_figures() -> None:
+    world = world_of([1.0], [(0.0, HOUR)], jobs=1)
+    schedule = ran(world, [0.0, HOUR], [HOUR, 2 * HOUR], [0, 0])
+    bill = bill_of(world, schedule, 2 * HOUR)
+    found = outcome_of(world, schedule, bill, 2 * HOUR)
+    assert (found.jobs, found.jobs_done, found.deadlines) == (1, 1, 0)
+    assert found.work_core_h == pytest.approx(1.0)
+    assert found.wait_mean_s == pytest.approx(HOUR)
+    assert found.slowdown_mean == pytest.approx(2.0)
+    assert found.requests == pytest.approx(3600.0)
+    assert found.requests_in_time == pytest.approx(3600 * (1 - late_of_one(1.0)), rel=1e-5)
+    assert found.latency_p99_s == pytest.approx(math.log(100), rel=0.01)
+    assert found.energy_active_j > 0
+
+
+def test_without_services_no_request_is_told() -> None:
+    world = make_world([{}])
+    assert latency_of(world, ran(world, [0.0], [HOUR], [0])) == (0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.floats(0.0, 6.0), min_size=1, max_size=4),
+    st.lists(
+        st.tuples(st.floats(0.0, 4.0), st.floats(0.1, 3.0), st.floats(0.0, 1.0)), max_size=5
+    ),
+)  # fmt: skip
+def test_all_requests_are_in_time_late_or_turned_away(
+    rates: list[float], lives: list[tuple[float, float, float]]
+) -> None:
+    """Each life begins, lasts and is kept waiting for so many hours."""
+    planned = [(begin * HOUR, (begin + lasts) * HOUR) for begin, lasts, _ in lives]
+    world = world_of(rates, planned, speeds=(1.0, 0.5), jobs=1)
+    starts_s = [(begin + wait) * HOUR for begin, _, wait in lives]
+    ends_s = [max(start, end) for start, (_, end) in zip(starts_s, planned, strict=True)]
+    nodes = [number % 2 for number in range(len(lives))]
+    found = told(world, ran(world, [*starts_s, 0.0], [*ends_s, HOUR], [*nodes, 0]))
+    assert found.requests.sum() == pytest.approx(sum(rates) * HOUR)
+    assert (found.in_time >= -1e-6).all()
+    assert (found.turned_away >= -1e-6).all()
+    assert (found.in_time + found.turned_away <= found.requests * (1 + 1e-9) + 1e-6).all()
+    is_told = found.requests > 0
+    assert (found.p50_s[is_told] <= found.p99_s[is_told]).all()
