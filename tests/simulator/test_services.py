@@ -190,8 +190,8 @@ def test_replicas_leave_on_time_and_all_that_is_drawn_is_billed(
     assert (lasted_s >= fastest_s * (1 - 1e-9)).all()
     until_s = billed_until_s(world, schedule)
     changes_s = np.unique(
-        np.concatenate([[0.0, until_s], schedule.stretches.start_s, schedule.stretches.end_s, *schedule.sleeps[1:4],
-                        schedule.caps.from_s])
+        np.concatenate([[0.0, until_s], schedule.stretches.start_s, schedule.stretches.end_s,
+                        *schedule.sleeps[1:4], schedule.caps.from_s])
     )  # fmt: skip
     changes_s = changes_s[changes_s <= until_s]
     drawn_j = 0.0
