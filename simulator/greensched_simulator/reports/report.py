@@ -89,9 +89,9 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
     yield section(
         "How long jobs waited",
         paragraph(
-            f"From when they were ready to their start, all seeds together; up to where {SHOWN_PCT:g} % of each "
-            "policy's jobs have started, or of those that ever do. A name shows and hides its "
-            "line."
+            "From when they were ready to their start, all seeds together; up to where "
+            f"{SHOWN_PCT:g} % of each policy's jobs have started, or of those that ever do. A name "
+            "shows and hides its line."
         ),
         switches(look),
         plots([waits_figure(views.waits, results)]),
