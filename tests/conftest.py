@@ -5,6 +5,7 @@ there, and those that need a control plane of our own are skipped.
 """
 
 import asyncio
+import fcntl
 import json
 import os
 import re
@@ -16,9 +17,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from hypothesis import settings
+from platformdirs import user_cache_path
 
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_simulator.policy import policy_named
+from greensched_simulator.simulation import simulate
+from greensched_simulator.testing import make_world
 from greensched_testbed.controlplane import ControlPlane
 
 # A shell's background job is started with SIGINT ignored, and hands that on to its children; then
@@ -85,6 +90,21 @@ async def _exists(api: ApiClient, path: str) -> bool:
 def repository() -> Path:
     """The root of the checkout."""
     return Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def compiled_engine() -> None:
+    """Machine code of the simulator's engine: where several processes need it, one makes it."""
+    folder = user_cache_path("greensched", ensure_exists=True)
+    with open(folder / "compiling", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        simulate(make_world([{}]), policy_named("run-now"))
+
+
+@pytest.fixture(autouse=True)
+def _engine(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("engine"):
+        request.getfixturevalue("compiled_engine")
 
 
 SERVER_MARKERS = ("controlplane", "helm", "prometheus")

@@ -123,7 +123,7 @@ def least_bill(
         1.0 + np.isfinite(jobs.save_every_s) * freedom.suspend * jobs.estimate_s / jobs.runtime_s
     )
     programmes = [
-        _programme(world, signal, until_s, latest_end_s, way, slot_s, groups, repeats)
+        _programme(world, signal, until_s, latest_end_s, way, slot_s, groups, repeats, freedom.cap)
         for way in ways
     ]
     active = max(programme.least(world.name) for programme in programmes)
@@ -163,12 +163,15 @@ def _programme(
     slot_s: float,
     groups: tuple[Group, ...],
     repeats: Floats,
+    capped: bool,
 ) -> "_Programme":
     """Return the programme in which each job runs in one of two ways.
 
     It runs `repeats` times as long, [J], where that earns money.
     """
     courses, slowest = courses_of(world, signal, until_s), min(group.speed for group in groups)
+    if capped:
+        slowest *= min(group.slowest for group in groups)
     programme = _Programme(groups, int(np.ceil(until_s / slot_s)) + 1)
     # Who waits for others is never ready before they could have ended on the fastest nodes.
     ready_s = earliest_ready_s(world.precedence, world.jobs.arrival_s, shortest_runtimes_s(world))
@@ -180,7 +183,7 @@ def _programme(
                 course = courses[group.zone].of_watts(*group.watts(world.jobs, job))
                 choices = way(course, begin_s, end_s, runtime_s, slot_s)
                 longer = repeats[job]
-                if world.jobs.workers[job] > 1.0:  # it may run at the pace of the slowest node
+                if world.jobs.workers[job] > 1.0:  # it may run at the pace of the slowest one
                     longer *= group.speed / slowest
                 cost = choices.cost * np.where(choices.cost < 0.0, longer, 1.0)
                 programme.add(world, job, place, choices._replace(cost=cost))

@@ -9,8 +9,8 @@ from greensched_policies.capping import LEVELS, board_speed, board_watts, cpu_po
 from greensched_policies.cost import CURVE_POINTS, JOULES_PER_KWH, JOULES_PER_MWH, Floats
 from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.power_states import sleep_columns
 from greensched_simulator.simulation import zone_series
+from greensched_simulator.sleep_tables import sleep_columns
 from greensched_simulator.world import World, highest_watts, idle_watts
 
 Signal = Literal["energy", "carbon", "cost"]

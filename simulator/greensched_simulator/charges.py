@@ -5,7 +5,8 @@ A job that never ran is charged more than it could have taken in any schedule of
 those of its boards, for its runtime there, and its estimate for restarts if it can be suspended;
 where nodes can sleep also the idle watts of a node kept awake for it alone, for that time under the
 deepest cap, with what waking that node takes, and idling until it sleeps again by whichever rule
-waits longest, each time that it could be resumed; at the greatest value of the signal, times the
+waits longest, each time that it could be resumed, and for a job of several workers the wait for the
+slowest node to wake; all that for each worker; at the greatest value of the signal, times the
 PUE where that goes by the weather, between its arrival and the window's end; on whichever node that
 is large enough this comes to most.
 
@@ -83,12 +84,16 @@ def _most_there(
     restarts_s = np.where(np.isinf(jobs.save_every_s[left]), 0.0, jobs.estimate_s[left])
     speed = np.full(left.size, group.speed)
     # All workers of a job run as long as the one on the slowest node.
-    speed[jobs.workers[left] > 1.0] = world.nodes.speed.min()
+    is_alone = jobs.workers[left] == 1.0
+    speed[~is_alone] = world.nodes.speed.min()
     # A replica stays until its time is over, however fast the node is.
     speed[is_replica(jobs)[left]] = min(group.speed, 1.0)
     runtime_s = (jobs.runtime_s[left] + restarts_s) / speed
     wakes_j = group.wake_joules + group.saved_watts * _longest_awake_s(world, group)
     alone_j = group.saved_watts * runtime_s / group.slowest + wakes_j * (1.0 + restarts)
+    # Of several workers each may keep its node idle until the last one's is awake.
+    idle_s = np.where(is_alone, 0.0, world.nodes.wake_s.max()) * (1.0 + restarts)
+    alone_j += group.saved_watts * idle_s
     energy_j = np.where(fits, np.maximum(watts, 0.0) * runtime_s + alone_j, 0.0)
     energy_j *= jobs.workers[left]  # each of them, on a node of its own
     return np.where(energy_j == 0.0, 0.0, energy_j * greatest)

@@ -46,7 +46,7 @@ from greensched_simulator.runs import (
 from greensched_simulator.starts import Plan, Start, choose_start, keep
 from greensched_simulator.suspending import goes_on, suspend
 from greensched_simulator.waiting import Waiting, fill, nobody_waiting, wait
-from greensched_simulator.workers import all_cores
+from greensched_simulator.workers import all_cores, node_of, workers_of
 
 WHEN, WHERE, OVER = range(3)  # what is asked of a job: its start, its node; nothing any more
 _ARRIVED, _STEP, _IS_OPEN = range(3)
@@ -322,6 +322,9 @@ def _look_at(
             let_follow(job, now_s, aside.precedence, aside.unmet, arrived, events.starts)
     if terms.discipline == OLDEST_FIT:
         fill(node, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+        for worker in range(1, workers_of(job, jobs)):
+            other = node_of(job, worker, recorded)
+            fill(other, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
 
 
 @borrowing

@@ -49,7 +49,7 @@ class _Graphs(NamedTuple):
 def _graphs(generator: Generator, seed: int, count: int) -> _Graphs:
     """Return graphs of stages, each waiting for all of the one before, until no job is left."""
     first, after = np.arange(count), [range(0)] * count
-    if max(generator.stages) == 1:
+    if max(generator.stages) == max(generator.stage_tasks) == 1:
         return _Graphs(first, after)
     stages = _drawn([float(each) for each in generator.stages], seed, "jobs/stages", count)
     widths = _drawn([float(each) for each in generator.stage_tasks], seed, "jobs/tasks", count)

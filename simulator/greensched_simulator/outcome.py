@@ -101,10 +101,8 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
     is_job, latency = ~is_replica(jobs), latency_of(world, schedule)
     is_done = is_job & (schedule.end_s <= until_s + ROUNDING_S)
     worker_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR * jobs.workers[is_done]
-    wait_s = waits_s(world, schedule)
-    ready = np.nan_to_num(ready_from_s(world, schedule), nan=until_s)
-    wait_s = np.where(np.isnan(wait_s), until_s - ready, wait_s)[is_job]
-    slowdown = slowdowns(world, _at_least(world, schedule, until_s))[is_job]
+    served = _served_at_least(world, schedule, until_s)
+    wait_s, slowdown = served.wait_s[is_job], served.slowdown[is_job]
     return Outcome(
         jobs=int(is_job.sum()),
         jobs_done=int(is_done.sum()),
@@ -231,10 +229,24 @@ def jain_index(values: Floats) -> float:
     return float(values.sum() ** 2 / (values.size * (values**2).sum()))
 
 
-def _at_least(world: World, schedule: Schedule, until_s: float) -> Schedule:
-    """Return the schedule with the earliest end that jobs can still have which never ran."""
-    is_open = np.isnan(schedule.end_s)
+class _Served(NamedTuple):
+    """How each job fared, [J]."""
+
+    wait_s: Floats
+    slowdown: Floats
+
+
+def _served_at_least(world: World, schedule: Schedule, until_s: float) -> _Served:
+    """Return wait and slowdown; of jobs that never ran, as if they started where the window ends.
+
+    Who waited for one that never ran is taken to have been ready as early as it could have been.
+    """
     shortest_s = shortest_runtimes_s(world)
-    never_before_s = np.where(is_open, until_s, world.jobs.arrival_s)
-    begin_s = earliest_ready_s(world.precedence, never_before_s, shortest_s)
-    return schedule._replace(end_s=np.where(is_open, begin_s + shortest_s, schedule.end_s))
+    first_s = earliest_ready_s(world.precedence, world.jobs.arrival_s, shortest_s)
+    ready = ready_from_s(world, schedule)
+    waited_s = np.maximum(until_s - np.where(np.isnan(ready), first_s, ready), 0.0)
+    slowed = np.maximum((waited_s + shortest_s) / np.maximum(shortest_s, SLOWDOWN_BOUND_S), 1.0)
+    wait_s, slowdown = waits_s(world, schedule), slowdowns(world, schedule)
+    return _Served(
+        np.where(np.isnan(wait_s), waited_s, wait_s), np.where(np.isnan(slowdown), slowed, slowdown)
+    )

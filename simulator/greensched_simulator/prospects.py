@@ -6,8 +6,8 @@ import numpy as np
 
 from greensched_policies.cost import Floats
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.nodes import Nodes
 from greensched_simulator.precedence import Precedence, latest_ends_s
-from greensched_simulator.world import Nodes
 
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 

@@ -145,7 +145,8 @@ def decision_rows(
     of_worker = np.stack([ran.job, ran.worker])
     again = np.flatnonzero((np.diff(of_worker, prepend=-1) == 0).all(axis=0))
     placed = np.setdiff1d(np.arange(ran.job.size), again)
-    rejected = np.flatnonzero(np.isnan(schedule.planned_s))
+    # Who waits for a job that never ran was never asked.
+    rejected = np.flatnonzero(np.isnan(schedule.planned_s) & ~np.isnan(ready_s))
     delayed = np.flatnonzero(schedule.planned_s > ready_s)
     asleep = np.flatnonzero(sleeps.asleep_s < until_s)
     woken = np.flatnonzero(sleeps.woken_s < until_s)

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.grid_files import read_series
-from greensched_simulator.jobs import read_trace
+from greensched_simulator.job_building import read_trace
 from greensched_simulator.node_power import sleep_faults
 from greensched_simulator.scenario_cluster import NodeGroup
 from greensched_simulator.scenario_fields import Duration, Moment, near

@@ -6,11 +6,12 @@ import numpy as np
 
 from greensched_policies.cost import Floats
 from greensched_policies.courses import NO_CAPS, NO_SLEEPS, Caps, Integers, Sleeps
+from greensched_simulator.nodes import Nodes
 from greensched_simulator.pacing import Changes
 from greensched_simulator.power_states import ASLEEP_FROM_S
 from greensched_simulator.recorded import NODE, Recorded
 from greensched_simulator.runs import Suspended
-from greensched_simulator.world import Nodes, World
+from greensched_simulator.world import World
 
 
 class Stretches(NamedTuple):

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats
 from greensched_policies.courses import Integers
-from greensched_simulator.jobs import JobList, Jobs
+from greensched_simulator.job_building import JobList
+from greensched_simulator.jobs import Jobs
 from greensched_simulator.precedence import moved
 from greensched_simulator.request_curve import Curve, curve_of, log_of, times_of
 from greensched_simulator.response_times import Times, late_share, least_places

@@ -19,13 +19,15 @@ from greensched_simulator.choices import Cluster, Terms, nodes_to_score, rules_o
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import GridTable, grid_table
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.nodes import Nodes
 from greensched_simulator.policy import QUEUES, USUAL_CAP, USUAL_PAUSE, Policy
-from greensched_simulator.power_states import WAKE_S, sleep_table
+from greensched_simulator.power_states import WAKE_S
 from greensched_simulator.prospects import Prospects, prospects_of
 from greensched_simulator.queueing import DISCIPLINES
 from greensched_simulator.schedule import Schedule, schedule_of
+from greensched_simulator.sleep_tables import sleep_table
 from greensched_simulator.starts import Plan
-from greensched_simulator.world import Nodes, World, highest_watts
+from greensched_simulator.world import World, highest_watts
 from greensched_simulator.zone_grids import relative_pue
 
 SLOT_S = 900.0  # candidate starts are a quarter of an hour apart

@@ -15,11 +15,12 @@ from greensched_policies.cost import Floats, curve_table
 from greensched_policies.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.observation import Weights
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.nodes import Nodes
 from greensched_simulator.precedence import precedence_of
 from greensched_simulator.scenario import parse_scenario
 from greensched_simulator.schedule import Schedule, Stretches
 from greensched_simulator.simulation import cost_model
-from greensched_simulator.world import Nodes, World, build_world
+from greensched_simulator.world import World, build_world
 from greensched_simulator.zone_grids import Grids
 
 GIB = 2.0**30

@@ -125,6 +125,9 @@ def _trace(
 
 def _plain(row: Row, notes: Counter[str]) -> Task:
     gpus = row.figure("gpus", at_least=0)
+    workers = row.whole("workers") if row.text("workers") else 1
+    if workers == 0:
+        row.fault("workers is 0, less than 1")
     if math.isnan(gpus):
         gpus = 0.0
     elif gpus > 1.0 and gpus != int(gpus):
@@ -138,7 +141,7 @@ def _plain(row: Row, notes: Counter[str]) -> Task:
         gpus=math.ceil(gpus),
         gpu_share=gpus if 0.0 < gpus < 1.0 else 1.0,
         gpu_models=_names(row, "gpu_models"),
-        workers=max(row.whole("workers"), 1) if row.text("workers") else 1,
+        workers=workers,
         after=_names(row, "after"),
     )
 

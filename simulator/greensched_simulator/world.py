@@ -3,15 +3,16 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from greensched_policies.cost import CURVE_POINTS, Floats, curve_table
 from greensched_policies.observation import Weights
 from greensched_policies.supply import Battery
+from greensched_simulator.job_building import JobList, build_jobs
 from greensched_simulator.job_drafts import Capacity
-from greensched_simulator.jobs import Jobs, build_jobs
+from greensched_simulator.jobs import Jobs
 from greensched_simulator.node_power import power_of
-from greensched_simulator.precedence import NO_PRECEDENCE, Precedence
+from greensched_simulator.nodes import Nodes
+from greensched_simulator.precedence import NO_PRECEDENCE, Precedence, whole_jobs
 from greensched_simulator.scenario_model import Scenario
 from greensched_simulator.services import NodeShapes, ServiceRows, with_services
 from greensched_simulator.zone_grids import DAY_S, Grids, build_grids
@@ -19,24 +20,6 @@ from greensched_simulator.zone_solar import battery_of
 
 _HOUR_S = 3600.0
 _PAST_THE_END_S = 30 * DAY_S  # queues may grow long
-
-
-class Nodes(NamedTuple):
-    """The nodes, one [N] array per column; float64, zones int64."""
-
-    cpu_capacity: Floats  # cores
-    memory_capacity: Floats  # bytes
-    gpu_capacity: Floats  # boards
-    gpu_idle_w: Floats  # watts per board
-    gpu_peak_w: Floats  # watts per board
-    curve_class: Floats  # row of the curve table; whole numbers
-    speed: Floats  # throughput of a core relative to the reference core
-    pue: Floats  # where it goes by the weather, its mean over the scenario's length
-    sleep_w: Floats  # watts asleep, without PUE; the idle ones where a node cannot sleep
-    wake_s: Floats  # from asleep until jobs can run
-    wake_w: Floats  # watts of those seconds, without PUE
-    embodied_g_per_s: Floats  # carbon of making the node, spread over its life; 0: not told
-    zone: npt.NDArray[np.int64]  # place in the world's zones
 
 
 class World(NamedTuple):
@@ -80,7 +63,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
     built = _nodes(scenario)
     found = build_jobs(scenario, seed, capacity_of(built.nodes))
     found, services = with_services(scenario, seed, found, _shapes(built.nodes))
-    grids = build_grids(scenario, seed, _horizon_s(scenario, found.jobs, built.nodes))
+    grids = build_grids(scenario, seed, _horizon_s(scenario, found, built.nodes))
     nodes = _by_weather(built.nodes, grids)
     weights, assumed = scenario.weights, scenario.assumptions
     return World(
@@ -175,11 +158,14 @@ def _by_weather(nodes: Nodes, grids: Grids) -> Nodes:
     return nodes._replace(pue=np.where(np.isnan(mean), nodes.pue, mean))
 
 
-def _horizon_s(scenario: Scenario, jobs: Jobs, nodes: Nodes) -> float:
+def _horizon_s(scenario: Scenario, found: JobList, nodes: Nodes) -> float:
     """Return a whole hour after the end by which all work should be done."""
+    jobs = found.jobs
     waits_s = jobs.deadline_s - jobs.arrival_s
     longest_s = float(np.max(np.where(np.isfinite(waits_s), waits_s, 0.0)))
-    longest_s += float(max(jobs.runtime_s.max(), jobs.estimate_s.max()) / nodes.speed.min())
+    runtime_s = np.maximum(jobs.runtime_s, jobs.estimate_s)
+    whole_s = whole_jobs(found.precedence, jobs.arrival_s, runtime_s).runtime_s
+    longest_s += float(whole_s.max() / nodes.speed.min())
     end_s = scenario.length_s + longest_s + _PAST_THE_END_S
     return float(np.ceil(end_s / _HOUR_S) * _HOUR_S)
 

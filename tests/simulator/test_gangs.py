@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_simulator.bound import least_bill
+from greensched_simulator.bound import freedom_of, least_bill
 from greensched_simulator.outcome import outcome_of, waits_s
 from greensched_simulator.policy import QUEUES, policy_named
 from greensched_simulator.scenario import parse_scenario
@@ -46,6 +46,13 @@ def test_who_finds_room_for_some_workers_only_holds_none_of_it() -> None:
     schedule = ran(make_world(jobs, [{}, {}]))
     assert schedule.start_s.tolist() == [0.0, HOUR, 60.0]
     assert waits_s(make_world(jobs, [{}, {}]), schedule).tolist() == [0.0, HOUR, 0.0]
+
+
+def test_whoever_waits_is_started_on_every_node_that_a_gang_leaves() -> None:
+    pair = {"cpu_cores": 5.0, "workers": 2.0}
+    nodes = [{"cpu_capacity": 5.0}, {"cpu_capacity": 10.0}]
+    schedule = ran(make_world([pair, {"cpu_cores": 10.0, "arrival_s": 1.0}], nodes))
+    assert schedule.start_s.tolist() == [0.0, HOUR]
 
 
 @pytest.mark.parametrize("queue", QUEUES)
@@ -135,6 +142,32 @@ def test_who_is_expected_to_end_in_time_passes_a_gang_that_waits_and_nobody_else
             {"cpu_cores": 2.0, "runtime_s": HOUR / 2, "arrival_s": 3.0}]  # fmt: skip
     schedule = ran(make_world(jobs, [{}, {}]), "run-now+easy")
     assert schedule.start_s.tolist() == [0.0, HOUR, HOUR, 3.0]
+
+
+def test_rejecting_never_pays_where_a_gang_waits_for_a_node_that_wakes_slowly() -> None:
+    nodes = [{"sleep_w": 0.0, "wake_s": wake_s, "wake_w": wake_w}
+             for wake_s, wake_w in ((0.0, 0.0), (HOUR, 1.0))]  # fmt: skip
+    pair = {"cpu_cores": 10.0, "workers": 2.0, "runtime_s": 60.0, "arrival_s": 600.0}
+    world = make_world([pair], nodes)
+    both = [ran(world, f"{rule}+sleep-at-once") for rule in ("run-now", "reject-all")]
+    until_s = max(2 * HOUR, float(both[0].end_s[0]))
+    ran_it, left_it = (outcome_of(world, each, bill_of(world, each, until_s), until_s)
+                       for each in both)  # fmt: skip
+    assert left_it.energy_j > ran_it.energy_j
+    assert left_it.carbon_g > ran_it.carbon_g
+
+
+def test_a_bound_knows_that_a_capped_node_slows_workers_that_earn_elsewhere() -> None:
+    """While prices are negative in zone 0, a cap in zone 1 lets all workers run for longer."""
+    earning, dirty = (0.0, 100.0, -100.0), [(0.0, 900.0, 0.0), (2 * HOUR, 10.0, 0.0)]
+    gang = {"cpu_cores": 10.0, "workers": 6.0, "deadline_s": 40 * HOUR}
+    world = make_world([gang], [{}] * 5 + [{"zone": 1}], [[earning], dirty])
+    schedule = ran(world, "run-now+cap-when-dirty")
+    until_s = 10 * HOUR
+    bill, free = bill_of(world, schedule, until_s), freedom_of([schedule])
+    assert free.cap
+    bound = least_bill(world, "cost", until_s, np.array([until_s]), freedom=free)
+    assert bound.total <= bill.cost_active.sum() + bill.cost_idle.sum() + 1e-9
 
 
 def test_no_bound_is_above_a_gang() -> None:

@@ -20,7 +20,6 @@ from greensched_policies.cost import Floats
 from greensched_policies.courses import Placements
 from greensched_simulator.outcome import Outcome, outcome_of, ready_from_s
 from greensched_simulator.policy import Policy, policies_named, policy_named
-from greensched_simulator.power_states import sleep_columns
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.simulation import (
     bill_of,
@@ -30,6 +29,7 @@ from greensched_simulator.simulation import (
     simulate,
     zone_series,
 )
+from greensched_simulator.sleep_tables import sleep_columns
 from greensched_simulator.testing import can_take, drawn_watts, drawn_world, free_room
 from greensched_simulator.world import World
 

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_simulator.bound import least_bill
-from greensched_simulator.outcome import outcome_of, ready_from_s, waits_s
+from greensched_simulator.outcome import Outcome, outcome_of, ready_from_s, waits_s
 from greensched_simulator.policy import QUEUES, policy_named
 from greensched_simulator.precedence import latest_ends_s, precedence_of, whole_jobs
+from greensched_simulator.recorded_rows import decision_rows
 from greensched_simulator.scenario import parse_scenario
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.simulation import bill_of, billed_until_s, simulate
@@ -81,8 +82,23 @@ def test_who_waits_for_a_rejected_job_never_runs_and_is_charged() -> None:
     until_s = billed_until_s(world, schedule)
     outcome = outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
     assert outcome.jobs_never_ran == 3
-    assert outcome.slowdown_mean >= 1.0
-    assert outcome.wait_mean_s >= 0.0
+    rows = [row for table in decision_rows(world, policy_named("reject-long"), schedule, until_s)
+            for row in table.to_pylist()]  # fmt: skip
+    assert [row["job"] for row in rows if row["decision"] == "reject"] == ["job-0"]
+
+
+def test_whom_nobody_let_begin_is_served_no_better_than_who_ran() -> None:
+    jobs = [{"runtime_s": 60.0}, *[{"runtime_s": 60.0, "cpu_cores": 10.0}] * 50]
+    world = make_world(jobs, after={job: [0] for job in range(1, 51)})
+    until_s = 2 * HOUR
+
+    def told(policy: str) -> Outcome:
+        schedule = ran(world, policy)
+        return outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
+
+    ran_all, ran_none = told("run-now"), told("reject-all")
+    assert ran_none.wait_mean_s > ran_all.wait_mean_s
+    assert ran_none.slowdown_p95 > ran_all.slowdown_p95
 
 
 def test_a_bound_knows_that_nothing_starts_before_what_it_waits_for_could_end() -> None:
@@ -144,6 +160,23 @@ def test_made_up_stages_wait_for_all_tasks_of_the_one_before_and_are_due_togethe
     longest_s = jobs.runtime_s[:6].reshape(3, 2).max(axis=1).sum()
     assert jobs.deadline_s[0] == pytest.approx(jobs.arrival_s[0] + longest_s + 2 * HOUR)
     assert "5 of 9 jobs wait for others to end" in world.notes
+
+
+def test_the_tasks_of_a_single_stage_arrive_together_and_wait_for_nobody() -> None:
+    world = drawn({"generator": {"jobs": 8, "cpu_cores": [1], "stage_tasks": [4]}})
+    assert np.unique(world.jobs.arrival_s).size == 2
+    assert world.precedence.child.size == 0
+
+
+def test_made_up_grids_last_until_the_longest_graph_can_have_ended() -> None:
+    generator = {"jobs": 60, "cpu_cores": [1], "stages": [60], "runtime_median": "23h"}
+    grids = {"A": {"carbon": {"shape": "solar"}, "price": {"constant": 1, "unit": "EUR/MWh"}}}
+    told = SCENARIO | {"workload": {"generator": generator}, "grids": grids}
+    world = build_world(parse_scenario(told))
+    schedule = ran(world)
+    assert np.isfinite(
+        bill_of(world, schedule, billed_until_s(world, schedule)).carbon_active_g
+    ).all()
 
 
 def test_a_trace_tells_who_waits_for_whom(tmp_path: Path) -> None:

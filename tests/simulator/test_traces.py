@@ -36,6 +36,12 @@ def test_a_plain_trace_is_read_in_order_of_arrival(tmp_path: Path) -> None:
     assert trace.span_s == 8
 
 
+def test_a_job_without_a_worker_is_at_fault(tmp_path: Path) -> None:
+    header = PLAIN.replace("gpus\n", "gpus,workers\n")
+    with pytest.raises(BadInput, match="row 2: workers is 0, less than 1"):
+        load_trace(written(tmp_path, header + "a,0,1,1,1,0,0\n"))
+
+
 def test_whoever_plays_pods_gets_one_for_each_worker_and_nobody_waits(tmp_path: Path) -> None:
     header = PLAIN.replace("gpus\n", "gpus,workers,after\n")
     trace = load_trace(written(tmp_path, header + "a,0,1,1,1,0,3,\nb,1,1,1,1,0.5,,a\n"))

@@ -23,7 +23,6 @@ from greensched_simulator.policy import (
     Policy,
     policy_named,
 )
-from greensched_simulator.power_states import sleep_table
 from greensched_simulator.prospects import Prospects
 from greensched_simulator.recorded import nothing_recorded
 from greensched_simulator.schedule import Schedule, schedule_of
@@ -38,6 +37,7 @@ from greensched_simulator.simulation import (
     simulate,
     terms_of,
 )
+from greensched_simulator.sleep_tables import sleep_table
 from greensched_simulator.starts import MOST_SLOTS
 from greensched_simulator.waiting import nobody_waiting
 from greensched_simulator.world import World, idle_watts
