@@ -77,7 +77,7 @@ check-house: setup ## Only the rules of the house that no linter knows
 
 .PHONY: test
 test: setup ## Everything, the real control plane included (built on first use)
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup --durations=15 $(ARGS)
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --durations=15 $(ARGS)
 
 .PHONY: test-unit
 test-unit: setup ## The tests that start no server and run no simulation, under a minute

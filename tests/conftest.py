@@ -111,22 +111,9 @@ SERVER_MARKERS = ("controlplane", "helm", "prometheus")
 SERVER_FIXTURES = {"control_plane", "api_access"}
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts the control plane, and run unit tests first: they fail soonest.
-
-    Where several processes share the work, one takes all tests of a folder that start servers: they
-    share a control plane, and follow each other as they stand.
-    """
-    folder = Path(__file__).parent
+    """Mark what starts the control plane, and run unit tests first: they fail soonest."""
     for item in items:
         if SERVER_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("controlplane")
-        if starts_servers(item):
-            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(folder).parts[0]))
-    items.sort(key=starts_servers)
-
-
-def starts_servers(item: pytest.Item) -> bool:
-    """Tell whether a test is marked as one that starts real servers."""
-    return any(item.get_closest_marker(name) for name in SERVER_MARKERS)
+    items.sort(key=lambda item: any(item.get_closest_marker(name) for name in SERVER_MARKERS))

@@ -43,7 +43,9 @@ def shell(control_plane: ControlPlane) -> Shell:
 def notes(shell: Shell) -> str:
     """What Helm prints after an installation."""
     chart = ROOT / "deploy" / "helm" / "greensched"
-    return shell(f"helm install greensched {chart} --namespace greensched --dry-run=server")
+    # An uninstalled release leaves its CRD, which another test's may have been.
+    options = "--namespace greensched --dry-run=server --take-ownership"
+    return shell(f"helm install greensched {chart} {options}")
 
 
 def line_with(text: str, words: str) -> str:
