@@ -103,7 +103,7 @@ def compiled_engine() -> None:
 
 @pytest.fixture(autouse=True)
 def _engine(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("engine"):
+    if "PYTEST_XDIST_WORKER" in os.environ and request.node.get_closest_marker("engine"):
         request.getfixturevalue("compiled_engine")
 
 

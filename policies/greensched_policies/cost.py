@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 # SPECpower reports a server's watts at 0, 10 … 100 % load; every curve has these points.
 CURVE_POINTS = 11

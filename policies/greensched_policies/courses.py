@@ -16,10 +16,10 @@ from greensched_policies.cost import (
     CURVE_POINTS,
     CostModel,
     Floats,
+    Integers,
     load_watts,
 )
 
-Integers = npt.NDArray[np.int64]
 Places = npt.NDArray[np.intp]
 
 
@@ -216,8 +216,7 @@ def joules_of(watts: Floats, pue: Floats, length_s: Floats) -> Floats:
 
 def levels_at(capped: Caps, times_s: Floats) -> Floats:
     """Return a node's level at some times, by its own caps, of which there is one at least."""
-    place = np.searchsorted(capped.from_s, times_s, side="right") - 1
-    return np.where(place >= 0, capped.level[np.maximum(place, 0)], 1.0)
+    return held_at(times_s, capped.from_s, capped.level, before=1.0)
 
 
 def _without_idling(
@@ -250,11 +249,19 @@ def _grid(series: ZoneSeries | None, times_s: Floats, pue: float) -> tuple[Float
     unknown, own = np.full(times_s.shape, np.nan), np.full(times_s.shape, pue)
     if series is None:
         return own, unknown, unknown
-    step = np.searchsorted(series.times_s, times_s, side="right") - 1
-
-    def held(values: Floats) -> Floats:
-        return np.where(step >= 0, values[np.maximum(step, 0)], np.nan)
-
     if series.pue_relative is not None:
-        own *= held(series.pue_relative)
-    return own, held(series.carbon_g_per_kwh), held(series.price_per_mwh)
+        own *= held_at(times_s, series.times_s, series.pue_relative)
+    return (
+        own,
+        held_at(times_s, series.times_s, series.carbon_g_per_kwh),
+        held_at(times_s, series.times_s, series.price_per_mwh),
+    )
+
+
+def held_at(times_s: Floats, from_s: Floats, values: Floats, before: float = np.nan) -> Floats:
+    """Return which of some values holds at some times, each from its own time to the next's.
+
+    `from_s` is ascending and holds one time at least; `before` the first, `before` holds.
+    """
+    place = np.searchsorted(from_s, times_s, side="right") - 1
+    return np.where(place >= 0, values[np.maximum(place, 0)], before)

@@ -22,6 +22,7 @@ from greensched_policies.courses import (
     Sleeps,
     ZoneSeries,
     courses_of,
+    held_at,
     joules_of,
 )
 
@@ -157,9 +158,8 @@ def _balance(
     for course in courses:
         watts = course.cpu_w + course.boards * course.board_w + course.idle_w
         watts = joules_of(watts + course.sleep_w + course.wake_w, course.pue, np.ones(watts.size))
-        drawn_w += watts[np.searchsorted(course.start_s, times_s[:-1], side="right") - 1]
-    step = np.searchsorted(series.times_s, times_s[:-1], side="right") - 1
-    yield_w = np.where(step >= 0, sun.yield_w[np.maximum(step, 0)], np.nan)
+        drawn_w += held_at(times_s[:-1], course.start_s, watts)
+    yield_w = held_at(times_s[:-1], series.times_s, sun.yield_w)
     return balance_of(times_s, drawn_w, yield_w, sun.battery)
 
 
@@ -176,10 +176,9 @@ def imported(series: ZoneSeries, balance: Balance | None) -> ZoneSeries:
         where=balance.drawn_w > 0.0,
     )  # fmt: skip
     share = np.clip(share, 0.0, 1.0)
-    step = np.searchsorted(series.times_s, balance.start_s, side="right") - 1
 
     def held(values: Floats) -> Floats:
-        return np.where(step >= 0, values[np.maximum(step, 0)], np.nan)
+        return held_at(balance.start_s, series.times_s, values)
 
     def for_imports(values: Floats) -> Floats:
         return np.where(share == 0.0, 0.0, held(values) * share)

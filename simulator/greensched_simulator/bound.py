@@ -28,8 +28,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import Floats
-from greensched_policies.courses import Integers
+from greensched_policies.cost import Floats, Integers
 from greensched_simulator.bound_inputs import (
     Course,
     Group,

@@ -7,6 +7,7 @@ import numpy as np
 from greensched_core.errors import BadInput
 from greensched_policies.capping import LEVELS, board_speed, board_watts, cpu_power, cpu_speed
 from greensched_policies.cost import CURVE_POINTS, JOULES_PER_KWH, JOULES_PER_MWH, Floats
+from greensched_policies.courses import held_at
 from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.simulation import zone_series
@@ -111,11 +112,10 @@ def courses_of(world: World, signal: Signal, until_s: float) -> tuple[SignalCour
         )
         inside = series.times_s[(series.times_s > 0.0) & (series.times_s < until_s)]
         times_s = np.concatenate([[0.0], inside, [until_s]])
-        step = np.searchsorted(series.times_s, times_s[:-1], side="right") - 1
-        step = np.maximum(step, 0)
-        held = values[step] / _UNIT_J[signal]
+        held = held_at(times_s[:-1], series.times_s, values, before=values[0]) / _UNIT_J[signal]
         if np.isnan(held).any():
-            lacks = "temperature" if np.isnan(series.pue_relative[step]).any() else signal
+            pue = held_at(times_s[:-1], series.times_s, series.pue_relative)
+            lacks = "temperature" if np.isnan(pue).any() else signal
             raise BadInput(f"scenario {world.name}: {name} lacks {lacks} before {until_s:.0f} s")
         parts = np.diff(times_s) * np.stack([np.maximum(held, 0.0), np.minimum(held, 0.0)])
         sums = np.concatenate([np.zeros((2, 1)), np.cumsum(parts, axis=1)], axis=1)

@@ -18,12 +18,12 @@ from greensched_policies.catalogue import (
 from greensched_policies.cost import (
     CostModel,
     Floats,
+    Integers,
     NodeColumns,
     WorkloadColumns,
     ZoneColumns,
     placement_cost,
 )
-from greensched_policies.courses import Integers
 from greensched_policies.missing_data import mean_filled
 from greensched_policies.observation import (
     CONTEXT_FEATURES,

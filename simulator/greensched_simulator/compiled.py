@@ -6,11 +6,16 @@ Beware: what a function writes to an array of a named tuple that it makes itself
 The policies are plain numpy, so that the images that serve carry no numba. Here their functions
 are compiled as they stand, each with its helpers. Machine code is kept in the user's cache folder,
 under the hash of all sources that it was made from: an edit compiles anew, and nothing stale is
-ever loaded.
+ever loaded; nor does it pile up.
 """
 
 import hashlib
+import os
+import shutil
+import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
@@ -23,6 +28,8 @@ from platformdirs import user_cache_path
 from greensched_policies.cost import as_index, taken
 from greensched_simulator.compiled_sources import compiled_sources
 
+_KEPT_S = 30 * 86400.0
+
 
 def _sources_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
@@ -31,8 +38,20 @@ def _sources_digest() -> str:
     return digest.hexdigest()[:16]
 
 
+def own_folder(folders: Path) -> Path:
+    """Return where these sources' machine code is kept; drop what none has used for a month."""
+    own = folders / _sources_digest()
+    own.mkdir(parents=True, exist_ok=True)
+    os.utime(own)
+    for other in folders.iterdir():
+        with suppress(FileNotFoundError):  # another process drops it too
+            if time.time() - other.stat().st_mtime > _KEPT_S:
+                shutil.rmtree(other, ignore_errors=True)
+    return own
+
+
 # numba reads it when a function is declared, so it is set before any is.
-_folder = user_cache_path("greensched") / "compiled" / _sources_digest()
+_folder = own_folder(user_cache_path("greensched") / "compiled")
 vars(numba.config)["CACHE_DIR"] = str(_folder)
 
 F = TypeVar("F", bound=Callable[..., Any])

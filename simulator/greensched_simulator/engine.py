@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats
-from greensched_policies.courses import Integers
+from greensched_policies.cost import Floats, Integers
 from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
 from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.gangs import place_all

@@ -6,8 +6,7 @@ been empty. Where no node ever sleeps, the table has no columns.
 
 import numpy as np
 
-from greensched_policies.cost import Floats
-from greensched_policies.courses import Integers
+from greensched_policies.cost import Floats, Integers
 from greensched_simulator.compiled import fast, inlined
 
 # Rows of the table [6,N].

@@ -14,7 +14,7 @@ from greensched_policies.cost import Floats
 from greensched_simulator.node_hours import NodeHours, node_hours
 from greensched_simulator.outcome import meets_deadline, ready_from_s, slowdowns, waits_s
 from greensched_simulator.policy import Policy
-from greensched_simulator.schedule import Schedule, Stretches
+from greensched_simulator.schedule import Schedule
 from greensched_simulator.service_latency import served
 from greensched_simulator.services import is_replica
 from greensched_simulator.world import World
@@ -141,7 +141,6 @@ def decision_rows(
     """
     ready_s, sleeps, caps = ready_from_s(world, schedule), schedule.sleeps, schedule.caps
     ran = schedule.stretches
-    ran = Stretches._make(column[np.lexsort((ran.start_s, ran.worker, ran.job))] for column in ran)
     of_worker = np.stack([ran.job, ran.worker])
     again = np.flatnonzero((np.diff(of_worker, prepend=-1) == 0).all(axis=0))
     placed = np.setdiff1d(np.arange(ran.job.size), again)

@@ -48,28 +48,38 @@ def erlang_c(places: Floats, load: Floats) -> Floats:
 def late_share(
     within_s: float, rate_per_s: Floats, places: Floats, speed: Floats | float, times: Times
 ) -> Floats:
-    """Return the share of requests whose answer takes longer than that, waiting included.
+    """Return the share of requests whose answer takes longer than that; see `late_shares`."""
+    late: Floats = late_shares(np.array([within_s]), rate_per_s, places, speed, times)[0]
+    return late
 
-    Speed is that of the places, relative to `times`. 1 where more comes than the places can take.
+
+def late_shares(
+    limits_s: Floats, rate_per_s: Floats, places: Floats, speed: Floats | float, times: Times
+) -> Floats:
+    """Return the share of requests whose answer takes longer than each limit, [T, …].
+
+    That is their wait included. Speed is that of the places, relative to `times`. 1 where more
+    comes than the places can take.
     """
     rate_per_s, places, speed = np.broadcast_arrays(rate_per_s, places, speed)
     found, which = np.unique(np.round(speed, _SPEEDS_APART), return_inverse=True)
+    which = which.reshape(-1)
     shape = 1 / max(times.answer_variation, _LEAST_VARIATION)
     # In units of the answer's scale, so that only the limit differs by speed.
     scale_s = times.answer_mean_s / shape / np.maximum(found, 1e-9)
-    limit = within_s / scale_s
-    in_time = special.gammainc(shape, limit)[:, None]
-    answered_s = special.gammaincinv(shape, in_time * _POINTS) * scale_s[:, None]
     load = rate_per_s * times.mean_s / np.maximum(speed, 1e-9)
     with np.errstate(divide="ignore", invalid="ignore"):
         ends_per_s = (places - load) * speed / times.mean_s * 2 / (1 + times.variation)
     keeps_up = load < places
-    ends_per_s = np.where(keeps_up, ends_per_s, 0.0)
-    which = which.reshape(-1)
-    too_long = np.exp(-ends_per_s.reshape(-1, 1) * (within_s - answered_s[which]))
-    waited_too_long = (in_time[which] * _WEIGHTS * too_long).sum(axis=1).reshape(speed.shape)
-    alone = 1 - in_time[which, 0].reshape(speed.shape)
-    late = alone + erlang_c(places, load) * waited_too_long
+    ends_per_s = np.where(keeps_up, ends_per_s, 0.0).reshape(-1, 1)
+    waits = erlang_c(places, load)
+    late = np.empty((limits_s.size, *speed.shape))
+    for row, limit_s in zip(late, limits_s.tolist(), strict=True):
+        in_time = special.gammainc(shape, limit_s / scale_s)[:, None]
+        answered_s = special.gammaincinv(shape, in_time * _POINTS) * scale_s[:, None]
+        too_long = np.exp(-ends_per_s * (limit_s - answered_s[which]))
+        waited_too_long = ((in_time * _WEIGHTS)[which] * too_long).sum(axis=1)
+        row[...] = (1 - in_time[which, 0] + waits.reshape(-1) * waited_too_long).reshape(row.shape)
     return np.where(keeps_up, np.clip(late, 0.0, 1.0), 1.0)
 
 

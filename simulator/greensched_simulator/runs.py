@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.courses import Integers
+from greensched_policies.cost import Integers
 from greensched_policies.pausing import PauseColumns, planned_slots
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.choices import NOWHERE, Rules, Terms

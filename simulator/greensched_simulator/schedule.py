@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats
-from greensched_policies.courses import NO_CAPS, NO_SLEEPS, Caps, Integers, Sleeps
+from greensched_policies.cost import Floats, Integers
+from greensched_policies.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_simulator.nodes import Nodes
 from greensched_simulator.pacing import Changes
 from greensched_simulator.power_states import ASLEEP_FROM_S
@@ -15,7 +15,7 @@ from greensched_simulator.world import World
 
 
 class Stretches(NamedTuple):
-    """What ran where and when without a pause, [P]: job after job, and each one's in time's order.
+    """What ran where and when without a pause, [P]: by job, then worker, then time.
 
     A job with one worker that is never suspended has one; of several workers each has its own.
     """
@@ -79,7 +79,7 @@ def _stretches(world: World, recorded: Recorded, suspended: Suspended) -> Stretc
     if len(parts) == 1:
         return parts[0]
     every = Stretches._make(np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.lexsort((every.worker, every.start_s, every.job))
+    order = np.lexsort((every.start_s, every.worker, every.job))
     return Stretches._make(column[order] for column in every)
 
 

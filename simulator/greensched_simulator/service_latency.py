@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.capping import board_speed, cpu_speed
-from greensched_policies.cost import Floats
-from greensched_policies.courses import Integers
-from greensched_simulator.response_times import late_share
+from greensched_policies.cost import Floats, Integers
+from greensched_simulator.response_times import late_shares
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.services import ServiceRows, node_speed
 from greensched_simulator.world import World
@@ -85,12 +84,8 @@ def served(world: World, schedule: Schedule, service: ServiceRows) -> Served:
     most_per_s = places * speed / service.times.mean_s
     came = rate_per_s * course.length_s
     limits_s = service.times.answer_mean_s * _LIMITS
-    late = np.stack(
-        [
-            late_share(limit_s, rate_per_s, places, speed, service.times)
-            for limit_s in (*limits_s, service.within_s)
-        ]
-    )
+    every_s = np.append(limits_s, service.within_s)
+    late = late_shares(every_s, rate_per_s, places, speed, service.times)
     slots = service.curve.requests.size
 
     def by_slot(values: Floats) -> Floats:

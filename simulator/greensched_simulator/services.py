@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import Floats
-from greensched_policies.courses import Integers
+from greensched_policies.cost import Floats, Integers
 from greensched_simulator.job_building import JobList
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.nodes import Nodes
 from greensched_simulator.precedence import moved
 from greensched_simulator.request_curve import Curve, curve_of, log_of, times_of
 from greensched_simulator.response_times import Times, late_share, least_places
@@ -23,15 +23,6 @@ from greensched_simulator.scenario_model import Scenario
 from greensched_simulator.scenario_services import Autoscaler, Service
 
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
-
-
-class NodeShapes(NamedTuple):
-    """What single nodes offer, [N]."""
-
-    cpu_cores: Floats
-    memory_bytes: Floats
-    gpus: Floats
-    speed: Floats  # relative to the reference core
 
 
 class ServiceRows(NamedTuple):
@@ -57,7 +48,7 @@ class _Lives(NamedTuple):
 
 
 def with_services(
-    scenario: Scenario, seed: int, found: JobList, nodes: NodeShapes
+    scenario: Scenario, seed: int, found: JobList, nodes: Nodes
 ) -> tuple[JobList, tuple[ServiceRows, ...]]:
     """Return the jobs with all replicas among them in order of arrival, and the services.
 
@@ -171,12 +162,12 @@ def _merged(parts: list[Jobs]) -> tuple[Jobs, Integers]:
     return Jobs._make(np.ascontiguousarray(column[order]) for column in columns), order
 
 
-def _sized_for(service: Service, nodes: NodeShapes) -> float:
+def _sized_for(service: Service, nodes: Nodes) -> float:
     """Return the speed of the slowest node that can take a replica: elsewhere it does better."""
     asked = service.replica
-    fits = asked.cpu_cores <= nodes.cpu_cores * (1 + _EPSILON)
-    fits &= asked.memory <= nodes.memory_bytes * (1 + _EPSILON)
-    fits &= asked.gpus <= nodes.gpus
+    fits = asked.cpu_cores <= nodes.cpu_capacity * (1 + _EPSILON)
+    fits &= asked.memory <= nodes.memory_capacity * (1 + _EPSILON)
+    fits &= asked.gpus <= nodes.gpu_capacity
     if not fits.any():
         raise BadInput(
             f"service {service.name}: a replica asks for {asked.cpu_cores:g} cores, "

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats
-from greensched_policies.courses import Integers
+from greensched_policies.cost import Floats, Integers
 from greensched_policies.slots import SlotColumns, with_overload
 from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats
-from greensched_policies.courses import Integers
+from greensched_policies.cost import Floats, Integers
 from greensched_simulator.choices import Cluster, Rules, Terms, fits
 from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.gangs import start_gang

@@ -14,7 +14,7 @@ from greensched_simulator.node_power import power_of
 from greensched_simulator.nodes import Nodes
 from greensched_simulator.precedence import NO_PRECEDENCE, Precedence, whole_jobs
 from greensched_simulator.scenario_model import Scenario
-from greensched_simulator.services import NodeShapes, ServiceRows, with_services
+from greensched_simulator.services import ServiceRows, with_services
 from greensched_simulator.zone_grids import DAY_S, Grids, build_grids
 from greensched_simulator.zone_solar import battery_of
 
@@ -62,7 +62,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
     seed = scenario.seed if seed is None else seed
     built = _nodes(scenario)
     found = build_jobs(scenario, seed, capacity_of(built.nodes))
-    found, services = with_services(scenario, seed, found, _shapes(built.nodes))
+    found, services = with_services(scenario, seed, found, built.nodes)
     grids = build_grids(scenario, seed, _horizon_s(scenario, found, built.nodes))
     nodes = _by_weather(built.nodes, grids)
     weights, assumed = scenario.weights, scenario.assumptions
@@ -107,10 +107,6 @@ def capacity_of(nodes: Nodes) -> Capacity:
             for row, alike in zip(shapes.tolist(), counts.tolist(), strict=True)
         ),
     )
-
-
-def _shapes(nodes: Nodes) -> NodeShapes:
-    return NodeShapes(nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.speed)
 
 
 def idle_watts(world: World) -> Floats:

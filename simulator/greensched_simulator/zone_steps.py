@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.cost import Floats
+from greensched_policies.courses import held_at
 from greensched_simulator.grid_files import (
     CARBON_LIMITS_G_PER_KWH,
     PRICE_LIMITS_PER_MWH,
@@ -79,8 +80,7 @@ def merged(signals: Sequence[Steps], horizon_s: float) -> Floats:
 
 def held(steps: Steps, times_s: Floats) -> Floats:
     """Return the values that hold at some times; NaN before the first, and from the last on."""
-    place = np.searchsorted(steps.times_s, times_s, side="right") - 1
-    values: Floats = np.where(place < 0, math.nan, steps.values[np.maximum(place, 0)])
+    values = held_at(times_s, steps.times_s, steps.values)
     if steps.times_s.size > 1:
         values[-1] = math.nan  # it would hold for ever
     return values

@@ -1,10 +1,13 @@
 """An edit compiles anew what it could change, and nothing else."""
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
 from greensched_policies.catalogue import CAP_RULES, ORDER_RULES, WHEN_RULES, WHERE_RULES
+from greensched_simulator.compiled import own_folder
 from greensched_simulator.compiled_sources import compiled_sources
 
 NAMES = [path.stem for path in compiled_sources()]
@@ -30,6 +33,17 @@ def test_a_rule_is_compiled_apart() -> None:
     """numba keeps each one's machine code under the time and size of its own file."""
     for rules in (WHEN_RULES, WHERE_RULES, ORDER_RULES, CAP_RULES):
         assert not {rule.__module__.rpartition(".")[2] for rule in rules.values()} & set(NAMES)
+
+
+def test_machine_code_that_no_sources_used_for_a_month_is_dropped(tmp_path: Path) -> None:
+    for name, days in (("stale", 31), ("fresh", 29)):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, times=(time.time() - days * 86400,) * 2)
+    own = own_folder(tmp_path)
+    assert {each.name for each in tmp_path.iterdir()} == {"fresh", own.name}
+    os.utime(own, times=(0, 0))
+    assert own_folder(tmp_path) == own
+    assert own.is_dir(), "whatever is in use is kept"
 
 
 def test_the_order_does_not_depend_on_the_folder() -> None:

@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greensched_policies.cost import CostModel, Floats
-from greensched_policies.courses import Integers
+from greensched_policies.cost import CostModel, Floats, Integers
 from greensched_policies.observation import Weights
 from greensched_policies.slots import FULL, SlotColumns, spread_of, with_overload
 from greensched_simulator.choices import Terms, rules_of

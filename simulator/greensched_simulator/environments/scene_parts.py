@@ -10,8 +10,7 @@ from numba.experimental import structref
 from numba.extending import intrinsic
 from numba.typed import List
 
-from greensched_policies.cost import Floats
-from greensched_policies.courses import Integers
+from greensched_policies.cost import Floats, Integers
 from greensched_policies.reward import Shares
 from greensched_simulator.choices import Cluster, Rules, Singles, Terms
 from greensched_simulator.compiled import fast

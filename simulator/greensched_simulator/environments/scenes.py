@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.cost import Floats
-from greensched_policies.courses import Integers
+from greensched_policies.cost import Floats, Integers
 from greensched_policies.reward import penalty_of, reward_of
 from greensched_policies.slot_observation import encode_when
 from greensched_policies.slots import SlotColumns

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import Floats
-from greensched_policies.courses import Integers
+from greensched_policies.cost import Floats, Integers
 from greensched_policies.observation import CONTEXT_FEATURES, NODE_FEATURES
 from greensched_policies.slot_observation import SLOT_FEATURES
 from greensched_simulator.engine import OVER
