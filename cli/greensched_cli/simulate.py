@@ -14,7 +14,8 @@ from greensched_core.errors import BadInput
 _LARGEST_SEED = 2**63 - 1
 _POLICY = (
     "WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE (docs/policies.md), or some of them, or one of min-min, "
-    "max-min, ecsched, tetris-srtf, sleep-only, cap-only, wait-awhile, ecovisor."
+    "max-min, ecsched, tetris-srtf, sleep-only, cap-only, wait-awhile, ecovisor, "
+    "carbon-scaler."
 )
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario, YAML (docs/scenarios.md).")]

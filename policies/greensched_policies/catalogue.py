@@ -129,7 +129,11 @@ PAUSE_RULES: dict[str, PausePolicy] = {
     "pause-freely": pause_freely,
     "pause-if-worth": pause_if_worth,
     "run-through": run_through,
+    "scale-freely": pause_freely,  # and see SCALE_RULES
 }
+
+# Those of the pause rules under which elastic work also has more workers or fewer: see `scaling`.
+SCALE_RULES = frozenset({"scale-freely"})
 
 # Deliberately bad, for tests and teaching: the simulator alone knows them, and only by their names.
 BAD_WHEN_RULES: dict[str, WhenPolicy] = {"reject-all": reject_all, "reject-long": reject_long}

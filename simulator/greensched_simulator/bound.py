@@ -13,7 +13,9 @@ What is relaxed, so that no schedule beats the bound:
 - where nodes are capped, work takes the least joules of any level at the speed without a cap, and
   may stop;
 - where jobs are suspended, they may stop and go on at any moment for nothing, and run up to their
-  estimate longer while that earns money.
+  estimate longer while that earns money;
+- where elastic jobs are scaled, they run as fast as with most workers, for what those take who do
+  most, each, for their time; while that earns money, for what those take who do least.
 
 What is left of idle watts, which all schedules pay alike, is added: all of them, or where nodes can
 sleep what they take asleep; while prices are negative, such a node counts with the most that it
@@ -29,6 +31,7 @@ from scipy.sparse import coo_array
 
 from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats, Integers
+from greensched_policies.scaling import NO_SCALING
 from greensched_simulator.bound_inputs import (
     Course,
     Group,
@@ -39,6 +42,7 @@ from greensched_simulator.bound_inputs import (
     idle_total,
 )
 from greensched_simulator.bound_supply import saved_by_panels
+from greensched_simulator.elastic_jobs import Range, range_of
 from greensched_simulator.outcome import shortest_runtimes_s
 from greensched_simulator.precedence import earliest_ready_s
 from greensched_simulator.schedule import Schedule
@@ -70,11 +74,12 @@ class Freedom(NamedTuple):
 
     suspend: bool = False
     cap: bool = False
+    scale: bool = False
 
     @property
     def stops(self) -> bool:
         """Tell whether a bound must hold for runs that stop; what a cap slows is longer."""
-        return self.suspend or self.cap
+        return self.suspend or self.cap or self.scale
 
 
 class _Choices(NamedTuple):
@@ -118,11 +123,13 @@ def least_bill(
     ways = (_pieces,) if preempt or freedom.stops else (_starts, _pieces)
     groups = groups_of(world, capped=freedom.cap)
     jobs = world.jobs
-    repeats = (
-        1.0 + np.isfinite(jobs.save_every_s) * freedom.suspend * jobs.estimate_s / jobs.runtime_s
-    )
+    scaled = range_of(jobs, world.scaling if freedom.scale else NO_SCALING)
+    again = np.isfinite(jobs.save_every_s) * freedom.suspend * jobs.estimate_s / jobs.runtime_s
+    repeats = (1.0 + again * scaled.workers) * scaled.most_work / scaled.least_work
     programmes = [
-        _programme(world, signal, until_s, latest_end_s, way, slot_s, groups, repeats, freedom.cap)
+        _programme(
+            world, signal, until_s, latest_end_s, way, slot_s, groups, repeats, scaled, freedom.cap
+        )
         for way in ways
     ]
     active = max(programme.least(world.name) for programme in programmes)
@@ -140,16 +147,20 @@ def least_totals(world: World, schedules: Sequence[Schedule], until_s: float) ->
     """
     ends_s = latest_ends(world, *schedules)
     signals: tuple[Signal, ...] = ("energy", "cost", "carbon")
-    freedom = freedom_of(schedules)
+    freedom = freedom_of(world, schedules)
     totals = (least_bill(world, signal, until_s, ends_s, freedom=freedom) for signal in signals)
     return Least(*(each.total for each in totals))
 
 
-def freedom_of(schedules: Sequence[Schedule]) -> Freedom:
+def freedom_of(world: World, schedules: Sequence[Schedule]) -> Freedom:
     """Return what any of the schedules did beside running jobs in one piece at full speed."""
     return Freedom(
         suspend=any((np.diff(each.stretches.of_jobs.job) == 0).any() for each in schedules),
         cap=any(each.caps.node.size > 0 for each in schedules),
+        scale=any(
+            (each.stretches.worker >= world.jobs.workers[each.stretches.job]).any()
+            for each in schedules
+        ),
     )
 
 
@@ -162,30 +173,34 @@ def _programme(
     slot_s: float,
     groups: tuple[Group, ...],
     repeats: Floats,
+    scaled: Range,
     capped: bool,
 ) -> "_Programme":
     """Return the programme in which each job runs in one of two ways.
 
-    It runs `repeats` times as long, [J], where that earns money.
+    It takes `repeats` times as much, [J], where that earns money.
     """
     courses, slowest = courses_of(world, signal, until_s), min(group.speed for group in groups)
     if capped:
         slowest *= min(group.slowest for group in groups)
     programme = _Programme(groups, int(np.ceil(until_s / slot_s)) + 1)
     # Who waits for others is never ready before they could have ended on the fastest nodes.
-    ready_s = earliest_ready_s(world.precedence, world.jobs.arrival_s, shortest_runtimes_s(world))
+    shortest_s = shortest_runtimes_s(world) / scaled.rate
+    ready_s = earliest_ready_s(world.precedence, world.jobs.arrival_s, shortest_s)
+    workers = scaled.rate * scaled.least_work
     for job in range(world.jobs.arrival_s.size):
         begin_s, end_s = float(ready_s[job]), min(float(latest_end_s[job]), until_s)
         for place, group in enumerate(groups):
             if fits(world.jobs, job, group):
-                runtime_s = float(world.jobs.runtime_s[job]) / group.speed
+                runtime_s = float(world.jobs.runtime_s[job]) / group.speed / float(scaled.rate[job])
                 course = courses[group.zone].of_watts(*group.watts(world.jobs, job))
                 choices = way(course, begin_s, end_s, runtime_s, slot_s)
                 longer = repeats[job]
                 if world.jobs.workers[job] > 1.0:  # it may run at the pace of the slowest one
                     longer *= group.speed / slowest
-                cost = choices.cost * np.where(choices.cost < 0.0, longer, 1.0)
-                programme.add(world, job, place, choices._replace(cost=cost))
+                cost = choices.cost * np.where(choices.cost < 0.0, longer, 1.0) * workers[job]
+                asks = world.jobs.workers[job] * workers[job]
+                programme.add(world, job, place, choices._replace(cost=cost), asks)
         if not programme.knows(job):
             raise BadInput(
                 f"scenario {world.name}: {world.job_names[job]} cannot end by {end_s:.0f} s on any "
@@ -225,8 +240,8 @@ class _Programme:
         """Tell whether there is any choice for the last job."""
         return self._last_job == job
 
-    def add(self, world: World, job: int, place: int, choices: _Choices) -> None:
-        """Take in what a job may do on the group at `place`."""
+    def add(self, world: World, job: int, place: int, choices: _Choices, workers: float) -> None:
+        """Take in what a job of at least so many workers may do on the group at `place`."""
         count = choices.slot.size
         if count == 0:
             return
@@ -241,8 +256,7 @@ class _Programme:
         jobs = world.jobs
         for resource, amounts in enumerate((jobs.cpu_cores, jobs.memory_bytes, jobs.gpus)):
             if amounts[job] > 0:
-                asked = amounts[job] * jobs.workers[job]
-                amount = shares * asked / self._groups[place].capacity[resource]
+                amount = shares * amounts[job] * workers / self._groups[place].capacity[resource]
                 row = (place * 3 + resource) * self._slots + slots
                 self._filled.append((row, variable[place_in], amount))
         if choices.is_alone:

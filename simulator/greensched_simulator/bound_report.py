@@ -54,7 +54,7 @@ def bounded(
     """
     schedules = [simulate(world, policy) for policy in policies]
     until_s = billed_until_s(world, *schedules)
-    ends_s, freedom = latest_ends(world, *schedules), freedom_of(schedules)
+    ends_s, freedom = latest_ends(world, *schedules), freedom_of(world, schedules)
     outcomes = [
         outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
         for schedule in schedules

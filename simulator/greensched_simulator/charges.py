@@ -25,6 +25,7 @@ from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats, Int
 from greensched_policies.courses import ZoneSeries, held_at
 from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.bound_inputs import Group, groups_of
+from greensched_simulator.elastic_jobs import Range, range_of
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.services import is_replica
 from greensched_simulator.simulation import SLOT_S, zone_series
@@ -82,20 +83,23 @@ def _most_there(
     restarts = (limit_s - jobs.arrival_s[left]) / (2.0 * SLOT_S)
     restarts = np.where(np.isinf(jobs.save_every_s[left]), 0.0, np.maximum(restarts, 0.0))
     restarts_s = np.where(np.isinf(jobs.save_every_s[left]), 0.0, jobs.estimate_s[left])
+    scaled = Range._make(each[left] for each in range_of(jobs, world.scaling))
+    workers = jobs.workers[left] * scaled.workers
     speed = np.full(left.size, group.speed)
     # All workers of a job run as long as the one on the slowest node.
-    is_alone = jobs.workers[left] == 1.0
+    is_alone = workers == 1.0
     speed[~is_alone] = world.nodes.speed.min()
     # A replica stays until its time is over, however fast the node is.
     speed[is_replica(jobs)[left]] = min(group.speed, 1.0)
-    runtime_s = (jobs.runtime_s[left] + restarts_s) / speed
+    runtime_s = (jobs.runtime_s[left] * scaled.most_work + restarts_s * scaled.workers) / speed
     wakes_j = group.wake_joules + group.saved_watts * _longest_awake_s(world, group)
     alone_j = group.saved_watts * runtime_s / group.slowest + wakes_j * (1.0 + restarts)
     # Of several workers each may keep its node idle until the last one's is awake.
     idle_s = np.where(is_alone, 0.0, world.nodes.wake_s.max()) * (1.0 + restarts)
     alone_j += group.saved_watts * idle_s
-    energy_j = np.where(fits, np.maximum(watts, 0.0) * runtime_s + alone_j, 0.0)
-    energy_j *= jobs.workers[left]  # each of them, on a node of its own
+    # Each worker is on a node of its own; the runtime is that of all into which one may scale.
+    energy_j = np.maximum(watts, 0.0) * runtime_s * jobs.workers[left] + alone_j * workers
+    energy_j = np.where(fits, energy_j, 0.0)
     return np.where(energy_j == 0.0, 0.0, energy_j * greatest)
 
 

@@ -43,6 +43,7 @@ from greensched_policies.observation import (
 )
 from greensched_policies.pausing import PauseColumns
 from greensched_policies.queue_columns import QueueColumns
+from greensched_policies.scaling import NO_SCALING
 from greensched_policies.sleeping import SleepColumns, with_waking
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.boards import have_room
@@ -85,6 +86,7 @@ class Terms(NamedTuple):
     goes_on: bool = True  # a search begins where the last one stopped, else at the first node
     may_reject: bool = False  # whether the `when` rule may give infinite costs
     may_suspend: bool = False  # whether the `pause` rule may have anything suspended
+    scaling: Floats = NO_SCALING  # the world's curves; NO_SCALING where the pause rule keeps sizes
 
 
 class Rules(NamedTuple):

@@ -17,11 +17,11 @@ from greensched_simulator.gangs import start_gang
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.progress import workload_of
 from greensched_simulator.recorded import Recorded
 from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
 from greensched_simulator.running import start
 from greensched_simulator.starts import Plan
+from greensched_simulator.workers import are_several, workload_of
 
 MOST_AT_ONCE = 64  # jobs of a round; its cost grows with their square, the others come next
 
@@ -44,18 +44,18 @@ def place_together(
     A round starts as many jobs as it can, one on a node, for the least sum of what the `where` rule
     says: the flow of Hu, de Laat and Zhao, "Concurrent container scheduling on heterogeneous
     clusters with multi-resource constraints" (ECSched), FGCS 102, 2020, on nodes of capacity one.
-    Jobs of several workers come last, in their order.
+    Jobs that have or may have several workers come last, in their order.
     """
     nodes, refused = cluster.cpu_free.size, nothing_refused()
     while True:
-        batch = in_line(waiting, jobs, cluster, recorded, refused)
+        batch = in_line(waiting, jobs, cluster, recorded, refused, terms)
         if batch.size == 0:
             break
         cost = np.full((batch.size, nodes + batch.size), np.inf)
         for place in range(batch.size):
             job = batch[place]
             rows = cluster.found[: look_for_room(job, jobs, cluster, nodes)]
-            workload = workload_of(job, jobs, recorded.progress)
+            workload = workload_of(job, jobs, recorded, terms)
             scores = score_nodes(cluster, rows, grid, terms, rules, workload, now_s)
             for candidate in range(rows.size):
                 cost[place, rows[candidate]] = scores[candidate]
@@ -66,20 +66,25 @@ def place_together(
             if node < nodes:
                 start(batch[place], node, now_s, jobs, cluster, recorded, ends, plan, terms)
     for job in waiting:
-        if jobs.workers[job] > 1.0 and not asks_as_much(job, jobs, refused):
+        if are_several(job, jobs, terms) and not asks_as_much(job, jobs, refused):
             start_gang(job, now_s, jobs, cluster, recorded, ends, grid, plan, terms, rules)
 
 
 @fast
 def in_line(
-    waiting: Integers, jobs: Jobs, cluster: Cluster, recorded: Recorded, refused: Floats
+    waiting: Integers,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    refused: Floats,
+    terms: Terms,
 ) -> Integers:
     """Return the first of those that still wait and fit on some node."""
     batch, count = np.empty(MOST_AT_ONCE, np.int64), 0
     for job in waiting:
         if count == MOST_AT_ONCE:
             break
-        if recorded.node[job] != NOWHERE or jobs.workers[job] > 1.0:
+        if recorded.node[job] != NOWHERE or are_several(job, jobs, terms):
             continue
         if asks_as_much(job, jobs, refused):
             continue

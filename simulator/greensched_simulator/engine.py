@@ -112,7 +112,9 @@ def run(
     which any grid changes, if nodes are capped or the queue looks at them.
     """
     count, is_capped = jobs.arrival_s.size, cluster.cap.shape[1] > 0
-    recorded = nothing_recorded(jobs, is_capped or terms.may_suspend or jobs.workers.max() > 1.0)
+    most = np.where(jobs.scaling > 0.0, float(terms.scaling.shape[1]), jobs.workers)
+    changes = is_capped or terms.may_suspend or jobs.workers.max() > 1.0
+    recorded = nothing_recorded(jobs, most, changes)
     waiting, events = nobody_waiting(count), nothing_yet(count)
     aside = nothing_aside(count, count if terms.may_suspend else 0, steps_s, precedence)
     while True:
@@ -267,7 +269,7 @@ def plan_start(
 ) -> float:
     """Return as `plan_by_rule` when a job is to start that runs in one piece."""
     runtime_s, latest_s = prospects.runtime_s[job], prospects.latest_start_s[job]
-    cores = all_cores(job, jobs)
+    cores = all_cores(job, jobs, recorded)
     chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, cores)
     if chosen.zone == NOWHERE:
         return np.nan
@@ -284,7 +286,8 @@ def keep_start(
     recorded.planned_s[job] = recorded.kept_from_s[job] = chosen.start_s
     recorded.kept_until_s[job] = end_s
     recorded.planned_zone[job] = chosen.zone
-    keep(plan, chosen.zone, terms.slot_s, chosen.start_s, end_s, all_cores(job, jobs))
+    recorded.kept_cores[job] = all_cores(job, jobs, recorded)
+    keep(plan, chosen.zone, terms.slot_s, chosen.start_s, end_s, recorded.kept_cores[job])
 
 
 @fast
@@ -308,20 +311,20 @@ def _look_at(
         job, now_s, jobs, prospects, cluster, recorded, ends, grid, plan, agenda, terms, rules
     ):
         return
-    node = recorded.node[job]
+    node, workers = recorded.node[job], workers_of(job, recorded)
     leave_nodes(job, now_s, jobs, cluster, recorded, terms)
     if terms.may_suspend and recorded.progress[STOP_S, job] > 0.0:
         suspend(job, node, now_s, jobs, recorded, events.starts, agenda)
     else:
         free_plan(job, now_s, jobs, cluster, recorded, plan, terms)
         if terms.may_suspend:
-            clear_agenda(job, jobs, agenda, plan, terms)
+            clear_agenda(job, agenda, plan, terms)
         if aside.unmet.size > 0:
             arrived = events.counts[_ARRIVED]
             let_follow(job, now_s, aside.precedence, aside.unmet, arrived, events.starts)
     if terms.discipline == OLDEST_FIT:
         fill(node, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
-        for worker in range(1, workers_of(job, jobs)):
+        for worker in range(1, workers):
             other = node_of(job, worker, recorded)
             fill(other, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
 

@@ -9,11 +9,11 @@ from greensched_simulator.compiled import fast
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.progress import workload_of
+from greensched_simulator.progress import WANTED
 from greensched_simulator.recorded import NODE, Recorded
 from greensched_simulator.running import give_room, start, take_room
 from greensched_simulator.starts import Plan
-from greensched_simulator.workers import workers_of
+from greensched_simulator.workers import scales, workers_of, workload_of
 
 
 @fast
@@ -51,15 +51,19 @@ def place_all(
     """Choose a node for each worker, of which the record then tells, and return the first one's.
 
     Each sees the room that those before it leave; the cluster stays as it was. NOWHERE if one finds
-    none.
+    none; an elastic job does with as many as find some.
     """
-    workload = workload_of(job, jobs, recorded.progress)
+    if scales(job, jobs, terms):
+        recorded.workers[job] = int(recorded.progress[WANTED, job])
+    workload = workload_of(job, jobs, recorded, terms)
     first = choose_node(cluster, grid, terms, rules, workload, now_s)
-    if first == NOWHERE or workers_of(job, jobs) == 1:
+    if first == NOWHERE and scales(job, jobs, terms):
+        recorded.workers[job] = 1
+    if first == NOWHERE or workers_of(job, recorded) == 1:
         return first
     others = recorded.others[NODE, recorded.first_other[job] :]
     boards = [take_room(job, first, jobs, cluster, terms)]
-    while len(boards) < workers_of(job, jobs):
+    while len(boards) < workers_of(job, recorded):
         node = choose_node(cluster, grid, terms, rules, workload, now_s)
         if node == NOWHERE:
             break
@@ -68,4 +72,6 @@ def place_all(
     for worker in range(len(boards)):
         node = first if worker == 0 else others[worker - 1]
         give_room(job, node, boards[worker], jobs, cluster, terms)
-    return first if len(boards) == workers_of(job, jobs) else NOWHERE
+    if scales(job, jobs, terms):
+        recorded.workers[job] = len(boards)
+    return first if len(boards) == workers_of(job, recorded) else NOWHERE

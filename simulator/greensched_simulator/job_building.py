@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from greensched_core.durations import format_duration
 from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats
+from greensched_simulator.elastic_jobs import curves_of
 from greensched_simulator.google_events import Machine
 from greensched_simulator.job_drafts import Capacity, Draft
 from greensched_simulator.jobs import Jobs
@@ -72,6 +73,9 @@ def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
     if workload.suspend is not None:
         can_stop = int(np.isfinite(jobs.save_every_s).sum())
         notes.append(f"{can_stop:,} of {jobs.arrival_s.size:,} jobs can be suspended")
+    if workload.elastic:
+        elastic = int(np.sum(jobs.scaling > 0.0))
+        notes.append(f"{elastic:,} of {jobs.arrival_s.size:,} jobs are elastic")
     return JobList(jobs, precedence, draft.names, tuple(notes))
 
 
@@ -228,6 +232,7 @@ def _finished(draft: Draft, workload: Workload, seed: int, precedence: Precedenc
         save_every_s=np.where(can_stop, told.save_every, math.inf),
         save_s=np.where(can_stop, told.saving, 0.0),
         leaves_at_s=np.full(count, math.inf),
+        scaling=curves_of(workload, can_stop & (draft.workers == 1.0), seed),
     )
 
 

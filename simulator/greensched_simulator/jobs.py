@@ -26,3 +26,5 @@ class Jobs(NamedTuple):
     # When it leaves its node whatever it has done, such as a service's replica; infinity: when its
     # work is done.
     leaves_at_s: Floats
+    # Of the world's curves the row of how its work speeds up with workers; 0: their number stays.
+    scaling: Floats

@@ -34,7 +34,7 @@ from greensched_simulator.progress import (
     until_s,
 )
 from greensched_simulator.recorded import Recorded
-from greensched_simulator.workers import node_of, tell_speed, workers_of
+from greensched_simulator.workers import node_of, tell_speed, throughput_of, workers_of
 
 DAY_S = 86_400.0
 _MOMENT_S = 1.0  # over which "now" is told
@@ -60,7 +60,7 @@ def pace(
     rules: Rules,
 ) -> None:
     """Choose a level for each node that is marked as changed, and move the ends of its jobs."""
-    needed = needed_paces(now_s, jobs, cluster, recorded, ends)
+    needed = needed_paces(now_s, jobs, cluster, recorded, ends, terms)
     dirtiness = dirtiness_of(grid, now_s)
     known = len(changes)
     for node in range(cluster.cpu_free.size):
@@ -79,7 +79,7 @@ def pace(
 
 @fast
 def needed_paces(
-    now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap
+    now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap, terms: Terms
 ) -> Floats:
     """Return the least pace of CPUs and of boards that ends all in time on changed nodes, [2,N].
 
@@ -91,15 +91,17 @@ def needed_paces(
     needed = np.full((2, cluster.cpu_free.size), -1.0)
     for place in range(size_of(ends)):
         job = job_at(ends, place)
-        if not is_on_changed(job, jobs, cluster, recorded):
+        if not is_on_changed(job, cluster, recorded):
             continue
         settle(job, now_s, recorded.progress)
         done_s = jobs.runtime_s[job] - recorded.progress[LEFT_S, job]
         time_s = jobs.deadline_s[job] - recorded.progress[SINCE_S, job]
+        left_s = max(jobs.estimate_s[job] - done_s, 0.0)
+        left_s /= throughput_of(job, jobs, recorded, terms)
         kind = 1 if jobs.gpus[job] > 0.0 else 0
-        for worker in range(workers_of(job, jobs)):
+        for worker in range(workers_of(job, recorded)):
             node = node_of(job, worker, recorded)
-            expected_s = max(jobs.estimate_s[job] - done_s, 0.0) / cluster.columns[9, node]
+            expected_s = left_s / cluster.columns[9, node]
             pace = expected_s / time_s if time_s > 0.0 else np.inf
             if np.isfinite(jobs.leaves_at_s[job]):  # what a service does cannot wait
                 pace = 1.0
@@ -108,9 +110,9 @@ def needed_paces(
 
 
 @inlined
-def is_on_changed(job: int, jobs: Jobs, cluster: Cluster, recorded: Recorded) -> bool:
+def is_on_changed(job: int, cluster: Cluster, recorded: Recorded) -> bool:
     """Tell whether a node of a running job is marked as changed."""
-    for worker in range(workers_of(job, jobs)):
+    for worker in range(workers_of(job, recorded)):
         if cluster.cap[CHANGED, node_of(job, worker, recorded)] > 0.0:
             return True
     return False
@@ -183,8 +185,8 @@ def set_levels(
         cluster.cap[GPU_PACE, node] = _board_speed(level, idle_w, peak_w, terms.model.gpu_ratio)
     for place in range(size_of(ends)):
         job = job_at(ends, place)
-        if is_on_changed(job, jobs, cluster, recorded):
-            tell_speed(job, jobs, cluster, recorded)
+        if is_on_changed(job, cluster, recorded):
+            tell_speed(job, jobs, cluster, recorded, terms)
             recorded.end_s[job] = end_s(job, jobs, recorded.progress)
             ends[place + 1, 0] = until_s(job, jobs, recorded.progress)
     restore(ends)

@@ -9,6 +9,7 @@ from greensched_policies.catalogue import (
     CAP_RULES,
     ORDER_RULES,
     PAUSE_RULES,
+    SCALE_RULES,
     SLEEP_RULES,
     WHEN_RULES,
     WHERE_RULES,
@@ -127,6 +128,8 @@ PRESETS = {
     "wait-awhile": Policy("lowest-window", "spread", pause="pause-freely"),
     # Suspended while the grid is dirty for what is to come, until there is no time left.
     "ecovisor": Policy("clean-threshold", "spread", pause="pause-freely"),
+    # Elastic work has the more workers, the cleaner the slot; see `scaling`.
+    "carbon-scaler": Policy("lowest-window", "spread", pause="scale-freely"),
 }
 
 
@@ -177,6 +180,7 @@ class Able(NamedTuple):
 
     nodes_sleep: bool = True
     jobs_suspend: bool = True
+    jobs_scale: bool = True
 
 
 def policies_named(text: str, able: Able = Able()) -> tuple[Policy, ...]:  # noqa: B008 - frozen
@@ -184,8 +188,9 @@ def policies_named(text: str, able: Able = Able()) -> tuple[Policy, ...]:  # noq
 
     `all` stands for each rule of any kind with the usual ones of the others, the pause rules with
     `planned-window`, the presets, and the baseline; what is deliberately bad is not among them, nor
-    what differs in sleep where nodes never do, or in pauses where no job can be suspended: that has
-    to be asked for by its name. Raises BadInput as `policy_named` does.
+    what differs in sleep where nodes never do, in pauses where no job can be suspended, or in
+    sizes where none is elastic: that has to be asked for by its name. Raises BadInput as
+    `policy_named` does.
     """
     names: list[str] = []
     for part in text.split(","):
@@ -194,13 +199,16 @@ def policies_named(text: str, able: Able = Able()) -> tuple[Policy, ...]:  # noq
 
 
 def _all(able: Able) -> list[str]:
+    pauses = {USUAL_PAUSE}
+    if able.jobs_suspend:
+        pauses = {rule for rule in PAUSE_RULES if able.jobs_scale or rule not in SCALE_RULES}
     presets = [
         name
         for name, preset in PRESETS.items()
-        if (able.nodes_sleep or preset.sleep == USUAL_SLEEP)
-        and (able.jobs_suspend or preset.pause == USUAL_PAUSE)
+        if (able.nodes_sleep or preset.sleep == USUAL_SLEEP) and preset.pause in pauses
     ]
     sleeps = [*SLEEP_RULES] if able.nodes_sleep else []
     # Who starts at once has no reason to pause.
-    pauses = [f"planned-window+{rule}" for rule in PAUSE_RULES] if able.jobs_suspend else []
-    return [BASELINE, *WHEN_RULES, *PLACINGS, *QUEUES, *sleeps, *CAP_RULES, *pauses, *presets]
+    planned = [f"planned-window+{rule}" for rule in PAUSE_RULES if rule in pauses]
+    planned = planned if able.jobs_suspend else []
+    return [BASELINE, *WHEN_RULES, *PLACINGS, *QUEUES, *sleeps, *CAP_RULES, *planned, *presets]

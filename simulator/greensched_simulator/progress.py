@@ -3,20 +3,18 @@
 Told only where it may change while a job runs, since nodes are capped or jobs suspended, and where
 a job may have several workers; else the table has no columns, and each job runs for its runtime.
 
-What is left is told in seconds at full speed on the reference core. A suspended job starts up again
-and goes on with the work that is not saved.
+What is left is told in seconds at full speed on the reference core, and of an elastic job with one
+worker. A suspended job starts up again and goes on with the work that is not saved.
 """
-
-from typing import Any
 
 import numpy as np
 
-from greensched_policies.cost import Floats, WorkloadColumns
+from greensched_policies.cost import Floats
 from greensched_simulator.choices import Cluster
 from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.jobs import Jobs
 
-# Rows of the table, [10,J].
+# Rows of the table, [11,J].
 LEFT_S, SINCE_S = 0, 1  # what is left, as it was when
 WORK_S = 2  # what was left at the stretch's begin, without startup
 PAUSE_AT_S = 3  # when it is to be suspended next, as far as is planned; infinity: never
@@ -25,7 +23,8 @@ RESUME_S = 5  # what is left when it goes on, startup included
 RESUME_AT_S = 6  # when it is to
 RESTARTS = 7  # how often it was suspended
 FULL_SPEED, SPEED = 8, 9  # of its slowest worker: where no cap holds, and now
-ROWS = 10
+WANTED = 10  # workers that an elastic job is to have from its next start on
+ROWS = 11
 
 LEVEL, CPU_PACE, GPU_PACE, CHANGED = range(4)  # rows of the cluster's table of caps, [4,N]
 
@@ -41,6 +40,7 @@ def nothing_done(jobs: Jobs, is_told: bool) -> Floats:
     if is_told:
         progress[LEFT_S] = jobs.runtime_s
         progress[PAUSE_AT_S] = np.inf
+        progress[WANTED] = jobs.workers
     return progress
 
 
@@ -68,13 +68,6 @@ def expected_left_s(job: int, jobs: Jobs, progress: Floats) -> float:
     done_s = jobs.runtime_s[job] - progress[LEFT_S, job]
     least_s = min(_LEAST_LEFT_S, jobs.estimate_s[job])
     return float(max(jobs.estimate_s[job] - done_s, least_s))
-
-
-@inlined
-def workload_of(job: int, jobs: Jobs, progress: Floats) -> WorkloadColumns:
-    """Return what a job asks for, in numbers, for as long as is expected from now."""
-    left_s: Any = expected_left_s(job, jobs, progress)
-    return WorkloadColumns(jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job], left_s)
 
 
 @borrowing
@@ -112,11 +105,12 @@ def expected_end_s(job: int, jobs: Jobs, progress: Floats) -> float:
 
 
 @borrowing
-def ask_to_stop(job: int, jobs: Jobs, progress: Floats) -> bool:
+def ask_to_stop(job: int, throughput: float, jobs: Jobs, progress: Floats) -> bool:
     """Have a running job stop where its work is saved next; False if it ends before.
 
     It has settled. Work is saved by then at checkpoints, or, where it is when it is suspended, now
-    and for as long as that takes; who still starts up has nothing to save.
+    and for as long as that takes, however many workers there are, whose throughput is told; who
+    still starts up has nothing to save.
     """
     left, saved = progress[LEFT_S, job], progress[WORK_S, job]
     every_s, save_s = jobs.save_every_s[job], jobs.save_s[job]
@@ -127,7 +121,7 @@ def ask_to_stop(job: int, jobs: Jobs, progress: Floats) -> bool:
         cycles = np.ceil((whole - left - _ROUNDING_S) / cycle_s)
         stop = work = whole - cycles * cycle_s
     elif left < saved:
-        stop = left - save_s
+        stop = left - save_s * throughput
     if stop <= 0.0:
         return False
     progress[STOP_S, job] = stop

@@ -19,7 +19,7 @@ from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
 from greensched_simulator.reservations import admitted, nothing_reserved, reservation
 from greensched_simulator.running import start
 from greensched_simulator.starts import Plan
-from greensched_simulator.workers import all_cores
+from greensched_simulator.workers import all_cores, workers_of
 
 # Who may start while an earlier job finds no room; see `policy` for what the names mean.
 DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy", "together", "provisioned")
@@ -75,11 +75,11 @@ def serve(
         node = NOWHERE
         is_hopeless = is_strict and kept > 0
         if terms.discipline == PROVISIONED and not is_hopeless:
-            is_hopeless = all_cores(job, jobs) > spare_cores(now_s, cluster, grid, plan)
+            is_hopeless = all_cores(job, jobs, recorded) > spare_cores(now_s, cluster, grid, plan)
         if not is_hopeless and not asks_as_much(job, jobs, refused):
             node = admitted(job, now_s, reserved, jobs, cluster, recorded, grid, terms, rules)
             # Rooms only shrink until all are served.
-            if node == NOWHERE and jobs.workers[job] == 1.0:
+            if node == NOWHERE and workers_of(job, recorded) == 1:
                 refuse(job, jobs, refused)
         if node >= 0:
             start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
@@ -132,5 +132,5 @@ def columns_of(waiting: Integers, now_s: float, jobs: Jobs, recorded: Recorded) 
         columns[0, 0, place] = jobs.arrival_s[job] + _FIRST_SUBMIT_S
         columns[1, 0, place] = now_s - jobs.arrival_s[job]
         columns[2, 0, place] = expected_left_s(job, jobs, recorded.progress)
-        columns[3, 0, place] = all_cores(job, jobs)
+        columns[3, 0, place] = all_cores(job, jobs, recorded)
     return QueueColumns(columns[0], columns[1], columns[2], columns[3])

@@ -27,7 +27,9 @@ class Recorded(NamedTuple):
     node_asleep_s: Floats  # since when that node had slept, which it woke; NaN: it was awake
     start_s: Floats  # when it ran, once all its nodes were awake; NaN if never
     end_s: Floats
+    kept_cores: Floats  # so many of them
     node: Integers  # NOWHERE if it does not run, or never did
+    workers: Integers  # that it has; of an elastic job that waits, 1
     boards: Integers  # which boards of the node it has, a bit for each; 0 where they are not told
     first_other: Integers  # where its other workers begin in `others`; of no use where it has none
     others: Integers  # [2,W] node and boards of each
@@ -39,10 +41,13 @@ class Recorded(NamedTuple):
 
 
 @fast
-def nothing_recorded(jobs: Jobs, progress_changes: bool) -> Recorded:
-    """Return the record of jobs of which nothing is known yet."""
+def nothing_recorded(jobs: Jobs, most_workers: Floats, progress_changes: bool) -> Recorded:
+    """Return the record of jobs of which nothing is known yet, and that may have so many workers.
+
+    [J]: most of them have one.
+    """
     count = jobs.arrival_s.size
-    others = np.maximum(jobs.workers - 1.0, 0.0)
+    others = np.maximum(most_workers - 1.0, 0.0)
     first = np.zeros(count, np.int64)
     first[1:] = np.cumsum(others)[:-1].astype(np.int64)
     return Recorded(
@@ -54,7 +59,9 @@ def nothing_recorded(jobs: Jobs, progress_changes: bool) -> Recorded:
         np.full(count, np.nan),
         np.full(count, np.nan),
         np.full(count, np.nan),
+        np.zeros(count),
         np.full(count, NOWHERE, np.int64),
+        jobs.workers.astype(np.int64),
         np.zeros(count, np.int64),
         first,
         np.full((2, int(others.sum())), NOWHERE, np.int64),

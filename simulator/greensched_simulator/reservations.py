@@ -16,9 +16,9 @@ from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap, job_at, size_of
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import awake_from_s
-from greensched_simulator.progress import expected_end_s, expected_left_s, leaves_s, workload_of
+from greensched_simulator.progress import expected_end_s, expected_left_s, leaves_s
 from greensched_simulator.recorded import Recorded
-from greensched_simulator.workers import boards_of, node_of, workers_of
+from greensched_simulator.workers import boards_of, node_of, throughput_of, workers_of, workload_of
 
 HELD_BACK = -2  # there is room, but it is reserved
 EVERYWHERE = -3  # the whole cluster is reserved
@@ -60,10 +60,10 @@ def admitted(
     node = place_all(job, now_s, jobs, cluster, recorded, grid, terms, rules)
     if node == NOWHERE or reserved.node == NOWHERE:
         return node
-    is_alone = workers_of(job, jobs) == 1
+    is_alone = workers_of(job, recorded) == 1
     if is_alone and reserved.node not in (node, EVERYWHERE):
         return node
-    if expected_until_s(job, node, now_s, jobs, cluster, recorded) <= reserved.at_s:
+    if expected_until_s(job, node, now_s, jobs, cluster, recorded, terms) <= reserved.at_s:
         return node
     if not is_alone or reserved.node == EVERYWHERE:
         return HELD_BACK
@@ -75,7 +75,7 @@ def admitted(
         return node
     free = cluster.cpu_free[node]
     cluster.cpu_free[node] = -1.0  # not this one
-    workload = workload_of(job, jobs, recorded.progress)
+    workload = workload_of(job, jobs, recorded, terms)
     node = choose_node(cluster, grid, terms, rules, workload, now_s)
     cluster.cpu_free[reserved.node] = free
     return node if node != NOWHERE else HELD_BACK
@@ -83,14 +83,21 @@ def admitted(
 
 @borrowing
 def expected_until_s(
-    job: int, first: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded
+    job: int,
+    first: int,
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    terms: Terms,
 ) -> float:
     """Return when a job is expected to end that is placed now, its first worker on that node."""
     begin_s, speed = awake_from_s(cluster.sleep, first, now_s), cluster.columns[9, first]
-    for worker in range(1, workers_of(job, jobs)):
+    for worker in range(1, workers_of(job, recorded)):
         node = node_of(job, worker, recorded)
         begin_s = max(begin_s, awake_from_s(cluster.sleep, node, now_s))
         speed = min(speed, cluster.columns[9, node])
+    speed *= throughput_of(job, jobs, recorded, terms)
     done_s = begin_s + expected_left_s(job, jobs, recorded.progress) / speed
     return leaves_s(job, begin_s, done_s, jobs)
 
@@ -114,14 +121,14 @@ def reservation(
     free = _copy_of(cluster)
     for place in np.argsort(expected_s, kind="mergesort"):
         other = running[place]
-        for worker in range(workers_of(other, jobs)):
+        for worker in range(workers_of(other, recorded)):
             node = node_of(other, worker, recorded)
             _give(other, node, boards_of(other, worker, recorded), jobs, free)
-            if jobs.workers[job] == 1.0 and fits(
+            if workers_of(job, recorded) == 1 and fits(
                 free, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
             ):
                 return _beside(job, node, expected_s[place], jobs, free)
-        if jobs.workers[job] > 1.0 and _all_fit(job, jobs, free):
+        if workers_of(job, recorded) > 1 and _all_fit(job, jobs, recorded, free):
             return Reservation(EVERYWHERE, expected_s[place], 0.0, 0.0, 0.0)
     return nothing_reserved()
 
@@ -156,10 +163,10 @@ def _beside(job: int, node: int, at_s: float, jobs: Jobs, free: Cluster) -> Rese
 
 
 @borrowing
-def _all_fit(job: int, jobs: Jobs, free: Cluster) -> bool:
+def _all_fit(job: int, jobs: Jobs, recorded: Recorded, free: Cluster) -> bool:
     """Tell whether there is room for all workers of a job."""
     cores, memory_bytes, gpus = jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
-    missing = workers_of(job, jobs)
+    missing = workers_of(job, recorded)
     for node in range(free.cpu_free.size):
         if not fits(free, node, cores, memory_bytes, gpus):
             continue

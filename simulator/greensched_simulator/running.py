@@ -16,6 +16,7 @@ from greensched_simulator.progress import (
     PAUSE_AT_S,
     SINCE_S,
     STOP_S,
+    WANTED,
     WORK_S,
     expected_left_s,
     leaves_s,
@@ -25,7 +26,14 @@ from greensched_simulator.progress import (
 from greensched_simulator.progress import end_s as end_s_of
 from greensched_simulator.recorded import BOARDS, Recorded
 from greensched_simulator.starts import Plan, keep
-from greensched_simulator.workers import all_cores, boards_of, node_of, tell_speed, workers_of
+from greensched_simulator.workers import (
+    all_cores,
+    boards_of,
+    node_of,
+    tell_speed,
+    throughput_of,
+    workers_of,
+)
 
 
 @borrowing
@@ -50,21 +58,27 @@ def start(
     recorded.node_asleep_s[job] = _wake_for(node, now_s, cluster)
     recorded.boards[job] = take_room(job, node, jobs, cluster, terms)
     begin_s = awake_from_s(cluster.sleep, node, now_s)
-    if jobs.workers[job] > 1.0:
+    if workers_of(job, recorded) > 1:
         begin_s = max(begin_s, _start_others(job, now_s, jobs, cluster, recorded, terms))
-    expected_left = expected_left_s(job, jobs, recorded.progress)
     if recorded.progress.shape[1] == 0:
+        expected_left = expected_left_s(job, jobs, recorded.progress)
         done_s = begin_s + jobs.runtime_s[job] / speed_of(job, node, jobs, cluster)
         look_s = end_s = leaves_s(job, begin_s, done_s, jobs)
         ends_s = begin_s + expected_left / cluster.columns[9, node]
         expected_s = leaves_s(job, begin_s, ends_s, jobs)
     else:
         done = recorded.progress
-        tell_speed(job, jobs, cluster, recorded)
+        tell_speed(job, jobs, cluster, recorded, terms)
         done[SINCE_S, job], done[STOP_S, job] = begin_s, 0.0
         done[WORK_S, job] = done[LEFT_S, job] - jobs.startup_s[job]
+        # However many workers it has, starting up takes as long.
+        startup_s = jobs.startup_s[job] * throughput_of(job, jobs, recorded, terms)
+        done[LEFT_S, job] = done[WORK_S, job] + startup_s
+        expected_left = expected_left_s(job, jobs, done)
         # Who had to queue runs for a while, whatever was planned.
         done[PAUSE_AT_S, job] = max(done[PAUSE_AT_S, job], begin_s + terms.slot_s)
+        if workers_of(job, recorded) < done[WANTED, job]:  # there may be room for all of them then
+            done[PAUSE_AT_S, job] = begin_s + terms.slot_s
         end_s, look_s = end_s_of(job, jobs, done), until_s(job, jobs, done)
         ends_s = leaves_s(job, begin_s, begin_s + expected_left / done[FULL_SPEED, job], jobs)
         expected_s = min(ends_s, done[PAUSE_AT_S, job])
@@ -79,7 +93,7 @@ def _start_others(
 ) -> float:
     """Place a job's other workers on their nodes; return when the last of these is awake."""
     first, begin_s = recorded.first_other[job], now_s
-    for worker in range(1, workers_of(job, jobs)):
+    for worker in range(1, workers_of(job, recorded)):
         node, place = node_of(job, worker, recorded), first + worker - 1
         recorded.others_asleep_s[place] = _wake_for(node, now_s, cluster)
         recorded.others[BOARDS, place] = take_room(job, node, jobs, cluster, terms)
@@ -137,7 +151,7 @@ def free_plan(
     if expected_s > now_s + terms.slot_s:
         begin_s = np.ceil(now_s / terms.slot_s) * terms.slot_s
         zone = cluster.zone[recorded.node[job]]
-        keep(plan, zone, terms.slot_s, begin_s, expected_s, -all_cores(job, jobs))
+        keep(plan, zone, terms.slot_s, begin_s, expected_s, -recorded.kept_cores[job])
         recorded.kept_until_s[job] = begin_s
 
 
@@ -146,7 +160,7 @@ def leave_nodes(
     job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms
 ) -> None:
     """Free what a job that has just stopped held of its nodes."""
-    for worker in range(workers_of(job, jobs)):
+    for worker in range(workers_of(job, recorded)):
         node = node_of(job, worker, recorded)
         if cluster.cap.shape[1] > 0:
             cluster.cap[CHANGED, node] = 1.0
@@ -168,12 +182,14 @@ def _move_plan(
 ) -> None:
     """Let the plan follow what happens: the job runs from then on, maybe elsewhere, as expected."""
     begin_s, end_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
-    cores = all_cores(job, jobs)
-    if begin_s == runs_from_s and end_s == expected_s and recorded.planned_zone[job] == zone:
+    cores, kept = all_cores(job, jobs, recorded), recorded.kept_cores[job]
+    is_elsewhere = recorded.planned_zone[job] != zone or kept != cores
+    if begin_s == runs_from_s and end_s == expected_s and not is_elsewhere:
         return
-    keep(plan, recorded.planned_zone[job], terms.slot_s, begin_s, end_s, -cores)
+    keep(plan, recorded.planned_zone[job], terms.slot_s, begin_s, end_s, -kept)
     keep(plan, zone, terms.slot_s, runs_from_s, expected_s, cores)
     recorded.kept_from_s[job], recorded.kept_until_s[job] = runs_from_s, expected_s
+    recorded.kept_cores[job] = cores
 
 
 @inlined

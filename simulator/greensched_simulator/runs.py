@@ -7,24 +7,25 @@ import numpy.typing as npt
 
 from greensched_policies.cost import Integers
 from greensched_policies.pausing import PauseColumns, planned_slots
+from greensched_policies.scaling import scaled_plan
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.choices import NOWHERE, Rules, Terms
-from greensched_simulator.compiled import borrowing, compiled, fast
+from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.progress import PAUSE_AT_S, RESTARTS, expected_left_s
+from greensched_simulator.progress import PAUSE_AT_S, RESTARTS, WANTED, expected_left_s
 from greensched_simulator.prospects import Prospects
 from greensched_simulator.recorded import Recorded
 from greensched_simulator.starts import MOST_SLOTS, SEEN, Plan, keep, most_slots, watch, weigh
-from greensched_simulator.workers import all_cores
+from greensched_simulator.workers import all_cores, scales
 
 _planned_slots = compiled(planned_slots)
+_scaled_plan = compiled(scaled_plan)
 _LEAST_S = 1e-9
 _ROUNDING = 1e-9  # of a slot
 
-Booleans = npt.NDArray[np.bool_]
-# Begin, end, zone and the place of the next one of the same job, NOWHERE behind the last.
-Ahead = list[tuple[float, float, int, int]]
+# Begin, end, zone, cores, and the place of the next one of the same job, NOWHERE behind the last.
+Ahead = list[tuple[float, float, int, float, int]]
 # Job, node, when it was placed there, since when the node had slept, start, end, and which of the
 # job's workers: as `Stretches`.
 Suspended = list[tuple[int, int, float, float, float, float, int]]
@@ -42,17 +43,17 @@ class Agenda(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """In which slots from now on a job is to run, and in which zone; none: it is not planned so."""
+    """With how many workers a job is to run in which slots from now on, and in which zone."""
 
-    is_chosen: Booleans  # [S]
-    zone: int
+    workers: Integers  # [S]; 0: it does not run
+    zone: int  # NOWHERE: it is not planned so
 
 
 @fast
 def empty_agenda(jobs: int) -> Agenda:
     """Return the agenda of jobs that have no plan."""
     return Agenda(
-        [(0.0, 0.0, 0, 0) for _ in range(0)],
+        [(0.0, 0.0, 0, 0.0, 0) for _ in range(0)],
         np.full(jobs, NOWHERE, np.int64),
         [(0, 0, 0.0, 0.0, 0.0, 0.0, 0) for _ in range(0)],
     )
@@ -61,7 +62,7 @@ def empty_agenda(jobs: int) -> Agenda:
 @fast
 def nothing_chosen() -> Runs:
     """Return the plan of a job that is not planned slot by slot."""
-    return Runs(np.zeros(0, np.bool_), NOWHERE)
+    return Runs(np.zeros(0, np.int64), NOWHERE)
 
 
 @fast
@@ -77,11 +78,15 @@ def choose_runs(
     terms: Terms,
     rules: Rules,
 ) -> Runs:
-    """Return the slots for which the when rule and the pause rule ask least, zone by zone.
+    """Return the slots for which the when rule and the pause rule ask least, of the best zone.
 
     `running_in` is the zone in which the job runs and may go on; NOWHERE if it waits. A job gets no
     slots that may not wait, cannot be suspended, or does not run long enough.
     """
+    if scales(job, jobs, terms):
+        return choose_sizes(
+            job, now_s, running_in, jobs, prospects, grid, plan, recorded, terms, rules
+        )
     is_running = running_in != NOWHERE
     share = expected_left_s(job, jobs, recorded.progress) / jobs.estimate_s[job]
     runtime_s = prospects.runtime_s[job] * share
@@ -91,15 +96,11 @@ def choose_runs(
     )
     if spare < 1 or (needed.max() < 2.0 and not is_running):
         return nothing_chosen()
-    again_s = jobs.startup_s[job]
-    if jobs.save_every_s[job] == 0.0:  # else saving is a part of the runtime
-        again_s += jobs.save_s[job]
-    most = jobs.estimate_s[job] / max(again_s, _LEAST_S) - recorded.progress[RESTARTS, job]
-    count = max(int(needed.max()), 1) + spare
-    slots = columns_by_zone(grid, plan, terms, now_s, runtime_s, count, all_cores(job, jobs))
+    again_s, most = restarting(job, jobs, recorded)
+    count, cores = max(int(needed.max()), 1) + spare, all_cores(job, jobs, recorded)
+    slots = columns_by_zone(grid, plan, terms, now_s, runtime_s, count, cores)
     cost = rules.when[0](slots)
-    latest_s, wake_s = prospects.latest_start_s[job], prospects.wake_s
-    slowest = (jobs.deadline_s[job] - latest_s - wake_s) / jobs.estimate_s[job]
+    slowest, wake_s = slowness(job, jobs, prospects), prospects.wake_s
     best, least = nothing_chosen(), np.inf
     for zone in range(runtime_s.size):
         if np.isinf(runtime_s[zone]) or (is_running and zone != running_in):
@@ -116,8 +117,76 @@ def choose_runs(
             is_running,
         )
         if total < least or best.zone == NOWHERE:
-            best, least = Runs(chosen, zone), total
+            best, least = Runs(chosen * recorded.workers[job], zone), total
     return best
+
+
+@fast
+def choose_sizes(
+    job: int,
+    now_s: float,
+    running_in: int,
+    jobs: Jobs,
+    prospects: Prospects,
+    grid: GridTable,
+    plan: Plan,
+    recorded: Recorded,
+    terms: Terms,
+    rules: Rules,
+) -> Runs:
+    """Return with how many workers an elastic job runs in which slots; see `choose_runs`.
+
+    Reckoned as if all its nodes were the slowest that can take it. Where nobody said how long it
+    may wait it gets no slots.
+    """
+    left_s, wake_s = jobs.deadline_s[job] - now_s, prospects.wake_s
+    if np.isinf(left_s):
+        return nothing_chosen()
+    count = min(max(int((left_s - wake_s) / terms.slot_s + _ROUNDING), 1), MOST_SLOTS)
+    throughput, zones = terms.scaling[int(jobs.scaling[job])], prospects.runtime_s.shape[1]
+    slowest = slowness(job, jobs, prospects)
+    runtime_s = expected_left_s(job, jobs, recorded.progress) * slowest
+    in_zone_s = np.where(np.isinf(prospects.runtime_s[job]), np.inf, runtime_s)
+    cost = np.empty((zones, throughput.size, count))
+    for size in range(throughput.size):
+        cores = jobs.cpu_cores[job] * (size + 1)
+        slots = columns_by_zone(grid, plan, terms, now_s, in_zone_s, count, cores)
+        cost[:, size, :] = rules.when[0](slots)
+    again_s, most = restarting(job, jobs, recorded)
+    restart_s, running = again_s * slowest + wake_s, recorded.workers[job]
+    best, least = nothing_chosen(), np.inf
+    for zone in range(zones):
+        if np.isinf(in_zone_s[zone]) or (running_in != NOWHERE and zone != running_in):
+            continue
+        workers, total = _scaled_plan(
+            cost[zone],
+            throughput,
+            runtime_s,
+            terms.slot_s,
+            restart_s,
+            most,
+            running if running_in != NOWHERE else 0,
+        )
+        if total < least or best.zone == NOWHERE:
+            best, least = Runs(workers, zone), total
+    return best
+
+
+@inlined
+def restarting(job: int, jobs: Jobs, recorded: Recorded) -> tuple[float, float]:
+    """Return what suspending and resuming a job takes each time, and how often it may be yet."""
+    again_s = jobs.startup_s[job]
+    if jobs.save_every_s[job] == 0.0:  # else saving is a part of the runtime
+        again_s += jobs.save_s[job]
+    most = jobs.estimate_s[job] / max(again_s, _LEAST_S) - recorded.progress[RESTARTS, job]
+    return again_s, most
+
+
+@inlined
+def slowness(job: int, jobs: Jobs, prospects: Prospects) -> float:
+    """Return how long the slowest node that can take a job takes for a second of it."""
+    longest_s = jobs.deadline_s[job] - prospects.latest_start_s[job] - prospects.wake_s
+    return float(longest_s / jobs.estimate_s[job])
 
 
 @borrowing
@@ -187,35 +256,37 @@ def put_on_agenda(
     The first is what the record keeps room for; the others, in their order, are on the agenda.
     """
     place, last, is_first = 0, NOWHERE, True
-    while place < runs.is_chosen.size:
-        begin = place
-        while place < runs.is_chosen.size and runs.is_chosen[place]:
+    while place < runs.workers.size:
+        begin, workers = place, runs.workers[place]
+        while place < runs.workers.size and runs.workers[place] == workers:
             place += 1
-        if place == begin:
-            place += 1
+        if workers == 0:
             continue
         begin_s, end_s = now_s + begin * terms.slot_s, now_s + place * terms.slot_s
-        keep(plan, runs.zone, terms.slot_s, begin_s, end_s, all_cores(job, jobs))
+        cores = jobs.cpu_cores[job] * workers
+        keep(plan, runs.zone, terms.slot_s, begin_s, end_s, cores)
         if is_first:
             is_first, recorded.planned_zone[job] = False, runs.zone
             recorded.kept_from_s[job], recorded.kept_until_s[job] = begin_s, end_s
+            recorded.kept_cores[job], recorded.progress[WANTED, job] = cores, workers
             continue
         if last == NOWHERE:
             agenda.first[job] = len(agenda.stretches)
         else:
             before = agenda.stretches[last]
-            agenda.stretches[last] = (before[0], before[1], before[2], len(agenda.stretches))
+            following = len(agenda.stretches)
+            agenda.stretches[last] = (before[0], before[1], before[2], before[3], following)
         last = len(agenda.stretches)
-        agenda.stretches.append((begin_s, end_s, runs.zone, NOWHERE))
+        agenda.stretches.append((begin_s, end_s, runs.zone, cores, NOWHERE))
     is_whole = agenda.first[job] == NOWHERE
     recorded.progress[PAUSE_AT_S, job] = np.inf if is_whole else recorded.kept_until_s[job]
 
 
 @fast
-def clear_agenda(job: int, jobs: Jobs, agenda: Agenda, plan: Plan, terms: Terms) -> None:
+def clear_agenda(job: int, agenda: Agenda, plan: Plan, terms: Terms) -> None:
     """Free the room that the plan keeps for a job's stretches after the next one."""
     place = agenda.first[job]
     agenda.first[job] = NOWHERE
     while place != NOWHERE:
-        begin_s, end_s, zone, place = agenda.stretches[place]
-        keep(plan, zone, terms.slot_s, begin_s, end_s, -all_cores(job, jobs))
+        begin_s, end_s, zone, cores, place = agenda.stretches[place]
+        keep(plan, zone, terms.slot_s, begin_s, end_s, -cores)

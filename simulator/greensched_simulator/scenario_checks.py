@@ -19,6 +19,7 @@ from greensched_simulator.scenario_file import Place
 from greensched_simulator.scenario_model import (
     Carbon,
     CarbonFile,
+    Elastic,
     Generator,
     Price,
     PriceConstant,
@@ -31,6 +32,8 @@ from greensched_simulator.service_checks import service_faults
 from greensched_simulator.zone_steps import Source, column_of
 
 Found = Iterator[tuple[Place, str]]
+
+_ROUNDING = 1e-9  # of a sum of shares
 
 
 def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
@@ -174,6 +177,11 @@ def _workload(raw: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
     made = _read(Generator, raw.get("generator"), context)
     if made is not None and (made.jobs is None) == (raw.get("load") is None):
         yield (*place, "generator"), "give either its number of jobs or workload.load"
+    kinds = [_read(Elastic, kind, context) for kind in _list(raw.get("elastic"))]
+    if kinds and raw.get("suspend") is None:
+        yield (*place, "elastic"), "jobs are scaled between two stretches: say suspend, too"
+    if sum(kind.share for kind in kinds if kind is not None) > 1.0 + _ROUNDING:
+        yield (*place, "elastic"), "the shares of all kinds are more than 1 together"
     if made is not None and made.runtime_shortest > made.runtime_longest:
         yield (*place, "generator", "runtime_shortest"), "is longer than runtime_longest"
 

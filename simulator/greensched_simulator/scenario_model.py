@@ -1,5 +1,6 @@
 """What a scenario file may hold. Names in the file have no unit where the value carries one."""
 
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
@@ -230,6 +231,31 @@ class Suspend(Part):
     saving: Duration = Field(default=0.0, description="What a checkpoint takes.")
 
 
+def _rises_from_one(throughput: list[float]) -> list[float]:
+    if throughput[0] != 1.0 or any(more < less for less, more in pairwise(throughput)):
+        raise ValueError("is no curve of throughput: begin with 1, and let it never fall")
+    return throughput
+
+
+class Elastic(Part):
+    """Jobs that may have more workers or fewer from stretch to stretch, each as the job asks."""
+
+    throughput: Annotated[
+        list[Annotated[float, Field(gt=0, le=1e4)]], AfterValidator(_rises_from_one)
+    ] = Field(
+        min_length=2,
+        max_length=64,
+        description="Work that 1, 2, 3 … workers do in the same time, relative to one: begins "
+        "with 1 and never falls.",
+    )
+    share: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Of the jobs that can be suspended and have one worker, drawn by the seed.",
+    )
+
+
 class Workload(Part):
     """The jobs, from a trace or made up, and how long they may wait."""
 
@@ -261,6 +287,10 @@ class Workload(Part):
     )
     suspend: Suspend | None = Field(
         default=None, description="Jobs that may be suspended and resumed; without it none."
+    )
+    elastic: list[Elastic] = Field(
+        default=[],
+        description="Kinds of jobs that policies may scale; a job is of one of them, or of none.",
     )
     skip_unplaceable: bool = Field(
         default=False, description="Leave out jobs that fit no node instead of refusing them."
@@ -324,4 +354,5 @@ class Scenario(Part):
     @property
     def able(self) -> Able:
         """Return what a policy can do here that it cannot everywhere."""
-        return Able(self.cluster.nodes_sleep, self.workload.suspend is not None)
+        workload = self.workload
+        return Able(self.cluster.nodes_sleep, workload.suspend is not None, bool(workload.elastic))

@@ -50,7 +50,7 @@ def schedule_of(
     world: World, recorded: Recorded, changes: Changes, suspended: Suspended, sleep: Floats
 ) -> Schedule:
     """Return what a run recorded as a schedule; `sleep` is the table as the run left it."""
-    stretches = _stretches(world, recorded, suspended)
+    stretches = _stretches(recorded, suspended)
     return Schedule(
         recorded.planned_s,
         _first_starts(recorded.start_s, stretches),
@@ -62,7 +62,7 @@ def schedule_of(
     )
 
 
-def _stretches(world: World, recorded: Recorded, suspended: Suspended) -> Stretches:
+def _stretches(recorded: Recorded, suspended: Suspended) -> Stretches:
     """Return all stretches, those after which jobs were suspended among them."""
     ran = np.flatnonzero(recorded.node >= 0)
     parts = [
@@ -72,7 +72,7 @@ def _stretches(world: World, recorded: Recorded, suspended: Suspended) -> Stretc
         )
     ]  # fmt: skip
     if recorded.others.shape[1]:
-        parts.append(_of_others(world, recorded, ran))
+        parts.append(_of_others(recorded, ran))
     if suspended:
         columns = [np.array(column) for column in zip(*suspended, strict=True)]
         parts.insert(0, Stretches(*columns))
@@ -83,9 +83,9 @@ def _stretches(world: World, recorded: Recorded, suspended: Suspended) -> Stretc
     return Stretches._make(column[order] for column in every)
 
 
-def _of_others(world: World, recorded: Recorded, ran: Integers) -> Stretches:
+def _of_others(recorded: Recorded, ran: Integers) -> Stretches:
     """Return the last stretches of all workers but the first ones."""
-    count = world.jobs.workers[ran].astype(np.int64) - 1
+    count = recorded.workers[ran] - 1
     job = np.repeat(ran, count)
     worker = np.arange(job.size) - np.repeat(np.cumsum(count) - count, count) + 1
     place = recorded.first_other[job] + worker - 1

@@ -142,6 +142,7 @@ def _rows(service: Service, lives: _Lives) -> Jobs:
         save_every_s=np.full(count, np.inf),
         save_s=np.zeros(count),
         leaves_at_s=lives.end_s,
+        scaling=np.zeros(count),
     )
 
 

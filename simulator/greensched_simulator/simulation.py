@@ -7,13 +7,14 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
 from greensched_policies.accounting import Bill, bill_schedule
-from greensched_policies.catalogue import MAY_REJECT
+from greensched_policies.catalogue import MAY_REJECT, SCALE_RULES
 from greensched_policies.cost import CostModel, Floats
 from greensched_policies.courses import (
     BilledNodes,
     Placements,
     ZoneSeries,
 )
+from greensched_policies.scaling import NO_SCALING
 from greensched_policies.supply import Balance, Sun, balances_of, imported
 from greensched_simulator.choices import Cluster, Terms, nodes_to_score, rules_of
 from greensched_simulator.engine import run
@@ -214,6 +215,7 @@ def terms_of(world: World, policy: Policy) -> Terms:
         goes_on=placing.goes_on,
         may_reject=policy.when in MAY_REJECT,
         may_suspend=may_suspend(world, policy),
+        scaling=world.scaling if policy.pause in SCALE_RULES else NO_SCALING,
     )
 
 

@@ -15,6 +15,7 @@ from greensched_simulator.progress import (
     RESUME_AT_S,
     RESUME_S,
     STOP_S,
+    WANTED,
     ask_to_stop,
     end_s,
     expected_left_s,
@@ -23,9 +24,17 @@ from greensched_simulator.progress import (
 )
 from greensched_simulator.prospects import Prospects
 from greensched_simulator.recorded import Recorded
-from greensched_simulator.runs import Agenda, choose_runs, clear_agenda, put_on_agenda
+from greensched_simulator.runs import Agenda, Runs, choose_runs, clear_agenda, put_on_agenda
 from greensched_simulator.starts import Plan, keep
-from greensched_simulator.workers import all_cores, node_of, other_asleep_s, workers_of
+from greensched_simulator.workers import (
+    all_cores,
+    finds_room,
+    node_of,
+    other_asleep_s,
+    scales,
+    throughput_of,
+    workers_of,
+)
 
 
 @fast
@@ -51,25 +60,36 @@ def goes_on(
     if recorded.end_s[job] <= now_s or done[STOP_S, job] > 0.0:
         return False
     settle(job, now_s, done)
-    cores, kept_s = all_cores(job, jobs), (recorded.kept_from_s[job], recorded.kept_until_s[job])
-    keep(plan, cluster.zone[node], terms.slot_s, kept_s[0], kept_s[1], -cores)
-    clear_agenda(job, jobs, agenda, plan, terms)
+    kept_s, zone = (recorded.kept_from_s[job], recorded.kept_until_s[job]), cluster.zone[node]
+    keep(plan, zone, terms.slot_s, kept_s[0], kept_s[1], -recorded.kept_cores[job])
+    clear_agenda(job, agenda, plan, terms)
     done[PAUSE_AT_S, job] = np.inf
-    zone = cluster.zone[node]
     runs = choose_runs(job, now_s, zone, jobs, prospects, grid, plan, recorded, terms, rules)
-    begin_s = now_s + terms.slot_s * np.argmax(runs.is_chosen) if runs.zone != NOWHERE else now_s
-    if begin_s > now_s and ask_to_stop(job, jobs, done):
-        stop_s = until_s(job, jobs, done)
-        if stop_s >= begin_s:  # the pause would be over: look again when all is saved
-            done[STOP_S, job], done[PAUSE_AT_S, job] = 0.0, stop_s
+    begin_s = now_s + terms.slot_s * np.argmax(runs.workers > 0) if runs.zone != NOWHERE else now_s
+    if begin_s > now_s or is_to_rescale(job, runs, jobs, cluster, recorded, terms):
+        _stop_until(job, begin_s, now_s, jobs, recorded, terms)
     if runs.zone != NOWHERE and (begin_s == now_s or done[STOP_S, job] > 0.0):
         done[RESUME_AT_S, job] = begin_s
         put_on_agenda(job, now_s, runs, jobs, agenda, recorded, plan, terms)
+        if done[STOP_S, job] == 0.0 and workers_of(job, recorded) < done[WANTED, job]:
+            done[PAUSE_AT_S, job] = now_s + terms.slot_s  # there may be room for all of them then
     else:
         keep_on(job, now_s, jobs, cluster, recorded, plan, terms)
     recorded.end_s[job] = end_s(job, jobs, done)
     push(ends, until_s(job, jobs, done), job)
     return True
+
+
+@borrowing
+def _stop_until(
+    job: int, begin_s: float, now_s: float, jobs: Jobs, recorded: Recorded, terms: Terms
+) -> None:
+    """Have a running job stop when its work is saved; not for a pause that would be over then."""
+    done = recorded.progress
+    if ask_to_stop(job, throughput_of(job, jobs, recorded, terms), jobs, done):
+        stop_s = until_s(job, jobs, done)
+        if stop_s >= begin_s > now_s:  # look again when all is saved
+            done[STOP_S, job], done[PAUSE_AT_S, job] = 0.0, stop_s
 
 
 @borrowing
@@ -86,8 +106,21 @@ def keep_on(
     node, done = recorded.node[job], recorded.progress
     expected_s = now_s + expected_left_s(job, jobs, done) / done[FULL_SPEED, job]
     until = min(expected_s, done[PAUSE_AT_S, job])
-    keep(plan, cluster.zone[node], terms.slot_s, now_s, until, all_cores(job, jobs))
+    cores = all_cores(job, jobs, recorded)
+    keep(plan, cluster.zone[node], terms.slot_s, now_s, until, cores)
     recorded.kept_from_s[job], recorded.kept_until_s[job] = now_s, until
+    recorded.kept_cores[job] = cores
+
+
+@borrowing
+def is_to_rescale(
+    job: int, runs: Runs, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms
+) -> bool:
+    """Tell whether a job that runs on is to have other workers; more only if there is room."""
+    if runs.zone == NOWHERE or not scales(job, jobs, terms):
+        return False
+    wanted, has = runs.workers[0], workers_of(job, recorded)
+    return wanted < has or (wanted > has and finds_room(job, jobs, cluster))
 
 
 @fast
@@ -105,12 +138,13 @@ def suspend(
     placed_s, start_s = recorded.placed_s[job], recorded.start_s[job]
     asleep_s = recorded.node_asleep_s[job]
     agenda.suspended.append((job, node, placed_s, asleep_s, start_s, now_s, 0))
-    for worker in range(1, workers_of(job, jobs)):
+    for worker in range(1, workers_of(job, recorded)):
         node, asleep_s = node_of(job, worker, recorded), other_asleep_s(job, worker, recorded)
         agenda.suspended.append((job, node, placed_s, asleep_s, start_s, now_s, worker))
     done[LEFT_S, job], done[STOP_S, job] = done[RESUME_S, job], 0.0
     done[RESTARTS, job] += 1.0
     recorded.node[job] = NOWHERE
+    recorded.workers[job] = int(jobs.workers[job])
     for times_s in (recorded.placed_s, recorded.node_asleep_s, recorded.start_s, recorded.end_s):
         times_s[job] = np.nan
     push(starts, max(done[RESUME_AT_S, job], now_s), job)

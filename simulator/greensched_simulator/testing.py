@@ -14,6 +14,7 @@ from greensched_policies.capping import board_watts, cpu_power
 from greensched_policies.cost import Floats, curve_table
 from greensched_policies.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.observation import Weights
+from greensched_policies.scaling import NO_SCALING
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.nodes import Nodes
 from greensched_simulator.precedence import precedence_of
@@ -48,7 +49,7 @@ _NODE = {"cpu_capacity": 10.0, "memory_capacity": 64 * GIB, "gpu_capacity": 0.0,
 _JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_cores": 1.0,
         "memory_bytes": GIB, "gpus": 0.0, "workers": 1.0, "deadline_s": math.inf,
         "startup_s": 0.0, "save_every_s": math.inf, "save_s": 0.0,
-        "leaves_at_s": math.inf}  # fmt: skip
+        "leaves_at_s": math.inf, "scaling": 0.0}  # fmt: skip
 
 
 def make_world(
@@ -62,6 +63,7 @@ def make_world(
     weights: Weights = Weights(1.0, 1.0, 1.0),  # noqa: B008 - frozen
     empty_nodes_sleep: bool = False,
     after: Mapping[int, Sequence[int]] = MappingProxyType({}),
+    scaling: Floats = NO_SCALING,
 ) -> World:
     """Return a world of such jobs, nodes and zones; what is not told is small, equal and plain.
 
@@ -98,6 +100,7 @@ def make_world(
         utilisation_ratio=0.5,
         gpu_ratio=0.8,
         empty_nodes_sleep=empty_nodes_sleep,
+        scaling=scaling,
         precedence=precedence_of([after.get(job, ()) for job in range(len(jobs))]),
     )
 

@@ -14,6 +14,7 @@ from greensched_simulator.jobs import Jobs
 from greensched_simulator.recorded import Recorded
 from greensched_simulator.running import start
 from greensched_simulator.starts import Plan
+from greensched_simulator.workers import are_several
 
 NOBODY = -1  # behind the last job
 
@@ -71,7 +72,7 @@ def fill(
             return
         behind = waiting.behind[job]
         starts = fits(cluster, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job])
-        if starts and jobs.workers[job] > 1.0:
+        if starts and are_several(job, jobs, terms):
             starts = start_gang(job, now_s, jobs, cluster, recorded, ends, grid, plan, terms, rules)
         elif starts:
             start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)

@@ -1,27 +1,72 @@
 """The workers of a job, which run at the same time, each on a node, with the same requests.
 
-Most jobs have one. Their pace is that of the slowest.
+Most jobs have one. Their pace is that of the slowest. An elastic job has more or fewer of them from
+stretch to stretch.
 """
+
+from typing import Any
 
 import numpy as np
 
-from greensched_simulator.choices import Cluster
-from greensched_simulator.compiled import borrowing, inlined
+from greensched_policies.cost import WorkloadColumns
+from greensched_policies.scaling import throughput_at
+from greensched_simulator.choices import Cluster, Terms, fits
+from greensched_simulator.compiled import borrowing, compiled, inlined
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.progress import FULL_SPEED, SPEED, speed_of
+from greensched_simulator.progress import FULL_SPEED, SPEED, expected_left_s, speed_of
 from greensched_simulator.recorded import BOARDS, NODE, Recorded
 
+_throughput_at = compiled(throughput_at, inlined)
+
 
 @inlined
-def workers_of(job: int, jobs: Jobs) -> int:
+def workers_of(job: int, recorded: Recorded) -> int:
     """Return how many workers a job has."""
-    return int(jobs.workers[job])
+    return int(recorded.workers[job])
 
 
 @inlined
-def all_cores(job: int, jobs: Jobs) -> float:
+def all_cores(job: int, jobs: Jobs, recorded: Recorded) -> float:
     """Return how many cores a job's workers ask for together."""
-    return float(jobs.cpu_cores[job] * jobs.workers[job])
+    return float(jobs.cpu_cores[job] * recorded.workers[job])
+
+
+@inlined
+def scales(job: int, jobs: Jobs, terms: Terms) -> bool:
+    """Tell whether a job is elastic, and the policy makes use of it."""
+    return bool(terms.scaling.shape[0] > 1 and jobs.scaling[job] > 0.0)
+
+
+@inlined
+def are_several(job: int, jobs: Jobs, terms: Terms) -> bool:
+    """Tell whether a job has several workers, or may have."""
+    return bool(jobs.workers[job] > 1.0 or scales(job, jobs, terms))
+
+
+@inlined
+def throughput_of(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> float:
+    """Return how fast a job's workers make it, relative to one of an elastic job; else 1."""
+    if not scales(job, jobs, terms):
+        return 1.0
+    return float(_throughput_at(terms.scaling, int(jobs.scaling[job]), recorded.workers[job]))
+
+
+@inlined
+def workload_of(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> WorkloadColumns:
+    """Return what each worker asks for, in numbers, for as long as is expected from now."""
+    left: Any = expected_left_s(job, jobs, recorded.progress)
+    left_s = left / throughput_of(job, jobs, recorded, terms)
+    return WorkloadColumns(jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job], left_s)
+
+
+@borrowing
+def finds_room(job: int, jobs: Jobs, cluster: Cluster) -> bool:
+    """Tell whether any node has room for one worker more."""
+    cores, memory_bytes, gpus = jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
+    for node in range(cluster.cpu_free.size):
+        if fits(cluster, node, cores, memory_bytes, gpus):
+            return True
+    return False
 
 
 @inlined
@@ -47,11 +92,12 @@ def other_asleep_s(job: int, worker: int, recorded: Recorded) -> float:
 
 
 @borrowing
-def tell_speed(job: int, jobs: Jobs, cluster: Cluster, recorded: Recorded) -> None:
-    """Bring a running job's pace up to what its nodes have now."""
+def tell_speed(job: int, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms) -> None:
+    """Bring a running job's pace up to what its workers and nodes have now."""
     full, now = np.inf, np.inf
-    for worker in range(workers_of(job, jobs)):
+    for worker in range(workers_of(job, recorded)):
         node = node_of(job, worker, recorded)
         full = min(full, cluster.columns[9, node])
         now = min(now, speed_of(job, node, jobs, cluster))
-    recorded.progress[FULL_SPEED, job], recorded.progress[SPEED, job] = full, now
+    times = throughput_of(job, jobs, recorded, terms)
+    recorded.progress[FULL_SPEED, job], recorded.progress[SPEED, job] = full * times, now * times

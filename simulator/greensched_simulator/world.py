@@ -6,7 +6,9 @@ import numpy as np
 
 from greensched_policies.cost import CURVE_POINTS, Floats, curve_table
 from greensched_policies.observation import Weights
+from greensched_policies.scaling import NO_SCALING
 from greensched_policies.supply import Battery
+from greensched_simulator.elastic_jobs import scaling_of
 from greensched_simulator.job_building import JobList, build_jobs
 from greensched_simulator.job_drafts import Capacity
 from greensched_simulator.jobs import Jobs
@@ -45,6 +47,7 @@ class World(NamedTuple):
     precedence: Precedence = NO_PRECEDENCE
     services: tuple[ServiceRows, ...] = ()  # whose replicas are rows of the jobs
     batteries: tuple[Battery | None, ...] = ()  # [Z] None without panels; or [0] without any
+    scaling: Floats = NO_SCALING  # of elastic jobs, by the row that each names
 
 
 class _Built(NamedTuple):
@@ -89,6 +92,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
         batteries=tuple(battery_of(scenario.sites.get(zone)) for zone in scenario.grids)
         if grids.solar_w.size
         else (),
+        scaling=scaling_of(scenario.workload),
     )
 
 

@@ -230,7 +230,7 @@ def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
         outcome_of(world, each, bill_of(world, each, until_s), until_s) for each in schedules
     ]
     for signal in SIGNALS:
-        found = freedom_of(schedules)
+        found = freedom_of(world, schedules)
         assert (found.cap, found.suspend <= freedom.suspend) == (freedom.cap, True)
         whole = least_bill(world, signal, until_s, ends, freedom=freedom)
         parted = least_bill(world, signal, until_s, ends, preempt=True, freedom=freedom)

@@ -164,7 +164,7 @@ def test_a_bound_knows_that_a_capped_node_slows_workers_that_earn_elsewhere() ->
     world = make_world([gang], [{}] * 5 + [{"zone": 1}], [[earning], dirty])
     schedule = ran(world, "run-now+cap-when-dirty")
     until_s = 10 * HOUR
-    bill, free = bill_of(world, schedule, until_s), freedom_of([schedule])
+    bill, free = bill_of(world, schedule, until_s), freedom_of(world, [schedule])
     assert free.cap
     bound = least_bill(world, "cost", until_s, np.array([until_s]), freedom=free)
     assert bound.total <= bill.cost_active.sum() + bill.cost_idle.sum() + 1e-9

@@ -5,6 +5,7 @@ from greensched_policies.catalogue import (
     BAD_WHEN_RULES,
     CAP_RULES,
     PAUSE_RULES,
+    SCALE_RULES,
     SLEEP_RULES,
     WHEN_RULES,
 )
@@ -86,6 +87,12 @@ def test_all_leaves_out_how_jobs_pause_where_none_can() -> None:
     told = policies_named("all, planned-window+pause-freely", Able(jobs_suspend=False))
     assert [policy.pause for policy in told[-1:]] == ["pause-freely"], "it was asked for by name"
     assert {policy.pause for policy in told[:-1]} == {"run-through"}
+
+
+def test_all_leaves_out_how_jobs_scale_where_none_can() -> None:
+    told = policies_named("all", Able(jobs_scale=False))
+    assert {policy.pause for policy in told} == set(PAUSE_RULES) - SCALE_RULES
+    assert SCALE_RULES < set(PAUSE_RULES)
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -57,10 +57,11 @@ from greensched_simulator.choices import (
 from greensched_simulator.compiled import compiled
 from greensched_simulator.grid_table import grid_table
 from greensched_simulator.policy import Policy
-from greensched_simulator.progress import workload_of
+from greensched_simulator.recorded import nothing_recorded
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.simulation import cost_model, simulate
 from greensched_simulator.testing import make_world
+from greensched_simulator.workers import workload_of
 from greensched_simulator.world import World
 
 HOUR = 3600.0
@@ -338,11 +339,11 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
     rows = view.names.rows(list(world.node_names))
     said = live(world, view, rows, 7, now_s, where).answer.relative_cost[0]
     jobs, grids = world.jobs, world.grids
-    workload = workload_of(7, jobs, np.zeros((8, 0)))
     table = grid_table(
         grids.starts, grids.times_s, grids.forecast_carbon_g_per_kwh, grids.forecast_price_per_mwh
     )
     terms = Terms(0, 900.0, rows.size, world.weights, cost_model(world))
+    workload = workload_of(7, jobs, nothing_recorded(jobs, jobs.workers, False), terms)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         scored = score_nodes(

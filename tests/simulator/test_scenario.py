@@ -166,6 +166,27 @@ FAULTS = [
     ({"cluster__nodes__0__embodied": {"kg": 0}}, "cluster.nodes[0].embodied.kg", "greater than 0"),
     ({"workload__suspend": {"share": 2}}, "workload.suspend.share", "less than or equal to 1"),
     ({"workload__suspend": {"startup": 60}}, "workload.suspend.startup", "60 has no unit"),
+    ({"workload__elastic": [{"throughput": [1, 2]}]}, "workload.elastic", "say suspend, too"),
+    (
+        {"workload__suspend": {}, "workload__elastic": [{"throughput": [1, 2]}] * 2},
+        "workload.elastic",
+        "more than 1 together",
+    ),
+    (
+        {"workload__elastic": [{"throughput": [2, 3]}]},
+        "workload.elastic[0].throughput",
+        "begin with 1",
+    ),
+    (
+        {"workload__elastic": [{"throughput": [1, 2, 1.5]}]},
+        "workload.elastic[0].throughput",
+        "let it never fall",
+    ),
+    (
+        {"workload__elastic": [{"throughput": [1]}]},
+        "workload.elastic[0].throughput",
+        "at least 2 items",
+    ),
     ({"workload": {}}, "workload", "give either trace or generator"),
     ({"workload__trace": {"file": "a.csv"}}, "workload", "give either trace or generator"),
     ({"workload__trace": {"file": "a.csv"}}, "workload.trace.file", "there is no file"),

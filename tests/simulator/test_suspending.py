@@ -223,7 +223,7 @@ def test_the_bound_is_what_a_job_emits_that_stops_for_nothing_and_more_with_rest
     costly = make_world([JOB | COSTLY], grids=[WAVES], length_s=8 * HOUR)
     for each, factor in ((world, 1.0), (costly, 2.6 / 2.5)):
         schedule = ran(each, "wait-awhile")
-        assert freedom_of([schedule]).suspend
+        assert freedom_of(world, [schedule]).suspend
         idle_g = float(bill_of(each, schedule, 8 * HOUR).carbon_idle_g.sum())
         active_g = float(bill_of(each, schedule, 8 * HOUR).carbon_active_g.sum())
         least_g = least_totals(each, [schedule], 8 * HOUR).carbon_g

@@ -128,7 +128,9 @@ def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
         grid=ready.grid,
         plan=empty_plan(world),
         terms=ready.terms,
-        recorded=nothing_recorded(world.jobs, False)._replace(placings=np.zeros((count + 1, 2))),
+        recorded=nothing_recorded(world.jobs, world.jobs.workers, False)._replace(
+            placings=np.zeros((count + 1, 2))
+        ),
         waiting=nobody_waiting(count),
         events=nothing_yet(count),
         starts=Starts(np.zeros((8, most_starts)), np.zeros(most_starts, np.int64)),

@@ -48,10 +48,10 @@ from greensched_simulator.environments.scene_parts import (
 )
 from greensched_simulator.environments.tally import taken_by_job, taken_in_all
 from greensched_simulator.precedence import nothing_follows
-from greensched_simulator.progress import workload_of
 from greensched_simulator.running import start
 from greensched_simulator.starts import Start, slot_columns, starts_between
 from greensched_simulator.waiting import wait
+from greensched_simulator.workers import workload_of
 
 _encode_when = compiled(encode_when)
 _penalty_of = compiled(penalty_of, inlined)
@@ -188,7 +188,7 @@ def _ask_where(scene: Parts, job: int, rules: Rules) -> int:
 @fast
 def _show_nodes(scene: Parts, job: int, now_s: float, count: int) -> None:
     rows = scene.cluster.found[:count]
-    workload = workload_of(job, scene.jobs, scene.recorded.progress)
+    workload = workload_of(job, scene.jobs, scene.recorded, scene.terms)
     seen = candidates_seen(scene.cluster, rows, scene.grid, scene.terms, workload, now_s)
     _copy(seen.nodes.transpose((0, 2, 1))[0], scene.shown.nodes[0])
     scene.shown.context[:] = seen.context
@@ -207,7 +207,7 @@ def _show_starts(scene: Parts, job: int, now_s: float, count: int) -> None:
     table[6, :count] = columns.weighted_over_run[0]
     table[7, :count] = columns.busiest_over_run[0]
     scene.starts.zone[:count] = zone
-    workload = workload_of(job, scene.jobs, scene.recorded.progress)
+    workload = workload_of(job, scene.jobs, scene.recorded, scene.terms)
     seen = _encode_when(columns, workload, scene.terms.weights, scene.accounts.mean_memory)
     _copy(seen.slots.transpose((0, 2, 1))[0], scene.shown.slots[0])
     scene.shown.context[:] = seen.context
