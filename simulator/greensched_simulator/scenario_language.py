@@ -33,7 +33,7 @@ Parameters = Annotated[
         "anyOf": [{"type": "number"}, {"type": "string"}], "examples": [7e9, "llama-3.1-8b"],
     }),
 ]  # fmt: skip
-TrainingBoard = Annotated[GpuModel, AfterValidator(_with_peak)]
+BoardWithPeak = Annotated[GpuModel, AfterValidator(_with_peak)]
 
 
 class Training(Part):
@@ -60,7 +60,7 @@ class Training(Part):
         le=4,
         description="Standard deviation of their number's logarithm; 0: all read as many.",
     )
-    board: TrainingBoard = Field(
+    board: BoardWithPeak = Field(
         description="That the runtime holds on, and some node has; elsewhere a node's speed tells."
     )
     boards: int = Field(default=1, ge=1, le=64, description="Of each worker.")
@@ -98,9 +98,8 @@ class ServedModel(Part):
     """A language model on some boards as it was measured: how fast, and how many at a time."""
 
     name: str = Field(description="One of the measured models (docs/simulator.md).")
-    board: GpuModel = Field(
-        description="It was measured on, and that some node has; other boards that a replica can "
-        "get need figures, too."
+    board: BoardWithPeak = Field(
+        description="It was measured on; other boards that a replica can get need figures, too."
     )
     boards: int = Field(default=1, ge=1, le=64, description="Of a replica.")
     batch: int = Field(

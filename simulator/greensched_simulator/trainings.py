@@ -94,10 +94,10 @@ def _told(training: Training) -> str:
     if training.workers > 1:
         boards = f"{training.workers} times {boards}"
     median_s = float(_takes_s(training, training.tokens))
+    flop = f"{TRAINING_FLOP * training.model * training.tokens:.3g}".replace("e+", "e")
     return (
-        f"{training.name}: {training.jobs:,} trainings of {training.model:.4g} parameters, a "
-        f"median of {training.tokens:.3g} tokens and "
-        f"{TRAINING_FLOP * training.model * training.tokens:.3g} FLOPs, which take "
+        f"{training.name}: {training.jobs:,} trainings of {training.model / 1e9:.4g} billion "
+        f"parameters; the median of {training.tokens / 1e9:.4g} billion tokens takes {flop} FLOPs, "
         f"{format_duration(median_s)} on {boards} at {100 * training.mfu:g} % of their peak"
     )
 

@@ -132,8 +132,8 @@ def test_trainings_can_be_suspended_and_have_deadlines_like_all_jobs() -> None:
 def test_a_note_tells_what_a_training_takes_and_on_which_boards() -> None:
     told = notes(build_world(scenario(workers=2)))
     assert (
-        "train: 40 trainings of 7e+09 parameters, a median of 1e+09 tokens and 4.2e+19 FLOPs, "
-        "which take 4h40m on 2 times 8 a100-sxm at 50 % of their peak"
+        "train: 40 trainings of 7 billion parameters; the median of 1 billion tokens takes 4.2e19 "
+        "FLOPs, 4h40m on 2 times 8 a100-sxm at 50 % of their peak"
     ) in told
 
 
