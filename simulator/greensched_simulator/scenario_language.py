@@ -5,7 +5,15 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from greensched_simulator.language_models import PARAMETERS, PEAK_BF16_FLOP_PER_S, USUAL_MFU
-from greensched_simulator.scenario_fields import Bytes, Cores, Duration, GpuModel, Part, near
+from greensched_simulator.scenario_fields import (
+    Bytes,
+    Cores,
+    Duration,
+    GpuModel,
+    InputFile,
+    Part,
+    near,
+)
 
 
 def _parameters(value: Any) -> float:
@@ -97,7 +105,14 @@ class Lengths(Part):
 class ServedModel(Part):
     """A language model on some boards as it was measured: how fast, and how many at a time."""
 
-    name: str = Field(description="One of the measured models (docs/simulator.md).")
+    name: str = Field(
+        description="One of the measured models (docs/simulator.md), or a model_id of `figures`."
+    )
+    figures: InputFile | None = Field(
+        default=None,
+        description="A task of ML.ENERGY's leaderboard (JSON), or a file of that form; without it "
+        "the few that come along.",
+    )
     board: BoardWithPeak = Field(
         description="It was measured on; other boards that a replica can get need figures, too."
     )

@@ -1,5 +1,6 @@
 """Services that answer with a language model: rates and places as they were measured."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from greensched_simulator.language_models import PARAMETERS, PEAK_BF16_FLOP_PER_
 from greensched_simulator.policy import policy_named
 from greensched_simulator.scenario import Scenario, parse_scenario
 from greensched_simulator.scenario_language import ServedModel
-from greensched_simulator.served_models import MEASURED, profile_of, rates_of, speed_on
+from greensched_simulator.served_figures import CITED, read_figures
+from greensched_simulator.served_models import profile_of, rates_of, speed_on
 from greensched_simulator.service_latency import latency_of
 from greensched_simulator.simulation import simulate
 from greensched_simulator.world import World, build_world
@@ -58,14 +60,14 @@ def notes(world: World) -> str:
 
 
 def test_every_figure_is_of_a_known_model_and_board() -> None:
-    for model, board, boards in MEASURED:
+    for model, board, boards in CITED.measured:
         assert model in PARAMETERS
         assert board in PEAK_BF16_FLOP_PER_S
         assert boards >= 1
 
 
 def test_a_full_batch_generates_more_the_larger_it_is_at_watts_that_a_board_can_draw() -> None:
-    for (model, board, _), batches in MEASURED.items():
+    for (model, board, _), batches in CITED.measured.items():
         rates = [profile.generated_per_s for profile in batches.values()]
         falls = sum(after < before for before, after in zip(rates, rates[1:], strict=False))
         assert falls == (1 if (model, board) == ("llama-3.1-8b", "b200") else 0), "as measured"
@@ -167,8 +169,8 @@ def test_notes_tell_what_was_taken_from_where() -> None:
     told = notes(build_world(scenario()))
     assert (
         "chat: qwen3-14b on 1 h100-sxm generates 4,474 tokens/s for 128 requests at a time and "
-        "drew 572 W a board, as ML.ENERGY's leaderboard measured it (lm-arena-chat); the bill's "
-        "watts are those of gpu_ratio 0.6"
+        "drew 572 W a board, by ML.ENERGY's leaderboard (lm-arena-chat); the bill's watts are "
+        "those of gpu_ratio 0.6"
     ) in told
     assert "chat: on" not in told
     beside = notes(build_world(scenario(H100, B200)))
@@ -222,3 +224,69 @@ def test_notes_tell_what_was_taken_from_where() -> None:
 def test_a_fault_is_told_with_its_place(service: dict[str, Any], reason: str) -> None:
     with pytest.raises(BadInput, match=reason):
         scenario(**service)
+
+
+CONFIGURATION: dict[str, Any] = {
+    "model_id": "maker/Mixture-30B", "gpu_model": "B200", "num_gpus": 2, "max_num_seqs": 64,
+    "avg_batch_size": 63.5, "output_throughput_tokens_per_sec": 6400.0, "avg_power_watts": 1200.0,
+    "activated_params_billions": 3.0, "nickname": "left alone",
+}  # fmt: skip
+
+
+def told_in(folder: Path, *changes: dict[str, Any]) -> Path:
+    path = folder / "task.json"
+    every = [{**CONFIGURATION, **change} for change in changes]
+    path.write_text(json.dumps({"task": "mine", "configurations": every}))
+    return path
+
+
+def test_a_file_of_the_leaderboards_form_is_read(tmp_path: Path) -> None:
+    figures = read_figures(told_in(
+        tmp_path,
+        {},
+        {"output_throughput_tokens_per_sec": 6000.0},
+        {"max_num_seqs": 128, "avg_batch_size": 100.0},
+        {"gpu_model": "MI300X"},
+        {"gpu_model": "H100", "num_gpus": 1, "output_throughput_tokens_per_sec": 1600.0},
+    ))  # fmt: skip
+    assert figures.parameters == {"maker/mixture-30b": 3e9}
+    assert figures.measured == {
+        ("maker/mixture-30b", "b200", 2): {64: (6400.0, 600.0)},
+        ("maker/mixture-30b", "h100-sxm", 1): {64: (1600.0, 1200.0)},
+    }
+
+
+def test_a_service_may_go_by_a_file_of_figures(tmp_path: Path) -> None:
+    told_in(tmp_path, {})
+    model = {"name": "maker/Mixture-30B", "figures": "task.json", "board": "b200", "boards": 2,
+             "batch": 64}  # fmt: skip
+    world = build_world(scenario(B200, folder=tmp_path, model=model))
+    (found,) = world.services
+    # Two FLOPs for each of the 3e9 parameters that a token meets, 2 · 2250e12 FLOPs a second.
+    assert found.times.answer_mean_s == pytest.approx(500 / (0.4 * 4500e12 / 6e9))
+    assert found.times.mean_s == pytest.approx(64 * (500 / 300_000 + 600 / 6400))
+    assert "drew 600 W a board, by task.json" in notes(world)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        pytest.param([], "is no task of ML.ENERGY's leaderboard: configurations: ", id="empty"),
+        pytest.param([{"num_gpus": "2"}], "configurations.0.num_gpus: .* valid integer", id="type"),
+        pytest.param([{"gpu_model": "T4"}], "no full batch on A100, H100, H200, B200", id="board"),
+        pytest.param([{"avg_batch_size": 9.0}], "tells of no full batch", id="batch"),
+    ],
+)
+def test_a_file_that_does_not_do_is_told_with_its_place(
+    tmp_path: Path, changes: list[dict[str, Any]], reason: str
+) -> None:
+    told_in(tmp_path, *changes)
+    with pytest.raises(BadInput, match=rf"services\[0\].model: .*{reason}"):
+        scenario(folder=tmp_path, model={**QWEN, "figures": "task.json"})
+
+
+@pytest.mark.parametrize("text", ["no json", "[1]", '{"configurations": NaN}'])
+def test_a_file_of_another_form_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "task.json").write_text(text)
+    with pytest.raises(BadInput, match="is no task of ML.ENERGY's leaderboard"):
+        read_figures(tmp_path / "task.json")
