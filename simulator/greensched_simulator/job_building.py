@@ -1,6 +1,7 @@
 """The jobs of a world: read or made up, pressed to a load, given estimates and deadlines."""
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,13 +16,14 @@ from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats
 from greensched_simulator.elastic_jobs import curves_of
 from greensched_simulator.google_events import Machine
-from greensched_simulator.job_drafts import Capacity, Draft
+from greensched_simulator.job_drafts import Capacity, Draft, together
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.made_up_jobs import made_up
 from greensched_simulator.precedence import Precedence, precedence_of, whole_jobs
 from greensched_simulator.scenario_model import Scenario, SlackClass, Suspend, Trace, Workload
 from greensched_simulator.seeds import stream
 from greensched_simulator.traces import TimeUnit, load_trace
+from greensched_simulator.trainings import trainings_of
 from greensched_simulator.workload import Task
 from greensched_simulator.workload import Trace as TraceRead
 
@@ -43,17 +45,9 @@ def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
     Raises BadInput for jobs that fit no node, unless the scenario leaves these out, and when no
     job is left.
     """
-    workload, share_gpus = scenario.workload, scenario.assumptions.share_gpus
+    workload = scenario.workload
     notes: list[str] = []
-    if workload.generator is not None:
-        draft = made_up(scenario, workload.generator, seed, capacity)
-        draft = _with_boards(draft, share_gpus, notes)
-        draft = _placeable(draft, workload, capacity, notes)
-    else:
-        assert workload.trace is not None, "load_scenario refuses a workload with neither"
-        draft = _with_boards(_from_trace(workload.trace, seed, notes), share_gpus, notes)
-        draft = _placeable(draft, workload, capacity, notes)
-        draft = _to_load(draft, workload.load, capacity, notes)
+    draft = together(list(_drafts(scenario, seed, capacity, notes)))
     is_within = draft.arrival_s < scenario.length_s
     if not is_within.all():
         notes.append(f"{np.sum(~is_within)} jobs that arrive after the scenario's length left out")
@@ -77,6 +71,21 @@ def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
         elastic = int(np.sum(jobs.scaling > 0.0))
         notes.append(f"{elastic:,} of {jobs.arrival_s.size:,} jobs are elastic")
     return JobList(jobs, precedence, draft.names, tuple(notes))
+
+
+def _drafts(scenario: Scenario, seed: int, capacity: Capacity, notes: list[str]) -> Iterator[Draft]:
+    """Yield the jobs of each source; load_scenario refuses a workload with none."""
+    workload, share_gpus = scenario.workload, scenario.assumptions.share_gpus
+    if workload.generator is not None:
+        draft = made_up(scenario, workload.generator, seed, capacity)
+        draft = _with_boards(draft, share_gpus, notes)
+        yield _placeable(draft, workload, capacity, notes)
+    elif workload.trace is not None:
+        draft = _with_boards(_from_trace(workload.trace, seed, notes), share_gpus, notes)
+        draft = _placeable(draft, workload, capacity, notes)
+        yield _to_load(draft, workload.load, capacity, notes)
+    for draft in trainings_of(scenario, seed, notes):
+        yield _placeable(draft, workload, capacity, notes)
 
 
 def read_trace(trace: Trace) -> TraceRead:

@@ -1,10 +1,13 @@
 """Jobs on their way into a world, and what the cluster has to offer them."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats
 
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
@@ -38,6 +41,26 @@ class Draft(NamedTuple):
         names = tuple(self.names[job] for job in places)
         afters = tuple(self.after[job] for job in places)
         return type(self)(names, afters, *(column[keep] for column in self[2:]))
+
+
+def together(drafts: Sequence[Draft]) -> Draft:
+    """Return all jobs in order of arrival; raise BadInput where two have one name."""
+    if len(drafts) == 1:
+        return drafts[0]
+    names = [name for draft in drafts for name in draft.names]
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise BadInput(f"workload: two jobs are called {twice}: give the trainings another name")
+    columns = [
+        np.concatenate(column) for column in zip(*(each[2:] for each in drafts), strict=True)
+    ]
+    order = np.argsort(columns[0], kind="stable")
+    after = [each for draft in drafts for each in draft.after]
+    return Draft(
+        tuple(names[job] for job in order),
+        tuple(after[job] for job in order),
+        *(column[order] for column in columns),
+    )
 
 
 class Capacity(NamedTuple):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats
 from greensched_simulator.job_drafts import Capacity, Draft
+from greensched_simulator.scenario_language import Training
 from greensched_simulator.scenario_model import Generator, Scenario
 from greensched_simulator.seeds import stream
 
@@ -33,10 +34,10 @@ def made_up(scenario: Scenario, generator: Generator, seed: int, capacity: Capac
         sizes = _as_many_as_make(scenario, generator, seed, capacity)
     count = sizes.runtime_s.size
     graphs = _graphs(generator, seed, count)
-    arrivals_s = _arrivals_s(scenario, generator, seed, count)[graphs.first]
+    when_s = arrivals_s(scenario, generator, seed, count, "jobs/arrivals")[graphs.first]
     names = tuple(f"job-{job}" for job in range(count))
     after = tuple(tuple(names[each] for each in places) for places in graphs.after)
-    return sizes._replace(arrival_s=arrivals_s, names=names, after=after)
+    return sizes._replace(arrival_s=when_s, names=names, after=after)
 
 
 class _Graphs(NamedTuple):
@@ -104,17 +105,19 @@ def _as_many_as_make(
     )
 
 
-def _arrivals_s(scenario: Scenario, generator: Generator, seed: int, count: int) -> Floats:
+def arrivals_s(
+    scenario: Scenario, wave: Generator | Training, seed: int, count: int, purpose: str
+) -> Floats:
     """Draw from the rate 1 + swing·cos(2π(t − peak)/day) by inverting its integral.
 
     Given their number, the arrivals of a Poisson process are independent draws from its rate.
     """
     steps = max(math.ceil(scenario.length_s / _STEP_S), 1)
     times_s = np.linspace(0.0, scenario.length_s, steps + 1)
-    phase = 2 * math.pi * (scenario.start_s % _DAY_S - generator.peak) / _DAY_S
+    phase = 2 * math.pi * (scenario.start_s % _DAY_S - wave.peak) / _DAY_S
     turns = 2 * math.pi * times_s / _DAY_S
-    swing = generator.daily_swing * _DAY_S / (2 * math.pi)
+    swing = wave.daily_swing * _DAY_S / (2 * math.pi)
     integral = times_s + swing * (np.sin(turns + phase) - math.sin(phase))
-    drawn = np.sort(stream(seed, "jobs/arrivals").random(count)) * integral[-1]
-    arrivals: Floats = np.interp(drawn, integral, times_s)
-    return arrivals
+    drawn = np.sort(stream(seed, purpose).random(count)) * integral[-1]
+    found: Floats = np.interp(drawn, integral, times_s)
+    return found

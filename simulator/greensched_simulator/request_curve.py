@@ -9,8 +9,14 @@ from greensched_core.durations import format_duration
 from greensched_policies.cost import Floats
 from greensched_simulator.request_trace import RequestLog, read_requests
 from greensched_simulator.response_times import Times
-from greensched_simulator.scenario_services import RequestGenerator, RequestTrace, Service
+from greensched_simulator.scenario_services import (
+    RequestGenerator,
+    Requests,
+    RequestTrace,
+    Service,
+)
 from greensched_simulator.seeds import stream
+from greensched_simulator.served_models import Rates, rates_of
 
 _DAY_S = 86_400.0
 
@@ -73,13 +79,32 @@ def times_of(service: Service) -> Times:
     if told is not None:
         squared = told.variation**2
         return Times(told.mean, squared, told.mean, squared)
-    trace, rates = service.requests.trace, service.tokens
-    assert trace is not None and rates is not None, "load_scenario refuses neither"
-    log = log_of(trace)
-    prompt_s = log.prompt_tokens / rates.prompt_per_s
-    whole_s = prompt_s + log.generated_tokens / rates.generated_per_s
-    answer_s = prompt_s if service.objective.of == "first-token" else whole_s
-    return Times(*_moments(whole_s), *_moments(answer_s))
+    rates = _rates(service)
+    whole = _taken(service.requests, rates.prompt_per_s, rates.generated_per_s)
+    if service.objective.of == "first-token":
+        return Times(*whole, *_taken(service.requests, rates.first_prompt_per_s, math.inf))
+    return Times(*whole, *whole)
+
+
+def _rates(service: Service) -> Rates:
+    if service.model is not None:
+        return rates_of(service.model)
+    told = service.tokens
+    assert told is not None, "load_scenario refuses a service with neither"
+    return Rates(told.prompt_per_s, told.prompt_per_s, told.generated_per_s)
+
+
+def _taken(requests: Requests, prompt_per_s: float, generated_per_s: float) -> tuple[float, float]:
+    """Return mean and squared coefficient of variation of what requests take at these rates."""
+    if requests.trace is not None:
+        log = log_of(requests.trace)
+        return _moments(log.prompt_tokens / prompt_per_s + log.generated_tokens / generated_per_s)
+    assert requests.generator and requests.generator.lengths, "load_scenario refuses none"
+    lengths = requests.generator.lengths
+    parts = ((lengths.prompt, prompt_per_s), (lengths.generated, generated_per_s))
+    mean_s = sum(length.mean / per_s for length, per_s in parts)
+    variance = sum((length.variation * length.mean / per_s) ** 2 for length, per_s in parts)
+    return mean_s, variance / mean_s**2
 
 
 def _moments(values: Floats) -> tuple[float, float]:

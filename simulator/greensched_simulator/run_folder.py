@@ -290,7 +290,11 @@ def _files_of(scenario: Scenario) -> list[Path]:
     trace = scenario.workload.trace
     found += [trace.file] if trace else []
     logs = (service.requests.trace for service in scenario.services)
-    return list(dict.fromkeys([*found, *(log.file for log in logs if log)]))
+    found += [log.file for log in logs if log]
+    models = (service.model for service in scenario.services)
+    return list(
+        dict.fromkeys([*found, *(each.figures for each in models if each and each.figures)])
+    )
 
 
 def _input(path: Path) -> dict[str, str]:

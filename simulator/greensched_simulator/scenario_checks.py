@@ -16,6 +16,7 @@ from greensched_simulator.node_power import sleep_faults
 from greensched_simulator.scenario_cluster import NodeGroup
 from greensched_simulator.scenario_fields import Duration, Moment, near
 from greensched_simulator.scenario_file import Place
+from greensched_simulator.scenario_language import Training
 from greensched_simulator.scenario_model import (
     Carbon,
     CarbonFile,
@@ -29,6 +30,7 @@ from greensched_simulator.scenario_model import (
 from greensched_simulator.scenario_services import Service
 from greensched_simulator.scenario_site import SolarFile, Temperature, TemperatureFile, Yield
 from greensched_simulator.service_checks import service_faults
+from greensched_simulator.trainings import speed_with
 from greensched_simulator.zone_steps import Source, column_of
 
 Found = Iterator[tuple[Place, str]]
@@ -57,6 +59,7 @@ def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> 
     yield from _sites(content, groups, grids, span, context)
     if isinstance(content.get("workload"), dict):
         yield from _workload(content["workload"], context)
+        yield from _trainings(content["workload"], groups, context)
     length_s = None if span is None else span[1] - span[0]
     read = [_read(Service, raw, context) for raw in _list(content.get("services"))]
     for at, reason in service_faults(read, length_s):
@@ -166,8 +169,12 @@ def _sites(
 
 def _workload(raw: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
     place = ("workload",)
-    if (raw.get("trace") is None) == (raw.get("generator") is None):
-        yield place, "give either trace or generator"
+    trainings = _list(raw.get("trainings"))
+    sources = sum(raw.get(name) is not None for name in ("trace", "generator"))
+    if sources == 2 or (sources == 0 and not trainings):
+        yield place, "give either trace or generator" + ("" if sources else ", or trainings")
+    if sources == 0 and trainings and raw.get("load") is not None:
+        yield (*place, "load"), "is that of a trace or generator, and there is none: take it out"
     trace = _read(Trace, raw.get("trace"), context)
     if trace is not None:
         try:
@@ -184,6 +191,32 @@ def _workload(raw: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
         yield (*place, "elastic"), "the shares of all kinds are more than 1 together"
     if made is not None and made.runtime_shortest > made.runtime_longest:
         yield (*place, "generator", "runtime_shortest"), "is longer than runtime_longest"
+
+
+def _trainings(
+    raw: Mapping[str, Any], groups: list[Mapping[str, Any]], context: Mapping[str, Any]
+) -> Found:
+    names: set[str] = set()
+    nodes = [_read(NodeGroup, group, context) for group in groups]
+    for number, each in enumerate(_list(raw.get("trainings"))):
+        training = _read(Training, each, context)
+        if training is None:
+            continue
+        place = ("workload", "trainings", number)
+        if training.name in names:
+            yield (*place, "name"), f"{training.name!r} names other trainings already"
+        names.add(training.name)
+        if not all(_has_curve(node) for node in nodes):
+            continue
+        try:
+            speed_with(training.board, nodes)
+        except BadInput as fault:
+            yield (*place, "board"), str(fault)
+
+
+def _has_curve(group: NodeGroup | None) -> bool:
+    """Tell whether a group is sound by itself, so that its speed is known."""
+    return group is not None and (group.hardware or group.curve_watts) is not None
 
 
 def _read(kind: Any, raw: Any, context: Mapping[str, Any]) -> Any:

@@ -18,6 +18,7 @@ from greensched_simulator.scenario_fields import (
     Wait,
     one_source,
 )
+from greensched_simulator.scenario_language import Training
 from greensched_simulator.scenario_services import Service
 from greensched_simulator.scenario_site import Site
 
@@ -261,6 +262,9 @@ class Workload(Part):
 
     trace: Trace | None = Field(default=None, description="Either this or `generator`.")
     generator: Generator | None = Field(default=None, description="Either this or `trace`.")
+    trainings: list[Training] = Field(
+        default=[], description="Of language models, beside a trace's or generator's jobs or alone."
+    )
     load: float | None = Field(
         default=None,
         gt=0,

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from greensched_simulator.scenario_fields import Bytes, Cores, Duration, InputFile, Part
+from greensched_simulator.scenario_language import Lengths, ServedModel
 
 
 class RequestTrace(Part):
@@ -35,6 +36,9 @@ class RequestGenerator(Part):
     peak: Duration = Field(
         default=50_400.0, lt=86_400, description="Time of the most requests after 0 h UTC."
     )
+    lengths: Lengths | None = Field(
+        default=None, description="Tokens of each request; `tokens` and `model` need them."
+    )
 
 
 class Requests(Part):
@@ -57,7 +61,7 @@ class ServiceTime(Part):
 
 
 class TokenRates(Part):
-    """What a request of a language model takes, by the tokens that the trace tells of it."""
+    """What a request of a language model takes, by its tokens, which trace or lengths tell."""
 
     prompt_per_s: float = Field(
         gt=0, le=1e7, description="Tokens a second that one request's prompt is read at."
@@ -123,9 +127,18 @@ class Service(Part):
         ),
     ]
     requests: Requests = Field(description="When they come.")
-    service_time: ServiceTime | None = Field(default=None, description="Either this or `tokens`.")
+    service_time: ServiceTime | None = Field(
+        default=None, description="One of this, `tokens` and `model`."
+    )
     tokens: TokenRates | None = Field(
-        default=None, description="Either this or `service_time`; needs a trace with tokens."
+        default=None,
+        description="One of this, `service_time` and `model`; needs a trace with tokens, or "
+        "lengths.",
+    )
+    model: ServedModel | None = Field(
+        default=None,
+        description="One of this, `service_time` and `tokens`, likewise; tells the replica's "
+        "boards and places, too.",
     )
     objective: Objective = Field(description="Which latency is promised.")
     replica: Replica = Field(description="One replica.")

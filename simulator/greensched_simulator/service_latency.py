@@ -14,7 +14,7 @@ from greensched_policies.capping import board_speed, cpu_speed
 from greensched_policies.cost import Floats, Integers
 from greensched_simulator.response_times import late_shares
 from greensched_simulator.schedule import Schedule
-from greensched_simulator.services import ServiceRows, node_speed
+from greensched_simulator.services import ServiceRows
 from greensched_simulator.world import World
 
 QUANTILES = (0.5, 0.99)
@@ -150,7 +150,7 @@ def _changes(
         if ready_s >= end_s:
             continue
         steps = list(_paces(world, schedule, int(node), bool(world.jobs.gpus[job] > 0)))
-        speed = node_speed(float(world.jobs.gpus[job]), float(world.nodes.speed[node]))
+        speed = float(service.speed[node])
         pace = next(found for at_s, found in reversed(steps) if at_s <= ready_s)
         yield ready_s, 1.0, speed * pace
         for at_s, new in steps:

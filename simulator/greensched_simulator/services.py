@@ -6,6 +6,7 @@ suspended, and leaves when its time is over, however fast its node is. What requ
 reckoned afterwards (`service_latency`).
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,8 +20,11 @@ from greensched_simulator.nodes import Nodes
 from greensched_simulator.precedence import moved
 from greensched_simulator.request_curve import Curve, curve_of, log_of, times_of
 from greensched_simulator.response_times import Times, late_share, least_places
+from greensched_simulator.scenario_cluster import NodeGroup
+from greensched_simulator.scenario_language import ServedModel
 from greensched_simulator.scenario_model import Scenario
 from greensched_simulator.scenario_services import Autoscaler, Service
+from greensched_simulator.served_models import speed_on, told_of, with_its_replica
 
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 
@@ -37,6 +41,7 @@ class ServiceRows(NamedTuple):
     places: int  # of a replica
     startup_s: float
     rows: Integers  # places in the world's jobs
+    speed: Floats  # [N] of a replica on each node, relative to `times`
 
 
 class _Lives(NamedTuple):
@@ -58,19 +63,22 @@ def with_services(
     if not scenario.services:
         return found, ()
     parts, names, notes = [], [], list(found.notes)
-    told: list[tuple[Service, Curve, Floats, Times]] = []
+    told: list[tuple[Service, Curve, Floats, Times, Floats]] = []
     owners: list[Integers] = []
-    for number, service in enumerate(scenario.services):
-        speed = _sized_for(service, nodes)
+    boards = [group.gpus.model for group in scenario.cluster.nodes if group.gpus is not None]
+    for number, service in enumerate(map(with_its_replica, scenario.services)):
+        speeds = _speeds(service, scenario.cluster.nodes, nodes)
+        speed = float(np.nanmin(speeds))
         times = times_of(service)
         curve = curve_of(service, scenario.start_s, scenario.length_s, seed)
         wanted = replicas_wanted(service, curve.rate_per_s, _at_speed(service, times, speed))
         lives = _lives(wanted, curve.begins_s)
-        told.append((service, curve, wanted, times))
+        told.append((service, curve, wanted, times, speeds))
         parts.append(_rows(service, lives))
         names += _names(service.name, lives)
         owners.append(np.full(lives.begin_s.size, number))
         notes += _notes(service, curve, wanted, lives, speed)
+        notes += told_of(service, scenario.assumptions.gpu_ratio, boards)
     jobs, every = _merged([*parts, found.jobs])
     owner = np.concatenate([*owners, np.full(found.jobs.arrival_s.size, -1)])[every]
     names += found.names
@@ -78,8 +86,9 @@ def with_services(
         ServiceRows(
             service.name, curve, wanted, times, service.objective.within, service.objective.share,
             service.replica.places, service.replica.startup, np.flatnonzero(owner == number),
+            speeds,
         )
-        for number, (service, curve, wanted, times) in enumerate(told)
+        for number, (service, curve, wanted, times, speeds) in enumerate(told)
     )  # fmt: skip
     precedence = moved(found.precedence, np.flatnonzero(owner < 0), owner.size)
     names_in_order = tuple(names[place] for place in every)
@@ -163,8 +172,11 @@ def _merged(parts: list[Jobs]) -> tuple[Jobs, Integers]:
     return Jobs._make(np.ascontiguousarray(column[order]) for column in columns), order
 
 
-def _sized_for(service: Service, nodes: Nodes) -> float:
-    """Return the speed of the slowest node that can take a replica: elsewhere it does better."""
+def _speeds(service: Service, groups: Sequence[NodeGroup], nodes: Nodes) -> Floats:
+    """Return a replica's speed on each node, [N]; NaN on those that are too small for it.
+
+    Replicas with boards are as fast as these; whoever tells no model takes all boards for alike.
+    """
     asked = service.replica
     fits = asked.cpu_cores <= nodes.cpu_capacity * (1 + _EPSILON)
     fits &= asked.memory <= nodes.memory_capacity * (1 + _EPSILON)
@@ -175,12 +187,24 @@ def _sized_for(service: Service, nodes: Nodes) -> float:
             f"{asked.memory / 2**30:.4g} GiB and {asked.gpus} GPUs, which no node has: make it "
             "smaller, or give larger nodes"
         )
-    return float(node_speed(asked.gpus, nodes.speed[fits].min()))
+    speeds = nodes.speed if asked.gpus == 0 else np.ones(fits.size)
+    if service.model is not None:
+        boards = np.repeat([group.gpus.model if group.gpus else "" for group in groups],
+                           [group.count for group in groups])  # fmt: skip
+        speeds = np.full(fits.size, np.nan)
+        for board in np.unique(boards[fits]).tolist():
+            speeds[boards == board] = _speed_on(service, service.model, board)
+    return np.where(fits, speeds, np.nan)
 
 
-def node_speed(gpus: float, speed: float) -> float:
-    """Return the speed of a replica on a node: one with boards is as fast as these are."""
-    return 1.0 if gpus > 0 else speed
+def _speed_on(service: Service, model: ServedModel, board: str) -> float:
+    try:
+        return speed_on(model, board)
+    except BadInput as fault:
+        raise BadInput(
+            f"service {service.name}: a replica can get {board} too, and {fault}; or ask for more "
+            "cores or memory than those nodes have"
+        ) from fault
 
 
 def _at_speed(service: Service, times: Times, speed: float) -> Times:

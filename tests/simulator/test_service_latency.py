@@ -41,6 +41,7 @@ def world_of(
     service = ServiceRows(
         "web", Curve(begins_s, np.array(rates_per_s) * HOUR), np.full(len(rates_per_s), 1.0),
         EXPONENTIAL, 1.0, 0.9, 1, startup_s, np.arange(len(lives)),
+        np.array(speeds),
     )  # fmt: skip
     return world._replace(services=(service,), length_s=float(begins_s[-1]))
 
@@ -78,13 +79,6 @@ def test_on_a_faster_node_requests_take_less() -> None:
     world = world_of([1.0], [(0.0, HOUR)], speeds=(1.0, 2.0))
     found = told(world, ran(world, [0.0], [HOUR], [1]))
     assert found.in_time[0] == pytest.approx(3600 * (1 - late_of_one(1.0, 2.0)), rel=1e-5)
-
-
-def test_boards_are_as_fast_as_they_are_whatever_their_node_is() -> None:
-    world = world_of([1.0], [(0.0, HOUR)], speeds=(0.5,))
-    world = world._replace(jobs=world.jobs._replace(gpus=np.array([1.0])))
-    found = told(world, ran(world, [0.0], [HOUR], [0]))
-    assert found.in_time[0] == pytest.approx(3600 * (1 - late_of_one(1.0)), rel=1e-5)
 
 
 def test_a_cap_makes_requests_slower_from_when_it_holds() -> None:

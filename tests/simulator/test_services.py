@@ -248,7 +248,7 @@ def test_a_service_that_cannot_be_is_refused(service: dict[str, Any], reason: st
         ),
         pytest.param(
             {"objective": {"within": "2s", "of": "first-token"}},
-            "objective.of: the first token is known by `tokens` only",
+            "objective.of: the first token is known by `tokens` or `model` only",
             id="first-token",
         ),
         pytest.param(
