@@ -111,8 +111,13 @@ def least_bill(
     Jobs run between their arrival and `latest_end_s` ([J]), and until `until_s` at most; with
     `preempt` they may stop and go on for nothing, as with any `freedom`. Nodes are billed from 0 to
     `until_s`. Raises BadInput where a job cannot end in time on any node, and where a grid has no
-    data within the window, and for worlds with services.
+    data within the window, and for worlds with services or failures.
     """
+    if world.outages.node.size:
+        raise BadInput(
+            f"scenario {world.name} has nodes that fail, which no bound is known for: take "
+            "`failures` out, or run without the bound"
+        )
     if world.services:
         raise BadInput(
             f"scenario {world.name} has services, which no bound is known for: take them out, or "

@@ -5,29 +5,49 @@ Some are suspended in between, and wait for the start of their next stretch as f
 What the `when` rule rejects is gone on arrival: it never queues, and nothing is kept for it.
 
 Between events nothing changes, so time jumps from one to the next. At one instant ends come before
-planned starts and these before arrivals; a queue is served once all of them are through. The loop
-only records; energy, money and carbon are reckoned afterwards, by one accounting for all policies.
+failures of nodes, these before planned starts and these before arrivals; a queue is served once all
+of them are through. The loop only records; energy, money and carbon are reckoned afterwards, by one
+accounting for all policies.
 
 It stops wherever a job needs a start or a node, and all that is to come is kept in arrays: `run`
 answers by rules, and the environments let somebody else answer, between two calls.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.cost import Floats
 from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
 from greensched_simulator.compiled import borrowing, fast, inlined
+from greensched_simulator.events import (
+    ARRIVED,
+    IS_OPEN,
+    OUTAGE,
+    STEP,
+    Aside,
+    Events,
+    next_times_s,
+    nothing_aside,
+    nothing_yet,
+)
 from greensched_simulator.gangs import place_all
 from greensched_simulator.grid_table import GridTable
-from greensched_simulator.heaps import Heap, earliest_s, empty_heap, pop, push
+from greensched_simulator.heaps import Heap, pop, push
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.outages import (
+    Broken,
+    Outages,
+    back_s,
+    can_fail,
+    come_back,
+    fail,
+)
 from greensched_simulator.pacing import Changes, pace
 from greensched_simulator.precedence import Precedence, let_follow
 from greensched_simulator.progress import CHANGED, STOP_S
 from greensched_simulator.prospects import Prospects
-from greensched_simulator.queueing import OLDEST_FIT, Queue, join, nobody_queueing, serve
+from greensched_simulator.queueing import OLDEST_FIT, join, serve
 from greensched_simulator.recorded import Recorded, nothing_recorded
 from greensched_simulator.running import (
     free_plan,
@@ -39,56 +59,14 @@ from greensched_simulator.runs import (
     Suspended,
     choose_runs,
     clear_agenda,
-    empty_agenda,
     put_on_agenda,
 )
 from greensched_simulator.starts import Plan, Start, choose_start, keep
 from greensched_simulator.suspending import goes_on, suspend
-from greensched_simulator.waiting import Waiting, fill, nobody_waiting, wait
+from greensched_simulator.waiting import Waiting, fill, is_anybody_waiting, nobody_waiting, wait
 from greensched_simulator.workers import all_cores, node_of, workers_of
 
 WHEN, WHERE, OVER = range(3)  # what is asked of a job: its start, its node; nothing any more
-_ARRIVED, _STEP, _IS_OPEN = range(3)
-
-
-class Events(NamedTuple):
-    """What is still to come, and how far a run is."""
-
-    ends: Heap  # when a running job is to be looked at
-    starts: Heap  # when one is to start
-    # [3] jobs that have arrived; steps of any grid that have come; 1 while an event is not through
-    counts: Integers
-    now_s: Floats  # [1] when the last event was
-
-
-class Aside(NamedTuple):
-    """What only some rules and worlds need: queues with an order, pauses, caps, precedence."""
-
-    queue: Queue
-    agenda: Agenda
-    changes: Changes
-    steps_s: Floats  # times at which any grid changes
-    precedence: Precedence
-    unmet: Integers  # [J] how many each job still waits for; without elements where none does
-
-
-@fast
-def nothing_yet(jobs: int) -> Events:
-    """Return the events of a run that begins."""
-    return Events(empty_heap(jobs), empty_heap(jobs), np.zeros(3, np.int64), np.zeros(1))
-
-
-@fast
-def nothing_aside(queueing: int, suspending: int, steps_s: Floats, precedence: Precedence) -> Aside:
-    """Return what is empty where a run begins, for so many jobs that may queue or be suspended."""
-    return Aside(
-        nobody_queueing(queueing),
-        empty_agenda(suspending),
-        [(0.0, 0, 1.0) for _ in range(0)],
-        steps_s,
-        precedence,
-        precedence.parents.copy(),
-    )
 
 
 @fast
@@ -102,27 +80,28 @@ def run(
     terms: Terms,
     rules: Rules,
     steps_s: Floats,
-) -> tuple[Recorded, Changes, Suspended]:
+    outages: Outages,
+) -> tuple[Recorded, Changes, Suspended, Broken]:
     """Run all jobs to their end and return what happened.
 
-    That is of each job in its only or last stretch, which node was capped when, and the stretches
-    after which jobs were suspended.
+    That is of each job in its only or last stretch, which node was capped when, the stretches after
+    which jobs were suspended or stopped, and which node was away when.
 
     `cluster` and `plan` are left as they then are, the nodes empty. `steps_s` are the times at
     which any grid changes, if nodes are capped or the queue looks at them.
     """
     count, is_capped = jobs.arrival_s.size, cluster.cap.shape[1] > 0
     most = np.where(jobs.scaling > 0.0, float(terms.scaling.shape[1]), jobs.workers)
-    changes = is_capped or terms.may_suspend or jobs.workers.max() > 1.0
+    changes = is_capped or terms.may_suspend or jobs.workers.max() > 1.0 or outages.node.size > 0
     recorded = nothing_recorded(jobs, most, changes)
     waiting, events = nobody_waiting(count), nothing_yet(count)
-    aside = nothing_aside(count, count if terms.may_suspend else 0, steps_s, precedence)
+    aside = nothing_aside(count, count if terms.may_suspend else 0, steps_s, precedence, outages)
     while True:
         head, job = next_asked(
             events, aside, waiting, jobs, prospects, cluster, recorded, grid, plan, terms, rules
         )
         if head == OVER:
-            return recorded, aside.changes, aside.agenda.suspended
+            return recorded, aside.changes, aside.agenda.suspended, aside.broken
         now_s = events.now_s[0]
         if head == WHEN:
             planned_s = plan_by_rule(
@@ -157,29 +136,36 @@ def next_asked(
     """
     counts, ends, starts = events.counts, events.ends, events.starts
     while True:
-        if counts[_IS_OPEN] > 0:
+        if counts[IS_OPEN] > 0:
             _close(events, aside, jobs, cluster, recorded, grid, plan, terms, rules)
-        end_s, start_s, arrival_s = next_times_s(events, jobs)
+        end_s, start_s, arrival_s, outage_s = next_times_s(events, jobs, aside.outages)
         next_s = min(end_s, start_s, arrival_s)
-        if next_s == np.inf:
+        # A node that comes back matters to those who wait for room.
+        is_waited = aside.queue.length[0] > 0 or is_anybody_waiting(waiting)
+        if next_s == np.inf and (outage_s == np.inf or not is_waited):
             return OVER, NOWHERE
-        counts[_IS_OPEN] = 1
-        if counts[_STEP] < aside.steps_s.size and aside.steps_s[counts[_STEP]] < next_s:
-            events.now_s[0] = aside.steps_s[counts[_STEP]]
+        next_s = min(next_s, outage_s)
+        counts[IS_OPEN] = 1
+        if counts[STEP] < aside.steps_s.size and aside.steps_s[counts[STEP]] < next_s:
+            events.now_s[0] = aside.steps_s[counts[STEP]]
             continue
         events.now_s[0] = next_s
-        if end_s <= start_s and end_s <= arrival_s:
+        if end_s <= start_s and end_s <= arrival_s and end_s <= outage_s:
             _, job = pop(ends)
             _look_at(
                 job, waiting, jobs, prospects, cluster, recorded, events, grid, plan, aside, terms,
                 rules,
             )  # fmt: skip
+        elif outage_s <= start_s and outage_s <= arrival_s:
+            _fail_or_come_back(
+                waiting, jobs, cluster, recorded, events, grid, plan, aside, terms, rules
+            )
         elif start_s <= arrival_s:
             _, job = pop(starts)
             return (WHEN if np.isnan(recorded.planned_s[job]) else WHERE), job
         else:
-            counts[_ARRIVED] += 1
-            job = counts[_ARRIVED] - 1
+            counts[ARRIVED] += 1
+            job = counts[ARRIVED] - 1
             if aside.unmet.size == 0 or aside.unmet[job] == 0:
                 return WHEN, job
 
@@ -198,26 +184,15 @@ def _close(
 ) -> None:
     """Do what follows an event: a queue is served and nodes are capped after an instant's last."""
     now_s, counts = events.now_s[0], events.counts
-    counts[_IS_OPEN] = 0
-    is_last = min(next_times_s(events, jobs)) > now_s
+    counts[IS_OPEN] = 0
+    is_last = min(next_times_s(events, jobs, aside.outages)) > now_s
     if is_last and aside.queue.length[0] > 0:
         serve(now_s, aside.queue, jobs, cluster, recorded, events.ends, grid, plan, terms, rules)
-    while counts[_STEP] < aside.steps_s.size and aside.steps_s[counts[_STEP]] <= now_s:
+    while counts[STEP] < aside.steps_s.size and aside.steps_s[counts[STEP]] <= now_s:
         cluster.cap[CHANGED, :] = 1.0
-        counts[_STEP] += 1
+        counts[STEP] += 1
     if is_last and cluster.cap.shape[1] > 0:
         pace(now_s, jobs, cluster, recorded, events.ends, aside.changes, grid, terms, rules)
-
-
-@inlined
-def next_times_s(events: Events, jobs: Jobs) -> tuple[float, float, float]:
-    """Return when a job is to be looked at, to start and to arrive next; infinity: none is."""
-    arrived = events.counts[_ARRIVED]
-    return (
-        earliest_s(events.ends),
-        earliest_s(events.starts),
-        jobs.arrival_s[arrived] if arrived < jobs.arrival_s.size else np.inf,
-    )
 
 
 @inlined
@@ -314,19 +289,52 @@ def _look_at(
     node, workers = recorded.node[job], workers_of(job, recorded)
     leave_nodes(job, now_s, jobs, cluster, recorded, terms)
     if terms.may_suspend and recorded.progress[STOP_S, job] > 0.0:
-        suspend(job, node, now_s, jobs, recorded, events.starts, agenda)
+        suspend(job, now_s, jobs, recorded, events.starts, agenda)
     else:
         free_plan(job, now_s, jobs, cluster, recorded, plan, terms)
         if terms.may_suspend:
             clear_agenda(job, agenda, plan, terms)
         if aside.unmet.size > 0:
-            arrived = events.counts[_ARRIVED]
+            arrived = events.counts[ARRIVED]
             let_follow(job, now_s, aside.precedence, aside.unmet, arrived, events.starts)
     if terms.discipline == OLDEST_FIT:
         fill(node, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
         for worker in range(1, workers):
             other = node_of(job, worker, recorded)
             fill(other, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+
+
+@fast
+def _fail_or_come_back(
+    waiting: Waiting,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    events: Events,
+    grid: GridTable,
+    plan: Plan,
+    aside: Aside,
+    terms: Terms,
+    rules: Rules,
+) -> None:
+    """Let a node fail or come back, as is next; others get the room that comes free."""
+    now_s, ends, outages = events.now_s[0], events.ends, aside.outages
+    node, is_back = outages.node[events.counts[OUTAGE]], outages.is_back[events.counts[OUTAGE]]
+    events.counts[OUTAGE] += 1
+    if is_back == 1 and aside.is_away[node] == 1:
+        aside.is_away[node] = 0
+        come_back(node, now_s, cluster, terms)
+        if terms.discipline == OLDEST_FIT:
+            fill(node, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+    elif is_back == 0 and can_fail(node, now_s, cluster):
+        aside.is_away[node] = 1
+        aside.broken.append((node, now_s, back_s(outages, events.counts[OUTAGE], node)))
+        freed = fail(
+            node, now_s, jobs, cluster, recorded, ends, events.starts, plan, aside.agenda, terms
+        )
+        if terms.discipline == OLDEST_FIT:
+            for other in freed:
+                fill(other, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
 
 
 @borrowing

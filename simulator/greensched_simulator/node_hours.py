@@ -96,7 +96,7 @@ def _pieces(
     quiet = np.concatenate([moments for _, moments in still])
     jobs, node = world.jobs, ran.node
     end_s = np.fmin(ran.end_s, until_s)
-    sleeps = _sleeps_within(schedule.sleeps, nodes, until_s)
+    sleeps = _sleeps_within(schedule.off, nodes, until_s)
     at = np.concatenate([node, node, *(sleeps.node,) * 3, *(places for places, _ in still)])
     time_s = np.concatenate([ran.start_s, end_s, *sleeps[1:4], quiet])
     order = np.lexsort((time_s, at))

@@ -75,6 +75,8 @@ class Outcome(NamedTuple):
     requests_turned_away: float = 0.0  # beyond what all replicas could do
     latency_p50_s: float = 0.0  # infinity where more than that share is turned away
     latency_p99_s: float = 0.0
+    failures: int = 0  # of nodes
+    jobs_stopped: int = 0  # by these, each time
 
     @property
     def energy_j(self) -> float:
@@ -128,8 +130,18 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
         requests_turned_away=latency.turned_away,
         latency_p50_s=latency.p50_s,
         latency_p99_s=latency.p99_s,
+        failures=int((schedule.outages.asleep_s < until_s).sum()),
+        jobs_stopped=_stopped(schedule),
         **_supplied(world, schedule, until_s)._asdict(),
     )
+
+
+def _stopped(schedule: Schedule) -> int:
+    """Return how often a job was stopped since a node of it failed."""
+    ran, failed = schedule.stretches, schedule.outages
+    fails = {*zip(failed.node.tolist(), failed.asleep_s.tolist(), strict=True)}
+    ends = zip(ran.job.tolist(), ran.node.tolist(), ran.end_s.tolist(), strict=True)
+    return len({(job, end_s) for job, node, end_s in ends if (node, end_s) in fails})
 
 
 class _Supply(NamedTuple):

@@ -105,6 +105,25 @@ def expected_end_s(job: int, jobs: Jobs, progress: Floats) -> float:
 
 
 @borrowing
+def lose_what_is_not_saved(
+    job: int, now_s: float, may_suspend: bool, jobs: Jobs, progress: Floats
+) -> None:
+    """Leave of a job that was stopped without notice what its last checkpoint, or begin, left.
+
+    It may be suspended a while after it goes on, if it can be at all.
+    """
+    settle(job, now_s, progress)
+    left, work, every_s = progress[LEFT_S, job], progress[WORK_S, job], jobs.save_every_s[job]
+    if left < work and 0.0 < every_s < np.inf:
+        cycle_s, whole = every_s + jobs.save_s[job], jobs.runtime_s[job] - jobs.startup_s[job]
+        cycles = np.floor((whole - left + _ROUNDING_S) / cycle_s)
+        work = min(work, whole - cycles * cycle_s)
+    progress[LEFT_S, job], progress[STOP_S, job] = work + jobs.startup_s[job], 0.0
+    is_looked_at = may_suspend and every_s < np.inf
+    progress[PAUSE_AT_S, job] = 0.0 if is_looked_at else np.inf
+
+
+@borrowing
 def ask_to_stop(job: int, throughput: float, jobs: Jobs, progress: Floats) -> bool:
     """Have a running job stop where its work is saved next; False if it ends before.
 

@@ -21,7 +21,7 @@ from greensched_simulator.world import World
 
 PART_ROWS = 100_000
 # In this order at one instant.
-_DECISIONS = ("reject", "delay", "suspend", "wake", "place", "resume", "sleep", "cap")
+_DECISIONS = ("reject", "delay", "suspend", "fail", "wake", "place", "resume", "sleep", "cap")
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _RUN = {"seed": pa.int64(), "policy": _TEXT}
@@ -138,7 +138,8 @@ def decision_rows(
     """Yield a row for each decision until then, in the order of time.
 
     `reject` or `delay` a job, `place` it on a node, where it runs once that is awake, `suspend` and
-    `resume` it; a node may `sleep` and has to `wake`, and may be `cap`ped at a level.
+    `resume` it; a node may `sleep` and has to `wake`, and may be `cap`ped at a level. Nobody
+    decides that a node is to `fail`, nor that what ran there is suspended.
     """
     ready_s, sleeps, caps = ready_from_s(world, schedule), schedule.sleeps, schedule.caps
     ran = schedule.stretches
@@ -150,10 +151,12 @@ def decision_rows(
     delayed = np.flatnonzero(schedule.planned_s > ready_s)
     asleep = np.flatnonzero(sleeps.asleep_s < until_s)
     woken = np.flatnonzero(sleeps.woken_s < until_s)
+    failed = np.flatnonzero(schedule.outages.asleep_s < until_s)
     kinds = (  # times, jobs and nodes of each kind of decision, in the order of their names
         (world.jobs.arrival_s[rejected], rejected, _none(rejected)),
         (ready_s[delayed], delayed, _none(delayed)),
         (ran.end_s[again - 1], ran.job[again], ran.node[again - 1]),
+        (schedule.outages.asleep_s[failed], _none(failed), schedule.outages.node[failed]),
         (sleeps.woken_s[woken], _none(woken), sleeps.node[woken]),
         (ran.start_s[placed], ran.job[placed], ran.node[placed]),
         (ran.start_s[again], ran.job[again], ran.node[again]),

@@ -116,7 +116,7 @@ def take_room(job: int, node: int, jobs: Jobs, cluster: Cluster, terms: Terms) -
     cluster.cpu_free[node] -= jobs.cpu_cores[job]
     cluster.memory_free[node] -= jobs.memory_bytes[job]
     cluster.gpu_free[node] -= jobs.gpus[job]
-    _refresh(node, cluster, terms)
+    refresh(node, cluster, terms)
     return take_boards(cluster.boards, node, jobs.gpus[job])
 
 
@@ -133,7 +133,7 @@ def give_room(job: int, node: int, boards: int, jobs: Jobs, cluster: Cluster, te
         cluster.memory_free[node] += jobs.memory_bytes[job]
         cluster.gpu_free[node] += jobs.gpus[job]
     give_boards(cluster.boards, node, boards, jobs.gpus[job])
-    _refresh(node, cluster, terms)
+    refresh(node, cluster, terms)
 
 
 @borrowing
@@ -200,7 +200,7 @@ def _note_placing(job: int, busy_before: float, placings: Floats) -> None:
 
 
 @borrowing
-def _refresh(node: int, cluster: Cluster, terms: Terms) -> None:
+def refresh(node: int, cluster: Cluster, terms: Terms) -> None:
     """Bring the columns that decisions see up to what is free now."""
     capacity = cluster.columns[0, node]
     busy = (capacity - cluster.cpu_free[node]) * terms.model.utilisation_ratio / capacity

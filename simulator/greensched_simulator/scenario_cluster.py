@@ -58,6 +58,15 @@ class Embodied(Part):
         return 1000.0 * self.kg / (self.years * SECONDS_PER_YEAR)
 
 
+class Failures(Part):
+    """How often a node fails while it is awake, and for how long; both exponential."""
+
+    every: Duration = Field(
+        gt=0, description="Mean time from when it works again to its next failure, such as 60d."
+    )
+    repair: Duration = Field(gt=0, description="Mean time until it works again.")
+
+
 class NodeGroup(Part):
     """Equal nodes in one grid zone."""
 
@@ -97,6 +106,7 @@ class NodeGroup(Part):
     embodied: Embodied | None = Field(
         default=None, description="Carbon of making the nodes; without it none is told."
     )
+    failures: Failures | None = Field(default=None, description="Without it no node fails.")
 
 
 class Cluster(Part):

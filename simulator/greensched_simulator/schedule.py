@@ -7,6 +7,7 @@ import numpy as np
 from greensched_policies.cost import Floats, Integers
 from greensched_policies.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_simulator.nodes import Nodes
+from greensched_simulator.outages import Broken
 from greensched_simulator.pacing import Changes
 from greensched_simulator.power_states import ASLEEP_FROM_S
 from greensched_simulator.recorded import NODE, Recorded
@@ -44,10 +45,23 @@ class Schedule(NamedTuple):
     stretches: Stretches
     sleeps: Sleeps = NO_SLEEPS  # of nodes
     caps: Caps = NO_CAPS  # of nodes
+    outages: Sleeps = NO_SLEEPS  # of nodes, which draw nothing then
+
+    @property
+    def off(self) -> Sleeps:
+        """Return when nodes neither ran nor idled."""
+        return Sleeps._make(
+            np.concatenate(pair) for pair in zip(self.sleeps, self.outages, strict=True)
+        )
 
 
 def schedule_of(
-    world: World, recorded: Recorded, changes: Changes, suspended: Suspended, sleep: Floats
+    world: World,
+    recorded: Recorded,
+    changes: Changes,
+    suspended: Suspended,
+    broken: Broken,
+    sleep: Floats,
 ) -> Schedule:
     """Return what a run recorded as a schedule; `sleep` is the table as the run left it."""
     stretches = _stretches(recorded, suspended)
@@ -59,6 +73,7 @@ def schedule_of(
         stretches,
         _sleeps(world.nodes, stretches, sleep),
         _caps(changes),
+        _outages(broken),
     )
 
 
@@ -119,6 +134,14 @@ def _sleeps(nodes: Nodes, stretches: Stretches, sleep: Floats) -> Sleeps:
         nodes.sleep_w[node],
         nodes.wake_w[node],
     )
+
+
+def _outages(broken: Broken) -> Sleeps:
+    """Return when nodes were away, as sleeps that take nothing."""
+    if not broken:
+        return NO_SLEEPS
+    node, from_s, until_s = (np.array(column) for column in zip(*broken, strict=True))
+    return Sleeps(node, from_s, until_s, until_s, np.zeros(node.size), np.zeros(node.size))
 
 
 def _caps(changes: Changes) -> Caps:

@@ -44,7 +44,7 @@ def simulate(world: World, policy: Policy) -> Schedule:
     prospects = prospects_in(world, sleep)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        recorded, changes, suspended = run(
+        recorded, changes, suspended, broken = run(
             planned_jobs(world, prospects),
             world.precedence,
             prospects,
@@ -60,8 +60,9 @@ def simulate(world: World, policy: Policy) -> Schedule:
                 policy.pause,
             ),  # fmt: skip
             np.unique(world.grids.times_s) if capped or is_provisioned else np.zeros(0),
+            world.outages,
         )
-    return schedule_of(world, recorded, changes, suspended, sleep)
+    return schedule_of(world, recorded, changes, suspended, broken, sleep)
 
 
 def prospects_in(world: World, sleep: Floats) -> Prospects:
@@ -102,7 +103,7 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
         billed_series(world, schedule, until_s),
         (0.0, until_s),
         cost_model(world),
-        schedule.sleeps,
+        schedule.off,
         schedule.caps,
     )
     _refuse_gaps(world, bill, until_s)
@@ -125,7 +126,7 @@ def zone_balances(world: World, schedule: Schedule, until_s: float) -> list[Bala
         suns,
         (0.0, until_s),
         cost_model(world),
-        schedule.sleeps,
+        schedule.off,
         schedule.caps,
     )
     for zone, balance in enumerate(balances):

@@ -126,7 +126,6 @@ def is_to_rescale(
 @fast
 def suspend(
     job: int,
-    node: int,
     now_s: float,
     jobs: Jobs,
     recorded: Recorded,
@@ -135,16 +134,22 @@ def suspend(
 ) -> None:
     """Note the stretch of a job that has left its node, and when it is to go on."""
     done = recorded.progress
-    placed_s, start_s = recorded.placed_s[job], recorded.start_s[job]
-    asleep_s = recorded.node_asleep_s[job]
+    note_stretches(job, now_s, jobs, recorded, agenda)
+    done[LEFT_S, job], done[STOP_S, job] = done[RESUME_S, job], 0.0
+    done[RESTARTS, job] += 1.0
+    push(starts, max(done[RESUME_AT_S, job], now_s), job)
+
+
+@fast
+def note_stretches(job: int, now_s: float, jobs: Jobs, recorded: Recorded, agenda: Agenda) -> None:
+    """Note where all workers of a job ran that has just left its nodes, and that it has none."""
+    placed_s, start_s = recorded.placed_s[job], min(recorded.start_s[job], now_s)
+    node, asleep_s = recorded.node[job], recorded.node_asleep_s[job]
     agenda.suspended.append((job, node, placed_s, asleep_s, start_s, now_s, 0))
     for worker in range(1, workers_of(job, recorded)):
         node, asleep_s = node_of(job, worker, recorded), other_asleep_s(job, worker, recorded)
         agenda.suspended.append((job, node, placed_s, asleep_s, start_s, now_s, worker))
-    done[LEFT_S, job], done[STOP_S, job] = done[RESUME_S, job], 0.0
-    done[RESTARTS, job] += 1.0
     recorded.node[job] = NOWHERE
     recorded.workers[job] = int(jobs.workers[job])
     for times_s in (recorded.placed_s, recorded.node_asleep_s, recorded.start_s, recorded.end_s):
         times_s[job] = np.nan
-    push(starts, max(done[RESUME_AT_S, job], now_s), job)

@@ -31,7 +31,7 @@ from greensched_simulator.comparison import (
 from greensched_simulator.levers import LEVERS, levers_of, parts, told_apart
 from greensched_simulator.outcome import Outcome
 from greensched_simulator.policy import Policy
-from greensched_simulator.told_beside import answered, in_time, latency, supplied
+from greensched_simulator.told_beside import answered, failed, in_time, latency, supplied
 
 HOW_LEVERS = (
     "Change against the baseline with its rule in all other places, the mean over all orders in "
@@ -86,6 +86,7 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
         *supplied(outcome),
         *_apart(outcome),
         *answered(outcome),
+        *failed(outcome),
         ("wait, h: mean", amount(outcome.wait_mean_s / SECONDS_PER_HOUR)),
         ("  95th percentile", amount(outcome.wait_p95_s / SECONDS_PER_HOUR)),
         ("slowdown: mean", amount(outcome.slowdown_mean)),

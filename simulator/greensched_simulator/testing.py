@@ -192,7 +192,7 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
     runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
     machines, model = world.nodes, cost_model(world)
     active, idle, asleep, waking = np.zeros((4, machines.zone.size))
-    sleeps, caps = schedule.sleeps, schedule.caps
+    sleeps, away, caps = schedule.sleeps, schedule.outages, schedule.caps
     for node in range(machines.zone.size):
         here = runs & (ran.node == node)
         mine = ran.job[here]
@@ -214,6 +214,8 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
             (waking if is_waking else asleep)[node] = (
                 machines.wake_w[node] if is_waking else machines.sleep_w[node]
             )
+        elif ((away.node == node) & (away.asleep_s <= at_s) & (at_s < away.awake_s)).any():
+            assert not here.any()
         elif here.any() or not model.empty_nodes_sleep:
             idle[node] = curve[0] + machines.gpu_capacity[node] * machines.gpu_idle_w[node]
     return np.stack([active, idle, asleep, waking]) * machines.pue * _weather(world, at_s)

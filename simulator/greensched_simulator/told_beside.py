@@ -1,4 +1,4 @@
-"""Figures of runs that only some scenarios have: services' requests, and panels and batteries."""
+"""Figures of runs that only some scenarios have: requests, failures, panels and batteries."""
 
 import math
 from collections.abc import Iterator
@@ -20,6 +20,13 @@ def answered(outcome: Outcome) -> Iterator[Row]:
         yield "  of these turned away", count(round(outcome.requests_turned_away))
         yield "latency, s: median", latency(outcome.latency_p50_s)
         yield "  99th percentile", latency(outcome.latency_p99_s)
+
+
+def failed(outcome: Outcome) -> Iterator[Row]:
+    """Yield how often nodes failed and stopped jobs, where any did."""
+    if outcome.failures:
+        yield "failures of nodes", count(outcome.failures)
+        yield "  jobs stopped by them", count(outcome.jobs_stopped)
 
 
 def latency(seconds: float) -> str:

@@ -12,8 +12,10 @@ from greensched_simulator.elastic_jobs import scaling_of
 from greensched_simulator.job_building import JobList, build_jobs
 from greensched_simulator.job_drafts import Capacity
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.node_outages import NO_OUTAGES, outages_of
 from greensched_simulator.node_power import power_of
 from greensched_simulator.nodes import Nodes
+from greensched_simulator.outages import Outages
 from greensched_simulator.precedence import NO_PRECEDENCE, Precedence, whole_jobs
 from greensched_simulator.scenario_model import Scenario
 from greensched_simulator.services import ServiceRows, with_services
@@ -48,6 +50,7 @@ class World(NamedTuple):
     services: tuple[ServiceRows, ...] = ()  # whose replicas are rows of the jobs
     batteries: tuple[Battery | None, ...] = ()  # [Z] None without panels; or [0] without any
     scaling: Floats = NO_SCALING  # of elastic jobs, by the row that each names
+    outages: Outages = NO_OUTAGES  # of the nodes, should they be awake then
 
 
 class _Built(NamedTuple):
@@ -66,7 +69,8 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
     built = _nodes(scenario)
     found = build_jobs(scenario, seed, capacity_of(built.nodes))
     found, services = with_services(scenario, seed, found, built.nodes)
-    grids = build_grids(scenario, seed, _horizon_s(scenario, found, built.nodes))
+    horizon_s = _horizon_s(scenario, found, built.nodes)
+    grids = build_grids(scenario, seed, horizon_s)
     nodes = _by_weather(built.nodes, grids)
     weights, assumed = scenario.weights, scenario.assumptions
     return World(
@@ -93,6 +97,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
         if grids.solar_w.size
         else (),
         scaling=scaling_of(scenario.workload),
+        outages=outages_of(scenario.cluster.nodes, seed, horizon_s),
     )
 
 

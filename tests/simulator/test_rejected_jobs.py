@@ -15,6 +15,7 @@ from greensched_policies.slots import SlotColumns
 from greensched_simulator.choices import Cluster, Terms, rules_of
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import grid_table
+from greensched_simulator.node_outages import NO_OUTAGES
 from greensched_simulator.policy import (
     BAD_PLACINGS,
     PLACINGS,
@@ -75,6 +76,7 @@ def test_nothing_is_kept_in_the_plan_for_what_is_rejected() -> None:
             terms,
             rules_of("reject-long", "spread"),
             np.zeros(0),
+            NO_OUTAGES,
         )
     assert plan.cores[0].tolist() == [3.0] * 4 + [0.0] * 92
 

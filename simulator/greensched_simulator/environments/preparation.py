@@ -11,9 +11,10 @@ from greensched_policies.catalogue import MAY_REJECT
 from greensched_policies.cost import Floats
 from greensched_policies.reward import Shares, shares_of
 from greensched_simulator.choices import NOWHERE, Rules, Terms, rules_of
-from greensched_simulator.engine import OVER, nothing_yet
+from greensched_simulator.engine import OVER
 from greensched_simulator.environments.scene_parts import Accounts, Parts, Shown, Starts
 from greensched_simulator.environments.tally import Machines
+from greensched_simulator.events import nothing_yet
 from greensched_simulator.grid_table import GridTable, grid_table
 from greensched_simulator.policy import (
     BASELINE,
@@ -150,7 +151,7 @@ def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
 
 def schedule_in(ready: Prepared, parts: Parts) -> Schedule:
     """Return what a scene has recorded so far."""
-    return schedule_of(ready.world, parts.recorded, [], [], parts.cluster.sleep)
+    return schedule_of(ready.world, parts.recorded, [], [], [], parts.cluster.sleep)
 
 
 def rules_for(policy: Policy) -> Rules:
@@ -160,6 +161,8 @@ def rules_for(policy: Policy) -> Rules:
 
 def _refuse(world: World, policy: Policy, heads: Heads) -> None:
     """Raise BadInput for what cannot be stepped through yet."""
+    if world.outages.node.size:
+        raise BadInput("environments do not know nodes that fail: take `failures` out")
     if world.batteries:
         raise BadInput("environments do not know panels yet: take sites without solar")
     if heads not in HEADS:

@@ -14,8 +14,8 @@ from greensched_policies.cost import Floats, Integers
 from greensched_policies.reward import Shares
 from greensched_simulator.choices import Cluster, Rules, Singles, Terms
 from greensched_simulator.compiled import fast
-from greensched_simulator.engine import Events
 from greensched_simulator.environments.tally import Machines
+from greensched_simulator.events import Events
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.prospects import Prospects

@@ -25,11 +25,9 @@ from greensched_simulator.engine import (
     OVER,
     WHEN,
     WHERE,
-    Aside,
     due_or_put_off,
     keep_start,
     next_asked,
-    nothing_aside,
     place_by_rule,
     plan_by_rule,
 )
@@ -47,6 +45,8 @@ from greensched_simulator.environments.scene_parts import (
     Shown,
 )
 from greensched_simulator.environments.tally import taken_by_job, taken_in_all
+from greensched_simulator.events import Aside, nothing_aside
+from greensched_simulator.outages import no_outages
 from greensched_simulator.precedence import nothing_follows
 from greensched_simulator.running import start
 from greensched_simulator.starts import Start, slot_columns, starts_between
@@ -65,7 +65,7 @@ def go_on(scenes: Any, actions: Integers, first: int, last: int, are_new: bool, 
     The reward given is that of what came between; of a scene that is over, what is left of it. New
     scenes go on to their first question, without an action and a reward.
     """
-    aside, rules = nothing_aside(0, 0, np.zeros(0), nothing_follows()), book.rules
+    aside, rules = nothing_aside(0, 0, np.zeros(0), nothing_follows(), no_outages()), book.rules
     for place in range(first, last):
         scene = scenes[place]
         if are_new:

@@ -1,0 +1,132 @@
+"""Nodes that fail: what runs there stops at once, and they are away for a while.
+
+What was not saved is lost. A job that cannot be suspended begins again, and so do all workers of a
+job of which one's node fails. Whoever was stopped looks for room at once. A node that sleeps or
+wakes does not fail.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.cost import Floats, Integers
+from greensched_simulator.choices import Cluster, Terms
+from greensched_simulator.compiled import borrowing, fast, inlined
+from greensched_simulator.heaps import Heap, job_at, push, restore, size_of
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.power_states import ASLEEP_FROM_S, AWAKE_FROM_S, STAYS_AWAKE_S
+from greensched_simulator.progress import lose_what_is_not_saved
+from greensched_simulator.recorded import Recorded
+from greensched_simulator.running import free_plan, leave_nodes, refresh
+from greensched_simulator.runs import Agenda, clear_agenda
+from greensched_simulator.starts import Plan
+from greensched_simulator.suspending import note_stretches
+from greensched_simulator.workers import node_of, workers_of
+
+AWAY = -1.0  # cores free on a node that is away: fewer than any job asks for
+
+
+class Outages(NamedTuple):
+    """When nodes fail and come back, [E], in the order of time; none where no node fails."""
+
+    at_s: Floats
+    node: Integers
+    is_back: Integers  # 1 where the node comes back, else it fails
+
+
+@fast
+def no_outages() -> Outages:
+    """Return those of nodes that never fail."""
+    return Outages(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+# Node, begin and end of each outage that took place.
+Broken = list[tuple[int, float, float]]
+
+
+@borrowing
+def back_s(outages: Outages, come: int, node: int) -> float:
+    """Return when a node that has just failed comes back."""
+    while outages.node[come] != node:
+        come += 1
+    return float(outages.at_s[come])
+
+
+@inlined
+def can_fail(node: int, now_s: float, cluster: Cluster) -> bool:
+    """Tell whether a node is awake, so that it may fail."""
+    if cluster.sleep.shape[1] == 0:
+        return True
+    is_asleep = cluster.pods[node] == 0 and now_s > cluster.sleep[ASLEEP_FROM_S, node]
+    return not is_asleep and now_s >= cluster.sleep[AWAKE_FROM_S, node]
+
+
+@fast
+def fail(
+    node: int,
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    starts: Heap,
+    plan: Plan,
+    agenda: Agenda,
+    terms: Terms,
+) -> Integers:
+    """Stop all that has a worker on a node, which is away from now on.
+
+    Return the other nodes on which that makes room.
+    """
+    freed = [node for _ in range(0)]
+    for job in jobs_on(node, recorded, ends):
+        for worker in range(workers_of(job, recorded)):
+            freed.append(node_of(job, worker, recorded))
+        free_plan(job, now_s, jobs, cluster, recorded, plan, terms)
+        if terms.may_suspend:
+            clear_agenda(job, agenda, plan, terms)
+        leave_nodes(job, now_s, jobs, cluster, recorded, terms)
+        if recorded.progress.shape[1] > 0:
+            lose_what_is_not_saved(job, now_s, terms.may_suspend, jobs, recorded.progress)
+        note_stretches(job, now_s, jobs, recorded, agenda)
+        push(starts, now_s, job)
+    cluster.cpu_free[node] = AWAY
+    refresh(node, cluster, terms)
+    if cluster.sleep.shape[1] > 0:
+        cluster.sleep[ASLEEP_FROM_S, node] = np.inf
+    return np.array([other for other in freed if other != node])
+
+
+@fast
+def come_back(node: int, now_s: float, cluster: Cluster, terms: Terms) -> None:
+    """Let a node that was away have room again; it is empty."""
+    cluster.cpu_free[node] = cluster.columns[0, node]
+    refresh(node, cluster, terms)
+    if cluster.sleep.shape[1] > 0:
+        cluster.sleep[ASLEEP_FROM_S, node] = now_s + cluster.sleep[STAYS_AWAKE_S, node]
+
+
+@fast
+def jobs_on(node: int, recorded: Recorded, ends: Heap) -> Integers:
+    """Return the jobs with a worker on a node, which no longer are to be looked at."""
+    found, kept = np.empty(size_of(ends), np.int64), 0
+    count = 0
+    for place in range(size_of(ends)):
+        job = job_at(ends, place)
+        if _is_on(job, node, recorded):
+            found[count] = job
+            count += 1
+        else:
+            ends[kept + 1] = ends[place + 1]
+            kept += 1
+    ends[0, 0] = kept
+    restore(ends)
+    return np.sort(found[:count])
+
+
+@borrowing
+def _is_on(job: int, node: int, recorded: Recorded) -> bool:
+    for worker in range(workers_of(job, recorded)):
+        if node_of(job, worker, recorded) == node:
+            return True
+    return False

@@ -1,0 +1,213 @@
+"""Nodes that fail: what ran there is stopped, and goes on where it was saved."""
+
+import itertools
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba.core.errors import NumbaExperimentalFeatureWarning
+
+from greensched_core.errors import BadInput
+from greensched_simulator.bound import least_totals
+from greensched_simulator.node_hours import node_hours
+from greensched_simulator.node_outages import NO_OUTAGES, outages_of
+from greensched_simulator.outages import Outages
+from greensched_simulator.outcome import outcome_of, waits_s
+from greensched_simulator.policy import policy_named
+from greensched_simulator.scenario_cluster import NodeGroup
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.testing import Row, drawn_watts, free_room, make_world
+from greensched_simulator.world import World
+
+pytestmark = pytest.mark.engine
+
+HOUR = 3600.0
+BIG: Row = {"cpu_cores": 8.0, "runtime_s": 2 * HOUR}
+
+
+def failing(world: World, *spans: tuple[int, float, float]) -> World:
+    """Return the world with nodes that are away so long, in hours."""
+    told = sorted(
+        (at * HOUR, back, node) for node, begin, end in spans for at, back in ((begin, 0), (end, 1))
+    )
+    at_s, is_back, node = (np.array(column) for column in zip(*told, strict=True))
+    return world._replace(outages=Outages(at_s, node.astype(np.int64), is_back.astype(np.int64)))
+
+
+def ran(world: World, policy: str = "run-now") -> Schedule:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        return simulate(world, policy_named(policy))
+
+
+def stretches(schedule: Schedule) -> list[tuple[int, int, float, float]]:
+    """Return job, node, begin and end in hours of each stretch, in the order of time."""
+    told = schedule.stretches
+    return sorted(
+        zip(
+            told.job.tolist(), told.node.tolist(), (told.start_s / HOUR).round(6).tolist(),
+            (told.end_s / HOUR).round(6).tolist(), strict=True,
+        ),
+        key=lambda each: each[2:],
+    )  # fmt: skip
+
+
+def test_a_job_begins_again_on_another_node_when_its_own_fails() -> None:
+    world = failing(make_world([BIG], [{}, {}]), (0, 1.0, 5.0))
+    schedule = ran(world, "first-fit")
+    assert stretches(schedule) == [(0, 0, 0.0, 1.0), (0, 1, 1.0, 3.0)]
+    assert waits_s(world, schedule).tolist() == [0.0]
+
+
+def test_it_waits_for_the_node_where_there_is_no_other() -> None:
+    world = failing(make_world([BIG], [{}]), (0, 1.0, 5.0))
+    schedule = ran(world)
+    assert stretches(schedule) == [(0, 0, 0.0, 1.0), (0, 0, 5.0, 7.0)]
+    assert waits_s(world, schedule).tolist() == [4 * HOUR]
+
+
+@pytest.mark.parametrize("queue", ["", "+easy", "+fcfs", "+concurrent", "+sjf", "+cap-fifo"])
+def test_who_waits_gets_the_room_when_a_node_is_back(queue: str) -> None:
+    jobs = [BIG, {**BIG, "arrival_s": 0.5 * HOUR}, {**BIG, "arrival_s": 1.5 * HOUR}]
+    schedule = ran(failing(make_world(jobs, [{}]), (0, 1.0, 5.0)), f"run-now{queue}")
+    assert [begin for _, _, begin, _ in stretches(schedule)] == [0.0, 5.0, 7.0, 9.0]
+
+
+@pytest.mark.parametrize(("saves", "left_h"), [
+    pytest.param({}, 2.0, id="nothing-saved"),
+    pytest.param({"save_every_s": 0.0}, 2.0, id="saved-only-when-suspended"),
+    pytest.param({"save_every_s": 0.25 * HOUR}, 1.0, id="saved-at-the-very-moment"),
+    pytest.param({"save_every_s": 0.4 * HOUR}, 1.2, id="saved-before"),
+    pytest.param({"save_every_s": 0.4 * HOUR, "startup_s": 0.1 * HOUR}, 1.2, id="with-a-startup"),
+])  # fmt: skip
+def test_what_was_saved_is_not_done_again(saves: Row, left_h: float) -> None:
+    """After an hour, of two; with a startup 0.9 h of work are done, of which 0.8 are saved."""
+    world = failing(make_world([{**BIG, **saves}], [{}, {}]), (0, 1.0, 5.0))
+    for policy in ("first-fit", "first-fit+pause-freely"):
+        *_, last = stretches(ran(world, policy))
+        assert last[3] - last[2] == pytest.approx(left_h)
+
+
+def test_all_workers_stop_when_the_node_of_one_fails() -> None:
+    gang: Row = {**BIG, "workers": 2.0}
+    small: Row = {"cpu_cores": 5.0, "arrival_s": 0.5 * HOUR}
+    world = failing(make_world([gang, small], [{}, {}]), (1, 1.0, 4.0))
+    schedule = ran(world, "first-fit")
+    assert stretches(schedule) == [
+        (0, 0, 0.0, 1.0), (0, 1, 0.0, 1.0), (1, 0, 1.0, 2.0), (0, 0, 4.0, 6.0), (0, 1, 4.0, 6.0)
+    ]  # fmt: skip
+    outcome = outcome_of(world, schedule, bill_of(world, schedule, 6 * HOUR), 6 * HOUR)
+    assert (outcome.failures, outcome.jobs_stopped) == (1, 1)
+
+
+def test_a_node_that_is_away_draws_nothing_and_one_that_sleeps_does_not_fail() -> None:
+    nodes = [{"sleep_w": 10.0, "wake_s": 60.0}] * 2
+    world = failing(make_world([BIG], nodes, length_s=4 * HOUR), (0, 1.0, 2.0), (1, 1.0, 2.0))
+    schedule = ran(world, "first-fit+sleep-at-once")
+    assert schedule.outages.node.tolist() == [0]
+    bill = bill_of(world, schedule, 4 * HOUR)
+    total = bill.energy_active_j + bill.energy_idle_j + bill.energy_sleep_j + bill.energy_wake_j
+    alive = ran(world._replace(outages=NO_OUTAGES), "first-fit+sleep-at-once")
+    assert alive.outages.node.size == 0
+    # Node 0 works for an hour, is away for one and sleeps; node 1 sleeps for an hour and wakes.
+    assert total[0] == pytest.approx(3600 * (100 + 0.4 * 200) + 2 * 3600 * 10)
+    assert total[1] > 3600 * 10
+
+
+def test_it_ends_where_a_node_never_comes_back_to_anybody() -> None:
+    world = failing(make_world([{"runtime_s": HOUR}], [{}]), (0, 2.0, 9.0), (0, 20.0, 21.0))
+    assert stretches(ran(world)) == [(0, 0, 0.0, 1.0)]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32), st.sampled_from([
+    "run-now", "carbon-time+sleep-at-once", "wait-awhile", "planned-window+cap-frugal+easy",
+    "lowest-window+scale-freely+sjf",
+]))  # fmt: skip
+def test_whatever_fails_all_work_is_done_and_all_energy_is_told(seed: int, policy: str) -> None:
+    world = random_world(np.random.default_rng(seed))
+    schedule = ran(world, policy)
+    told = schedule.stretches
+    assert np.isfinite(schedule.end_s).all()
+    away = schedule.outages
+    for node, begin_s, end_s in zip(away.node, away.asleep_s, away.awake_s, strict=True):
+        here = told.node == node
+        assert not ((told.start_s < end_s) & (told.end_s > begin_s) & here).any()
+    for job in range(world.jobs.arrival_s.size):
+        mine = (told.job == job) & (told.worker == 0)
+        assert (told.start_s[mine][1:] >= told.end_s[mine][:-1]).all()
+    until_s = billed_until_s(world, schedule)
+    bill = bill_of(world, schedule, until_s)
+    times = {0.0, until_s, *told.start_s, *told.end_s, *schedule.caps.from_s}
+    times |= {each for column in schedule.off[1:4] for each in column if each < until_s}
+    joules = np.zeros((4, world.nodes.zone.size))
+    for begin_s, end_s in itertools.pairwise(sorted(float(each) for each in times)):
+        joules += drawn_watts(world, schedule, begin_s) * (end_s - begin_s)
+        assert (free_room(world, schedule, begin_s) >= -1e-6).all()
+    for billed, integral in zip(bill[:4], joules, strict=True):
+        np.testing.assert_allclose(billed, integral, rtol=1e-9, atol=1e-3)
+    rows = [each.energy_idle_j.sum() for each in node_hours(world, schedule, until_s)]
+    assert sum(rows) == pytest.approx(bill.energy_idle_j.sum(), rel=1e-9)
+
+
+def random_world(dice: np.random.Generator) -> World:
+    jobs = []
+    for arrival_s in np.sort(dice.integers(0, 4, 7)) * 600.0:
+        runtime_s = float(dice.integers(1, 9)) * 600.0
+        jobs.append({
+            "arrival_s": float(arrival_s), "runtime_s": runtime_s,
+            "deadline_s": float(arrival_s) + runtime_s + float(dice.choice([0.0, 7200.0, np.inf])),
+            "cpu_cores": float(dice.integers(1, 7)), "workers": float(dice.choice([1, 1, 2])),
+            "save_every_s": float(dice.choice([0.0, 900.0, np.inf])),
+            "startup_s": float(dice.choice([0.0, 60.0])), "save_s": float(dice.choice([0.0, 20.0])),
+        })  # fmt: skip
+        if jobs[-1]["workers"] == 1.0 and np.isfinite(jobs[-1]["save_every_s"]):
+            jobs[-1]["scaling"] = float(dice.integers(0, 2))
+    nodes = [{"cpu_capacity": 8.0, "sleep_w": 20.0, "wake_s": 60.0}] * 3
+    world = make_world(jobs, nodes, scaling=np.array([[1.0, 1.0], [1.0, 1.8]]))
+    spans = []
+    for node in range(3):
+        ends = np.sort(dice.uniform(0.0, 6.0, 2 * int(dice.integers(1, 4)))).tolist()
+        spans += [(node, *each) for each in zip(ends[::2], ends[1::2], strict=True)]
+    return failing(world, *spans)
+
+
+def groups(*counts: int) -> list[NodeGroup]:
+    told = {"cpu_cores": 8, "memory": "8Gi", "zone": "A", "hardware": "epyc-7763-1s",
+            "failures": {"every": "10d", "repair": "1d"}}  # fmt: skip
+    return [
+        NodeGroup.model_validate({**told, "name": f"node-{number}", "count": count})
+        for number, count in enumerate(counts)
+    ]
+
+
+def spans_of(outages: Outages, node: int) -> Sequence[tuple[float, float]]:
+    mine = outages.at_s[outages.node == node]
+    return list(zip(mine[::2].tolist(), mine[1::2].tolist(), strict=True))
+
+
+def test_failures_are_as_frequent_and_as_long_as_was_said() -> None:
+    day = 86_400.0
+    drawn = outages_of(groups(20), seed=1, horizon_s=3000 * day)
+    assert (np.diff(drawn.at_s) >= 0).all()
+    spans = [span for node in range(20) for span in spans_of(drawn, node)]
+    assert all(begin < end for begin, end in spans)
+    assert len(spans) == pytest.approx(20 * 3000 / 11, rel=0.05)
+    assert np.mean([end - begin for begin, end in spans]) == pytest.approx(day, rel=0.05)
+
+
+def test_another_group_does_not_change_when_nodes_fail() -> None:
+    one, two = (outages_of(groups(*each), 1, 1e7) for each in ((3,), (3, 2)))
+    assert all(spans_of(one, node) == spans_of(two, node) for node in range(3))
+    plain = [group.model_copy(update={"failures": None}) for group in groups(2)]
+    assert outages_of(plain, 1, 1e7) is NO_OUTAGES
+
+
+def test_no_bound_is_told_where_nodes_fail() -> None:
+    world = failing(make_world([BIG], [{}]), (0, 1.0, 5.0))
+    with pytest.raises(BadInput, match="nodes that fail"):
+        least_totals(world, [ran(world)], 9 * HOUR)
