@@ -121,7 +121,7 @@ def reservation(
                 free, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
             ):
                 return _beside(job, node, expected_s[place], jobs, free)
-        if jobs.workers[job] > 1.0 and _all_fit(job, jobs, free):
+        if jobs.workers[job] > 1.0 and all_fit(job, jobs, free):
             return Reservation(EVERYWHERE, expected_s[place], 0.0, 0.0, 0.0)
     return nothing_reserved()
 
@@ -156,7 +156,7 @@ def _beside(job: int, node: int, at_s: float, jobs: Jobs, free: Cluster) -> Rese
 
 
 @borrowing
-def _all_fit(job: int, jobs: Jobs, free: Cluster) -> bool:
+def all_fit(job: int, jobs: Jobs, free: Cluster) -> bool:
     """Tell whether there is room for all workers of a job."""
     cores, memory_bytes, gpus = jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
     missing = workers_of(job, jobs)
