@@ -35,8 +35,8 @@ class Recorded(NamedTuple):
     others: Integers  # [2,W] node and boards of each
     others_asleep_s: Floats  # [W] since when that node had slept
     progress: Floats  # see `progress`
-    # [J+1,2] who was placed one after the other, and how busy the node was without; in the first
-    # row how many that were; no rows where nobody asks
+    # [R+1,2] whose workers were placed one after the other, and how busy each one's node was
+    # without it; in the first row how many that were; no rows where nobody asks
     placings: Floats
 
 

@@ -128,7 +128,7 @@ def reservation(
                 free, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
             ):
                 return _beside(job, node, expected_s[place], jobs, free)
-        if workers_of(job, recorded) > 1 and _all_fit(job, jobs, recorded, free):
+        if workers_of(job, recorded) > 1 and all_fit(job, jobs, recorded, free):
             return Reservation(EVERYWHERE, expected_s[place], 0.0, 0.0, 0.0)
     return nothing_reserved()
 
@@ -163,7 +163,7 @@ def _beside(job: int, node: int, at_s: float, jobs: Jobs, free: Cluster) -> Rese
 
 
 @borrowing
-def _all_fit(job: int, jobs: Jobs, recorded: Recorded, free: Cluster) -> bool:
+def all_fit(job: int, jobs: Jobs, recorded: Recorded, free: Cluster) -> bool:
     """Tell whether there is room for all workers of a job."""
     cores, memory_bytes, gpus = jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
     missing = workers_of(job, recorded)

@@ -52,8 +52,7 @@ def start(
 
     The nodes of its other workers are told of before, and all run once all are awake.
     """
-    if recorded.placings.shape[0] > 0:
-        _note_placing(job, cluster.columns[1, node], recorded.placings)
+    _note_placing(job, cluster.columns[1, node], recorded.placings)
     recorded.node[job], recorded.placed_s[job] = node, now_s
     recorded.node_asleep_s[job] = _wake_for(node, now_s, cluster)
     recorded.boards[job] = take_room(job, node, jobs, cluster, terms)
@@ -95,6 +94,7 @@ def _start_others(
     first, begin_s = recorded.first_other[job], now_s
     for worker in range(1, workers_of(job, recorded)):
         node, place = node_of(job, worker, recorded), first + worker - 1
+        _note_placing(job, cluster.columns[1, node], recorded.placings)
         recorded.others_asleep_s[place] = _wake_for(node, now_s, cluster)
         recorded.others[BOARDS, place] = take_room(job, node, jobs, cluster, terms)
         begin_s = max(begin_s, awake_from_s(cluster.sleep, node, now_s))
@@ -194,9 +194,12 @@ def _move_plan(
 
 @inlined
 def _note_placing(job: int, busy_before: float, placings: Floats) -> None:
-    placings[0, 0] += 1.0
-    placings[int(placings[0, 0]), 0] = job
-    placings[int(placings[0, 0]), 1] = busy_before
+    """Note a worker's placing for who looks at it: there is no room where nobody does."""
+    rows = placings.shape[0]
+    if rows > 0 and int(placings[0, 0]) + 1 < rows:
+        placings[0, 0] += 1.0
+        placings[int(placings[0, 0]), 0] = job
+        placings[int(placings[0, 0]), 1] = busy_before
 
 
 @borrowing

@@ -39,7 +39,6 @@ def simulate(world: World, policy: Policy) -> Schedule:
     """Return what `policy` does with the world's jobs; the same world gives the same bytes."""
     sleep = sleep_table(world, policy)
     capped = policy.cap != USUAL_CAP
-    is_provisioned = QUEUES[policy.queue].discipline == "provisioned"
     cluster = idle_cluster(world, sleep, capped=capped, only_node_0=policy.placing.only_node_0)
     prospects = prospects_in(world, sleep)
     with warnings.catch_warnings():
@@ -59,7 +58,7 @@ def simulate(world: World, policy: Policy) -> Schedule:
                 policy.cap,
                 policy.pause,
             ),  # fmt: skip
-            np.unique(world.grids.times_s) if capped or is_provisioned else np.zeros(0),
+            steps_watched(world, policy),
             world.outages,
         )
     return schedule_of(world, recorded, changes, suspended, broken, sleep)
@@ -79,6 +78,15 @@ def planned_jobs(world: World, prospects: Prospects) -> Jobs:
 def may_suspend(world: World, policy: Policy) -> bool:
     """Tell whether a policy may suspend any job of a world."""
     return policy.pause != USUAL_PAUSE and bool(np.isfinite(world.jobs.save_every_s).any())
+
+
+def steps_watched(world: World, policy: Policy) -> Floats:
+    """Return the times at which any grid changes, if a rule of the policy looks at them."""
+    is_provisioned = QUEUES[policy.queue].discipline == "provisioned"
+    if policy.cap == USUAL_CAP and not is_provisioned:
+        return np.zeros(0)
+    steps_s: Floats = np.unique(world.grids.times_s)
+    return steps_s
 
 
 def billed_until_s(world: World, *schedules: Schedule) -> float:

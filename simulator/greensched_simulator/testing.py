@@ -17,6 +17,7 @@ from greensched_policies.observation import Weights
 from greensched_policies.scaling import NO_SCALING
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.nodes import Nodes
+from greensched_simulator.outages import Outages
 from greensched_simulator.precedence import precedence_of
 from greensched_simulator.scenario import parse_scenario
 from greensched_simulator.schedule import Schedule, Stretches
@@ -142,6 +143,17 @@ def drawn_world(
     return make_world(
         rows, nodes, steps, empty_nodes_sleep=empty_nodes_sleep, after=after, weather=pue
     )
+
+
+def with_outages(world: World, *spans: tuple[int, float, float]) -> World:
+    """Return the world with nodes that are away from one hour to another, if they are awake."""
+    told = sorted(
+        (3600.0 * at, back, node)
+        for node, begin, end in spans
+        for at, back in ((begin, 0), (end, 1))
+    )
+    at_s, is_back, node = (np.array(column) for column in zip(*told, strict=True))
+    return world._replace(outages=Outages(at_s, node.astype(np.int64), is_back.astype(np.int64)))
 
 
 def most_workers(job: Row, nodes: Sequence[Row]) -> float:

@@ -9,7 +9,10 @@ from greensched_policies.cost import WorkloadColumns
 from greensched_simulator import choices
 
 # What they may return; of a job's columns, those are numbers.
-TUPLES = (tuple[int, int], tuple[float, int], tuple[float, float, float])
+TUPLES = (
+    tuple[int, int], tuple[float, int], tuple[float, float], tuple[float, float, float],
+    tuple[float, float, float, float],
+)  # fmt: skip
 WITHOUT_ARRAYS = (type(None), bool, int, float, *TUPLES, WorkloadColumns)
 
 

@@ -20,22 +20,13 @@ from greensched_simulator.policy import policy_named
 from greensched_simulator.scenario_cluster import NodeGroup
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.simulation import bill_of, billed_until_s, simulate
-from greensched_simulator.testing import Row, drawn_watts, free_room, make_world
+from greensched_simulator.testing import Row, drawn_watts, free_room, make_world, with_outages
 from greensched_simulator.world import World
 
 pytestmark = pytest.mark.engine
 
 HOUR = 3600.0
 BIG: Row = {"cpu_cores": 8.0, "runtime_s": 2 * HOUR}
-
-
-def failing(world: World, *spans: tuple[int, float, float]) -> World:
-    """Return the world with nodes that are away so long, in hours."""
-    told = sorted(
-        (at * HOUR, back, node) for node, begin, end in spans for at, back in ((begin, 0), (end, 1))
-    )
-    at_s, is_back, node = (np.array(column) for column in zip(*told, strict=True))
-    return world._replace(outages=Outages(at_s, node.astype(np.int64), is_back.astype(np.int64)))
 
 
 def ran(world: World, policy: str = "run-now") -> Schedule:
@@ -57,14 +48,14 @@ def stretches(schedule: Schedule) -> list[tuple[int, int, float, float]]:
 
 
 def test_a_job_begins_again_on_another_node_when_its_own_fails() -> None:
-    world = failing(make_world([BIG], [{}, {}]), (0, 1.0, 5.0))
+    world = with_outages(make_world([BIG], [{}, {}]), (0, 1.0, 5.0))
     schedule = ran(world, "first-fit")
     assert stretches(schedule) == [(0, 0, 0.0, 1.0), (0, 1, 1.0, 3.0)]
     assert waits_s(world, schedule).tolist() == [0.0]
 
 
 def test_it_waits_for_the_node_where_there_is_no_other() -> None:
-    world = failing(make_world([BIG], [{}]), (0, 1.0, 5.0))
+    world = with_outages(make_world([BIG], [{}]), (0, 1.0, 5.0))
     schedule = ran(world)
     assert stretches(schedule) == [(0, 0, 0.0, 1.0), (0, 0, 5.0, 7.0)]
     assert waits_s(world, schedule).tolist() == [4 * HOUR]
@@ -73,7 +64,7 @@ def test_it_waits_for_the_node_where_there_is_no_other() -> None:
 @pytest.mark.parametrize("queue", ["", "+easy", "+fcfs", "+concurrent", "+sjf", "+cap-fifo"])
 def test_who_waits_gets_the_room_when_a_node_is_back(queue: str) -> None:
     jobs = [BIG, {**BIG, "arrival_s": 0.5 * HOUR}, {**BIG, "arrival_s": 1.5 * HOUR}]
-    schedule = ran(failing(make_world(jobs, [{}]), (0, 1.0, 5.0)), f"run-now{queue}")
+    schedule = ran(with_outages(make_world(jobs, [{}]), (0, 1.0, 5.0)), f"run-now{queue}")
     assert [begin for _, _, begin, _ in stretches(schedule)] == [0.0, 5.0, 7.0, 9.0]
 
 
@@ -86,7 +77,7 @@ def test_who_waits_gets_the_room_when_a_node_is_back(queue: str) -> None:
 ])  # fmt: skip
 def test_what_was_saved_is_not_done_again(saves: Row, left_h: float) -> None:
     """After an hour, of two; with a startup 0.9 h of work are done, of which 0.8 are saved."""
-    world = failing(make_world([{**BIG, **saves}], [{}, {}]), (0, 1.0, 5.0))
+    world = with_outages(make_world([{**BIG, **saves}], [{}, {}]), (0, 1.0, 5.0))
     for policy in ("first-fit", "first-fit+pause-freely"):
         *_, last = stretches(ran(world, policy))
         assert last[3] - last[2] == pytest.approx(left_h)
@@ -95,7 +86,7 @@ def test_what_was_saved_is_not_done_again(saves: Row, left_h: float) -> None:
 def test_all_workers_stop_when_the_node_of_one_fails() -> None:
     gang: Row = {**BIG, "workers": 2.0}
     small: Row = {"cpu_cores": 5.0, "arrival_s": 0.5 * HOUR}
-    world = failing(make_world([gang, small], [{}, {}]), (1, 1.0, 4.0))
+    world = with_outages(make_world([gang, small], [{}, {}]), (1, 1.0, 4.0))
     schedule = ran(world, "first-fit")
     assert stretches(schedule) == [
         (0, 0, 0.0, 1.0), (0, 1, 0.0, 1.0), (1, 0, 1.0, 2.0), (0, 0, 4.0, 6.0), (0, 1, 4.0, 6.0)
@@ -106,7 +97,7 @@ def test_all_workers_stop_when_the_node_of_one_fails() -> None:
 
 def test_a_node_that_is_away_draws_nothing_and_one_that_sleeps_does_not_fail() -> None:
     nodes = [{"sleep_w": 10.0, "wake_s": 60.0}] * 2
-    world = failing(make_world([BIG], nodes, length_s=4 * HOUR), (0, 1.0, 2.0), (1, 1.0, 2.0))
+    world = with_outages(make_world([BIG], nodes, length_s=4 * HOUR), (0, 1.0, 2.0), (1, 1.0, 2.0))
     schedule = ran(world, "first-fit+sleep-at-once")
     assert schedule.outages.node.tolist() == [0]
     bill = bill_of(world, schedule, 4 * HOUR)
@@ -119,7 +110,7 @@ def test_a_node_that_is_away_draws_nothing_and_one_that_sleeps_does_not_fail() -
 
 
 def test_it_ends_where_a_node_never_comes_back_to_anybody() -> None:
-    world = failing(make_world([{"runtime_s": HOUR}], [{}]), (0, 2.0, 9.0), (0, 20.0, 21.0))
+    world = with_outages(make_world([{"runtime_s": HOUR}], [{}]), (0, 2.0, 9.0), (0, 20.0, 21.0))
     assert stretches(ran(world)) == [(0, 0, 0.0, 1.0)]
 
 
@@ -173,7 +164,7 @@ def random_world(dice: np.random.Generator) -> World:
     for node in range(3):
         ends = np.sort(dice.uniform(0.0, 6.0, 2 * int(dice.integers(1, 4)))).tolist()
         spans += [(node, *each) for each in zip(ends[::2], ends[1::2], strict=True)]
-    return failing(world, *spans)
+    return with_outages(world, *spans)
 
 
 def groups(*counts: int) -> list[NodeGroup]:
@@ -208,6 +199,6 @@ def test_another_group_does_not_change_when_nodes_fail() -> None:
 
 
 def test_no_bound_is_told_where_nodes_fail() -> None:
-    world = failing(make_world([BIG], [{}]), (0, 1.0, 5.0))
+    world = with_outages(make_world([BIG], [{}]), (0, 1.0, 5.0))
     with pytest.raises(BadInput, match="nodes that fail"):
         least_totals(world, [ran(world)], 9 * HOUR)

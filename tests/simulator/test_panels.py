@@ -12,7 +12,6 @@ from greensched_core.errors import BadInput
 from greensched_policies.supply import Battery
 from greensched_simulator.bound import latest_ends, least_bill
 from greensched_simulator.charges import charge_of
-from greensched_simulator.environments.single import GreenSchedEnv
 from greensched_simulator.node_hours import node_hours
 from greensched_simulator.outcome import outcome_of
 from greensched_simulator.policy import policy_named
@@ -164,11 +163,6 @@ def test_a_file_that_ends_before_the_last_job_does_is_refused(tmp_path: Path) ->
         bill_of(world, ran_at(0.0), 3 * HOUR)
     with pytest.raises(BadInput, match="Z lacks sun before 10800 s"):
         least_bill(world, "carbon", 3 * HOUR, latest_ends(world))
-
-
-def test_environments_refuse_panels(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="environments do not know panels yet"):
-        GreenSchedEnv([made(tmp_path, [0.1] * 9)], "carbon-time", "where")
 
 
 FAULTS = [

@@ -7,15 +7,18 @@ import numpy as np
 
 from greensched_core.errors import BadInput
 from greensched_policies.accounting import total_bill
-from greensched_policies.catalogue import MAY_REJECT
+from greensched_policies.catalogue import MAY_REJECT, SCALE_RULES
 from greensched_policies.cost import Floats
-from greensched_policies.reward import Shares, shares_of
+from greensched_policies.reward import Shares, penalty_of, reward_of, shares_of
 from greensched_simulator.choices import NOWHERE, Rules, Terms, rules_of
 from greensched_simulator.engine import OVER
 from greensched_simulator.environments.scene_parts import Accounts, Parts, Shown, Starts
 from greensched_simulator.environments.tally import Machines
 from greensched_simulator.events import nothing_yet
-from greensched_simulator.grid_table import GridTable, grid_table
+from greensched_simulator.grid_table import GridTable
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.outages import Broken
+from greensched_simulator.pacing import Changes
 from greensched_simulator.policy import (
     BASELINE,
     QUEUES,
@@ -25,7 +28,8 @@ from greensched_simulator.policy import (
     policy_named,
 )
 from greensched_simulator.prospects import Prospects
-from greensched_simulator.recorded import nothing_recorded
+from greensched_simulator.recorded import Recorded, nothing_recorded
+from greensched_simulator.runs import Suspended
 from greensched_simulator.schedule import Schedule, schedule_of
 from greensched_simulator.simulation import (
     bill_of,
@@ -33,16 +37,16 @@ from greensched_simulator.simulation import (
     empty_plan,
     forecast_of,
     idle_cluster,
-    may_suspend,
+    planned_jobs,
     prospects_in,
     simulate,
+    steps_watched,
     terms_of,
 )
 from greensched_simulator.sleep_tables import sleep_table
 from greensched_simulator.starts import MOST_SLOTS
 from greensched_simulator.waiting import nobody_waiting
 from greensched_simulator.world import World, idle_watts
-from greensched_simulator.zone_grids import relative_pue
 
 Heads = Literal["when", "where", "both"]  # what an agent decides; rules decide the rest
 HEADS: tuple[Heads, ...] = ("when", "where", "both")
@@ -54,14 +58,40 @@ class Prepared:
 
     world: World
     policy: Policy
+    jobs: Jobs  # as plans see them
     sleep: Floats  # the table as it is at the start
     prospects: Prospects
     grid: GridTable  # the forecast
     true_grid: GridTable
+    steps_s: Floats  # times at which any grid changes, where a rule looks at them
     terms: Terms
     machines: Machines
     shares: Shares
     least_until_s: float  # the bill reaches at least to where it would if all started at once
+
+    @property
+    def is_tallied(self) -> bool:
+        """Tell whether the compiled tally knows all that the accounting bills."""
+        is_plain = self.policy.cap == USUAL_CAP and not self.terms.may_suspend
+        is_plain &= not self.world.batteries and not self.nodes_fail
+        return is_plain and not self.has_gangs
+
+    @property
+    def keeps_aside(self) -> bool:
+        """Tell whether the engine needs its `Aside`, or nothing ever stands in it."""
+        is_usual = self.policy.cap == USUAL_CAP and self.policy.queue == USUAL_QUEUE
+        is_usual &= not self.terms.may_suspend and not self.nodes_fail
+        return not is_usual or self.world.precedence.child.size > 0
+
+    @property
+    def nodes_fail(self) -> bool:
+        """Tell whether any node ever fails."""
+        return self.world.outages.node.size > 0
+
+    @property
+    def has_gangs(self) -> bool:
+        """Tell whether any job has several workers."""
+        return bool(self.jobs.workers.max() > 1.0)
 
     @property
     def most_nodes(self) -> int:
@@ -82,22 +112,20 @@ def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
     data for a time that is billed.
     """
     _refuse(world, policy, heads)
-    sleep, nodes, grids = sleep_table(world, policy), world.nodes, world.grids
-    pue = relative_pue(grids)
+    sleep, nodes = sleep_table(world, policy), world.nodes
+    prospects = prospects_in(world, sleep)
     baseline = simulate(world, policy_named(BASELINE))
     until_s = billed_until_s(world, baseline)
     total = total_bill(bill_of(world, baseline, until_s))
     return Prepared(
         world=_plain(world),
         policy=policy,
+        jobs=_plain(planned_jobs(world, prospects)),
         sleep=sleep,
-        prospects=_plain(prospects_in(world, sleep)),
+        prospects=_plain(prospects),
         grid=_plain(forecast_of(world)),
-        true_grid=_plain(
-            grid_table(
-                grids.starts, grids.times_s, grids.carbon_g_per_kwh * pue, grids.price_per_mwh * pue
-            )
-        ),
+        true_grid=_plain(forecast_of(_foreseen(world))),
+        steps_s=_plain(steps_watched(world, policy)),
         terms=_plain(terms_of(world, policy)),
         machines=_plain(Machines(idle_watts(world), nodes.sleep_w, nodes.wake_w)),
         shares=shares_of(
@@ -112,28 +140,28 @@ def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
 
 def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
     """Return the parts of a new episode's scene, which shows what it asks in `shown`."""
-    world = ready.world
-    count = world.jobs.arrival_s.size
-    shown.asked[:] = OVER, NOWHERE, 0, NOWHERE, 0
+    world, jobs, count = ready.world, ready.jobs, ready.jobs.arrival_s.size
+    shown.asked[:] = OVER, NOWHERE, 0, NOWHERE, 0, NOWHERE
     shown.reward[:] = 0.0
     most_starts = shown.slots.shape[2]
     return Parts(
-        jobs=world.jobs,
+        jobs=jobs,
         prospects=ready.prospects,
         cluster=idle_cluster(
             world,
             ready.sleep.copy(),
-            capped=False,
+            capped=ready.policy.cap != USUAL_CAP,
             only_node_0=ready.policy.placing.only_node_0,
         ),
         grid=ready.grid,
         plan=empty_plan(world),
         terms=ready.terms,
-        recorded=nothing_recorded(world.jobs, world.jobs.workers, False)._replace(
-            placings=np.zeros((count + 1, 2))
-        ),
+        recorded=_nothing_in(ready),
         waiting=nobody_waiting(count),
         events=nothing_yet(count),
+        precedence=world.precedence,
+        outages=world.outages,
+        steps_s=ready.steps_s,
         starts=Starts(np.zeros((8, most_starts)), np.zeros(most_starts, np.int64)),
         accounts=Accounts(
             ready.true_grid,
@@ -142,46 +170,88 @@ def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
             ready.least_until_s,
             np.array([world.nodes.memory_capacity.mean()]),
             np.zeros(count),
+            world.jobs.deadline_s,
+            ready.is_tallied,
         ),
         shown=shown,
         asks_when=heads != "where",
         asks_where=heads != "when",
+        keeps_aside=ready.keeps_aside,
     )
 
 
-def schedule_in(ready: Prepared, parts: Parts) -> Schedule:
+def _nothing_in(ready: Prepared) -> Recorded:
+    """Return the record of an episode that begins, with room for who is placed."""
+    is_capped = ready.policy.cap != USUAL_CAP
+    progress_changes = is_capped or ready.terms.may_suspend or ready.has_gangs or ready.nodes_fail
+    recorded = nothing_recorded(ready.jobs, ready.jobs.workers, progress_changes)
+    workers = ready.jobs.arrival_s.size + recorded.others.shape[1]
+    return recorded._replace(placings=np.zeros((1 + workers, 2)))
+
+
+def schedule_in(
+    ready: Prepared, parts: Parts, changes: Changes, suspended: Suspended, broken: Broken
+) -> Schedule:
     """Return what a scene has recorded so far."""
-    return schedule_of(ready.world, parts.recorded, [], [], [], parts.cluster.sleep)
+    return schedule_of(ready.world, parts.recorded, changes, suspended, broken, parts.cluster.sleep)
+
+
+def reward_of_bill(ready: Prepared, ran: Schedule) -> float:
+    """Return the reward of a whole schedule by the accounting itself.
+
+    Raises BadInput where a grid lacks data for a time that is billed.
+    """
+    until_s = max(ready.least_until_s, billed_until_s(ready.world, ran))
+    total = total_bill(bill_of(ready.world, ran, until_s))
+    penalty = float(penalty_of(ran.end_s, ready.world.jobs.deadline_s).sum())
+    return reward_of(total.cost, total.carbon_g, penalty, ready.shares)
 
 
 def rules_for(policy: Policy) -> Rules:
     """Return the rules that answer what the agent is not asked, and stand in for it."""
-    return rules_of(policy.when, policy.placing.rule, QUEUES[policy.queue].order)
+    order = QUEUES[policy.queue].order
+    return rules_of(policy.when, policy.placing.rule, order, policy.cap, policy.pause)
+
+
+def _foreseen(world: World) -> World:
+    """Return a world whose forecasts are right."""
+    grids = world.grids
+    return world._replace(
+        grids=grids._replace(
+            forecast_carbon_g_per_kwh=grids.carbon_g_per_kwh,
+            forecast_price_per_mwh=grids.price_per_mwh,
+        )
+    )
 
 
 def _refuse(world: World, policy: Policy, heads: Heads) -> None:
-    """Raise BadInput for what cannot be stepped through yet."""
-    if world.outages.node.size:
-        raise BadInput("environments do not know nodes that fail: take `failures` out")
-    if world.batteries:
-        raise BadInput("environments do not know panels yet: take sites without solar")
+    """Raise BadInput for what cannot be stepped through."""
     if heads not in HEADS:
         raise BadInput(f"there is no head {heads!r}: give one of {', '.join(HEADS)}")
     for is_given, what, instead in (
-        (policy.queue != USUAL_QUEUE, f"the queue {policy.queue}", f"{USUAL_QUEUE}"),
-        (policy.cap != USUAL_CAP, f"the cap rule {policy.cap}", f"{USUAL_CAP}"),
-        (may_suspend(world, policy), f"the pause rule {policy.pause}", "run-through"),
-        (world.jobs.workers.max() > 1.0, "jobs of several workers", "a workload without"),
-        (world.precedence.child.size > 0, "jobs that wait for others", "a workload without"),
-        (policy.when in MAY_REJECT, f"{policy.when}, which rejects jobs", "another when rule"),
+        (
+            heads != "when" and policy.queue != USUAL_QUEUE,
+            f"where jobs of the queue {policy.queue} run, which rules start together",
+            f"{USUAL_QUEUE}, or the head when",
+        ),
+        (
+            policy.pause in SCALE_RULES and world.scaling.shape[0] > 1,
+            f"beside {policy.pause}, which scales jobs",
+            "another pause rule",
+        ),
+        (
+            policy.when in MAY_REJECT,
+            f"with {policy.when}, which rejects jobs",
+            "another when rule",
+        ),
         (
             heads != "when" and policy.placing.stops_at_first,
-            f"{policy.where}, which leaves nothing to choose",
+            f"with {policy.where}, which leaves nothing to choose",
             "a where rule that scores nodes",
         ),
     ):
         if is_given:
-            raise BadInput(f"environments do not know {what} yet: take {instead}")
+            raise BadInput(f"agents cannot decide {what}: take {instead}")
 
 
 def _plain(columns: Any) -> Any:

@@ -15,17 +15,21 @@ from greensched_policies.reward import Shares
 from greensched_simulator.choices import Cluster, Rules, Singles, Terms
 from greensched_simulator.compiled import fast
 from greensched_simulator.environments.tally import Machines
-from greensched_simulator.events import Events
+from greensched_simulator.events import Events, nothing_aside
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.outages import Broken, Outages
+from greensched_simulator.pacing import Changes
+from greensched_simulator.precedence import Precedence
 from greensched_simulator.prospects import Prospects
 from greensched_simulator.recorded import Recorded
+from greensched_simulator.runs import Suspended
 from greensched_simulator.starts import Plan
 from greensched_simulator.waiting import Waiting
 
 Bits = npt.NDArray[np.int8]
 
-HEAD, JOB, CANDIDATES, DUE, CREDITED = range(5)  # places of `asked`
+HEAD, JOB, CANDIDATES, DUE, WORKER, FIRST = range(6)  # places of `asked`
 GIVEN, PENDING, IN_ALL = range(3)  # places of `reward`
 
 
@@ -40,7 +44,8 @@ class Shown(NamedTuple):
     slots: Singles  # [1,8,S] SLOT_FEATURES of the starts
     context: Singles  # [1,8] CONTEXT_FEATURES
     is_choice: Bits  # [max(N,S)] 1 for the candidates of what is asked
-    # [5] head; job; how many candidates; whose node is to be asked for next; placings credited
+    # [6] head; job; how many candidates; whose node is to be asked for next; how many of the job's
+    # workers have got a node; the first one's
     asked: Integers
     reward: Floats  # [3] of the last step; since then; credited so far
 
@@ -61,6 +66,8 @@ class Accounts(NamedTuple):
     least_until_s: float  # the bill reaches at least to then
     mean_memory: Floats  # [1] bytes of a node
     credits: Floats  # [J] reward of each job that was placed
+    deadline_s: Floats  # [J] of each job, whoever waits for it
+    is_tallied: bool  # whether `tally` knows all that is billed; else it is billed in Python
 
 
 class Parts(NamedTuple):
@@ -75,11 +82,15 @@ class Parts(NamedTuple):
     recorded: Recorded
     waiting: Waiting
     events: Events
+    precedence: Precedence
+    outages: Outages
+    steps_s: Floats  # times at which any grid changes, where a rule looks at them
     starts: Starts
     accounts: Accounts
     shown: Shown
     asks_when: bool
     asks_where: bool
+    keeps_aside: bool  # whether it needs the engine's `Aside`; else one serves all scenes
 
 
 @structref.register
@@ -90,7 +101,7 @@ class _SceneType(types.StructRef):
 
 
 class Scene(structref.StructRefProxy):
-    """The parts of one run, handed from function to function by their address.
+    """The parts of one run and the engine's `Aside`, handed on by their address.
 
     As a tuple, seventy arrays would be handed over one by one, and take long to compile.
     """
@@ -100,7 +111,7 @@ class Scene(structref.StructRefProxy):
         return structref.StructRefProxy.__new__(cls, *parts)
 
 
-structref.define_proxy(Scene, _SceneType, list(Parts._fields))
+structref.define_proxy(Scene, _SceneType, [*Parts._fields, "aside"])
 
 
 @structref.register
@@ -162,16 +173,25 @@ def _scene_of(
     recorded: Recorded,
     waiting: Waiting,
     events: Events,
+    precedence: Precedence,
+    outages: Outages,
+    steps_s: Floats,
     starts: Starts,
     accounts: Accounts,
     shown: Shown,
     asks_when: bool,
     asks_where: bool,
+    keeps_aside: bool,
 ) -> Any:
+    count = jobs.arrival_s.size
+    suspending = count if terms.may_suspend else 0
+    aside = nothing_aside(count, suspending, _lent(steps_s), _lent(precedence), _lent(outages))
     return Scene(
         _lent(jobs), _lent(prospects), _lent(cluster), _lent(grid), _lent(plan), _lent(terms),
-        _lent(recorded), _lent(waiting), _lent(events), _lent(starts), _lent(accounts),
-        _lent(shown), asks_when, asks_where,
+        _lent(recorded), _lent(waiting), _lent(events), _lent(precedence), _lent(outages),
+        _lent(steps_s),
+        _lent(starts), _lent(accounts), _lent(shown), asks_when, asks_where,
+        keeps_aside, aside,
     )  # fmt: skip
 
 
@@ -188,6 +208,13 @@ def _put_scene(scenes: Any, place: int, scene: Any) -> None:
         scenes.append(scene)
     else:
         scenes[place] = scene
+
+
+@fast
+def told_aside(scenes: Any, place: int) -> tuple[Changes, Suspended, Broken]:
+    """Return which nodes were capped when, what ran before jobs stopped, and which nodes failed."""
+    aside = scenes[place].aside
+    return aside.changes, aside.agenda.suspended, aside.broken
 
 
 def scenes_of(every: Sequence[Parts]) -> Any:

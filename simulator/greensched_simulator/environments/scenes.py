@@ -3,6 +3,9 @@
 It is the engine's own loop with the same functions behind it; what the agent is not asked, rules of
 the catalogue answer, and they also stand in for answers that name no candidate. Whoever has but one
 choice is not asked.
+
+Of a job of several workers the agent is asked worker by worker, as the extender is pod by pod: each
+sees the room that those before it leave. They start together.
 """
 
 from typing import Any
@@ -33,13 +36,14 @@ from greensched_simulator.engine import (
 )
 from greensched_simulator.environments.scene_parts import (
     CANDIDATES,
-    CREDITED,
     DUE,
+    FIRST,
     GIVEN,
     HEAD,
     IN_ALL,
     JOB,
     PENDING,
+    WORKER,
     Bits,
     Parts,
     Shown,
@@ -48,10 +52,14 @@ from greensched_simulator.environments.tally import taken_by_job, taken_in_all
 from greensched_simulator.events import Aside, nothing_aside
 from greensched_simulator.outages import no_outages
 from greensched_simulator.precedence import nothing_follows
-from greensched_simulator.running import start
+from greensched_simulator.progress import PAUSE_AT_S
+from greensched_simulator.queueing import OLDEST_FIT, join
+from greensched_simulator.recorded import BOARDS, NODE
+from greensched_simulator.reservations import all_fit
+from greensched_simulator.running import give_room, start, take_room
 from greensched_simulator.starts import Start, slot_columns, starts_between
 from greensched_simulator.waiting import wait
-from greensched_simulator.workers import workload_of
+from greensched_simulator.workers import all_cores, boards_of, node_of, workers_of, workload_of
 
 _encode_when = compiled(encode_when)
 _penalty_of = compiled(penalty_of, inlined)
@@ -65,17 +73,20 @@ def go_on(scenes: Any, actions: Integers, first: int, last: int, are_new: bool, 
     The reward given is that of what came between; of a scene that is over, what is left of it. New
     scenes go on to their first question, without an action and a reward.
     """
-    aside, rules = nothing_aside(0, 0, np.zeros(0), nothing_follows(), no_outages()), book.rules
+    nothing = nothing_aside(0, 0, np.zeros(0), nothing_follows(), no_outages())
+    rules = book.rules
     for place in range(first, last):
         scene = scenes[place]
-        if are_new:
-            _ask(scene, aside, rules)
-            continue
-        if scene.shown.asked[HEAD] != OVER:
+        goes_on = are_new or scene.shown.asked[HEAD] != OVER
+        if goes_on and not are_new:
             _answer(scene, actions[place], rules)
-            _ask(scene, aside, rules)
-        reward = scene.shown.reward
-        reward[GIVEN], reward[PENDING] = reward[PENDING], 0.0
+        if goes_on and scene.keeps_aside:
+            _ask(scene, scene.aside, rules)
+        elif goes_on:
+            _ask(scene, nothing, rules)
+        if not are_new:
+            reward = scene.shown.reward
+            reward[GIVEN], reward[PENDING] = reward[PENDING], 0.0
 
 
 @fast
@@ -97,10 +108,7 @@ def _answer(scene: Parts, action: int, rules: Rules) -> None:
     if place < 0 or place >= count:
         seen = scene.shown.nodes[:, :, :count].transpose((0, 2, 1))
         place = int(np.argmin(rules.where[0](seen, scene.shown.context)[0]))
-    start(
-        job, scene.cluster.found[place], now_s, scene.jobs, scene.cluster, scene.recorded,
-        scene.events.ends, scene.plan, scene.terms,
-    )  # fmt: skip
+    _place(scene, job, scene.cluster.found[place])
 
 
 @fast
@@ -129,7 +137,9 @@ def _ask(scene: Parts, aside: Aside, rules: Rules) -> None:
         asked[HEAD], asked[JOB], asked[CANDIDATES], asked[DUE] = head, job, 0, NOWHERE
         if head == OVER:
             break
-        if head == WHERE:
+        if head == WHERE and scene.terms.discipline != OLDEST_FIT:
+            join(aside.queue, job)  # which rules serve
+        elif head == WHERE:
             asked[CANDIDATES] = _ask_where(scene, job, rules)
         else:
             asked[CANDIDATES] = _ask_when(scene, job, aside, rules)
@@ -144,10 +154,14 @@ def _ask(scene: Parts, aside: Aside, rules: Rules) -> None:
 
 @fast
 def _ask_when(scene: Parts, job: int, aside: Aside, rules: Rules) -> int:
-    """Show a job's starts, and return how many there are; else the rule has planned it: 0."""
+    """Show a job's starts, and return how many there are; else the rules have planned it: 0.
+
+    Where there are pauses, rules plan all that can be suspended.
+    """
     now_s, terms = scene.events.now_s[0], scene.terms
     count = starts_between(now_s, scene.prospects.latest_start_s[job], terms)
-    if scene.asks_when and count > 1:
+    may_pause = terms.may_suspend and scene.jobs.save_every_s[job] < np.inf
+    if scene.asks_when and count > 1 and not may_pause:
         _show_starts(scene, job, now_s, count)
         return count
     planned_s = plan_by_rule(
@@ -160,9 +174,10 @@ def _ask_when(scene: Parts, job: int, aside: Aside, rules: Rules) -> int:
 
 @fast
 def _ask_where(scene: Parts, job: int, rules: Rules) -> int:
-    """Show the nodes with room for a job, and return how many; else it has started or waits: 0."""
+    """Show the nodes with room for a job, and return how many; else none is to be chosen: 0."""
     now_s, jobs, cluster, terms = scene.events.now_s[0], scene.jobs, scene.cluster, scene.terms
-    if not scene.asks_where:
+    several = jobs.workers[job] > 1.0 and scene.shown.asked[WORKER] == 0
+    if not scene.asks_where or (several and not all_fit(job, jobs, scene.recorded, cluster)):
         place_by_rule(
             job, now_s, scene.waiting, jobs, cluster, scene.recorded, scene.events.ends,
             scene.grid, scene.plan, terms, rules,
@@ -176,13 +191,58 @@ def _ask_where(scene: Parts, job: int, rules: Rules) -> int:
         _show_nodes(scene, job, now_s, count)
         return count
     if count == 1:
-        start(
-            job, cluster.found[0], now_s, jobs, cluster, scene.recorded, scene.events.ends,
-            scene.plan, terms,
-        )  # fmt: skip
+        _place(scene, job, cluster.found[0])
     else:
+        _give_back(scene, job)
         wait(job, scene.waiting, jobs)
     return 0
+
+
+@fast
+def _place(scene: Parts, job: int, node: int) -> None:
+    """Start a job on a node, or let its next worker have room there, and have the others asked."""
+    first = node
+    if scene.jobs.workers[job] > 1.0:
+        first = _place_worker(scene, job, node)
+        if first == NOWHERE:
+            scene.shown.asked[DUE] = job
+            return
+    start(
+        job, first, scene.events.now_s[0], scene.jobs, scene.cluster, scene.recorded,
+        scene.events.ends, scene.plan, scene.terms,
+    )  # fmt: skip
+
+
+@fast
+def _place_worker(scene: Parts, job: int, node: int) -> int:
+    """Let a job's next worker have room on a node.
+
+    If it is the last, all give it back, and it returns the first one's node; else NOWHERE.
+    """
+    asked, jobs, recorded = scene.shown.asked, scene.jobs, scene.recorded
+    worker = asked[WORKER]
+    boards = take_room(job, node, jobs, scene.cluster, scene.terms)
+    if worker == 0:
+        asked[FIRST], recorded.boards[job] = node, boards
+    else:
+        place = recorded.first_other[job] + worker - 1
+        recorded.others[NODE, place], recorded.others[BOARDS, place] = node, boards
+    asked[WORKER] = worker + 1
+    if asked[WORKER] < workers_of(job, recorded):
+        return NOWHERE
+    _give_back(scene, job)
+    return int(asked[FIRST])
+
+
+@fast
+def _give_back(scene: Parts, job: int) -> None:
+    """Give back the room that a job's workers have so far: it starts on it, or waits for more."""
+    asked, recorded = scene.shown.asked, scene.recorded
+    for worker in range(asked[WORKER]):
+        node = asked[FIRST] if worker == 0 else node_of(job, worker, recorded)
+        boards = boards_of(job, worker, recorded)
+        give_room(job, node, boards, scene.jobs, scene.cluster, scene.terms)
+    asked[WORKER] = 0
 
 
 @fast
@@ -198,7 +258,7 @@ def _show_nodes(scene: Parts, job: int, now_s: float, count: int) -> None:
 def _show_starts(scene: Parts, job: int, now_s: float, count: int) -> None:
     columns, zone = slot_columns(
         scene.grid, scene.plan, scene.terms, now_s, scene.prospects.runtime_s[job], count,
-        scene.jobs.cpu_cores[job],
+        all_cores(job, scene.jobs, scene.recorded),
     )  # fmt: skip
     table = scene.starts.columns
     table[0, :count], table[1, :count] = columns.wait_s[0], columns.runtime_s[0]
@@ -240,35 +300,52 @@ def _hide(shown: Shown) -> None:
 
 @fast
 def _credit(scene: Parts) -> None:
-    """Add the reward of all jobs that have been placed since this was called last."""
-    asked, placings, recorded = scene.shown.asked, scene.recorded.placings, scene.recorded
-    accounts, reward = scene.accounts, scene.shown.reward
-    while asked[CREDITED] < int(placings[0, 0]):
-        asked[CREDITED] += 1
-        job = int(placings[asked[CREDITED], 0])
+    """Add the reward of all jobs that have been placed since this was called last.
+
+    Who may be suspended gets that of its stretches as they are planned, and who has been since,
+    nothing: the end tells.
+    """
+    placings, recorded, accounts = scene.recorded.placings, scene.recorded, scene.accounts
+    reward, worker, job_before = scene.shown.reward, 0, NOWHERE
+    for row in range(1, int(placings[0, 0]) + 1):
+        job = int(placings[row, 0])
+        worker = (worker + 1) % workers_of(job, recorded) if job == job_before else 0
+        job_before = job
+        if recorded.node[job] == NOWHERE:
+            continue
+        until_s, penalty = recorded.end_s[job], 0.0
+        if recorded.progress.shape[1] > 0:
+            until_s = min(until_s, recorded.progress[PAUSE_AT_S, job])
+        if worker == 0 and until_s == recorded.end_s[job]:
+            penalty = _penalty_of(until_s, accounts.deadline_s[job])
         taken = taken_by_job(
-            job, placings[asked[CREDITED], 1], scene.jobs, recorded, scene.cluster, accounts.grid,
-            scene.terms.model,
+            job, node_of(job, worker, recorded), until_s, placings[row, 1], scene.jobs, recorded,
+            scene.cluster, accounts.grid, scene.terms.model,
         )  # fmt: skip
-        penalty = _penalty_of(recorded.end_s[job], scene.jobs.deadline_s[job])
         value = _reward_of(taken.cost, taken.carbon_g, penalty, accounts.shares)
         if np.isnan(value):  # the grid lacks data, which the end tells
             value = 0.0
-        accounts.credits[job] = value
+        accounts.credits[job] += value
         reward[PENDING] += value
         reward[IN_ALL] += value
+    placings[0, 0] = 0.0
 
 
 @fast
 def _settle(scene: Parts) -> None:
-    """Add what is nobody's: idle watts, and how loads of nodes changed beside what was credited."""
+    """Add what is nobody's: idle watts, and how loads of nodes changed beside what was credited.
+
+    Where the tally does not know all, Python adds it.
+    """
     jobs, recorded, accounts, reward = (
         scene.jobs, scene.recorded, scene.accounts, scene.shown.reward,
     )  # fmt: skip
+    if not accounts.is_tallied:
+        return
     until_s, penalty = accounts.least_until_s, 0.0
     for job in range(jobs.arrival_s.size):
         until_s = max(until_s, recorded.end_s[job])
-        penalty += _penalty_of(recorded.end_s[job], jobs.deadline_s[job])
+        penalty += _penalty_of(recorded.end_s[job], accounts.deadline_s[job])
     taken = taken_in_all(
         jobs, recorded, scene.cluster, accounts.machines, accounts.grid, scene.terms.model, until_s
     )

@@ -18,16 +18,20 @@ from greensched_simulator.environments.preparation import (
     Heads,
     new_parts,
     prepared,
+    reward_of_bill,
     rules_for,
     schedule_in,
 )
 from greensched_simulator.environments.scene_parts import (
     GIVEN,
     HEAD,
+    IN_ALL,
+    PENDING,
     Shown,
     book_of,
     put_scene,
     scenes_of,
+    told_aside,
 )
 from greensched_simulator.environments.scenes import go_on
 from greensched_simulator.policy import Policy, policy_named
@@ -55,9 +59,10 @@ class Stage:
         self.slots = np.zeros((count, len(SLOT_FEATURES), starts), np.float32)
         self.context = np.zeros((count, len(CONTEXT_FEATURES)), np.float32)
         self.is_choice = np.zeros((count, max(nodes, starts)), np.int8)
-        self.asked = np.zeros((count, 5), np.int64)  # see `scenes`
+        self.asked = np.zeros((count, 6), np.int64)  # see `scenes`
         self.rewards = np.zeros((count, 3))  # see `scenes`
         self.world_of = np.zeros(count, np.int64)  # in which world each scene plays
+        self._unbilled = set[int]()  # the scenes that Python is to bill when they are over
         bounds = np.linspace(0, count, min(threads, count) + 1).astype(int).tolist()
         self._spans = list(itertools.pairwise(bounds))  # the scenes of each thread
         self._pool: ThreadPoolExecutor | None = None
@@ -74,7 +79,10 @@ class Stage:
         parts = new_parts(self.worlds[world], self._shown(place), self.heads)
         put_scene(self._live, place, parts)
         self._parts[place], self.world_of[place] = parts, world
+        if not parts.accounts.is_tallied:
+            self._unbilled.add(place)
         go_on(self._live, self._nothing, place, place + 1, True, self._book)
+        self._bill(PENDING)
 
     def step(self, actions: Integers) -> None:
         """Answer what all scenes ask, and go on to what each asks next.
@@ -92,6 +100,7 @@ class Stage:
         go_on(self._live, actions, *mine, False, self._book)
         for other in others:
             other.result()
+        self._bill(GIVEN)
         if np.isnan(self.rewards[:, GIVEN]).any():
             raise BadInput(
                 "a grid lacks carbon or price for a part of the time that is billed: give files "
@@ -109,7 +118,8 @@ class Stage:
 
     def schedule(self, place: int) -> Schedule:
         """Return what a scene has recorded so far."""
-        return schedule_in(self.worlds[self.world_of[place]], self._parts[place])
+        aside = told_aside(self._live, place)
+        return schedule_in(self.worlds[self.world_of[place]], self._parts[place], *aside)
 
     def credits(self, place: int) -> Floats:
         """Return the reward of each job of a scene, [J]; 0 of those not placed yet."""
@@ -125,6 +135,17 @@ class Stage:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
+
+    def _bill(self, into: int) -> None:
+        """Add to a reward what is left of those scenes that are over and that Python bills."""
+        if not self._unbilled:
+            return
+        for place in self._unbilled.intersection(np.flatnonzero(self.is_over()).tolist()):
+            reward, ready = self.rewards[place], self.worlds[self.world_of[place]]
+            whole = reward_of_bill(ready, self.schedule(place))
+            reward[into] += whole - reward[IN_ALL]
+            reward[IN_ALL] = whole
+            self._unbilled.remove(place)
 
     def _shown(self, place: int) -> Shown:
         own = slice(place, place + 1)

@@ -60,6 +60,8 @@ def between(grid: GridTable, zone: int, begin_s: float, end_s: float) -> Taken:
 @fast
 def taken_by_job(
     job: int,
+    node: int,
+    end_s: float,
     busy_before: Any,  # a number, as are all that placement_cost is given
     jobs: Jobs,
     recorded: Recorded,
@@ -67,9 +69,11 @@ def taken_by_job(
     grid: GridTable,
     model: CostModel,
 ) -> Taken:
-    """Return what a placed job adds to the active bill if its node's load stays as it was then."""
-    node, columns = recorded.node[job], cluster.columns
-    begin_s, end_s = recorded.start_s[job], recorded.end_s[job]
+    """Return what a job's worker on a node adds to the active bill from its start to `end_s`.
+
+    That is, if the node's load stays as it was when the job was placed.
+    """
+    begin_s, columns = recorded.start_s[job], cluster.columns
     machine = NodeColumns(
         columns[0, node], busy_before, columns[2, node], columns[3, node], columns[4, node],
         columns[5, node], columns[6, node], columns[7, node], columns[8, node], columns[9, node],

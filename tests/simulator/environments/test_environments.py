@@ -19,6 +19,7 @@ from greensched_core.errors import BadInput
 from greensched_policies.accounting import bill_placements
 from greensched_policies.courses import Placements
 from greensched_policies.reward import penalty_of, reward_of, shares_of
+from greensched_policies.supply import Battery
 from greensched_simulator.environments.agents import HeadAgents, ZoneAgents
 from greensched_simulator.environments.preparation import rules_for
 from greensched_simulator.environments.single import GreenSchedEnv
@@ -34,7 +35,7 @@ from greensched_simulator.simulation import (
     simulate,
     zone_series,
 )
-from greensched_simulator.testing import make_world
+from greensched_simulator.testing import make_world, most_workers, with_outages
 from greensched_simulator.world import World
 
 HOUR = 3600.0
@@ -47,10 +48,41 @@ seeds = st.integers(0, 2**31)
 POLICIES = ("carbon-time+weighted-cost", "planned-window+topsis", "run-now+spread",
             "lowest-window+least-carbon+sleep-after-10m", "price-threshold+tetris",
             "cheapest-window+bin-pack+sleep-at-once")  # fmt: skip
+# Each with what the world has beside jobs that run alone and in one piece.
+CASES = (
+    *((policy, "") for policy in POLICIES),
+    ("carbon-time+weighted-cost", "graphs"),
+    ("planned-window+topsis+sleep-after-10m", "graphs"),
+    ("carbon-time+weighted-cost", "gangs"),
+    ("lowest-window+spread+sleep-at-once", "gangs"),
+    ("carbon-time+topsis+cap-when-dirty", ""),
+    ("run-now+spread+cap-60", ""),
+    ("carbon-time+weighted-cost", "panels"),
+    ("planned-window+spread+pause-if-worth", "pauses"),
+    ("lowest-window+weighted-cost", "failures"),
+    (
+        "lowest-window+tetris+sleep-at-once+cap-frugal+pause-freely",
+        "failures graphs gangs panels pauses",
+    ),
+)
+QUEUED = (
+    "carbon-time+spread+easy",
+    "run-now+weighted-cost+concurrent",
+    "lowest-window+tetris+cap-fifo+pause-freely",
+    "price-threshold+spread+sjf+cap-60",
+)
+cases = pytest.mark.parametrize(
+    ("policy", "kind"), CASES, ids=[f"{policy} {kind}".strip() for policy, kind in CASES]
+)
 
 
-def random_world(seed: int, *, curve: float | None = None, sleeps: bool | None = None) -> World:
-    """Return up to 40 jobs on up to 7 unlike nodes in two zones, often crowded."""
+def random_world(
+    seed: int, kind: str = "", *, curve: float | None = None, sleeps: bool | None = None
+) -> World:
+    """Return up to 40 jobs on up to 7 unlike nodes in two zones, often crowded.
+
+    `kind` names what it has beside: failures, graphs, gangs, panels, pauses.
+    """
     dice = np.random.default_rng(seed)
     arrivals_s = np.sort(60.0 * dice.integers(0, 300, dice.integers(1, 40)))
     jobs = []
@@ -65,7 +97,7 @@ def random_world(seed: int, *, curve: float | None = None, sleeps: bool | None =
             "gpus": float(dice.choice([0.0, 0.0, 1.0])),
             "deadline_s": arrival_s + runtime_s + wait_s,
         })  # fmt: skip
-        if dice.random() < 0.2:  # a replica of a service
+        if dice.random() < 0.2 and len(jobs) > 1:  # a replica of a service
             jobs[-1] |= {"leaves_at_s": arrival_s + runtime_s, "deadline_s": np.inf}
     nodes = [
         {
@@ -84,7 +116,38 @@ def random_world(seed: int, *, curve: float | None = None, sleeps: bool | None =
     ]
     asleep = bool(dice.random() < 0.3) if sleeps is None else sleeps
     weather = dice.uniform(0.8, 1.3, (2, 9)).tolist() if dice.random() < 0.5 else None
-    return make_world(jobs, nodes, grids, empty_nodes_sleep=asleep, weather=weather)
+    after = make_more_of(jobs, nodes, kind, np.random.default_rng([seed, 1]))
+    world = make_world(jobs, nodes, grids, empty_nodes_sleep=asleep, weather=weather, after=after)
+    if "failures" in kind:
+        spans = dice.uniform(0.0, 3.0, (len(nodes), 2)).cumsum(axis=1).tolist()
+        world = with_outages(world, *((node, *span) for node, span in enumerate(spans)))
+    return with_panels(world, dice) if "panels" in kind else world
+
+
+def with_panels(world: World, dice: Any) -> World:
+    """Return the world with panels and a battery in its first zone."""
+    solar_w = np.append(dice.uniform(0.0, 900.0, 9), np.zeros(9))
+    batteries = (Battery(1e6, 200.0, 150.0, 0.8), None)
+    return world._replace(grids=world.grids._replace(solar_w=solar_w), batteries=batteries)
+
+
+def make_more_of(
+    jobs: list[dict[str, float]], nodes: list[dict[str, float]], kind: str, dice: Any
+) -> dict[int, list[int]]:
+    """Give jobs several workers and let them be suspended; return who waits for whom."""
+    after = {}
+    for place, job in enumerate(jobs):
+        if "leaves_at_s" in job:
+            continue
+        if "gangs" in kind:
+            job["gpus"] = float(dice.choice([0.0, 0.4, 1.0]))
+            job["workers"] = min(float(dice.integers(1, 4)), most_workers(job, nodes))
+        if "pauses" in kind:
+            job["save_every_s"] = float(dice.choice([0.0, 1200.0, np.inf]))
+            job["startup_s"], job["save_s"] = float(dice.choice([0.0, 30.0])), 20.0
+        if "graphs" in kind and place % 3 == 2:
+            after[place] = sorted({place - int(back) for back in dice.integers(1, 3, 2)})
+    return after
 
 
 def played(env: GreenSchedEnv, choose: Callable[[Any], int], world: int = 0) -> float:
@@ -100,7 +163,7 @@ def played(env: GreenSchedEnv, choose: Callable[[Any], int], world: int = 0) -> 
 def bytes_of(schedule: Schedule) -> bytes:
     """Return all that a schedule holds."""
     columns = (schedule.planned_s, schedule.start_s, schedule.end_s, schedule.node,
-               *schedule.stretches, *schedule.sleeps)  # fmt: skip
+               *schedule.stretches, *schedule.sleeps, *schedule.caps)  # fmt: skip
     return b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
 
 
@@ -111,25 +174,37 @@ def at_random(seed: int) -> Callable[[Any], int]:
 
 
 @pytest.mark.parametrize("head", ["when", "where"])
-@pytest.mark.parametrize("policy", POLICIES)
+@cases
 @FEW
 @given(seed=seeds)
 def test_whoever_leaves_all_to_the_rules_gets_what_the_simulator_makes_of_them(
-    policy: str, head: Any, seed: int
+    policy: str, kind: str, head: Any, seed: int
 ) -> None:
-    world = random_world(seed)
+    world = random_world(seed, kind)
     env = GreenSchedEnv([world], policy, head)
     played(env, lambda _: UNANSWERED)
     assert bytes_of(env.schedule()) == bytes_of(simulate(world, policy_named(policy)))
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("kind", ["", "graphs pauses", "gangs"])
+@pytest.mark.parametrize("policy", QUEUED)
+@FEW
+@given(seed=seeds)
+def test_rules_serve_a_queue_while_an_agent_decides_when(policy: str, kind: str, seed: int) -> None:
+    world = random_world(seed, kind)
+    env = GreenSchedEnv([world], policy, "when")
+    total = played(env, lambda _: UNANSWERED)
+    assert bytes_of(env.schedule()) == bytes_of(simulate(world, policy_named(policy)))
+    assert total == pytest.approx(reward_by_the_bill(world, env.schedule()), rel=1e-7, abs=1e-7)
+
+
+@cases
 @FEW
 @given(seed=seeds)
 def test_whoever_takes_what_a_rule_likes_best_of_what_is_seen_gets_its_schedule(
-    policy: str, seed: int
+    policy: str, kind: str, seed: int
 ) -> None:
-    world = random_world(seed)
+    world = random_world(seed, kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         rule: Any = rules_for(policy_named(policy)).where[0]
@@ -139,43 +214,56 @@ def test_whoever_takes_what_a_rule_likes_best_of_what_is_seen_gets_its_schedule(
         candidates = seen["candidates"][None].transpose((0, 2, 1)).copy().transpose((0, 2, 1))
         return int(np.argmin(rule(candidates[:, :count], seen["context"][None])[0]))
 
-    env = GreenSchedEnv([world], policy.replace(policy.split("+")[1], "weighted-cost"))
+    # Rules start gangs that had to wait for room: then they must be those of the agent.
+    other = policy if "gangs" in kind else policy.replace(policy.split("+")[1], "weighted-cost")
+    env = GreenSchedEnv([world], other)
     played(env, lambda seen: best(seen) if seen["mask"].any() else 0)
     assert bytes_of(env.schedule()) == bytes_of(simulate(world, policy_named(policy)))
 
 
 @pytest.mark.parametrize("head", ["when", "where"])
-@pytest.mark.parametrize("policy", POLICIES)
+@cases
 @FEW
 @given(seed=seeds)
-def test_rewards_add_up_to_what_the_bill_comes_to(policy: str, head: Any, seed: int) -> None:
-    world = random_world(seed)
+def test_rewards_add_up_to_what_the_bill_comes_to(
+    policy: str, kind: str, head: Any, seed: int
+) -> None:
+    world = random_world(seed, kind)
     env = GreenSchedEnv([world], policy, head)
     total = played(env, at_random(seed))
+    assert total == pytest.approx(reward_by_the_bill(world, env.schedule()), rel=1e-7, abs=1e-7)
+
+
+def reward_by_the_bill(world: World, ran: Schedule) -> float:
+    """Return the reward of a whole schedule, reckoned from its outcome."""
     at_once = simulate(world, policy_named(BASELINE))
     least_s = billed_until_s(world, at_once)
     usual = outcome_of(world, at_once, bill_of(world, at_once, least_s), least_s)
-    ran = env.schedule()
     until_s = billed_until_s(world, at_once, ran)
     outcome = outcome_of(world, ran, bill_of(world, ran, until_s), until_s)
     deadlines = int(np.isfinite(world.jobs.deadline_s).sum())
     shares = shares_of(world.weights, usual.cost, usual.carbon_g, deadlines)
     penalty = float(penalty_of(ran.end_s, world.jobs.deadline_s).sum())
-    said = reward_of(outcome.cost, outcome.carbon_g, penalty, shares)
-    assert total == pytest.approx(said, rel=1e-7, abs=1e-7)
+    return float(reward_of(outcome.cost, outcome.carbon_g, penalty, shares))
 
 
+@pytest.mark.parametrize("kind", ["", "graphs", "gangs"])
 @FEW
 @given(seed=seeds)
-def test_where_power_rises_evenly_each_job_is_credited_with_its_own_part(seed: int) -> None:
-    world = random_world(seed, curve=0.0, sleeps=False)
+def test_where_power_rises_evenly_each_job_is_credited_with_its_own_part(
+    kind: str, seed: int
+) -> None:
+    world = random_world(seed, kind, curve=0.0, sleeps=False)
     env = GreenSchedEnv([world], "carbon-time+spread")
     played(env, at_random(seed))
     ran, jobs = env.schedule(), world.jobs
     at_once = simulate(world, policy_named(BASELINE))
     least_s = billed_until_s(world, at_once)
     usual = outcome_of(world, at_once, bill_of(world, at_once, least_s), least_s)
-    placed = Placements(ran.node, ran.start_s, ran.end_s, jobs.cpu_cores, jobs.gpus)
+    told = ran.stretches
+    placed = Placements(
+        told.node, told.start_s, told.end_s, jobs.cpu_cores[told.job], jobs.gpus[told.job]
+    )
     part = bill_placements(
         billed_nodes(world), placed, zone_series(world), (0.0, billed_until_s(world, ran)),
         cost_model(world),
@@ -183,11 +271,9 @@ def test_where_power_rises_evenly_each_job_is_credited_with_its_own_part(seed: i
     deadlines = int(np.isfinite(jobs.deadline_s).sum())
     shares = shares_of(world.weights, usual.cost, usual.carbon_g, deadlines)
     penalty = penalty_of(ran.end_s, jobs.deadline_s)
-    said = -(
-        shares.of_cost * part.cost_active
-        + shares.of_carbon_g * part.carbon_active_g
-        + shares.of_penalty * penalty
-    )
+    said = -shares.of_penalty * penalty
+    worth = shares.of_cost * part.cost_active + shares.of_carbon_g * part.carbon_active_g
+    np.subtract.at(said, told.job, worth)
     np.testing.assert_allclose(env.credits(), said, rtol=1e-6, atol=1e-9)
 
 
@@ -195,8 +281,8 @@ def test_where_power_rises_evenly_each_job_is_credited_with_its_own_part(seed: i
 @FEW
 @given(seed=seeds, threads=st.integers(1, 3))
 def test_vectorised_and_single_environments_agree(head: Any, seed: int, threads: int) -> None:
-    worlds = [random_world(seed + place) for place in range(3)]
-    policy = POLICIES[seed % len(POLICIES)]
+    policy, kind = CASES[seed % len(CASES)]
+    worlds = [random_world(seed + place, kind) for place in range(3)]
     many = GreenSchedVectorEnv(worlds, policy, head, num_envs=4, threads=threads)
     alone = SyncVectorEnv([lambda: GreenSchedEnv(worlds, policy, head)] * 4)
     dice = np.random.default_rng(seed)
@@ -232,26 +318,28 @@ def test_the_same_seed_gives_the_same_episode(head: Any) -> None:
 
 
 @pytest.mark.parametrize("head", ["when", "where"])
-def test_gymnasium_finds_no_fault(head: Any) -> None:
-    check_env(
-        GreenSchedEnv([random_world(4), random_world(11)], POLICIES[0], head),
-        skip_render_check=True,
-    )
+@cases
+def test_gymnasium_finds_no_fault(policy: str, kind: str, head: Any) -> None:
+    worlds = [random_world(4, kind), random_world(11, kind)]
+    check_env(GreenSchedEnv(worlds, policy, head), skip_render_check=True)
 
 
-@pytest.mark.parametrize("kind", [HeadAgents, ZoneAgents])
-def test_pettingzoo_finds_no_fault(kind: Any) -> None:
-    parallel_api_test(kind([random_world(4), random_world(11)], POLICIES[0]), num_cycles=500)
+@pytest.mark.parametrize("agents", [HeadAgents, ZoneAgents])
+@cases
+def test_pettingzoo_finds_no_fault(policy: str, kind: str, agents: Any) -> None:
+    worlds = [random_world(4, kind), random_world(11, kind)]
+    parallel_api_test(agents(worlds, policy), num_cycles=500)
 
 
-@pytest.mark.parametrize("kind", [HeadAgents, ZoneAgents])
+@pytest.mark.parametrize("agents", [HeadAgents, ZoneAgents])
+@cases
 @FEW
 @given(seed=seeds)
 def test_agents_that_leave_all_to_the_rules_get_what_the_simulator_makes_of_them(
-    kind: Any, seed: int
+    policy: str, kind: str, agents: Any, seed: int
 ) -> None:
-    world, policy = random_world(seed), POLICIES[seed % len(POLICIES)]
-    env = kind([world], policy)
+    world = random_world(seed, kind)
+    env = agents([world], policy)
     env.reset(seed=0)
     while env.agents:
         env.step(dict.fromkeys(env.agents, UNANSWERED))
@@ -261,9 +349,9 @@ def test_agents_that_leave_all_to_the_rules_get_what_the_simulator_makes_of_them
 @pytest.mark.parametrize(
     ("policy", "head", "said"),
     [
-        pytest.param("run-now+easy", "where", "queue easy", id="another-queue"),
-        pytest.param("run-now+cap-60", "where", "cap rule cap-60", id="caps"),
+        pytest.param("run-now+easy", "where", "easy.*take oldest-fit, or", id="another-queue"),
         pytest.param("reject-all", "when", "rejects jobs", id="a-rule-that-rejects"),
+        pytest.param("carbon-scaler", "when", "scales jobs.*another pause", id="scaled-jobs"),
         pytest.param("first-fit", "where", "nothing to choose", id="no-choice-of-nodes"),
         pytest.param("run-now", "both", "one head", id="both-heads-alone"),
         pytest.param("run-now", "why", "no head", id="no-such-head"),
@@ -271,13 +359,7 @@ def test_agents_that_leave_all_to_the_rules_get_what_the_simulator_makes_of_them
 )
 def test_what_is_not_supported_is_refused(policy: str, head: Any, said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        GreenSchedEnv([random_world(1)], policy, head)
-
-
-def test_jobs_that_may_be_suspended_are_refused_with_a_pause_rule() -> None:
-    job = {"runtime_s": 2 * HOUR, "deadline_s": 9 * HOUR, "save_every_s": 0.0}
-    with pytest.raises(BadInput, match="pause rule"):
-        GreenSchedEnv([make_world([job])], "planned-window+pause-freely")
+        GreenSchedEnv([random_world(1)._replace(scaling=np.ones((2, 2)))], policy, head)
 
 
 def test_an_environment_needs_a_world() -> None:
