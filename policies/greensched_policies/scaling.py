@@ -79,11 +79,12 @@ def scaled_plan(
     As `scaled_slots`; `runtime_s` is what one worker would take for what is left. Each change of
     the number of workers but the first start takes `restart_s` beside; work that runs has
     `workers_now`, else that is 0. A run without a change is returned where that costs no more and
-    ends in time, or more than `most_restarts` would be needed.
+    ends in time, or more than `most_restarts` would be needed. Work that cannot end in time has as
+    many workers as end it soonest.
     """
     whole = runtime_s / slot_s
     through, least = _without_change(cost, throughput, whole, workers_now)
-    asked, scaled = whole, np.zeros(cost.shape[1], np.int64)
+    asked = whole
     for _ in range(_TRIES):
         scaled = scaled_slots(cost, throughput, asked)
         changes, lost = _restarts(scaled, throughput, restart_s / slot_s, workers_now)
@@ -96,7 +97,20 @@ def scaled_plan(
         if done < asked - _ROUNDING:
             break
         asked = whole + lost  # more than what was asked before
-    return (scaled, np.inf) if np.isinf(least) else (through, least)
+    if np.isfinite(least):
+        return through, least
+    return _as_fast_as_can_be(cost.shape[1], throughput, whole, restart_s / slot_s, workers_now)
+
+
+def _as_fast_as_can_be(
+    slots: int, throughput: Floats, whole: float, restart: float, workers_now: int
+) -> tuple[Integers, float]:
+    """Return the workers that end work soonest which is late anyway: a restart may take longer."""
+    workers = useful_workers(throughput)
+    if workers_now > 0:
+        soonest = restart + whole / throughput[workers - 1]
+        workers = workers_now if whole / throughput[workers_now - 1] <= soonest else workers
+    return np.full(slots, workers), np.inf
 
 
 def _without_change(

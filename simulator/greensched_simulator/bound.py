@@ -130,7 +130,8 @@ def least_bill(
     jobs = world.jobs
     scaled = range_of(jobs, world.scaling if freedom.scale else NO_SCALING)
     again = np.isfinite(jobs.save_every_s) * freedom.suspend * jobs.estimate_s / jobs.runtime_s
-    repeats = (1.0 + again * scaled.workers) * scaled.most_work / scaled.least_work
+    starting = (scaled.workers - 1.0) * jobs.startup_s / jobs.runtime_s  # with all workers
+    repeats = (1.0 + again * scaled.workers + starting) * scaled.most_work / scaled.least_work
     programmes = [
         _programme(
             world, signal, until_s, latest_end_s, way, slot_s, groups, repeats, scaled, freedom.cap

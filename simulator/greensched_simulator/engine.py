@@ -63,7 +63,7 @@ from greensched_simulator.runs import (
 )
 from greensched_simulator.starts import Plan, Start, choose_start, keep
 from greensched_simulator.suspending import goes_on, suspend
-from greensched_simulator.waiting import Waiting, fill, is_anybody_waiting, nobody_waiting, wait
+from greensched_simulator.waiting import Waiting, fill, nobody_waiting, wait
 from greensched_simulator.workers import all_cores, node_of, workers_of
 
 WHEN, WHERE, OVER = range(3)  # what is asked of a job: its start, its node; nothing any more
@@ -139,12 +139,9 @@ def next_asked(
         if counts[IS_OPEN] > 0:
             _close(events, aside, jobs, cluster, recorded, grid, plan, terms, rules)
         end_s, start_s, arrival_s, outage_s = next_times_s(events, jobs, aside.outages)
-        next_s = min(end_s, start_s, arrival_s)
-        # A node that comes back matters to those who wait for room.
-        is_waited = aside.queue.length[0] > 0 or is_anybody_waiting(waiting)
-        if next_s == np.inf and (outage_s == np.inf or not is_waited):
+        next_s = min(end_s, start_s, arrival_s, outage_s)
+        if next_s == np.inf:
             return OVER, NOWHERE
-        next_s = min(next_s, outage_s)
         counts[IS_OPEN] = 1
         if counts[STEP] < aside.steps_s.size and aside.steps_s[counts[STEP]] < next_s:
             events.now_s[0] = aside.steps_s[counts[STEP]]

@@ -17,9 +17,9 @@ from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import ASLEEP_FROM_S, AWAKE_FROM_S, STAYS_AWAKE_S
 from greensched_simulator.progress import lose_what_is_not_saved
 from greensched_simulator.recorded import Recorded
-from greensched_simulator.running import free_plan, leave_nodes, refresh
+from greensched_simulator.running import leave_nodes, refresh
 from greensched_simulator.runs import Agenda, clear_agenda
-from greensched_simulator.starts import Plan
+from greensched_simulator.starts import Plan, keep
 from greensched_simulator.suspending import note_stretches
 from greensched_simulator.workers import node_of, workers_of
 
@@ -54,7 +54,9 @@ def back_s(outages: Outages, come: int, node: int) -> float:
 
 @inlined
 def can_fail(node: int, now_s: float, cluster: Cluster) -> bool:
-    """Tell whether a node is awake, so that it may fail."""
+    """Tell whether a node is awake, so that it may fail; what nobody may use does not."""
+    if cluster.cpu_free[node] <= 0.5 * AWAY:
+        return False
     if cluster.sleep.shape[1] == 0:
         return True
     is_asleep = cluster.pods[node] == 0 and now_s > cluster.sleep[ASLEEP_FROM_S, node]
@@ -82,12 +84,13 @@ def fail(
     for job in jobs_on(node, recorded, ends):
         for worker in range(workers_of(job, recorded)):
             freed.append(node_of(job, worker, recorded))
-        free_plan(job, now_s, jobs, cluster, recorded, plan, terms)
+        _forget_plan(job, now_s, recorded, plan, terms)
         if terms.may_suspend:
             clear_agenda(job, agenda, plan, terms)
         leave_nodes(job, now_s, jobs, cluster, recorded, terms)
         if recorded.progress.shape[1] > 0:
-            lose_what_is_not_saved(job, now_s, terms.may_suspend, jobs, recorded.progress)
+            may_suspend = terms.may_suspend and not terms.may_reject
+            lose_what_is_not_saved(job, now_s, may_suspend, jobs, recorded.progress)
         note_stretches(job, now_s, jobs, recorded, agenda)
         push(starts, now_s, job)
     cluster.cpu_free[node] = AWAY
@@ -95,6 +98,16 @@ def fail(
     if cluster.sleep.shape[1] > 0:
         cluster.sleep[ASLEEP_FROM_S, node] = np.inf
     return np.array([other for other in freed if other != node])
+
+
+@borrowing
+def _forget_plan(job: int, now_s: float, recorded: Recorded, plan: Plan, terms: Terms) -> None:
+    """Free all room that the plan keeps for a job's stretch, or its next one."""
+    kept_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
+    zone, cores = recorded.planned_zone[job], recorded.kept_cores[job]
+    keep(plan, zone, terms.slot_s, kept_s[0], kept_s[1], -cores)
+    recorded.kept_from_s[job] = recorded.kept_until_s[job] = now_s
+    recorded.kept_cores[job] = 0.0
 
 
 @fast

@@ -54,4 +54,5 @@ def awake_from_s(sleep: Floats, node: int, now_s: float) -> float:
 def fall_empty(sleep: Floats, node: int, now_s: float) -> None:
     """Let a node's time awake run down from now on, since nothing is left on it."""
     if sleep.shape[1] > 0:
-        sleep[ASLEEP_FROM_S, node] = now_s + sleep[STAYS_AWAKE_S, node]
+        awake_s = max(now_s, sleep[AWAKE_FROM_S, node])  # what it was woken for may have failed
+        sleep[ASLEEP_FROM_S, node] = awake_s + sleep[STAYS_AWAKE_S, node]

@@ -19,7 +19,7 @@ from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
 from greensched_simulator.reservations import admitted, nothing_reserved, reservation
 from greensched_simulator.running import start
 from greensched_simulator.starts import Plan
-from greensched_simulator.workers import all_cores, workers_of
+from greensched_simulator.workers import wanted_cores, workers_of
 
 # Who may start while an earlier job finds no room; see `policy` for what the names mean.
 DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy", "together", "provisioned")
@@ -63,7 +63,7 @@ def serve(
 ) -> None:
     """Start whom the rule and the discipline let start now; all that came by now have joined."""
     waiting = queue.jobs[: queue.length[0]].copy()
-    sort(waiting, rules.order[0](columns_of(waiting, now_s, jobs, recorded))[0])
+    sort(waiting, rules.order[0](columns_of(waiting, now_s, jobs, recorded, terms))[0])
     if terms.discipline == TOGETHER:
         place_together(now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
         leave(queue, waiting, recorded)
@@ -75,7 +75,9 @@ def serve(
         node = NOWHERE
         is_hopeless = is_strict and kept > 0
         if terms.discipline == PROVISIONED and not is_hopeless:
-            is_hopeless = all_cores(job, jobs, recorded) > spare_cores(now_s, cluster, grid, plan)
+            is_hopeless = wanted_cores(job, jobs, recorded, terms) > spare_cores(
+                now_s, cluster, grid, plan
+            )
         if not is_hopeless and not asks_as_much(job, jobs, refused):
             node = admitted(job, now_s, reserved, jobs, cluster, recorded, grid, terms, rules)
             # Rooms only shrink until all are served.
@@ -124,7 +126,9 @@ def sort(waiting: Integers, priority: Floats) -> None:
 
 
 @fast
-def columns_of(waiting: Integers, now_s: float, jobs: Jobs, recorded: Recorded) -> QueueColumns:
+def columns_of(
+    waiting: Integers, now_s: float, jobs: Jobs, recorded: Recorded, terms: Terms
+) -> QueueColumns:
     """Return what the rule sees of some jobs, as one queue."""
     columns = np.empty((4, 1, waiting.size))
     for place in range(waiting.size):
@@ -132,5 +136,5 @@ def columns_of(waiting: Integers, now_s: float, jobs: Jobs, recorded: Recorded) 
         columns[0, 0, place] = jobs.arrival_s[job] + _FIRST_SUBMIT_S
         columns[1, 0, place] = now_s - jobs.arrival_s[job]
         columns[2, 0, place] = expected_left_s(job, jobs, recorded.progress)
-        columns[3, 0, place] = all_cores(job, jobs, recorded)
+        columns[3, 0, place] = wanted_cores(job, jobs, recorded, terms)
     return QueueColumns(columns[0], columns[1], columns[2], columns[3])

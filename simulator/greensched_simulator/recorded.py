@@ -20,7 +20,7 @@ class Recorded(NamedTuple):
     """
 
     planned_s: Floats  # when it was to start; NaN if it was rejected
-    planned_zone: Integers  # where it then seemed best
+    planned_zone: Integers  # where it then seemed best, or runs: where the plan keeps room for it
     kept_from_s: Floats  # the plan keeps room for it, or its next stretch, from then
     kept_until_s: Floats  # until then
     placed_s: Floats  # when it got its node; NaN if never

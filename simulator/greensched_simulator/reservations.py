@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_simulator.boards import give_boards, how_often
+from greensched_simulator.boards import give_boards
 from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms, choose_node, fits
 from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.gangs import place_all
@@ -18,11 +18,17 @@ from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import awake_from_s
 from greensched_simulator.progress import expected_end_s, expected_left_s, leaves_s
 from greensched_simulator.recorded import Recorded
-from greensched_simulator.workers import boards_of, node_of, throughput_of, workers_of, workload_of
+from greensched_simulator.workers import (
+    all_fit,
+    boards_of,
+    node_of,
+    throughput_of,
+    workers_of,
+    workload_of,
+)
 
 HELD_BACK = -2  # there is room, but it is reserved
 EVERYWHERE = -3  # the whole cluster is reserved
-_ROUNDING = 1e-9  # share of a request that sums of floats may be off by
 
 
 class Reservation(NamedTuple):
@@ -160,22 +166,3 @@ def _beside(job: int, node: int, at_s: float, jobs: Jobs, free: Cluster) -> Rese
         free.memory_free[node] - jobs.memory_bytes[job],
         0.0 if are_shared else free.gpu_free[node] - jobs.gpus[job],
     )
-
-
-@borrowing
-def all_fit(job: int, jobs: Jobs, recorded: Recorded, free: Cluster) -> bool:
-    """Tell whether there is room for all workers of a job."""
-    cores, memory_bytes, gpus = jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
-    missing = workers_of(job, recorded)
-    for node in range(free.cpu_free.size):
-        if not fits(free, node, cores, memory_bytes, gpus):
-            continue
-        times = free.cpu_free[node] / cores
-        if memory_bytes > 0.0:
-            times = min(times, free.memory_free[node] / memory_bytes)
-        if gpus > 0.0:
-            times = min(times, how_often(free.boards, node, gpus, free.gpu_free[node]))
-        missing -= max(int(times + _ROUNDING), 1)
-        if missing <= 0:
-            return True
-    return False

@@ -189,7 +189,7 @@ def _move_plan(
     keep(plan, recorded.planned_zone[job], terms.slot_s, begin_s, end_s, -kept)
     keep(plan, zone, terms.slot_s, runs_from_s, expected_s, cores)
     recorded.kept_from_s[job], recorded.kept_until_s[job] = runs_from_s, expected_s
-    recorded.kept_cores[job] = cores
+    recorded.kept_cores[job], recorded.planned_zone[job] = cores, zone
 
 
 @inlined

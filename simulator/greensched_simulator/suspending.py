@@ -28,9 +28,9 @@ from greensched_simulator.runs import Agenda, Runs, choose_runs, clear_agenda, p
 from greensched_simulator.starts import Plan, keep
 from greensched_simulator.workers import (
     all_cores,
-    finds_room,
     node_of,
     other_asleep_s,
+    room_for,
     scales,
     throughput_of,
     workers_of,
@@ -116,11 +116,19 @@ def keep_on(
 def is_to_rescale(
     job: int, runs: Runs, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms
 ) -> bool:
-    """Tell whether a job that runs on is to have other workers; more only if there is room."""
+    """Tell whether a job that runs on is to have other workers.
+
+    More only if those that find room end it sooner, the restart included.
+    """
     if runs.zone == NOWHERE or not scales(job, jobs, terms):
         return False
     wanted, has = runs.workers[0], workers_of(job, recorded)
-    return wanted < has or (wanted > has and finds_room(job, jobs, cluster))
+    if wanted <= has:
+        return bool(wanted < has)
+    curve, left_s = terms.scaling[int(jobs.scaling[job])], recorded.progress[LEFT_S, job]
+    workers = has + room_for(job, wanted - has, jobs, cluster)
+    again_s = jobs.startup_s[job] + (jobs.save_s[job] if jobs.save_every_s[job] == 0.0 else 0.0)
+    return bool(left_s / curve[has - 1] > again_s + left_s / curve[workers - 1])
 
 
 @fast

@@ -6,7 +6,7 @@ import numpy as np
 
 from greensched_policies.cost import Floats, Integers
 from greensched_simulator.choices import Cluster, Rules, Terms, fits
-from greensched_simulator.compiled import borrowing, fast, inlined
+from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.gangs import start_gang
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap
@@ -34,12 +34,6 @@ class Waiting(NamedTuple):
 def nobody_waiting(jobs: int) -> Waiting:
     """Return an empty queue with room for all jobs."""
     return Waiting(np.full(jobs + 1, NOBODY), np.array([jobs]), np.full(2, np.inf))
-
-
-@inlined
-def is_anybody_waiting(waiting: Waiting) -> bool:
-    """Tell whether the queue is not empty."""
-    return bool(waiting.behind[waiting.behind.size - 1] != NOBODY)
 
 
 @borrowing

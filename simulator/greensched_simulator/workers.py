@@ -10,13 +10,15 @@ import numpy as np
 
 from greensched_policies.cost import WorkloadColumns
 from greensched_policies.scaling import throughput_at
+from greensched_simulator.boards import how_often
 from greensched_simulator.choices import Cluster, Terms, fits
 from greensched_simulator.compiled import borrowing, compiled, inlined
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.progress import FULL_SPEED, SPEED, expected_left_s, speed_of
+from greensched_simulator.progress import FULL_SPEED, SPEED, WANTED, expected_left_s, speed_of
 from greensched_simulator.recorded import BOARDS, NODE, Recorded
 
 _throughput_at = compiled(throughput_at, inlined)
+_ROUNDING = 1e-9  # share of a request that sums of floats may be off by
 
 
 @inlined
@@ -59,14 +61,40 @@ def workload_of(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> Workl
     return WorkloadColumns(jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job], left_s)
 
 
+@inlined
+def wanted_cores(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> float:
+    """Return how many cores a job that waits asks for with all workers that it is to have."""
+    if not scales(job, jobs, terms):
+        return all_cores(job, jobs, recorded)
+    return float(jobs.cpu_cores[job] * recorded.progress[WANTED, job])
+
+
 @borrowing
-def finds_room(job: int, jobs: Jobs, cluster: Cluster) -> bool:
-    """Tell whether any node has room for one worker more."""
+def room_for(job: int, most: int, jobs: Jobs, cluster: Cluster) -> int:
+    """Return for how many workers of a job nodes have room, up to so many."""
     cores, memory_bytes, gpus = jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
+    found = 0
     for node in range(cluster.cpu_free.size):
-        if fits(cluster, node, cores, memory_bytes, gpus):
-            return True
-    return False
+        if not fits(cluster, node, cores, memory_bytes, gpus):
+            continue
+        times = cluster.cpu_free[node] / cores if cores > 0.0 else np.inf
+        if memory_bytes > 0.0:
+            times = min(times, cluster.memory_free[node] / memory_bytes)
+        if gpus > 0.0:
+            times = min(times, how_often(cluster.boards, node, gpus, cluster.gpu_free[node]))
+        if times >= most - found:
+            return most
+        found += max(int(times + _ROUNDING), 1)
+        if found >= most:
+            return most
+    return found
+
+
+@borrowing
+def all_fit(job: int, jobs: Jobs, recorded: Recorded, cluster: Cluster) -> bool:
+    """Tell whether there is room for all workers of a job."""
+    workers = workers_of(job, recorded)
+    return room_for(job, workers, jobs, cluster) == workers
 
 
 @inlined

@@ -14,12 +14,12 @@ from greensched_policies.scaling import scaled_plan, throughput_at
 from greensched_simulator.bound import freedom_of, least_totals
 from greensched_simulator.compiled import compiled
 from greensched_simulator.elastic_jobs import curves_of, range_of, scaling_of
-from greensched_simulator.outcome import outcome_of, waits_s
+from greensched_simulator.outcome import Outcome, outcome_of, waits_s
 from greensched_simulator.policy import policy_named
 from greensched_simulator.scenario_model import Workload
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.simulation import bill_of, billed_until_s, simulate
-from greensched_simulator.testing import Row, free_room, make_world
+from greensched_simulator.testing import GIB, Row, free_room, make_world
 from greensched_simulator.world import World
 
 pytestmark = pytest.mark.engine
@@ -139,14 +139,14 @@ def test_work_and_room_are_kept_whatever_scales(seed: int, policy: str) -> None:
         for job in range(jobs.arrival_s.size):
             assert work_left_s(world, schedule, job) == pytest.approx(0.0, abs=1e-4)
     until_s = billed_until_s(world, schedule)
-    outcome = outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
+    mine = outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
     least = least_totals(world, [schedule], until_s)
     for name in ("energy_j", "cost", "carbon_g"):
-        assert getattr(least, name) <= getattr(outcome, name) * (1 + 1e-9) + 1e-6, name
+        assert getattr(least, name) <= getattr(mine, name) * (1 + 1e-9) + 1e-6, name
     nothing = ran(world, "reject-all+sleep-at-once" if "sleep" in policy else "reject-all")
     worst = outcome_of(world, nothing, bill_of(world, nothing, until_s), until_s)
-    assert worst.energy_j > outcome.energy_j
-    assert worst.carbon_g > outcome.carbon_g
+    assert worst.energy_j > mine.energy_j
+    assert worst.carbon_g > mine.carbon_g
 
 
 def random_world(dice: np.random.Generator) -> World:
@@ -202,6 +202,56 @@ def test_the_bound_reckons_with_most_workers_at_once() -> None:
     alone = ran(world, "wait-awhile")
     assert not freedom_of(world, [alone]).scale
     assert least_totals(world, [alone], 5 * hour).carbon_g > emitted_g
+
+
+def test_a_late_job_is_not_started_again_where_that_makes_it_later() -> None:
+    """Room comes free for one worker after the other; each start takes ten hours."""
+    hour, sizes_up = 4 * SLOT, 16
+    curve = np.stack([np.ones(sizes_up), np.arange(1.0, sizes_up + 1) ** 0.95])
+    late: Row = {**JOB, "arrival_s": 1.0, "runtime_s": 12 * hour, "estimate_s": 3 * hour,
+                 "startup_s": 10 * hour, "deadline_s": 2.0, "cpu_cores": 1.0,
+                 "memory_bytes": 4 * GIB}  # fmt: skip
+    others: list[Row] = [
+        {"runtime_s": 2.5 * hour * number, "cpu_cores": 0.001, "memory_bytes": 4 * GIB}
+        for number in range(1, sizes_up)
+    ]
+    world = make_world([*others, late], [{"cpu_capacity": 16.0}], scaling=curve)
+    [(_, end, size)] = sizes(ran(world, "carbon-scaler"), job=sizes_up - 1)
+    assert size == 1
+    assert end <= 4 * 12.01
+    until_s = 40 * hour
+    assert outcome(world, "carbon-scaler", until_s).energy_j < (
+        outcome(world, "reject-all", until_s).energy_j
+    )
+
+
+def outcome(world: World, policy: str, until_s: float) -> Outcome:
+    schedule = ran(world, policy)
+    return outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
+
+
+def test_the_bound_counts_the_startup_of_all_workers_while_that_earns_money() -> None:
+    job: Row = {**JOB, "runtime_s": 3600.0, "startup_s": 1800.0, "deadline_s": 1200.0}
+    world = make_world([job], [ROOMY], [[(0.0, 100.0, -50.0)]], length_s=7200.0,
+                       scaling=np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 3.0]]))  # fmt: skip
+    schedule = ran(world, "carbon-scaler")
+    assert {size for _, _, size in sizes(schedule)} == {3}
+    until_s = billed_until_s(world, schedule)
+    assert (
+        least_totals(world, [schedule], until_s).cost
+        <= outcome(world, "carbon-scaler", until_s).cost
+    )
+
+
+def test_a_quota_of_cores_counts_all_workers() -> None:
+    small: Row = {"runtime_s": 16 * SLOT, "cpu_cores": 1.0}
+    elastic: Row = {**JOB, "arrival_s": 10.0, "runtime_s": 8 * SLOT, "deadline_s": 2 * SLOT,
+                    "cpu_cores": 1.0}  # fmt: skip
+    grid = [(0.0, 900.0, 50.0), (40 * SLOT, 10.0, 50.0)]
+    world = make_world([small, elastic], [{"cpu_capacity": 12.0}], [grid],
+                       scaling=np.array([[1.0] * 4, [1.0, 2.0, 3.0, 4.0]]))  # fmt: skip
+    [(begin, _, size), *_] = sizes(ran(world, "run-now+first-fit+scale-freely+cap-fifo"), job=1)
+    assert (begin, size) == (16.0, 4)
 
 
 @settings(max_examples=50)

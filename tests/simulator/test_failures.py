@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
+from greensched_simulator import simulation
 from greensched_simulator.bound import least_totals
 from greensched_simulator.node_hours import node_hours
 from greensched_simulator.node_outages import NO_OUTAGES, outages_of
@@ -19,8 +20,9 @@ from greensched_simulator.outcome import outcome_of, waits_s
 from greensched_simulator.policy import policy_named
 from greensched_simulator.scenario_cluster import NodeGroup
 from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, billed_until_s, simulate
-from greensched_simulator.testing import Row, drawn_watts, free_room, make_world, with_outages
+from greensched_simulator.simulation import bill_of, billed_until_s, empty_plan, simulate
+from greensched_simulator.starts import Plan
+from greensched_simulator.testing import GIB, Row, drawn_watts, free_room, make_world, with_outages
 from greensched_simulator.world import World
 
 pytestmark = pytest.mark.engine
@@ -107,6 +109,69 @@ def test_a_node_that_is_away_draws_nothing_and_one_that_sleeps_does_not_fail() -
     # Node 0 works for an hour, is away for one and sleeps; node 1 sleeps for an hour and wakes.
     assert total[0] == pytest.approx(3600 * (100 + 0.4 * 200) + 2 * 3600 * 10)
     assert total[1] > 3600 * 10
+
+
+def test_all_policies_meet_the_same_failures_also_once_their_work_is_done() -> None:
+    grid = [(0.0, 500.0, 50.0), (20 * HOUR, 100.0, 50.0), (24 * HOUR, 500.0, 50.0)]
+    world = make_world([{"deadline_s": 30 * HOUR}], [{}, {}], [grid], length_s=48 * HOUR)
+    world = with_outages(world, (0, 5.0, 15.0), (1, 5.0, 15.0))
+    for policy in ("run-now", "lowest-window"):
+        schedule = ran(world, policy)
+        bill = bill_of(world, schedule, 48 * HOUR)
+        assert bill.energy_idle_j.sum() == pytest.approx(2 * 38 * HOUR * 100.0)
+        assert outcome_of(world, schedule, bill, 48 * HOUR).failures == 2
+    sleepers = make_world([{**BIG, "runtime_s": HOUR}], [{"sleep_w": 10.0}] * 2, length_s=48 * HOUR)
+    schedule = ran(with_outages(sleepers, (0, 0.5, 2.0)), "first-fit+sleep-at-once")
+    idle_j = bill_of(sleepers, schedule, 48 * HOUR).energy_idle_j
+    assert idle_j[0] == pytest.approx(0.5 * HOUR * 100.0)
+
+
+def test_a_node_that_wakes_for_a_gang_that_fails_sleeps_once_it_is_awake() -> None:
+    gang: Row = {"cpu_cores": 8.0, "workers": 2.0, "runtime_s": 2 * HOUR, "arrival_s": 600.0}
+    nodes = [{"sleep_w": 10.0, "wake_s": 2 * HOUR, "wake_w": 150.0}] * 2
+    world = make_world([{"runtime_s": 900.0}, gang], nodes, length_s=12 * HOUR)
+    schedule = ran(with_outages(world, (0, 0.5, 1.0)), "first-fit+sleep-at-once")
+    bill = bill_of(world, schedule, 12 * HOUR)
+    off_s = bill.energy_sleep_j[1] / 10 + bill.energy_wake_j[1] / 150
+    assert off_s == pytest.approx(10 * HOUR)
+    assert bill.energy_idle_j[1] == pytest.approx(2 * HOUR * 100.0)
+
+
+def test_nobody_gets_a_node_that_was_never_to_be_used() -> None:
+    job: Row = {"cpu_cores": 8.0, "runtime_s": 4 * HOUR}
+    world = with_outages(make_world([job, job], [{}, {}], length_s=20 * HOUR), (1, 1.0, 1.5))
+    assert stretches(ran(world, "node-0")) == [(0, 0, 0.0, 4.0), (1, 0, 4.0, 8.0)]
+
+
+SAVING: Row = {"cpu_cores": 8.0, "runtime_s": 1.75 * HOUR, "deadline_s": 12 * HOUR,
+               "save_every_s": 0.0, "save_s": 600.0, "startup_s": 60.0}  # fmt: skip
+WAVES = [(0.0, 50.0, 50.0), (1800.0, 900.0, 50.0), (6 * HOUR, 60.0, 50.0),
+         (7.25 * HOUR, 900.0, 50.0)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("jobs", "grids", "policy", "outage"), [
+    pytest.param([SAVING], [WAVES], "planned-window+first-fit+pause-freely",
+                 (0, 2900 / HOUR, 1.5), id="while-it-saves"),
+    pytest.param([{"memory_bytes": 64 * GIB, "runtime_s": 9 * HOUR},
+                  {"cpu_cores": 4.0, "runtime_s": 2 * HOUR}],
+                 [[(0.0, 10.0, 50.0)], [(0.0, 900.0, 50.0)]], "run-now+first-fit",
+                 (1, 1.1, 1.5), id="in-another-zone-than-planned"),
+])  # fmt: skip
+def test_the_plan_forgets_what_a_job_that_was_stopped_had_planned(
+    jobs: list[Row], grids: list[list[tuple[float, float, float]]], policy: str,
+    outage: tuple[int, float, float], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    plans: list[Plan] = []
+
+    def kept(world: World) -> Plan:
+        plans.append(empty_plan(world))
+        return plans[-1]
+
+    monkeypatch.setattr(simulation, "empty_plan", kept)
+    nodes: list[Row] = [{"zone": 0}, {"zone": len(grids) - 1}]
+    ran(with_outages(make_world(jobs, nodes, grids, length_s=20 * HOUR), outage), policy)
+    assert (plans[0].cores >= -1e-6).all()
+    assert (plans[0].cores[:, 48:] <= 1e-6).all()
 
 
 def test_it_ends_where_a_node_never_comes_back_to_anybody() -> None:

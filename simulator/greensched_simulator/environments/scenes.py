@@ -55,11 +55,17 @@ from greensched_simulator.precedence import nothing_follows
 from greensched_simulator.progress import PAUSE_AT_S
 from greensched_simulator.queueing import OLDEST_FIT, join
 from greensched_simulator.recorded import BOARDS, NODE
-from greensched_simulator.reservations import all_fit
 from greensched_simulator.running import give_room, start, take_room
 from greensched_simulator.starts import Start, slot_columns, starts_between
 from greensched_simulator.waiting import wait
-from greensched_simulator.workers import all_cores, boards_of, node_of, workers_of, workload_of
+from greensched_simulator.workers import (
+    all_cores,
+    all_fit,
+    boards_of,
+    node_of,
+    workers_of,
+    workload_of,
+)
 
 _encode_when = compiled(encode_when)
 _penalty_of = compiled(penalty_of, inlined)
