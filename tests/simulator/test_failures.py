@@ -11,16 +11,28 @@ from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
-from greensched_simulator import simulation
 from greensched_simulator.bound import least_totals
+from greensched_simulator.choices import rules_of
+from greensched_simulator.engine import run
 from greensched_simulator.node_hours import node_hours
 from greensched_simulator.node_outages import NO_OUTAGES, outages_of
 from greensched_simulator.outages import Outages
 from greensched_simulator.outcome import outcome_of, waits_s
-from greensched_simulator.policy import policy_named
+from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.scenario_cluster import NodeGroup
 from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, billed_until_s, empty_plan, simulate
+from greensched_simulator.simulation import (
+    bill_of,
+    billed_until_s,
+    empty_plan,
+    forecast_of,
+    idle_cluster,
+    planned_jobs,
+    prospects_in,
+    simulate,
+    terms_of,
+)
+from greensched_simulator.sleep_tables import sleep_table
 from greensched_simulator.starts import Plan
 from greensched_simulator.testing import GIB, Row, drawn_watts, free_room, make_world, with_outages
 from greensched_simulator.world import World
@@ -158,20 +170,37 @@ WAVES = [(0.0, 50.0, 50.0), (1800.0, 900.0, 50.0), (6 * HOUR, 60.0, 50.0),
                  (1, 1.1, 1.5), id="in-another-zone-than-planned"),
 ])  # fmt: skip
 def test_the_plan_forgets_what_a_job_that_was_stopped_had_planned(
-    jobs: list[Row], grids: list[list[tuple[float, float, float]]], policy: str,
-    outage: tuple[int, float, float], monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    plans: list[Plan] = []
-
-    def kept(world: World) -> Plan:
-        plans.append(empty_plan(world))
-        return plans[-1]
-
-    monkeypatch.setattr(simulation, "empty_plan", kept)
+    jobs: list[Row],
+    grids: list[list[tuple[float, float, float]]],
+    policy: str,
+    outage: tuple[int, float, float],
+) -> None:
     nodes: list[Row] = [{"zone": 0}, {"zone": len(grids) - 1}]
-    ran(with_outages(make_world(jobs, nodes, grids, length_s=20 * HOUR), outage), policy)
-    assert (plans[0].cores >= -1e-6).all()
-    assert (plans[0].cores[:, 48:] <= 1e-6).all()
+    world = with_outages(make_world(jobs, nodes, grids, length_s=20 * HOUR), outage)
+    cores = plan_left_by(world, policy_named(policy)).cores
+    assert (cores >= -1e-6).all()
+    assert (cores[:, 48:] <= 1e-6).all()
+
+
+def plan_left_by(world: World, policy: Policy) -> Plan:
+    """Return the plan as a run leaves it."""
+    sleep = sleep_table(world, policy)
+    prospects, plan = prospects_in(world, sleep), empty_plan(world)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        run(
+            planned_jobs(world, prospects),
+            world.precedence,
+            prospects,
+            idle_cluster(world, sleep, capped=False, only_node_0=False),
+            forecast_of(world),
+            plan,
+            terms_of(world, policy),
+            rules_of(policy.when, policy.placing.rule, pause=policy.pause),
+            np.zeros(0),
+            world.outages,
+        )
+    return plan
 
 
 def test_it_ends_where_a_node_never_comes_back_to_anybody() -> None:
