@@ -216,7 +216,7 @@ def joules_of(watts: Floats, pue: Floats, length_s: Floats) -> Floats:
 
 def levels_at(capped: Caps, times_s: Floats) -> Floats:
     """Return a node's level at some times, by its own caps, of which there is one at least."""
-    return held_at(times_s, capped.from_s, capped.level, before=1.0)
+    return held(steps_at(times_s, capped.from_s), capped.level, before=1.0)
 
 
 def _without_idling(
@@ -249,19 +249,20 @@ def _grid(series: ZoneSeries | None, times_s: Floats, pue: float) -> tuple[Float
     unknown, own = np.full(times_s.shape, np.nan), np.full(times_s.shape, pue)
     if series is None:
         return own, unknown, unknown
+    steps = steps_at(times_s, series.times_s)
     if series.pue_relative is not None:
-        own *= held_at(times_s, series.times_s, series.pue_relative)
-    return (
-        own,
-        held_at(times_s, series.times_s, series.carbon_g_per_kwh),
-        held_at(times_s, series.times_s, series.price_per_mwh),
-    )
+        own *= held(steps, series.pue_relative)
+    return own, held(steps, series.carbon_g_per_kwh), held(steps, series.price_per_mwh)
 
 
-def held_at(times_s: Floats, from_s: Floats, values: Floats, before: float = np.nan) -> Floats:
-    """Return which of some values holds at some times, each from its own time to the next's.
+def steps_at(times_s: Floats, from_s: Floats) -> Places:
+    """Return the step that holds at some times, each from its own to the next's; -1 before all.
 
-    `from_s` is ascending and holds one time at least; `before` the first, `before` holds.
+    `from_s` is ascending and holds one time at least.
     """
-    place = np.searchsorted(from_s, times_s, side="right") - 1
-    return np.where(place >= 0, values[np.maximum(place, 0)], before)
+    return np.searchsorted(from_s, times_s, side="right") - 1
+
+
+def held(steps: Places, values: Floats, before: float = np.nan) -> Floats:
+    """Return the values of some steps; `before` all of them, `before` holds."""
+    return np.where(steps >= 0, values[np.maximum(steps, 0)], before)

@@ -13,13 +13,6 @@ _ROUNDING = 1e-9  # of a slot's work, and of a plan's cost
 _TRIES = 8  # at finding room for what the restarts of a plan take
 
 
-def throughput_at(scaling: Floats, curve: int, workers: int) -> float:
-    """Return how much work some workers do relative to one; 1 for what does not scale."""
-    if curve == 0 or workers < 1:
-        return 1.0
-    return float(scaling[curve, min(workers, scaling.shape[1]) - 1])
-
-
 def useful_workers(throughput: Floats) -> int:
     """Return with how many workers work goes fastest: the first after which one more adds none."""
     workers, before = 0, 0.0
@@ -47,9 +40,7 @@ def scaled_slots(cost: Floats, throughput: Floats, needed: float) -> Integers:
     gain = throughput.copy()
     gain[1:] -= throughput[:-1]
     useful = useful_workers(throughput)
-    step = np.full(slots, np.inf)  # of one worker more, for each work that it adds
-    if useful > 0:
-        step[:] = cost[0] / gain[0]
+    step = cost[0] / gain[0]  # of one worker more, for each work that it adds
     left = needed
     while left > _ROUNDING:
         slot = int(np.argmin(step))

@@ -22,8 +22,9 @@ from greensched_policies.courses import (
     Sleeps,
     ZoneSeries,
     courses_of,
-    held_at,
+    held,
     joules_of,
+    steps_at,
 )
 
 
@@ -158,8 +159,8 @@ def _balance(
     for course in courses:
         watts = course.cpu_w + course.boards * course.board_w + course.idle_w
         watts = joules_of(watts + course.sleep_w + course.wake_w, course.pue, np.ones(watts.size))
-        drawn_w += held_at(times_s[:-1], course.start_s, watts)
-    yield_w = held_at(times_s[:-1], series.times_s, sun.yield_w)
+        drawn_w += held(steps_at(times_s[:-1], course.start_s), watts)
+    yield_w = held(steps_at(times_s[:-1], series.times_s), sun.yield_w)
     return balance_of(times_s, drawn_w, yield_w, sun.battery)
 
 
@@ -176,16 +177,14 @@ def imported(series: ZoneSeries, balance: Balance | None) -> ZoneSeries:
         where=balance.drawn_w > 0.0,
     )  # fmt: skip
     share = np.clip(share, 0.0, 1.0)
-
-    def held(values: Floats) -> Floats:
-        return held_at(balance.start_s, series.times_s, values)
+    steps = steps_at(balance.start_s, series.times_s)
 
     def for_imports(values: Floats) -> Floats:
-        return np.where(share == 0.0, 0.0, held(values) * share)
+        return np.where(share == 0.0, 0.0, held(steps, values) * share)
 
     return ZoneSeries(
         balance.start_s,
         for_imports(series.carbon_g_per_kwh),
         for_imports(series.price_per_mwh),
-        None if series.pue_relative is None else held(series.pue_relative),
+        None if series.pue_relative is None else held(steps, series.pue_relative),
     )

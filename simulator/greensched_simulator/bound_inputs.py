@@ -7,7 +7,7 @@ import numpy as np
 from greensched_core.errors import BadInput
 from greensched_policies.capping import LEVELS, board_speed, board_watts, cpu_power, cpu_speed
 from greensched_policies.cost import CURVE_POINTS, JOULES_PER_KWH, JOULES_PER_MWH, Floats
-from greensched_policies.courses import held_at
+from greensched_policies.courses import held, steps_at
 from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.simulation import zone_series
@@ -112,12 +112,13 @@ def courses_of(world: World, signal: Signal, until_s: float) -> tuple[SignalCour
         )
         inside = series.times_s[(series.times_s > 0.0) & (series.times_s < until_s)]
         times_s = np.concatenate([[0.0], inside, [until_s]])
-        held = held_at(times_s[:-1], series.times_s, values, before=values[0]) / _UNIT_J[signal]
-        if np.isnan(held).any():
-            pue = held_at(times_s[:-1], series.times_s, series.pue_relative)
+        steps = steps_at(times_s[:-1], series.times_s)
+        rates = held(steps, values, before=values[0]) / _UNIT_J[signal]
+        if np.isnan(rates).any():
+            pue = held(steps, series.pue_relative)
             lacks = "temperature" if np.isnan(pue).any() else signal
             raise BadInput(f"scenario {world.name}: {name} lacks {lacks} before {until_s:.0f} s")
-        parts = np.diff(times_s) * np.stack([np.maximum(held, 0.0), np.minimum(held, 0.0)])
+        parts = np.diff(times_s) * np.stack([np.maximum(rates, 0.0), np.minimum(rates, 0.0)])
         sums = np.concatenate([np.zeros((2, 1)), np.cumsum(parts, axis=1)], axis=1)
         courses.append(SignalCourse(times_s, sums[0], sums[1]))
     return tuple(courses)

@@ -22,7 +22,7 @@ import numpy as np
 from greensched_core.errors import BadInput
 from greensched_policies.catalogue import SLEEP_RULES
 from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats, Integers
-from greensched_policies.courses import ZoneSeries, held_at
+from greensched_policies.courses import ZoneSeries, held, steps_at
 from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.bound_inputs import Group, groups_of
 from greensched_simulator.elastic_jobs import Range, range_of
@@ -127,6 +127,5 @@ def _greatest(series: ZoneSeries, from_s: Floats, until_s: float) -> Floats:
     ])  # fmt: skip
     last = max(int(np.searchsorted(series.times_s, until_s, side="left")), 1)
     from_there_on = np.maximum.accumulate(values[:, last - 1 :: -1], axis=1)[:, ::-1]
-    return np.stack([
-        np.maximum(held_at(from_s, series.times_s[:last], most), 0.0) for most in from_there_on
-    ])  # fmt: skip
+    steps = steps_at(from_s, series.times_s[:last])
+    return np.stack([np.maximum(held(steps, most), 0.0) for most in from_there_on])

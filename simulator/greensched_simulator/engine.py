@@ -90,10 +90,8 @@ def run(
     `cluster` and `plan` are left as they then are, the nodes empty. `steps_s` are the times at
     which any grid changes, if nodes are capped or the queue looks at them.
     """
-    count, is_capped = jobs.arrival_s.size, cluster.cap.shape[1] > 0
-    most = np.where(jobs.scaling > 0.0, float(terms.scaling.shape[1]), jobs.workers)
-    changes = is_capped or terms.may_suspend or jobs.workers.max() > 1.0 or outages.node.size > 0
-    recorded = nothing_recorded(jobs, most, changes)
+    count = jobs.arrival_s.size
+    recorded = nothing_recorded(jobs, cluster, terms, outages.node.size > 0)
     waiting, events = nobody_waiting(count), nothing_yet(count)
     aside = nothing_aside(count, count if terms.may_suspend else 0, steps_s, precedence, outages)
     while True:

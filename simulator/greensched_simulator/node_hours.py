@@ -19,7 +19,15 @@ from greensched_policies.cost import (
     Integers,
     load_watts,
 )
-from greensched_policies.courses import Caps, Sleeps, ZoneSeries, held_at, joules_of, levels_at
+from greensched_policies.courses import (
+    Caps,
+    Sleeps,
+    ZoneSeries,
+    held,
+    joules_of,
+    levels_at,
+    steps_at,
+)
 from greensched_simulator.schedule import Schedule, Stretches
 from greensched_simulator.simulation import billed_series, cost_model
 from greensched_simulator.world import World, idle_watts
@@ -188,12 +196,12 @@ def _grid(
     found = np.full((3, pieces.node.size), np.nan)
     for zone, series in enumerate(zones):
         mine = np.flatnonzero(world.nodes.zone[pieces.node] == zone)
-        at_s = pieces.start_s[mine]
-        found[0, mine] = held_at(at_s, series.times_s, series.carbon_g_per_kwh)
-        found[1, mine] = held_at(at_s, series.times_s, series.price_per_mwh)
+        steps = steps_at(pieces.start_s[mine], series.times_s)
+        found[0, mine] = held(steps, series.carbon_g_per_kwh)
+        found[1, mine] = held(steps, series.price_per_mwh)
         found[2, mine] = 1.0
         if series.pue_relative is not None:
-            found[2, mine] = held_at(at_s, series.times_s, series.pue_relative)
+            found[2, mine] = held(steps, series.pue_relative)
     return found[0], found[1], found[2]
 
 

@@ -14,7 +14,7 @@ from greensched_simulator.choices import Cluster, Terms
 from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.heaps import Heap, job_at, push, restore, size_of
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.power_states import ASLEEP_FROM_S, AWAKE_FROM_S, STAYS_AWAKE_S
+from greensched_simulator.power_states import ASLEEP_FROM_S, awake_from_s, fall_empty, is_asleep
 from greensched_simulator.progress import lose_what_is_not_saved
 from greensched_simulator.recorded import Recorded
 from greensched_simulator.running import leave_nodes, refresh
@@ -59,8 +59,8 @@ def can_fail(node: int, now_s: float, cluster: Cluster) -> bool:
         return False
     if cluster.sleep.shape[1] == 0:
         return True
-    is_asleep = cluster.pods[node] == 0 and now_s > cluster.sleep[ASLEEP_FROM_S, node]
-    return not is_asleep and now_s >= cluster.sleep[AWAKE_FROM_S, node]
+    sleeps = is_asleep(cluster.sleep, node, cluster.columns[11, node], now_s)
+    return not sleeps and awake_from_s(cluster.sleep, node, now_s) <= now_s
 
 
 @fast
@@ -115,8 +115,7 @@ def come_back(node: int, now_s: float, cluster: Cluster, terms: Terms) -> None:
     """Let a node that was away have room again; it is empty."""
     cluster.cpu_free[node] = cluster.columns[0, node]
     refresh(node, cluster, terms)
-    if cluster.sleep.shape[1] > 0:
-        cluster.sleep[ASLEEP_FROM_S, node] = now_s + cluster.sleep[STAYS_AWAKE_S, node]
+    fall_empty(cluster.sleep, node, now_s)
 
 
 @fast

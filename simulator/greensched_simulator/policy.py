@@ -210,5 +210,4 @@ def _all(able: Able) -> list[str]:
     sleeps = [*SLEEP_RULES] if able.nodes_sleep else []
     # Who starts at once has no reason to pause.
     planned = [f"planned-window+{rule}" for rule in PAUSE_RULES if rule in pauses]
-    planned = planned if able.jobs_suspend else []
     return [BASELINE, *WHEN_RULES, *PLACINGS, *QUEUES, *sleeps, *CAP_RULES, *planned, *presets]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.cost import Floats, Integers
-from greensched_simulator.choices import NOWHERE
+from greensched_simulator.choices import NOWHERE, Cluster, Terms
 from greensched_simulator.compiled import fast
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.progress import nothing_done
@@ -41,13 +41,12 @@ class Recorded(NamedTuple):
 
 
 @fast
-def nothing_recorded(jobs: Jobs, most_workers: Floats, progress_changes: bool) -> Recorded:
-    """Return the record of jobs of which nothing is known yet, and that may have so many workers.
-
-    [J]: most of them have one.
-    """
-    count = jobs.arrival_s.size
+def nothing_recorded(jobs: Jobs, cluster: Cluster, terms: Terms, nodes_fail: bool) -> Recorded:
+    """Return the record of jobs of which nothing is known yet."""
+    count, is_capped = jobs.arrival_s.size, cluster.cap.shape[1] > 0
+    most_workers = np.where(jobs.scaling > 0.0, float(terms.scaling.shape[1]), jobs.workers)
     others = np.maximum(most_workers - 1.0, 0.0)
+    is_told = is_capped or terms.may_suspend or jobs.workers.max() > 1.0 or nodes_fail
     first = np.zeros(count, np.int64)
     first[1:] = np.cumsum(others)[:-1].astype(np.int64)
     return Recorded(
@@ -66,6 +65,6 @@ def nothing_recorded(jobs: Jobs, most_workers: Floats, progress_changes: bool) -
         first,
         np.full((2, int(others.sum())), NOWHERE, np.int64),
         np.full(int(others.sum()), np.nan),
-        nothing_done(jobs, progress_changes),
+        nothing_done(jobs, is_told),
         np.zeros((0, 2)),
     )

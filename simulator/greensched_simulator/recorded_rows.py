@@ -35,8 +35,7 @@ def _schema(columns: str, **others: pa.DataType) -> pa.Schema:
 JOBS = _schema(
     "job arrival_s runtime_s estimate_s cpu_cores memory_bytes gpus workers deadline_s startup_s "
     "save_every_s save_s scaling ready_s planned_s start_s end_s suspensions node zone wait_s "
-    "slowdown "
-    "is_deadline_met",
+    "slowdown is_deadline_met",
     job=pa.string(), node=_TEXT, zone=_TEXT, is_deadline_met=pa.bool_(), suspensions=pa.int64(),
 )  # fmt: skip
 REPLICAS = _schema(

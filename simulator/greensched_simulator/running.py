@@ -194,7 +194,10 @@ def _move_plan(
 
 @inlined
 def _note_placing(job: int, busy_before: float, placings: Floats) -> None:
-    """Note a worker's placing for who looks at it: there is no room where nobody does."""
+    """Note a worker's placing for who looks at it; what finds no more room is not noted.
+
+    There is none where nobody looks, and for as many as there are workers where somebody does.
+    """
     rows = placings.shape[0]
     if rows > 0 and int(placings[0, 0]) + 1 < rows:
         placings[0, 0] += 1.0

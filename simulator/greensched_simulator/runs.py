@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from greensched_policies.cost import Integers
 from greensched_policies.pausing import PauseColumns, planned_slots
-from greensched_policies.scaling import scaled_plan
+from greensched_policies.scaling import scaled_plan, useful_workers
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
@@ -21,6 +21,7 @@ from greensched_simulator.workers import all_cores, scales
 
 _planned_slots = compiled(planned_slots)
 _scaled_plan = compiled(scaled_plan)
+_useful_workers = compiled(useful_workers)
 _LEAST_S = 1e-9
 _ROUNDING = 1e-9  # of a slot
 
@@ -147,13 +148,13 @@ def choose_sizes(
     slowest = slowness(job, jobs, prospects)
     runtime_s = expected_left_s(job, jobs, recorded.progress) * slowest
     in_zone_s = np.where(np.isinf(prospects.runtime_s[job]), np.inf, runtime_s)
-    cost = np.empty((zones, throughput.size, count))
-    for size in range(throughput.size):
+    again_s, most = restarting(job, jobs, recorded)
+    restart_s, running = again_s * slowest + wake_s, recorded.workers[job]
+    cost = np.full((zones, throughput.size, count), np.inf)
+    for size in range(max(_useful_workers(throughput), running)):
         cores = jobs.cpu_cores[job] * (size + 1)
         slots = columns_by_zone(grid, plan, terms, now_s, in_zone_s, count, cores)
         cost[:, size, :] = rules.when[0](slots)
-    again_s, most = restarting(job, jobs, recorded)
-    restart_s, running = again_s * slowest + wake_s, recorded.workers[job]
     best, least = nothing_chosen(), np.inf
     for zone in range(zones):
         if np.isinf(in_zone_s[zone]) or (running_in != NOWHERE and zone != running_in):

@@ -24,7 +24,14 @@ from greensched_simulator.progress import (
 )
 from greensched_simulator.prospects import Prospects
 from greensched_simulator.recorded import Recorded
-from greensched_simulator.runs import Agenda, Runs, choose_runs, clear_agenda, put_on_agenda
+from greensched_simulator.runs import (
+    Agenda,
+    Runs,
+    choose_runs,
+    clear_agenda,
+    put_on_agenda,
+    restarting,
+)
 from greensched_simulator.starts import Plan, keep
 from greensched_simulator.workers import (
     all_cores,
@@ -127,7 +134,7 @@ def is_to_rescale(
         return bool(wanted < has)
     curve, left_s = terms.scaling[int(jobs.scaling[job])], recorded.progress[LEFT_S, job]
     workers = has + room_for(job, wanted - has, jobs, cluster)
-    again_s = jobs.startup_s[job] + (jobs.save_s[job] if jobs.save_every_s[job] == 0.0 else 0.0)
+    again_s, _ = restarting(job, jobs, recorded)
     return bool(left_s / curve[has - 1] > again_s + left_s / curve[workers - 1])
 
 

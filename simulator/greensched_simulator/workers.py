@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 
 from greensched_policies.cost import WorkloadColumns
-from greensched_policies.scaling import throughput_at
 from greensched_simulator.boards import how_often
 from greensched_simulator.choices import Cluster, Terms, fits
-from greensched_simulator.compiled import borrowing, compiled, inlined
+from greensched_simulator.compiled import borrowing, inlined
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.progress import FULL_SPEED, SPEED, WANTED, expected_left_s, speed_of
 from greensched_simulator.recorded import BOARDS, NODE, Recorded
 
-_throughput_at = compiled(throughput_at, inlined)
 _ROUNDING = 1e-9  # share of a request that sums of floats may be off by
 
 
@@ -50,7 +48,7 @@ def throughput_of(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> flo
     """Return how fast a job's workers make it, relative to one of an elastic job; else 1."""
     if not scales(job, jobs, terms):
         return 1.0
-    return float(_throughput_at(terms.scaling, int(jobs.scaling[job]), recorded.workers[job]))
+    return float(terms.scaling[int(jobs.scaling[job]), recorded.workers[job] - 1])
 
 
 @inlined

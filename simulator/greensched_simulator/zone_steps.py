@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greensched_policies import courses
 from greensched_policies.cost import Floats
-from greensched_policies.courses import held_at
 from greensched_simulator.grid_files import (
     CARBON_LIMITS_G_PER_KWH,
     PRICE_LIMITS_PER_MWH,
@@ -80,7 +80,7 @@ def merged(signals: Sequence[Steps], horizon_s: float) -> Floats:
 
 def held(steps: Steps, times_s: Floats) -> Floats:
     """Return the values that hold at some times; NaN before the first, and from the last on."""
-    values = held_at(times_s, steps.times_s, steps.values)
+    values = courses.held(courses.steps_at(times_s, steps.times_s), steps.values)
     if steps.times_s.size > 1:
         values[-1] = math.nan  # it would hold for ever
     return values

@@ -1,6 +1,5 @@
 """Elastic jobs: more workers in clean slots, fewer or none in dirty ones."""
 
-import itertools
 import warnings
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_policies.carbon_scaler import carbon_scaler
-from greensched_policies.scaling import scaled_plan, throughput_at
+from greensched_policies.scaling import scaled_plan
 from greensched_simulator.bound import freedom_of, least_totals
 from greensched_simulator.compiled import compiled
 from greensched_simulator.elastic_jobs import curves_of, range_of, scaling_of
@@ -267,9 +266,6 @@ def test_plans_are_the_same_compiled(seed: int) -> None:
     (ours, cost), (plain, least) = compiled(scaled_plan)(*told), scaled_plan(*told)
     assert ours.tolist() == plain.tolist()
     assert cost == pytest.approx(least, rel=1e-9)
-    curves = np.stack([np.ones(5), curve])
-    for row, workers in itertools.product(range(2), range(8)):
-        assert compiled(throughput_at)(curves, row, workers) == throughput_at(curves, row, workers)
 
 
 def workload(*kinds: dict[str, object]) -> Workload:

@@ -343,11 +343,12 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
         grids.starts, grids.times_s, grids.forecast_carbon_g_per_kwh, grids.forecast_price_per_mwh
     )
     terms = Terms(0, 900.0, rows.size, world.weights, cost_model(world))
-    workload = workload_of(7, jobs, nothing_recorded(jobs, jobs.workers, False), terms)
+    cluster = cluster_of(world, view, rows)
+    workload = workload_of(7, jobs, nothing_recorded(jobs, cluster, terms, False), terms)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         scored = score_nodes(
-            cluster_of(world, view, rows), np.arange(rows.size), table, terms,
+            cluster, np.arange(rows.size), table, terms,
             rules("run-now", where), workload, now_s,
         )  # fmt: skip
     np.testing.assert_allclose(scored, said, rtol=SINGLE)

@@ -10,7 +10,7 @@ from greensched_policies.accounting import total_bill
 from greensched_policies.catalogue import MAY_REJECT, SCALE_RULES
 from greensched_policies.cost import Floats
 from greensched_policies.reward import Shares, penalty_of, reward_of, shares_of
-from greensched_simulator.choices import NOWHERE, Rules, Terms, rules_of
+from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms, rules_of
 from greensched_simulator.engine import OVER
 from greensched_simulator.environments.scene_parts import Accounts, Parts, Shown, Starts
 from greensched_simulator.environments.tally import Machines
@@ -144,19 +144,20 @@ def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
     shown.asked[:] = OVER, NOWHERE, 0, NOWHERE, 0, NOWHERE
     shown.reward[:] = 0.0
     most_starts = shown.slots.shape[2]
+    cluster = idle_cluster(
+        world,
+        ready.sleep.copy(),
+        capped=ready.policy.cap != USUAL_CAP,
+        only_node_0=ready.policy.placing.only_node_0,
+    )
     return Parts(
         jobs=jobs,
         prospects=ready.prospects,
-        cluster=idle_cluster(
-            world,
-            ready.sleep.copy(),
-            capped=ready.policy.cap != USUAL_CAP,
-            only_node_0=ready.policy.placing.only_node_0,
-        ),
+        cluster=cluster,
         grid=ready.grid,
         plan=empty_plan(world),
         terms=ready.terms,
-        recorded=_nothing_in(ready),
+        recorded=_nothing_in(ready, cluster),
         waiting=nobody_waiting(count),
         events=nothing_yet(count),
         precedence=world.precedence,
@@ -180,11 +181,9 @@ def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
     )
 
 
-def _nothing_in(ready: Prepared) -> Recorded:
+def _nothing_in(ready: Prepared, cluster: Cluster) -> Recorded:
     """Return the record of an episode that begins, with room for who is placed."""
-    is_capped = ready.policy.cap != USUAL_CAP
-    progress_changes = is_capped or ready.terms.may_suspend or ready.has_gangs or ready.nodes_fail
-    recorded = nothing_recorded(ready.jobs, ready.jobs.workers, progress_changes)
+    recorded = nothing_recorded(ready.jobs, cluster, ready.terms, ready.nodes_fail)
     workers = ready.jobs.arrival_s.size + recorded.others.shape[1]
     return recorded._replace(placings=np.zeros((1 + workers, 2)))
 

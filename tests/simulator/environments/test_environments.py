@@ -163,7 +163,7 @@ def played(env: GreenSchedEnv, choose: Callable[[Any], int], world: int = 0) -> 
 def bytes_of(schedule: Schedule) -> bytes:
     """Return all that a schedule holds."""
     columns = (schedule.planned_s, schedule.start_s, schedule.end_s, schedule.node,
-               *schedule.stretches, *schedule.sleeps, *schedule.caps)  # fmt: skip
+               *schedule.stretches, *schedule.off, *schedule.caps)  # fmt: skip
     return b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
 
 
