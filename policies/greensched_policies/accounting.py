@@ -17,6 +17,7 @@ from greensched_policies.cost import (
     JOULES_PER_MWH,
     CostModel,
     Floats,
+    Integers,
 )
 from greensched_policies.courses import (
     NO_CAPS,
@@ -31,6 +32,7 @@ from greensched_policies.courses import (
     joules_of,
     running,
 )
+from greensched_policies.transfers import Transfers, transfer_grams
 
 
 class Bill(NamedTuple):
@@ -44,14 +46,17 @@ class Bill(NamedTuple):
     energy_idle_j: Floats
     energy_sleep_j: Floats
     energy_wake_j: Floats
+    energy_transfer_j: Floats  # of the network, to bring what ran there its data
     cost_active: Floats
     cost_idle: Floats
     cost_sleep: Floats
     cost_wake: Floats
+    cost_transfer: Floats
     carbon_active_g: Floats
     carbon_idle_g: Floats
     carbon_sleep_g: Floats
     carbon_wake_g: Floats
+    carbon_transfer_g: Floats
     is_used: npt.NDArray[np.bool_]  # ran something within the window
 
 
@@ -62,26 +67,30 @@ class BillTotal(NamedTuple):
     energy_idle_j: float
     energy_sleep_j: float
     energy_wake_j: float
+    energy_transfer_j: float
     cost_active: float
     cost_idle: float
     cost_sleep: float
     cost_wake: float
+    cost_transfer: float
     carbon_active_g: float
     carbon_idle_g: float
     carbon_sleep_g: float
     carbon_wake_g: float
+    carbon_transfer_g: float
     nodes_used: int
 
     @property
     def cost(self) -> float:
-        """Return the money for all energy."""
-        return self.cost_active + self.cost_idle + self.cost_sleep + self.cost_wake
+        """Return the money for all energy and transfers."""
+        used = self.cost_active + self.cost_idle + self.cost_sleep + self.cost_wake
+        return used + self.cost_transfer
 
     @property
     def carbon_g(self) -> float:
         """Return the grams of all energy."""
         used_g = self.carbon_active_g + self.carbon_idle_g
-        return used_g + self.carbon_sleep_g + self.carbon_wake_g
+        return used_g + self.carbon_sleep_g + self.carbon_wake_g + self.carbon_transfer_g
 
 
 class PlacementBill(NamedTuple):
@@ -109,13 +118,28 @@ def bill_schedule(
     Raises ValueError when the window ends before it starts, a placement names no node, or one runs
     on a node that sleeps or wakes.
     """
-    columns = np.zeros((12, nodes.cpu_capacity.size))
+    columns = np.zeros((15, nodes.cpu_capacity.size))
     is_used = np.zeros(nodes.cpu_capacity.size, dtype=np.bool_)
     courses = courses_of(nodes, placements, zones, window_s, model, sleeps, caps)
     for row, course in enumerate(courses):
         columns[:, row] = _integrate(course)
         is_used[row] = course.mine.size > 0
     return Bill._make([*columns, is_used])
+
+
+def with_transfers(
+    bill: Bill, transfers: Transfers, zone: Integers, zones: Sequence[ZoneSeries]
+) -> Bill:
+    """Return the bill with what was brought to its nodes, which are in such zones, [N].
+
+    A node's grams are NaN where a carbon intensity is missing for a transfer to it.
+    """
+    grams = transfer_grams(transfers, zone[transfers.node], zones)
+    of_nodes = np.zeros((3, zone.size))
+    for column, each in zip(of_nodes, (transfers.energy_j, transfers.cost, grams), strict=True):
+        np.add.at(column, transfers.node, each)
+    energy_j, cost, carbon_g = of_nodes
+    return bill._replace(energy_transfer_j=energy_j, cost_transfer=cost, carbon_transfer_g=carbon_g)
 
 
 def bill_placements(
@@ -148,7 +172,7 @@ def total_bill(bill: Bill) -> BillTotal:
 
 
 def _integrate(course: Course) -> list[float]:
-    """Return joules, money and grams, each active, idle, asleep and waking: a bill's columns."""
+    """Return joules, money and grams, each active, idle, asleep, waking and no transfers."""
     active_w = course.cpu_w + course.boards * course.board_w
     joules = [
         joules_of(watts, course.pue, course.length_s)
@@ -156,8 +180,11 @@ def _integrate(course: Course) -> list[float]:
     ]
     return [
         *(float(each.sum()) for each in joules),
+        0.0,
         *(_weigh(each, course.price_per_mwh) / JOULES_PER_MWH for each in joules),
+        0.0,
         *(_weigh(each, course.carbon_g_per_kwh) / JOULES_PER_KWH for each in joules),
+        0.0,
     ]
 
 

@@ -14,6 +14,8 @@ What is relaxed, so that no schedule beats the bound:
   may stop;
 - where jobs are suspended, they may stop and go on at any moment for nothing, and run up to their
   estimate longer while that earns money;
+- who runs away from its data gets it over the cheapest and over the quickest link, once, and at the
+  cleanest moment;
 - where elastic jobs are scaled, they run as fast as with most workers, for what those take who do
   most, each, for their time; while that earns money, for what those take who do least.
 
@@ -41,6 +43,7 @@ from greensched_simulator.bound_inputs import (
     groups_of,
     idle_total,
 )
+from greensched_simulator.bound_moves import Moves
 from greensched_simulator.bound_supply import saved_by_panels
 from greensched_simulator.elastic_jobs import Range, range_of
 from greensched_simulator.outcome import shortest_runtimes_s
@@ -193,18 +196,20 @@ def _programme(
     # Who waits for others is never ready before they could have ended on the fastest nodes.
     shortest_s = shortest_runtimes_s(world) / scaled.rate
     ready_s = earliest_ready_s(world.precedence, world.jobs.arrival_s, shortest_s)
-    workers = scaled.rate * scaled.least_work
+    workers, moves = scaled.rate * scaled.least_work, Moves(world, signal, until_s)
     for job in range(world.jobs.arrival_s.size):
         begin_s, end_s = float(ready_s[job]), min(float(latest_end_s[job]), until_s)
         for place, group in enumerate(groups):
             if fits(world.jobs, job, group):
                 runtime_s = float(world.jobs.runtime_s[job]) / group.speed / float(scaled.rate[job])
                 course = courses[group.zone].of_watts(*group.watts(world.jobs, job))
-                choices = way(course, begin_s, end_s, runtime_s, slot_s)
+                moved = moves.of(job, group.zone)
+                choices = way(course, begin_s + moved.wait_s, end_s, runtime_s, slot_s)
                 longer = repeats[job]
                 if world.jobs.workers[job] > 1.0:  # it may run at the pace of the slowest one
                     longer *= group.speed / slowest
                 cost = choices.cost * np.where(choices.cost < 0.0, longer, 1.0) * workers[job]
+                cost += choices.work * moved.cost
                 asks = world.jobs.workers[job] * workers[job]
                 programme.add(world, job, place, choices._replace(cost=cost), asks)
         if not programme.knows(job):

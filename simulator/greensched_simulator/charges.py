@@ -6,9 +6,10 @@ those of its boards, for its runtime there, and its estimate for restarts if it 
 where nodes can sleep also the idle watts of a node kept awake for it alone, for that time under the
 deepest cap, with what waking that node takes, and idling until it sleeps again by whichever rule
 waits longest, each time that it could be resumed, and for a job of several workers the wait for the
-slowest node to wake; all that for each worker; at the greatest value of the signal, times the
-PUE where that goes by the weather, between its arrival and the window's end; on whichever node that
-is large enough this comes to most.
+slowest node to wake; all that for each worker; at the greatest value of the signal, times the PUE
+where that goes by the weather, between its arrival and the window's end; on whichever node that is
+large enough this comes to most. Added is the most that bringing its data there as often can take,
+over the worst link and at the dirtiest moment.
 
 While a price is below zero, running earns money and not running earns nothing: the greatest price
 then counts as 0, so that no charge is ever negative and each is still above the job's true cost.
@@ -26,6 +27,7 @@ from greensched_policies.courses import ZoneSeries, held, steps_at
 from greensched_policies.sleeping import SleepColumns
 from greensched_simulator.bound_inputs import Group, groups_of
 from greensched_simulator.elastic_jobs import Range, range_of
+from greensched_simulator.moving import J_PER_BYTE, PRICE_PER_BYTE, most_moving_s
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.services import is_replica
 from greensched_simulator.simulation import SLOT_S, zone_series
@@ -60,6 +62,7 @@ def charge_of(world: World, schedule: Schedule, until_s: float) -> Charge:
     for group in groups_of(world):
         most = _most_there(world, left, group, greatest[group.zone], until_s)
         dearest = np.maximum(dearest, most)
+    dearest += _most_moved(world, left, until_s)
     if np.isnan(dearest).any():
         raise BadInput(
             f"scenario {world.name}: a grid lacks carbon, price or temperature for a part of the "
@@ -78,10 +81,7 @@ def _most_there(
     asked = np.stack([jobs.cpu_cores[left], jobs.memory_bytes[left], jobs.gpus[left]])
     fits = (asked <= np.array(group.largest)[:, None] * (1 + _EPSILON)).all(axis=0)
     watts = asked[0] * group.steepest_watts_per_core + asked[2] * group.watts_per_board[1]
-    # A stretch takes a slot at least, and so does a pause.
-    limit_s = np.minimum(jobs.deadline_s[left], until_s)
-    restarts = (limit_s - jobs.arrival_s[left]) / (2.0 * SLOT_S)
-    restarts = np.where(np.isinf(jobs.save_every_s[left]), 0.0, np.maximum(restarts, 0.0))
+    restarts = _most_restarts(world, left, until_s)
     restarts_s = np.where(np.isinf(jobs.save_every_s[left]), 0.0, jobs.estimate_s[left])
     scaled = Range._make(each[left] for each in range_of(jobs, world.scaling))
     workers = jobs.workers[left] * scaled.workers
@@ -95,12 +95,34 @@ def _most_there(
     wakes_j = group.wake_joules + group.saved_watts * _longest_awake_s(world, group)
     alone_j = group.saved_watts * runtime_s / group.slowest + wakes_j * (1.0 + restarts)
     # Of several workers each may keep its node idle until the last one's is awake.
-    idle_s = np.where(is_alone, 0.0, world.nodes.wake_s.max()) * (1.0 + restarts)
+    idle_s = np.where(is_alone, 0.0, world.nodes.wake_s.max())
+    idle_s = (idle_s + most_moving_s(world.links, jobs)[left]) * (1.0 + restarts)
     alone_j += group.saved_watts * idle_s
     # Each worker is on a node of its own; the runtime is that of all into which one may scale.
     energy_j = np.maximum(watts, 0.0) * runtime_s * jobs.workers[left] + alone_j * workers
     energy_j = np.where(fits, energy_j, 0.0)
     return np.where(energy_j == 0.0, 0.0, energy_j * greatest)
+
+
+def _most_restarts(world: World, left: Integers, until_s: float) -> Floats:
+    """Return how often jobs could be resumed: a stretch takes a slot at least, so does a pause."""
+    jobs = world.jobs
+    limit_s = np.minimum(jobs.deadline_s[left], until_s)
+    restarts = (limit_s - jobs.arrival_s[left]) / (2.0 * SLOT_S)
+    return np.where(np.isinf(jobs.save_every_s[left]), 0.0, np.maximum(restarts, 0.0))
+
+
+def _most_moved(world: World, left: Integers, until_s: float) -> Floats:
+    """Return the most joules, money and grams that bringing jobs their data can take, [3,L]."""
+    if world.links.size == 0:
+        return np.zeros((3, left.size))
+    jobs, flat = world.jobs, world.links.reshape(world.links.shape[0], -1)
+    times = (1.0 + _most_restarts(world, left, until_s)) * jobs.workers[left]
+    times *= range_of(jobs, world.scaling).workers[left] * jobs.data_bytes[left]
+    energy_j = times * flat[J_PER_BYTE].max()
+    dirtiest = world.grids.carbon_g_per_kwh[world.grids.times_s < until_s].max()
+    carbon_g = np.where(energy_j == 0.0, 0.0, energy_j / JOULES_PER_KWH * dirtiest)
+    return np.stack([energy_j, times * flat[PRICE_PER_BYTE].max(), carbon_g])
 
 
 def _longest_awake_s(world: World, group: Group) -> float:

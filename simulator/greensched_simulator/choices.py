@@ -46,6 +46,7 @@ from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.scaling import NO_SCALING
 from greensched_policies.sleeping import SleepColumns, with_waking
 from greensched_policies.slots import SlotColumns
+from greensched_policies.transfers import TransferColumns, with_transfer
 from greensched_simulator.boards import have_room
 from greensched_simulator.compiled import borrowing, callee, compiled, fast, inlined
 from greensched_simulator.grid_table import (
@@ -54,6 +55,7 @@ from greensched_simulator.grid_table import (
     GridTable,
     means_over,
 )
+from greensched_simulator.moving import NO_LINKS, Data, moving_seen
 from greensched_simulator.power_states import sleep_seen
 
 Singles = npt.NDArray[np.float32]
@@ -73,6 +75,7 @@ _relative_scale = compiled(relative_scale, inlined)
 _context_columns = compiled(context_columns, inlined)
 _leave_out_unknown = compiled(leave_out_unknown)
 _with_waking = compiled(with_waking, inlined)
+_with_transfer = compiled(with_transfer, inlined)
 
 
 class Terms(NamedTuple):
@@ -87,6 +90,7 @@ class Terms(NamedTuple):
     may_reject: bool = False  # whether the `when` rule may give infinite costs
     may_suspend: bool = False  # whether the `pause` rule may have anything suspended
     scaling: Floats = NO_SCALING  # the world's curves; NO_SCALING where the pause rule keeps sizes
+    links: Floats = NO_LINKS  # between zones: see `moving`
 
 
 class Rules(NamedTuple):
@@ -191,6 +195,7 @@ def choose_node(
     terms: Terms,
     rules: Rules,
     workload: WorkloadColumns,
+    data: Data,
     now_s: float,
 ) -> int:
     """Return the node that the `where` rule likes best of those with room, -1 if there is none."""
@@ -205,7 +210,7 @@ def choose_node(
     if count == 0:
         return -1
     rows = cluster.found[:count]
-    relative_cost = score_nodes(cluster, rows, grid, terms, rules, workload, now_s)
+    relative_cost = score_nodes(cluster, rows, grid, terms, rules, workload, data, now_s)
     return rows[np.argmin(relative_cost)]
 
 
@@ -217,10 +222,11 @@ def score_nodes(
     terms: Terms,
     rules: Rules,
     workload: WorkloadColumns,
+    data: Data,
     now_s: float,
 ) -> Singles:
     """Return the relative cost of each of `rows` by the `where` rule, [N], as the extender does."""
-    seen = candidates_seen(cluster, rows, grid, terms, workload, now_s)
+    seen = candidates_seen(cluster, rows, grid, terms, workload, data, now_s)
     return rules.where[0](seen.nodes, seen.context)[0]
 
 
@@ -231,20 +237,24 @@ def candidates_seen(
     grid: GridTable,
     terms: Terms,
     workload: WorkloadColumns,
+    data: Data,
     now_s: float,
 ) -> Observation:
     """Return what a `where` rule sees of `rows` now, by the forecast of this moment."""
     means = zone_means(cluster.zone, rows, grid, now_s, now_s + float(workload.runtime_s))
     asleep = sleep_seen(cluster.sleep, cluster.columns[11], rows, now_s)
+    moved = moving_seen(terms.links, data, cluster.zone, rows, means)
     return observed(
-        cluster.columns, asleep, rows, cluster.zone, means, workload, terms.model, terms.weights
-    )
+        cluster.columns, asleep, moved, rows, cluster.zone, means, workload, terms.model,
+        terms.weights,
+    )  # fmt: skip
 
 
 @fast
 def observed(
     table: Floats,
     asleep: Floats,
+    moved: Floats,
     rows: Integers,
     zone: Integers,
     means: Floats,
@@ -254,16 +264,16 @@ def observed(
 ) -> Observation:
     """Return what a rule sees of some rows of a table [12,N]: `encode_where`, node by node.
 
-    `asleep` holds what sleep does to each of them, [3,K], or nothing, [3,0]; `means` are those of
-    each zone's carbon and price over the run, [2,Z], and `zone` tells whose a row has, [N]. The
-    workload is one, in numbers.
+    `asleep` holds what sleep does to each of them, [3,K], or nothing, [3,0]; `moved` likewise what
+    bringing data there takes, [4,K]; `means` are those of each zone's carbon and price over the
+    run, [2,Z], and `zone` tells whose a row has, [N]. The workload is one, in numbers.
     """
     features = np.empty((1, len(NODE_FEATURES), rows.size), np.float32)
     context = np.empty((1, len(CONTEXT_FEATURES)), np.float32)
     values = np.empty((len(RELATIVE_FEATURES), rows.size))
     magnitudes = np.empty((len(RELATIVE_FEATURES), rows.size))
     shares, mean = np.empty(rows.size), np.empty(len(RELATIVE_FEATURES))
-    describe(table, asleep, rows, zone, means, workload, model, values, features)
+    describe(table, asleep, moved, rows, zone, means, workload, model, values, features)
     prepare_means(values, magnitudes, shares)
     np.dot(magnitudes, shares, mean)
     make_relative(values, mean, features)
@@ -277,6 +287,7 @@ def observed(
 def describe(
     table: Floats,
     asleep: Floats,
+    moved: Floats,
     rows: Integers,
     zone: Integers,
     means: Floats,
@@ -298,6 +309,11 @@ def describe(
         if asleep.shape[1] > 0:
             sleep = SleepColumns(asleep[0, place], asleep[1, place], asleep[2, place])
             cost = _with_waking(cost, node, sleep, signals)
+        if moved.shape[1] > 0:
+            transfer = TransferColumns(
+                moved[0, place], moved[1, place], moved[2, place], moved[3, place]
+            )
+            cost = _with_transfer(cost, transfer)
         _put(_relative_columns(node, signals, cost), values, place, _IN_ORDER)
         _put(_room_columns(node, workload, cost, model), features[0], place, ROOM_FEATURES)
 

@@ -21,7 +21,7 @@ from greensched_simulator.recorded import Recorded
 from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
 from greensched_simulator.running import start
 from greensched_simulator.starts import Plan
-from greensched_simulator.workers import are_several, workload_of
+from greensched_simulator.workers import are_several, data_of, workload_of
 
 MOST_AT_ONCE = 64  # jobs of a round; its cost grows with their square, the others come next
 
@@ -56,7 +56,8 @@ def place_together(
             job = batch[place]
             rows = cluster.found[: look_for_room(job, jobs, cluster, nodes)]
             workload = workload_of(job, jobs, recorded, terms)
-            scores = score_nodes(cluster, rows, grid, terms, rules, workload, now_s)
+            data = data_of(job, jobs, recorded)
+            scores = score_nodes(cluster, rows, grid, terms, rules, workload, data, now_s)
             for candidate in range(rows.size):
                 cost[place, rows[candidate]] = scores[candidate]
         price_waiting(cost, nodes)

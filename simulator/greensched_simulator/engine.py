@@ -64,7 +64,7 @@ from greensched_simulator.runs import (
 from greensched_simulator.starts import Plan, Start, choose_start, keep
 from greensched_simulator.suspending import goes_on, suspend
 from greensched_simulator.waiting import Waiting, fill, nobody_waiting, wait
-from greensched_simulator.workers import all_cores, node_of, workers_of
+from greensched_simulator.workers import all_cores, data_of, node_of, workers_of
 
 WHEN, WHERE, OVER = range(3)  # what is asked of a job: its start, its node; nothing any more
 
@@ -240,7 +240,8 @@ def plan_start(
     """Return as `plan_by_rule` when a job is to start that runs in one piece."""
     runtime_s, latest_s = prospects.runtime_s[job], prospects.latest_start_s[job]
     cores = all_cores(job, jobs, recorded)
-    chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, cores)
+    data, run_j = data_of(job, jobs, recorded), prospects.run_j[job]
+    chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, cores, data, run_j)
     if chosen.zone == NOWHERE:
         return np.nan
     keep_start(job, chosen, jobs, recorded, plan, terms)
@@ -284,7 +285,7 @@ def _look_at(
     node, workers = recorded.node[job], workers_of(job, recorded)
     leave_nodes(job, now_s, jobs, cluster, recorded, terms)
     if terms.may_suspend and recorded.progress[STOP_S, job] > 0.0:
-        suspend(job, now_s, jobs, recorded, events.starts, agenda)
+        suspend(job, now_s, jobs, cluster, recorded, events.starts, agenda)
     else:
         free_plan(job, now_s, jobs, cluster, recorded, plan, terms)
         if terms.may_suspend:

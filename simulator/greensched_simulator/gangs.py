@@ -13,7 +13,7 @@ from greensched_simulator.progress import WANTED
 from greensched_simulator.recorded import NODE, Recorded
 from greensched_simulator.running import give_room, start, take_room
 from greensched_simulator.starts import Plan
-from greensched_simulator.workers import scales, workers_of, workload_of
+from greensched_simulator.workers import data_of, scales, workers_of, workload_of
 
 
 @fast
@@ -55,8 +55,8 @@ def place_all(
     """
     if scales(job, jobs, terms):
         recorded.workers[job] = int(recorded.progress[WANTED, job])
-    workload = workload_of(job, jobs, recorded, terms)
-    first = choose_node(cluster, grid, terms, rules, workload, now_s)
+    workload, data = workload_of(job, jobs, recorded, terms), data_of(job, jobs, recorded)
+    first = choose_node(cluster, grid, terms, rules, workload, data, now_s)
     if first == NOWHERE and scales(job, jobs, terms):
         recorded.workers[job] = 1
     if first == NOWHERE or workers_of(job, recorded) == 1:
@@ -64,7 +64,7 @@ def place_all(
     others = recorded.others[NODE, recorded.first_other[job] :]
     boards = [take_room(job, first, jobs, cluster, terms)]
     while len(boards) < workers_of(job, recorded):
-        node = choose_node(cluster, grid, terms, rules, workload, now_s)
+        node = choose_node(cluster, grid, terms, rules, workload, data, now_s)
         if node == NOWHERE:
             break
         others[len(boards) - 1] = node

@@ -19,6 +19,7 @@ from greensched_simulator.google_events import Machine
 from greensched_simulator.job_drafts import Capacity, Draft, together
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.made_up_jobs import made_up
+from greensched_simulator.network import data_of_jobs
 from greensched_simulator.precedence import Precedence, precedence_of, whole_jobs
 from greensched_simulator.scenario_model import Scenario, SlackClass, Suspend, Trace, Workload
 from greensched_simulator.seeds import stream
@@ -60,7 +61,7 @@ def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
                      f"{format_duration(scenario.length_s)}")  # fmt: skip
     place = {name: job for job, name in enumerate(draft.names)}
     precedence = precedence_of([[place[name] for name in after] for after in draft.after])
-    jobs = _finished(draft, workload, seed, precedence)
+    jobs = _finished(draft, workload, tuple(scenario.grids), seed, precedence)
     if precedence.child.size:
         waiting = int(np.sum(precedence.parents > 0))
         notes.append(f"{waiting:,} of {jobs.arrival_s.size:,} jobs wait for others to end")
@@ -70,6 +71,10 @@ def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
     if workload.elastic:
         elastic = int(np.sum(jobs.scaling > 0.0))
         notes.append(f"{elastic:,} of {jobs.arrival_s.size:,} jobs are elastic")
+    if workload.data:
+        reading = int(np.sum(jobs.data_bytes > 0.0))
+        notes.append(f"{reading:,} of {jobs.arrival_s.size:,} jobs read data, "
+                     f"{jobs.data_bytes @ jobs.workers / 1e9:,.0f} GB in all")  # fmt: skip
     return JobList(jobs, precedence, draft.names, tuple(notes))
 
 
@@ -221,13 +226,16 @@ def _with_boards(draft: Draft, are_shared: bool, notes: list[str]) -> Draft:
     return draft._replace(gpus=np.ceil(draft.gpus))
 
 
-def _finished(draft: Draft, workload: Workload, seed: int, precedence: Precedence) -> Jobs:
+def _finished(
+    draft: Draft, workload: Workload, zones: tuple[str, ...], seed: int, precedence: Precedence
+) -> Jobs:
     """Return the jobs; those that wait for each other are due together, as one long job is."""
     whole = whole_jobs(precedence, draft.arrival_s, draft.runtime_s)
     count = draft.arrival_s.size
     errors = workload.estimate_error * stream(seed, "jobs/estimates").standard_normal(count)
     allowed_s = workload.deadline_runtime_factor * whole.runtime_s
     can_stop, told = _can_stop(draft, workload.suspend, seed), workload.suspend or Suspend()
+    data_bytes, data_zone = data_of_jobs(workload, zones, count, seed)
     return Jobs(
         arrival_s=draft.arrival_s,
         runtime_s=draft.runtime_s,
@@ -242,6 +250,8 @@ def _finished(draft: Draft, workload: Workload, seed: int, precedence: Precedenc
         save_s=np.where(can_stop, told.saving, 0.0),
         leaves_at_s=np.full(count, math.inf),
         scaling=curves_of(workload, can_stop & (draft.workers == 1.0), seed),
+        data_bytes=data_bytes,
+        data_zone=data_zone,
     )
 
 

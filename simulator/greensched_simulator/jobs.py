@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from greensched_policies.cost import Floats
+from greensched_policies.cost import Floats, Integers
 
 
 class Jobs(NamedTuple):
@@ -28,3 +28,5 @@ class Jobs(NamedTuple):
     leaves_at_s: Floats
     # Of the world's curves the row of how its work speeds up with workers; 0: their number stays.
     scaling: Floats
+    data_bytes: Floats  # that each worker reads, which lie in a zone; 0: none that lie anywhere
+    data_zone: Integers  # where; of no use where there are none

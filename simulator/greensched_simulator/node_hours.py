@@ -28,8 +28,10 @@ from greensched_policies.courses import (
     levels_at,
     steps_at,
 )
+from greensched_policies.transfers import Transfers, transfer_grams
+from greensched_simulator.job_transfers import transfers_of
 from greensched_simulator.schedule import Schedule, Stretches
-from greensched_simulator.simulation import billed_series, cost_model
+from greensched_simulator.simulation import billed_series, cost_model, zone_series
 from greensched_simulator.world import World, idle_watts
 
 HOUR_S = 3600.0
@@ -48,14 +50,17 @@ class NodeHours(NamedTuple):
     energy_idle_j: Floats
     energy_sleep_j: Floats
     energy_wake_j: Floats
+    energy_transfer_j: Floats
     cost_active: Floats
     cost_idle: Floats
     cost_sleep: Floats
     cost_wake: Floats
+    cost_transfer: Floats
     carbon_active_g: Floats
     carbon_idle_g: Floats
     carbon_sleep_g: Floats
     carbon_wake_g: Floats
+    carbon_transfer_g: Floats
 
 
 class _Pieces(NamedTuple):
@@ -72,9 +77,19 @@ class _Pieces(NamedTuple):
     wakes: npt.NDArray[np.bool_]
 
 
+class _Brought(NamedTuple):
+    """Parts of transfers that lie within an hour."""
+
+    node: Integers
+    hour: Integers
+    energy_j: Floats
+    cost: Floats
+    carbon_g: Floats
+
+
 def node_hours(world: World, schedule: Schedule, until_s: float) -> Iterator[NodeHours]:
     """Yield the rows of all nodes from 0 to `until_s`, a part of the nodes at a time."""
-    zones = billed_series(world, schedule, until_s)
+    zones, brought = billed_series(world, schedule, until_s), _brought(world, schedule)
     widest = max(series.times_s.size for series in zones) + int(until_s // HOUR_S) + 2
     at_once = max(_MOST_PIECES // widest, 1)
     ran = Stretches._make(each[schedule.stretches.start_s < until_s] for each in schedule.stretches)
@@ -83,7 +98,8 @@ def node_hours(world: World, schedule: Schedule, until_s: float) -> Iterator[Nod
         nodes = np.arange(first, min(first + at_once, world.nodes.zone.size))
         there = slice(*np.searchsorted(ran.node, (nodes[0], nodes[-1] + 1)))
         mine = Stretches._make(each[there] for each in ran)
-        yield _rows(world, zones, _pieces(world, schedule, zones, nodes, mine, until_s), nodes)
+        pieces = _pieces(world, schedule, zones, nodes, mine, until_s)
+        yield _rows(world, zones, pieces, nodes, brought)
 
 
 def _pieces(
@@ -149,7 +165,13 @@ def _sleeps_within(sleeps: Sleeps, nodes: Integers, until_s: float) -> Sleeps:
     )
 
 
-def _rows(world: World, zones: Sequence[ZoneSeries], pieces: _Pieces, nodes: Integers) -> NodeHours:
+def _rows(
+    world: World,
+    zones: Sequence[ZoneSeries],
+    pieces: _Pieces,
+    nodes: Integers,
+    brought: _Brought,
+) -> NodeHours:
     carbon, price, pue = _grid(world, zones, pieces)
     pue *= world.nodes.pue[pieces.node]
     joules = [
@@ -158,18 +180,51 @@ def _rows(world: World, zones: Sequence[ZoneSeries], pieces: _Pieces, nodes: Int
     hours = int(pieces.start_s.max() // HOUR_S) + 1
     hour = (pieces.start_s // HOUR_S).astype(np.int64)
     row = (pieces.node - nodes[0]) * hours + hour
-    columns = (
-        pieces.length_s,
-        pieces.cpu_cores * pieces.length_s,
-        pieces.gpus * pieces.length_s,
-        *joules,
-        *(_times(each, price) / JOULES_PER_MWH for each in joules),
-        *(_times(each, carbon) / JOULES_PER_KWH for each in joules),
-    )
-    sums = [np.bincount(row, weights=each, minlength=nodes.size * hours) for each in columns]
+    count = nodes.size * hours
+    here = (brought.node >= nodes[0]) & (brought.node <= nodes[-1])
+    there = (brought.node[here] - nodes[0]) * hours + brought.hour[here]
+
+    def summed(each: Floats) -> Floats:
+        return np.bincount(row, weights=each, minlength=count).astype(np.float64)
+
+    def moved(each: Floats) -> Floats:
+        return np.bincount(there, weights=each[here], minlength=count).astype(np.float64)
+
+    sums = [
+        summed(pieces.length_s),
+        summed(pieces.cpu_cores * pieces.length_s),
+        summed(pieces.gpus * pieces.length_s),
+        *(summed(each) for each in joules),
+        moved(brought.energy_j),
+        *(summed(_times(each, price) / JOULES_PER_MWH) for each in joules),
+        moved(brought.cost),
+        *(summed(_times(each, carbon) / JOULES_PER_KWH) for each in joules),
+        moved(brought.carbon_g),
+    ]
     is_billed = sums[0] > 0.0  # a window that ends with a full hour has nothing after it
     keys = (np.repeat(nodes, hours), np.tile(np.arange(hours), nodes.size))
     return NodeHours._make(each[is_billed] for each in (*keys, *sums))
+
+
+def _brought(world: World, schedule: Schedule) -> _Brought:
+    """Return all transfers, cut at full hours."""
+    whole = transfers_of(world, schedule)
+    first, last = (each // HOUR_S for each in (whole.start_s, whole.end_s))
+    count = (last - first).astype(np.int64) + 1
+    at = np.repeat(np.arange(count.size), count)
+    hour = np.repeat(first, count) + np.arange(at.size) - np.repeat(np.cumsum(count) - count, count)
+    parts = Transfers._make(each[at] for each in whole)
+    start_s = np.maximum(parts.start_s, hour * HOUR_S)
+    end_s = np.minimum(parts.end_s, (hour + 1) * HOUR_S)
+    length_s = parts.end_s - parts.start_s
+    share = np.divide(end_s - start_s, length_s, np.ones(at.size), where=length_s > 0.0)
+    parts = parts._replace(
+        start_s=start_s, end_s=end_s, energy_j=parts.energy_j * share, cost=parts.cost * share
+    )
+    # What ends with a full hour has nothing behind it, where nothing may be known.
+    some = Transfers._make(each[share > 0.0] for each in parts)
+    grams = transfer_grams(some, world.nodes.zone[some.node], zone_series(world))
+    return _Brought(some.node, hour[share > 0.0].astype(np.int64), some.energy_j, some.cost, grams)
 
 
 def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...]:

@@ -91,7 +91,7 @@ def fail(
         if recorded.progress.shape[1] > 0:
             may_suspend = terms.may_suspend and not terms.may_reject
             lose_what_is_not_saved(job, now_s, may_suspend, jobs, recorded.progress)
-        note_stretches(job, now_s, jobs, recorded, agenda)
+        note_stretches(job, now_s, jobs, cluster, recorded, agenda)
         push(starts, now_s, job)
     cluster.cpu_free[node] = AWAY
     refresh(node, cluster, terms)

@@ -41,14 +41,17 @@ class Outcome(NamedTuple):
     energy_idle_j: float
     energy_sleep_j: float
     energy_wake_j: float
+    energy_transfer_j: float
     cost_active: float
     cost_idle: float
     cost_sleep: float
     cost_wake: float
+    cost_transfer: float
     carbon_active_g: float
     carbon_idle_g: float
     carbon_sleep_g: float
     carbon_wake_g: float
+    carbon_transfer_g: float
     wait_mean_s: float  # of `waits_s`, and until the window's end of who never ran
     wait_p95_s: float
     slowdown_mean: float  # of `slowdowns`
@@ -82,19 +85,22 @@ class Outcome(NamedTuple):
     def energy_j(self) -> float:
         """Return joules at the meter, whatever nodes did, and what is charged beside."""
         used_j = self.energy_active_j + self.energy_idle_j
-        return used_j + self.energy_sleep_j + self.energy_wake_j + self.energy_charged_j
+        used_j += self.energy_sleep_j + self.energy_wake_j + self.energy_transfer_j
+        return used_j + self.energy_charged_j
 
     @property
     def cost(self) -> float:
         """Return the money for all energy and what is charged, in the scenario's currency."""
         used = self.cost_active + self.cost_idle
-        return used + self.cost_sleep + self.cost_wake + self.cost_charged
+        used += self.cost_sleep + self.cost_wake + self.cost_transfer
+        return used + self.cost_charged
 
     @property
     def carbon_g(self) -> float:
         """Return the grams of all energy, operational and location-based, and what is charged."""
         used_g = self.carbon_active_g + self.carbon_idle_g
-        return used_g + self.carbon_sleep_g + self.carbon_wake_g + self.carbon_charged_g
+        used_g += self.carbon_sleep_g + self.carbon_wake_g + self.carbon_transfer_g
+        return used_g + self.carbon_charged_g
 
 
 def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> Outcome:

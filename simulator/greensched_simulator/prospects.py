@@ -6,6 +6,7 @@ import numpy as np
 
 from greensched_policies.cost import Floats
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.moving import NO_LINKS, most_moving_s
 from greensched_simulator.nodes import Nodes
 from greensched_simulator.precedence import Precedence, latest_ends_s
 
@@ -22,13 +23,22 @@ class Prospects(NamedTuple):
     latest_start_s: Floats
     # [J,Z] expected on the zone's nodes, mean over their cores; infinite where none can take it
     runtime_s: Floats
-    wake_s: float  # the longest that any node takes to wake, which the latest start allows for
+    run_j: Floats  # [J,Z] joules of such a run, without idling; [J,0] where nothing is brought
+    slowest: Floats  # [J] seconds that the slowest node that can take a job takes for one of it
+    # [J] the longest that a job waits on its node before it runs: that it wakes and has the data,
+    # wherever that lies; the latest start allows for it
+    lead_s: Floats
 
 
 def prospects_of(
-    jobs: Jobs, precedence: Precedence, nodes: Nodes, zones: int, wake_s: Floats
+    jobs: Jobs,
+    precedence: Precedence,
+    nodes: Nodes,
+    zones: int,
+    wake_s: Floats,
+    links: Floats = NO_LINKS,
 ) -> Prospects:
-    """Return what the jobs may expect of empty nodes; each job must fit some node.
+    """Return what the jobs may expect of empty nodes but joules; each job must fit some node.
 
     `wake_s`, [N], is what a node takes to wake, 0 where it never sleeps.
     """
@@ -37,13 +47,16 @@ def prospects_of(
         np.stack([*capacities, nodes.speed, nodes.zone, wake_s]), axis=1, return_counts=True
     )
     count = jobs.arrival_s.size
-    longest_s = np.full(count, -np.inf)
+    longest_s, slowest = np.full(count, -np.inf), np.zeros(count)
     cores, core_seconds = np.zeros((count, zones)), np.zeros((count, zones))
     for (cpu, memory_bytes, gpus, speed, zone, wake), alike in zip(shapes.T, counts, strict=True):
         able = jobs.cpu_cores <= cpu * (1.0 + _EPSILON)
         able &= jobs.memory_bytes <= memory_bytes * (1.0 + _EPSILON)
         able &= jobs.gpus <= gpus + _EPSILON
-        longest_s[able] = np.maximum(longest_s[able], jobs.estimate_s[able] / speed + wake)
+        lead_s = wake + most_moving_s(links[:, :, int(zone) : int(zone) + 1], jobs)
+        took_s = jobs.estimate_s / speed + lead_s
+        longest_s[able] = np.maximum(longest_s[able], took_s[able])
+        slowest[able] = np.maximum(slowest[able], 1.0 / speed)
         cores[able, int(zone)] += cpu * alike
         core_seconds[able, int(zone)] += cpu * alike / speed
     slowness = np.divide(core_seconds, cores, out=np.full(cores.shape, np.inf), where=cores > 0)
@@ -53,5 +66,7 @@ def prospects_of(
         latest_end_s,
         np.where(np.isinf(latest_s), jobs.arrival_s, latest_s),
         slowness * jobs.estimate_s[:, None],
-        float(wake_s.max()),
+        np.zeros((count, 0)),
+        slowest,
+        wake_s.max() + most_moving_s(links, jobs),
     )

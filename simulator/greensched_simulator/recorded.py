@@ -34,6 +34,7 @@ class Recorded(NamedTuple):
     first_other: Integers  # where its other workers begin in `others`; of no use where it has none
     others: Integers  # [2,W] node and boards of each
     others_asleep_s: Floats  # [W] since when that node had slept
+    data_zone: Integers  # where its data lay when it was placed, or lies while it waits
     progress: Floats  # see `progress`
     # [R+1,2] whose workers were placed one after the other, and how busy each one's node was
     # without it; in the first row how many that were; no rows where nobody asks
@@ -65,6 +66,7 @@ def nothing_recorded(jobs: Jobs, cluster: Cluster, terms: Terms, nodes_fail: boo
         first,
         np.full((2, int(others.sum())), NOWHERE, np.int64),
         np.full(int(others.sum()), np.nan),
+        jobs.data_zone.copy(),
         nothing_done(jobs, is_told),
         np.zeros((0, 2)),
     )

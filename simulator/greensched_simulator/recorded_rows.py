@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from greensched_policies.cost import Floats
+from greensched_simulator.job_transfers import brought, transfers_of
 from greensched_simulator.node_hours import NodeHours, node_hours
 from greensched_simulator.outcome import meets_deadline, ready_from_s, slowdowns, waits_s
 from greensched_simulator.policy import Policy
@@ -21,7 +22,9 @@ from greensched_simulator.world import World
 
 PART_ROWS = 100_000
 # In this order at one instant.
-_DECISIONS = ("reject", "delay", "suspend", "fail", "wake", "place", "resume", "sleep", "cap")
+_DECISIONS = (
+    "reject", "delay", "suspend", "fail", "wake", "move", "place", "resume", "sleep", "cap",
+)  # fmt: skip
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _RUN = {"seed": pa.int64(), "policy": _TEXT}
@@ -34,9 +37,10 @@ def _schema(columns: str, **others: pa.DataType) -> pa.Schema:
 
 JOBS = _schema(
     "job arrival_s runtime_s estimate_s cpu_cores memory_bytes gpus workers deadline_s startup_s "
-    "save_every_s save_s scaling ready_s planned_s start_s end_s suspensions node zone wait_s "
-    "slowdown is_deadline_met",
-    job=pa.string(), node=_TEXT, zone=_TEXT, is_deadline_met=pa.bool_(), suspensions=pa.int64(),
+    "save_every_s save_s scaling data_bytes data_zone ready_s planned_s start_s end_s suspensions "
+    "node zone wait_s slowdown is_deadline_met",
+    job=pa.string(), data_zone=_TEXT, node=_TEXT, zone=_TEXT, is_deadline_met=pa.bool_(),
+    suspensions=pa.int64(),
 )  # fmt: skip
 REPLICAS = _schema(
     "replica service wanted_s leaves_s start_s end_s node zone",
@@ -51,8 +55,9 @@ DECISIONS = _schema(
 )  # fmt: skip
 NODE_HOURS = _schema(
     "hour node zone length_s cpu_core_s gpu_s "
-    "energy_active_j energy_idle_j energy_sleep_j energy_wake_j cost_active cost_idle cost_sleep "
-    "cost_wake carbon_active_g carbon_idle_g carbon_sleep_g carbon_wake_g",
+    "energy_active_j energy_idle_j energy_sleep_j energy_wake_j energy_transfer_j "
+    "cost_active cost_idle cost_sleep cost_wake cost_transfer "
+    "carbon_active_g carbon_idle_g carbon_sleep_g carbon_wake_g carbon_transfer_g",
     hour=pa.int64(), node=_TEXT, zone=_TEXT,
 )  # fmt: skip
 GRID = pa.schema(
@@ -85,6 +90,7 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
             **{name: getattr(schedule, name)[part] for name in ("planned_s", "start_s", "end_s")},
             "deadline_s": np.where(has_deadline[part], jobs.deadline_s[part], np.nan),
             "save_every_s": np.where(can_stop[part], jobs.save_every_s[part], np.nan),
+            "data_zone": _words(jobs.data_zone[part], world.zones, jobs.data_bytes[part] > 0.0),
             "ready_s": ready_s[part],
             "suspensions": np.maximum(stretches[part] - 1, 0),
             **_places(world, node, node >= 0),
@@ -136,9 +142,10 @@ def decision_rows(
 ) -> Iterator[pa.Table]:
     """Yield a row for each decision until then, in the order of time.
 
-    `reject` or `delay` a job, `place` it on a node, where it runs once that is awake, `suspend` and
-    `resume` it; a node may `sleep` and has to `wake`, and may be `cap`ped at a level. Nobody
-    decides that a node is to `fail`, nor that what ran there is suspended.
+    `reject` or `delay` a job, `place` it on a node, where it runs once that is awake, after
+    a `move` of its data if that lay in another zone, `suspend` and `resume` it; a node may `sleep`
+    and has to `wake`, and may be `cap`ped at a level. Nobody decides that a node is to `fail`, nor
+    that what ran there is suspended.
     """
     ready_s, sleeps, caps = ready_from_s(world, schedule), schedule.sleeps, schedule.caps
     ran = schedule.stretches
@@ -148,15 +155,16 @@ def decision_rows(
     # Who waits for a job that never ran was never asked.
     rejected = np.flatnonzero(np.isnan(schedule.planned_s) & ~np.isnan(ready_s))
     delayed = np.flatnonzero(schedule.planned_s > ready_s)
-    asleep = np.flatnonzero(sleeps.asleep_s < until_s)
-    woken = np.flatnonzero(sleeps.woken_s < until_s)
+    asleep, woken = (np.flatnonzero(each < until_s) for each in (sleeps.asleep_s, sleeps.woken_s))
     failed = np.flatnonzero(schedule.outages.asleep_s < until_s)
+    moved, moved_job = transfers_of(world, schedule), ran.job[brought(world, schedule)]
     kinds = (  # times, jobs and nodes of each kind of decision, in the order of their names
         (world.jobs.arrival_s[rejected], rejected, _none(rejected)),
         (ready_s[delayed], delayed, _none(delayed)),
         (ran.end_s[again - 1], ran.job[again], ran.node[again - 1]),
         (schedule.outages.asleep_s[failed], _none(failed), schedule.outages.node[failed]),
         (sleeps.woken_s[woken], _none(woken), sleeps.node[woken]),
+        (moved.start_s, moved_job, moved.node),
         (ran.start_s[placed], ran.job[placed], ran.node[placed]),
         (ran.start_s[again], ran.job[again], ran.node[again]),
         (sleeps.asleep_s[asleep], _none(asleep), sleeps.node[asleep]),

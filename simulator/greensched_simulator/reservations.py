@@ -15,12 +15,14 @@ from greensched_simulator.gangs import place_all
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap, job_at, size_of
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.moving import moving_s
 from greensched_simulator.power_states import awake_from_s
 from greensched_simulator.progress import expected_end_s, expected_left_s, leaves_s
 from greensched_simulator.recorded import Recorded
 from greensched_simulator.workers import (
     all_fit,
     boards_of,
+    data_of,
     node_of,
     throughput_of,
     workers_of,
@@ -81,8 +83,8 @@ def admitted(
         return node
     free = cluster.cpu_free[node]
     cluster.cpu_free[node] = -1.0  # not this one
-    workload = workload_of(job, jobs, recorded, terms)
-    node = choose_node(cluster, grid, terms, rules, workload, now_s)
+    workload, data = workload_of(job, jobs, recorded, terms), data_of(job, jobs, recorded)
+    node = choose_node(cluster, grid, terms, rules, workload, data, now_s)
     cluster.cpu_free[reserved.node] = free
     return node if node != NOWHERE else HELD_BACK
 
@@ -98,10 +100,13 @@ def expected_until_s(
     terms: Terms,
 ) -> float:
     """Return when a job is expected to end that is placed now, its first worker on that node."""
-    begin_s, speed = awake_from_s(cluster.sleep, first, now_s), cluster.columns[9, first]
+    data, speed = data_of(job, jobs, recorded), cluster.columns[9, first]
+    begin_s = awake_from_s(cluster.sleep, first, now_s)
+    begin_s += moving_s(terms.links, data, cluster.zone[first])
     for worker in range(1, workers_of(job, recorded)):
         node = node_of(job, worker, recorded)
-        begin_s = max(begin_s, awake_from_s(cluster.sleep, node, now_s))
+        awake_s = awake_from_s(cluster.sleep, node, now_s)
+        begin_s = max(begin_s, awake_s + moving_s(terms.links, data, cluster.zone[node]))
         speed = min(speed, cluster.columns[9, node])
     speed *= throughput_of(job, jobs, recorded, terms)
     done_s = begin_s + expected_left_s(job, jobs, recorded.progress) / speed

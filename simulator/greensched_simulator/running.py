@@ -8,6 +8,7 @@ from greensched_simulator.choices import Cluster, Terms
 from greensched_simulator.compiled import borrowing, inlined
 from greensched_simulator.heaps import Heap, push
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.moving import moving_s
 from greensched_simulator.power_states import awake_from_s, fall_empty, wake
 from greensched_simulator.progress import (
     CHANGED,
@@ -29,6 +30,7 @@ from greensched_simulator.starts import Plan, keep
 from greensched_simulator.workers import (
     all_cores,
     boards_of,
+    data_of,
     node_of,
     tell_speed,
     throughput_of,
@@ -48,15 +50,15 @@ def start(
     plan: Plan,
     terms: Terms,
 ) -> None:
-    """Place a job on a node now, where it runs, or goes on, as soon as the node is awake.
+    """Place a job on a node now, where it runs, or goes on, once that is awake and has its data.
 
-    The nodes of its other workers are told of before, and all run once all are awake.
+    The nodes of its other workers are told of before, and all run once all can.
     """
     _note_placing(job, cluster.columns[1, node], recorded.placings)
     recorded.node[job], recorded.placed_s[job] = node, now_s
     recorded.node_asleep_s[job] = _wake_for(node, now_s, cluster)
     recorded.boards[job] = take_room(job, node, jobs, cluster, terms)
-    begin_s = awake_from_s(cluster.sleep, node, now_s)
+    begin_s = _ready_s(job, node, now_s, jobs, cluster, recorded, terms)
     if workers_of(job, recorded) > 1:
         begin_s = max(begin_s, _start_others(job, now_s, jobs, cluster, recorded, terms))
     if recorded.progress.shape[1] == 0:
@@ -90,15 +92,31 @@ def start(
 def _start_others(
     job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms
 ) -> float:
-    """Place a job's other workers on their nodes; return when the last of these is awake."""
+    """Place a job's other workers on their nodes; return when the last of these can run."""
     first, begin_s = recorded.first_other[job], now_s
     for worker in range(1, workers_of(job, recorded)):
         node, place = node_of(job, worker, recorded), first + worker - 1
         _note_placing(job, cluster.columns[1, node], recorded.placings)
         recorded.others_asleep_s[place] = _wake_for(node, now_s, cluster)
         recorded.others[BOARDS, place] = take_room(job, node, jobs, cluster, terms)
-        begin_s = max(begin_s, awake_from_s(cluster.sleep, node, now_s))
+        begin_s = max(begin_s, _ready_s(job, node, now_s, jobs, cluster, recorded, terms))
     return begin_s
+
+
+@inlined
+def _ready_s(
+    job: int,
+    node: int,
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    terms: Terms,
+) -> float:
+    """Return when a worker that is placed now can run: its node is awake and has its data."""
+    data = data_of(job, jobs, recorded)
+    awake_s = awake_from_s(cluster.sleep, node, now_s)
+    return awake_s + moving_s(terms.links, data, cluster.zone[node])
 
 
 @inlined

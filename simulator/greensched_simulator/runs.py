@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from greensched_policies.cost import Integers
+from greensched_policies.cost import Floats, Integers
 from greensched_policies.pausing import PauseColumns, planned_slots
 from greensched_policies.scaling import scaled_plan, useful_workers
 from greensched_policies.slots import SlotColumns
@@ -13,11 +12,12 @@ from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.moving import Data, moved_by_zone
 from greensched_simulator.progress import PAUSE_AT_S, RESTARTS, WANTED, expected_left_s
 from greensched_simulator.prospects import Prospects
 from greensched_simulator.recorded import Recorded
 from greensched_simulator.starts import MOST_SLOTS, SEEN, Plan, keep, most_slots, watch, weigh
-from greensched_simulator.workers import all_cores, scales
+from greensched_simulator.workers import all_cores, data_of, scales
 
 _planned_slots = compiled(planned_slots)
 _scaled_plan = compiled(scaled_plan)
@@ -28,8 +28,8 @@ _ROUNDING = 1e-9  # of a slot
 # Begin, end, zone, cores, and the place of the next one of the same job, NOWHERE behind the last.
 Ahead = list[tuple[float, float, int, float, int]]
 # Job, node, when it was placed there, since when the node had slept, start, end, and which of the
-# job's workers: as `Stretches`.
-Suspended = list[tuple[int, int, float, float, float, float, int]]
+# job's workers, and in which zone its data lay: as `Stretches`.
+Suspended = list[tuple[int, int, float, float, float, float, int, int]]
 
 
 class Agenda(NamedTuple):
@@ -56,7 +56,7 @@ def empty_agenda(jobs: int) -> Agenda:
     return Agenda(
         [(0.0, 0.0, 0, 0.0, 0) for _ in range(0)],
         np.full(jobs, NOWHERE, np.int64),
-        [(0, 0, 0.0, 0.0, 0.0, 0.0, 0) for _ in range(0)],
+        [(0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0) for _ in range(0)],
     )
 
 
@@ -99,9 +99,10 @@ def choose_runs(
         return nothing_chosen()
     again_s, most = restarting(job, jobs, recorded)
     count, cores = max(int(needed.max()), 1) + spare, all_cores(job, jobs, recorded)
-    slots = columns_by_zone(grid, plan, terms, now_s, runtime_s, count, cores)
+    data, run_j = data_of(job, jobs, recorded), prospects.run_j[job] * share
+    slots = columns_by_zone(grid, plan, terms, now_s, runtime_s, count, cores, data, run_j)
     cost = rules.when[0](slots)
-    slowest, wake_s = slowness(job, jobs, prospects), prospects.wake_s
+    slowest, lead_s = prospects.slowest[job], prospects.lead_s[job]
     best, least = nothing_chosen(), np.inf
     for zone in range(runtime_s.size):
         if np.isinf(runtime_s[zone]) or (is_running and zone != running_in):
@@ -112,7 +113,7 @@ def choose_runs(
             cost[zone, : max(int(needed[zone]), 1) + spare],
             runtime_s[zone],
             terms.slot_s,
-            restart_s + wake_s,
+            restart_s + lead_s,
             restart,
             most,
             is_running,
@@ -140,20 +141,21 @@ def choose_sizes(
     Reckoned as if all its nodes were the slowest that can take it. Where nobody said how long it
     may wait it gets no slots.
     """
-    left_s, wake_s = jobs.deadline_s[job] - now_s, prospects.wake_s
+    left_s, lead_s = jobs.deadline_s[job] - now_s, prospects.lead_s[job]
     if np.isinf(left_s):
         return nothing_chosen()
-    count = min(max(int((left_s - wake_s) / terms.slot_s + _ROUNDING), 1), MOST_SLOTS)
+    count = min(max(int((left_s - lead_s) / terms.slot_s + _ROUNDING), 1), MOST_SLOTS)
     throughput, zones = terms.scaling[int(jobs.scaling[job])], prospects.runtime_s.shape[1]
-    slowest = slowness(job, jobs, prospects)
-    runtime_s = expected_left_s(job, jobs, recorded.progress) * slowest
+    slowest, left = prospects.slowest[job], expected_left_s(job, jobs, recorded.progress)
+    runtime_s = left * slowest
     in_zone_s = np.where(np.isinf(prospects.runtime_s[job]), np.inf, runtime_s)
     again_s, most = restarting(job, jobs, recorded)
-    restart_s, running = again_s * slowest + wake_s, recorded.workers[job]
+    restart_s, running = again_s * slowest + lead_s, recorded.workers[job]
+    data, run_j = data_of(job, jobs, recorded), prospects.run_j[job] * left / jobs.estimate_s[job]
     cost = np.full((zones, throughput.size, count), np.inf)
     for size in range(max(_useful_workers(throughput), running)):
         cores = jobs.cpu_cores[job] * (size + 1)
-        slots = columns_by_zone(grid, plan, terms, now_s, in_zone_s, count, cores)
+        slots = columns_by_zone(grid, plan, terms, now_s, in_zone_s, count, cores, data, run_j)
         cost[:, size, :] = rules.when[0](slots)
     best, least = nothing_chosen(), np.inf
     for zone in range(zones):
@@ -183,13 +185,6 @@ def restarting(job: int, jobs: Jobs, recorded: Recorded) -> tuple[float, float]:
     return again_s, most
 
 
-@inlined
-def slowness(job: int, jobs: Jobs, prospects: Prospects) -> float:
-    """Return how long the slowest node that can take a job takes for a second of it."""
-    longest_s = jobs.deadline_s[job] - prospects.latest_start_s[job] - prospects.wake_s
-    return float(longest_s / jobs.estimate_s[job])
-
-
 @borrowing
 def spare_slots(
     job: int, now_s: float, share: float, jobs: Jobs, prospects: Prospects, terms: Terms
@@ -198,9 +193,8 @@ def spare_slots(
 
     Where nobody said how long it may wait, it does not.
     """
-    deadline_s, wake_s = jobs.deadline_s[job], prospects.wake_s
-    longest_s = (deadline_s - prospects.latest_start_s[job] - wake_s) * share + wake_s
-    spare = (deadline_s - now_s - longest_s) / terms.slot_s
+    run_s = jobs.estimate_s[job] * prospects.slowest[job] * share
+    spare = (jobs.deadline_s[job] - now_s - run_s - prospects.lead_s[job]) / terms.slot_s
     return int(np.floor(spare + _ROUNDING)) if 0.0 < spare < np.inf else 0
 
 
@@ -218,9 +212,11 @@ def columns_by_zone(
     plan: Plan,
     terms: Terms,
     now_s: float,
-    runtime_s: npt.NDArray[np.float64],
+    runtime_s: Floats,
     count: int,
     cpu_cores: float,
+    data: Data,
+    run_j: Floats,
 ) -> SlotColumns:
     """Return what a when rule sees of the next slots, a row for each zone, [Z,S].
 
@@ -229,7 +225,8 @@ def columns_by_zone(
     in_slot_s = np.where(np.isinf(runtime_s), np.inf, terms.slot_s)
     columns = np.empty((2 + SEEN, runtime_s.size, count))
     room = np.empty(count + most_slots(in_slot_s, terms.slot_s))
-    watch(grid, plan, terms, now_s, in_slot_s, cpu_cores, columns[2:], room)
+    moved = moved_by_zone(terms.links, data, run_j)
+    watch(grid, plan, terms, now_s, in_slot_s, cpu_cores, moved, columns[2:], room)
     weigh(columns[2:], terms.weights.carbon, terms.weights.energy)
     for zone in range(runtime_s.size):
         columns[1, zone] = runtime_s[zone]

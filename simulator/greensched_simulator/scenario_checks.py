@@ -27,6 +27,7 @@ from greensched_simulator.scenario_model import (
     PriceFile,
     Trace,
 )
+from greensched_simulator.scenario_network import Between, DataKind
 from greensched_simulator.scenario_services import Service
 from greensched_simulator.scenario_site import SolarFile, Temperature, TemperatureFile, Yield
 from greensched_simulator.service_checks import service_faults
@@ -57,6 +58,7 @@ def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> 
             if isinstance(source, CarbonFile | PriceFile):
                 yield from _grid_file(("grids", zone, signal, "file"), source, span)
     yield from _sites(content, groups, grids, span, context)
+    yield from _data(content, grids, context)
     if isinstance(content.get("workload"), dict):
         yield from _workload(content["workload"], context)
         yield from _trainings(content["workload"], groups, context)
@@ -191,6 +193,34 @@ def _workload(raw: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
         yield (*place, "elastic"), "the shares of all kinds are more than 1 together"
     if made is not None and made.runtime_shortest > made.runtime_longest:
         yield (*place, "generator", "runtime_shortest"), "is longer than runtime_longest"
+
+
+def _data(
+    content: Mapping[str, Any], grids: Mapping[str, Any], context: Mapping[str, Any]
+) -> Found:
+    workload, network = _mapping(content.get("workload")), _mapping(content.get("network"))
+    raw, place = _list(workload.get("data")), ("workload", "data")
+    kinds = [_read(DataKind, kind, context) for kind in raw]
+    if sum(kind.share for kind in kinds if kind is not None) > 1.0 + _ROUNDING:
+        yield place, "the shares of all kinds are more than 1 together"
+    named = [((*place, number, "zones"), kind.zones) for number, kind in enumerate(kinds) if kind]
+    links = [_read(Between, link, context) for link in _list(network.get("links"))]
+    told = set[frozenset[str]]()
+    for number, link in enumerate(links):
+        if link is not None:
+            where, pair = ("network", "links", number, "zones"), frozenset(link.zones)
+            named.append((where, [*link.zones]))
+            if len(pair) == 1:
+                yield where, "are the same: within a zone nothing is brought"
+            if pair in told:
+                yield where, f"{' and '.join(link.zones)} are told before"
+            told.add(pair)
+    for where, zones in named:
+        for zone in zones:
+            if zone not in grids:
+                yield where, f"{zone!r} has no grid{near(zone, grids)}; add it under grids"
+    if network and not raw:
+        yield ("network",), "brings nothing: tell workload.data, or take it out"
 
 
 def _trainings(

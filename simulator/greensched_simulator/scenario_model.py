@@ -19,6 +19,7 @@ from greensched_simulator.scenario_fields import (
     one_source,
 )
 from greensched_simulator.scenario_language import Training
+from greensched_simulator.scenario_network import DataKind, Network
 from greensched_simulator.scenario_services import Service
 from greensched_simulator.scenario_site import Site
 
@@ -296,6 +297,10 @@ class Workload(Part):
         default=[],
         description="Kinds of jobs that policies may scale; a job is of one of them, or of none.",
     )
+    data: list[DataKind] = Field(
+        default=[],
+        description="Kinds of data that jobs read; a job reads one of them, or none.",
+    )
     skip_unplaceable: bool = Field(
         default=False, description="Leave out jobs that fit no node instead of refusing them."
     )
@@ -349,6 +354,9 @@ class Scenario(Part):
         default={}, description="What stands at a zone beside its nodes, by the zone's name."
     )
     workload: Workload = Field(description="The jobs.")
+    network: Network = Field(
+        default=Network(), description="What brings jobs' data from zone to zone."
+    )
     services: list[Service] = Field(
         default=[], description="Interactive services beside the jobs, on the same nodes."
     )

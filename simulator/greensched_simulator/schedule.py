@@ -25,9 +25,10 @@ class Stretches(NamedTuple):
     node: Integers  # place in the world's nodes
     placed_s: Floats
     node_asleep_s: Floats  # since when the node had slept, which was woken for it; NaN: awake
-    start_s: Floats  # when the job ran there, all its nodes being awake
+    start_s: Floats  # when the job ran there, all its nodes being awake, with its data
     end_s: Floats
     worker: Integers  # which of the job's, the first being 0
+    data_zone: Integers  # where the job's data lay then; of no use where it has none
 
     @property
     def of_jobs(self) -> "Stretches":
@@ -84,6 +85,7 @@ def _stretches(recorded: Recorded, suspended: Suspended) -> Stretches:
         Stretches(
             ran, recorded.node[ran], recorded.placed_s[ran], recorded.node_asleep_s[ran],
             recorded.start_s[ran], recorded.end_s[ran], np.zeros(ran.size, np.int64),
+            recorded.data_zone[ran],
         )
     ]  # fmt: skip
     if recorded.others.shape[1]:
@@ -107,6 +109,7 @@ def _of_others(recorded: Recorded, ran: Integers) -> Stretches:
     return Stretches(
         job, recorded.others[NODE, place], recorded.placed_s[job],
         recorded.others_asleep_s[place], recorded.start_s[job], recorded.end_s[job], worker,
+        recorded.data_zone[job],
     )  # fmt: skip
 
 

@@ -152,6 +152,8 @@ def _rows(service: Service, lives: _Lives) -> Jobs:
         save_s=np.zeros(count),
         leaves_at_s=lives.end_s,
         scaling=np.zeros(count),
+        data_bytes=np.zeros(count),
+        data_zone=np.zeros(count, np.int64),
     )
 
 

@@ -6,9 +6,9 @@ import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
-from greensched_policies.accounting import Bill, bill_schedule
+from greensched_policies.accounting import Bill, bill_schedule, with_transfers
 from greensched_policies.catalogue import MAY_REJECT, SCALE_RULES
-from greensched_policies.cost import CostModel, Floats
+from greensched_policies.cost import CURVE_POINTS, CostModel, Floats, load_watts
 from greensched_policies.courses import (
     BilledNodes,
     Placements,
@@ -19,6 +19,7 @@ from greensched_policies.supply import Balance, Sun, balances_of, imported
 from greensched_simulator.choices import Cluster, Terms, nodes_to_score, rules_of
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import GridTable, grid_table
+from greensched_simulator.job_transfers import transfers_of
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.nodes import Nodes
 from greensched_simulator.policy import QUEUES, USUAL_CAP, USUAL_PAUSE, Policy
@@ -67,7 +68,31 @@ def simulate(world: World, policy: Policy) -> Schedule:
 def prospects_in(world: World, sleep: Floats) -> Prospects:
     """Return what the jobs of a world may expect of its nodes, which sleep by such a table."""
     wake_s = sleep[WAKE_S] if sleep.shape[1] else np.zeros(world.nodes.zone.size)
-    return prospects_of(world.jobs, world.precedence, world.nodes, len(world.zones), wake_s)
+    jobs, zones = world.jobs, len(world.zones)
+    found = prospects_of(jobs, world.precedence, world.nodes, zones, wake_s, world.links)
+    if world.links.size == 0:
+        return found
+    core_w, board_w = _busy_watts(world)
+    watts = np.multiply.outer(jobs.cpu_cores, core_w) + np.multiply.outer(jobs.gpus, board_w)
+    runtime_s = np.where(np.isinf(found.runtime_s), 0.0, found.runtime_s)
+    return found._replace(run_j=watts * runtime_s)
+
+
+def _busy_watts(world: World) -> tuple[Floats, Floats]:
+    """Return what a core and a board of each zone draw at full load above idle, means, [Z]."""
+    nodes, zones, ratio = world.nodes, len(world.zones), world.utilisation_ratio
+    first = nodes.curve_class.astype(np.int64) * CURVE_POINTS
+    cores = nodes.cpu_capacity
+    core_w = load_watts(world.curve_watts, first, cores, cores, ratio) * nodes.pue
+    board_w = (nodes.gpu_peak_w - nodes.gpu_idle_w) * nodes.gpu_capacity * world.gpu_ratio
+    board_w *= nodes.pue
+
+    def mean(watts: Floats, amounts: Floats) -> Floats:
+        sums = [np.bincount(nodes.zone, each, zones).astype(float) for each in (watts, amounts)]
+        found: Floats = sums[0] / np.maximum(sums[1], 1.0)
+        return found
+
+    return mean(core_w, cores), mean(board_w, nodes.gpu_capacity)
 
 
 def planned_jobs(world: World, prospects: Prospects) -> Jobs:
@@ -114,6 +139,7 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
         schedule.off,
         schedule.caps,
     )
+    bill = with_transfers(bill, transfers_of(world, schedule), world.nodes.zone, zone_series(world))
     _refuse_gaps(world, bill, until_s)
     return bill
 
@@ -195,7 +221,7 @@ def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
         ("temperature", (bill.energy_active_j, bill.energy_idle_j, bill.energy_sleep_j,
                          bill.energy_wake_j)),
         ("carbon", (bill.carbon_active_g, bill.carbon_idle_g, bill.carbon_sleep_g,
-                    bill.carbon_wake_g)),
+                    bill.carbon_wake_g, bill.carbon_transfer_g)),
         ("price", (bill.cost_active, bill.cost_idle, bill.cost_sleep, bill.cost_wake)),
     ):  # fmt: skip
         unknown = np.isnan(np.stack(parts)).any(axis=0)
@@ -225,6 +251,7 @@ def terms_of(world: World, policy: Policy) -> Terms:
         may_reject=policy.when in MAY_REJECT,
         may_suspend=may_suspend(world, policy),
         scaling=world.scaling if policy.pause in SCALE_RULES else NO_SCALING,
+        links=world.links,
     )
 
 

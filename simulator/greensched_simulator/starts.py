@@ -9,6 +9,7 @@ from greensched_policies.slots import SlotColumns, with_overload
 from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_between, step_at
+from greensched_simulator.moving import Data, moved_by_zone
 
 MOST_SLOTS = 672  # a week of quarter hours
 _LEAST_MAGNITUDE = 1e-30
@@ -48,14 +49,17 @@ def choose_start(
     runtime_s: Floats,
     latest_s: float,
     cpu_cores: float,
+    data: Data,
+    run_j: Floats,
 ) -> Start:
     """Return the start from `now_s` to `latest_s` that the `when` rule likes best.
 
-    `runtime_s` is what is expected in each zone, [Z], infinite where no node can take the job. A
-    rule that may reject is asked also where there is but one choice.
+    `runtime_s` is what is expected in each zone, [Z], infinite where no node can take the job, and
+    `run_j` the joules of that, which what bringing its data there takes is held against. A rule
+    that may reject is asked also where there is but one choice.
     """
     count = starts_between(now_s, latest_s, terms)
-    slots, zones = slot_columns(grid, plan, terms, now_s, runtime_s, count, cpu_cores)
+    slots, zones = slot_columns(grid, plan, terms, now_s, runtime_s, count, cpu_cores, data, run_j)
     best = 0
     if count > 1 or terms.may_reject:
         cost = rules.when[0](slots)[0]
@@ -81,12 +85,15 @@ def slot_columns(
     runtime_s: Floats,
     count: int,
     cpu_cores: float,
+    data: Data,
+    run_j: Floats,
 ) -> tuple[SlotColumns, Integers]:
     """Return the candidate starts of one workload, and the best zone of each, [S]."""
     seen = np.empty((SEEN, runtime_s.size, count))
     room = np.empty(count + most_slots(runtime_s, terms.slot_s))
     columns, best = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
-    watch(grid, plan, terms, now_s, runtime_s, cpu_cores, seen, room)
+    moved = moved_by_zone(terms.links, data, run_j)
+    watch(grid, plan, terms, now_s, runtime_s, cpu_cores, moved, seen, room)
     choose_zones(runtime_s, terms, seen, room, best)
     take_best(runtime_s, terms.slot_s, seen, best, columns)
     slots = SlotColumns(
@@ -104,6 +111,7 @@ def watch(
     now_s: float,
     runtime_s: Floats,
     cpu_cores: float,
+    moved: Floats,
     seen: Floats,
     room: Floats,
 ) -> None:
@@ -114,6 +122,10 @@ def watch(
             seen[:, zone], seen[_BUSIEST, zone], has_gaps = np.nan, 0.0, True
             continue
         has_gaps |= watch_run(grid, zone, terms.slot_s, now_s, runtime_s[zone], seen)
+        if moved.shape[1] > 0:
+            for place in range(seen.shape[2]):
+                seen[1, zone, place] *= moved[0, zone]
+                seen[3, zone, place] += moved[1, zone]
         busiest = seen[_BUSIEST, zone]
         watch_plan(plan, zone, terms.slot_s, now_s, runtime_s[zone], cpu_cores, room, busiest)
     if has_gaps:

@@ -143,27 +143,36 @@ def suspend(
     job: int,
     now_s: float,
     jobs: Jobs,
+    cluster: Cluster,
     recorded: Recorded,
     starts: Heap,
     agenda: Agenda,
 ) -> None:
     """Note the stretch of a job that has left its node, and when it is to go on."""
     done = recorded.progress
-    note_stretches(job, now_s, jobs, recorded, agenda)
+    note_stretches(job, now_s, jobs, cluster, recorded, agenda)
     done[LEFT_S, job], done[STOP_S, job] = done[RESUME_S, job], 0.0
     done[RESTARTS, job] += 1.0
     push(starts, max(done[RESUME_AT_S, job], now_s), job)
 
 
 @fast
-def note_stretches(job: int, now_s: float, jobs: Jobs, recorded: Recorded, agenda: Agenda) -> None:
-    """Note where all workers of a job ran that has just left its nodes, and that it has none."""
+def note_stretches(
+    job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, agenda: Agenda
+) -> None:
+    """Note where all workers of a job ran that has just left its nodes, and that it has none.
+
+    Its data now lies where its first worker ran, if it got there before that was stopped.
+    """
     placed_s, start_s = recorded.placed_s[job], min(recorded.start_s[job], now_s)
+    home = recorded.data_zone[job]
+    if recorded.start_s[job] <= now_s:
+        recorded.data_zone[job] = cluster.zone[recorded.node[job]]
     node, asleep_s = recorded.node[job], recorded.node_asleep_s[job]
-    agenda.suspended.append((job, node, placed_s, asleep_s, start_s, now_s, 0))
+    agenda.suspended.append((job, node, placed_s, asleep_s, start_s, now_s, 0, home))
     for worker in range(1, workers_of(job, recorded)):
         node, asleep_s = node_of(job, worker, recorded), other_asleep_s(job, worker, recorded)
-        agenda.suspended.append((job, node, placed_s, asleep_s, start_s, now_s, worker))
+        agenda.suspended.append((job, node, placed_s, asleep_s, start_s, now_s, worker, home))
     recorded.node[job] = NOWHERE
     recorded.workers[job] = int(jobs.workers[job])
     for times_s in (recorded.placed_s, recorded.node_asleep_s, recorded.start_s, recorded.end_s):

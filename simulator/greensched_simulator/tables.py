@@ -43,7 +43,7 @@ HOW_CAPTURED = (
     "caps nodes or suspends jobs among them, the bound lets all work run at any cap, or stop for "
     "nothing, and all shares are smaller."
 )
-_PARTS = ("active", "idle", "sleep", "wake", "charged")
+_PARTS = ("active", "idle", "sleep", "wake", "transfer", "charged")
 COMPARED = (("energy", ENERGY), ("cost", COST), ("carbon", CARBON))
 _AT_MARGIN = ("carbon at the margin", MARGINAL)
 
@@ -324,8 +324,13 @@ def _parts_told(outcomes: Iterable[Outcome]) -> list[str]:
     return [
         part
         for part in _PARTS
-        if part in ("active", "idle") or any(getattr(each, f"energy_{part}_j") for each in told)
+        if part in ("active", "idle") or any(_has(each, part) for each in told)
     ]
+
+
+def _has(outcome: Outcome, part: str) -> bool:
+    """Tell whether there is anything of a part; data may be brought for money alone."""
+    return bool(getattr(outcome, f"energy_{part}_j") or getattr(outcome, f"cost_{part}"))
 
 
 def _split(name: str, figures: Mapping[str, float], outcome: Outcome) -> Iterator[Row]:
@@ -335,6 +340,7 @@ def _split(name: str, figures: Mapping[str, float], outcome: Outcome) -> Iterato
         "active": "above idle",
         "sleep": "asleep",
         "wake": "waking",
+        "transfer": "bringing data",
         "charged": f"charged for {count(outcome.jobs_never_ran)} {noun} that never ran",
     }
     for part in _parts_told([outcome]):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import cycle, islice
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.capping import board_watts, cpu_power
+from greensched_policies.capping import board_speed, board_watts, cpu_power, cpu_speed
 from greensched_policies.cost import Floats, curve_table
 from greensched_policies.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.observation import Weights
 from greensched_policies.scaling import NO_SCALING
+from greensched_policies.supply import Battery
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.moving import NO_LINKS
 from greensched_simulator.nodes import Nodes
 from greensched_simulator.outages import Outages
 from greensched_simulator.precedence import precedence_of
@@ -50,7 +52,7 @@ _NODE = {"cpu_capacity": 10.0, "memory_capacity": 64 * GIB, "gpu_capacity": 0.0,
 _JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_cores": 1.0,
         "memory_bytes": GIB, "gpus": 0.0, "workers": 1.0, "deadline_s": math.inf,
         "startup_s": 0.0, "save_every_s": math.inf, "save_s": 0.0,
-        "leaves_at_s": math.inf, "scaling": 0.0}  # fmt: skip
+        "leaves_at_s": math.inf, "scaling": 0.0, "data_bytes": 0.0, "data_zone": 0}  # fmt: skip
 
 
 def make_world(
@@ -65,6 +67,7 @@ def make_world(
     empty_nodes_sleep: bool = False,
     after: Mapping[int, Sequence[int]] = MappingProxyType({}),
     scaling: Floats = NO_SCALING,
+    links: Floats = NO_LINKS,
 ) -> World:
     """Return a world of such jobs, nodes and zones; what is not told is small, equal and plain.
 
@@ -79,6 +82,7 @@ def make_world(
     told_jobs, told_nodes = _columns(_JOB, jobs), _columns(_NODE, nodes)
     estimate_s = told_jobs["estimate_s"]
     told_jobs["estimate_s"] = np.where(np.isnan(estimate_s), told_jobs["runtime_s"], estimate_s)
+    data_zone = told_jobs.pop("data_zone").astype(np.int64)
     idle_w = np.array([STRAIGHT[0], SOON_FLAT[0]])[told_nodes["curve_class"].astype(int)]
     idle_w += told_nodes["gpu_capacity"] * told_nodes["gpu_idle_w"]
     for name in ("sleep_w", "wake_w"):
@@ -87,7 +91,7 @@ def make_world(
     pue = np.array([value for zone in weather or () for value in zone])
     ends = np.cumsum([0, *(len(zone) for zone in grids)])
     return build_world(parse_scenario(_SCENARIO, Path()), 0)._replace(
-        jobs=Jobs(**told_jobs),
+        jobs=Jobs(**told_jobs, data_zone=data_zone),
         job_names=tuple(f"job-{number}" for number in range(len(jobs))),
         nodes=Nodes(**told_nodes, zone=zone),
         node_names=tuple(f"node-{number}" for number in range(len(nodes))),
@@ -102,6 +106,7 @@ def make_world(
         gpu_ratio=0.8,
         empty_nodes_sleep=empty_nodes_sleep,
         scaling=scaling,
+        links=links,
         precedence=precedence_of([after.get(job, ()) for job in range(len(jobs))]),
     )
 
@@ -113,6 +118,7 @@ def drawn_world(
     *,
     empty_nodes_sleep: bool = False,
     weather: Sequence[float] | None = None,
+    links: Floats = NO_LINKS,
 ) -> World:
     """Return a world of drawn jobs, and of g/kWh and money per MWh by the hour in each zone.
 
@@ -141,8 +147,20 @@ def drawn_world(
     steps = [[(hour * 3600.0, *pair) for hour, pair in enumerate(zone)] for zone in grids]
     pue = [[*islice(cycle(weather), len(zone))] for zone in grids] if weather else None
     return make_world(
-        rows, nodes, steps, empty_nodes_sleep=empty_nodes_sleep, after=after, weather=pue
-    )
+        rows, nodes, steps, empty_nodes_sleep=empty_nodes_sleep, after=after, weather=pue,
+        links=links,
+    )  # fmt: skip
+
+
+def even_links(
+    latency_s: float = 0.0,
+    s_per_gb: float = 8.0,
+    kwh_per_gb: float = 0.06,
+    price_per_gb: float = 0.02,
+) -> Floats:
+    """Return equal links between two zones; within one they take nothing."""
+    told = np.array([latency_s, s_per_gb / 1e9, kwh_per_gb * 3.6e6 / 1e9, price_per_gb / 1e9])
+    return told[:, None, None] * (1.0 - np.eye(2))
 
 
 def with_outages(world: World, *spans: tuple[int, float, float]) -> World:
@@ -154,6 +172,13 @@ def with_outages(world: World, *spans: tuple[int, float, float]) -> World:
     )
     at_s, is_back, node = (np.array(column) for column in zip(*told, strict=True))
     return world._replace(outages=Outages(at_s, node.astype(np.int64), is_back.astype(np.int64)))
+
+
+def with_panels(world: World, dice: np.random.Generator) -> World:
+    """Return a world of nine hours with panels and a battery in the first of its two zones."""
+    solar_w = np.append(dice.uniform(0.0, 900.0, 9), np.zeros(9))
+    batteries = (Battery(1e6, 200.0, 150.0, 0.8), None)
+    return world._replace(grids=world.grids._replace(solar_w=solar_w), batteries=batteries)
 
 
 def most_workers(job: Row, nodes: Sequence[Row]) -> float:
@@ -177,8 +202,10 @@ def in_one_piece(
     """Return the schedule of jobs that start as planned and are not suspended; NaN: never ran."""
     ran = np.flatnonzero(~np.isnan(start_s))
     awake = np.full(ran.size, np.nan)
-    alone = np.zeros(ran.size, np.int64)
-    stretches = Stretches(ran, node[ran], start_s[ran], awake, start_s[ran], end_s[ran], alone)
+    none = np.zeros(ran.size, np.int64)
+    stretches = Stretches(
+        ran, node[ran], start_s[ran], awake, start_s[ran], end_s[ran], worker=none, data_zone=none
+    )
     return Schedule(start_s, start_s, end_s, node, stretches, sleeps, caps)
 
 
@@ -231,6 +258,31 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
         elif here.any() or not model.empty_nodes_sleep:
             idle[node] = curve[0] + machines.gpu_capacity[node] * machines.gpu_idle_w[node]
     return np.stack([active, idle, asleep, waking]) * machines.pue * _weather(world, at_s)
+
+
+def done_s(world: World, schedule: Schedule) -> Floats:
+    """Return how far each stretch of a job went, [P], in seconds of the reference core."""
+    ran, caps = schedule.stretches, schedule.caps
+    moments_s = np.unique(np.concatenate([[0.0], caps.from_s, [np.inf]]))
+    done = np.zeros(ran.job.size)
+    for begin_s, end_s in pairwise(moments_s.tolist()):
+        pace = np.array([_pace(world, schedule, each, begin_s) for each in range(ran.job.size)])
+        length_s = np.minimum(ran.end_s, end_s) - np.maximum(ran.start_s, begin_s)
+        for stretch in range(ran.job.size):
+            together = (ran.job == ran.job[stretch]) & (ran.start_s == ran.start_s[stretch])
+            done[stretch] += max(length_s[stretch], 0.0) * pace[together].min()
+    return done
+
+
+def _pace(world: World, schedule: Schedule, stretch: int, at_s: float) -> float:
+    """Return how fast a worker's node lets it run right after a time."""
+    caps, machines, node = schedule.caps, world.nodes, schedule.stretches.node[stretch]
+    set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
+    level = float(caps.level[set_by_now[-1]]) if set_by_now.size else 1.0
+    board = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], world.gpu_ratio)
+    has_boards = world.jobs.gpus[schedule.stretches.job[stretch]] > 0
+    pace = board_speed(level, *board) if has_boards else cpu_speed(level)
+    return float(pace) * float(machines.speed[node])
 
 
 def _weather(world: World, at_s: float) -> Floats:

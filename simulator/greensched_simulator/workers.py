@@ -13,6 +13,7 @@ from greensched_simulator.boards import how_often
 from greensched_simulator.choices import Cluster, Terms, fits
 from greensched_simulator.compiled import borrowing, inlined
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.moving import Data
 from greensched_simulator.progress import FULL_SPEED, SPEED, WANTED, expected_left_s, speed_of
 from greensched_simulator.recorded import BOARDS, NODE, Recorded
 
@@ -57,6 +58,12 @@ def workload_of(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> Workl
     left: Any = expected_left_s(job, jobs, recorded.progress)
     left_s = left / throughput_of(job, jobs, recorded, terms)
     return WorkloadColumns(jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job], left_s)
+
+
+@inlined
+def data_of(job: int, jobs: Jobs, recorded: Recorded) -> Data:
+    """Return what each worker reads, and where that lies now."""
+    return Data(jobs.data_bytes[job], recorded.data_zone[job])
 
 
 @inlined

@@ -12,6 +12,8 @@ from greensched_simulator.elastic_jobs import scaling_of
 from greensched_simulator.job_building import JobList, build_jobs
 from greensched_simulator.job_drafts import Capacity
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.moving import NO_LINKS
+from greensched_simulator.network import links_of
 from greensched_simulator.node_outages import NO_OUTAGES, outages_of
 from greensched_simulator.node_power import power_of
 from greensched_simulator.nodes import Nodes
@@ -51,6 +53,7 @@ class World(NamedTuple):
     batteries: tuple[Battery | None, ...] = ()  # [Z] None without panels; or [0] without any
     scaling: Floats = NO_SCALING  # of elastic jobs, by the row that each names
     outages: Outages = NO_OUTAGES  # of the nodes, should they be awake then
+    links: Floats = NO_LINKS  # [4,Z,Z] between zones, where any job has data: see `moving`
 
 
 class _Built(NamedTuple):
@@ -98,6 +101,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
         else (),
         scaling=scaling_of(scenario.workload),
         outages=outages_of(scenario.cluster.nodes, seed, horizon_s),
+        links=links_of(scenario),
     )
 
 

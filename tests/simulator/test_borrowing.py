@@ -7,13 +7,14 @@ from typing import Any, get_type_hints
 import greensched_simulator
 from greensched_policies.cost import WorkloadColumns
 from greensched_simulator import choices
+from greensched_simulator.moving import Data
 
 # What they may return; of a job's columns, those are numbers.
 TUPLES = (
     tuple[int, int], tuple[float, int], tuple[float, float], tuple[float, float, float],
     tuple[float, float, float, float],
 )  # fmt: skip
-WITHOUT_ARRAYS = (type(None), bool, int, float, *TUPLES, WorkloadColumns)
+WITHOUT_ARRAYS = (type(None), bool, int, float, *TUPLES, WorkloadColumns, Data)
 
 
 def borrowers() -> dict[str, Any]:

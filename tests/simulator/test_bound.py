@@ -144,6 +144,7 @@ def drawn(
     *,
     sleep: Any = None,
     sites: Any = None,
+    data: Any = None,
     together: dict[str, Any] = {},  # noqa: B006 - never written to
     **assumed: bool,
 ) -> World:
@@ -170,6 +171,7 @@ def drawn(
                     "generator": {"jobs": 60, "runtime_longest": "6h"} | together,
                     "slack": [{"shorter_than": "1h", "may_wait": "2h"}, {"may_wait": "8h"}],
                     "suspend": {"share": 0.8, "startup": "10m", "saving": "2m"},
+                    "data": data or [],
                 },
                 "assumptions": assumed,
             }
@@ -192,6 +194,8 @@ SLEEPS = st.sampled_from(
         {"sites": {"B": {"solar": PANELS, "battery": BATTERY}}, "empty_nodes_sleep": True},
         {"sites": {"A": {"weather": {"temperature": WEATHER}}}},
         {"sites": {"B": {"weather": {"temperature": WEATHER}}}, "empty_nodes_sleep": True},
+        {"data": [{"size": ["100M", "5G"], "zones": ["A"], "share": 0.8}]},
+        {"data": [{"size": ["50G"]}], "sleep": {"watts": 5, "wake": "4m"}},
     ]
 )
 

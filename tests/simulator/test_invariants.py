@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_policies.accounting import PlacementBill, bill_placements
-from greensched_policies.capping import board_speed, cpu_speed
 from greensched_policies.catalogue import (
     CAP_RULES,
     PAUSE_RULES,
@@ -18,6 +17,7 @@ from greensched_policies.catalogue import (
 )
 from greensched_policies.cost import Floats
 from greensched_policies.courses import Placements
+from greensched_simulator.moving import NO_LINKS
 from greensched_simulator.outcome import Outcome, outcome_of, ready_from_s
 from greensched_simulator.policy import Policy, policies_named, policy_named
 from greensched_simulator.schedule import Schedule
@@ -30,7 +30,14 @@ from greensched_simulator.simulation import (
     zone_series,
 )
 from greensched_simulator.sleep_tables import sleep_columns
-from greensched_simulator.testing import can_take, drawn_watts, drawn_world, free_room
+from greensched_simulator.testing import (
+    can_take,
+    done_s,
+    drawn_watts,
+    drawn_world,
+    even_links,
+    free_room,
+)
 from greensched_simulator.world import World
 
 HOUR = 3600.0
@@ -55,6 +62,8 @@ jobs = st.lists(
             "startup_s": st.sampled_from([0.0, 30.0, 300.0]),
             "save_every_s": st.sampled_from([0.0, 1200.0, np.inf]),
             "save_s": st.sampled_from([0.0, 20.0]),
+            "data_bytes": st.sampled_from([0.0, 1e9, 60e9]),
+            "data_zone": st.integers(0, 1),
         }
     ),
     min_size=1,
@@ -100,9 +109,11 @@ def new_run(
     policy: Policy,
     sleeps: bool = False,
     weather: list[float] | None = None,
+    s_per_gb: float | None = None,
 ) -> Run:
     """Make a world out of what hypothesis drew, and run it; `weather` goes round both zones."""
-    world = drawn_world(told, nodes, grids, empty_nodes_sleep=sleeps, weather=weather)
+    links = NO_LINKS if s_per_gb is None else even_links(0.5, s_per_gb, 0.001)
+    world = drawn_world(told, nodes, grids, empty_nodes_sleep=sleeps, weather=weather, links=links)
     schedule = simulate(world, policy)
     return Run(world, policy, schedule, billed_until_s(world, schedule))
 
@@ -117,6 +128,7 @@ worlds: dict[str, Any] = {
     "nodes": nodes,
     "grids": st.lists(values, min_size=2, max_size=2),
     "weather": st.none() | st.lists(st.sampled_from([0.8, 1.0, 1.3]), min_size=1, max_size=5),
+    "s_per_gb": st.sampled_from([None, 0.0, 8.0]),
 }
 
 
@@ -160,7 +172,7 @@ def test_each_job_runs_for_its_time_and_never_before_it_arrived(**drawn: Any) ->
     jobs, ran, stretches = run.world.jobs, run.schedule, run.schedule.stretches
     assert (ran.node >= 0).all()
     assert set(stretches.job) == set(range(jobs.arrival_s.size))
-    done = done_s(run)
+    done = done_s(run.world, run.schedule)
     for job in range(jobs.arrival_s.size):
         mine = (stretches.job == job) & (stretches.worker == 0)
         assert (stretches.start_s[mine][1:] >= stretches.end_s[mine][:-1]).all()
@@ -201,6 +213,7 @@ def left_s(run: Run, job: int, stretches_s: Floats) -> float:
 @EXAMPLES
 @given(**worlds, policy=policies)
 def test_a_job_waits_only_while_no_node_has_room_for_it(policy: Policy, **drawn: Any) -> None:
+    drawn |= {"s_per_gb": None}
     run = new_run(**drawn, policy=replace(policy, sleep="stay-awake"))
     jobs, ran = run.world.jobs, run.schedule
     asked = np.stack([jobs.cpu_cores, jobs.memory_bytes, jobs.gpus])
@@ -214,32 +227,6 @@ def test_a_job_waits_only_while_no_node_has_room_for_it(policy: Policy, **drawn:
                 assert not has_room.any()
 
 
-def done_s(run: Run) -> Floats:
-    """Return how far each stretch of a job went, in seconds of the reference core."""
-    ran, caps = run.schedule.stretches, run.schedule.caps
-    moments_s = np.unique(np.concatenate([[0.0], caps.from_s, [np.inf]]))
-    done = np.zeros(ran.job.size)
-    for begin_s, end_s in itertools.pairwise(moments_s.tolist()):
-        pace = np.array([pace_of(run, stretch, begin_s) for stretch in range(ran.job.size)])
-        length_s = np.minimum(ran.end_s, end_s) - np.maximum(ran.start_s, begin_s)
-        for stretch in range(ran.job.size):
-            together = (ran.job == ran.job[stretch]) & (ran.start_s == ran.start_s[stretch])
-            done[stretch] += max(length_s[stretch], 0.0) * pace[together].min()
-    return done
-
-
-def pace_of(run: Run, stretch: int, at_s: float) -> float:
-    """Return how fast a worker's node lets it run right after a time."""
-    caps, machines, jobs = run.schedule.caps, run.world.nodes, run.world.jobs
-    node = run.schedule.stretches.node[stretch]
-    set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
-    level = float(caps.level[set_by_now[-1]]) if set_by_now.size else 1.0
-    board = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], run.world.gpu_ratio)
-    has_boards = jobs.gpus[run.schedule.stretches.job[stretch]] > 0
-    pace = board_speed(level, *board) if has_boards else cpu_speed(level)
-    return float(pace) * float(machines.speed[node])
-
-
 @EXAMPLES
 @given(**worlds, policy=policies)
 def test_no_start_is_planned_too_late_for_the_deadline(**drawn: Any) -> None:
@@ -249,8 +236,13 @@ def test_no_start_is_planned_too_late_for_the_deadline(**drawn: Any) -> None:
     machines = run.world.nodes
     wake_s = machines.wake_s * (run.policy.sleep != "stay-awake")
     for job in np.flatnonzero(is_put_off).tolist():
-        takes_s = (wake_s + jobs.estimate_s[job] / machines.speed)[can_take(run.world, job)]
-        assert ran.planned_s[job] + takes_s.max() <= jobs.deadline_s[job] + 1e-6
+        takes_s = wake_s + jobs.estimate_s[job] / machines.speed
+        if jobs.data_bytes[job] > 0.0 and run.world.links.size:
+            latency_s, s_per_byte = run.world.links[:2, 0, 1]
+            is_apart = machines.zone != jobs.data_zone[job]
+            takes_s += is_apart * (latency_s + jobs.data_bytes[job] * s_per_byte)
+        latest_s = takes_s[can_take(run.world, job)].max()
+        assert ran.planned_s[job] + latest_s <= jobs.deadline_s[job] + 1e-6
 
 
 @EXAMPLES
@@ -314,7 +306,7 @@ def test_carbon_lies_between_the_cleanest_and_the_dirtiest_hour(**drawn: Any) ->
     for zone in range(2):
         mine = run.world.nodes.zone == zone
         carbon = grids.carbon_g_per_kwh[grids.starts[zone] : grids.starts[zone + 1]]
-        for energy_j, carbon_g in zip(bill[:4], bill[8:12], strict=True):
+        for energy_j, carbon_g in zip(bill[:4], bill[10:14], strict=True):
             energy_j, carbon_g = energy_j[mine], carbon_g[mine]
             kwh = energy_j / 3.6e6
             assert (carbon_g >= kwh * carbon.min() * (1 - 1e-9)).all()
@@ -329,11 +321,11 @@ def columns(values: Any) -> list[bytes]:
 @EXAMPLES
 @given(**worlds, pair=st.permutations(list(WHERE_RULES)))
 def test_equal_decisions_get_equal_bills_to_the_last_digit(
-    told: Any, nodes: Any, grids: Any, weather: Any, pair: list[str]
+    nodes: Any, pair: list[str], **drawn: Any
 ) -> None:
     # With a single node all rules decide alike.
     first, second = (
-        new_run(told, nodes[:1], grids, Policy("lowest-window", where), weather=weather)
+        new_run(**drawn, nodes=nodes[:1], policy=Policy("lowest-window", where))
         for where in pair[:2]
     )
     assert columns(first.schedule) == columns(second.schedule)
@@ -348,11 +340,10 @@ BAD = policy_named("reject-all")
 @settings(max_examples=20)
 @given(**worlds, sleeps=st.booleans(), price_falls_by=st.sampled_from([0.0, 100.0, 400.0]))
 def test_rejecting_all_scores_worse_than_every_policy_with_the_same_sleep(
-    told: Any, nodes: Any, grids: Any, weather: Any, sleeps: bool, price_falls_by: float
+    grids: Any, price_falls_by: float, **drawn: Any
 ) -> None:
     grids = [[(carbon, price - price_falls_by) for carbon, price in zone] for zone in grids]
-    run, policies = new_run(told, nodes, grids, BAD, sleeps, weather), policies_named("all")
-    world = run.world
+    world, policies = new_run(**drawn, grids=grids, policy=BAD).world, policies_named("all")
     schedules = [simulate(world, policy) for policy in policies]
     nothing = {rule: simulate(world, replace(BAD, sleep=rule)) for rule in SLEEP_RULES}
     until_s = billed_until_s(world, *nothing.values(), *schedules)

@@ -223,7 +223,7 @@ def test_hours_and_nodes_add_up_to_what_the_zone_imports(
     assert balance.joules(balance.drawn_w) == pytest.approx(drawn_j, rel=1e-9)
     step = np.minimum(balance.start_s // HOUR, 3)
     imported_g = balance.joules(balance.imported_w * (100.0 + 50.0 * step)) / KWH
-    assert sum(float(part[:2].sum()) for part in bill[8:12]) == pytest.approx(imported_g, rel=1e-9)
+    assert sum(float(part[:2].sum()) for part in bill[10:14]) == pytest.approx(imported_g, rel=1e-9)
     outcome = outcome_of(world, ran, bill, until_s)
     sources_j = outcome.solar_used_j + outcome.battery_given_j + outcome.imported_j
     assert sources_j == pytest.approx(drawn_j, rel=1e-9)

@@ -56,6 +56,7 @@ from greensched_simulator.choices import (
 )
 from greensched_simulator.compiled import compiled
 from greensched_simulator.grid_table import grid_table
+from greensched_simulator.moving import Data
 from greensched_simulator.policy import Policy
 from greensched_simulator.recorded import nothing_recorded
 from greensched_simulator.schedule import Schedule
@@ -129,8 +130,8 @@ def test_costs_and_observations_are_the_same_compiled(seed: int) -> None:
     table = np.concatenate(nodes)
     places = np.arange(count)  # each candidate a zone of its own
     seen = observed(
-        table, np.empty((3, 0)), places, places, np.concatenate(zones), numbers(workload, 0), model,
-        weights,
+        table, np.empty((3, 0)), np.empty((4, 0)), places, places, np.concatenate(zones),
+        numbers(workload, 0), model, weights,
     )  # fmt: skip
     said = encode_where(nodes, workload, zones, cost, model, weights)
     for ours, theirs in zip(seen, said, strict=True):
@@ -147,8 +148,8 @@ def test_what_waking_costs_is_the_same_compiled(seed: int) -> None:
     cost = with_waking(placement_cost(nodes, workload, zones, model), nodes, sleep, zones)
     places = np.arange(nodes.speed.size)  # each candidate a zone of its own
     seen = observed(
-        np.concatenate(nodes), np.concatenate(sleep), places, places, np.concatenate(zones),
-        numbers(workload, 0), model, weights,
+        np.concatenate(nodes), np.concatenate(sleep), np.empty((4, 0)), places, places,
+        np.concatenate(zones), numbers(workload, 0), model, weights,
     )  # fmt: skip
     said = encode_where(nodes, workload, zones, cost, model, weights)
     for ours, theirs in zip(seen, said, strict=True):
@@ -349,7 +350,7 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         scored = score_nodes(
             cluster, np.arange(rows.size), table, terms,
-            rules("run-now", where), workload, now_s,
+            rules("run-now", where), workload, Data(0.0, 0), now_s,
         )  # fmt: skip
     np.testing.assert_allclose(scored, said, rtol=SINGLE)
 

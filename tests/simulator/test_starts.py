@@ -9,10 +9,12 @@ from greensched_policies.observation import Weights
 from greensched_policies.slots import FULL, SlotColumns, spread_of, with_overload
 from greensched_simulator.choices import Terms, rules_of
 from greensched_simulator.grid_table import GridTable, grid_table
+from greensched_simulator.moving import Data
 from greensched_simulator.starts import Plan, choose_start, keep, slot_columns, watch_plan
 
 SLOT_S = 900.0
 HOUR_S = 3600.0
+NO_DATA = Data(0.0, 0), np.zeros(0)
 MODEL = CostModel(np.linspace(50.0, 200.0, 11), 1.0, 1.0, False)
 
 
@@ -36,7 +38,7 @@ def columns(
     grid: GridTable, kept: Plan, runtime_s: float, count: int, cores: float = 1.0
 ) -> tuple[SlotColumns, Integers]:
     everywhere = np.full(kept.capacity.size, runtime_s)
-    return slot_columns(grid, kept, terms(), 0.0, everywhere, count, cores)
+    return slot_columns(grid, kept, terms(), 0.0, everywhere, count, cores, *NO_DATA)
 
 
 def busiest(kept: Plan, now_s: float, runtime_s: float, count: int, cores: float) -> Floats:
@@ -69,7 +71,9 @@ def test_a_zone_that_is_full_gives_way_to_a_dirtier_one_with_room() -> None:
 
 def test_a_zone_where_no_node_can_take_the_job_is_no_choice() -> None:
     kept, runtime_s = plan(4.0, 10.0), np.array([np.inf, 900.0])
-    slots, zones = slot_columns(hourly([1.0], [900.0]), kept, terms(), 0.0, runtime_s, 3, 9.0)
+    slots, zones = slot_columns(
+        hourly([1.0], [900.0]), kept, terms(), 0.0, runtime_s, 3, 9.0, *NO_DATA
+    )
     assert zones.tolist() == [1, 1, 1]
     assert slots.carbon_over_run[0].tolist() == [900.0] * 3
 
@@ -77,7 +81,14 @@ def test_a_zone_where_no_node_can_take_the_job_is_no_choice() -> None:
 def test_a_run_is_as_long_as_it_is_expected_to_be_in_its_zone() -> None:
     runtime_s = np.array([2 * HOUR_S, HOUR_S])
     slots, zones = slot_columns(
-        hourly([100.0, 500.0], [200.0, 900.0]), plan(9.0, 9.0), terms(), 0.0, runtime_s, 1, 1.0
+        hourly([100.0, 500.0], [200.0, 900.0]),
+        plan(9.0, 9.0),
+        terms(),
+        0.0,
+        runtime_s,
+        1,
+        1.0,
+        *NO_DATA,
     )
     assert (zones[0], slots.runtime_s[0, 0], slots.carbon_over_run[0, 0]) == (1, HOUR_S, 200.0)
 
@@ -88,7 +99,7 @@ def test_the_planned_window_waits_until_there_is_room_and_the_lowest_one_does_no
     chosen = {
         name: choose_start(
             grid, kept, terms(), rules_of(name, "weighted-cost"),
-            0.0, np.array([900.0]), 2 * HOUR_S, 2.0,
+            0.0, np.array([900.0]), 2 * HOUR_S, 2.0, *NO_DATA,
         ).start_s
         for name in ("lowest-window", "planned-window", "run-now")
     }  # fmt: skip
@@ -98,7 +109,7 @@ def test_the_planned_window_waits_until_there_is_room_and_the_lowest_one_does_no
 def test_a_job_without_slack_starts_now_whatever_the_grid() -> None:
     start = choose_start(
         hourly([500.0, 1.0]), plan(10.0), terms(), rules_of("lowest-window", "weighted-cost"),
-        0.0, np.array([900.0]), -5.0, 1.0,
+        0.0, np.array([900.0]), -5.0, 1.0, *NO_DATA,
     )  # fmt: skip
     assert start == (0.0, 0, 900.0)
 

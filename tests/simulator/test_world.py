@@ -93,9 +93,10 @@ def test_jobs_are_in_order_possible_and_in_the_contracts_form(
     assert ((jobs.estimate_s > 0) & np.isfinite(jobs.estimate_s)).all()
     assert (jobs.deadline_s >= jobs.arrival_s + jobs.runtime_s).all()
     assert len(set(built.job_names)) == len(built.job_names) == jobs.arrival_s.size
-    for column in (*jobs, *built.nodes[:-1], *built.grids[1:], built.curve_watts):
+    for column in (*jobs[:-1], *built.nodes[:-1], *built.grids[1:], built.curve_watts):
         assert column.dtype == np.float64 and column.ndim == 1 and column.flags.c_contiguous
-    assert built.nodes.zone.dtype == built.grids.starts.dtype == np.int64
+    for places in (jobs.data_zone, built.nodes.zone, built.grids.starts):
+        assert places.dtype == np.int64
 
 
 def test_one_part_drawn_anew_shifts_no_other() -> None:

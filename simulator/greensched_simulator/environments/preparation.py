@@ -73,7 +73,7 @@ class Prepared:
     def is_tallied(self) -> bool:
         """Tell whether the compiled tally knows all that the accounting bills."""
         is_plain = self.policy.cap == USUAL_CAP and not self.terms.may_suspend
-        is_plain &= not self.world.batteries and not self.nodes_fail
+        is_plain &= not self.world.batteries and not self.nodes_fail and not self.world.links.size
         return is_plain and not self.has_gangs
 
     @property

@@ -62,6 +62,7 @@ from greensched_simulator.workers import (
     all_cores,
     all_fit,
     boards_of,
+    data_of,
     node_of,
     workers_of,
     workload_of,
@@ -255,16 +256,19 @@ def _give_back(scene: Parts, job: int) -> None:
 def _show_nodes(scene: Parts, job: int, now_s: float, count: int) -> None:
     rows = scene.cluster.found[:count]
     workload = workload_of(job, scene.jobs, scene.recorded, scene.terms)
-    seen = candidates_seen(scene.cluster, rows, scene.grid, scene.terms, workload, now_s)
+    data = data_of(job, scene.jobs, scene.recorded)
+    seen = candidates_seen(scene.cluster, rows, scene.grid, scene.terms, workload, data, now_s)
     _copy(seen.nodes.transpose((0, 2, 1))[0], scene.shown.nodes[0])
     scene.shown.context[:] = seen.context
 
 
 @fast
 def _show_starts(scene: Parts, job: int, now_s: float, count: int) -> None:
+    data = data_of(job, scene.jobs, scene.recorded)
     columns, zone = slot_columns(
         scene.grid, scene.plan, scene.terms, now_s, scene.prospects.runtime_s[job], count,
         all_cores(job, scene.jobs, scene.recorded),
+        data, scene.prospects.run_j[job],
     )  # fmt: skip
     table = scene.starts.columns
     table[0, :count], table[1, :count] = columns.wait_s[0], columns.runtime_s[0]

@@ -19,7 +19,6 @@ from greensched_core.errors import BadInput
 from greensched_policies.accounting import bill_placements
 from greensched_policies.courses import Placements
 from greensched_policies.reward import penalty_of, reward_of, shares_of
-from greensched_policies.supply import Battery
 from greensched_simulator.environments.agents import HeadAgents, ZoneAgents
 from greensched_simulator.environments.preparation import rules_for
 from greensched_simulator.environments.single import GreenSchedEnv
@@ -35,7 +34,13 @@ from greensched_simulator.simulation import (
     simulate,
     zone_series,
 )
-from greensched_simulator.testing import make_world, most_workers, with_outages
+from greensched_simulator.testing import (
+    even_links,
+    make_world,
+    most_workers,
+    with_outages,
+    with_panels,
+)
 from greensched_simulator.world import World
 
 HOUR = 3600.0
@@ -43,7 +48,6 @@ GIB = 2.0**30
 ROUNDING = 1e-9  # relative
 UNANSWERED = -1  # names no candidate: the policy's rule decides
 FEW = settings(max_examples=15)
-
 seeds = st.integers(0, 2**31)
 POLICIES = ("carbon-time+weighted-cost", "planned-window+topsis", "run-now+spread",
             "lowest-window+least-carbon+sleep-after-10m", "price-threshold+tetris",
@@ -60,9 +64,10 @@ CASES = (
     ("carbon-time+weighted-cost", "panels"),
     ("planned-window+spread+pause-if-worth", "pauses"),
     ("lowest-window+weighted-cost", "failures"),
+    ("planned-window+weighted-cost", "data"),
     (
         "lowest-window+tetris+sleep-at-once+cap-frugal+pause-freely",
-        "failures graphs gangs panels pauses",
+        "data failures graphs gangs panels pauses",
     ),
 )
 QUEUED = (
@@ -81,7 +86,7 @@ def random_world(
 ) -> World:
     """Return up to 40 jobs on up to 7 unlike nodes in two zones, often crowded.
 
-    `kind` names what it has beside: failures, graphs, gangs, panels, pauses.
+    `kind` names what it has beside: data, failures, graphs, gangs, panels, pauses.
     """
     dice = np.random.default_rng(seed)
     arrivals_s = np.sort(60.0 * dice.integers(0, 300, dice.integers(1, 40)))
@@ -121,14 +126,8 @@ def random_world(
     if "failures" in kind:
         spans = dice.uniform(0.0, 3.0, (len(nodes), 2)).cumsum(axis=1).tolist()
         world = with_outages(world, *((node, *span) for node, span in enumerate(spans)))
+    world = world._replace(links=even_links(9.0, 10.0, 0.001)) if "data" in kind else world
     return with_panels(world, dice) if "panels" in kind else world
-
-
-def with_panels(world: World, dice: Any) -> World:
-    """Return the world with panels and a battery in its first zone."""
-    solar_w = np.append(dice.uniform(0.0, 900.0, 9), np.zeros(9))
-    batteries = (Battery(1e6, 200.0, 150.0, 0.8), None)
-    return world._replace(grids=world.grids._replace(solar_w=solar_w), batteries=batteries)
 
 
 def make_more_of(
@@ -142,6 +141,8 @@ def make_more_of(
         if "gangs" in kind:
             job["gpus"] = float(dice.choice([0.0, 0.4, 1.0]))
             job["workers"] = min(float(dice.integers(1, 4)), most_workers(job, nodes))
+        if "data" in kind:
+            job["data_bytes"], job["data_zone"] = float(dice.choice([0.0, 1e9])), place % 2
         if "pauses" in kind:
             job["save_every_s"] = float(dice.choice([0.0, 1200.0, np.inf]))
             job["startup_s"], job["save_s"] = float(dice.choice([0.0, 30.0])), 20.0

@@ -70,7 +70,14 @@ def test_a_suspended_job_has_a_decision_for_each_stop_and_each_going_on(small_wo
         end_s=np.array([7800.0, NAN]),
         node=np.array([0, -1]),
         stretches=Stretches(
-            np.zeros(2, int), np.array([1, 0]), starts_s, none, starts_s, ends_s, np.zeros(2, int)
+            np.zeros(2, int),
+            np.array([1, 0]),
+            starts_s,
+            none,
+            starts_s,
+            ends_s,
+            worker=np.zeros(2, int),
+            data_zone=np.zeros(2, int),
         ),
     )
     told = rows(decision_rows(small_world, POLICY, paused, 9000.0))
@@ -97,8 +104,9 @@ def test_a_rejected_job_has_a_decision_and_an_empty_row(small_world: World) -> N
     ]
     assert (told[1]["until_s"], told[1]["node"], told[1]["zone"]) == (None, None, None)
     second = rows(job_rows(small_world, POLICY, rejected))[1]
-    empty = {"planned_s", "start_s", "end_s", "node", "zone", "wait_s", "slowdown", "save_every_s"}
-    assert {name for name, value in second.items() if value is None} == empty
+    never = {"planned_s", "start_s", "end_s", "node", "zone", "wait_s", "slowdown"}
+    none = {"save_every_s", "data_zone"}
+    assert {name for name, value in second.items() if value is None} == never | none
 
 
 def test_a_run_of_rejected_jobs_is_written_read_back_and_noted(finished: Finished) -> None:

@@ -1,0 +1,90 @@
+"""Data of jobs, which lies in one zone: what it takes to bring it to another, and what rules see.
+
+A job that is placed in another zone than its data first waits for it, on its node, which idles.
+From then on the data lies there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats, Integers
+from greensched_simulator.compiled import fast, inlined
+from greensched_simulator.grid_table import CARBON
+from greensched_simulator.jobs import Jobs
+
+# Rows of the table of links, [4,Z,Z]: from the first zone to the second.
+LATENCY_S, S_PER_BYTE, J_PER_BYTE, PRICE_PER_BYTE = range(4)
+NO_LINKS = np.zeros((4, 0, 0))  # where no job has data that would have to be brought anywhere
+
+
+class Data(NamedTuple):
+    """What one worker of a job reads."""
+
+    size_bytes: float  # 0: nothing that lies anywhere
+    zone: int  # where it lies
+
+
+def most_moving_s(links: Floats, jobs: Jobs) -> Floats:
+    """Return the longest that bringing each job's data over any of the links takes, [J]."""
+    if links.size == 0:
+        return np.zeros(jobs.data_bytes.size)
+    flat = links.reshape(links.shape[0], -1)
+    took_s = flat[LATENCY_S] + np.multiply.outer(jobs.data_bytes, flat[S_PER_BYTE])
+    return np.where(jobs.data_bytes > 0.0, took_s.max(axis=1), 0.0)
+
+
+@inlined
+def are_apart(links: Floats, data: Data, zone: int) -> bool:
+    """Tell whether data would have to be brought to a zone."""
+    return links.shape[1] > 0 and data.size_bytes > 0.0 and data.zone != zone
+
+
+@inlined
+def moving_s(links: Floats, data: Data, zone: int) -> float:
+    """Return how long it takes to bring data to a zone: latency, then byte after byte."""
+    if not are_apart(links, data, zone):
+        return 0.0
+    per_byte_s = links[S_PER_BYTE, data.zone, zone]
+    return float(links[LATENCY_S, data.zone, zone] + data.size_bytes * per_byte_s)
+
+
+@fast
+def moving_seen(links: Floats, data: Data, zone: Integers, rows: Integers, means: Floats) -> Floats:
+    """Return the fields of TransferColumns for some nodes, [4,K]; [4,0] where nothing is brought.
+
+    `zone` tells whose a node is, [N]; `means` are those of each zone's carbon over the run, [2,Z].
+    """
+    if links.shape[1] == 0 or data.size_bytes == 0.0:
+        return np.empty((4, 0))
+    seen = np.zeros((4, rows.size))
+    for place in range(rows.size):
+        there = zone[rows[place]]
+        if data.zone == there:
+            continue
+        energy_j = data.size_bytes * links[J_PER_BYTE, data.zone, there]
+        intensity = 0.5 * (means[CARBON, data.zone] + means[CARBON, there])
+        seen[0, place] = moving_s(links, data, there)
+        seen[1, place] = energy_j
+        seen[2, place] = data.size_bytes * links[PRICE_PER_BYTE, data.zone, there]
+        seen[3, place] = energy_j * (1.0 / JOULES_PER_KWH) * intensity
+    return seen
+
+
+@fast
+def moved_by_zone(links: Floats, data: Data, run_j: Floats) -> Floats:
+    """Return what bringing data to each zone makes of its carbon and price over a run, [2,Z].
+
+    The carbon by a factor, the price by what is added to it, both for each joule of a run that is
+    expected to take `run_j` there, [Z]; [2,0] where nothing is brought.
+    """
+    if links.shape[1] == 0 or data.size_bytes == 0.0:
+        return np.empty((2, 0))
+    moved = np.empty((2, run_j.size))
+    for zone in range(run_j.size):
+        moved[0, zone], moved[1, zone] = 1.0, 0.0
+        if data.zone != zone and run_j[zone] > 0.0:
+            moved[0, zone] += data.size_bytes * links[J_PER_BYTE, data.zone, zone] / run_j[zone]
+            money = data.size_bytes * links[PRICE_PER_BYTE, data.zone, zone]
+            moved[1, zone] = money / (run_j[zone] / JOULES_PER_MWH)
+    return moved

@@ -1,0 +1,286 @@
+"""Data that lies in one zone: what bringing it to another takes, and who reckons with it."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numba.core.errors import NumbaExperimentalFeatureWarning
+
+from greensched_policies.accounting import Bill, total_bill
+from greensched_policies.cost import PlacementCost
+from greensched_policies.courses import ZoneSeries
+from greensched_policies.transfers import (
+    NO_TRANSFERS,
+    TransferColumns,
+    Transfers,
+    transfer_grams,
+    with_transfer,
+)
+from greensched_simulator.bound import least_totals
+from greensched_simulator.charges import charge_of
+from greensched_simulator.compiled import compiled
+from greensched_simulator.job_transfers import transfers_of
+from greensched_simulator.moving import NO_LINKS
+from greensched_simulator.network import data_of_jobs, links_of
+from greensched_simulator.node_hours import node_hours
+from greensched_simulator.outcome import outcome_of, waits_s
+from greensched_simulator.policy import policy_named
+from greensched_simulator.recorded_rows import decision_rows
+from greensched_simulator.scenario import parse_scenario
+from greensched_simulator.scenario_model import Workload
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.testing import GIB, Row, even_links, make_world, with_outages
+from greensched_simulator.world import World
+
+pytestmark = pytest.mark.engine
+
+HOUR = 3600.0
+GB = 1e9
+RUN_NOW = policy_named("run-now")
+CLEAN, DIRTY = [(0.0, 100.0, 50.0)], [(0.0, 500.0, 50.0)]
+
+
+def ran(world: World, policy: str = "run-now") -> Schedule:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        return simulate(world, policy_named(policy))
+
+
+def billed(world: World, schedule: Schedule) -> Bill:
+    return bill_of(world, schedule, billed_until_s(world, schedule))
+
+
+def reading(gigabytes: float, zone: int, **more: float) -> Row:
+    return {"data_bytes": gigabytes * GB, "data_zone": zone, **more}
+
+
+def test_a_job_away_from_its_data_waits_for_it_on_a_node_that_idles() -> None:
+    """90 GB at 8 s each, half a second before the first: from the dirty zone into the clean one."""
+    node: Row = {"zone": 0}
+    world = make_world([reading(90.0, 1)], [node], [CLEAN, DIRTY], links=even_links(latency_s=0.5))
+    schedule = ran(world)
+    assert schedule.stretches.placed_s.tolist() == [0.0]
+    assert schedule.start_s.tolist() == [720.5]
+    assert schedule.end_s.tolist() == [720.5 + HOUR]
+    bill = total_bill(billed(world, schedule))
+    assert bill.energy_transfer_j == pytest.approx(90 * 0.06 * 3.6e6)
+    assert bill.cost_transfer == pytest.approx(90 * 0.02)
+    assert bill.carbon_transfer_g == pytest.approx(90 * 0.06 * (100 + 500) / 2)
+    assert bill.energy_idle_j == pytest.approx(2 * HOUR * 100.0)
+    assert bill.energy_active_j == pytest.approx(HOUR * 10.0)
+    outcome = outcome_of(world, schedule, billed(world, schedule), 2 * HOUR)
+    assert outcome.energy_j == pytest.approx(
+        bill.energy_active_j + bill.energy_idle_j + 90 * 0.06 * 3.6e6
+    )
+    assert waits_s(world, schedule).tolist() == [720.5]
+    (told,) = (table.to_pylist() for table in decision_rows(world, RUN_NOW, schedule, 9 * HOUR))
+    assert [(row["at_s"], row["decision"], row["zone"]) for row in told] == [
+        (0.0, "move", "A"), (720.5, "place", "A")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("job", [
+    pytest.param(reading(90.0, 0), id="where-it-lies"), pytest.param({}, id="without-any"),
+])  # fmt: skip
+def test_nothing_is_brought_within_a_zone(job: Row) -> None:
+    world = make_world([job], [{"zone": 0}], [CLEAN, DIRTY], links=even_links())
+    schedule = ran(world)
+    assert schedule.start_s.tolist() == [0.0]
+    assert transfers_of(world, schedule).node.size == 0
+    assert total_bill(billed(world, schedule)).energy_transfer_j == 0.0
+
+
+@pytest.mark.parametrize(("gigabytes", "node"), [
+    # A core for an hour is 0.01 kWh: 4 g less in the clean zone, where the data brings 18 g each.
+    pytest.param(0.1, 0, id="little-data-moves"), pytest.param(1.0, 1, id="much-stays"),
+])  # fmt: skip
+def test_the_where_rule_weighs_what_is_brought_against_what_is_saved(
+    gigabytes: float, node: int
+) -> None:
+    nodes: list[Row] = [{"zone": 0}, {"zone": 1}]
+    world = make_world([reading(gigabytes, 1)], nodes, [CLEAN, DIRTY], links=even_links())
+    assert ran(world, "least-carbon").node.tolist() == [node]
+
+
+def test_what_is_paid_for_bytes_counts_as_money() -> None:
+    """An hour costs 0.0005 more in the dear zone, and each GB 0.02."""
+    cheap, dear = [(0.0, 100.0, 50.0)], [(0.0, 100.0, 100.0)]
+    nodes: list[Row] = [{"zone": 0}, {"zone": 1}]
+    for gigabytes, node in ((0.02, 0), (0.03, 1)):
+        links = even_links(kwh_per_gb=0.0)
+        world = make_world([reading(gigabytes, 1)], nodes, [cheap, dear], links=links)
+        assert ran(world, "least-cost").node.tolist() == [node]
+
+
+@pytest.mark.parametrize(("gigabytes", "start_h"), [
+    pytest.param(0.001, 2, id="the-other-zones-clean-hour"),
+    pytest.param(5.0, 4, id="its-own-where-little-is-saved-elsewhere"),
+])  # fmt: skip
+def test_the_when_rule_waits_for_the_zone_in_which_the_job_will_run(
+    gigabytes: float, start_h: float
+) -> None:
+    far = [(0.0, 500.0, 50.0), (2 * HOUR, 20.0, 50.0), (3 * HOUR, 500.0, 50.0)]
+    home = [(0.0, 500.0, 50.0), (4 * HOUR, 50.0, 50.0), (5 * HOUR, 500.0, 50.0)]
+    job = reading(gigabytes, 1, deadline_s=8 * HOUR)
+    nodes: list[Row] = [{"zone": 0}, {"zone": 1}]
+    world = make_world([job], nodes, [far, home], links=even_links(), length_s=8 * HOUR)
+    schedule = ran(world, "lowest-window+least-carbon")
+    assert schedule.planned_s.tolist() == [start_h * HOUR]
+    assert schedule.node.tolist() == [0 if start_h == 2 else 1]
+
+
+def test_the_latest_start_leaves_time_to_bring_the_data() -> None:
+    falling = [(hour * HOUR, 900.0 - 100.0 * hour, 50.0) for hour in range(9)]
+    job = reading(90.0, 1, deadline_s=5 * HOUR)
+    world = make_world([job], [{}], [falling, DIRTY], links=even_links(s_per_gb=20.0))
+    schedule = ran(world, "lowest-window")
+    assert schedule.planned_s.tolist() == [3.5 * HOUR]
+    assert schedule.end_s.tolist() == [5 * HOUR]
+
+
+def test_each_worker_gets_its_data_and_all_start_with_the_last() -> None:
+    gang = reading(90.0, 0, workers=2.0, cpu_cores=8.0)
+    world = make_world([gang], [{"zone": 0}, {"zone": 1}], [CLEAN, DIRTY], links=even_links())
+    schedule = ran(world)
+    assert schedule.stretches.start_s.tolist() == [720.0, 720.0]
+    assert transfers_of(world, schedule).node.tolist() == [1]
+    assert total_bill(billed(world, schedule)).energy_transfer_j == pytest.approx(5.4 * 3.6e6)
+
+
+def test_a_suspended_job_leaves_its_data_where_it_ran() -> None:
+    """An hour in the one zone and two in the other, one clean after the other."""
+    here = [(0.0, 50.0, 50.0), (HOUR, 900.0, 50.0)]
+    there = [(0.0, 900.0, 50.0), (4 * HOUR, 50.0, 50.0), (6 * HOUR, 900.0, 50.0)]
+    job = reading(1.0, 0, runtime_s=3 * HOUR, save_every_s=0.0, deadline_s=9 * HOUR, cpu_cores=8.0)
+    nodes: list[Row] = [{"zone": 0}, {"zone": 1}]
+    links = even_links(s_per_gb=0.0, kwh_per_gb=1e-4, price_per_gb=0.0)
+    world = make_world([job], nodes, [here, there], links=links, length_s=9 * HOUR)
+    schedule = ran(world, "planned-window+least-carbon+pause-freely")
+    told = schedule.stretches
+    zones = world.nodes.zone[told.node].tolist()
+    assert told.data_zone.tolist() == [0, *zones[:-1]]
+    changes = sum(before != after for before, after in zip([0, *zones], zones, strict=False))
+    assert transfers_of(world, schedule).node.size == changes
+
+
+def test_what_is_stopped_before_its_data_came_is_billed_for_a_part_and_fetches_it_again() -> None:
+    """The node fails after half of 900 s; the next one is in the same zone."""
+    job = reading(90.0, 1)
+    world = make_world([job], [{}, {}], [CLEAN, DIRTY], links=even_links(s_per_gb=10.0))
+    schedule = ran(with_outages(world, (0, 0.125, 9.0)), "first-fit")
+    assert schedule.stretches.start_s.tolist() == [450.0, 1350.0]
+    moved = transfers_of(world, schedule)
+    assert moved.from_zone.tolist() == [1, 1]
+    assert (moved.energy_j / (0.06 * 3.6e6)).round(6).tolist() == [45.0, 90.0]
+
+
+def test_the_hours_of_nodes_add_up_to_the_bill() -> None:
+    changing = [(0.0, 100.0, 50.0), (HOUR, 300.0, 50.0), (2 * HOUR, 700.0, 50.0)]
+    jobs = [reading(700.0, 1), reading(90.0, 1, arrival_s=600.0), reading(0.1, 0)]
+    world = make_world(jobs, [{}], [changing, DIRTY], links=even_links(latency_s=30.0))
+    schedule = ran(world)
+    until_s = billed_until_s(world, schedule)
+    bill = total_bill(bill_of(world, schedule, until_s))
+    (rows,) = node_hours(world, schedule, until_s)
+    for name in ("energy_transfer_j", "cost_transfer", "carbon_transfer_g"):
+        assert getattr(rows, name).sum() == pytest.approx(getattr(bill, name))
+        assert (getattr(rows, name)[:2] > 0.0).all()
+    # 700 GB in 5,630 s, the first 3,600 of them at (100 + 500) / 2.
+    both = (3600 * (100 + 500) + 2030 * (300 + 500)) / 2 / 5630
+    assert bill.carbon_transfer_g == pytest.approx(42 * both + 5.4 * (100 + 500) / 2)
+
+
+def test_a_gap_while_data_comes_is_not_billed_as_nothing() -> None:
+    series = ZoneSeries(np.array([0.0, 60.0]), np.array([100.0, np.nan]), np.zeros(2))
+    known = ZoneSeries(np.zeros(1), np.array([300.0]), np.zeros(1))
+    one, zero = np.ones(3, np.int64), np.zeros(3, np.int64)
+    begin_s, end_s = np.array([0.0, 0.0, 60.0]), np.array([60.0, 61.0, 60.0])
+    moved = Transfers(zero, one, begin_s, end_s, np.full(3, 3.6e6), np.zeros(3))
+    grams = transfer_grams(moved, zero, [series, known])
+    assert grams[0] == pytest.approx(200.0)
+    assert np.isnan(grams[1:]).all()
+    assert transfer_grams(NO_TRANSFERS, NO_TRANSFERS.node, [series, known]).size == 0
+
+
+@given(st.integers(0, 2**31))
+def test_what_is_brought_costs_the_same_compiled(seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    cost = PlacementCost(*dice.normal(size=(6, 2, 5)))
+    transfer = TransferColumns(*dice.uniform(0.0, 9.0, (4, 2, 5)))
+    for ours, plain in zip(
+        compiled(with_transfer)(cost, transfer), with_transfer(cost, transfer), strict=True
+    ):
+        np.testing.assert_allclose(ours, plain, rtol=1e-9)
+
+
+def test_a_job_that_never_ran_is_charged_for_bringing_its_data_over_the_worst_link() -> None:
+    links = even_links()
+    links[:, 0, 1] *= 2.0
+    plain, far = (
+        charge_of(
+            make_world([{**reading(size, 0), "cpu_cores": 9.0}], [{}], [CLEAN, DIRTY], links=links),
+            never(), HOUR,
+        )
+        for size in (0.0, 10.0)
+    )  # fmt: skip
+    assert far.energy_j - plain.energy_j == pytest.approx(2 * 10 * 0.12 * 3.6e6)
+    assert far.cost - plain.cost == pytest.approx(2 * 10 * 0.04)
+    assert far.carbon_g - plain.carbon_g == pytest.approx(2 * 10 * 0.12 * 500)
+
+
+def never() -> Schedule:
+    """Return the schedule of one job that never ran."""
+    world = make_world([{"cpu_cores": 11.0}])
+    return ran(world, "reject-all")
+
+
+def test_a_bound_pays_for_data_that_must_be_brought() -> None:
+    """The only node lies elsewhere; no policy can do without."""
+    world = make_world([reading(1.0, 1)], [{}], [CLEAN, DIRTY], links=even_links())
+    least = least_totals(world, [ran(world)], 2 * HOUR)
+    assert least.energy_j == pytest.approx((0.2 + 0.01 + 0.06) * 3.6e6)
+    assert least.carbon_g == pytest.approx((0.2 + 0.01) * 100 + 0.06 * 300)
+    assert least.cost == pytest.approx((0.2 + 0.01) * 0.05 + 0.02)
+
+
+def told(**workload: Any) -> dict[str, Any]:
+    node = {"count": 1, "hardware": "epyc-7763-1s", "cpu_cores": 8, "memory": "8Gi"}
+    grid = {"carbon": {"constant": 1}, "price": {"constant": 1, "unit": "EUR/MWh"}}
+    return {
+        "name": "told", "start": "2023-06-01T00:00:00Z", "length": "1h",
+        "cluster": {"nodes": [{**node, "name": zone.lower(), "zone": zone} for zone in "ABC"]},
+        "grids": dict.fromkeys("ABC", grid),
+        "workload": {"generator": {"jobs": 1, "cpu_cores": [1]}, **workload},
+    }  # fmt: skip
+
+
+def test_links_differ_both_ways_where_that_is_told() -> None:
+    network = {"gbit_per_s": 2.0, "latency": "1s", "price_per_gb": 0.5,
+               "links": [{"zones": ["C", "A"], "gbit_per_s": 8.0}]}  # fmt: skip
+    scenario = parse_scenario({**told(data=[{"size": ["1G"]}]), "network": network})
+    latency_s, s_per_byte, j_per_byte, price = links_of(scenario)
+    assert latency_s.tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    assert (s_per_byte * GB).tolist() == [[0, 4, 1], [4, 0, 4], [1, 4, 0]]
+    assert j_per_byte[0, 1] == j_per_byte[2, 0] == pytest.approx(0.06 * 3.6e6 / GB)
+    assert price[1, 0] == 0.5 / GB
+    assert links_of(parse_scenario(told())) is NO_LINKS
+
+
+def test_kinds_of_data_are_drawn_by_their_shares_and_lie_where_is_told() -> None:
+    kinds = [{"size": ["1G", "3G"], "share": 0.25, "zones": ["B", "C"]},
+             {"size": ["7G"], "share": 0.5}]  # fmt: skip
+    size, home = data_of_jobs(Workload.model_validate({"data": kinds}), "ABC", 20_000, seed=3)
+    shares = {each: float(np.mean(size == each * GB)) for each in (0, 1, 3, 7)}
+    assert shares == pytest.approx({0: 0.25, 1: 0.125, 3: 0.125, 7: 0.5}, abs=0.01)
+    assert {*home[(size > 0.0) & (size < 7 * GB)].tolist()} == {1, 2}
+    assert np.bincount(home[size == 7 * GB]) / 10_000 == pytest.approx([1 / 3] * 3, abs=0.02)
+
+
+def test_memory_is_no_data() -> None:
+    job: Row = {"memory_bytes": 32 * GIB, "data_zone": 1}
+    world = make_world([job], [{}], [CLEAN, DIRTY], links=even_links())
+    assert ran(world).start_s.tolist() == [0.0]
