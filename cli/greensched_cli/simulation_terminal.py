@@ -14,12 +14,13 @@ from greensched_cli.terminal import NARROW_COLUMNS, plain_console, titled_table
 from greensched_core.clock import WallClock
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.cells import Row
-from greensched_simulator.comparison import Results, Round, Told, compare
+from greensched_simulator.comparison import Results, Round, compare
 from greensched_simulator.machine_code import is_cached
 from greensched_simulator.policy import Policy
 from greensched_simulator.reports.report import write_report
 from greensched_simulator.run_folder import FinishedRun, Run, RunFolder
 from greensched_simulator.scenario import Scenario
+from greensched_simulator.simulation import Told
 from greensched_simulator.tables import (
     captured_rows,
     change_rows,

@@ -13,13 +13,11 @@ from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import Policy
 from greensched_simulator.scenario_model import Scenario
 from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.simulation import Told, bill_of, billed_until_s, simulate_each
 from greensched_simulator.world import World, build_world
 
 CONFIDENCE = 0.95
 WORTH_TELLING = 1e-6  # of the baseline: what could be saved at all beyond rounding and the solver's
-
-Told = Callable[[Policy, int], None]  # the policy and the seed whose run has just ended
 
 
 class Round(NamedTuple):
@@ -90,10 +88,7 @@ def compare(
     """
     for seed in seeds:
         world = build_world(scenario, seed)
-        schedules = []
-        for policy in policies:
-            schedules.append(simulate(world, policy))
-            told(policy, seed)
+        schedules = simulate_each(world, policies, told)
         until_s = billed_until_s(world, *schedules)
         outcomes = tuple(
             outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)

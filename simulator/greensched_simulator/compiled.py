@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
@@ -86,6 +87,7 @@ def _taken(table: Any, index: Any) -> Any:
     return many if isinstance(index, types.Array) else one
 
 
+_one_at_a_time = Lock()
 _done: dict[tuple[FunctionType, Callable[[Any], Any]], Callable[..., Any]] = {}
 
 
@@ -142,8 +144,9 @@ def callee(function: Callable[..., Any], *samples: Any) -> tuple[Callable[..., A
     Handed over in a tuple of one it is a value like any other: the engine is compiled once for all
     rules, apart from them. numba calls this experimental.
     """
-    ready: Any = compiled(function)
-    if not ready.signatures:
-        ready.compile(tuple(numba.typeof(each) for each in samples))
-        ready.disable_compile()
+    with _one_at_a_time:
+        ready: Any = compiled(function)
+        if not ready.signatures:
+            ready.compile(tuple(numba.typeof(each) for each in samples))
+            ready.disable_compile()
     return (ready,)
