@@ -127,7 +127,7 @@ def bill_schedule(
     return Bill._make([*columns, is_used])
 
 
-def with_transfers(
+def add_transfers(
     bill: Bill, transfers: Transfers, zone: Integers, zones: Sequence[ZoneSeries]
 ) -> Bill:
     """Return the bill with what was brought to its nodes, which are in such zones, [N].

@@ -63,20 +63,21 @@ def transfer_grams(transfers: Transfers, to_zone: Integers, zones: Sequence[Zone
             mine = np.flatnonzero(end == zone)
             span_s = transfers.start_s[mine], transfers.end_s[mine]
             intensity[mine] += 0.5 * _mean_over(series.times_s, series.carbon_g_per_kwh, *span_s)
-    return transfers.energy_j / JOULES_PER_KWH * intensity
+    grams = transfers.energy_j / JOULES_PER_KWH * intensity
+    return np.where(transfers.energy_j == 0.0, 0.0, grams)  # which needs no intensity
 
 
 def _mean_over(times_s: Floats, values: Floats, start_s: Floats, end_s: Floats) -> Floats:
     """Return the means of what holds from each time to the next; NaN with any part missing."""
     first, last = steps_at(start_s, times_s), steps_at(end_s, times_s)
-    length_s = end_s - start_s
-    lasting = length_s > 0.0
+    second = np.minimum(first + 1, times_s.size - 1)
 
-    def over(held_values: Floats) -> Floats:
-        sums = np.concatenate([np.zeros(1), np.cumsum(held_values[:-1] * np.diff(times_s))])
-        until = sums[last] + held_values[last] * (end_s - times_s[last])
-        before = sums[first] + held_values[first] * (start_s - times_s[first])
-        return np.divide(until - before, length_s, held(first, held_values), where=lasting)
+    def over(each: Floats) -> Floats:
+        """Return the mean by the first step, the last one, and whole ones between."""
+        sums = np.concatenate([np.zeros(1), np.cumsum(each[:-1] * np.diff(times_s))])
+        parts = (times_s[second] - start_s) * each[first] + (end_s - times_s[last]) * each[last]
+        parts += sums[last] - sums[second]
+        return np.divide(parts, end_s - start_s, held(first, each), where=first < last)
 
     is_missing = np.isnan(values)
     gaps = over(is_missing.astype(np.float64))

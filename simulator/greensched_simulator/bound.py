@@ -137,7 +137,7 @@ def least_bill(
     repeats = (1.0 + again * scaled.workers + starting) * scaled.most_work / scaled.least_work
     programmes = [
         _programme(
-            world, signal, until_s, latest_end_s, way, slot_s, groups, repeats, scaled, freedom.cap
+            world, signal, until_s, latest_end_s, way, slot_s, groups, repeats, scaled, freedom
         )
         for way in ways
     ]
@@ -183,20 +183,21 @@ def _programme(
     groups: tuple[Group, ...],
     repeats: Floats,
     scaled: Range,
-    capped: bool,
+    freedom: Freedom,
 ) -> "_Programme":
     """Return the programme in which each job runs in one of two ways.
 
     It takes `repeats` times as much, [J], where that earns money.
     """
     courses, slowest = courses_of(world, signal, until_s), min(group.speed for group in groups)
-    if capped:
+    if freedom.cap:
         slowest *= min(group.slowest for group in groups)
     programme = _Programme(groups, int(np.ceil(until_s / slot_s)) + 1)
     # Who waits for others is never ready before they could have ended on the fastest nodes.
     shortest_s = shortest_runtimes_s(world) / scaled.rate
     ready_s = earliest_ready_s(world.precedence, world.jobs.arrival_s, shortest_s)
-    workers, moves = scaled.rate * scaled.least_work, Moves(world, signal, until_s)
+    workers = scaled.rate * scaled.least_work
+    moves = Moves(world, signal, until_s, suspend=freedom.suspend)
     for job in range(world.jobs.arrival_s.size):
         begin_s, end_s = float(ready_s[job]), min(float(latest_end_s[job]), until_s)
         for place, group in enumerate(groups):

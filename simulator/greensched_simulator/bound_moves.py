@@ -23,10 +23,16 @@ _NOTHING = Move(0.0, 0.0)
 
 
 class Moves:
-    """The least of all links into each zone: a job may come there by way of others."""
+    """The least of all links into each zone: a job may come there by way of others.
 
-    def __init__(self, world: World, signal: Signal, until_s: float) -> None:
+    With `suspend` jobs may stop and go on, as those that can be suspended then do.
+    """
+
+    def __init__(self, world: World, signal: Signal, until_s: float, *, suspend: bool) -> None:
         self._jobs, zones = world.jobs, len(world.zones)
+        # Of a job that goes on, all data lies where its first worker ran.
+        goes_on = suspend & np.isfinite(world.jobs.save_every_s)
+        self._times = np.where(goes_on, 1.0, world.jobs.workers)
         self._least = np.zeros((3, zones))  # seconds, seconds and cost for each byte
         if world.links.size == 0:
             return
@@ -43,7 +49,7 @@ class Moves:
         if size == 0.0 or self._jobs.data_zone[job] == zone:
             return _NOTHING
         latency_s, per_byte_s, cost = self._least[:, zone].tolist()
-        return Move(latency_s + size * per_byte_s, size * cost * float(self._jobs.workers[job]))
+        return Move(latency_s + size * per_byte_s, size * cost * float(self._times[job]))
 
 
 def _cleanest(world: World, until_s: float) -> Floats:

@@ -120,7 +120,10 @@ def _most_moved(world: World, left: Integers, until_s: float) -> Floats:
     times = (1.0 + _most_restarts(world, left, until_s)) * jobs.workers[left]
     times *= range_of(jobs, world.scaling).workers[left] * jobs.data_bytes[left]
     energy_j = times * flat[J_PER_BYTE].max()
-    dirtiest = world.grids.carbon_g_per_kwh[world.grids.times_s < until_s].max()
+    arrival_s, dirtiest = jobs.arrival_s[left], np.zeros(left.size)
+    for series in zone_series(world):
+        own = _most_from(series.times_s, series.carbon_g_per_kwh[None], arrival_s, until_s)
+        dirtiest = np.maximum(dirtiest, own[0])
     carbon_g = np.where(energy_j == 0.0, 0.0, energy_j / JOULES_PER_KWH * dirtiest)
     return np.stack([energy_j, times * flat[PRICE_PER_BYTE].max(), carbon_g])
 
@@ -147,7 +150,12 @@ def _greatest(series: ZoneSeries, from_s: Floats, until_s: float) -> Floats:
         series.price_per_mwh / JOULES_PER_MWH,
         series.carbon_g_per_kwh / JOULES_PER_KWH,
     ])  # fmt: skip
-    last = max(int(np.searchsorted(series.times_s, until_s, side="left")), 1)
+    return _most_from(series.times_s, values, from_s, until_s)
+
+
+def _most_from(times_s: Floats, values: Floats, from_s: Floats, until_s: float) -> Floats:
+    """Return the greatest of each row of values, [K,T], that holds from times on, [K,L]; or 0."""
+    last = max(int(np.searchsorted(times_s, until_s, side="left")), 1)
     from_there_on = np.maximum.accumulate(values[:, last - 1 :: -1], axis=1)[:, ::-1]
-    steps = steps_at(from_s, series.times_s[:last])
+    steps = steps_at(from_s, times_s[:last])
     return np.stack([np.maximum(held(steps, most), 0.0) for most in from_there_on])

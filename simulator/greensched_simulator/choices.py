@@ -188,7 +188,7 @@ def fits(cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpu
     )
 
 
-@fast
+@borrowing
 def choose_node(
     cluster: Cluster,
     grid: GridTable,
@@ -209,9 +209,23 @@ def choose_node(
     )
     if count == 0:
         return -1
-    rows = cluster.found[:count]
+    return _best_of(cluster, cluster.found[:count], grid, terms, rules, workload, data, now_s)
+
+
+@fast
+def _best_of(
+    cluster: Cluster,
+    rows: Integers,
+    grid: GridTable,
+    terms: Terms,
+    rules: Rules,
+    workload: WorkloadColumns,
+    data: Data,
+    now_s: float,
+) -> int:
+    """Return the one of `rows` that the `where` rule likes best."""
     relative_cost = score_nodes(cluster, rows, grid, terms, rules, workload, data, now_s)
-    return rows[np.argmin(relative_cost)]
+    return int(rows[np.argmin(relative_cost)])
 
 
 @fast

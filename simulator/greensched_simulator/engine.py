@@ -19,7 +19,15 @@ import numpy as np
 
 from greensched_policies.cost import Floats
 from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
-from greensched_simulator.compiled import borrowing, fast, inlined
+from greensched_simulator.compiled import fast
+from greensched_simulator.deciding import (
+    OVER,
+    WHEN,
+    WHERE,
+    due_or_put_off,
+    place_by_rule,
+    plan_start,
+)
 from greensched_simulator.events import (
     ARRIVED,
     IS_OPEN,
@@ -31,9 +39,8 @@ from greensched_simulator.events import (
     nothing_aside,
     nothing_yet,
 )
-from greensched_simulator.gangs import place_all
 from greensched_simulator.grid_table import GridTable
-from greensched_simulator.heaps import Heap, pop, push
+from greensched_simulator.heaps import pop
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.outages import (
     Broken,
@@ -44,6 +51,7 @@ from greensched_simulator.outages import (
     fail,
 )
 from greensched_simulator.pacing import Changes, pace
+from greensched_simulator.plain_run import is_plain, run_plainly
 from greensched_simulator.precedence import Precedence, let_follow
 from greensched_simulator.progress import CHANGED, STOP_S
 from greensched_simulator.prospects import Prospects
@@ -52,7 +60,6 @@ from greensched_simulator.recorded import Recorded, nothing_recorded
 from greensched_simulator.running import (
     free_plan,
     leave_nodes,
-    start,
 )
 from greensched_simulator.runs import (
     Agenda,
@@ -61,12 +68,10 @@ from greensched_simulator.runs import (
     clear_agenda,
     put_on_agenda,
 )
-from greensched_simulator.starts import Plan, Start, choose_start, keep
+from greensched_simulator.starts import Plan
 from greensched_simulator.suspending import goes_on, suspend
-from greensched_simulator.waiting import Waiting, fill, nobody_waiting, wait
-from greensched_simulator.workers import all_cores, data_of, node_of, workers_of
-
-WHEN, WHERE, OVER = range(3)  # what is asked of a job: its start, its node; nothing any more
+from greensched_simulator.waiting import Waiting, fill, fill_all, nobody_waiting
+from greensched_simulator.workers import workers_of
 
 
 @fast
@@ -94,6 +99,10 @@ def run(
     recorded = nothing_recorded(jobs, cluster, terms, outages.node.size > 0)
     waiting, events = nobody_waiting(count), nothing_yet(count)
     aside = nothing_aside(count, count if terms.may_suspend else 0, steps_s, precedence, outages)
+    if is_plain(aside, cluster, terms):
+        run_plainly(
+            events, waiting, jobs, prospects, cluster, recorded, grid, plan, terms, rules, outages
+        )
     while True:
         head, job = next_asked(
             events, aside, waiting, jobs, prospects, cluster, recorded, grid, plan, terms, rules
@@ -190,14 +199,6 @@ def _close(
         pace(now_s, jobs, cluster, recorded, events.ends, aside.changes, grid, terms, rules)
 
 
-@inlined
-def due_or_put_off(job: int, now_s: float, planned_s: float, starts: Heap) -> int:
-    """Return a job that is to start now; else it waits for that, or is rejected: NOWHERE."""
-    if planned_s > now_s:
-        push(starts, planned_s, job)
-    return job if planned_s == now_s else NOWHERE
-
-
 @fast
 def plan_by_rule(
     job: int,
@@ -223,42 +224,6 @@ def plan_by_rule(
             recorded.planned_s[job] = recorded.kept_from_s[job]
             return float(recorded.planned_s[job])
     return plan_start(job, now_s, jobs, prospects, grid, plan, recorded, terms, rules)
-
-
-@borrowing
-def plan_start(
-    job: int,
-    now_s: float,
-    jobs: Jobs,
-    prospects: Prospects,
-    grid: GridTable,
-    plan: Plan,
-    recorded: Recorded,
-    terms: Terms,
-    rules: Rules,
-) -> float:
-    """Return as `plan_by_rule` when a job is to start that runs in one piece."""
-    runtime_s, latest_s = prospects.runtime_s[job], prospects.latest_start_s[job]
-    cores = all_cores(job, jobs, recorded)
-    data, run_j = data_of(job, jobs, recorded), prospects.run_j[job]
-    chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, cores, data, run_j)
-    if chosen.zone == NOWHERE:
-        return np.nan
-    keep_start(job, chosen, jobs, recorded, plan, terms)
-    return chosen.start_s
-
-
-@borrowing
-def keep_start(
-    job: int, chosen: Start, jobs: Jobs, recorded: Recorded, plan: Plan, terms: Terms
-) -> None:
-    """Note when a job is to start, and keep room for it in the plan."""
-    end_s = chosen.start_s + chosen.runtime_s
-    recorded.planned_s[job] = recorded.kept_from_s[job] = chosen.start_s
-    recorded.kept_until_s[job] = end_s
-    recorded.planned_zone[job] = chosen.zone
-    recorded.kept_cores[job] = all_cores(job, jobs, recorded)
-    keep(plan, chosen.zone, terms.slot_s, chosen.start_s, end_s, recorded.kept_cores[job])
 
 
 @fast
@@ -294,10 +259,10 @@ def _look_at(
             arrived = events.counts[ARRIVED]
             let_follow(job, now_s, aside.precedence, aside.unmet, arrived, events.starts)
     if terms.discipline == OLDEST_FIT:
-        fill(node, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
-        for worker in range(1, workers):
-            other = node_of(job, worker, recorded)
-            fill(other, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+        fill_all(
+            job, node, workers, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms,
+            rules,
+        )  # fmt: skip
 
 
 @fast
@@ -331,25 +296,3 @@ def _fail_or_come_back(
         if terms.discipline == OLDEST_FIT:
             for other in freed:
                 fill(other, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
-
-
-@borrowing
-def place_by_rule(
-    job: int,
-    now_s: float,
-    waiting: Waiting,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    ends: Heap,
-    grid: GridTable,
-    plan: Plan,
-    terms: Terms,
-    rules: Rules,
-) -> None:
-    """Start a job on the best node with room, or let it wait for one."""
-    node = place_all(job, now_s, jobs, cluster, recorded, grid, terms, rules)
-    if node != NOWHERE:
-        start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
-    else:
-        wait(job, waiting, jobs)

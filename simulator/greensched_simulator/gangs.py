@@ -5,7 +5,7 @@ and the coscheduling plugin.
 """
 
 from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms, choose_node
-from greensched_simulator.compiled import fast
+from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap
 from greensched_simulator.jobs import Jobs
@@ -16,7 +16,7 @@ from greensched_simulator.starts import Plan
 from greensched_simulator.workers import data_of, scales, workers_of, workload_of
 
 
-@fast
+@borrowing
 def start_gang(
     job: int,
     now_s: float,
@@ -37,7 +37,7 @@ def start_gang(
     return True
 
 
-@fast
+@borrowing
 def place_all(
     job: int,
     now_s: float,
@@ -61,6 +61,23 @@ def place_all(
         recorded.workers[job] = 1
     if first == NOWHERE or workers_of(job, recorded) == 1:
         return first
+    return _place_others(job, first, now_s, jobs, cluster, recorded, grid, terms, rules)
+
+
+@fast
+def _place_others(
+    job: int,
+    first: int,
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    grid: GridTable,
+    terms: Terms,
+    rules: Rules,
+) -> int:
+    """Choose the nodes of all workers but the first one, which has that one; see `place_all`."""
+    workload, data = workload_of(job, jobs, recorded, terms), data_of(job, jobs, recorded)
     others = recorded.others[NODE, recorded.first_other[job] :]
     boards = [take_room(job, first, jobs, cluster, terms)]
     while len(boards) < workers_of(job, recorded):

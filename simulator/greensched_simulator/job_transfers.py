@@ -21,8 +21,8 @@ def brought(world: World, schedule: Schedule) -> Integers:
 def transfers_of(world: World, schedule: Schedule) -> Transfers:
     """Return the transfers of a schedule, in the order of its stretches.
 
-    Data comes in the last seconds before its worker runs. What was stopped before is billed for the
-    part that had come by then.
+    Data comes in the last seconds before its worker runs, or would have run. What was stopped
+    before that is billed for the part that had come.
     """
     if world.links.size == 0:
         return NO_TRANSFERS
@@ -30,15 +30,16 @@ def transfers_of(world: World, schedule: Schedule) -> Transfers:
     link = world.links[:, ran.data_zone[came], world.nodes.zone[ran.node[came]]]
     size = world.jobs.data_bytes[ran.job[came]]
     whole_s = link[LATENCY_S] + size * link[S_PER_BYTE]
-    start_s = np.maximum(ran.start_s[came] - whole_s, ran.placed_s[came])
+    ready_s, until_s = ran.ready_s[came], ran.start_s[came]
+    start_s = np.clip(ready_s - whole_s, ran.placed_s[came], until_s)
     share = np.ones(came.size)
-    part_s = ran.start_s[came] - start_s
-    np.divide(part_s, whole_s, out=share, where=whole_s > 0.0)
+    is_cut = until_s < ready_s
+    share[is_cut] = (until_s - start_s)[is_cut] / whole_s[is_cut]
     return Transfers(
         ran.node[came],
         ran.data_zone[came],
         start_s,
-        ran.start_s[came],
+        until_s,
         share * size * link[J_PER_BYTE],
         share * size * link[PRICE_PER_BYTE],
     )

@@ -25,25 +25,25 @@ class Data(NamedTuple):
     zone: int  # where it lies
 
 
-def most_moving_s(links: Floats, jobs: Jobs) -> Floats:
-    """Return the longest that bringing each job's data over any of the links takes, [J]."""
+def most_moving_s(links: Floats, jobs: Jobs, zone: int | None = None) -> Floats:
+    """Return the longest that bringing each job's data to a zone takes, or to any, [J].
+
+    Data of a job that can be suspended may come from wherever it ran.
+    """
     if links.size == 0:
         return np.zeros(jobs.data_bytes.size)
-    flat = links.reshape(links.shape[0], -1)
-    took_s = flat[LATENCY_S] + np.multiply.outer(jobs.data_bytes, flat[S_PER_BYTE])
-    return np.where(jobs.data_bytes > 0.0, took_s.max(axis=1), 0.0)
-
-
-@inlined
-def are_apart(links: Floats, data: Data, zone: int) -> bool:
-    """Tell whether data would have to be brought to a zone."""
-    return links.shape[1] > 0 and data.size_bytes > 0.0 and data.zone != zone
+    there = links if zone is None else links[:, :, [zone]]
+    latency_s, per_byte_s = there[LATENCY_S], there[S_PER_BYTE]
+    took_s = latency_s + np.multiply.outer(jobs.data_bytes, per_byte_s)  # [J, from, to]
+    from_home_s = took_s[np.arange(jobs.data_bytes.size), jobs.data_zone].max(axis=1)
+    longest_s = np.where(np.isinf(jobs.save_every_s), from_home_s, took_s.max(axis=(1, 2)))
+    return np.where(jobs.data_bytes > 0.0, longest_s, 0.0)
 
 
 @inlined
 def moving_s(links: Floats, data: Data, zone: int) -> float:
     """Return how long it takes to bring data to a zone: latency, then byte after byte."""
-    if not are_apart(links, data, zone):
+    if links.shape[1] == 0 or data.size_bytes == 0.0 or data.zone == zone:
         return 0.0
     per_byte_s = links[S_PER_BYTE, data.zone, zone]
     return float(links[LATENCY_S, data.zone, zone] + data.size_bytes * per_byte_s)
@@ -63,7 +63,9 @@ def moving_seen(links: Floats, data: Data, zone: Integers, rows: Integers, means
         if data.zone == there:
             continue
         energy_j = data.size_bytes * links[J_PER_BYTE, data.zone, there]
-        intensity = 0.5 * (means[CARBON, data.zone] + means[CARBON, there])
+        here_g = means[CARBON, data.zone]
+        here_g = means[CARBON, there] if np.isnan(here_g) else here_g
+        intensity = 0.5 * (here_g + means[CARBON, there])
         seen[0, place] = moving_s(links, data, there)
         seen[1, place] = energy_j
         seen[2, place] = data.size_bytes * links[PRICE_PER_BYTE, data.zone, there]
@@ -72,7 +74,7 @@ def moving_seen(links: Floats, data: Data, zone: Integers, rows: Integers, means
 
 
 @fast
-def moved_by_zone(links: Floats, data: Data, run_j: Floats) -> Floats:
+def dearer_by_zone(links: Floats, data: Data, run_j: Floats) -> Floats:
     """Return what bringing data to each zone makes of its carbon and price over a run, [2,Z].
 
     The carbon by a factor, the price by what is added to it, both for each joule of a run that is
@@ -80,11 +82,11 @@ def moved_by_zone(links: Floats, data: Data, run_j: Floats) -> Floats:
     """
     if links.shape[1] == 0 or data.size_bytes == 0.0:
         return np.empty((2, 0))
-    moved = np.empty((2, run_j.size))
+    dearer = np.empty((2, run_j.size))
     for zone in range(run_j.size):
-        moved[0, zone], moved[1, zone] = 1.0, 0.0
+        dearer[0, zone], dearer[1, zone] = 1.0, 0.0
         if data.zone != zone and run_j[zone] > 0.0:
-            moved[0, zone] += data.size_bytes * links[J_PER_BYTE, data.zone, zone] / run_j[zone]
+            dearer[0, zone] += data.size_bytes * links[J_PER_BYTE, data.zone, zone] / run_j[zone]
             money = data.size_bytes * links[PRICE_PER_BYTE, data.zone, zone]
-            moved[1, zone] = money / (run_j[zone] / JOULES_PER_MWH)
-    return moved
+            dearer[1, zone] = money / (run_j[zone] / JOULES_PER_MWH)
+    return dearer

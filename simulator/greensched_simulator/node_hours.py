@@ -73,8 +73,9 @@ class _Pieces(NamedTuple):
     gpus: Floats
     is_empty: npt.NDArray[np.bool_]
     level: Floats  # of its cap; 1 for none
-    is_asleep: npt.NDArray[np.bool_]
-    wakes: npt.NDArray[np.bool_]
+    is_off: npt.NDArray[np.bool_]  # asleep, waking or away
+    sleep_w: Floats  # without PUE
+    wake_w: Floats
 
 
 class _Brought(NamedTuple):
@@ -125,22 +126,25 @@ def _pieces(
     time_s = np.concatenate([ran.start_s, end_s, *sleeps[1:4], quiet])
     order = np.lexsort((time_s, at))
 
-    def running(amount: Floats, asleep: float = 0.0, wakes: float = 0.0) -> Floats:
-        state = np.repeat([asleep, wakes - asleep, -wakes], sleeps.node.size)
-        change = np.concatenate([amount, -amount, state, np.zeros(quiet.size)])
+    def running(amount: Floats, asleep: Floats, wakes: Floats) -> Floats:
+        state = (asleep, wakes - asleep, -wakes)
+        change = np.concatenate([amount, -amount, *state, np.zeros(quiet.size)])
         return np.cumsum(change[order])
 
-    none = np.zeros(node.size)
-    is_empty = running(np.ones(node.size)) < 0.5  # whole numbers: exact, unlike sums of cores
-    is_asleep, wakes = running(none, asleep=1.0) > 0.5, running(none, wakes=1.0) > 0.5
+    none, awake = np.zeros(node.size), np.zeros(sleeps.node.size)
+    is_off = running(none, awake + 1.0, awake + 1.0) > 0.5
+    # Whole numbers: exact, unlike sums of cores.
+    is_empty = running(np.ones(node.size), awake, awake) < 0.5
     at, time_s = at[order], time_s[order]
     length_s = np.append(np.diff(time_s), 0.0)
     length_s[np.append(np.diff(at) != 0, True)] = 0.0
     return _Pieces(
         at, time_s, length_s,
-        np.where(is_empty, 0.0, running(jobs.cpu_cores[ran.job])),
-        np.where(is_empty, 0.0, running(jobs.gpus[ran.job])),
-        is_empty, _levels(schedule.caps, at, time_s), is_asleep, wakes,
+        np.where(is_empty, 0.0, running(jobs.cpu_cores[ran.job], awake, awake)),
+        np.where(is_empty, 0.0, running(jobs.gpus[ran.job], awake, awake)),
+        is_empty, _levels(schedule.caps, at, time_s), is_off,
+        np.where(is_off, running(none, sleeps.sleep_w, awake), 0.0),
+        np.where(is_off, running(none, awake, sleeps.wake_w), 0.0),
     )  # fmt: skip
 
 
@@ -238,10 +242,9 @@ def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...
     idle_w = idle_watts(world)[at]
     if model.empty_nodes_sleep:
         idle_w = np.where(pieces.is_empty, 0.0, idle_w)
-    idle_w = np.where(pieces.is_asleep | pieces.wakes, 0.0, idle_w)
+    idle_w = np.where(pieces.is_off, 0.0, idle_w)
     active_w = cpu_w * cpu_power(pieces.level) + pieces.gpus * board_w
-    sleep_w, wake_w = nodes.sleep_w[at] * pieces.is_asleep, nodes.wake_w[at] * pieces.wakes
-    return active_w, idle_w, sleep_w, wake_w
+    return active_w, idle_w, pieces.sleep_w, pieces.wake_w
 
 
 def _grid(

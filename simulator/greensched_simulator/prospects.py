@@ -47,19 +47,23 @@ def prospects_of(
         np.stack([*capacities, nodes.speed, nodes.zone, wake_s]), axis=1, return_counts=True
     )
     count = jobs.arrival_s.size
-    longest_s, slowest = np.full(count, -np.inf), np.zeros(count)
+    longest_s, slowest, lead_s = np.full(count, -np.inf), np.zeros(count), np.zeros(count)
     cores, core_seconds = np.zeros((count, zones)), np.zeros((count, zones))
     for (cpu, memory_bytes, gpus, speed, zone, wake), alike in zip(shapes.T, counts, strict=True):
         able = jobs.cpu_cores <= cpu * (1.0 + _EPSILON)
         able &= jobs.memory_bytes <= memory_bytes * (1.0 + _EPSILON)
         able &= jobs.gpus <= gpus + _EPSILON
-        lead_s = wake + most_moving_s(links[:, :, int(zone) : int(zone) + 1], jobs)
-        took_s = jobs.estimate_s / speed + lead_s
+        waits_s = wake + most_moving_s(links, jobs, int(zone))
+        took_s = jobs.estimate_s / speed + waits_s
         longest_s[able] = np.maximum(longest_s[able], took_s[able])
         slowest[able] = np.maximum(slowest[able], 1.0 / speed)
+        lead_s[able] = np.maximum(lead_s[able], waits_s[able])
         cores[able, int(zone)] += cpu * alike
         core_seconds[able, int(zone)] += cpu * alike / speed
     slowness = np.divide(core_seconds, cores, out=np.full(cores.shape, np.inf), where=cores > 0)
+    # Of several workers one may be on the slowest node, and another one wait longest for its own.
+    apart_s = jobs.estimate_s * slowest + lead_s
+    longest_s = np.where(jobs.workers > 1.0, apart_s, longest_s)
     latest_end_s = latest_ends_s(precedence, jobs.deadline_s, longest_s)
     latest_s = latest_end_s - longest_s
     return Prospects(
@@ -68,5 +72,5 @@ def prospects_of(
         slowness * jobs.estimate_s[:, None],
         np.zeros((count, 0)),
         slowest,
-        wake_s.max() + most_moving_s(links, jobs),
+        lead_s,
     )

@@ -12,7 +12,7 @@ from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.moving import Data, moved_by_zone
+from greensched_simulator.moving import Data, dearer_by_zone
 from greensched_simulator.progress import PAUSE_AT_S, RESTARTS, WANTED, expected_left_s
 from greensched_simulator.prospects import Prospects
 from greensched_simulator.recorded import Recorded
@@ -28,8 +28,8 @@ _ROUNDING = 1e-9  # of a slot
 # Begin, end, zone, cores, and the place of the next one of the same job, NOWHERE behind the last.
 Ahead = list[tuple[float, float, int, float, int]]
 # Job, node, when it was placed there, since when the node had slept, start, end, and which of the
-# job's workers, and in which zone its data lay: as `Stretches`.
-Suspended = list[tuple[int, int, float, float, float, float, int, int]]
+# job's workers, in which zone its data lay, and when it was to begin: as `Stretches`.
+Suspended = list[tuple[int, int, float, float, float, float, int, int, float]]
 
 
 class Agenda(NamedTuple):
@@ -56,7 +56,7 @@ def empty_agenda(jobs: int) -> Agenda:
     return Agenda(
         [(0.0, 0.0, 0, 0.0, 0) for _ in range(0)],
         np.full(jobs, NOWHERE, np.int64),
-        [(0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0) for _ in range(0)],
+        [(0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0) for _ in range(0)],
     )
 
 
@@ -155,7 +155,9 @@ def choose_sizes(
     cost = np.full((zones, throughput.size, count), np.inf)
     for size in range(max(_useful_workers(throughput), running)):
         cores = jobs.cpu_cores[job] * (size + 1)
-        slots = columns_by_zone(grid, plan, terms, now_s, in_zone_s, count, cores, data, run_j)
+        # Each worker gets its own data, for a part of the work.
+        own_j = run_j / throughput[size]
+        slots = columns_by_zone(grid, plan, terms, now_s, in_zone_s, count, cores, data, own_j)
         cost[:, size, :] = rules.when[0](slots)
     best, least = nothing_chosen(), np.inf
     for zone in range(zones):
@@ -225,8 +227,8 @@ def columns_by_zone(
     in_slot_s = np.where(np.isinf(runtime_s), np.inf, terms.slot_s)
     columns = np.empty((2 + SEEN, runtime_s.size, count))
     room = np.empty(count + most_slots(in_slot_s, terms.slot_s))
-    moved = moved_by_zone(terms.links, data, run_j)
-    watch(grid, plan, terms, now_s, in_slot_s, cpu_cores, moved, columns[2:], room)
+    dearer = dearer_by_zone(terms.links, data, run_j)
+    watch(grid, plan, terms, now_s, in_slot_s, cpu_cores, dearer, columns[2:], room)
     weigh(columns[2:], terms.weights.carbon, terms.weights.energy)
     for zone in range(runtime_s.size):
         columns[1, zone] = runtime_s[zone]

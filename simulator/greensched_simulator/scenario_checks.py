@@ -210,6 +210,8 @@ def _data(
         if link is not None:
             where, pair = ("network", "links", number, "zones"), frozenset(link.zones)
             named.append((where, [*link.zones]))
+            if not link.model_fields_set - {"zones"}:
+                yield ("network", "links", number), "tells nothing that differs: take it out"
             if len(pair) == 1:
                 yield where, "are the same: within a zone nothing is brought"
             if pair in told:
@@ -219,7 +221,7 @@ def _data(
         for zone in zones:
             if zone not in grids:
                 yield where, f"{zone!r} has no grid{near(zone, grids)}; add it under grids"
-    if network and not raw:
+    if network and workload and workload.get("data", []) == []:
         yield ("network",), "brings nothing: tell workload.data, or take it out"
 
 

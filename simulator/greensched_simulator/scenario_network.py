@@ -14,7 +14,7 @@ KWH_PER_GB = 0.06
 class DataKind(Part):
     """Jobs that read data, which lies in one zone."""
 
-    size: list[Annotated[Bytes, Field(gt=0)]] = Field(
+    size: list[Annotated[Bytes, Field(gt=0, le=1e15)]] = Field(
         min_length=1, description="Of what each worker reads, each as likely as the others."
     )
     zones: list[str] = Field(
@@ -28,7 +28,7 @@ class Between(Part):
     """What differs from the rest of the network between two zones, both ways."""
 
     zones: list[str] = Field(min_length=2, max_length=2, description="The two; of `grids`.")
-    gbit_per_s: float | None = Field(default=None, gt=0, le=1e6, description="Of one transfer.")
+    gbit_per_s: float | None = Field(default=None, ge=1e-6, le=1e6, description="Of one transfer.")
     latency: Duration | None = Field(default=None, description="Before the first byte.")
     kwh_per_gb: float | None = Field(default=None, ge=0, le=100, description="As in `network`.")
     price_per_gb: float | None = Field(default=None, ge=0, le=1e6, description="As in `network`.")
@@ -38,7 +38,7 @@ class Network(Part):
     """What brings data from zone to zone; within a zone it takes nothing. A GB is 10⁹ bytes."""
 
     gbit_per_s: float = Field(
-        default=1.0, gt=0, le=1e6, description="Of one transfer, however many there are."
+        default=1.0, ge=1e-6, le=1e6, description="Of one transfer, however many there are."
     )
     latency: Duration = Field(default=0.1, description="Before the first byte.")
     kwh_per_gb: float = Field(

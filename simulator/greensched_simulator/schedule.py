@@ -29,6 +29,7 @@ class Stretches(NamedTuple):
     end_s: Floats
     worker: Integers  # which of the job's, the first being 0
     data_zone: Integers  # where the job's data lay then; of no use where it has none
+    ready_s: Floats  # as `start_s`; when it would have run, where it was stopped before
 
     @property
     def of_jobs(self) -> "Stretches":
@@ -85,7 +86,7 @@ def _stretches(recorded: Recorded, suspended: Suspended) -> Stretches:
         Stretches(
             ran, recorded.node[ran], recorded.placed_s[ran], recorded.node_asleep_s[ran],
             recorded.start_s[ran], recorded.end_s[ran], np.zeros(ran.size, np.int64),
-            recorded.data_zone[ran],
+            recorded.data_zone[ran], recorded.start_s[ran],
         )
     ]  # fmt: skip
     if recorded.others.shape[1]:
@@ -109,7 +110,7 @@ def _of_others(recorded: Recorded, ran: Integers) -> Stretches:
     return Stretches(
         job, recorded.others[NODE, place], recorded.placed_s[job],
         recorded.others_asleep_s[place], recorded.start_s[job], recorded.end_s[job], worker,
-        recorded.data_zone[job],
+        recorded.data_zone[job], recorded.start_s[job],
     )  # fmt: skip
 
 

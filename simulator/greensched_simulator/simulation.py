@@ -10,7 +10,7 @@ import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
-from greensched_policies.accounting import Bill, bill_schedule, with_transfers
+from greensched_policies.accounting import Bill, add_transfers, bill_schedule
 from greensched_policies.catalogue import MAY_REJECT, SCALE_RULES
 from greensched_policies.cost import CURVE_POINTS, CostModel, Floats, load_watts
 from greensched_policies.courses import (
@@ -166,7 +166,7 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
         schedule.off,
         schedule.caps,
     )
-    bill = with_transfers(bill, transfers_of(world, schedule), world.nodes.zone, zone_series(world))
+    bill = add_transfers(bill, transfers_of(world, schedule), world.nodes.zone, zone_series(world))
     _refuse_gaps(world, bill, until_s)
     return bill
 
@@ -248,13 +248,16 @@ def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
         ("temperature", (bill.energy_active_j, bill.energy_idle_j, bill.energy_sleep_j,
                          bill.energy_wake_j)),
         ("carbon", (bill.carbon_active_g, bill.carbon_idle_g, bill.carbon_sleep_g,
-                    bill.carbon_wake_g, bill.carbon_transfer_g)),
+                    bill.carbon_wake_g)),
         ("price", (bill.cost_active, bill.cost_idle, bill.cost_sleep, bill.cost_wake)),
     ):  # fmt: skip
         unknown = np.isnan(np.stack(parts)).any(axis=0)
         if unknown.any():
             zone = world.zones[world.nodes.zone[int(np.argmax(unknown))]]
             raise _gap(world, zone, signal, until_s)
+    if np.isnan(bill.carbon_transfer_g).any():
+        zone = world.zones[world.nodes.zone[int(np.argmax(np.isnan(bill.carbon_transfer_g)))]]
+        raise _gap(world, f"{zone}, or a zone from which data came there,", "carbon", until_s)
 
 
 def _gap(world: World, zone: str, signal: str, until_s: float) -> BadInput:

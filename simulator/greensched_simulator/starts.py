@@ -9,7 +9,7 @@ from greensched_policies.slots import SlotColumns, with_overload
 from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_between, step_at
-from greensched_simulator.moving import Data, moved_by_zone
+from greensched_simulator.moving import Data, dearer_by_zone
 
 MOST_SLOTS = 672  # a week of quarter hours
 _LEAST_MAGNITUDE = 1e-30
@@ -92,8 +92,8 @@ def slot_columns(
     seen = np.empty((SEEN, runtime_s.size, count))
     room = np.empty(count + most_slots(runtime_s, terms.slot_s))
     columns, best = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
-    moved = moved_by_zone(terms.links, data, run_j)
-    watch(grid, plan, terms, now_s, runtime_s, cpu_cores, moved, seen, room)
+    dearer = dearer_by_zone(terms.links, data, run_j)
+    watch(grid, plan, terms, now_s, runtime_s, cpu_cores, dearer, seen, room)
     choose_zones(runtime_s, terms, seen, room, best)
     take_best(runtime_s, terms.slot_s, seen, best, columns)
     slots = SlotColumns(
@@ -111,7 +111,7 @@ def watch(
     now_s: float,
     runtime_s: Floats,
     cpu_cores: float,
-    moved: Floats,
+    dearer: Floats,
     seen: Floats,
     room: Floats,
 ) -> None:
@@ -122,10 +122,10 @@ def watch(
             seen[:, zone], seen[_BUSIEST, zone], has_gaps = np.nan, 0.0, True
             continue
         has_gaps |= watch_run(grid, zone, terms.slot_s, now_s, runtime_s[zone], seen)
-        if moved.shape[1] > 0:
+        if dearer.shape[1] > 0:
             for place in range(seen.shape[2]):
-                seen[1, zone, place] *= moved[0, zone]
-                seen[3, zone, place] += moved[1, zone]
+                seen[1, zone, place] *= dearer[0, zone]
+                seen[3, zone, place] += dearer[1, zone]
         busiest = seen[_BUSIEST, zone]
         watch_plan(plan, zone, terms.slot_s, now_s, runtime_s[zone], cpu_cores, room, busiest)
     if has_gaps:

@@ -164,15 +164,17 @@ def note_stretches(
 
     Its data now lies where its first worker ran, if it got there before that was stopped.
     """
-    placed_s, start_s = recorded.placed_s[job], min(recorded.start_s[job], now_s)
-    home = recorded.data_zone[job]
-    if recorded.start_s[job] <= now_s:
+    placed_s, ready_s, home = recorded.placed_s[job], recorded.start_s[job], recorded.data_zone[job]
+    start_s = min(ready_s, now_s)
+    if ready_s <= now_s:
         recorded.data_zone[job] = cluster.zone[recorded.node[job]]
     node, asleep_s = recorded.node[job], recorded.node_asleep_s[job]
-    agenda.suspended.append((job, node, placed_s, asleep_s, start_s, now_s, 0, home))
+    agenda.suspended.append((job, node, placed_s, asleep_s, start_s, now_s, 0, home, ready_s))
     for worker in range(1, workers_of(job, recorded)):
         node, asleep_s = node_of(job, worker, recorded), other_asleep_s(job, worker, recorded)
-        agenda.suspended.append((job, node, placed_s, asleep_s, start_s, now_s, worker, home))
+        agenda.suspended.append(
+            (job, node, placed_s, asleep_s, start_s, now_s, worker, home, ready_s)
+        )
     recorded.node[job] = NOWHERE
     recorded.workers[job] = int(jobs.workers[job])
     for times_s in (recorded.placed_s, recorded.node_asleep_s, recorded.start_s, recorded.end_s):

@@ -204,7 +204,15 @@ def in_one_piece(
     awake = np.full(ran.size, np.nan)
     none = np.zeros(ran.size, np.int64)
     stretches = Stretches(
-        ran, node[ran], start_s[ran], awake, start_s[ran], end_s[ran], worker=none, data_zone=none
+        ran,
+        node[ran],
+        start_s[ran],
+        awake,
+        start_s[ran],
+        end_s[ran],
+        worker=none,
+        data_zone=none,
+        ready_s=start_s[ran],
     )
     return Schedule(start_s, start_s, end_s, node, stretches, sleeps, caps)
 

@@ -14,7 +14,7 @@ from greensched_simulator.jobs import Jobs
 from greensched_simulator.recorded import Recorded
 from greensched_simulator.running import start
 from greensched_simulator.starts import Plan
-from greensched_simulator.workers import are_several
+from greensched_simulator.workers import are_several, node_of
 
 NOBODY = -1  # behind the last job
 
@@ -45,7 +45,30 @@ def wait(job: int, waiting: Waiting, jobs: Jobs) -> None:
     waiting.least[1] = min(waiting.least[1], jobs.memory_bytes[job])
 
 
-@fast
+@borrowing
+def fill_all(
+    job: int,
+    node: int,
+    workers: int,
+    now_s: float,
+    waiting: Waiting,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
+) -> None:
+    """Start others on all nodes that a job of so many workers has left, `node` the first one's."""
+    fill(node, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+    for worker in range(1, workers):
+        other = node_of(job, worker, recorded)
+        fill(other, now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+
+
+@borrowing
 def fill(
     node: int,
     now_s: float,

@@ -144,7 +144,9 @@ def test_each_run_is_told_when_it_ends() -> None:
     for _ in compare(scenario, policies, (5, 6), lambda *each: told.append(each)):
         pass
     spread, bin_pack = policy_named("spread"), policy_named("bin-pack")
-    assert told == [(spread, 5), (bin_pack, 5), (spread, 6), (bin_pack, 6)]
+    # Several run at a time, of one seed: whichever ends first is told first.
+    assert {*told[:2]} == {(spread, 5), (bin_pack, 5)}
+    assert {*told[2:]} == {(spread, 6), (bin_pack, 6)}
 
 
 def test_the_mean_outcome_is_the_mean_of_each_figure() -> None:

@@ -235,8 +235,10 @@ def test_whatever_fails_all_work_is_done_and_all_energy_is_told(seed: int, polic
         assert (free_room(world, schedule, begin_s) >= -1e-6).all()
     for billed, integral in zip(bill[:4], joules, strict=True):
         np.testing.assert_allclose(billed, integral, rtol=1e-9, atol=1e-3)
-    rows = [each.energy_idle_j.sum() for each in node_hours(world, schedule, until_s)]
-    assert sum(rows) == pytest.approx(bill.energy_idle_j.sum(), rel=1e-9)
+    rows = [*node_hours(world, schedule, until_s)]
+    for name in ("energy_active_j", "energy_idle_j", "energy_sleep_j", "energy_wake_j"):
+        told_j = sum(getattr(each, name).sum() for each in rows)
+        assert told_j == pytest.approx(getattr(bill, name).sum(), rel=1e-9, abs=1e-3)
 
 
 def random_world(dice: np.random.Generator) -> World:

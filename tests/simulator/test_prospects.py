@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from greensched_simulator.moving import LATENCY_S
 from greensched_simulator.prospects import Prospects, prospects_of
 from greensched_simulator.testing import GIB, make_world
 
@@ -49,3 +50,23 @@ def test_the_last_start_leaves_time_to_wake_a_node() -> None:
     job = {"runtime_s": HOUR, "deadline_s": 9 * HOUR}
     found = expected(job, {"speed": 0.5}, {"wake_s": HOUR}, {"wake_s": 90 * 60.0})
     assert found.latest_start_s.tolist() == [6.5 * HOUR]
+
+
+def test_of_a_gang_one_worker_may_run_slowest_and_another_wait_longest() -> None:
+    gang = {"runtime_s": HOUR, "deadline_s": 9 * HOUR, "workers": 2.0}
+    found = expected(gang, {"speed": 0.5}, {"wake_s": HOUR}, {"wake_s": 90 * 60.0})
+    assert found.latest_start_s.tolist() == [5.5 * HOUR]
+
+
+def test_the_last_start_leaves_time_to_bring_the_data_over_links_that_it_may_take() -> None:
+    """From the zone where it lies, or, of a job that can be suspended, from wherever it ran."""
+    links = np.zeros((4, 3, 3))
+    links[LATENCY_S, 0, 1], links[LATENCY_S, 2, 1] = HOUR, 3 * HOUR
+    nodes = [{"zone": zone} for zone in range(3)]
+    for may_stop, latest_h in ((math.inf, 7.0), (0.0, 5.0)):
+        job = {"runtime_s": HOUR, "deadline_s": 9 * HOUR, "data_bytes": 1.0,
+               "save_every_s": may_stop}  # fmt: skip
+        world = make_world([job], nodes, [[(0.0, 1.0, 1.0)]] * 3)
+        found = prospects_of(world.jobs, world.precedence, world.nodes, 3, np.zeros(3), links)
+        assert found.latest_start_s.tolist() == [latest_h * HOUR]
+        assert found.lead_s.tolist() == [(8.0 - latest_h) * HOUR]

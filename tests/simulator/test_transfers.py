@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
+from greensched_core.errors import BadInput
 from greensched_policies.accounting import Bill, total_bill
 from greensched_policies.cost import PlacementCost
 from greensched_policies.courses import ZoneSeries
@@ -178,6 +179,37 @@ def test_what_is_stopped_before_its_data_came_is_billed_for_a_part_and_fetches_i
     assert (moved.energy_j / (0.06 * 3.6e6)).round(6).tolist() == [45.0, 90.0]
 
 
+def test_a_transfer_that_waited_for_its_node_to_wake_is_billed_for_what_came() -> None:
+    """Placed at an hour, awake after 300 s, and stopped 100 s later, of 900."""
+    node: Row = {"sleep_w": 5.0, "wake_s": 300.0, "wake_w": 100.0}
+    job = reading(90.0, 1, arrival_s=HOUR)
+    world = make_world([job], [node, node], [CLEAN, DIRTY], links=even_links(s_per_gb=10.0))
+    schedule = ran(with_outages(world, (0, 1.0 + 400 / HOUR, 9.0)), "first-fit+sleep-at-once")
+    moved = transfers_of(world, schedule)
+    assert (moved.start_s[0], moved.end_s[0]) == (HOUR + 300.0, HOUR + 400.0)
+    assert (moved.energy_j / (0.06 * 3.6e6)).round(6).tolist() == [10.0, 90.0]
+
+
+def test_a_transfer_of_an_instant_is_billed_as_a_whole() -> None:
+    job = reading(1.0, 1, arrival_s=6e5 + 0.3)
+    links = even_links(s_per_gb=8e-6)
+    world = make_world([job], [{}], [CLEAN, DIRTY], links=links)
+    schedule = ran(world)
+    assert transfers_of(world, schedule).energy_j.tolist() == [0.06 * 3.6e6]
+    bill = total_bill(billed(world, schedule))
+    assert bill.carbon_transfer_g == pytest.approx(0.06 * 300, rel=1e-12)
+
+
+def test_rules_take_another_zones_carbon_where_that_of_the_data_is_not_forecast() -> None:
+    zones = [CLEAN, DIRTY, [(0.0, 10.0, 50.0)]]
+    unknown = [[(0.0, np.nan, 50.0)], *zones[1:]]
+    links = np.array([0.0, 8e-9, 1e-6, 0.0])[:, None, None] * (1.0 - np.eye(3))
+    nodes: list[Row] = [{"zone": 1}, {"zone": 2}]
+    for size in (0.0, 0.001):
+        world = make_world([reading(size, 0)], nodes, zones, forecasts=unknown, links=links)
+        assert ran(world, "least-carbon").node.tolist() == [1]
+
+
 def test_the_hours_of_nodes_add_up_to_the_bill() -> None:
     changing = [(0.0, 100.0, 50.0), (HOUR, 300.0, 50.0), (2 * HOUR, 700.0, 50.0)]
     jobs = [reading(700.0, 1), reading(90.0, 1, arrival_s=600.0), reading(0.1, 0)]
@@ -245,6 +277,81 @@ def test_a_bound_pays_for_data_that_must_be_brought() -> None:
     assert least.energy_j == pytest.approx((0.2 + 0.01 + 0.06) * 3.6e6)
     assert least.carbon_g == pytest.approx((0.2 + 0.01) * 100 + 0.06 * 300)
     assert least.cost == pytest.approx((0.2 + 0.01) * 0.05 + 0.02)
+
+
+def test_a_bound_reckons_that_a_gang_that_goes_on_has_all_data_where_it_ran_first() -> None:
+    """One worker away at first, two later: one transfer is billed."""
+    hours = [(hour * HOUR, 100.0 if hour < 2 or hour >= 4 else 900.0, 50.0) for hour in range(9)]
+    nodes: list[Row] = [
+        {"zone": 1, "cpu_capacity": 8.0},
+        {"zone": 0, "cpu_capacity": 8.0, "gpu_capacity": 1.0},
+        {"zone": 1, "cpu_capacity": 8.0, "memory_capacity": 128 * GIB},
+    ]
+    large: Row = {"runtime_s": 2 * HOUR, "cpu_cores": 8.0, "memory_bytes": 100 * GIB}
+    gang = reading(90.0, 0, runtime_s=4 * HOUR, cpu_cores=8.0, workers=2.0, save_every_s=0.0,
+                   deadline_s=6 * HOUR)  # fmt: skip
+    last: Row = {"arrival_s": 2 * HOUR, "runtime_s": 4 * HOUR, "cpu_cores": 8.0, "gpus": 1.0}
+    links = even_links(s_per_gb=0.0)
+    world = make_world([large, gang, last], nodes, [hours, hours], links=links, length_s=6 * HOUR)
+    schedule = ran(world, "lowest-window+first-fit+pause-freely")
+    until_s = billed_until_s(world, schedule)
+    assert transfers_of(world, schedule).node.size == 1
+    outcome = outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
+    least = least_totals(world, [schedule], until_s)
+    assert least.energy_j <= outcome.energy_j
+    assert least.cost <= outcome.cost
+    assert least.carbon_g <= outcome.carbon_g
+
+
+def test_a_gap_where_data_came_from_is_told_as_one_and_not_at_all_where_no_joule_is_drawn() -> None:
+    gap = [(0.0, 100.0, 50.0), (HOUR, np.nan, 50.0)]
+    nodes: list[Row] = [{"zone": 1, "pue": 1.0}]
+    job = reading(900.0, 0)
+    world = make_world([job], nodes, [gap, DIRTY], links=even_links())
+    with pytest.raises(BadInput, match="B, or a zone from which data came there, lacks carbon"):
+        billed(world, ran(world))
+    world = world._replace(links=even_links(kwh_per_gb=0.0))
+    assert total_bill(billed(world, ran(world))).carbon_transfer_g == 0.0
+
+
+def test_what_never_ran_is_charged_by_the_carbon_from_its_arrival_on() -> None:
+    late_known = [(0.0, np.nan, 50.0), (HOUR, 300.0, 50.0)]
+    job = {**reading(10.0, 0, arrival_s=2 * HOUR), "cpu_cores": 9.0}
+    world = make_world([job], [{}], [late_known, DIRTY], links=even_links())
+    plain = charge_of(world._replace(links=NO_LINKS), never(), 4 * HOUR)
+    far = charge_of(world, never(), 4 * HOUR)
+    assert far.carbon_g - plain.carbon_g == pytest.approx(2 * 10 * 0.06 * 500)
+
+
+@pytest.mark.parametrize(("parts", "fault"), [
+    pytest.param({"network": {}}, "network: brings nothing", id="no-data"),
+    pytest.param({"network": {"links": [{"zones": ["A", "A"], "latency": "1s"}]}},
+                 "are the same", id="one-zone"),
+    pytest.param({"network": {"links": [{"zones": ["A", "X"], "latency": "1s"}]}},
+                 "'X' has no grid", id="unknown-zone"),
+    pytest.param({"network": {"links": [{"zones": ["A", "B"]}]}}, "tells nothing that differs",
+                 id="nothing-told"),
+    pytest.param({"network": {"links": [{"zones": ["A", "B"], "latency": "1s"},
+                                        {"zones": ["B", "A"], "latency": "2s"}]}},
+                 "B and A are told before", id="told-twice"),
+    pytest.param({"network": {"gbit_per_s": 1e-300}}, "gbit_per_s", id="no-bandwidth"),
+])  # fmt: skip
+def test_faults_of_a_network_are_told(parts: dict[str, Any], fault: str) -> None:
+    data = [] if parts == {"network": {}} else [{"size": ["1G"]}]
+    network = parts["network"] or {"latency": "1s"}
+    with pytest.raises(BadInput, match=fault):
+        parse_scenario({**told(data=data), "network": network})
+
+
+@pytest.mark.parametrize("kinds", [
+    pytest.param([{"size": ["1G"], "share": 0.6}, {"size": ["2G"], "share": 0.6}], id="shares"),
+    pytest.param([{"size": ["1G"], "zones": ["D"]}], id="unknown-zone"),
+    pytest.param([{"size": ["0"]}], id="nothing"),
+    pytest.param([{"size": ["1000Ei"]}], id="more-than-there-is"),
+])  # fmt: skip
+def test_faults_of_data_are_told(kinds: list[dict[str, Any]]) -> None:
+    with pytest.raises(BadInput, match=r"workload\.data"):
+        parse_scenario(told(data=kinds))
 
 
 def told(**workload: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from greensched_policies.catalogue import MAY_REJECT, SCALE_RULES
 from greensched_policies.cost import Floats
 from greensched_policies.reward import Shares, penalty_of, reward_of, shares_of
 from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms, rules_of
-from greensched_simulator.engine import OVER
+from greensched_simulator.deciding import OVER
 from greensched_simulator.environments.scene_parts import Accounts, Parts, Shown, Starts
 from greensched_simulator.environments.tally import Machines
 from greensched_simulator.events import nothing_yet

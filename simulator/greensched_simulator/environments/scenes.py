@@ -24,16 +24,15 @@ from greensched_simulator.choices import (
     search,
 )
 from greensched_simulator.compiled import compiled, fast, inlined
-from greensched_simulator.engine import (
+from greensched_simulator.deciding import (
     OVER,
     WHEN,
     WHERE,
     due_or_put_off,
     keep_start,
-    next_asked,
     place_by_rule,
-    plan_by_rule,
 )
+from greensched_simulator.engine import next_asked, plan_by_rule
 from greensched_simulator.environments.scene_parts import (
     CANDIDATES,
     DUE,

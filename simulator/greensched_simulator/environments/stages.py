@@ -13,7 +13,7 @@ from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats, Integers
 from greensched_policies.observation import CONTEXT_FEATURES, NODE_FEATURES
 from greensched_policies.slot_observation import SLOT_FEATURES
-from greensched_simulator.engine import OVER
+from greensched_simulator.deciding import OVER
 from greensched_simulator.environments.preparation import (
     Heads,
     new_parts,

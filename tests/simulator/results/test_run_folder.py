@@ -78,6 +78,7 @@ def test_a_suspended_job_has_a_decision_for_each_stop_and_each_going_on(small_wo
             ends_s,
             worker=np.zeros(2, int),
             data_zone=np.zeros(2, int),
+            ready_s=starts_s,
         ),
     )
     told = rows(decision_rows(small_world, POLICY, paused, 9000.0))

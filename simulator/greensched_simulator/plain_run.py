@@ -1,0 +1,107 @@
+"""The event loop where jobs only arrive, start where there is room and end, which most worlds are.
+
+The same as the engine's for all else, step by step, with fewer arrays to hand from function to
+function: counting the references to those takes as long as all other work.
+"""
+
+import numpy as np
+
+from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
+from greensched_simulator.compiled import borrowing, fast
+from greensched_simulator.deciding import (
+    OVER,
+    WHEN,
+    WHERE,
+    due_or_put_off,
+    place_by_rule,
+    plan_start,
+)
+from greensched_simulator.events import ARRIVED, Aside, Events, next_times_s
+from greensched_simulator.grid_table import GridTable
+from greensched_simulator.heaps import pop
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.outages import Outages
+from greensched_simulator.prospects import Prospects
+from greensched_simulator.queueing import OLDEST_FIT
+from greensched_simulator.recorded import Recorded
+from greensched_simulator.running import free_plan, leave_nodes
+from greensched_simulator.starts import Plan
+from greensched_simulator.waiting import Waiting, fill_all
+from greensched_simulator.workers import workers_of
+
+
+@fast
+def is_plain(aside: Aside, cluster: Cluster, terms: Terms) -> bool:
+    """Tell whether nothing ever stands aside of jobs that arrive, start and end."""
+    is_usual = terms.discipline == OLDEST_FIT and not terms.may_suspend
+    is_usual = is_usual and cluster.cap.shape[1] == 0 and aside.steps_s.size == 0
+    return bool(is_usual and aside.unmet.size == 0 and aside.outages.at_s.size == 0)
+
+
+@borrowing
+def run_plainly(
+    events: Events,
+    waiting: Waiting,
+    jobs: Jobs,
+    prospects: Prospects,
+    cluster: Cluster,
+    recorded: Recorded,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
+    outages: Outages,
+) -> None:
+    """Run all jobs to their end, by rules; `outages` are none."""
+    while True:
+        head, job = next_plain(
+            events, waiting, jobs, cluster, recorded, grid, plan, terms, rules, outages
+        )
+        if head == OVER:
+            return
+        now_s = events.now_s[0]
+        if head == WHEN:
+            planned_s = plan_start(job, now_s, jobs, prospects, grid, plan, recorded, terms, rules)
+            job = due_or_put_off(job, now_s, planned_s, events.starts)
+        if job >= 0:
+            place_by_rule(
+                job, now_s, waiting, jobs, cluster, recorded, events.ends, grid, plan, terms, rules
+            )
+
+
+@borrowing
+def next_plain(
+    events: Events,
+    waiting: Waiting,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
+    outages: Outages,
+) -> tuple[int, int]:
+    """Let jobs end until one is to be asked for its start or its node; return what, and which."""
+    counts, ends = events.counts, events.ends
+    while True:
+        end_s, start_s, arrival_s, _ = next_times_s(events, jobs, outages)
+        now_s = min(end_s, start_s, arrival_s)
+        if now_s == np.inf:
+            return OVER, NOWHERE
+        events.now_s[0] = now_s
+        if end_s <= start_s and end_s <= arrival_s:
+            _, job = pop(ends)
+            node, workers = recorded.node[job], workers_of(job, recorded)
+            leave_nodes(job, now_s, jobs, cluster, recorded, terms)
+            free_plan(job, now_s, jobs, cluster, recorded, plan, terms)
+            fill_all(
+                job, node, workers, now_s, waiting, jobs, cluster, recorded, ends, grid, plan,
+                terms, rules,
+            )  # fmt: skip
+        elif start_s <= arrival_s:
+            _, job = pop(events.starts)
+            return WHERE, job
+        else:
+            counts[ARRIVED] += 1
+            return WHEN, counts[ARRIVED] - 1
