@@ -1,0 +1,87 @@
+"""The loop of plain worlds does what the engine's loop for all worlds does."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba.core.errors import NumbaExperimentalFeatureWarning
+
+from greensched_policies.cost import Floats
+from greensched_simulator.choices import rules_of
+from greensched_simulator.engine import run
+from greensched_simulator.policy import policy_named
+from greensched_simulator.recorded import Recorded
+from greensched_simulator.simulation import (
+    empty_plan,
+    forecast_of,
+    idle_cluster,
+    planned_jobs,
+    prospects_in,
+    terms_of,
+)
+from greensched_simulator.sleep_tables import sleep_table
+from greensched_simulator.testing import GIB, Row, even_links, make_world, most_workers
+from greensched_simulator.world import World
+
+pytestmark = pytest.mark.engine
+
+HOUR = 3600.0
+POLICIES = ("carbon-time+weighted-cost", "planned-window+least-carbon", "run-now+spread",
+            "lowest-window+first-fit+sleep-at-once", "reject-long+bin-pack", "node-0")  # fmt: skip
+
+
+def recorded(world: World, name: str, steps_s: Floats) -> Recorded:
+    """Return what a run records that looks at some steps of the grid, or at none."""
+    policy = policy_named(name)
+    sleep = sleep_table(world, policy)
+    prospects = prospects_in(world, sleep)
+    only_node_0 = policy.placing.only_node_0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        return run(
+            planned_jobs(world, prospects), world.precedence, prospects,
+            idle_cluster(world, sleep, capped=False, only_node_0=only_node_0),
+            forecast_of(world), empty_plan(world), terms_of(world, policy),
+            rules_of(policy.when, policy.placing.rule), steps_s, world.outages,
+        )[0]  # fmt: skip
+
+
+@settings(max_examples=80)
+@given(st.integers(0, 2**32), st.sampled_from(POLICIES))
+def test_who_looks_at_nothing_beside_is_run_as_who_looks_at_the_grids_steps(
+    seed: int, name: str
+) -> None:
+    world = random_world(np.random.default_rng(seed))
+    plain = recorded(world, name, np.zeros(0))
+    watched = recorded(world, name, world.grids.times_s.copy())
+    for ours, theirs in zip(plain, watched, strict=True):
+        assert ours.tobytes() == theirs.tobytes()
+
+
+def random_world(dice: np.random.Generator) -> World:
+    """Return jobs of one worker or two, often at one instant, some with data, and replicas."""
+    nodes: list[Row] = [
+        {"cpu_capacity": 8.0, "speed": float(dice.choice([0.6, 1.0])), "sleep_w": 20.0,
+         "wake_s": 300.0, "zone": node % 2}
+        for node in range(int(dice.integers(1, 5)))
+    ]  # fmt: skip
+    jobs = []
+    for arrival_s in np.sort(dice.integers(0, 12, 30)) * 600.0:
+        runtime_s = float(dice.integers(1, 12)) * 600.0
+        job: dict[str, float] = {
+            "arrival_s": float(arrival_s), "runtime_s": runtime_s,
+            "estimate_s": runtime_s * float(dice.choice([0.5, 1.0, 1.5])),
+            "cpu_cores": float(dice.integers(1, 8)), "data_bytes": float(dice.choice([0.0, 1e9])),
+            "data_zone": 0,
+        }  # fmt: skip
+        if dice.random() < 0.2:
+            job["leaves_at_s"] = float(arrival_s) + runtime_s
+        else:
+            asks = {**job, "memory_bytes": GIB, "gpus": 0.0}
+            job["workers"] = min(float(dice.integers(1, 3)), most_workers(asks, nodes))
+            job["deadline_s"] = float(arrival_s) + 3 * runtime_s
+        jobs.append(job)
+    grids = [[(hour * HOUR, float(dice.uniform(20, 800)), 50.0) for hour in range(9)]] * 2
+    return make_world(jobs, nodes, grids, links=even_links())
