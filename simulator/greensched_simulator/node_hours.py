@@ -131,20 +131,20 @@ def _pieces(
         change = np.concatenate([amount, -amount, *state, np.zeros(quiet.size)])
         return np.cumsum(change[order])
 
-    none, awake = np.zeros(node.size), np.zeros(sleeps.node.size)
-    is_off = running(none, awake + 1.0, awake + 1.0) > 0.5
+    none, no_watts = np.zeros(node.size), np.zeros(sleeps.node.size)
+    is_off = running(none, no_watts + 1.0, no_watts + 1.0) > 0.5
     # Whole numbers: exact, unlike sums of cores.
-    is_empty = running(np.ones(node.size), awake, awake) < 0.5
+    is_empty = running(np.ones(node.size), no_watts, no_watts) < 0.5
     at, time_s = at[order], time_s[order]
     length_s = np.append(np.diff(time_s), 0.0)
     length_s[np.append(np.diff(at) != 0, True)] = 0.0
     return _Pieces(
         at, time_s, length_s,
-        np.where(is_empty, 0.0, running(jobs.cpu_cores[ran.job], awake, awake)),
-        np.where(is_empty, 0.0, running(jobs.gpus[ran.job], awake, awake)),
+        np.where(is_empty, 0.0, running(jobs.cpu_cores[ran.job], no_watts, no_watts)),
+        np.where(is_empty, 0.0, running(jobs.gpus[ran.job], no_watts, no_watts)),
         is_empty, _levels(schedule.caps, at, time_s), is_off,
-        np.where(is_off, running(none, sleeps.sleep_w, awake), 0.0),
-        np.where(is_off, running(none, awake, sleeps.wake_w), 0.0),
+        np.where(is_off, running(none, sleeps.sleep_w, no_watts), 0.0),
+        np.where(is_off, running(none, no_watts, sleeps.wake_w), 0.0),
     )  # fmt: skip
 
 
@@ -189,10 +189,10 @@ def _rows(
     there = (brought.node[here] - nodes[0]) * hours + brought.hour[here]
 
     def summed(each: Floats) -> Floats:
-        return np.bincount(row, weights=each, minlength=count).astype(np.float64)
+        return np.asarray(np.bincount(row, each, count), np.float64)
 
     def moved(each: Floats) -> Floats:
-        return np.bincount(there, weights=each[here], minlength=count).astype(np.float64)
+        return np.asarray(np.bincount(there, each[here], count), np.float64)
 
     sums = [
         summed(pieces.length_s),

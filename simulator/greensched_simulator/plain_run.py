@@ -1,7 +1,7 @@
 """The event loop where jobs only arrive, start where there is room and end, which most worlds are.
 
-The same as the engine's for all else, step by step, with fewer arrays to hand from function to
-function: counting the references to those takes as long as all other work.
+It does what the engine's loop would do, and hands no lists from function to function: functions
+that need not count references to arrays (`compiled.borrowing`) can take none.
 """
 
 import numpy as np

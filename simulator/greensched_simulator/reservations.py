@@ -15,10 +15,9 @@ from greensched_simulator.gangs import place_all
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap, job_at, size_of
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.moving import moving_s
-from greensched_simulator.power_states import awake_from_s
 from greensched_simulator.progress import expected_end_s, expected_left_s, leaves_s
 from greensched_simulator.recorded import Recorded
+from greensched_simulator.running import ready_s
 from greensched_simulator.workers import (
     all_fit,
     boards_of,
@@ -100,13 +99,11 @@ def expected_until_s(
     terms: Terms,
 ) -> float:
     """Return when a job is expected to end that is placed now, its first worker on that node."""
-    data, speed = data_of(job, jobs, recorded), cluster.columns[9, first]
-    begin_s = awake_from_s(cluster.sleep, first, now_s)
-    begin_s += moving_s(terms.links, data, cluster.zone[first])
+    speed = cluster.columns[9, first]
+    begin_s = ready_s(job, first, now_s, jobs, cluster, recorded, terms)
     for worker in range(1, workers_of(job, recorded)):
         node = node_of(job, worker, recorded)
-        awake_s = awake_from_s(cluster.sleep, node, now_s)
-        begin_s = max(begin_s, awake_s + moving_s(terms.links, data, cluster.zone[node]))
+        begin_s = max(begin_s, ready_s(job, node, now_s, jobs, cluster, recorded, terms))
         speed = min(speed, cluster.columns[9, node])
     speed *= throughput_of(job, jobs, recorded, terms)
     done_s = begin_s + expected_left_s(job, jobs, recorded.progress) / speed

@@ -58,7 +58,7 @@ def start(
     recorded.node[job], recorded.placed_s[job] = node, now_s
     recorded.node_asleep_s[job] = _wake_for(node, now_s, cluster)
     recorded.boards[job] = take_room(job, node, jobs, cluster, terms)
-    begin_s = _ready_s(job, node, now_s, jobs, cluster, recorded, terms)
+    begin_s = ready_s(job, node, now_s, jobs, cluster, recorded, terms)
     if workers_of(job, recorded) > 1:
         begin_s = max(begin_s, _start_others(job, now_s, jobs, cluster, recorded, terms))
     if recorded.progress.shape[1] == 0:
@@ -99,12 +99,12 @@ def _start_others(
         _note_placing(job, cluster.columns[1, node], recorded.placings)
         recorded.others_asleep_s[place] = _wake_for(node, now_s, cluster)
         recorded.others[BOARDS, place] = take_room(job, node, jobs, cluster, terms)
-        begin_s = max(begin_s, _ready_s(job, node, now_s, jobs, cluster, recorded, terms))
+        begin_s = max(begin_s, ready_s(job, node, now_s, jobs, cluster, recorded, terms))
     return begin_s
 
 
 @inlined
-def _ready_s(
+def ready_s(
     job: int,
     node: int,
     now_s: float,

@@ -153,19 +153,19 @@ def test_each_worker_gets_its_data_and_all_start_with_the_last() -> None:
 
 
 def test_a_suspended_job_leaves_its_data_where_it_ran() -> None:
-    """An hour in the one zone and two in the other, one clean after the other."""
-    here = [(0.0, 50.0, 50.0), (HOUR, 900.0, 50.0)]
-    there = [(0.0, 900.0, 50.0), (4 * HOUR, 50.0, 50.0), (6 * HOUR, 900.0, 50.0)]
-    job = reading(1.0, 0, runtime_s=3 * HOUR, save_every_s=0.0, deadline_s=9 * HOUR, cpu_cores=8.0)
+    """Planned for the first zone's clean hours, of which the later ones are cleaner elsewhere."""
+    here = [(0.0, 50.0, 50.0), (HOUR, 900.0, 50.0), (5 * HOUR, 60.0, 50.0), (7 * HOUR, 900.0, 50.0)]
+    there = [(0.0, 900.0, 50.0), (5 * HOUR, 55.0, 50.0), (7 * HOUR, 900.0, 50.0)]
+    job = reading(1.0, 1, runtime_s=3 * HOUR, save_every_s=0.0, deadline_s=9 * HOUR, cpu_cores=8.0)
     nodes: list[Row] = [{"zone": 0}, {"zone": 1}]
     links = even_links(s_per_gb=0.0, kwh_per_gb=1e-4, price_per_gb=0.0)
     world = make_world([job], nodes, [here, there], links=links, length_s=9 * HOUR)
     schedule = ran(world, "planned-window+least-carbon+pause-freely")
     told = schedule.stretches
-    zones = world.nodes.zone[told.node].tolist()
-    assert told.data_zone.tolist() == [0, *zones[:-1]]
-    changes = sum(before != after for before, after in zip([0, *zones], zones, strict=False))
-    assert transfers_of(world, schedule).node.size == changes
+    assert (told.start_s / HOUR).tolist() == [0.0, 5.0]
+    assert (told.node.tolist(), told.data_zone.tolist()) == ([0, 1], [1, 0])
+    moved = transfers_of(world, schedule)
+    assert (moved.node.tolist(), moved.from_zone.tolist()) == ([0, 1], [1, 0])
 
 
 def test_what_is_stopped_before_its_data_came_is_billed_for_a_part_and_fetches_it_again() -> None:
@@ -323,22 +323,25 @@ def test_what_never_ran_is_charged_by_the_carbon_from_its_arrival_on() -> None:
     assert far.carbon_g - plain.carbon_g == pytest.approx(2 * 10 * 0.06 * 500)
 
 
-@pytest.mark.parametrize(("parts", "fault"), [
-    pytest.param({"network": {}}, "network: brings nothing", id="no-data"),
-    pytest.param({"network": {"links": [{"zones": ["A", "A"], "latency": "1s"}]}},
-                 "are the same", id="one-zone"),
-    pytest.param({"network": {"links": [{"zones": ["A", "X"], "latency": "1s"}]}},
-                 "'X' has no grid", id="unknown-zone"),
-    pytest.param({"network": {"links": [{"zones": ["A", "B"]}]}}, "tells nothing that differs",
+READS = [{"size": ["1G"]}]
+
+
+@pytest.mark.parametrize(("data", "network", "fault"), [
+    pytest.param([], {"latency": "1s"}, "network: brings nothing", id="no-data"),
+    pytest.param(READS, {"links": [{"zones": ["A", "A"], "latency": "1s"}]}, "are the same",
+                 id="one-zone"),
+    pytest.param(READS, {"links": [{"zones": ["A", "X"], "latency": "1s"}]}, "'X' has no grid",
+                 id="unknown-zone"),
+    pytest.param(READS, {"links": [{"zones": ["A", "B"]}]}, "tells nothing that differs",
                  id="nothing-told"),
-    pytest.param({"network": {"links": [{"zones": ["A", "B"], "latency": "1s"},
-                                        {"zones": ["B", "A"], "latency": "2s"}]}},
+    pytest.param(READS, {"links": [{"zones": ["A", "B"], "latency": "1s"},
+                                   {"zones": ["B", "A"], "latency": "2s"}]},
                  "B and A are told before", id="told-twice"),
-    pytest.param({"network": {"gbit_per_s": 1e-300}}, "gbit_per_s", id="no-bandwidth"),
+    pytest.param(READS, {"gbit_per_s": 1e-300}, "gbit_per_s", id="no-bandwidth"),
 ])  # fmt: skip
-def test_faults_of_a_network_are_told(parts: dict[str, Any], fault: str) -> None:
-    data = [] if parts == {"network": {}} else [{"size": ["1G"]}]
-    network = parts["network"] or {"latency": "1s"}
+def test_faults_of_a_network_are_told(
+    data: list[dict[str, Any]], network: dict[str, Any], fault: str
+) -> None:
     with pytest.raises(BadInput, match=fault):
         parse_scenario({**told(data=data), "network": network})
 
