@@ -45,7 +45,9 @@ def bound(
     loaded = load_scenario(scenario)
     chosen = policies_named(policies, loaded.able)
     world = build_world(loaded, seed)
-    print(f"{world.name}, seed {world.seed}: {len(world.job_names):,} jobs")
+    replicas = sum(service.rows.size for service in world.services)
+    beside = f", {replicas:,} lives of replicas" if replicas else ""
+    print(f"{world.name}, seed {world.seed}: {len(world.job_names) - replicas:,} jobs{beside}")
     for line in _lines(bounded(world, chosen, slot_s, preempt=preempt)):
         print(line)
     print(f"took {time.monotonic() - began:.1f} s")
@@ -54,10 +56,17 @@ def bound(
 def _lines(found: "Bounded") -> Iterator[str]:
     yield f"billed for {found.billed_s / 3600.0:.1f} h; jobs may end by their deadline or, where a"
     yield "policy below lets them end later, by then"
-    if found.freedom.cap:
+    if found.limits.freedom.cap:
         yield "a policy below caps nodes: the bound lets work run at any cap, and stop for nothing"
-    elif found.freedom.suspend:
+    elif found.limits.freedom.suspend:
         yield "a policy below suspends jobs: the bound lets all work stop and go on for nothing"
+    if found.fails:
+        yield "nodes fail: the bound loses no work, and nodes draw nothing while they may be away"
+    if found.lives_pct is not None:
+        yield "replicas are in the bound when they run under all policies below:"
+        yield f"for {found.lives_pct:.1f} % of their lives"
+    if found.limits.never_ran.any():
+        yield "a policy below rejects work: the bound may leave that undone, for its charge"
     width = max(len(run.policy) for figure in found.figures for run in figure.runs)
     for figure in found.figures:
         yield ""

@@ -1,5 +1,6 @@
 """What a bound is made of: watts per core of groups of nodes, and the course of a signal."""
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -31,6 +32,9 @@ class Group(NamedTuple):
     watts_per_core: tuple[tuple[float, float], tuple[float, float]]  # of jobs without boards, with
     steepest_watts_per_core: float  # the most that one core more can add, however full the node
     watts_per_board: tuple[float, float]  # least and most
+    # Per core and per board of who stays as long, whatever the pace: least and most.
+    staying_watts_per_core: tuple[float, float]
+    staying_watts_per_board: tuple[float, float]
     slowest: float  # pace under the deepest cap, relative to none
     saved_watts: float  # of one empty node at the meter while it sleeps; 0 if it never can
     wake_joules: float  # at the meter, to wake it, above what sleeping on takes
@@ -47,6 +51,16 @@ class Group(NamedTuple):
         )
         return low, high
 
+    def staying_watts(self, jobs: Jobs, job: int) -> tuple[float, float]:
+        """Return the least and the most watts that a replica adds here, at any pace."""
+        low, high = (
+            jobs.cpu_cores[job] * core_w + jobs.gpus[job] * board_w
+            for core_w, board_w in zip(
+                self.staying_watts_per_core, self.staying_watts_per_board, strict=True
+            )
+        )
+        return low, high
+
 
 class Course(NamedTuple):
     """What running costs over time for one job on one group: linear between the times."""
@@ -58,6 +72,10 @@ class Course(NamedTuple):
         """Return the cost of running from the first time until each of some others."""
         found: Floats = np.interp(times_s, self.times_s, self.costs)
         return found
+
+    def of(self, begin_s: float, end_s: float) -> float:
+        """Return the cost of running from one time to another."""
+        return float(np.diff(self.until(np.array([begin_s, end_s])))[0])
 
     def least_run(self, first_s: Floats, last_s: Floats, runtime_s: float) -> Floats:
         """Return the least cost of a whole run that starts within each interval, [V].
@@ -154,11 +172,12 @@ def _group(world: World, members: np.ndarray, levels: Floats, sleep: SleepColumn
     reached = points < world.utilisation_ratio
     loads = np.append(points[1:][reached[1:]], world.utilisation_ratio)
     above_w = np.outer(cpu_power(levels), np.interp(loads, points, curve) - curve[0]) + saved_w
-    per_core = above_w / loads * world.utilisation_ratio / cores
+    per_core = above_w / loads * world.utilisation_ratio / cores * pue
     board = (nodes.gpu_idle_w[first], nodes.gpu_peak_w[first], world.gpu_ratio)
     paces = np.stack([cpu_speed(levels), board_speed(levels, *board)])  # of jobs without and with
-    without, with_ = (per_core / pace[:, None] * pue for pace in paces)
-    board_w = board_watts(levels, *board) / paces[1]
+    without, with_ = (per_core / pace[:, None] for pace in paces)
+    staying_w = board_watts(levels, *board) * pue
+    board_w = staying_w / paces[1]
     steepest = float(np.diff(curve)[reached[:-1]].max()) * (CURVE_POINTS - 1)  # watts per full load
     deepest = min(cpu_speed(LEVELS).min(), board_speed(LEVELS, *board).min())
     return Group(
@@ -166,16 +185,19 @@ def _group(world: World, members: np.ndarray, levels: Floats, sleep: SleepColumn
         (total[0], total[1], total[2]),
         (largest[0], largest[1], largest[2]),
         float(nodes.speed[first]),
-        (
-            (float(without.min()), float(without.max())),
-            (float(with_.min()), float(with_.max())),
-        ),
+        (_span(without), _span(with_)),
         steepest * world.utilisation_ratio / cores * pue,
-        (float(board_w.min()) * pue, float(board_w.max()) * pue),
+        _span(board_w),
+        _span(per_core),
+        _span(staying_w),
         float(deepest),
         saved_w * pue,
         wake_j * pue,
     )
+
+
+def _span(values: Floats) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
 
 
 def fits(jobs: Jobs, job: int, group: Group) -> bool:
@@ -189,8 +211,9 @@ def fits(jobs: Jobs, job: int, group: Group) -> bool:
 def idle_total(world: World, signal: Signal, until_s: float) -> float:
     """Return what the nodes take at least from 0 to `until_s`, whatever is placed on them.
 
-    That is idling, or sleeping where they can; while prices are negative, the most that a node that
-    can sleep could earn: at full load, or waking.
+    That is idling, or sleeping where they can, but for the times in which they may be away, as
+    nobody knows under which schedules they sleep and so do not fail; while prices are negative, the
+    most that a node could earn, which can sleep or may be away: at full load, or waking, or idling.
     """
     nodes = world.nodes
     idle_w, saved_w = idle_watts(world), sleep_columns(world).saved_w[0]
@@ -200,4 +223,15 @@ def idle_total(world: World, signal: Signal, until_s: float) -> float:
         np.array([parts[-1] for parts in sums])[nodes.zone]
         for sums in zip(*((each.positive, each.negative) for each in courses), strict=True)
     )
-    return float((((idle_w - saved_w) * positive + most_w * negative) * nodes.pue).sum())
+    up = positive - _away(world, courses)
+    return float((((idle_w - saved_w) * up + most_w * negative) * nodes.pue).sum())
+
+
+def _away(world: World, courses: Sequence[SignalCourse]) -> Floats:
+    """Return the integral of the signal, where it is positive, while each node may be away, [N]."""
+    found, told = np.zeros(world.nodes.zone.size), world.outages
+    for event, node in enumerate(told.node.tolist()):
+        course = courses[world.nodes.zone[node]]
+        until = np.interp(told.at_s[event], course.times_s, course.positive)
+        found[node] += until if told.is_back[event] else -until
+    return found

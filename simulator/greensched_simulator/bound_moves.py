@@ -25,13 +25,14 @@ _NOTHING = Move(0.0, 0.0)
 class Moves:
     """The least of all links into each zone: a job may come there by way of others.
 
-    With `suspend` jobs may stop and go on, as those that can be suspended then do.
+    With `suspend` jobs may stop and go on, as those that can be suspended then do, and as all do
+    that run on nodes that fail.
     """
 
     def __init__(self, world: World, signal: Signal, until_s: float, *, suspend: bool) -> None:
         self._jobs, zones = world.jobs, len(world.zones)
         # Of a job that goes on, all data lies where its first worker ran.
-        goes_on = suspend & np.isfinite(world.jobs.save_every_s)
+        goes_on = suspend & np.isfinite(world.jobs.save_every_s) | (world.outages.node.size > 0)
         self._times = np.where(goes_on, 1.0, world.jobs.workers)
         self._least = np.zeros((3, zones))  # seconds, seconds and cost for each byte
         if world.links.size == 0:

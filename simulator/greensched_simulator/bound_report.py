@@ -4,11 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from greensched_simulator.bound import Freedom, freedom_of, latest_ends, least_bill
+from greensched_simulator.bound import least_bill
 from greensched_simulator.bound_inputs import Signal
+from greensched_simulator.bound_limits import Limits, limits_of
 from greensched_simulator.comparison import captured_pct
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import Policy
+from greensched_simulator.services import is_replica
 from greensched_simulator.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.world import World
 
@@ -41,7 +43,9 @@ class Bounded(NamedTuple):
     """A world's bounds over one window."""
 
     billed_s: float
-    freedom: Freedom  # what some policy does, and the bound thus allows
+    limits: Limits  # what all policies keep to, and the bound thus may
+    fails: bool  # whether nodes may
+    lives_pct: float | None  # of replicas' lives that are in the bound; None: there are none
     figures: tuple[BoundedFigure, ...]
 
 
@@ -54,7 +58,7 @@ def bounded(
     """
     schedules = [simulate(world, policy) for policy in policies]
     until_s = billed_until_s(world, *schedules)
-    ends_s, freedom = latest_ends(world, *schedules), freedom_of(world, schedules)
+    limits = limits_of(world, *schedules)
     outcomes = [
         outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
         for schedule in schedules
@@ -66,9 +70,7 @@ def bounded(
     }
     figures = []
     for signal, (unit, scale) in scales.items():
-        least = least_bill(
-            world, signal, until_s, ends_s, slot_s=slot_s, preempt=preempt, freedom=freedom
-        )
+        least = least_bill(world, signal, until_s, limits, slot_s=slot_s, preempt=preempt)
         totals = [_total(outcome, signal) for outcome in outcomes]
         runs = tuple(
             Run(
@@ -87,7 +89,15 @@ def bounded(
                 signal, unit, least.total / scale, least.idle / scale, least.variables, runs
             )
         )
-    return Bounded(until_s, freedom, tuple(figures))
+    return Bounded(
+        until_s, limits, world.outages.node.size > 0, _lives_pct(world, limits), (*figures,)
+    )
+
+
+def _lives_pct(world: World, limits: Limits) -> float | None:
+    whole_s = float(world.jobs.runtime_s[is_replica(world.jobs)].sum())
+    sure_s = float((limits.lives.end_s - limits.lives.begin_s).sum())
+    return 100.0 * sure_s / whole_s if whole_s else None
 
 
 def _total(outcome: Outcome, signal: Signal) -> float:

@@ -56,6 +56,15 @@ def charge_of(world: World, schedule: Schedule, until_s: float) -> Charge:
     left = np.flatnonzero(np.isnan(schedule.start_s))
     if left.size == 0:
         return Charge(0, 0.0, 0.0, 0.0)
+    energy_j, cost, carbon_g = charges_of(world, left, until_s).sum(axis=1).tolist()
+    return Charge(left.size, energy_j, cost, carbon_g)
+
+
+def charges_of(world: World, left: Integers, until_s: float) -> Floats:
+    """Return joules, money and grams charged for each of some jobs that never ran, [3,L].
+
+    Raises BadInput as `charge_of` does.
+    """
     arrival_s = world.jobs.arrival_s[left]
     greatest = [_greatest(series, arrival_s, until_s) for series in zone_series(world)]
     dearest = np.zeros((3, left.size))
@@ -69,8 +78,7 @@ def charge_of(world: World, schedule: Schedule, until_s: float) -> Charge:
             f"{until_s / 3600.0:.0f} h in which a job that never ran could have: give a file "
             "without gaps, or a shorter length"
         )
-    energy_j, cost, carbon_g = (REJECTION_FACTOR * dearest.sum(axis=1)).tolist()
-    return Charge(left.size, energy_j, cost, carbon_g)
+    return REJECTION_FACTOR * dearest
 
 
 def _most_there(

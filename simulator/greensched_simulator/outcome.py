@@ -137,17 +137,17 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
         latency_p50_s=latency.p50_s,
         latency_p99_s=latency.p99_s,
         failures=int((schedule.outages.asleep_s < until_s).sum()),
-        jobs_stopped=_stopped(schedule),
+        jobs_stopped=len(stops_by_failures(schedule)),
         **_supplied(world, schedule, until_s)._asdict(),
     )
 
 
-def _stopped(schedule: Schedule) -> int:
-    """Return how often a job was stopped since a node of it failed."""
+def stops_by_failures(schedule: Schedule) -> set[tuple[int, float]]:
+    """Return each job, and when, that was stopped since a node of it failed."""
     ran, failed = schedule.stretches, schedule.outages
     fails = {*zip(failed.node.tolist(), failed.asleep_s.tolist(), strict=True)}
     ends = zip(ran.job.tolist(), ran.node.tolist(), ran.end_s.tolist(), strict=True)
-    return len({(job, end_s) for job, node, end_s in ends if (node, end_s) in fails})
+    return {(job, end_s) for job, node, end_s in ends if (node, end_s) in fails}
 
 
 class _Supply(NamedTuple):

@@ -37,12 +37,15 @@ HOW_LEVERS = (
     "Change against the baseline with its rule in all other places, the mean over all orders in "
     "which the levers can be switched on (Shapley values); they add up to the whole change."
 )
-HOW_CAPTURED = (
+_HOW_CAPTURED = (
     "Share of what could be saved against the baseline at all: 100 % is the bound, which no "
     "schedule is below and perhaps none reaches, each of the three by itself. With a policy that "
     "caps nodes or suspends jobs among them, the bound lets all work run at any cap, or stop for "
     "nothing, and all shares are smaller."
 )
+_REPLICAS = "Replicas are in the bound when they run under all of these policies."
+_FAILURES = "The bound loses no work when nodes fail."
+_UNDONE = "What one of them never ran may be left undone in it, for its charge."
 _PARTS = ("active", "idle", "sleep", "wake", "transfer", "charged")
 COMPARED = (("energy", ENERGY), ("cost", COST), ("carbon", CARBON))
 _AT_MARGIN = ("carbon at the margin", MARGINAL)
@@ -185,6 +188,17 @@ def _compared(results: Results) -> tuple[tuple[str, Figure], ...]:
     """Return the figures whose changes are told."""
     told = (outcome.carbon_marginal_g for own in results.outcomes.values() for outcome in own)
     return (*COMPARED, _AT_MARGIN) if any(told) else COMPARED
+
+
+def how_captured(results: Results) -> str:
+    """Return what the shares of `captured_rows` mean, and what the bounds leave out."""
+    every = [outcome for own in results.outcomes.values() for outcome in own]
+    told = (
+        (_REPLICAS, _has_services(results)),
+        (_FAILURES, any(outcome.failures for outcome in every)),
+        (_UNDONE, any(outcome.energy_charged_j for outcome in every)),
+    )
+    return " ".join([_HOW_CAPTURED, *(text for text, holds in told if holds)])
 
 
 def captured_rows(results: Results) -> list[Row]:

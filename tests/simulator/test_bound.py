@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.bound import Freedom, freedom_of, latest_ends, least_bill
+from greensched_simulator.bound import least_bill
 from greensched_simulator.bound_inputs import Signal
+from greensched_simulator.bound_limits import Freedom, latest_ends, limits_of
 from greensched_simulator.bound_report import bounded
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import policy_named
@@ -49,7 +50,7 @@ def made(folder: Any, rows: str, *, hours: list[float], slack: str = "3h", **mor
 
 def test_one_job_takes_the_cleanest_hours_of_its_window(tmp_path: Any) -> None:
     world = made(tmp_path, "job,0,3600,10,1,0\n", hours=[400, 300, 100, 200, 500, 500])
-    found = least_bill(world, "carbon", 4 * HOUR_S, latest_ends(world))
+    found = least_bill(world, "carbon", 4 * HOUR_S, limits_of(world))
     idle = 0.1 * (400 + 300 + 100 + 200)
     assert found.idle == pytest.approx(idle)
     assert found.total == pytest.approx(idle + 0.1 * 100)  # 100 W above idle in the third hour
@@ -57,16 +58,16 @@ def test_one_job_takes_the_cleanest_hours_of_its_window(tmp_path: Any) -> None:
 
 def test_preemption_takes_the_cleanest_hours_wherever_they_lie(tmp_path: Any) -> None:
     world = made(tmp_path, "job,0,7200,10,1,0\n", hours=[400, 100, 300, 50, 500, 500], slack="2h")
-    ends = latest_ends(world)
-    whole = least_bill(world, "carbon", 4 * HOUR_S, ends)
-    parted = least_bill(world, "carbon", 4 * HOUR_S, ends, preempt=True)
+    limits = limits_of(world)
+    whole = least_bill(world, "carbon", 4 * HOUR_S, limits)
+    parted = least_bill(world, "carbon", 4 * HOUR_S, limits, preempt=True)
     assert whole.total - whole.idle == pytest.approx(0.1 * (300 + 50))
     assert parted.total - parted.idle == pytest.approx(0.1 * (100 + 50))
 
 
 def test_the_best_start_may_lie_within_a_slot(tmp_path: Any) -> None:
     world = made(tmp_path, "job,0,1800,10,1,0\n", hours=[400, 100, 400, 400, 400], slack="2h")
-    slots = [least_bill(world, "carbon", 4 * HOUR_S, latest_ends(world), slot_s=slot_s)
+    slots = [least_bill(world, "carbon", 4 * HOUR_S, limits_of(world), slot_s=slot_s)
              for slot_s in (900.0, HOUR_S, 4 * HOUR_S)]  # fmt: skip
     assert [each.total - each.idle for each in slots] == pytest.approx([0.05 * 100] * 3)
 
@@ -74,7 +75,7 @@ def test_the_best_start_may_lie_within_a_slot(tmp_path: Any) -> None:
 def test_jobs_that_do_not_fit_together_cannot_all_have_the_best_hour(tmp_path: Any) -> None:
     rows = "a,0,3600,10,1,0\nb,0,3600,10,1,0\nc,0,3600,10,1,0\n"
     world = made(tmp_path, rows, hours=[400, 100, 400, 200, 500, 500])
-    found = least_bill(world, "carbon", 4 * HOUR_S, latest_ends(world), slot_s=900.0)
+    found = least_bill(world, "carbon", 4 * HOUR_S, limits_of(world), slot_s=900.0)
     all_in_one = 3 * 0.1 * 100
     assert found.total - found.idle > 2 * all_in_one
     assert found.total - found.idle <= 0.1 * (100 + 200 + 400) + 1e-9
@@ -82,21 +83,22 @@ def test_jobs_that_do_not_fit_together_cannot_all_have_the_best_hour(tmp_path: A
 
 def test_while_prices_are_negative_the_most_watts_count(tmp_path: Any) -> None:
     world = made(tmp_path, "job,0,3600,10,1,0\n", hours=[-100, -100, -100, -100, -100, -100])
-    found = least_bill(world, "cost", 4 * HOUR_S, latest_ends(world))
+    found = least_bill(world, "cost", 4 * HOUR_S, limits_of(world))
     assert found.idle == pytest.approx(4 * 0.0001 * -100)
     assert found.total - found.idle == pytest.approx(0.0001 * -100)
 
 
 def test_a_job_that_cannot_end_in_time_is_told_by_its_name(tmp_path: Any) -> None:
     world = made(tmp_path, "late,0,7200,10,1,0\n", hours=[1, 1, 1, 1], slack="0s", speed=0.5)
+    limits = limits_of(world)._replace(latest_end_s=np.array([7200.0]))
     with pytest.raises(BadInput, match="late cannot end by 7200 s"):
-        least_bill(world, "carbon", 3 * HOUR_S, np.array([7200.0]))
+        least_bill(world, "carbon", 3 * HOUR_S, limits)
 
 
 def test_jobs_may_run_until_the_bills_end_where_nobody_knows_what_comes_after() -> None:
     hours = [(0.0, 100.0, 50.0), (10 * HOUR_S, np.nan, np.nan)]
     world = make_world([{"deadline_s": 99 * HOUR_S}], grids=[hours], length_s=10 * HOUR_S)
-    assert least_bill(world, "carbon", 10 * HOUR_S, latest_ends(world)).total > 0
+    assert least_bill(world, "carbon", 10 * HOUR_S, limits_of(world)).total > 0
 
 
 def test_a_bound_of_nothing_has_no_gap_in_percent() -> None:
@@ -136,6 +138,13 @@ def test_a_policy_that_rejects_stands_beside_the_bound_with_its_charge() -> None
 PANELS = {"peak_kw": 1.5, "output": {"shape": "days"}}
 BATTERY = {"capacity_kwh": 1.0, "charge_kw": 0.5, "discharge_kw": 0.3}
 WEATHER = {"shape": "daily", "mean": 15, "swing": 15}
+FAILURES = {"every": "10h", "repair": "2h"}
+WEB: dict[str, Any] = {
+    "name": "web", "requests": {"generator": {"rate_per_s": 20.0, "daily_swing": 0.8}},
+    "service_time": {"mean": "500ms"}, "objective": {"share": 0.95, "within": "4s"},
+    "replica": {"cpu_cores": 3, "memory": "1Gi", "places": 4},
+    "autoscaler": {"every": "15m", "scale_down_after": "30m"},
+}  # fmt: skip
 
 
 def drawn(
@@ -145,6 +154,8 @@ def drawn(
     sleep: Any = None,
     sites: Any = None,
     data: Any = None,
+    failures: Any = None,
+    services: Any = None,
     together: dict[str, Any] = {},  # noqa: B006 - never written to
     **assumed: bool,
 ) -> World:
@@ -159,7 +170,8 @@ def drawn(
     }
     groups = [
         {"name": zone.lower(), "count": nodes, "curve_watts": CURVE, "cpu_cores": 16,
-         "memory": "64Gi", "zone": zone, "speed": speed, "sleep": sleep}
+         "memory": "64Gi", "zone": zone, "speed": speed, "sleep": sleep,
+         "failures": failures}
         for zone, speed in (("A", 1.0), ("B", 1.3))
     ]  # fmt: skip
     return build_world(
@@ -173,6 +185,7 @@ def drawn(
                     "suspend": {"share": 0.8, "startup": "10m", "saving": "2m"},
                     "data": data or [],
                 },
+                "services": services or [],
                 "assumptions": assumed,
             }
         ),
@@ -196,6 +209,7 @@ SLEEPS = st.sampled_from(
         {"sites": {"B": {"weather": {"temperature": WEATHER}}}, "empty_nodes_sleep": True},
         {"data": [{"size": ["100M", "5G"], "zones": ["A"], "share": 0.8}]},
         {"data": [{"size": ["50G"]}], "sleep": {"watts": 5, "wake": "4m"}},
+        {"data": [{"size": ["50G"]}], "failures": FAILURES},
     ]
 )
 
@@ -209,35 +223,39 @@ FREEDOM = st.sampled_from(
 )  # fmt: skip
 
 
+BESIDE = st.sampled_from(
+    [{}, {"services": [WEB]}, {"failures": FAILURES}, {"services": [WEB], "failures": FAILURES}]
+)
 TOGETHER = st.sampled_from([{}, {"workers": [1, 1, 2], "stages": [1, 3], "stage_tasks": [1, 2]}])
 
 
-@settings(max_examples=24)
-@given(st.integers(0, 1000), SLEEPS, st.sampled_from([0.0, 90.0]), FREEDOM, TOGETHER)
+@settings(max_examples=32)
+@given(st.integers(0, 1000), SLEEPS, BESIDE, st.sampled_from([0.0, 90.0]), FREEDOM, TOGETHER)
 def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
     seed: int,
     sleeps: dict[str, Any],
+    beside: dict[str, Any],
     price_falls_by: float,
     free: tuple[Freedom, tuple[str, ...]],
     together: dict[str, Any],
 ) -> None:
     freedom, free_ones = free
-    world = drawn(seed, together=together, **sleeps)
+    world = drawn(seed, together=together, **{**sleeps, **beside})
     grids = world.grids
     world = world._replace(grids=grids._replace(price_per_mwh=grids.price_per_mwh - price_falls_by))
     names = ("run-now+spread", "lowest-window+weighted-cost", "planned-window+least-cost",
              "bin-pack+sleep-at-once", "planned-window+bin-pack+sleep-at-break-even",
              "reject-all+sleep-at-once", "reject-long+spread", *free_ones)  # fmt: skip
     schedules = [simulate(world, policy_named(name)) for name in names]
-    until_s, ends = billed_until_s(world, *schedules), latest_ends(world, *schedules)
+    until_s, limits = billed_until_s(world, *schedules), limits_of(world, *schedules)
     outcomes = [
         outcome_of(world, each, bill_of(world, each, until_s), until_s) for each in schedules
     ]
     for signal in SIGNALS:
-        found = freedom_of(world, schedules)
+        found = limits.freedom
         assert (found.cap, found.suspend <= freedom.suspend) == (freedom.cap, True)
-        whole = least_bill(world, signal, until_s, ends, freedom=freedom)
-        parted = least_bill(world, signal, until_s, ends, preempt=True, freedom=freedom)
+        whole = least_bill(world, signal, until_s, limits)
+        parted = least_bill(world, signal, until_s, limits, preempt=True)
         least = min(figure(outcome, signal) for outcome in outcomes)
         assert parted.total <= whole.total + 1e-9 * abs(whole.total)
         assert whole.total <= least + 1e-9 * abs(least)
@@ -247,9 +265,10 @@ def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
 @given(st.integers(0, 1000))
 def test_more_nodes_never_make_the_active_part_dearer(seed: int) -> None:
     small, large = drawn(seed), drawn(seed, nodes=6)
-    ends = np.maximum(latest_ends(small), latest_ends(large))
+    ends_s = np.maximum(latest_ends(small), latest_ends(large))
+    limits = limits_of(small)._replace(latest_end_s=ends_s)
     active = [
         found.total - found.idle
-        for found in (least_bill(each, "carbon", 2 * 86_400.0, ends) for each in (small, large))
+        for found in (least_bill(each, "carbon", 2 * 86_400.0, limits) for each in (small, large))
     ]
     assert active[1] <= active[0] * (1 + 1e-9)

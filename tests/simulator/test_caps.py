@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from greensched_simulator.bound import Freedom, latest_ends, least_bill
+from greensched_simulator.bound import least_bill
+from greensched_simulator.bound_limits import Freedom, limits_of
 from greensched_simulator.policy import policy_named
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.simulation import bill_of, simulate
@@ -126,8 +127,7 @@ def test_the_bound_is_the_least_joules_of_any_level_for_the_jobs_kind(gpus: floa
     node = {"gpu_capacity": 1.0, "gpu_idle_w": 50.0, "gpu_peak_w": 400.0} if gpus else {}
     world = make_world([{"gpus": gpus, "cpu_cores": 1.0 - gpus}], [node])
     schedule = ran(world, "cap-frugal")
-    least = least_bill(
-        world, "energy", 4 * HOUR, latest_ends(world, schedule), freedom=Freedom(cap=True)
-    )
+    limits = limits_of(world, schedule)._replace(freedom=Freedom(cap=True))
+    least = least_bill(world, "energy", 4 * HOUR, limits)
     taken_j = bill_of(world, schedule, 4 * HOUR).energy_active_j.sum()
     assert least.total - least.idle == pytest.approx(taken_j, rel=1e-6)

@@ -10,7 +10,8 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_policies.carbon_scaler import carbon_scaler
 from greensched_policies.scaling import scaled_plan
-from greensched_simulator.bound import freedom_of, least_totals
+from greensched_simulator.bound import least_totals
+from greensched_simulator.bound_limits import freedom_of
 from greensched_simulator.compiled import compiled
 from greensched_simulator.elastic_jobs import curves_of, range_of, scaling_of
 from greensched_simulator.outcome import Outcome, outcome_of, waits_s

@@ -10,8 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
-from greensched_core.errors import BadInput
-from greensched_simulator.bound import least_totals
 from greensched_simulator.choices import rules_of
 from greensched_simulator.engine import run
 from greensched_simulator.node_hours import node_hours
@@ -292,9 +290,3 @@ def test_another_group_does_not_change_when_nodes_fail() -> None:
     assert all(spans_of(one, node) == spans_of(two, node) for node in range(3))
     plain = [group.model_copy(update={"failures": None}) for group in groups(2)]
     assert outages_of(plain, 1, 1e7) is NO_OUTAGES
-
-
-def test_no_bound_is_told_where_nodes_fail() -> None:
-    world = with_outages(make_world([BIG], [{}]), (0, 1.0, 5.0))
-    with pytest.raises(BadInput, match="nodes that fail"):
-        least_totals(world, [ran(world)], 9 * HOUR)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_simulator.bound import freedom_of, least_bill
+from greensched_simulator.bound import least_bill
+from greensched_simulator.bound_limits import limits_of
 from greensched_simulator.outcome import outcome_of, waits_s
 from greensched_simulator.policy import QUEUES, policy_named
 from greensched_simulator.scenario import parse_scenario
@@ -164,9 +165,9 @@ def test_a_bound_knows_that_a_capped_node_slows_workers_that_earn_elsewhere() ->
     world = make_world([gang], [{}] * 5 + [{"zone": 1}], [[earning], dirty])
     schedule = ran(world, "run-now+cap-when-dirty")
     until_s = 10 * HOUR
-    bill, free = bill_of(world, schedule, until_s), freedom_of(world, [schedule])
-    assert free.cap
-    bound = least_bill(world, "cost", until_s, np.array([until_s]), freedom=free)
+    bill, limits = bill_of(world, schedule, until_s), limits_of(world, schedule)
+    assert limits.freedom.cap
+    bound = least_bill(world, "cost", until_s, limits._replace(latest_end_s=np.array([until_s])))
     assert bound.total <= bill.cost_active.sum() + bill.cost_idle.sum() + 1e-9
 
 
@@ -175,7 +176,7 @@ def test_no_bound_is_above_a_gang() -> None:
     schedule = ran(world)
     until_s = float(schedule.end_s.max())
     bill = bill_of(world, schedule, until_s)
-    bound = least_bill(world, "carbon", until_s, schedule.end_s)
+    bound = least_bill(world, "carbon", until_s, limits_of(world, schedule))
     assert bound.total <= bill.carbon_active_g.sum() + bill.carbon_idle_g.sum()
 
 

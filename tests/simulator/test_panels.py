@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_policies.supply import Battery
-from greensched_simulator.bound import latest_ends, least_bill
+from greensched_simulator.bound import least_bill
+from greensched_simulator.bound_limits import limits_of
 from greensched_simulator.charges import charge_of
 from greensched_simulator.node_hours import node_hours
 from greensched_simulator.outcome import outcome_of
@@ -143,11 +144,11 @@ def test_a_rule_that_looks_for_clean_hours_finds_the_sun(tmp_path: Path) -> None
 def test_the_bound_is_what_is_left_when_all_the_sun_is_used(tmp_path: Path) -> None:
     """Four hours of 100 W idle and 100 Wh of work are 150 g; the sun gives 150 Wh in the third."""
     world = made(tmp_path, [0.0, 0.0, 0.15, 0.0, 0.0])
-    found = least_bill(world, "carbon", 4 * HOUR, latest_ends(world))
+    found = least_bill(world, "carbon", 4 * HOUR, limits_of(world))
     assert found.total == pytest.approx(300 * 0.35)
     ran = simulate(world, policy_named("lowest-window"))
     assert bill_of(world, ran, 4 * HOUR).carbon_active_g.sum() == pytest.approx(300 * 0.025)
-    energy = least_bill(world, "energy", 4 * HOUR, latest_ends(world))
+    energy = least_bill(world, "energy", 4 * HOUR, limits_of(world))
     assert energy.total == pytest.approx(0.5 * KWH)
 
 
@@ -162,7 +163,7 @@ def test_a_file_that_ends_before_the_last_job_does_is_refused(tmp_path: Path) ->
     with pytest.raises(BadInput, match="Z lacks sun for a part of the 3 h"):
         bill_of(world, ran_at(0.0), 3 * HOUR)
     with pytest.raises(BadInput, match="Z lacks sun before 10800 s"):
-        least_bill(world, "carbon", 3 * HOUR, latest_ends(world))
+        least_bill(world, "carbon", 3 * HOUR, limits_of(world))
 
 
 FAULTS = [

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_simulator.bound import least_bill
+from greensched_simulator.bound_limits import limits_of
 from greensched_simulator.outcome import Outcome, outcome_of, ready_from_s, waits_s
 from greensched_simulator.policy import QUEUES, policy_named
 from greensched_simulator.precedence import latest_ends_s, precedence_of, whole_jobs
@@ -107,12 +108,12 @@ def test_a_bound_knows_that_nothing_starts_before_what_it_waits_for_could_end() 
     jobs = [{"deadline_s": 4 * HOUR}] * 2
     tied = make_world(jobs, grids=[grid], after={1: [0]})
     schedule = ran(tied)
-    bill = bill_of(tied, schedule, 4 * HOUR)
-    bound = least_bill(tied, "carbon", 4 * HOUR, schedule.end_s)
+    bill, limits = bill_of(tied, schedule, 4 * HOUR), limits_of(tied, schedule)
+    bound = least_bill(tied, "carbon", 4 * HOUR, limits)
     total_g = bill.carbon_active_g.sum() + bill.carbon_idle_g.sum()
     assert bound.total == pytest.approx(total_g)
     free = make_world(jobs, grids=[grid])
-    assert least_bill(free, "carbon", 4 * HOUR, schedule.end_s).total < bound.total
+    assert least_bill(free, "carbon", 4 * HOUR, limits).total < bound.total
 
 
 @given(

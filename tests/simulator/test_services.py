@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_policies.accounting import total_bill
-from greensched_simulator.bound import least_totals
 from greensched_simulator.charges import charge_of
 from greensched_simulator.policy import policy_named
 from greensched_simulator.request_curve import curve_of, played
@@ -209,12 +208,6 @@ def test_a_replica_that_never_ran_is_charged_more_than_it_could_have_taken() -> 
     never = in_one_piece(np.array([math.nan]), np.array([math.nan]), np.array([-1]))
     assert charge_of(make_world(rows, [{"speed": 2.0}]), never, HOUR).energy_j == 20 * HOUR
     assert charge_of(make_world(rows, [{"speed": 0.5}]), never, HOUR).energy_j == 40 * HOUR
-
-
-def test_a_bound_is_refused_where_there_are_services() -> None:
-    world = build_world(scenario())
-    with pytest.raises(BadInput, match="told has services, which no bound is known for"):
-        least_totals(world, [ran(world, "run-now+first-fit")], 2 * 24 * HOUR)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from greensched_policies.catalogue import PAUSE_RULES
 from greensched_policies.cost import Floats
 from greensched_policies.pausing import PauseColumns, planned_slots
-from greensched_simulator.bound import freedom_of, least_totals
+from greensched_simulator.bound import least_totals
+from greensched_simulator.bound_limits import freedom_of
 from greensched_simulator.compiled import compiled
 from greensched_simulator.outcome import outcome_of, waits_s
 from greensched_simulator.phases import Phase, PhasedJob, spent

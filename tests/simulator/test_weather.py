@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from greensched_core.errors import BadInput
 from greensched_policies.accounting import bill_schedule
 from greensched_policies.courses import Placements
-from greensched_simulator.bound import latest_ends, least_bill
+from greensched_simulator.bound import least_bill
+from greensched_simulator.bound_limits import limits_of
 from greensched_simulator.charges import REJECTION_FACTOR, charge_of
 from greensched_simulator.node_hours import NodeHours, node_hours
 from greensched_simulator.policy import policy_named
@@ -130,7 +131,7 @@ def test_a_job_that_never_ran_is_charged_by_the_hottest_hour_that_it_could_have_
 
 def test_the_bound_takes_the_coolest_hour(tmp_path: Path) -> None:
     world = made(tmp_path, [20, 20, 0, 20, 20])
-    found = least_bill(world, "energy", 4 * HOUR, latest_ends(world))
+    found = least_bill(world, "energy", 4 * HOUR, limits_of(world))
     assert found.idle == pytest.approx(100 * (2 + 2 + 1 + 2) * HOUR)
     assert found.total == pytest.approx(found.idle + 100 * 1.0 * HOUR)
 
@@ -141,7 +142,7 @@ def test_a_file_that_ends_before_the_last_job_does_is_refused(tmp_path: Path) ->
     with pytest.raises(BadInput, match="Z lacks temperature for a part of the 2 h"):
         bill_of(world, ran, billed_until_s(world, ran))
     with pytest.raises(BadInput, match="Z lacks temperature before 9000 s"):
-        least_bill(world, "energy", 2.5 * HOUR, latest_ends(world))
+        least_bill(world, "energy", 2.5 * HOUR, limits_of(world))
 
 
 def test_time_without_watts_needs_no_temperature(tmp_path: Path) -> None:

@@ -29,12 +29,12 @@ from greensched_simulator.reports.printed import write_plots
 from greensched_simulator.reports.views import SHOWN_PCT, Views, drawn_first, views_of
 from greensched_simulator.run_folder import FinishedRun
 from greensched_simulator.tables import (
-    HOW_CAPTURED,
     HOW_LEVERS,
     captured_rows,
     change_rows,
     done_rows,
     embodied_text,
+    how_captured,
     how_compared,
     lever_rows,
     losses,
@@ -123,7 +123,9 @@ def _compared(results: Results, views: Views, currency: str) -> Iterator[str]:
         )
         shares = captured_rows(results)
         if shares[1:]:
-            yield section("What of the possible is saved", paragraph(HOW_CAPTURED), table(shares))
+            yield section(
+                "What of the possible is saved", paragraph(how_captured(results)), table(shares)
+            )
         levers = lever_rows(results)
         if levers[1:]:
             yield section("What each lever adds", paragraph(HOW_LEVERS), table(levers))
