@@ -1,6 +1,7 @@
 """The commands of the simulator, each in a process of its own, on a scenario of a few jobs."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,29 @@ def test_what_policies_take_stands_beside_the_bound_that_none_is_below(
     assert len(above) == 6
     assert min(above) >= 0.0
     assert "% captured" in done.stdout
+
+
+BESIDE = """
+services:
+  - name: web
+    requests: {generator: {rate_per_s: 20}}
+    service_time: {mean: 500ms}
+    objective: {share: 0.95, within: 4s}
+    replica: {cpu_cores: 2, memory: 1Gi, places: 4}
+"""
+
+
+def test_a_bound_says_what_it_leaves_out_of_services_failures_and_rejected_work(
+    greensched: Run, tiny: str
+) -> None:
+    node = SCENARIO.replace("zone: SUN", "zone: SUN, failures: {every: 12h, repair: 1h}")
+    Path(tiny).write_text(node + BESIDE)
+    done = greensched("bound", tiny, "--policies", "run-now+spread,reject-long")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"tiny, seed \d+: 60 jobs, \d+ lives of replicas", done.stdout)
+    assert "nodes fail: the bound loses no work" in done.stdout
+    assert re.search(r"run under all policies below:\nfor \d+\.\d % of their lives", done.stdout)
+    assert "the bound may leave that undone, for its charge" in done.stdout
 
 
 def test_a_slot_that_is_too_short_is_refused(greensched: Run, tiny: str) -> None:

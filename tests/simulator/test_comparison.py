@@ -28,7 +28,13 @@ from greensched_simulator.outcome import Outcome
 from greensched_simulator.policy import policies_named, policy_named
 from greensched_simulator.scenario import parse_scenario
 from greensched_simulator.simulation import simulate
-from greensched_simulator.tables import captured_rows, change_cell, change_rows, tone_of
+from greensched_simulator.tables import (
+    captured_rows,
+    change_cell,
+    change_rows,
+    how_captured,
+    tone_of,
+)
 from greensched_simulator.world import build_world
 
 NOW, LATER = policies_named("run-now+spread, lowest-window+spread")
@@ -190,6 +196,22 @@ def test_what_is_captured_is_the_share_of_what_could_be_saved(
     assert captured(CARBON, bounded, LATER).mean == pytest.approx(share, nan_ok=True)
     text = getattr(captured_rows(bounded)[1][3], "text", captured_rows(bounded)[1][3])
     assert text == ("–" if math.isnan(share) else f"{share:.1f} %")
+
+
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        pytest.param({"requests": 9.0}, "Replicas are in the bound when", id="services"),
+        pytest.param({"failures": 2}, "loses no work when nodes fail", id="failures"),
+        pytest.param({"energy_charged_j": 1.0}, "may be left undone", id="rejected"),
+    ],
+)
+def test_beside_the_shares_stands_what_their_bound_leaves_out(
+    figures: dict[str, Any], said: str
+) -> None:
+    plain, told = outcome(), outcome(**figures)
+    assert said in how_captured(results([told], [plain]))
+    assert said not in how_captured(results([plain], [plain]))
 
 
 def test_without_bounds_no_share_is_told() -> None:

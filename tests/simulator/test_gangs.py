@@ -171,6 +171,18 @@ def test_a_bound_knows_that_a_capped_node_slows_workers_that_earn_elsewhere() ->
     assert bound.total <= bill.cost_active.sum() + bill.cost_idle.sum() + 1e-9
 
 
+def test_a_bound_knows_that_a_slow_worker_lets_a_fast_one_earn_for_longer() -> None:
+    """An hour alone never earns; an hour and a half, at the slow worker's pace, does."""
+    prices = [(0.0, -100.0), (0.5, 100.0), (1.0, -100.0), (1.5, 100.0)]
+    grid = [(begin * HOUR, 100.0, price) for begin, price in prices]
+    gang = {"cpu_cores": 10.0, "workers": 2.0, "deadline_s": 1.5 * HOUR}
+    world = make_world([gang], [{}, {"speed": 2 / 3}], [grid])
+    schedule = ran(world)
+    bill = bill_of(world, schedule, 2 * HOUR)
+    bound = least_bill(world, "cost", 2 * HOUR, limits_of(world, schedule))
+    assert bound.total <= bill.cost_active.sum() + bill.cost_idle.sum() + 1e-9
+
+
 def test_no_bound_is_above_a_gang() -> None:
     world = make_world([GANG, GANG], [{}, {"speed": 0.5}, {"curve_class": 1.0}])
     schedule = ran(world)
