@@ -211,9 +211,10 @@ def fits(jobs: Jobs, job: int, group: Group) -> bool:
 def idle_total(world: World, signal: Signal, until_s: float) -> float:
     """Return what the nodes take at least from 0 to `until_s`, whatever is placed on them.
 
-    That is idling, or sleeping where they can, but for the times in which they may be away, as
-    nobody knows under which schedules they sleep and so do not fail; while prices are negative, the
-    most that a node could earn, which can sleep or may be away: at full load, or waking, or idling.
+    That is idling, or sleeping where they can, and nothing while they may be away: a node that
+    sleeps when it would fail does not, so that it depends on the schedule whether it is. While
+    prices are negative nobody is away, and a node that can sleep counts with the most that it could
+    earn: at full load, or waking.
     """
     nodes = world.nodes
     idle_w, saved_w = idle_watts(world), sleep_columns(world).saved_w[0]
