@@ -22,12 +22,13 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 from platformdirs import user_cache_path
 
 from greensched_policies.cost import as_index, taken
 from greensched_simulator.compiled_sources import compiled_sources
+from greensched_simulator.linked import Linked
 
 _KEPT_S = 30 * 86400.0
 
@@ -91,9 +92,10 @@ _one_at_a_time = Lock()
 _done: dict[tuple[FunctionType, Callable[[Any], Any]], Callable[..., Any]] = {}
 
 
-# Of numba's options, the one that is not in its signatures: whether references are counted.
-_COUNTS: dict[str, Any] = {"_nrt": True}  # told, or else it were as in whoever calls first
-_BORROWS: dict[str, Any] = {"_nrt": False}
+# Threads may run what holds no lock of the interpreter. References are counted where `_nrt` says
+# so: told, or else it were as in whoever calls first.
+_COUNTS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": True}
+_BORROWS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
 
 
 def fast(function: F) -> F:
@@ -101,7 +103,7 @@ def fast(function: F) -> F:
 
     It holds no lock of the interpreter: several threads may run it.
     """
-    return cast(F, njit(cache=True, error_model="numpy", nogil=True, **_COUNTS)(function))
+    return cast(F, Linked(function, _COUNTS))
 
 
 def borrowing(function: F) -> F:
@@ -110,12 +112,12 @@ def borrowing(function: F) -> F:
     For what makes no array, returns none, and neither reads nor fills a list: numba refuses the
     first and the last, and a returned array would be freed while it is used.
     """
-    return cast(F, njit(cache=True, error_model="numpy", nogil=True, **_BORROWS)(function))
+    return cast(F, Linked(function, _BORROWS))
 
 
 def inlined(function: F) -> F:
     """As `borrowing`, and made a part of its caller: handing over its arguments costs more."""
-    return cast(F, njit(forceinline=True, error_model="numpy", **_BORROWS)(function))
+    return cast(F, Linked(function, _BORROWS | {"forceinline": True}))
 
 
 def compiled(function: Callable[..., Any], how: Callable[[Any], Any] = fast) -> Callable[..., Any]:
@@ -145,7 +147,7 @@ def callee(function: Callable[..., Any], *samples: Any) -> tuple[Callable[..., A
     rules, apart from them. numba calls this experimental.
     """
     with _one_at_a_time:
-        ready: Any = compiled(function)
+        ready: Any = cast(Linked, compiled(function)).whole
         if not ready.signatures:
             ready.compile(tuple(numba.typeof(each) for each in samples))
             ready.disable_compile()

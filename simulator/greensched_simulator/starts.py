@@ -236,25 +236,58 @@ def watch_run(
     is missing.
     """
     at, until = step_at(grid, zone, now_s), step_at(grid, zone, now_s + runtime_s)
-    last, times_s, has_gaps, forecast = grid.starts[zone + 1] - 1, grid.times_s, False, at
-    for place in range(seen.shape[2]):
+    last, times_s, has_gaps = grid.starts[zone + 1] - 1, grid.times_s, False
+    carbon = _forecast_at(grid, CARBON, at, runtime_s)
+    price = _forecast_at(grid, PRICE, at, runtime_s)
+    carbon_at_start, carbon_over_run = seen[0, zone], seen[1, zone]
+    price_at_start, price_over_run = seen[2, zone], seen[3, zone]
+    for place in range(carbon_at_start.size):
         begin_s = now_s + place * slot_s
         end_s = begin_s + runtime_s
         while at < last and times_s[at + 1] <= begin_s:
             at += 1
         while until < last and times_s[until + 1] <= end_s:
             until += 1
-        for signal in (CARBON, PRICE):
-            factor, offset = grid.factors[signal, forecast], grid.offsets[signal, forecast]
-            at_start = grid.values[signal, at] * factor + offset
-            over_run = at_start
-            if at != until:
-                whole = integral_between(grid, signal, at, until, begin_s, end_s)
-                over_run = whole * (factor / runtime_s) + offset
-            has_gaps |= np.isnan(over_run)  # as it is where there is none at the start
-            seen[2 * signal, zone, place] = at_start
-            seen[2 * signal + 1, zone, place] = over_run
+        carbon_at_start[place], carbon_over_run[place] = _run_seen(
+            grid, CARBON, carbon, at, until, begin_s, end_s
+        )
+        price_at_start[place], price_over_run[place] = _run_seen(
+            grid, PRICE, price, at, until, begin_s, end_s
+        )
+        # Where there is no data at the start there is none over the run.
+        has_gaps |= np.isnan(carbon_over_run[place]) or np.isnan(price_over_run[place])
     return has_gaps
+
+
+@inlined
+def _forecast_at(
+    grid: GridTable, signal: int, step: int, runtime_s: float
+) -> tuple[float, float, float]:
+    """Return what a forecast made in a step makes of a signal: times the first, plus the last.
+
+    The second is what the integral over a run is to be multiplied by.
+    """
+    factor = grid.factors[signal, step]
+    return factor, factor / runtime_s, grid.offsets[signal, step]
+
+
+@inlined
+def _run_seen(
+    grid: GridTable,
+    signal: int,
+    forecast: tuple[float, float, float],
+    at: int,
+    until: int,
+    begin_s: float,
+    end_s: float,
+) -> tuple[float, float]:
+    """Return a signal when a run begins, in the step `at`, and its mean over the run."""
+    factor, factor_per_s, offset = forecast
+    at_start = grid.values[signal, at] * factor + offset
+    if at == until:
+        return at_start, at_start
+    whole = integral_between(grid, signal, at, until, begin_s, end_s)
+    return at_start, whole * factor_per_s + offset
 
 
 @borrowing

@@ -22,7 +22,7 @@ def borrowers() -> dict[str, Any]:
     found = {}
     for module in pkgutil.iter_modules(greensched_simulator.__path__, "greensched_simulator."):
         for name, value in vars(importlib.import_module(module.name)).items():
-            options = getattr(value, "targetoptions", {})
+            options = getattr(value, "options", {})
             if options.get("_nrt") is False and value.__module__ == module.name:
                 found[f"{module.name}.{name}"] = value
     return found
