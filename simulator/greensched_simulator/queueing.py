@@ -10,7 +10,7 @@ import numpy as np
 from greensched_policies.cost import Floats, Integers
 from greensched_policies.queue_columns import QueueColumns
 from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
-from greensched_simulator.compiled import borrowing, fast
+from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.concurrence import place_together
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap
@@ -56,7 +56,7 @@ def nobody_queueing(jobs: int) -> Queue:
     return Queue(np.empty(jobs, np.int64), np.zeros(1, np.int64), nobodys_turn(jobs))
 
 
-@fast
+@inlined
 def join(queue: Queue, job: int) -> None:
     """Let a job wait."""
     queue.jobs[queue.length[0]] = job
@@ -84,11 +84,12 @@ def serve(
     turns = queue.turns
     counts = turns.counts
     if counts[IN_LINE] == 0:
-        line_up(now_s, queue, jobs, recorded, terms, rules)
+        seen = columns_of(queue.jobs[: queue.length[0]], now_s, jobs, recorded, terms)
+        line_up(queue, rules.order[0](seen)[0])
         if terms.discipline == TOGETHER:
             waiting = turns.line[: counts[IN_LINE]]
             place_together(now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
-            counts[PLACE] = keep_waiting(queue, recorded)
+            let_wait(queue, recorded)
     while counts[PLACE] < counts[IN_LINE]:
         job = turns.line[counts[PLACE]]
         if counts[IS_ASKED] == 0 and may_try(
@@ -106,28 +107,27 @@ def serve(
 
 
 @fast
-def line_up(
-    now_s: float, queue: Queue, jobs: Jobs, recorded: Recorded, terms: Terms, rules: Rules
-) -> None:
-    """Put all who wait in the order of the rule, in which their turns come."""
-    waiting = queue.turns.line[: queue.length[0]]
-    waiting[:] = queue.jobs[: waiting.size]
-    sort(waiting, rules.order[0](columns_of(waiting, now_s, jobs, recorded, terms))[0])
-    begin(queue.turns, waiting.size)
+def line_up(queue: Queue, priority: Floats) -> None:
+    """Put all who wait in the order of their priorities, the least first: so their turns come."""
+    waiting = queue.turns.line[: priority.size]
+    waiting[:] = queue.jobs[: priority.size]
+    sort(waiting, priority)
+    begin(queue.turns, priority.size)
     queue.length[0] = 0
 
 
 @borrowing
-def keep_waiting(queue: Queue, recorded: Recorded) -> int:
-    """Let all in line wait on who did not start, in their order; return how many were in line."""
-    for place in range(queue.turns.counts[IN_LINE]):
+def let_wait(queue: Queue, recorded: Recorded) -> None:
+    """Let all whose turn has not come wait on, in their order, but for those who run."""
+    counts = queue.turns.counts
+    for place in range(counts[PLACE], counts[IN_LINE]):
         job = queue.turns.line[place]
         if recorded.node[job] == NOWHERE:
             join(queue, job)
-    return int(queue.turns.counts[IN_LINE])
+    counts[PLACE] = counts[IN_LINE]
 
 
-@fast
+@inlined
 def may_try(
     job: int,
     now_s: float,
@@ -140,17 +140,14 @@ def may_try(
     terms: Terms,
 ) -> bool:
     """Tell whether a job may look for room in its turn, and has any hope to find it."""
-    if terms.discipline in (NOBODY_PASSES, PROVISIONED):
-        if queue.length[0] > 0:
+    if terms.discipline == PROVISIONED:
+        cores = wanted_cores(job, jobs, recorded, terms)
+        if cores > spare_cores(now_s, cluster, grid, plan):
             return False
-        if terms.discipline == PROVISIONED:
-            cores = wanted_cores(job, jobs, recorded, terms)
-            if cores > spare_cores(now_s, cluster, grid, plan):
-                return False
     return not asks_as_much(job, jobs, queue.turns.refused)
 
 
-@borrowing
+@inlined
 def is_for_agents(
     job: int, turns: Turns, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms
 ) -> bool:
@@ -168,7 +165,7 @@ def is_for_agents(
     return scales(job, jobs, terms) or all_fit(job, jobs, recorded, cluster)
 
 
-@fast
+@inlined
 def try_to_start(
     job: int,
     now_s: float,
@@ -191,7 +188,7 @@ def try_to_start(
         refuse(job, jobs, turns.refused)
 
 
-@fast
+@inlined
 def see_to(
     job: int,
     now_s: float,
@@ -205,6 +202,8 @@ def see_to(
     """Let a job that did not start in its turn wait on, and room be reserved for the first one."""
     if recorded.node[job] == NOWHERE:
         join(queue, job)
+        if terms.discipline in (NOBODY_PASSES, PROVISIONED):
+            let_wait(queue, recorded)
         is_to_reserve = terms.discipline == EASY and queue.length[0] == 1
     else:  # it may run on beyond the reservation, beside it
         is_to_reserve = recorded.node[job] == reserved_in(queue.turns).node

@@ -49,7 +49,7 @@ def nothing_reserved() -> Reservation:
     return Reservation(NOWHERE, np.inf, 0.0, 0.0, 0.0)
 
 
-@fast
+@borrowing
 def admitted(
     job: int,
     now_s: float,
