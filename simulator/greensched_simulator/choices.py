@@ -209,11 +209,11 @@ def choose_node(
     )
     if count == 0:
         return -1
-    return _best_of(cluster, cluster.found[:count], grid, terms, rules, workload, data, now_s)
+    return best_of(cluster, cluster.found[:count], grid, terms, rules, workload, data, now_s)
 
 
 @fast
-def _best_of(
+def best_of(
     cluster: Cluster,
     rows: Integers,
     grid: GridTable,

@@ -15,7 +15,8 @@ from greensched_simulator.starts import Plan, Start, choose_start, keep
 from greensched_simulator.waiting import Waiting, wait
 from greensched_simulator.workers import all_cores, data_of
 
-WHEN, WHERE, OVER = range(3)  # what is asked of a job: its start, its node; nothing any more
+# What is asked of a job: its start, its node; nothing any more; its node, its turn having come.
+WHEN, WHERE, OVER, IN_TURN = range(4)
 
 
 @inlined

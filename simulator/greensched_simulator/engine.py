@@ -21,6 +21,7 @@ from greensched_policies.cost import Floats
 from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
 from greensched_simulator.compiled import fast
 from greensched_simulator.deciding import (
+    IN_TURN,
     OVER,
     WHEN,
     WHERE,
@@ -70,6 +71,7 @@ from greensched_simulator.runs import (
 )
 from greensched_simulator.starts import Plan
 from greensched_simulator.suspending import goes_on, suspend
+from greensched_simulator.turns import are_taken
 from greensched_simulator.waiting import Waiting, fill, fill_all, nobody_waiting
 from greensched_simulator.workers import workers_of
 
@@ -140,11 +142,14 @@ def next_asked(
     """Let happen what asks for no start and no node; return what is asked next, of which job.
 
     Who is asked for its start is asked for its node, or joins the queue, at once, if it starts now.
+    Where agents choose nodes in a queue, a job is asked for its node when its turn comes (IN_TURN).
     """
     counts, ends, starts = events.counts, events.ends, events.starts
     while True:
         if counts[IS_OPEN] > 0:
-            _close(events, aside, jobs, cluster, recorded, grid, plan, terms, rules)
+            job = _close(events, aside, jobs, cluster, recorded, grid, plan, terms, rules)
+            if job != NOWHERE:
+                return IN_TURN, job
         end_s, start_s, arrival_s, outage_s = next_times_s(events, jobs, aside.outages)
         next_s = min(end_s, start_s, arrival_s, outage_s)
         if next_s == np.inf:
@@ -185,18 +190,26 @@ def _close(
     plan: Plan,
     terms: Terms,
     rules: Rules,
-) -> None:
-    """Do what follows an event: a queue is served and nodes are capped after an instant's last."""
-    now_s, counts = events.now_s[0], events.counts
+) -> int:
+    """Do what follows an event: a queue is served and nodes are capped after an instant's last.
+
+    Return a job whose turn has come, for which an agent is to choose, before all is done; else
+    NOWHERE.
+    """
+    now_s, counts, queue = events.now_s[0], events.counts, aside.queue
+    is_served = are_taken(queue.turns)
+    is_last = is_served or min(next_times_s(events, jobs, aside.outages)) > now_s
+    if is_served or (is_last and queue.length[0] > 0):
+        job = serve(now_s, queue, jobs, cluster, recorded, events.ends, grid, plan, terms, rules)
+        if job != NOWHERE:
+            return job
     counts[IS_OPEN] = 0
-    is_last = min(next_times_s(events, jobs, aside.outages)) > now_s
-    if is_last and aside.queue.length[0] > 0:
-        serve(now_s, aside.queue, jobs, cluster, recorded, events.ends, grid, plan, terms, rules)
     while counts[STEP] < aside.steps_s.size and aside.steps_s[counts[STEP]] <= now_s:
         cluster.cap[CHANGED, :] = 1.0
         counts[STEP] += 1
     if is_last and cluster.cap.shape[1] > 0:
         pace(now_s, jobs, cluster, recorded, events.ends, aside.changes, grid, terms, rules)
+    return NOWHERE
 
 
 @fast

@@ -1,4 +1,7 @@
-"""Jobs that wait for room, in the order of a rule; who may pass whom is the queue's discipline."""
+"""Jobs that wait for room, in the order of a rule; who may pass whom is the queue's discipline.
+
+Where agents choose nodes, serving stops at each job that they are to be asked of.
+"""
 
 from typing import NamedTuple
 
@@ -7,7 +10,7 @@ import numpy as np
 from greensched_policies.cost import Floats, Integers
 from greensched_policies.queue_columns import QueueColumns
 from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
-from greensched_simulator.compiled import fast
+from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.concurrence import place_together
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap
@@ -15,11 +18,22 @@ from greensched_simulator.jobs import Jobs
 from greensched_simulator.progress import expected_left_s
 from greensched_simulator.provisioned import spare_cores
 from greensched_simulator.recorded import Recorded
-from greensched_simulator.refused import asks_as_much, nothing_refused, refuse
-from greensched_simulator.reservations import admitted, nothing_reserved, reservation
+from greensched_simulator.refused import asks_as_much, refuse
+from greensched_simulator.reservations import admitted, reservation
 from greensched_simulator.running import start
 from greensched_simulator.starts import Plan
-from greensched_simulator.workers import wanted_cores, workers_of
+from greensched_simulator.turns import (
+    ARE_AGENTS,
+    IN_LINE,
+    IS_ASKED,
+    PLACE,
+    Turns,
+    begin,
+    nobodys_turn,
+    reserve,
+    reserved_in,
+)
+from greensched_simulator.workers import all_fit, scales, wanted_cores, wanted_workers, workers_of
 
 # Who may start while an earlier job finds no room; see `policy` for what the names mean.
 DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy", "together", "provisioned")
@@ -29,19 +43,20 @@ _MOVES = 8  # of a job in a queue that is nearly sorted, on average, before it i
 
 
 class Queue(NamedTuple):
-    """The jobs that wait, in no order."""
+    """The jobs that wait, in no order; while they are served, those who had no luck yet."""
 
     jobs: Integers  # [J]
     length: Integers  # [1]
+    turns: Turns
 
 
 @fast
 def nobody_queueing(jobs: int) -> Queue:
     """Return an empty queue with room for all jobs."""
-    return Queue(np.empty(jobs, np.int64), np.zeros(1, np.int64))
+    return Queue(np.empty(jobs, np.int64), np.zeros(1, np.int64), nobodys_turn(jobs))
 
 
-@fast
+@inlined
 def join(queue: Queue, job: int) -> None:
     """Let a job wait."""
     queue.jobs[queue.length[0]] = job
@@ -60,50 +75,140 @@ def serve(
     plan: Plan,
     terms: Terms,
     rules: Rules,
-) -> None:
-    """Start whom the rule and the discipline let start now; all that came by now have joined."""
-    waiting = queue.jobs[: queue.length[0]].copy()
-    sort(waiting, rules.order[0](columns_of(waiting, now_s, jobs, recorded, terms))[0])
-    if terms.discipline == TOGETHER:
-        place_together(now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
-        leave(queue, waiting, recorded)
-        return
-    kept, reserved = 0, nothing_reserved()
-    refused = nothing_refused()
-    is_strict = terms.discipline in (NOBODY_PASSES, PROVISIONED)
-    for job in waiting:
-        node = NOWHERE
-        is_hopeless = is_strict and kept > 0
-        if terms.discipline == PROVISIONED and not is_hopeless:
-            is_hopeless = wanted_cores(job, jobs, recorded, terms) > spare_cores(
-                now_s, cluster, grid, plan
-            )
-        if not is_hopeless and not asks_as_much(job, jobs, refused):
-            node = admitted(job, now_s, reserved, jobs, cluster, recorded, grid, terms, rules)
-            # Rooms only shrink until all are served.
-            if node == NOWHERE and workers_of(job, recorded) == 1:
-                refuse(job, jobs, refused)
-        if node >= 0:
-            start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
-            if node == reserved.node:  # it may run on beyond the reservation, beside it
-                reserved = reservation(queue.jobs[0], now_s, jobs, cluster, recorded, ends)
-            continue
-        queue.jobs[kept] = job
-        kept += 1
-        if terms.discipline == EASY and kept == 1:
-            reserved = reservation(job, now_s, jobs, cluster, recorded, ends)
-    queue.length[0] = kept
+) -> int:
+    """Start whom the rule and the discipline let start now; all that came by now have joined.
+
+    Where agents choose nodes, return who may have one: the caller starts it, or not, and calls
+    again. NOWHERE says that all are through.
+    """
+    turns = queue.turns
+    counts = turns.counts
+    if counts[IN_LINE] == 0:
+        seen = columns_of(queue.jobs[: queue.length[0]], now_s, jobs, recorded, terms)
+        line_up(queue, rules.order[0](seen)[0])
+        if terms.discipline == TOGETHER:
+            waiting = turns.line[: counts[IN_LINE]]
+            place_together(now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+            let_wait(queue, recorded)
+    while counts[PLACE] < counts[IN_LINE]:
+        job = turns.line[counts[PLACE]]
+        if counts[IS_ASKED] == 0 and may_try(
+            job, now_s, queue, jobs, cluster, recorded, grid, plan, terms
+        ):
+            if is_for_agents(job, turns, jobs, cluster, recorded, terms):
+                counts[IS_ASKED] = 1
+                return int(job)
+            try_to_start(job, now_s, turns, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+        counts[IS_ASKED] = 0
+        counts[PLACE] += 1
+        see_to(job, now_s, queue, jobs, cluster, recorded, ends, terms)
+    counts[IN_LINE] = 0
+    return NOWHERE
 
 
 @fast
-def leave(queue: Queue, waiting: Integers, recorded: Recorded) -> None:
-    """Keep in the queue, in their order, those of `waiting` that did not start."""
-    kept = 0
-    for job in waiting:
+def line_up(queue: Queue, priority: Floats) -> None:
+    """Put all who wait in the order of their priorities, the least first: so their turns come."""
+    waiting = queue.turns.line[: priority.size]
+    waiting[:] = queue.jobs[: priority.size]
+    sort(waiting, priority)
+    begin(queue.turns, priority.size)
+    queue.length[0] = 0
+
+
+@borrowing
+def let_wait(queue: Queue, recorded: Recorded) -> None:
+    """Let all whose turn has not come wait on, in their order, but for those who run."""
+    counts = queue.turns.counts
+    for place in range(counts[PLACE], counts[IN_LINE]):
+        job = queue.turns.line[place]
         if recorded.node[job] == NOWHERE:
-            queue.jobs[kept] = job
-            kept += 1
-    queue.length[0] = kept
+            join(queue, job)
+    counts[PLACE] = counts[IN_LINE]
+
+
+@inlined
+def may_try(
+    job: int,
+    now_s: float,
+    queue: Queue,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+) -> bool:
+    """Tell whether a job may look for room in its turn, and has any hope to find it."""
+    if terms.discipline == PROVISIONED:
+        cores = wanted_cores(job, jobs, recorded, terms)
+        if cores > spare_cores(now_s, cluster, grid, plan):
+            return False
+    return not asks_as_much(job, jobs, queue.turns.refused)
+
+
+@inlined
+def is_for_agents(
+    job: int, turns: Turns, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms
+) -> bool:
+    """Tell whether agents choose the nodes of a job in its turn.
+
+    Not of several workers for whom there is no room, nor beside a reservation: whether they may
+    start shows only when all have their nodes.
+    """
+    if turns.counts[ARE_AGENTS] == 0:
+        return False
+    if wanted_workers(job, jobs, recorded, terms) == 1:
+        return True
+    if reserved_in(turns).node != NOWHERE:
+        return False
+    return scales(job, jobs, terms) or all_fit(job, jobs, recorded, cluster)
+
+
+@inlined
+def try_to_start(
+    job: int,
+    now_s: float,
+    turns: Turns,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
+) -> None:
+    """Start a job on the nodes that the rule likes best of those that it may have now, if any."""
+    node = admitted(job, now_s, reserved_in(turns), jobs, cluster, recorded, grid, terms, rules)
+    if node >= 0:
+        start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
+    # Rooms only shrink until all are served.
+    elif node == NOWHERE and workers_of(job, recorded) == 1:
+        refuse(job, jobs, turns.refused)
+
+
+@inlined
+def see_to(
+    job: int,
+    now_s: float,
+    queue: Queue,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    terms: Terms,
+) -> None:
+    """Let a job that did not start in its turn wait on, and room be reserved for the first one."""
+    if recorded.node[job] == NOWHERE:
+        join(queue, job)
+        if terms.discipline in (NOBODY_PASSES, PROVISIONED):
+            let_wait(queue, recorded)
+        is_to_reserve = terms.discipline == EASY and queue.length[0] == 1
+    else:  # it may run on beyond the reservation, beside it
+        is_to_reserve = recorded.node[job] == reserved_in(queue.turns).node
+    if is_to_reserve:
+        reserve(reservation(queue.jobs[0], now_s, jobs, cluster, recorded, ends), queue.turns)
 
 
 @fast

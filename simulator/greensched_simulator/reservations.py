@@ -1,7 +1,7 @@
 """Room that is reserved for the first job of a queue, and who may start beside it: EASY.
 
 Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995, node by node. For a job of several workers
-the whole cluster is reserved: others start only if they are expected to end before.
+the whole cluster is reserved: others start only where they are expected to end before.
 """
 
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_simulator.boards import give_boards
-from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms, choose_node, fits
+from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms, best_of, fits, search
 from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.gangs import place_all
 from greensched_simulator.grid_table import GridTable
@@ -24,6 +24,7 @@ from greensched_simulator.workers import (
     data_of,
     node_of,
     throughput_of,
+    wanted_workers,
     workers_of,
     workload_of,
 )
@@ -48,7 +49,7 @@ def nothing_reserved() -> Reservation:
     return Reservation(NOWHERE, np.inf, 0.0, 0.0, 0.0)
 
 
-@fast
+@borrowing
 def admitted(
     job: int,
     now_s: float,
@@ -62,30 +63,78 @@ def admitted(
 ) -> int:
     """Return the node that a job may start on now; NOWHERE, or HELD_BACK, if there is none.
 
-    It may not take what is reserved, unless it ends before, as is expected, or leaves enough.
+    It may not take what is reserved, unless it ends before, as is expected, or leaves enough. The
+    rule chooses among nodes that it may take; of several workers it first chooses all nodes.
     """
+    if reserved.node != NOWHERE and wanted_workers(job, jobs, recorded, terms) == 1:
+        most = terms.nodes_to_score
+        count = search_beside(job, now_s, reserved, most, jobs, cluster, recorded, terms)
+        if count <= 0:
+            return HELD_BACK if count == HELD_BACK else NOWHERE
+        workload, data = workload_of(job, jobs, recorded, terms), data_of(job, jobs, recorded)
+        return best_of(cluster, cluster.found[:count], grid, terms, rules, workload, data, now_s)
     node = place_all(job, now_s, jobs, cluster, recorded, grid, terms, rules)
     if node == NOWHERE or reserved.node == NOWHERE:
         return node
-    is_alone = workers_of(job, recorded) == 1
-    if is_alone and reserved.node not in (node, EVERYWHERE):
-        return node
+    if workers_of(job, recorded) == 1:
+        is_beside = may_take(node, job, now_s, reserved, jobs, cluster, recorded, terms)
+    else:
+        until_s = expected_until_s(job, node, now_s, jobs, cluster, recorded, terms)
+        is_beside = until_s <= reserved.at_s
+    return node if is_beside else HELD_BACK
+
+
+@fast
+def search_beside(
+    job: int,
+    now_s: float,
+    reserved: Reservation,
+    most: int,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    terms: Terms,
+) -> int:
+    """Find up to `most` nodes that a job of one worker may take now, as `search`; return how many.
+
+    HELD_BACK if there is room only on others.
+    """
+    cores, memory_bytes, gpus = jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
+    free, is_held_back = cluster.cpu_free.copy(), False
+    for node in range(free.size):
+        if reserved.node not in (node, EVERYWHERE):
+            continue
+        if fits(cluster, node, cores, memory_bytes, gpus) and not may_take(
+            node, job, now_s, reserved, jobs, cluster, recorded, terms
+        ):
+            cluster.cpu_free[node], is_held_back = -1.0, True  # not this one
+    count = search(cluster, cores, memory_bytes, gpus, most, terms.goes_on)
+    cluster.cpu_free[:] = free
+    return HELD_BACK if count == 0 and is_held_back else count
+
+
+@borrowing
+def may_take(
+    node: int,
+    job: int,
+    now_s: float,
+    reserved: Reservation,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    terms: Terms,
+) -> bool:
+    """Tell whether a job of one worker may take a node on which it fits."""
+    if reserved.node not in (node, EVERYWHERE):
+        return True
     if expected_until_s(job, node, now_s, jobs, cluster, recorded, terms) <= reserved.at_s:
-        return node
-    if not is_alone or reserved.node == EVERYWHERE:
-        return HELD_BACK
-    if (
-        jobs.cpu_cores[job] <= reserved.cpu_cores
+        return True
+    return (
+        node == reserved.node
+        and jobs.cpu_cores[job] <= reserved.cpu_cores
         and jobs.memory_bytes[job] <= reserved.memory_bytes
         and jobs.gpus[job] <= reserved.gpus
-    ):
-        return node
-    free = cluster.cpu_free[node]
-    cluster.cpu_free[node] = -1.0  # not this one
-    workload, data = workload_of(job, jobs, recorded, terms), data_of(job, jobs, recorded)
-    node = choose_node(cluster, grid, terms, rules, workload, data, now_s)
-    cluster.cpu_free[reserved.node] = free
-    return node if node != NOWHERE else HELD_BACK
+    )
 
 
 @borrowing

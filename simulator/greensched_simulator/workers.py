@@ -67,11 +67,17 @@ def data_of(job: int, jobs: Jobs, recorded: Recorded) -> Data:
 
 
 @inlined
+def wanted_workers(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> int:
+    """Return how many workers a job that waits is to have."""
+    if not scales(job, jobs, terms):
+        return workers_of(job, recorded)
+    return int(recorded.progress[WANTED, job])
+
+
+@inlined
 def wanted_cores(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> float:
     """Return how many cores a job that waits asks for with all workers that it is to have."""
-    if not scales(job, jobs, terms):
-        return all_cores(job, jobs, recorded)
-    return float(jobs.cpu_cores[job] * recorded.progress[WANTED, job])
+    return float(jobs.cpu_cores[job] * wanted_workers(job, jobs, recorded, terms))
 
 
 @borrowing

@@ -57,6 +57,12 @@ def test_easy_reserves_one_node_and_lets_others_run_on_the_rest() -> None:
     assert starts_h("easy", jobs, [{}, {}]) == [0.0, 0.0, 1.0, 0.02]
 
 
+def test_easy_lets_pass_where_a_job_ends_in_time_whatever_node_the_rule_likes_best() -> None:
+    """Two workers wait for the slow node; on it the last job would still run when they start."""
+    jobs = [job(0, 7), job(0, 8, 4.0), job(36, 5, workers=2.0), job(72, 2, 1.2)]
+    assert starts_h("easy", jobs, [{}, {"speed": 2.0}]) == [0.0, 0.0, 1.0, 0.02]
+
+
 def test_easy_plans_by_estimates_and_starts_by_what_happens() -> None:
     early = [job(0, 10, 1.0, estimate_s=4 * HOUR), job(36, 10), job(72, 1)]
     assert starts_h("easy", early) == [0.0, 1.0, 2.0]

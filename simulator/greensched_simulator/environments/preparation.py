@@ -7,10 +7,10 @@ import numpy as np
 
 from greensched_core.errors import BadInput
 from greensched_policies.accounting import total_bill
-from greensched_policies.catalogue import MAY_REJECT, SCALE_RULES
+from greensched_policies.catalogue import MAY_REJECT
 from greensched_policies.cost import Floats
 from greensched_policies.reward import Shares, penalty_of, reward_of, shares_of
-from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms, rules_of
+from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms, nodes_to_score, rules_of
 from greensched_simulator.deciding import OVER
 from greensched_simulator.environments.scene_parts import Accounts, Parts, Shown, Starts
 from greensched_simulator.environments.tally import Machines
@@ -96,7 +96,7 @@ class Prepared:
     @property
     def most_nodes(self) -> int:
         """Return how many nodes a decision has to choose from at most."""
-        return min(self.terms.nodes_to_score, self.world.nodes.zone.size)
+        return nodes_to_score(self.world.nodes.zone.size)
 
     @property
     def most_starts(self) -> int:
@@ -177,6 +177,7 @@ def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
         shown=shown,
         asks_when=heads != "where",
         asks_where=heads != "when",
+        most_nodes=ready.most_nodes,
         keeps_aside=ready.keeps_aside,
     )
 
@@ -229,14 +230,9 @@ def _refuse(world: World, policy: Policy, heads: Heads) -> None:
         raise BadInput(f"there is no head {heads!r}: give one of {', '.join(HEADS)}")
     for is_given, what, instead in (
         (
-            heads != "when" and policy.queue != USUAL_QUEUE,
-            f"where jobs of the queue {policy.queue} run, which rules start together",
-            f"{USUAL_QUEUE}, or the head when",
-        ),
-        (
-            policy.pause in SCALE_RULES and world.scaling.shape[0] > 1,
-            f"beside {policy.pause}, which scales jobs",
-            "another pause rule",
+            heads != "when" and QUEUES[policy.queue].discipline == "together",
+            f"where jobs of the queue {policy.queue} run, whose nodes it chooses all at once",
+            "another queue, or the head when",
         ),
         (
             policy.when in MAY_REJECT,
@@ -244,9 +240,9 @@ def _refuse(world: World, policy: Policy, heads: Heads) -> None:
             "another when rule",
         ),
         (
-            heads != "when" and policy.placing.stops_at_first,
+            heads != "when" and policy.placing.only_node_0,
             f"with {policy.where}, which leaves nothing to choose",
-            "a where rule that scores nodes",
+            "another where rule",
         ),
     ):
         if is_given:

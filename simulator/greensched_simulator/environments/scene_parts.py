@@ -25,6 +25,7 @@ from greensched_simulator.prospects import Prospects
 from greensched_simulator.recorded import Recorded
 from greensched_simulator.runs import Suspended
 from greensched_simulator.starts import Plan
+from greensched_simulator.turns import let_agents_choose
 from greensched_simulator.waiting import Waiting
 
 Bits = npt.NDArray[np.int8]
@@ -90,6 +91,7 @@ class Parts(NamedTuple):
     shown: Shown
     asks_when: bool
     asks_where: bool
+    most_nodes: int  # that are shown, if so many have room
     keeps_aside: bool  # whether it needs the engine's `Aside`; else one serves all scenes
 
 
@@ -181,17 +183,20 @@ def _scene_of(
     shown: Shown,
     asks_when: bool,
     asks_where: bool,
+    most_nodes: int,
     keeps_aside: bool,
 ) -> Any:
     count = jobs.arrival_s.size
     suspending = count if terms.may_suspend else 0
     aside = nothing_aside(count, suspending, _lent(steps_s), _lent(precedence), _lent(outages))
+    if asks_where:
+        let_agents_choose(aside.queue.turns)
     return Scene(
         _lent(jobs), _lent(prospects), _lent(cluster), _lent(grid), _lent(plan), _lent(terms),
         _lent(recorded), _lent(waiting), _lent(events), _lent(precedence), _lent(outages),
         _lent(steps_s),
         _lent(starts), _lent(accounts), _lent(shown), asks_when, asks_where,
-        keeps_aside, aside,
+        most_nodes, keeps_aside, aside,
     )  # fmt: skip
 
 

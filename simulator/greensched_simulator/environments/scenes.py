@@ -5,7 +5,8 @@ the catalogue answer, and they also stand in for answers that name no candidate.
 choice is not asked.
 
 Of a job of several workers the agent is asked worker by worker, as the extender is pod by pod: each
-sees the room that those before it leave. They start together.
+sees the room that those before it leave. They start together. In a queue with an order it is asked
+of each job whose turn has come.
 """
 
 from typing import Any
@@ -25,6 +26,7 @@ from greensched_simulator.choices import (
 )
 from greensched_simulator.compiled import compiled, fast, inlined
 from greensched_simulator.deciding import (
+    IN_TURN,
     OVER,
     WHEN,
     WHERE,
@@ -33,10 +35,10 @@ from greensched_simulator.deciding import (
     place_by_rule,
 )
 from greensched_simulator.engine import next_asked, plan_by_rule
+from greensched_simulator.environments.placing import give_node, go_without, want
 from greensched_simulator.environments.scene_parts import (
     CANDIDATES,
     DUE,
-    FIRST,
     GIVEN,
     HEAD,
     IN_ALL,
@@ -53,14 +55,14 @@ from greensched_simulator.outages import no_outages
 from greensched_simulator.precedence import nothing_follows
 from greensched_simulator.progress import PAUSE_AT_S
 from greensched_simulator.queueing import OLDEST_FIT, join
-from greensched_simulator.recorded import BOARDS, NODE
-from greensched_simulator.running import give_room, start, take_room
+from greensched_simulator.refused import refuse
+from greensched_simulator.reservations import search_beside
 from greensched_simulator.starts import Start, slot_columns, starts_between
+from greensched_simulator.turns import Turns, reserved_in
 from greensched_simulator.waiting import wait
 from greensched_simulator.workers import (
     all_cores,
     all_fit,
-    boards_of,
     data_of,
     node_of,
     workers_of,
@@ -114,7 +116,7 @@ def _answer(scene: Parts, action: int, rules: Rules) -> None:
     if place < 0 or place >= count:
         seen = scene.shown.nodes[:, :, :count].transpose((0, 2, 1))
         place = int(np.argmin(rules.where[0](seen, scene.shown.context)[0]))
-    _place(scene, job, scene.cluster.found[place])
+    give_node(scene, job, scene.cluster.found[place])
 
 
 @fast
@@ -143,8 +145,12 @@ def _ask(scene: Parts, aside: Aside, rules: Rules) -> None:
         asked[HEAD], asked[JOB], asked[CANDIDATES], asked[DUE] = head, job, 0, NOWHERE
         if head == OVER:
             break
-        if head == WHERE and scene.terms.discipline != OLDEST_FIT:
-            join(aside.queue, job)  # which rules serve
+        if scene.terms.discipline != OLDEST_FIT and head != WHEN:
+            asked[HEAD] = WHERE
+            if head == IN_TURN or asked[WORKER] > 0:
+                asked[CANDIDATES] = _ask_in_turn(scene, job, aside.queue.turns)
+            else:
+                join(aside.queue, job)
         elif head == WHERE:
             asked[CANDIDATES] = _ask_where(scene, job, rules)
         else:
@@ -183,6 +189,7 @@ def _ask_where(scene: Parts, job: int, rules: Rules) -> int:
     """Show the nodes with room for a job, and return how many; else none is to be chosen: 0."""
     now_s, jobs, cluster, terms = scene.events.now_s[0], scene.jobs, scene.cluster, scene.terms
     several = jobs.workers[job] > 1.0 and scene.shown.asked[WORKER] == 0
+    want(scene, job)
     if not scene.asks_where or (several and not all_fit(job, jobs, scene.recorded, cluster)):
         place_by_rule(
             job, now_s, scene.waiting, jobs, cluster, scene.recorded, scene.events.ends,
@@ -191,64 +198,35 @@ def _ask_where(scene: Parts, job: int, rules: Rules) -> int:
         return 0
     count = search(
         cluster, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job],
-        terms.nodes_to_score, terms.goes_on,
+        scene.most_nodes, terms.goes_on,
     )  # fmt: skip
     if count > 1:
         _show_nodes(scene, job, now_s, count)
         return count
     if count == 1:
-        _place(scene, job, cluster.found[0])
-    else:
-        _give_back(scene, job)
+        give_node(scene, job, cluster.found[0])
+    elif not go_without(scene, job):
         wait(job, scene.waiting, jobs)
     return 0
 
 
 @fast
-def _place(scene: Parts, job: int, node: int) -> None:
-    """Start a job on a node, or let its next worker have room there, and have the others asked."""
-    first = node
-    if scene.jobs.workers[job] > 1.0:
-        first = _place_worker(scene, job, node)
-        if first == NOWHERE:
-            scene.shown.asked[DUE] = job
-            return
-    start(
-        job, first, scene.events.now_s[0], scene.jobs, scene.cluster, scene.recorded,
-        scene.events.ends, scene.plan, scene.terms,
-    )  # fmt: skip
-
-
-@fast
-def _place_worker(scene: Parts, job: int, node: int) -> int:
-    """Let a job's next worker have room on a node.
-
-    If it is the last, all give it back, and it returns the first one's node; else NOWHERE.
-    """
-    asked, jobs, recorded = scene.shown.asked, scene.jobs, scene.recorded
-    worker = asked[WORKER]
-    boards = take_room(job, node, jobs, scene.cluster, scene.terms)
-    if worker == 0:
-        asked[FIRST], recorded.boards[job] = node, boards
-    else:
-        place = recorded.first_other[job] + worker - 1
-        recorded.others[NODE, place], recorded.others[BOARDS, place] = node, boards
-    asked[WORKER] = worker + 1
-    if asked[WORKER] < workers_of(job, recorded):
-        return NOWHERE
-    _give_back(scene, job)
-    return int(asked[FIRST])
-
-
-@fast
-def _give_back(scene: Parts, job: int) -> None:
-    """Give back the room that a job's workers have so far: it starts on it, or waits for more."""
-    asked, recorded = scene.shown.asked, scene.recorded
-    for worker in range(asked[WORKER]):
-        node = asked[FIRST] if worker == 0 else node_of(job, worker, recorded)
-        boards = boards_of(job, worker, recorded)
-        give_room(job, node, boards, scene.jobs, scene.cluster, scene.terms)
-    asked[WORKER] = 0
+def _ask_in_turn(scene: Parts, job: int, turns: Turns) -> int:
+    """As `_ask_where`, of a job whose turn has come in a queue: who does not start waits on."""
+    now_s, jobs, cluster = scene.events.now_s[0], scene.jobs, scene.cluster
+    want(scene, job)
+    reserved = reserved_in(turns)
+    count = search_beside(
+        job, now_s, reserved, scene.most_nodes, jobs, cluster, scene.recorded, scene.terms
+    )
+    if count > 1:
+        _show_nodes(scene, job, now_s, count)
+        return count
+    if count == 1:
+        give_node(scene, job, cluster.found[0])
+    elif not go_without(scene, job) and count == 0:
+        refuse(job, jobs, turns.refused)
+    return 0
 
 
 @fast

@@ -25,6 +25,7 @@ from greensched_simulator.environments.single import GreenSchedEnv
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
 from greensched_simulator.outcome import outcome_of
 from greensched_simulator.policy import BASELINE, policy_named
+from greensched_simulator.random_worlds import random_world
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.simulation import (
     bill_of,
@@ -34,17 +35,10 @@ from greensched_simulator.simulation import (
     simulate,
     zone_series,
 )
-from greensched_simulator.testing import (
-    even_links,
-    make_world,
-    most_workers,
-    with_outages,
-    with_panels,
-)
+from greensched_simulator.testing import make_world
 from greensched_simulator.world import World
 
 HOUR = 3600.0
-GIB = 2.0**30
 ROUNDING = 1e-9  # relative
 UNANSWERED = -1  # names no candidate: the policy's rule decides
 FEW = settings(max_examples=15)
@@ -69,86 +63,22 @@ CASES = (
         "lowest-window+tetris+sleep-at-once+cap-frugal+pause-freely",
         "data failures graphs gangs panels pauses",
     ),
-)
-QUEUED = (
-    "carbon-time+spread+easy",
-    "run-now+weighted-cost+concurrent",
-    "lowest-window+tetris+cap-fifo+pause-freely",
-    "price-threshold+spread+sjf+cap-60",
+    ("carbon-time+spread+easy", ""),
+    ("planned-window+topsis+easy+sleep-after-10m", "data gangs"),
+    ("run-now+weighted-cost+fcfs", "failures graphs"),
+    ("lowest-window+tetris+cap-fifo+pause-freely", "graphs pauses"),
+    ("price-threshold+spread+sjf+cap-60", "gangs"),
+    ("run-now+bin-pack+f1", "panels"),
+    ("carbon-scaler", "elastic"),
+    ("planned-window+weighted-cost+scale-freely+sleep-at-once", "elastic gangs graphs pauses"),
+    ("lowest-window+topsis+easy+scale-freely", "elastic failures"),
+    ("carbon-time+least-carbon+unicep+scale-freely", "elastic gangs"),
+    ("carbon-time+first-fit", ""),
+    ("lowest-window+round-robin+wfp3", "gangs"),
 )
 cases = pytest.mark.parametrize(
     ("policy", "kind"), CASES, ids=[f"{policy} {kind}".strip() for policy, kind in CASES]
 )
-
-
-def random_world(
-    seed: int, kind: str = "", *, curve: float | None = None, sleeps: bool | None = None
-) -> World:
-    """Return up to 40 jobs on up to 7 unlike nodes in two zones, often crowded.
-
-    `kind` names what it has beside: data, failures, graphs, gangs, panels, pauses.
-    """
-    dice = np.random.default_rng(seed)
-    arrivals_s = np.sort(60.0 * dice.integers(0, 300, dice.integers(1, 40)))
-    jobs = []
-    for arrival_s in arrivals_s.tolist():
-        runtime_s = 60.0 * float(dice.integers(1, 180))
-        wait_s = float(dice.choice([0.0, HOUR, 5 * HOUR, np.inf]))
-        jobs.append({
-            "arrival_s": arrival_s, "runtime_s": runtime_s,
-            "estimate_s": runtime_s * float(dice.choice([0.5, 1.0, 1.7])),
-            "cpu_cores": float(dice.choice([0.5, 1.0, 4.0, 7.3])),
-            "memory_bytes": float(dice.integers(1, 16)) * GIB,
-            "gpus": float(dice.choice([0.0, 0.0, 1.0])),
-            "deadline_s": arrival_s + runtime_s + wait_s,
-        })  # fmt: skip
-        if dice.random() < 0.2 and len(jobs) > 1:  # a replica of a service
-            jobs[-1] |= {"leaves_at_s": arrival_s + runtime_s, "deadline_s": np.inf}
-    nodes = [
-        {
-            "cpu_capacity": float(dice.choice([8.0, 16.0])), "gpu_capacity": 2.0,
-            "gpu_idle_w": 30.0, "gpu_peak_w": float(dice.choice([250.0, 400.0])),
-            "curve_class": float(dice.integers(0, 2)) if curve is None else curve,
-            "speed": float(dice.choice([0.6, 1.0, 1.7])), "pue": float(dice.choice([1.0, 1.3])),
-            "sleep_w": 20.0, "wake_s": float(dice.choice([0.0, 300.0])), "wake_w": 150.0,
-            "zone": float(node % 2),
-        }
-        for node in range(int(dice.integers(1, 8)))
-    ]  # fmt: skip
-    grids = [
-        [(hour * HOUR, dice.uniform(20, 800), dice.uniform(-50, 300)) for hour in range(9)]
-        for _ in range(2)
-    ]
-    asleep = bool(dice.random() < 0.3) if sleeps is None else sleeps
-    weather = dice.uniform(0.8, 1.3, (2, 9)).tolist() if dice.random() < 0.5 else None
-    after = make_more_of(jobs, nodes, kind, np.random.default_rng([seed, 1]))
-    world = make_world(jobs, nodes, grids, empty_nodes_sleep=asleep, weather=weather, after=after)
-    if "failures" in kind:
-        spans = dice.uniform(0.0, 3.0, (len(nodes), 2)).cumsum(axis=1).tolist()
-        world = with_outages(world, *((node, *span) for node, span in enumerate(spans)))
-    world = world._replace(links=even_links(9.0, 10.0, 0.001)) if "data" in kind else world
-    return with_panels(world, dice) if "panels" in kind else world
-
-
-def make_more_of(
-    jobs: list[dict[str, float]], nodes: list[dict[str, float]], kind: str, dice: Any
-) -> dict[int, list[int]]:
-    """Give jobs several workers and let them be suspended; return who waits for whom."""
-    after = {}
-    for place, job in enumerate(jobs):
-        if "leaves_at_s" in job:
-            continue
-        if "gangs" in kind:
-            job["gpus"] = float(dice.choice([0.0, 0.4, 1.0]))
-            job["workers"] = min(float(dice.integers(1, 4)), most_workers(job, nodes))
-        if "data" in kind:
-            job["data_bytes"], job["data_zone"] = float(dice.choice([0.0, 1e9])), place % 2
-        if "pauses" in kind:
-            job["save_every_s"] = float(dice.choice([0.0, 1200.0, np.inf]))
-            job["startup_s"], job["save_s"] = float(dice.choice([0.0, 30.0])), 20.0
-        if "graphs" in kind and place % 3 == 2:
-            after[place] = sorted({place - int(back) for back in dice.integers(1, 3, 2)})
-    return after
 
 
 def played(env: GreenSchedEnv, choose: Callable[[Any], int], world: int = 0) -> float:
@@ -188,11 +118,12 @@ def test_whoever_leaves_all_to_the_rules_gets_what_the_simulator_makes_of_them(
 
 
 @pytest.mark.parametrize("kind", ["", "graphs pauses", "gangs"])
-@pytest.mark.parametrize("policy", QUEUED)
 @FEW
 @given(seed=seeds)
-def test_rules_serve_a_queue_while_an_agent_decides_when(policy: str, kind: str, seed: int) -> None:
-    world = random_world(seed, kind)
+def test_rules_place_all_that_wait_at_once_while_an_agent_decides_when(
+    kind: str, seed: int
+) -> None:
+    policy, world = "carbon-time+weighted-cost+concurrent", random_world(seed, kind)
     env = GreenSchedEnv([world], policy, "when")
     total = played(env, lambda _: UNANSWERED)
     assert bytes_of(env.schedule()) == bytes_of(simulate(world, policy_named(policy)))
@@ -215,8 +146,10 @@ def test_whoever_takes_what_a_rule_likes_best_of_what_is_seen_gets_its_schedule(
         candidates = seen["candidates"][None].transpose((0, 2, 1)).copy().transpose((0, 2, 1))
         return int(np.argmin(rule(candidates[:, :count], seen["context"][None])[0]))
 
-    # Rules start gangs that had to wait for room: then they must be those of the agent.
-    other = policy if "gangs" in kind else policy.replace(policy.split("+")[1], "weighted-cost")
+    # Rules start several workers that had to wait for room, and round robin remembers the last
+    # node: then the rule must be that of the agent.
+    is_alone = not any(each in kind + policy for each in ("gangs", "elastic", "round-robin"))
+    other = policy.replace(policy.split("+")[1], "weighted-cost") if is_alone else policy
     env = GreenSchedEnv([world], other)
     played(env, lambda seen: best(seen) if seen["mask"].any() else 0)
     assert bytes_of(env.schedule()) == bytes_of(simulate(world, policy_named(policy)))
@@ -350,17 +283,16 @@ def test_agents_that_leave_all_to_the_rules_get_what_the_simulator_makes_of_them
 @pytest.mark.parametrize(
     ("policy", "head", "said"),
     [
-        pytest.param("run-now+easy", "where", "easy.*take oldest-fit, or", id="another-queue"),
+        pytest.param("concurrent", "where", "all at once: take another queue", id="all-at-once"),
         pytest.param("reject-all", "when", "rejects jobs", id="a-rule-that-rejects"),
-        pytest.param("carbon-scaler", "when", "scales jobs.*another pause", id="scaled-jobs"),
-        pytest.param("first-fit", "where", "nothing to choose", id="no-choice-of-nodes"),
+        pytest.param("node-0", "where", "nothing to choose", id="no-choice-of-nodes"),
         pytest.param("run-now", "both", "one head", id="both-heads-alone"),
         pytest.param("run-now", "why", "no head", id="no-such-head"),
     ],
 )
 def test_what_is_not_supported_is_refused(policy: str, head: Any, said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        GreenSchedEnv([random_world(1)._replace(scaling=np.ones((2, 2)))], policy, head)
+        GreenSchedEnv([random_world(1)], policy, head)
 
 
 def test_an_environment_needs_a_world() -> None:
