@@ -33,6 +33,7 @@ from greensched_simulator.deciding import (
     due_or_put_off,
     keep_start,
     place_by_rule,
+    plan_start,
 )
 from greensched_simulator.engine import next_asked, plan_by_rule
 from greensched_simulator.environments.placing import give_node, go_without, want
@@ -50,9 +51,7 @@ from greensched_simulator.environments.scene_parts import (
     Shown,
 )
 from greensched_simulator.environments.tally import taken_by_job, taken_in_all
-from greensched_simulator.events import Aside, nothing_aside
-from greensched_simulator.outages import no_outages
-from greensched_simulator.precedence import nothing_follows
+from greensched_simulator.plain_run import next_plain
 from greensched_simulator.progress import PAUSE_AT_S
 from greensched_simulator.queueing import OLDEST_FIT, join
 from greensched_simulator.refused import refuse
@@ -81,17 +80,14 @@ def go_on(scenes: Any, actions: Integers, first: int, last: int, are_new: bool, 
     The reward given is that of what came between; of a scene that is over, what is left of it. New
     scenes go on to their first question, without an action and a reward.
     """
-    nothing = nothing_aside(0, 0, np.zeros(0), nothing_follows(), no_outages())
     rules = book.rules
     for place in range(first, last):
         scene = scenes[place]
         goes_on = are_new or scene.shown.asked[HEAD] != OVER
         if goes_on and not are_new:
             _answer(scene, actions[place], rules)
-        if goes_on and scene.keeps_aside:
-            _ask(scene, scene.aside, rules)
-        elif goes_on:
-            _ask(scene, nothing, rules)
+        if goes_on:
+            _ask(scene, rules)
         if not are_new:
             reward = scene.shown.reward
             reward[GIVEN], reward[PENDING] = reward[PENDING], 0.0
@@ -132,29 +128,26 @@ def _columns_of(table: Floats, count: int) -> SlotColumns:
 
 
 @fast
-def _ask(scene: Parts, aside: Aside, rules: Rules) -> None:
+def _ask(scene: Any, rules: Rules) -> None:
     """Go on until the agent has a choice, and show it; or to the end."""
-    asked, events = scene.shown.asked, scene.events
+    asked = scene.shown.asked
     while True:
         head, job = WHERE, asked[DUE]
         if job == NOWHERE:
-            head, job = next_asked(
-                events, aside, scene.waiting, scene.jobs, scene.prospects, scene.cluster,
-                scene.recorded, scene.grid, scene.plan, scene.terms, rules,
-            )  # fmt: skip
+            head, job = _next_asked(scene, rules)
         asked[HEAD], asked[JOB], asked[CANDIDATES], asked[DUE] = head, job, 0, NOWHERE
         if head == OVER:
             break
         if scene.terms.discipline != OLDEST_FIT and head != WHEN:
             asked[HEAD] = WHERE
             if head == IN_TURN or asked[WORKER] > 0:
-                asked[CANDIDATES] = _ask_in_turn(scene, job, aside.queue.turns)
+                asked[CANDIDATES] = _ask_in_turn(scene, job, scene.aside.queue.turns)
             else:
-                join(aside.queue, job)
+                join(scene.aside.queue, job)
         elif head == WHERE:
             asked[CANDIDATES] = _ask_where(scene, job, rules)
         else:
-            asked[CANDIDATES] = _ask_when(scene, job, aside, rules)
+            asked[CANDIDATES] = _ask_when(scene, job, rules)
         if asked[CANDIDATES] > 1:
             break
     _mark(scene.shown.is_choice, asked[CANDIDATES])
@@ -165,7 +158,21 @@ def _ask(scene: Parts, aside: Aside, rules: Rules) -> None:
 
 
 @fast
-def _ask_when(scene: Parts, job: int, aside: Aside, rules: Rules) -> int:
+def _next_asked(scene: Any, rules: Rules) -> tuple[int, int]:
+    """Let happen what asks for no start and no node; return what is asked next, of which job."""
+    if not scene.keeps_aside:
+        return next_plain(
+            scene.events, scene.waiting, scene.jobs, scene.cluster, scene.recorded, scene.grid,
+            scene.plan, scene.terms, rules, scene.outages,
+        )  # fmt: skip
+    return next_asked(
+        scene.events, scene.aside, scene.waiting, scene.jobs, scene.prospects, scene.cluster,
+        scene.recorded, scene.grid, scene.plan, scene.terms, rules,
+    )  # fmt: skip
+
+
+@fast
+def _ask_when(scene: Any, job: int, rules: Rules) -> int:
     """Show a job's starts, and return how many there are; else the rules have planned it: 0.
 
     Where there are pauses, rules plan all that can be suspended.
@@ -176,12 +183,23 @@ def _ask_when(scene: Parts, job: int, aside: Aside, rules: Rules) -> int:
     if scene.asks_when and count > 1 and not may_pause:
         _show_starts(scene, job, now_s, count)
         return count
-    planned_s = plan_by_rule(
-        job, now_s, scene.jobs, scene.prospects, scene.grid, scene.plan, aside.agenda,
-        scene.recorded, terms, rules,
-    )  # fmt: skip
-    scene.shown.asked[DUE] = due_or_put_off(job, now_s, planned_s, scene.events.starts)
+    scene.shown.asked[DUE] = due_or_put_off(
+        job, now_s, _planned_s(scene, job, now_s, rules), scene.events.starts
+    )
     return 0
+
+
+@fast
+def _planned_s(scene: Any, job: int, now_s: float, rules: Rules) -> float:
+    if not scene.keeps_aside:
+        return plan_start(
+            job, now_s, scene.jobs, scene.prospects, scene.grid, scene.plan, scene.recorded,
+            scene.terms, rules,
+        )  # fmt: skip
+    return plan_by_rule(
+        job, now_s, scene.jobs, scene.prospects, scene.grid, scene.plan, scene.aside.agenda,
+        scene.recorded, scene.terms, rules,
+    )  # fmt: skip
 
 
 @fast
