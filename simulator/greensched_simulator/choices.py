@@ -1,10 +1,9 @@
 """Where a job runs: the nodes with room, scored by the policies' own compiled functions."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from greensched_policies.capping import CapColumns
 from greensched_policies.catalogue import (
@@ -19,63 +18,29 @@ from greensched_policies.cost import (
     CostModel,
     Floats,
     Integers,
-    NodeColumns,
     WorkloadColumns,
-    ZoneColumns,
-    placement_cost,
 )
-from greensched_policies.missing_data import mean_filled
 from greensched_policies.observation import (
     CONTEXT_FEATURES,
     NODE_FEATURES,
-    RELATIVE_FEATURES,
-    RELATIVE_MEMORY_SIZE,
-    RELATIVE_PLACES,
-    RELATIVE_ZONE_CARBON,
-    ROOM_FEATURES,
     Observation,
     Weights,
-    context_columns,
-    leave_out_unknown,
-    relative_columns,
-    relative_scale,
-    room_columns,
 )
 from greensched_policies.pausing import PauseColumns
 from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.scaling import NO_SCALING
-from greensched_policies.sleeping import SleepColumns, with_waking
 from greensched_policies.slots import SlotColumns
-from greensched_policies.transfers import TransferColumns, with_transfer
 from greensched_simulator.boards import have_room
-from greensched_simulator.compiled import borrowing, callee, compiled, fast, inlined
+from greensched_simulator.compiled import borrowing, callee, fast, inlined
 from greensched_simulator.grid_table import (
-    CARBON,
-    PRICE,
     GridTable,
-    means_over,
 )
 from greensched_simulator.moving import NO_LINKS, Data, moving_seen
+from greensched_simulator.observing import Singles, observe, zone_means
 from greensched_simulator.power_states import sleep_seen
-
-Singles = npt.NDArray[np.float32]
 
 NOWHERE = -1  # the node of a job that has none
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
-
-_IN_ORDER = (0, 1, 2, 3, 4, 5, 6, 7)
-_Eight = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]
-_Rows = tuple[int, int, int, int, int, int, int, int]
-
-_mean_filled = compiled(mean_filled)
-_placement_cost = compiled(placement_cost, inlined)
-_relative_columns = compiled(relative_columns, inlined)
-_room_columns = compiled(room_columns, inlined)
-_relative_scale = compiled(relative_scale, inlined)
-_context_columns = compiled(context_columns, inlined)
-_leave_out_unknown = compiled(leave_out_unknown)
-_with_waking = compiled(with_waking, inlined)
-_with_transfer = compiled(with_transfer, inlined)
 
 
 class Terms(NamedTuple):
@@ -255,136 +220,29 @@ def candidates_seen(
     now_s: float,
 ) -> Observation:
     """Return what a `where` rule sees of `rows` now, by the forecast of this moment."""
-    means = zone_means(cluster.zone, rows, grid, now_s, now_s + float(workload.runtime_s))
-    asleep = sleep_seen(cluster.sleep, cluster.columns[11], rows, now_s)
-    moved = moving_seen(terms.links, data, cluster.zone, rows, means)
-    return observed(
-        cluster.columns, asleep, moved, rows, cluster.zone, means, workload, terms.model,
-        terms.weights,
-    )  # fmt: skip
-
-
-@fast
-def observed(
-    table: Floats,
-    asleep: Floats,
-    moved: Floats,
-    rows: Integers,
-    zone: Integers,
-    means: Floats,
-    workload: WorkloadColumns,
-    model: CostModel,
-    weights: Weights,
-) -> Observation:
-    """Return what a rule sees of some rows of a table [12,N]: `encode_where`, node by node.
-
-    `asleep` holds what sleep does to each of them, [3,K], or nothing, [3,0]; `moved` likewise what
-    bringing data there takes, [4,K]; `means` are those of each zone's carbon and price over the
-    run, [2,Z], and `zone` tells whose a row has, [N]. The workload is one, in numbers.
-    """
     features = np.empty((1, len(NODE_FEATURES), rows.size), np.float32)
     context = np.empty((1, len(CONTEXT_FEATURES)), np.float32)
-    values = np.empty((len(RELATIVE_FEATURES), rows.size))
-    magnitudes = np.empty((len(RELATIVE_FEATURES), rows.size))
-    shares, mean = np.empty(rows.size), np.empty(len(RELATIVE_FEATURES))
-    describe(table, asleep, moved, rows, zone, means, workload, model, values, features)
-    prepare_means(values, magnitudes, shares)
-    np.dot(magnitudes, shares, mean)
-    make_relative(values, mean, features)
-    fill_context(workload, weights, mean, rows.size, context)
-    if not np.isfinite(mean.sum()):
-        _leave_out_unknown(features, np.isfinite(mean).reshape((1, mean.size)))
+    see_candidates(cluster, rows, grid, terms, workload, data, now_s, features, context)
     return Observation(features.transpose((0, 2, 1)), context)
 
 
-@borrowing
-def describe(
-    table: Floats,
-    asleep: Floats,
-    moved: Floats,
-    rows: Integers,
-    zone: Integers,
-    means: Floats,
-    workload: WorkloadColumns,
-    model: CostModel,
-    values: Floats,
-    features: Singles,
-) -> None:
-    """Fill in what is to be made relative, [8,K], and what room is left, in `features` [1,16,K]."""
-    for place in range(rows.size):
-        row = rows[place]
-        node = NodeColumns(
-            table[0, row], table[1, row], table[2, row], table[3, row],
-            table[4, row], table[5, row], table[6, row], table[7, row],
-            table[8, row], table[9, row], table[10, row], table[11, row],
-        )  # fmt: skip
-        signals = ZoneColumns(means[CARBON, zone[row]], means[PRICE, zone[row]])
-        cost = _placement_cost(node, workload, signals, model)
-        if asleep.shape[1] > 0:
-            sleep = SleepColumns(asleep[0, place], asleep[1, place], asleep[2, place])
-            cost = _with_waking(cost, node, sleep, signals)
-        if moved.shape[1] > 0:
-            transfer = TransferColumns(
-                moved[0, place], moved[1, place], moved[2, place], moved[3, place]
-            )
-            cost = _with_transfer(cost, transfer)
-        _put(_relative_columns(node, signals, cost), values, place, _IN_ORDER)
-        _put(_room_columns(node, workload, cost, model), features[0], place, ROOM_FEATURES)
-
-
-@inlined
-def _put(column: _Eight, table: npt.NDArray[Any], place: int, rows: _Rows) -> None:
-    """Put one candidate's eight values into rows of a table [K,N]; loops over them are slower."""
-    table[rows[0], place], table[rows[1], place] = column[0], column[1]
-    table[rows[2], place], table[rows[3], place] = column[2], column[3]
-    table[rows[4], place], table[rows[5], place] = column[4], column[5]
-    table[rows[6], place], table[rows[7], place] = column[6], column[7]
-
-
-@borrowing
-def prepare_means(values: Floats, magnitudes: Floats, shares: Floats) -> None:
-    """Fill in the magnitudes of [8,K] values, and the share of each in the mean, [K]."""
-    shares[:] = 1.0 / shares.size
-    for kind in range(values.shape[0]):
-        own, positive = values[kind], magnitudes[kind]
-        for place in range(own.size):
-            positive[place] = abs(own[place])
-
-
-@borrowing
-def make_relative(values: Floats, mean: Floats, features: Singles) -> None:
-    """Put [8,K] values, each row divided by its mean magnitude, in their places in [1,16,K]."""
-    for kind in range(mean.size):
-        factor, offset = _relative_scale(mean[kind])
-        own, seen = values[kind], features[0, RELATIVE_PLACES[kind]]
-        for place in range(own.size):
-            seen[place] = own[place] * factor + offset
-
-
-@borrowing
-def fill_context(
-    workload: WorkloadColumns, weights: Weights, mean: Floats, count: int, context: Singles
-) -> None:
-    """Fill in what all candidates share, [1,8]."""
-    has_carbon = np.isfinite(mean[RELATIVE_ZONE_CARBON])
-    memory = mean[RELATIVE_MEMORY_SIZE]
-    shared = _context_columns(workload, weights, has_carbon, memory, count)
-    _put(shared, context.T, 0, _IN_ORDER)
-
-
 @fast
-def zone_means(
-    zone: Integers, rows: Integers, grid: GridTable, begin_s: float, end_s: float
-) -> Floats:
-    """Return the zones' means from `begin_s` to `end_s`, [2,Z]; NaN where all lack data.
-
-    A zone without data gets the mean of the candidates, `rows`, that have some.
-    """
-    means = means_over(grid, begin_s, end_s)
-    if np.isnan(means).any():
-        for signal in (CARBON, PRICE):
-            known = means[signal, zone[rows]].reshape((1, rows.size))
-            filled = _mean_filled(known)[0]
-            for place in range(rows.size):
-                means[signal, zone[rows[place]]] = filled[0, place]
-    return means
+def see_candidates(
+    cluster: Cluster,
+    rows: Integers,
+    grid: GridTable,
+    terms: Terms,
+    workload: WorkloadColumns,
+    data: Data,
+    now_s: float,
+    features: Singles,
+    context: Singles,
+) -> None:
+    """Put what a `where` rule sees of `rows` in the first columns of features, [1,16,N]."""
+    means = zone_means(cluster.zone, rows, grid, now_s, now_s + float(workload.runtime_s))
+    asleep = sleep_seen(cluster.sleep, cluster.columns[11], rows, now_s)
+    moved = moving_seen(terms.links, data, cluster.zone, rows, means)
+    observe(
+        cluster.columns, asleep, moved, rows, cluster.zone, means, workload, terms.model,
+        terms.weights, features, context,
+    )  # fmt: skip

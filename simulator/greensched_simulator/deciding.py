@@ -11,7 +11,7 @@ from greensched_simulator.jobs import Jobs
 from greensched_simulator.prospects import Prospects
 from greensched_simulator.recorded import Recorded
 from greensched_simulator.running import start
-from greensched_simulator.starts import Plan, Start, choose_start, keep
+from greensched_simulator.starts import Plan, Start, choose_start, is_kept, keep
 from greensched_simulator.waiting import Waiting, wait
 from greensched_simulator.workers import all_cores, data_of
 
@@ -41,8 +41,11 @@ def plan_start(
 ) -> float:
     """Return when a job that runs in one piece is to start, and keep room for it in the plan.
 
-    NaN says that it is rejected.
+    NaN says that it is rejected. Where there is no plan all start at once.
     """
+    if not is_kept(plan):
+        recorded.planned_s[job] = now_s
+        return now_s
     runtime_s, latest_s = prospects.runtime_s[job], prospects.latest_start_s[job]
     cores = all_cores(job, jobs, recorded)
     data, run_j = data_of(job, jobs, recorded), prospects.run_j[job]

@@ -26,7 +26,7 @@ from greensched_simulator.progress import (
 )
 from greensched_simulator.progress import end_s as end_s_of
 from greensched_simulator.recorded import BOARDS, Recorded
-from greensched_simulator.starts import Plan, keep
+from greensched_simulator.starts import Plan, is_kept, keep
 from greensched_simulator.workers import (
     all_cores,
     boards_of,
@@ -199,6 +199,8 @@ def _move_plan(
     terms: Terms,
 ) -> None:
     """Let the plan follow what happens: the job runs from then on, maybe elsewhere, as expected."""
+    if not is_kept(plan):
+        return
     begin_s, end_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
     cores, kept = all_cores(job, jobs, recorded), recorded.kept_cores[job]
     is_elsewhere = recorded.planned_zone[job] != zone or kept != cores

@@ -26,7 +26,7 @@ from greensched_simulator.grid_table import GridTable, grid_table
 from greensched_simulator.job_transfers import transfers_of
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.nodes import Nodes
-from greensched_simulator.policy import QUEUES, USUAL_CAP, USUAL_PAUSE, Policy
+from greensched_simulator.policy import QUEUES, USUAL_CAP, USUAL_PAUSE, USUAL_WHEN, Policy
 from greensched_simulator.power_states import WAKE_S
 from greensched_simulator.prospects import Prospects, prospects_of
 from greensched_simulator.queueing import DISCIPLINES
@@ -83,7 +83,7 @@ def _simulated(world: World, policy: Policy) -> Schedule:
         prospects,
         cluster,
         forecast_of(world),
-        empty_plan(world),
+        plan_for(world, policy),
         terms_of(world, policy),
         rules_of(policy.when, policy.placing.rule, order, policy.cap, policy.pause),
         steps_watched(world, policy),
@@ -321,6 +321,13 @@ def _imports_at_most(world: World) -> Floats:
     drawn_w = np.repeat(most_w, np.diff(grids.starts)) * relative_pue(grids)
     share: Floats = 1.0 - np.minimum(grids.solar_w / np.maximum(drawn_w, 1e-9), 1.0)
     return share
+
+
+def plan_for(world: World, policy: Policy) -> Plan:
+    """Return an empty plan; one of no slots if no rule of the policy ever looks at it."""
+    if policy.when == USUAL_WHEN and not may_suspend(world, policy):
+        return empty_plan(world)._replace(cores=np.zeros((len(world.zones), 0)))
+    return empty_plan(world)
 
 
 def empty_plan(world: World) -> Plan:

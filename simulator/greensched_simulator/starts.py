@@ -24,7 +24,8 @@ _with_overload = compiled(with_overload, inlined)
 class Plan(NamedTuple):
     """The cores that run or are to run in each zone, slot by slot from time 0.
 
-    Whatever touches a slot counts in all of it. What lies beyond the last slot is not kept.
+    Whatever touches a slot counts in all of it. What lies beyond the last slot is not kept; nothing
+    is where there are no slots, because all start as they come and nobody looks ahead.
     """
 
     cores: Floats  # [Z,S]
@@ -37,6 +38,12 @@ class Start(NamedTuple):
     start_s: float
     zone: int  # NOWHERE if it is rejected
     runtime_s: float  # expected there
+
+
+@inlined
+def is_kept(plan: Plan) -> bool:
+    """Tell whether the plan has any slots."""
+    return plan.cores.shape[1] > 0
 
 
 @fast
@@ -212,6 +219,8 @@ def keep(
     plan: Plan, zone: int, slot_s: float, begin_s: float, end_s: float, cpu_cores: float
 ) -> None:
     """Add cores to the plan from `begin_s` to `end_s`; negative ones take them out again."""
+    if not is_kept(plan):
+        return
     cores = plan.cores[zone]
     first, last = slots_of(begin_s, end_s, slot_s, cores.size)
     for at in range(first, last):

@@ -6,15 +6,16 @@ from typing import Any, get_type_hints
 
 import greensched_simulator
 from greensched_policies.cost import WorkloadColumns
-from greensched_simulator import choices
+from greensched_simulator import observing
 from greensched_simulator.moving import Data
+from greensched_simulator.reservations import Reservation
 
 # What they may return; of a job's columns, those are numbers.
 TUPLES = (
     tuple[int, int], tuple[float, int], tuple[float, float], tuple[float, float, float],
     tuple[float, float, float, float],
 )  # fmt: skip
-WITHOUT_ARRAYS = (type(None), bool, int, float, *TUPLES, WorkloadColumns, Data)
+WITHOUT_ARRAYS = (type(None), bool, int, float, *TUPLES, WorkloadColumns, Data, Reservation)
 
 
 def borrowers() -> dict[str, Any]:
@@ -32,5 +33,5 @@ def test_what_borrows_arrays_returns_none() -> None:
     returned = {
         name: get_type_hints(function.py_func)["return"] for name, function in borrowers().items()
     }
-    assert f"{choices.__name__}.describe" in returned
+    assert f"{observing.__name__}.describe" in returned
     assert {name: each for name, each in returned.items() if each not in WITHOUT_ARRAYS} == {}

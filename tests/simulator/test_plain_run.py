@@ -17,11 +17,13 @@ from greensched_simulator.simulation import (
     empty_plan,
     forecast_of,
     idle_cluster,
+    plan_for,
     planned_jobs,
     prospects_in,
     terms_of,
 )
 from greensched_simulator.sleep_tables import sleep_table
+from greensched_simulator.starts import Plan
 from greensched_simulator.testing import GIB, Row, even_links, make_world, most_workers
 from greensched_simulator.world import World
 
@@ -32,9 +34,10 @@ POLICIES = ("carbon-time+weighted-cost", "planned-window+least-carbon", "run-now
             "lowest-window+first-fit+sleep-at-once", "reject-long+bin-pack", "node-0")  # fmt: skip
 
 
-def recorded(world: World, name: str, steps_s: Floats) -> Recorded:
+def recorded(world: World, name: str, steps_s: Floats, plan: Plan | None = None) -> Recorded:
     """Return what a run records that looks at some steps of the grid, or at none."""
     policy = policy_named(name)
+    plan = plan_for(world, policy) if plan is None else plan
     sleep = sleep_table(world, policy)
     prospects = prospects_in(world, sleep)
     only_node_0 = policy.placing.only_node_0
@@ -43,7 +46,7 @@ def recorded(world: World, name: str, steps_s: Floats) -> Recorded:
         return run(
             planned_jobs(world, prospects), world.precedence, prospects,
             idle_cluster(world, sleep, capped=False, only_node_0=only_node_0),
-            forecast_of(world), empty_plan(world), terms_of(world, policy),
+            forecast_of(world), plan, terms_of(world, policy),
             rules_of(policy.when, policy.placing.rule), steps_s, world.outages,
         )[0]  # fmt: skip
 
@@ -85,3 +88,14 @@ def random_world(dice: np.random.Generator) -> World:
         jobs.append(job)
     grids = [[(hour * HOUR, float(dice.uniform(20, 800)), 50.0) for hour in range(9)]] * 2
     return make_world(jobs, nodes, grids, links=even_links())
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32), st.sampled_from(("run-now+spread", "node-0", "run-now+first-fit")))
+def test_who_starts_at_once_does_the_same_without_a_plan(seed: int, name: str) -> None:
+    world = random_world(np.random.default_rng(seed))
+    planned = recorded(world, name, np.zeros(0), empty_plan(world))
+    ours = recorded(world, name, np.zeros(0))
+    assert plan_for(world, policy_named(name)).cores.size == 0
+    for column in ("node", "placed_s", "start_s", "end_s", "planned_s"):
+        np.testing.assert_array_equal(getattr(ours, column), getattr(planned, column))

@@ -50,13 +50,13 @@ from greensched_simulator.choices import (
     Cluster,
     Rules,
     Terms,
-    observed,
     rules_of,
     score_nodes,
 )
 from greensched_simulator.compiled import compiled
 from greensched_simulator.grid_table import grid_table
 from greensched_simulator.moving import Data
+from greensched_simulator.observing import Singles, observe
 from greensched_simulator.policy import Policy
 from greensched_simulator.recorded import nothing_recorded
 from greensched_simulator.schedule import Schedule
@@ -115,6 +115,14 @@ def numbers(columns: Any, place: int) -> Any:
     return type(columns)(*(float(each.flat[place % each.size]) for each in columns))
 
 
+def seen_compiled(*given: Any) -> tuple[Singles, Singles]:
+    """Return what compiled code sees of as many candidates as it is given places."""
+    see: Any = observe
+    features, context = np.empty((1, 16, given[3].size), np.float32), np.empty((1, 8), np.float32)
+    see(*given, features, context)
+    return features.transpose((0, 2, 1)), context
+
+
 @given(seeds)
 def test_costs_and_observations_are_the_same_compiled(seed: int) -> None:
     nodes, workload, zones, model, weights = random_decision(seed)
@@ -129,7 +137,7 @@ def test_costs_and_observations_are_the_same_compiled(seed: int) -> None:
     np.testing.assert_allclose(np.array(one_by_one).T, np.concatenate(cost), rtol=DOUBLE)
     table = np.concatenate(nodes)
     places = np.arange(count)  # each candidate a zone of its own
-    seen = observed(
+    seen = seen_compiled(
         table, np.empty((3, 0)), np.empty((4, 0)), places, places, np.concatenate(zones),
         numbers(workload, 0), model, weights,
     )  # fmt: skip
@@ -147,7 +155,7 @@ def test_what_waking_costs_is_the_same_compiled(seed: int) -> None:
     )
     cost = with_waking(placement_cost(nodes, workload, zones, model), nodes, sleep, zones)
     places = np.arange(nodes.speed.size)  # each candidate a zone of its own
-    seen = observed(
+    seen = seen_compiled(
         np.concatenate(nodes), np.concatenate(sleep), np.empty((4, 0)), places, places,
         np.concatenate(zones), numbers(workload, 0), model, weights,
     )  # fmt: skip

@@ -12,12 +12,13 @@ from numba.typed import List
 
 from greensched_policies.cost import Floats, Integers
 from greensched_policies.reward import Shares
-from greensched_simulator.choices import Cluster, Rules, Singles, Terms
+from greensched_simulator.choices import Cluster, Rules, Terms
 from greensched_simulator.compiled import fast
 from greensched_simulator.environments.tally import Machines
 from greensched_simulator.events import Events, nothing_aside
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.observing import Singles
 from greensched_simulator.outages import Broken, Outages
 from greensched_simulator.pacing import Changes
 from greensched_simulator.precedence import Precedence

@@ -20,9 +20,8 @@ from greensched_policies.slots import SlotColumns
 from greensched_simulator.choices import (
     NOWHERE,
     Rules,
-    Singles,
-    candidates_seen,
     search,
+    see_candidates,
 )
 from greensched_simulator.compiled import compiled, fast, inlined
 from greensched_simulator.deciding import (
@@ -51,6 +50,7 @@ from greensched_simulator.environments.scene_parts import (
     Shown,
 )
 from greensched_simulator.environments.tally import taken_by_job, taken_in_all
+from greensched_simulator.observing import Singles
 from greensched_simulator.plain_run import next_plain
 from greensched_simulator.progress import PAUSE_AT_S
 from greensched_simulator.queueing import OLDEST_FIT, join
@@ -252,9 +252,12 @@ def _show_nodes(scene: Parts, job: int, now_s: float, count: int) -> None:
     rows = scene.cluster.found[:count]
     workload = workload_of(job, scene.jobs, scene.recorded, scene.terms)
     data = data_of(job, scene.jobs, scene.recorded)
-    seen = candidates_seen(scene.cluster, rows, scene.grid, scene.terms, workload, data, now_s)
-    _copy(seen.nodes.transpose((0, 2, 1))[0], scene.shown.nodes[0])
-    scene.shown.context[:] = seen.context
+    features = scene.shown.nodes
+    see_candidates(
+        scene.cluster, rows, scene.grid, scene.terms, workload, data, now_s, features,
+        scene.shown.context,
+    )  # fmt: skip
+    features[0, :, count:] = 0.0
 
 
 @fast
