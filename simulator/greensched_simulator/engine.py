@@ -43,6 +43,7 @@ from greensched_simulator.events import (
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import pop
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.lending import lent
 from greensched_simulator.outages import (
     Broken,
     Outages,
@@ -101,7 +102,30 @@ def run(
     recorded = nothing_recorded(jobs, cluster, terms, outages.node.size > 0)
     waiting, events = nobody_waiting(count), nothing_yet(count)
     aside = nothing_aside(count, count if terms.may_suspend else 0, steps_s, precedence, outages)
+    _run_lent(
+        events, aside, waiting, lent(jobs), lent(prospects), lent(cluster),
+        lent(recorded), lent(grid), lent(plan), lent(terms), rules,
+    )  # fmt: skip
+    return recorded, aside.changes, aside.agenda.suspended, aside.broken
+
+
+@fast
+def _run_lent(
+    events: Events,
+    aside: Aside,
+    waiting: Waiting,
+    jobs: Jobs,
+    prospects: Prospects,
+    cluster: Cluster,
+    recorded: Recorded,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
+) -> None:
+    """Run all jobs to their end; what the caller keeps until then is lent."""
     if is_plain(aside, cluster, terms):
+        outages = lent(aside.outages)
         run_plainly(
             events, waiting, jobs, prospects, cluster, recorded, grid, plan, terms, rules, outages
         )
@@ -110,7 +134,7 @@ def run(
             events, aside, waiting, jobs, prospects, cluster, recorded, grid, plan, terms, rules
         )
         if head == OVER:
-            return recorded, aside.changes, aside.agenda.suspended, aside.broken
+            return
         now_s = events.now_s[0]
         if head == WHEN:
             planned_s = plan_by_rule(

@@ -98,6 +98,23 @@ def integral_between(
     return integral_at(table, signal, end, end_s) - integral_at(table, signal, begin, begin_s)
 
 
+@inlined
+def has_all(table: GridTable, signal: int, begin: int, end: int) -> bool:
+    """Tell whether a signal's data is known from one step of a zone to another, both included."""
+    has_gap = table.gaps_s[signal, end] > table.gaps_s[signal, begin]
+    return not (has_gap or np.isnan(table.values[signal, end]))
+
+
+@inlined
+def known_integral(
+    table: GridTable, signal: int, begin: int, end: int, begin_s: float, end_s: float
+) -> float:
+    """Return what `integral_between` does, where `has_all`: nothing is to be looked for."""
+    at_begin = (begin_s - table.times_s[begin]) * table.values[signal, begin]
+    at_end = (end_s - table.times_s[end]) * table.values[signal, end]
+    return (table.sums[signal, end] + at_end) - (table.sums[signal, begin] + at_begin)
+
+
 @fast
 def means_over(table: GridTable, begin_s: float, end_s: float) -> Floats:
     """Return the time-weighted means over [begin_s, end_s), [2,Z]; NaN where data is missing.

@@ -1,6 +1,6 @@
 """When a job starts: its candidate starts, and the plan of what runs when, zone by zone."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,7 +8,15 @@ from greensched_policies.cost import Floats, Integers
 from greensched_policies.slots import SlotColumns, with_overload
 from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
-from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_between, step_at
+from greensched_simulator.grid_table import (
+    CARBON,
+    PRICE,
+    GridTable,
+    has_all,
+    integral_between,
+    known_integral,
+    step_at,
+)
 from greensched_simulator.moving import Data, dearer_by_zone
 
 MOST_SLOTS = 672  # a week of quarter hours
@@ -202,8 +210,11 @@ def watch_plan(
     first, end = slots_of(now_s, now_s + runtime_s, slot_s, cores.size)
     width = end - first
     count = busiest.size + width - 1
-    for at in range(count):
-        room[at] = cores[min(first + at, cores.size - 1)]
+    kept, own = min(count, cores.size - first), cores[first:]
+    for at in range(kept):
+        room[at] = own[at]
+    for at in range(kept, count):
+        room[at] = cores[cores.size - 1]
     span = 1
     while 2 * span <= width:
         for at in range(count + 1 - 2 * span):
@@ -244,27 +255,33 @@ def watch_run(
     The steps that hold at a run's begin and end only move on from slot to slot. Tells whether data
     is missing.
     """
-    at, until = step_at(grid, zone, now_s), step_at(grid, zone, now_s + runtime_s)
-    last, times_s, has_gaps = grid.starts[zone + 1] - 1, grid.times_s, False
+    slots = seen.shape[2]
+    # Of an index that has no sign the compiler need not ask whether it counts from the end.
+    at: Any = np.uintp(step_at(grid, zone, now_s))
+    until: Any = np.uintp(step_at(grid, zone, now_s + runtime_s))
+    final = step_at(grid, zone, now_s + (slots - 1) * slot_s + runtime_s)
+    is_known = has_all(grid, CARBON, at, final) and has_all(grid, PRICE, at, final)
+    last: Any = np.uintp(grid.starts[zone + 1] - 1)
+    one, times_s, has_gaps = np.uintp(1), grid.times_s, False
     carbon = _forecast_at(grid, CARBON, at, runtime_s)
     price = _forecast_at(grid, PRICE, at, runtime_s)
     carbon_at_start, carbon_over_run = seen[0, zone], seen[1, zone]
     price_at_start, price_over_run = seen[2, zone], seen[3, zone]
-    for place in range(carbon_at_start.size):
+    for place in range(slots):
         begin_s = now_s + place * slot_s
         end_s = begin_s + runtime_s
-        while at < last and times_s[at + 1] <= begin_s:
-            at += 1
-        while until < last and times_s[until + 1] <= end_s:
-            until += 1
+        while at < last and times_s[at + one] <= begin_s:
+            at += one
+        while until < last and times_s[until + one] <= end_s:
+            until += one
         carbon_at_start[place], carbon_over_run[place] = _run_seen(
-            grid, CARBON, carbon, at, until, begin_s, end_s
+            grid, CARBON, carbon, at, until, begin_s, end_s, is_known
         )
         price_at_start[place], price_over_run[place] = _run_seen(
-            grid, PRICE, price, at, until, begin_s, end_s
+            grid, PRICE, price, at, until, begin_s, end_s, is_known
         )
-        # Where there is no data at the start there is none over the run.
-        has_gaps |= np.isnan(carbon_over_run[place]) or np.isnan(price_over_run[place])
+        if not is_known:  # who has no data at the start has none over the run
+            has_gaps |= np.isnan(carbon_over_run[place]) or np.isnan(price_over_run[place])
     return has_gaps
 
 
@@ -289,14 +306,16 @@ def _run_seen(
     until: int,
     begin_s: float,
     end_s: float,
+    is_known: bool,
 ) -> tuple[float, float]:
     """Return a signal when a run begins, in the step `at`, and its mean over the run."""
     factor, factor_per_s, offset = forecast
     at_start = grid.values[signal, at] * factor + offset
-    if at == until:
-        return at_start, at_start
-    whole = integral_between(grid, signal, at, until, begin_s, end_s)
-    return at_start, whole * factor_per_s + offset
+    if is_known:
+        whole = known_integral(grid, signal, at, until, begin_s, end_s)
+    else:
+        whole = integral_between(grid, signal, at, until, begin_s, end_s)
+    return at_start, at_start if at == until else whole * factor_per_s + offset
 
 
 @borrowing

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 from numba.experimental import structref
-from numba.extending import intrinsic
 from numba.typed import List
 
 from greensched_policies.cost import Floats, Integers
@@ -18,6 +17,7 @@ from greensched_simulator.environments.tally import Machines
 from greensched_simulator.events import Events, nothing_aside
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.lending import lent
 from greensched_simulator.observing import Singles
 from greensched_simulator.outages import Broken, Outages
 from greensched_simulator.pacing import Changes
@@ -141,30 +141,6 @@ def book_of(rules: Rules) -> Any:
     return RuleBook(rules)
 
 
-def _unowned(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    if isinstance(kind, types.Array):
-        array = context.make_array(kind)(context, builder, value)
-        array.meminfo = array.meminfo.type(None)
-        array.parent = array.parent.type(None)
-        return array._getvalue()
-    for place, each in enumerate(getattr(kind, "types", ())):  # of a tuple
-        part = _unowned(context, builder, each, builder.extract_value(value, place))
-        value = builder.insert_value(value, part, place)
-    return value
-
-
-def _lend(_context: Any, parts: Any) -> Any:
-    """Return (tuples of) arrays that nobody counts references to: others keep them alive."""
-
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _unowned(context, builder, signature.args[0], args[0])
-
-    return parts(parts), code
-
-
-_lent: Any = intrinsic(_lend)
-
-
 @fast
 def _scene_of(
     jobs: Jobs,
@@ -189,14 +165,14 @@ def _scene_of(
 ) -> Any:
     count = jobs.arrival_s.size
     suspending = count if terms.may_suspend else 0
-    aside = nothing_aside(count, suspending, _lent(steps_s), _lent(precedence), _lent(outages))
+    aside = nothing_aside(count, suspending, lent(steps_s), lent(precedence), lent(outages))
     if asks_where:
         let_agents_choose(aside.queue.turns)
     return Scene(
-        _lent(jobs), _lent(prospects), _lent(cluster), _lent(grid), _lent(plan), _lent(terms),
-        _lent(recorded), _lent(waiting), _lent(events), _lent(precedence), _lent(outages),
-        _lent(steps_s),
-        _lent(starts), _lent(accounts), _lent(shown), asks_when, asks_where,
+        lent(jobs), lent(prospects), lent(cluster), lent(grid), lent(plan), lent(terms),
+        lent(recorded), lent(waiting), lent(events), lent(precedence), lent(outages),
+        lent(steps_s),
+        lent(starts), lent(accounts), lent(shown), asks_when, asks_where,
         most_nodes, keeps_aside, aside,
     )  # fmt: skip
 
