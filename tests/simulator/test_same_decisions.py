@@ -46,13 +46,7 @@ from greensched_policies.observation import Weights, encode_where
 from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.sleeping import SleepColumns, with_waking
 from greensched_policies.slots import SlotColumns
-from greensched_simulator.choices import (
-    Cluster,
-    Rules,
-    Terms,
-    rules_of,
-    score_nodes,
-)
+from greensched_simulator.choices import Cluster, Rules, Terms, rules_of, score_nodes
 from greensched_simulator.compiled import compiled
 from greensched_simulator.grid_table import grid_table
 from greensched_simulator.moving import Data
