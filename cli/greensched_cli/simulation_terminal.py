@@ -113,7 +113,7 @@ def _progress(console: Console, run: Run) -> Iterator[tuple[Told, Callable[[Roun
     )
     if not is_cached():
         console.print(
-            "compiling the engine, some minutes, and each rule as it comes, some seconds; once"
+            "compiling the engine, a minute or two, and each rule as it comes, some seconds; once"
         )
     bars = Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs"),

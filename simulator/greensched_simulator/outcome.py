@@ -145,6 +145,8 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
 def stops_by_failures(schedule: Schedule) -> set[tuple[int, float]]:
     """Return each job, and when, that was stopped since a node of it failed."""
     ran, failed = schedule.stretches, schedule.outages
+    if failed.node.size == 0:
+        return set()
     fails = {*zip(failed.node.tolist(), failed.asleep_s.tolist(), strict=True)}
     ends = zip(ran.job.tolist(), ran.node.tolist(), ran.end_s.tolist(), strict=True)
     return {(job, end_s) for job, node, end_s in ends if (node, end_s) in fails}
