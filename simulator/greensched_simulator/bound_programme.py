@@ -70,9 +70,10 @@ class Programme:
         if self.variables == 0:
             return 0.0
         filled, alone = _stacked(self._filled), _stacked(self._alone)
-        limits = np.concatenate([np.ones(np.unique(filled[0]).size), _most(alone[0], alone[2])])
-        above = np.unique(filled[0]).size + _numbered(alone[0])
-        row = np.concatenate([_numbered(filled[0]), above])
+        below, above = _numbered(filled[0]), _numbered(alone[0])
+        count = int(below.max(initial=-1)) + 1
+        limits = np.concatenate([np.ones(count), _most(above, alone[2])])
+        row = np.concatenate([below, count + above])
         variable = np.concatenate([filled[1], alone[1]])
         amount = np.concatenate([filled[2], np.ones(alone[2].size)])
         task, own, work = _stacked(self._done)
@@ -102,7 +103,7 @@ def _numbered(rows: Integers) -> Integers:
 
 
 def _most(rows: Integers, shares: Floats) -> Floats:
-    """Return the greatest share of each row, in the order of `_numbered`."""
-    most = np.zeros(np.unique(rows).size)
-    np.maximum.at(most, _numbered(rows), shares)
+    """Return the greatest share of each row; these are `_numbered`."""
+    most = np.zeros(int(rows.max(initial=-1)) + 1)
+    np.maximum.at(most, rows, shares)
     return most

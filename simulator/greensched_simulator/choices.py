@@ -14,12 +14,7 @@ from greensched_policies.catalogue import (
     WHEN_RULES,
     WHERE_RULES,
 )
-from greensched_policies.cost import (
-    CostModel,
-    Floats,
-    Integers,
-    WorkloadColumns,
-)
+from greensched_policies.cost import CostModel, Floats, Integers, WorkloadColumns
 from greensched_policies.observation import (
     CONTEXT_FEATURES,
     NODE_FEATURES,
@@ -32,9 +27,7 @@ from greensched_policies.scaling import NO_SCALING
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.boards import have_room
 from greensched_simulator.compiled import borrowing, callee, fast, inlined
-from greensched_simulator.grid_table import (
-    GridTable,
-)
+from greensched_simulator.grid_table import GridTable
 from greensched_simulator.moving import NO_LINKS, Data, moving_seen
 from greensched_simulator.observing import Singles, observe, zone_means
 from greensched_simulator.power_states import sleep_seen
@@ -238,7 +231,10 @@ def see_candidates(
     features: Singles,
     context: Singles,
 ) -> None:
-    """Put what a `where` rule sees of `rows` in the first columns of features, [1,16,N]."""
+    """Put what a `where` rule sees of `rows` in context, [1,8], and features, [1,16,N].
+
+    The candidates stand in the first columns; the others are left as they are.
+    """
     means = zone_means(cluster.zone, rows, grid, now_s, now_s + float(workload.runtime_s))
     asleep = sleep_seen(cluster.sleep, cluster.columns[11], rows, now_s)
     moved = moving_seen(terms.links, data, cluster.zone, rows, means)

@@ -31,12 +31,7 @@ from greensched_policies.observation import (
 from greensched_policies.sleeping import SleepColumns, with_waking
 from greensched_policies.transfers import TransferColumns, with_transfer
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
-from greensched_simulator.grid_table import (
-    CARBON,
-    PRICE,
-    GridTable,
-    means_over,
-)
+from greensched_simulator.grid_table import CARBON, PRICE, GridTable, means_over
 
 Singles = npt.NDArray[np.float32]
 

@@ -29,12 +29,18 @@ def signatures(function: Any) -> list[Any]:
 
 def test_only_what_python_calls_gets_machine_code_of_its_own() -> None:
     assert quartered(8.0) == 2.0
-    assert (len(signatures(quartered)), len(signatures(halved))) == (1, 0)
+    assert (len(signatures(quartered)), len(signatures(halved))) == (1, 0)  # which no test calls
+
+
+@fast
+def eighth_of(amount: float) -> float:
+    """Return an eighth of an amount that is positive."""
+    return quartered(halved(amount))
 
 
 def test_a_part_can_also_be_called_from_python() -> None:
-    assert quartered(4.0) == 1.0
-    assert halved(4.0) == 2.0
+    assert eighth_of(8.0) == 1.0
+    assert quartered(8.0) == 2.0
 
 
 def test_what_a_part_raises_tells_the_value_it_was_called_with() -> None:

@@ -12,6 +12,7 @@ from greensched_policies.cost import Floats
 from greensched_simulator.choices import rules_of
 from greensched_simulator.engine import run
 from greensched_simulator.policy import policy_named
+from greensched_simulator.random_worlds import random_world
 from greensched_simulator.recorded import Recorded
 from greensched_simulator.simulation import (
     empty_plan,
@@ -24,12 +25,10 @@ from greensched_simulator.simulation import (
 )
 from greensched_simulator.sleep_tables import sleep_table
 from greensched_simulator.starts import Plan
-from greensched_simulator.testing import GIB, Row, even_links, make_world, most_workers
 from greensched_simulator.world import World
 
 pytestmark = pytest.mark.engine
 
-HOUR = 3600.0
 POLICIES = ("carbon-time+weighted-cost", "planned-window+least-carbon", "run-now+spread",
             "lowest-window+first-fit+sleep-at-once", "reject-long+bin-pack", "node-0")  # fmt: skip
 
@@ -56,44 +55,17 @@ def recorded(world: World, name: str, steps_s: Floats, plan: Plan | None = None)
 def test_who_looks_at_nothing_beside_is_run_as_who_looks_at_the_grids_steps(
     seed: int, name: str
 ) -> None:
-    world = random_world(np.random.default_rng(seed))
+    world = random_world(seed, "data gangs")
     plain = recorded(world, name, np.zeros(0))
     watched = recorded(world, name, world.grids.times_s.copy())
     for ours, theirs in zip(plain, watched, strict=True):
         assert ours.tobytes() == theirs.tobytes()
 
 
-def random_world(dice: np.random.Generator) -> World:
-    """Return jobs of one worker or two, often at one instant, some with data, and replicas."""
-    nodes: list[Row] = [
-        {"cpu_capacity": 8.0, "speed": float(dice.choice([0.6, 1.0])), "sleep_w": 20.0,
-         "wake_s": 300.0, "zone": node % 2}
-        for node in range(int(dice.integers(1, 5)))
-    ]  # fmt: skip
-    jobs = []
-    for arrival_s in np.sort(dice.integers(0, 12, 30)) * 600.0:
-        runtime_s = float(dice.integers(1, 12)) * 600.0
-        job: dict[str, float] = {
-            "arrival_s": float(arrival_s), "runtime_s": runtime_s,
-            "estimate_s": runtime_s * float(dice.choice([0.5, 1.0, 1.5])),
-            "cpu_cores": float(dice.integers(1, 8)), "data_bytes": float(dice.choice([0.0, 1e9])),
-            "data_zone": 0,
-        }  # fmt: skip
-        if dice.random() < 0.2:
-            job["leaves_at_s"] = float(arrival_s) + runtime_s
-        else:
-            asks = {**job, "memory_bytes": GIB, "gpus": 0.0}
-            job["workers"] = min(float(dice.integers(1, 3)), most_workers(asks, nodes))
-            job["deadline_s"] = float(arrival_s) + 3 * runtime_s
-        jobs.append(job)
-    grids = [[(hour * HOUR, float(dice.uniform(20, 800)), 50.0) for hour in range(9)]] * 2
-    return make_world(jobs, nodes, grids, links=even_links())
-
-
 @settings(max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from(("run-now+spread", "node-0", "run-now+first-fit")))
 def test_who_starts_at_once_does_the_same_without_a_plan(seed: int, name: str) -> None:
-    world = random_world(np.random.default_rng(seed))
+    world = random_world(seed, "data gangs")
     planned = recorded(world, name, np.zeros(0), empty_plan(world))
     ours = recorded(world, name, np.zeros(0))
     assert plan_for(world, policy_named(name)).cores.size == 0

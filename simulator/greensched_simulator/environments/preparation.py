@@ -23,7 +23,6 @@ from greensched_simulator.policy import (
     BASELINE,
     QUEUES,
     USUAL_CAP,
-    USUAL_QUEUE,
     Policy,
     policy_named,
 )
@@ -76,13 +75,6 @@ class Prepared:
         is_plain = self.policy.cap == USUAL_CAP and not self.terms.may_suspend
         is_plain &= not self.world.batteries and not self.nodes_fail and not self.world.links.size
         return is_plain and not self.has_gangs
-
-    @property
-    def keeps_aside(self) -> bool:
-        """Tell whether the engine needs its `Aside`, or nothing ever stands in it."""
-        is_usual = self.policy.cap == USUAL_CAP and self.policy.queue == USUAL_QUEUE
-        is_usual &= not self.terms.may_suspend and not self.nodes_fail
-        return not is_usual or self.world.precedence.child.size > 0
 
     @property
     def nodes_fail(self) -> bool:
@@ -179,7 +171,6 @@ def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
         asks_when=heads != "where",
         asks_where=heads != "when",
         most_nodes=ready.most_nodes,
-        keeps_aside=ready.keeps_aside,
     )
 
 

@@ -21,6 +21,7 @@ from greensched_simulator.lending import lent
 from greensched_simulator.observing import Singles
 from greensched_simulator.outages import Broken, Outages
 from greensched_simulator.pacing import Changes
+from greensched_simulator.plain_run import is_plain
 from greensched_simulator.precedence import Precedence
 from greensched_simulator.prospects import Prospects
 from greensched_simulator.recorded import Recorded
@@ -93,7 +94,6 @@ class Parts(NamedTuple):
     asks_when: bool
     asks_where: bool
     most_nodes: int  # that are shown, if so many have room
-    keeps_aside: bool  # whether it needs the engine's `Aside`; else one serves all scenes
 
 
 @structref.register
@@ -106,7 +106,8 @@ class _SceneType(types.StructRef):
 class Scene(structref.StructRefProxy):
     """The parts of one run and the engine's `Aside`, handed on by their address.
 
-    As a tuple, seventy arrays would be handed over one by one, and take long to compile.
+    Where the run is plain nothing ever stands aside. As a tuple, seventy arrays would be handed
+    over one by one, and take long to compile.
     """
 
     def __new__(cls, *parts: Any) -> Any:
@@ -114,7 +115,7 @@ class Scene(structref.StructRefProxy):
         return structref.StructRefProxy.__new__(cls, *parts)
 
 
-structref.define_proxy(Scene, _SceneType, [*Parts._fields, "aside"])
+structref.define_proxy(Scene, _SceneType, [*Parts._fields, "aside", "is_plain"])
 
 
 @structref.register
@@ -161,19 +162,19 @@ def _scene_of(
     asks_when: bool,
     asks_where: bool,
     most_nodes: int,
-    keeps_aside: bool,
 ) -> Any:
     count = jobs.arrival_s.size
     suspending = count if terms.may_suspend else 0
     aside = nothing_aside(count, suspending, lent(steps_s), lent(precedence), lent(outages))
     if asks_where:
         let_agents_choose(aside.queue.turns)
+    plain = is_plain(aside, cluster, terms)
     return Scene(
         lent(jobs), lent(prospects), lent(cluster), lent(grid), lent(plan), lent(terms),
         lent(recorded), lent(waiting), lent(events), lent(precedence), lent(outages),
         lent(steps_s),
         lent(starts), lent(accounts), lent(shown), asks_when, asks_where,
-        most_nodes, keeps_aside, aside,
+        most_nodes, aside, plain,
     )  # fmt: skip
 
 

@@ -160,7 +160,7 @@ def _ask(scene: Any, rules: Rules) -> None:
 @fast
 def _next_asked(scene: Any, rules: Rules) -> tuple[int, int]:
     """Let happen what asks for no start and no node; return what is asked next, of which job."""
-    if not scene.keeps_aside:
+    if scene.is_plain:
         return next_plain(
             scene.events, scene.waiting, scene.jobs, scene.cluster, scene.recorded, scene.grid,
             scene.plan, scene.terms, rules, scene.outages,
@@ -191,7 +191,7 @@ def _ask_when(scene: Any, job: int, rules: Rules) -> int:
 
 @fast
 def _planned_s(scene: Any, job: int, now_s: float, rules: Rules) -> float:
-    if not scene.keeps_aside:
+    if scene.is_plain:
         return plan_start(
             job, now_s, scene.jobs, scene.prospects, scene.grid, scene.plan, scene.recorded,
             scene.terms, rules,
