@@ -71,6 +71,13 @@ WHERE_RULES: dict[str, WherePolicy] = {
     "weighted-cost": weighted_cost,
 }
 
+# Those of the where rules that look at what a run costs, takes and emits on a node, and not at what
+# room it leaves there (ROOM_FEATURES): the simulator need not reckon that for them.
+BLIND_TO_ROOM = frozenset({
+    "carbon-threshold", "fastest", "first-fit", "least-carbon", "least-cost", "least-energy",
+    "topsis", "weighted-cost",
+})  # fmt: skip
+
 # candidate starts [B,S] -> cost [B,S], lower is better; of equal ones the earliest is taken. What
 # costs infinity is no choice, and where nothing else is left the workload is rejected.
 WhenPolicy = Callable[[SlotColumns], Floats]

@@ -125,8 +125,7 @@ def courses_of(
     end_s = np.minimum(placements.end_s, window_s[1])
     kept = np.flatnonzero(end_s > start_s)
     # A total order of the placements themselves, so that sums do not depend on theirs.
-    keys = [column[kept] for column in (placements.gpus, placements.cpu_cores, end_s, start_s)]
-    kept = kept[np.lexsort((*keys, placements.node[kept]))]
+    kept = _in_order(kept, placements.node, start_s, end_s, placements.cpu_cores, placements.gpus)
     bounds = np.searchsorted(placements.node[kept], np.arange(nodes.cpu_capacity.size + 1))
     asleep = _within(sleeps, window_s)
     asleep_bounds = np.searchsorted(asleep.node, np.arange(nodes.cpu_capacity.size + 1))
@@ -146,6 +145,17 @@ def courses_of(
             np.concatenate((*span_s, *slept[1:4], changes_s, steps, np.array(window_s)))
         )
         yield _course(nodes, row, moments, span_s, placements, mine, series, model, slept, level)
+
+
+def _in_order(kept: Places, *keys: Floats | Integers) -> Places:
+    """Return places in the order of their keys, the first two of which hardly ever agree."""
+    first, second = keys[0][kept], keys[1][kept]
+    order = kept[np.lexsort((second, first))]
+    agree = np.flatnonzero((np.diff(keys[0][order]) == 0) & (np.diff(keys[1][order]) == 0))
+    tied = np.union1d(agree, agree + 1)
+    still = order[tied]
+    order[tied] = still[np.lexsort([key[still] for key in reversed(keys)])]
+    return order
 
 
 def _within(sleeps: Sleeps, window_s: tuple[float, float]) -> Sleeps:

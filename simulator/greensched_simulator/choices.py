@@ -44,6 +44,7 @@ class Terms(NamedTuple):
     nodes_to_score: int  # nodes with room that a search looks for
     weights: Weights
     model: CostModel
+    sees_room: bool = True  # whether the `where` rule looks at what room a job leaves
     goes_on: bool = True  # a search begins where the last one stopped, else at the first node
     may_reject: bool = False  # whether the `when` rule may give infinite costs
     may_suspend: bool = False  # whether the `pause` rule may have anything suspended
@@ -215,7 +216,9 @@ def candidates_seen(
     """Return what a `where` rule sees of `rows` now, by the forecast of this moment."""
     features = np.empty((1, len(NODE_FEATURES), rows.size), np.float32)
     context = np.empty((1, len(CONTEXT_FEATURES)), np.float32)
-    see_candidates(cluster, rows, grid, terms, workload, data, now_s, features, context)
+    see_candidates(
+        cluster, rows, grid, terms, workload, data, now_s, terms.sees_room, features, context
+    )
     return Observation(features.transpose((0, 2, 1)), context)
 
 
@@ -228,17 +231,19 @@ def see_candidates(
     workload: WorkloadColumns,
     data: Data,
     now_s: float,
+    with_room: bool,
     features: Singles,
     context: Singles,
 ) -> None:
     """Put what a `where` rule sees of `rows` in context, [1,8], and features, [1,16,N].
 
-    The candidates stand in the first columns; the others are left as they are.
+    The candidates stand in the first columns; the others are left as they are, and without
+    `with_room` so are the ROOM_FEATURES of all.
     """
     means = zone_means(cluster.zone, rows, grid, now_s, now_s + float(workload.runtime_s))
     asleep = sleep_seen(cluster.sleep, cluster.columns[11], rows, now_s)
     moved = moving_seen(terms.links, data, cluster.zone, rows, means)
     observe(
         cluster.columns, asleep, moved, rows, cluster.zone, means, workload, terms.model,
-        terms.weights, features, context,
+        terms.weights, with_room, features, context,
     )  # fmt: skip

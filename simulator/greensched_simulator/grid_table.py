@@ -1,7 +1,8 @@
 """The zones' carbon and price over time as running sums: the mean over any interval in one step.
 
 Each value holds from its time until the next, the last one for ever. Where data is missing, the
-mean over an interval that touches the gap is NaN, never a made-up value.
+mean over an interval that touches the gap is NaN, never a made-up value. A step may stand there in
+several parts, `in_parts`: all integrals are the same, to the last digit.
 """
 
 from typing import NamedTuple
@@ -21,9 +22,10 @@ class GridTable(NamedTuple):
     starts: npt.NDArray[np.int64]  # [Z+1]
     per_step: Floats  # [Z] 1 / length of its even steps, in 1/s; 0 where they are uneven
     times_s: Floats  # [T]
+    since_s: Floats  # [T] when the step began of which this is a part
     values: Floats  # [2,T] g/kWh and money per MWh; NaN: no data
-    sums: Floats  # [2,T] integral of each from the zone's first time on; gaps add nothing
-    gaps_s: Floats  # [2,T] seconds without data from the zone's first time on
+    sums: Floats  # [2,T] integral of each from the zone's first time to `since_s`; gaps add nothing
+    gaps_s: Floats  # [2,T] seconds without data from the zone's first time to `since_s`
     # [2,T] what a forecast made in a step makes of the values: times the factor plus the offset
     factors: Floats
     offsets: Floats
@@ -55,7 +57,34 @@ def grid_table(
         gaps_s[:, own][:, 1:] = np.cumsum(missing * widths, axis=1)
     if factors is None or offsets is None:
         factors, offsets = np.ones(values.shape), np.zeros(values.shape)
-    return GridTable(starts, per_step, times_s, values, sums, gaps_s, factors, offsets)
+    return GridTable(starts, per_step, times_s, times_s, values, sums, gaps_s, factors, offsets)
+
+
+def in_parts(table: GridTable, part_s: float) -> GridTable:
+    """Return the table with even steps in parts of `part_s`, in zones where that divides them.
+
+    Starts so far apart then move on by one part each.
+    """
+    parts, per_step = np.ones(table.times_s.size, np.int64), table.per_step.copy()
+    for zone in np.flatnonzero(table.per_step):
+        begin, end = table.starts[zone : zone + 2]
+        length_s = table.times_s[begin + 1] - table.times_s[begin]
+        if length_s % part_s == 0.0:
+            parts[begin:end], per_step[zone] = int(length_s / part_s), 1.0 / part_s
+    first = np.concatenate([[0], np.cumsum(parts)])
+    step = np.repeat(np.arange(table.times_s.size), parts)
+    part = np.arange(step.size) - first[step]
+    return GridTable(
+        starts=first[table.starts],
+        per_step=per_step,
+        times_s=table.times_s[step] + part * part_s,
+        since_s=table.since_s[step],
+        values=table.values.take(step, axis=1),
+        sums=table.sums.take(step, axis=1),
+        gaps_s=table.gaps_s.take(step, axis=1),
+        factors=table.factors.take(step, axis=1),
+        offsets=table.offsets.take(step, axis=1),
+    )
 
 
 @inlined
@@ -78,9 +107,15 @@ def step_at(table: GridTable, zone: int, time_s: float) -> int:
 
 
 @inlined
+def is_one_step(table: GridTable, begin: int, end: int) -> bool:
+    """Tell whether two places of one zone are parts of one step: one value holds."""
+    return bool(table.since_s[begin] == table.since_s[end])
+
+
+@inlined
 def integral_at(table: GridTable, signal: int, step: int, time_s: float) -> float:
     """Return the integral of one signal up to `time_s`, which the step `step` holds."""
-    part_s = time_s - table.times_s[step]
+    part_s = time_s - table.since_s[step]
     whole = table.sums[signal, step]
     return whole + part_s * table.values[signal, step] if part_s != 0.0 else whole  # a gap begins
 
@@ -105,16 +140,6 @@ def has_all(table: GridTable, signal: int, begin: int, end: int) -> bool:
     return not (has_gap or np.isnan(table.values[signal, end]))
 
 
-@inlined
-def known_integral(
-    table: GridTable, signal: int, begin: int, end: int, begin_s: float, end_s: float
-) -> float:
-    """Return what `integral_between` does, where `has_all`: nothing is to be looked for."""
-    at_begin = (begin_s - table.times_s[begin]) * table.values[signal, begin]
-    at_end = (end_s - table.times_s[end]) * table.values[signal, end]
-    return (table.sums[signal, end] + at_end) - (table.sums[signal, begin] + at_begin)
-
-
 @fast
 def means_over(table: GridTable, begin_s: float, end_s: float) -> Floats:
     """Return the time-weighted means over [begin_s, end_s), [2,Z]; NaN where data is missing.
@@ -133,7 +158,7 @@ def fill_means(table: GridTable, begin_s: float, end_s: float, means: Floats) ->
     for zone in range(means.shape[1]):
         begin, end = step_at(table, zone, begin_s), step_at(table, zone, end_s)
         for signal in (CARBON, PRICE):
-            if begin == end or not end_s > begin_s:
+            if is_one_step(table, begin, end) or not end_s > begin_s:
                 mean = table.values[signal, begin]
             else:
                 mean = integral_between(table, signal, begin, end, begin_s, end_s)

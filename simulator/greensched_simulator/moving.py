@@ -51,11 +51,14 @@ def moving_s(links: Floats, data: Data, zone: int) -> float:
 
 @fast
 def moving_seen(links: Floats, data: Data, zone: Integers, rows: Integers, means: Floats) -> Floats:
-    """Return the fields of TransferColumns for some nodes, [4,K]; [4,0] where nothing is brought.
+    """Return the fields of TransferColumns for some nodes, [4,K]; no columns: nothing is brought.
 
     `zone` tells whose a node is, [N]; `means` are those of each zone's carbon over the run, [2,Z].
     """
-    if links.shape[1] == 0 or data.size_bytes == 0.0:
+    if links.shape[1] == 0:
+        nothing: Floats = links[0]  # which has no columns: no array is made
+        return nothing
+    if data.size_bytes == 0.0:
         return np.empty((4, 0))
     seen = np.zeros((4, rows.size))
     for place in range(rows.size):
@@ -78,9 +81,12 @@ def dearer_by_zone(links: Floats, data: Data, run_j: Floats) -> Floats:
     """Return what bringing data to each zone makes of its carbon and price over a run, [2,Z].
 
     The carbon by a factor, the price by what is added to it, both for each joule of a run that is
-    expected to take `run_j` there, [Z]; [2,0] where nothing is brought.
+    expected to take `run_j` there, [Z]; no columns where nothing is brought.
     """
-    if links.shape[1] == 0 or data.size_bytes == 0.0:
+    if links.shape[1] == 0:
+        nothing: Floats = links[0]  # which has no columns: no array is made
+        return nothing
+    if data.size_bytes == 0.0:
         return np.empty((2, 0))
     dearer = np.empty((2, run_j.size))
     for zone in range(run_j.size):

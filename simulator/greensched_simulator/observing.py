@@ -61,20 +61,23 @@ def observe(
     workload: WorkloadColumns,
     model: CostModel,
     weights: Weights,
+    with_room: bool,
     features: Singles,
     context: Singles,
 ) -> None:
     """Fill in what a rule sees of some rows of a table [12,N]: `encode_where`, node by node.
 
-    `asleep` holds what sleep does to each of them, [3,K], or nothing, [3,0]; `moved` likewise what
+    `asleep` holds what sleep does to each of them, [3,K], or no columns; `moved` likewise what
     bringing data there takes, [4,K]; `means` are those of each zone's carbon and price over the
     run, [2,Z], and `zone` tells whose a row has, [N]. The workload is one, in numbers. `features`
-    are [1,16,K] or more columns, and `context` [1,8].
+    are [1,16,K] or more columns, and `context` [1,8]; the ROOM_FEATURES are left as they are
+    without `with_room`.
     """
-    values = np.empty((len(RELATIVE_FEATURES), rows.size))
-    magnitudes = np.empty((len(RELATIVE_FEATURES), rows.size))
-    shares, mean = np.empty(rows.size), np.empty(len(RELATIVE_FEATURES))
-    describe(table, asleep, moved, rows, zone, means, workload, model, values, features)
+    kinds = len(RELATIVE_FEATURES)
+    room = np.empty((2 * kinds + 1, rows.size))  # one array: each takes a call
+    values, magnitudes, shares = room[:kinds], room[kinds : 2 * kinds], room[2 * kinds]
+    mean = np.empty(kinds)
+    describe(table, asleep, moved, rows, zone, means, workload, model, with_room, values, features)
     prepare_means(values, magnitudes, shares)
     np.dot(magnitudes, shares, mean)
     make_relative(values, mean, features)
@@ -93,6 +96,7 @@ def describe(
     means: Floats,
     workload: WorkloadColumns,
     model: CostModel,
+    with_room: bool,
     values: Floats,
     features: Singles,
 ) -> None:
@@ -115,7 +119,8 @@ def describe(
             )
             cost = _with_transfer(cost, transfer)
         _put(_relative_columns(node, signals, cost), values, place, _IN_ORDER)
-        _put(_room_columns(node, workload, cost, model), features[0], place, ROOM_FEATURES)
+        if with_room:
+            _put(_room_columns(node, workload, cost, model), features[0], place, ROOM_FEATURES)
 
 
 @inlined

@@ -21,9 +21,9 @@ def is_asleep(sleep: Floats, node: int, is_empty: float, now_s: float) -> bool:
 
 @fast
 def sleep_seen(sleep: Floats, is_empty: Floats, rows: Integers, now_s: float) -> Floats:
-    """Return the fields of SleepColumns for some nodes as they are now, [3,K]."""
+    """Return the fields of SleepColumns for some nodes as they are now, [3,K] or no columns."""
     if sleep.shape[1] == 0:
-        return np.empty((3, 0))
+        return sleep  # nothing is made
     seen = np.empty((3, rows.size))
     for place in range(rows.size):
         node = rows[place]

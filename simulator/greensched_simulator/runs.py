@@ -226,10 +226,11 @@ def columns_by_zone(
     """
     in_slot_s = np.where(np.isinf(runtime_s), np.inf, terms.slot_s)
     columns = np.empty((2 + SEEN, runtime_s.size, count))
-    room = np.empty(count + most_slots(in_slot_s, terms.slot_s))
+    room = np.empty((2, count + most_slots(in_slot_s, terms.slot_s)))
     dearer = dearer_by_zone(terms.links, data, run_j)
     watch(grid, plan, terms, now_s, in_slot_s, cpu_cores, dearer, columns[2:], room)
-    weigh(columns[2:], terms.weights.carbon, terms.weights.energy)
+    flat = columns[2:].reshape((SEEN, runtime_s.size * count))
+    weigh(flat, terms.weights.carbon, terms.weights.energy)
     for zone in range(runtime_s.size):
         columns[1, zone] = runtime_s[zone]
         for place in range(count):

@@ -11,7 +11,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
 from greensched_policies.accounting import Bill, add_transfers, bill_schedule
-from greensched_policies.catalogue import MAY_REJECT, SCALE_RULES
+from greensched_policies.catalogue import BLIND_TO_ROOM, MAY_REJECT, SCALE_RULES
 from greensched_policies.cost import CURVE_POINTS, CostModel, Floats, load_watts
 from greensched_policies.courses import (
     BilledNodes,
@@ -22,7 +22,7 @@ from greensched_policies.scaling import NO_SCALING
 from greensched_policies.supply import Balance, Sun, balances_of, imported
 from greensched_simulator.choices import Cluster, Terms, nodes_to_score, rules_of
 from greensched_simulator.engine import run
-from greensched_simulator.grid_table import GridTable, grid_table
+from greensched_simulator.grid_table import GridTable, grid_table, in_parts
 from greensched_simulator.job_transfers import transfers_of
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.nodes import Nodes
@@ -44,7 +44,7 @@ _PLAN_MARGIN = 96  # slots that the plan keeps beyond the last deadline
 def simulate(world: World, policy: Policy) -> Schedule:
     """Return what `policy` does with the world's jobs; the same world gives the same bytes."""
     with _quiet():
-        return _simulated(world, policy)
+        return _simulated(world, policy, forecast_of(world))
 
 
 def simulate_each(world: World, policies: Sequence[Policy], told: Told) -> list[Schedule]:
@@ -52,8 +52,9 @@ def simulate_each(world: World, policies: Sequence[Policy], told: Told) -> list[
 
     As many run at a time as there are cores: compiled code does not hold the interpreter's lock.
     """
+    forecast = forecast_of(world)
     with _quiet(), ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = {pool.submit(_simulated, world, policy): policy for policy in policies}
+        runs = {pool.submit(_simulated, world, policy, forecast): policy for policy in policies}
         try:
             for each in as_completed(runs):
                 each.result()
@@ -71,7 +72,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _simulated(world: World, policy: Policy) -> Schedule:
+def _simulated(world: World, policy: Policy, forecast: GridTable) -> Schedule:
     sleep = sleep_table(world, policy)
     capped = policy.cap != USUAL_CAP
     cluster = idle_cluster(world, sleep, capped=capped, only_node_0=policy.placing.only_node_0)
@@ -82,7 +83,7 @@ def _simulated(world: World, policy: Policy) -> Schedule:
         world.precedence,
         prospects,
         cluster,
-        forecast_of(world),
+        forecast,
         plan_for(world, policy),
         terms_of(world, policy),
         rules_of(policy.when, policy.placing.rule, order, policy.cap, policy.pause),
@@ -277,6 +278,7 @@ def terms_of(world: World, policy: Policy) -> Terms:
         nodes_to_score=1 if placing.stops_at_first else nodes_to_score(world.nodes.zone.size),
         weights=world.weights,
         model=cost_model(world),
+        sees_room=placing.rule not in BLIND_TO_ROOM,
         goes_on=placing.goes_on,
         may_reject=policy.when in MAY_REJECT,
         may_suspend=may_suspend(world, policy),
@@ -301,7 +303,7 @@ def forecast_of(world: World) -> GridTable:
     usable = np.isfinite(said) & (said != 0.0)
     factor = np.divide(grids.carbon_g_per_kwh, said, out=np.ones(said.size), where=usable)
     offset = np.nan_to_num((grids.price_per_mwh - grids.forecast_price_per_mwh) * seen)
-    return grid_table(
+    table = grid_table(
         grids.starts,
         grids.times_s,
         said * seen,
@@ -309,6 +311,7 @@ def forecast_of(world: World) -> GridTable:
         factors=np.stack([factor, np.ones(said.size)]),
         offsets=np.stack([np.zeros(said.size), offset]),
     )
+    return in_parts(table, SLOT_S)
 
 
 def _imports_at_most(world: World) -> Floats:

@@ -1,11 +1,11 @@
 """When a job starts: its candidate starts, and the plan of what runs when, zone by zone."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from greensched_policies.cost import Floats, Integers
-from greensched_policies.slots import SlotColumns, with_overload
+from greensched_policies.slots import FULL, SlotColumns, with_overload
 from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.grid_table import (
@@ -14,13 +14,14 @@ from greensched_simulator.grid_table import (
     GridTable,
     has_all,
     integral_between,
-    known_integral,
+    is_one_step,
     step_at,
 )
 from greensched_simulator.moving import Data, dearer_by_zone
 
 MOST_SLOTS = 672  # a week of quarter hours
 _LEAST_MAGNITUDE = 1e-30
+_EPSILON = 1e-9
 
 # What is seen of each zone and start, in the order of SlotColumns: carbon at the start and over the
 # run, price at the start and over the run, both over the run in one figure, and the load.
@@ -105,7 +106,7 @@ def slot_columns(
 ) -> tuple[SlotColumns, Integers]:
     """Return the candidate starts of one workload, and the best zone of each, [S]."""
     seen = np.empty((SEEN, runtime_s.size, count))
-    room = np.empty(count + most_slots(runtime_s, terms.slot_s))
+    room = np.empty((2, count + most_slots(runtime_s, terms.slot_s)))
     columns, best = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
     dearer = dearer_by_zone(terms.links, data, run_j)
     watch(grid, plan, terms, now_s, runtime_s, cpu_cores, dearer, seen, room)
@@ -153,9 +154,12 @@ def choose_zones(
     runtime_s: Floats, terms: Terms, seen: Floats, room: Floats, best: Integers
 ) -> None:
     """Fill in what is weighted in `seen`, and the best zone of each start, [S]."""
-    spread = weigh(seen, terms.weights.carbon, terms.weights.energy)
-    least = room[: best.size]
-    best[:], least[:] = 0, np.inf
+    flat = seen.reshape((SEEN, seen[0].size))
+    weigh(flat, terms.weights.carbon, terms.weights.energy)
+    spread = _spread(flat[_WEIGHTED], flat[_BUSIEST])
+    least = room[0]
+    for place in range(best.size):
+        best[place], least[place] = 0, np.inf
     for zone in range(runtime_s.size):
         if not np.isinf(runtime_s[zone]):
             weighted, busiest = seen[_WEIGHTED, zone], seen[_BUSIEST, zone]
@@ -171,13 +175,13 @@ def take_best(
     runtime_s: Floats, slot_s: float, seen: Floats, best: Integers, columns: Floats
 ) -> None:
     """Fill in the fields of SlotColumns, [8,1,S], with what is seen in the best zones."""
+    waits_s, runtimes_s = columns[0, 0], columns[1, 0]
     for place in range(best.size):
-        columns[0, 0, place] = place * slot_s
-        columns[1, 0, place] = runtime_s[best[place]]
+        waits_s[place], runtimes_s[place] = place * slot_s, runtime_s[np.uintp(best[place])]
     for kind in range(SEEN):
         column, of_zones = columns[2 + kind, 0], seen[kind]
         for place in range(best.size):
-            column[place] = of_zones[best[place], place]
+            column[place] = of_zones[np.uintp(best[place]), np.uintp(place)]
 
 
 @inlined
@@ -203,26 +207,28 @@ def watch_plan(
 ) -> None:
     """Fill in the zone's busiest share of cores over a run from each start, [S].
 
-    Reckons in `room`, at least [S + slots of the run]: the maxima over 1, 2, 4, 8 … slots from each
-    on, of which two make up any run.
+    Reckons in `room`, at least [2, S + slots of the run]: the maxima over 1, 2, 4, 8 … slots from
+    each on, of which two make up any run.
     """
     cores, capacity = plan.cores[zone], max(plan.capacity[zone], 1e-9)
     first, end = slots_of(now_s, now_s + runtime_s, slot_s, cores.size)
     width = end - first
     count = busiest.size + width - 1
-    kept, own = min(count, cores.size - first), cores[first:]
-    for at in range(kept):
-        room[at] = own[at]
-    for at in range(kept, count):
-        room[at] = cores[cores.size - 1]
+    most, into = cores[first:], 0
+    if most.size < count:
+        most, into = room[0], 1
+        for at in range(count):
+            most[at] = cores[min(first + at, cores.size - 1)]
     span = 1
     while 2 * span <= width:
+        shorter, later, most = most, most[span:], room[into]
         for at in range(count + 1 - 2 * span):
-            room[at] = max(room[at], room[at + span])
+            most[at] = max(shorter[at], later[at])
+        into = 1 - into
         span *= 2
+    later = most[width - span :]
     for place in range(busiest.size):
-        most = max(room[place], room[place + width - span])
-        busiest[place] = (most + cpu_cores) / capacity
+        busiest[place] = (max(most[place], later[place]) + cpu_cores) / capacity
 
 
 @borrowing
@@ -252,36 +258,88 @@ def watch_run(
 ) -> bool:
     """Fill in `seen` for one zone: carbon at the start and over the run, then price.
 
+    Tells whether data is missing.
+    """
+    at, until = step_at(grid, zone, now_s), step_at(grid, zone, now_s + runtime_s)
+    final = until + seen.shape[2] - 1
+    is_even = abs(grid.per_step[zone] * slot_s - 1.0) < _EPSILON
+    is_even = is_even and grid.times_s[at] <= now_s and final < grid.starts[zone + 1]
+    if is_even and has_all(grid, CARBON, at, final) and has_all(grid, PRICE, at, final):
+        for signal in (CARBON, PRICE):
+            at_start, over_run = seen[2 * signal, zone], seen[2 * signal + 1, zone]
+            _watch_evenly(grid, signal, at, until, slot_s, now_s, runtime_s, at_start, over_run)
+        return False
+    return _watch_step_by_step(grid, zone, at, until, slot_s, now_s, runtime_s, seen)
+
+
+@borrowing
+def _watch_evenly(
+    grid: GridTable,
+    signal: int,
+    at: int,
+    until: int,
+    slot_s: float,
+    now_s: float,
+    runtime_s: float,
+    at_start: Floats,
+    over_run: Floats,
+) -> None:
+    """Fill in one signal, [S], where each slot brings a run's begin and end one step on."""
+    factor, factor_per_s, offset = _forecast_at(grid, signal, at, runtime_s)
+    values, ended_values = grid.values[signal, at:], grid.values[signal, until:]
+    sums, ended_sums = grid.sums[signal, at:], grid.sums[signal, until:]
+    since_s, ended_since_s = grid.since_s[at:], grid.since_s[until:]
+    # Loops of few arrays and no branches: the compiler has them do eight slots at a time.
+    for place in range(at_start.size):
+        at_start[place] = values[place] * factor + offset
+    for place in range(over_run.size):
+        begun_s = now_s + place * slot_s - since_s[place]
+        over_run[place] = sums[place] + begun_s * values[place]
+    for place in range(over_run.size):
+        passed_s = now_s + place * slot_s + runtime_s - ended_since_s[place]
+        whole = ended_sums[place] + passed_s * ended_values[place] - over_run[place]
+        over_run[place] = whole * factor_per_s + offset
+    for place in range(over_run.size):
+        in_one, mean = at_start[place], over_run[place]
+        over_run[place] = in_one if since_s[place] == ended_since_s[place] else mean
+
+
+@borrowing
+def _watch_step_by_step(
+    grid: GridTable,
+    zone: int,
+    at: int,
+    until: int,
+    slot_s: float,
+    now_s: float,
+    runtime_s: float,
+    seen: Floats,
+) -> bool:
+    """Fill in `seen` for one zone where data is missing, steps are uneven, or the grid ends.
+
     The steps that hold at a run's begin and end only move on from slot to slot. Tells whether data
     is missing.
     """
-    slots = seen.shape[2]
-    # Of an index that has no sign the compiler need not ask whether it counts from the end.
-    at: Any = np.uintp(step_at(grid, zone, now_s))
-    until: Any = np.uintp(step_at(grid, zone, now_s + runtime_s))
-    final = step_at(grid, zone, now_s + (slots - 1) * slot_s + runtime_s)
-    is_known = has_all(grid, CARBON, at, final) and has_all(grid, PRICE, at, final)
-    last: Any = np.uintp(grid.starts[zone + 1] - 1)
-    one, times_s, has_gaps = np.uintp(1), grid.times_s, False
+    last, times_s, has_gaps = grid.starts[zone + 1] - 1, grid.times_s, False
     carbon = _forecast_at(grid, CARBON, at, runtime_s)
     price = _forecast_at(grid, PRICE, at, runtime_s)
     carbon_at_start, carbon_over_run = seen[0, zone], seen[1, zone]
     price_at_start, price_over_run = seen[2, zone], seen[3, zone]
-    for place in range(slots):
+    for place in range(seen.shape[2]):
         begin_s = now_s + place * slot_s
         end_s = begin_s + runtime_s
-        while at < last and times_s[at + one] <= begin_s:
-            at += one
-        while until < last and times_s[until + one] <= end_s:
-            until += one
+        while at < last and times_s[at + 1] <= begin_s:
+            at += 1
+        while until < last and times_s[until + 1] <= end_s:
+            until += 1
         carbon_at_start[place], carbon_over_run[place] = _run_seen(
-            grid, CARBON, carbon, at, until, begin_s, end_s, is_known
+            grid, CARBON, carbon, at, until, begin_s, end_s
         )
         price_at_start[place], price_over_run[place] = _run_seen(
-            grid, PRICE, price, at, until, begin_s, end_s, is_known
+            grid, PRICE, price, at, until, begin_s, end_s
         )
-        if not is_known:  # who has no data at the start has none over the run
-            has_gaps |= np.isnan(carbon_over_run[place]) or np.isnan(price_over_run[place])
+        # Who has no data at the start has none over the run.
+        has_gaps |= np.isnan(carbon_over_run[place]) or np.isnan(price_over_run[place])
     return has_gaps
 
 
@@ -306,39 +364,55 @@ def _run_seen(
     until: int,
     begin_s: float,
     end_s: float,
-    is_known: bool,
 ) -> tuple[float, float]:
     """Return a signal when a run begins, in the step `at`, and its mean over the run."""
     factor, factor_per_s, offset = forecast
     at_start = grid.values[signal, at] * factor + offset
-    if is_known:
-        whole = known_integral(grid, signal, at, until, begin_s, end_s)
-    else:
-        whole = integral_between(grid, signal, at, until, begin_s, end_s)
-    return at_start, at_start if at == until else whole * factor_per_s + offset
+    if is_one_step(grid, at, until):
+        return at_start, at_start
+    whole = integral_between(grid, signal, at, until, begin_s, end_s)
+    return at_start, whole * factor_per_s + offset
 
 
 @borrowing
-def weigh(seen: Floats, by_carbon: float, by_price: float) -> float:
-    """Fill in carbon and price over the run in one figure; return how far such lie apart at most.
+def weigh(seen: Floats, by_carbon: float, by_price: float) -> None:
+    """Fill in carbon and price over the run in one figure, of `seen` with its zones in a row.
 
     Each is relative to the mean of its magnitudes, and weighted.
     """
-    zones, count = seen.shape[1], seen.shape[2]
-    carbon_sum, price_sum = 0.0, 0.0
-    for zone in range(zones):
-        for place in range(count):
-            carbon_sum += abs(seen[1, zone, place])
-            price_sum += abs(seen[3, zone, place])
-    by_carbon /= max(carbon_sum / (zones * count), _LEAST_MAGNITUDE)
-    by_price /= max(price_sum / (zones * count), _LEAST_MAGNITUDE)
+    carbon, price, weighted = seen[1], seen[3], seen[_WEIGHTED]
+    by_carbon /= max(_mean_magnitude(carbon), _LEAST_MAGNITUDE)
+    by_price /= max(_mean_magnitude(price), _LEAST_MAGNITUDE)
+    for place in range(weighted.size):
+        weighted[place] = by_carbon * carbon[place] + by_price * price[place]
+
+
+@inlined
+def _mean_magnitude(values: Floats) -> float:
+    """Return the mean of some magnitudes: four sums at a time, or each would wait for the last."""
+    one, two, three, four = 0.0, 0.0, 0.0, 0.0
+    whole = values.size - values.size % 4
+    for place in range(0, whole, 4):
+        one += abs(values[place])
+        two += abs(values[place + 1])
+        three += abs(values[place + 2])
+        four += abs(values[place + 3])
+    for place in range(whole, values.size):
+        one += abs(values[place])
+    return (one + two + three + four) / values.size
+
+
+@inlined
+def _spread(weighted: Floats, busiest: Floats) -> float:
+    """Return how far weighted costs lie apart at most; 0 where nothing is beyond the capacity."""
+    is_over = False
+    for place in range(busiest.size):
+        is_over |= busiest[place] > FULL
+    if not is_over:
+        return 0.0
     least, most = np.inf, -np.inf
-    for zone in range(zones):
-        carbon, price, weighted = seen[1, zone], seen[3, zone], seen[_WEIGHTED, zone]
-        for place in range(count):
-            value = by_carbon * carbon[place] + by_price * price[place]
-            weighted[place] = value
-            least, most = min(least, value), max(most, value)
+    for place in range(weighted.size):
+        least, most = min(least, weighted[place]), max(most, weighted[place])
     return most - least
 
 

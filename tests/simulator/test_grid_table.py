@@ -12,6 +12,7 @@ from greensched_simulator.grid_table import (
     PRICE,
     GridTable,
     grid_table,
+    in_parts,
     means_over,
     step_at,
 )
@@ -108,3 +109,36 @@ def test_means_agree_with_counting_the_seconds(
     found = means_over(table(times_s, values), float(begin_s), float(begin_s + length_s))
     expected = by_the_second(times_s, values, begin_s, begin_s + length_s)
     assert found[CARBON, 0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_even_steps_are_cut_into_parts_and_others_are_left() -> None:
+    cut = in_parts(
+        grid_table(
+            np.array([0, 2, 4, 7]),
+            np.array([0.0, 3600.0, 0.0, 1000.0, 0.0, 900.0, 2700.0]),
+            np.arange(7.0),
+            np.zeros(7),
+        ),
+        900.0,
+    )
+    assert np.diff(cut.starts).tolist() == [8, 2, 3]
+    assert cut.per_step.tolist() == [1 / 900.0, 1 / 1000.0, 0.0]
+    assert cut.times_s[:8].tolist() == [900.0 * part for part in range(8)]
+    assert cut.since_s[:8].tolist() == [0.0] * 4 + [3600.0] * 4
+    assert cut.values[CARBON, :8].tolist() == [0.0] * 4 + [1.0] * 4
+
+
+@given(
+    st.lists(st.floats(-500, 900) | st.just(math.nan), min_size=2, max_size=6),
+    st.floats(0, 25_000),
+    st.floats(0, 25_000),
+)
+def test_cut_steps_have_the_same_means_to_the_last_digit(
+    values: list[float], begin_s: float, length_s: float
+) -> None:
+    whole = table([HOUR_S * step for step in range(len(values))], values)
+    cut = in_parts(whole, 900.0)
+    end_s = begin_s + length_s
+    np.testing.assert_array_equal(
+        means_over(cut, begin_s, end_s), means_over(whole, begin_s, end_s)
+    )

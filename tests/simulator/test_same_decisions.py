@@ -46,7 +46,7 @@ from greensched_policies.observation import Weights, encode_where
 from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.sleeping import SleepColumns, with_waking
 from greensched_policies.slots import SlotColumns
-from greensched_simulator.choices import Cluster, Rules, Terms, rules_of, score_nodes
+from greensched_simulator.choices import Cluster, Rules, rules_of, score_nodes
 from greensched_simulator.compiled import compiled
 from greensched_simulator.grid_table import grid_table
 from greensched_simulator.moving import Data
@@ -54,7 +54,7 @@ from greensched_simulator.observing import Singles, observe
 from greensched_simulator.policy import Policy
 from greensched_simulator.recorded import nothing_recorded
 from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import cost_model, simulate
+from greensched_simulator.simulation import simulate, terms_of
 from greensched_simulator.testing import make_world
 from greensched_simulator.workers import workload_of
 from greensched_simulator.world import World
@@ -113,7 +113,7 @@ def seen_compiled(*given: Any) -> tuple[Singles, Singles]:
     """Return what compiled code sees of as many candidates as it is given places."""
     see: Any = observe
     features, context = np.empty((1, 16, given[3].size), np.float32), np.empty((1, 8), np.float32)
-    see(*given, features, context)
+    see(*given, True, features, context)
     return features.transpose((0, 2, 1)), context
 
 
@@ -345,7 +345,7 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
     table = grid_table(
         grids.starts, grids.times_s, grids.forecast_carbon_g_per_kwh, grids.forecast_price_per_mwh
     )
-    terms = Terms(0, 900.0, rows.size, world.weights, cost_model(world))
+    terms = terms_of(world, Policy("run-now", where))
     cluster = cluster_of(world, view, rows)
     workload = workload_of(7, jobs, nothing_recorded(jobs, cluster, terms, False), terms)
     with warnings.catch_warnings():

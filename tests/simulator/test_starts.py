@@ -8,7 +8,7 @@ from greensched_policies.cost import CostModel, Floats, Integers
 from greensched_policies.observation import Weights
 from greensched_policies.slots import FULL, SlotColumns, spread_of, with_overload
 from greensched_simulator.choices import Terms, rules_of
-from greensched_simulator.grid_table import GridTable, grid_table
+from greensched_simulator.grid_table import GridTable, grid_table, in_parts
 from greensched_simulator.moving import Data
 from greensched_simulator.starts import Plan, choose_start, keep, slot_columns, watch_plan
 
@@ -43,7 +43,7 @@ def columns(
 
 def busiest(kept: Plan, now_s: float, runtime_s: float, count: int, cores: float) -> Floats:
     found = np.empty(count)
-    room = np.empty(count + int(runtime_s / SLOT_S) + 2)
+    room = np.empty((2, count + int(runtime_s / SLOT_S) + 2))
     watch_plan(kept, 0, SLOT_S, now_s, runtime_s, cores, room, found)
     return found
 
@@ -54,6 +54,25 @@ def test_a_run_is_priced_over_its_whole_length_from_each_start() -> None:
     assert slots.carbon_at_start[0].tolist() == [100.0, 100.0, 100.0, 100.0, 300.0]
     assert slots.carbon_over_run[0].tolist() == [100.0, 150.0, 200.0, 250.0, 300.0]
     assert slots.price_over_run[0].tolist() == [1.0] * 5
+
+
+@settings(deadline=None)
+@given(
+    values=st.lists(st.floats(0.0, 900.0) | st.just(np.nan), min_size=2, max_size=40),
+    begin_s=st.floats(-2 * HOUR_S, 12 * HOUR_S),
+    runtime_s=st.floats(1.0, 12 * HOUR_S) | st.sampled_from([900.0, 1800.0, HOUR_S]),
+    count=st.integers(1, 40),
+)
+def test_starts_are_seen_alike_where_each_is_one_part_of_a_step_on(
+    values: list[float], begin_s: float, runtime_s: float, count: int
+) -> None:
+    grid, runtimes_s = hourly(values, values[::-1]), np.full(2, runtime_s)
+    step_by_step, evenly = (
+        slot_columns(each, plan(9.0, 9.0), terms(), begin_s, runtimes_s, count, 1.0, *NO_DATA)
+        for each in (grid, in_parts(grid, SLOT_S))
+    )
+    np.testing.assert_array_equal(step_by_step[0], evenly[0])
+    assert step_by_step[1].tolist() == evenly[1].tolist()
 
 
 def test_each_start_has_the_zone_that_is_best_then() -> None:

@@ -254,7 +254,7 @@ def _show_nodes(scene: Parts, job: int, now_s: float, count: int) -> None:
     data = data_of(job, scene.jobs, scene.recorded)
     features = scene.shown.nodes
     see_candidates(
-        scene.cluster, rows, scene.grid, scene.terms, workload, data, now_s, features,
+        scene.cluster, rows, scene.grid, scene.terms, workload, data, now_s, True, features,
         scene.shown.context,
     )  # fmt: skip
     features[0, :, count:] = 0.0
