@@ -21,6 +21,7 @@ import numpy as np
 
 from benchmarks.bench_cluster import ROOT, machine, write_json
 from benchmarks.environments import environment_figures
+from benchmarks.second_core import second_core_ratio
 from greensched_simulator.bound_report import bounded
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.phase_plan import cheapest_plan
@@ -65,17 +66,29 @@ def main() -> None:
     figures: dict[str, Any] = {"machine": machine(), "policy": POLICY, "load": LOAD}
     print(f"machine: {figures['machine']}; PAI trace on {', '.join(ZONES)}; {POLICY}")
     if given.environments:
-        write_json(RESULT, figures | environment_figures(_world, POLICY))
+        write_json(RESULT, figures | _second_core("before") | _environments())
         return
     with tempfile.TemporaryDirectory() as cache:
         cold = _apart((100, 1_000, 1), {"XDG_CACHE_HOME": cache})
     figures["compile_s"] = cold["first_s"]
     print(f"first run of all, machine code made: {cold['first_s']:.1f} s")
+    figures |= _second_core("before")
     for size in SIZES:
         if not given.nodes or size[0] in given.nodes:
             figures |= _told(size, _apart(size, {}))
-    figures |= _shifts() | _bound() | _phase_plans() | environment_figures(_world, POLICY)
+    figures |= _second_core("between") | _shifts() | _bound() | _phase_plans() | _environments()
     write_json(RESULT, figures)
+
+
+def _environments() -> dict[str, Any]:
+    return environment_figures(_world, POLICY) | _second_core("after")
+
+
+def _second_core(when: str) -> dict[str, Any]:
+    """Tell what the second core of a machine that is shared adds at the moment."""
+    ratio = second_core_ratio()
+    print(f"two threads do {ratio:.2f} times the arithmetic of one ({when})")
+    return {f"second_core_ratio_{when}": ratio}
 
 
 def _shifts() -> dict[str, Any]:

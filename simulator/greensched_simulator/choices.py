@@ -1,7 +1,7 @@
 """Where a job runs: the nodes with room, scored by the policies' own compiled functions."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -128,9 +128,9 @@ def search(
     while looked_at < nodes and count < most:
         node = first + looked_at
         node -= nodes if node >= nodes else 0
-        if fits(cluster, node, cpu_cores, memory_bytes, gpus):
-            cluster.found[count] = node
-            count += 1
+        at: Any = np.uintp(node)  # a sign would have compiled code ask for it
+        cluster.found[np.uintp(count)] = node  # and the next one there unless it fits
+        count += fits(cluster, at, cpu_cores, memory_bytes, gpus)
         looked_at += 1
     cluster.next_node[0] = (first + looked_at) % nodes
     return count
@@ -139,12 +139,11 @@ def search(
 @inlined
 def fits(cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpus: float) -> bool:
     """Tell whether a node has room for the request."""
-    return (
-        cpu_cores <= cluster.cpu_free[node] + _EPSILON * cluster.columns[0, node]
-        and memory_bytes <= cluster.memory_free[node] + _EPSILON * cluster.columns[2, node]
-        and gpus <= cluster.gpu_free[node] + _EPSILON
-        and have_room(cluster.boards, node, gpus)
-    )
+    has_cores = cpu_cores <= cluster.cpu_free[node] + _EPSILON * cluster.columns[0, node]
+    has_memory = memory_bytes <= cluster.memory_free[node] + _EPSILON * cluster.columns[2, node]
+    has_boards = gpus <= cluster.gpu_free[node] + _EPSILON
+    # All are asked: to guess whether to ask on takes longer where every other node is full.
+    return (has_cores & has_memory & has_boards) and have_room(cluster.boards, node, gpus)
 
 
 @borrowing

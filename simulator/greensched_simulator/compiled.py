@@ -83,7 +83,7 @@ def _taken(table: Any, index: Any) -> Any:
         return table.take(index)
 
     def one(table: Any, index: Any) -> Any:
-        return table[index]
+        return table[np.uintp(index)]
 
     return many if isinstance(index, types.Array) else one
 

@@ -102,7 +102,7 @@ def describe(
 ) -> None:
     """Fill in what is to be made relative, [8,K], and what room is left, in `features` [1,16,K]."""
     for place in range(rows.size):
-        row = rows[place]
+        row: Any = np.uintp(rows[place])
         node = NodeColumns(
             table[0, row], table[1, row], table[2, row], table[3, row],
             table[4, row], table[5, row], table[6, row], table[7, row],
