@@ -44,7 +44,7 @@ _PLAN_MARGIN = 96  # slots that the plan keeps beyond the last deadline
 def simulate(world: World, policy: Policy) -> Schedule:
     """Return what `policy` does with the world's jobs; the same world gives the same bytes."""
     with _quiet():
-        return _simulated(world, policy, forecast_of(world))
+        return _simulated(world, policy, _forecasts(world, [policy]))
 
 
 def simulate_each(world: World, policies: Sequence[Policy], told: Told) -> list[Schedule]:
@@ -52,9 +52,9 @@ def simulate_each(world: World, policies: Sequence[Policy], told: Told) -> list[
 
     As many run at a time as there are cores: compiled code does not hold the interpreter's lock.
     """
-    forecast = forecast_of(world)
+    forecasts = _forecasts(world, policies)
     with _quiet(), ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = {pool.submit(_simulated, world, policy, forecast): policy for policy in policies}
+        runs = {pool.submit(_simulated, world, policy, forecasts): policy for policy in policies}
         try:
             for each in as_completed(runs):
                 each.result()
@@ -72,7 +72,13 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _simulated(world: World, policy: Policy, forecast: GridTable) -> Schedule:
+def _forecasts(world: World, policies: Sequence[Policy]) -> dict[bool, GridTable]:
+    """Return the forecasts of those that look ahead, and of the others; all share them."""
+    ahead = {looks_ahead(world, policy) for policy in policies}
+    return {each: forecast_of(world, in_slots=each) for each in ahead}
+
+
+def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -> Schedule:
     sleep = sleep_table(world, policy)
     capped = policy.cap != USUAL_CAP
     cluster = idle_cluster(world, sleep, capped=capped, only_node_0=policy.placing.only_node_0)
@@ -83,7 +89,7 @@ def _simulated(world: World, policy: Policy, forecast: GridTable) -> Schedule:
         world.precedence,
         prospects,
         cluster,
-        forecast,
+        forecasts[looks_ahead(world, policy)],
         plan_for(world, policy),
         terms_of(world, policy),
         rules_of(policy.when, policy.placing.rule, order, policy.cap, policy.pause),
@@ -287,7 +293,7 @@ def terms_of(world: World, policy: Policy) -> Terms:
     )
 
 
-def forecast_of(world: World) -> GridTable:
+def forecast_of(world: World, *, in_slots: bool) -> GridTable:
     """Return the forecasts of a world's grids; each, when it is made, is right about its own step.
 
     What a forecast made at 0 says is corrected by what is known by then: its carbon by the factor,
@@ -295,7 +301,8 @@ def forecast_of(world: World) -> GridTable:
     nodes draw at their mean PUE: where the PUE goes by the weather, which is known, they are the
     grid's times the PUE beside its mean. Of a zone with panels they are those of the share that a
     zone whose nodes all draw the most they can would import, without the battery: never less than
-    what is imported of all that is drawn.
+    what is imported of all that is drawn. With `in_slots` steps stand in parts as long as a slot,
+    which suits who looks at one start after the other.
     """
     grids = world.grids
     seen = relative_pue(grids) * _imports_at_most(world)
@@ -311,7 +318,7 @@ def forecast_of(world: World) -> GridTable:
         factors=np.stack([factor, np.ones(said.size)]),
         offsets=np.stack([np.zeros(said.size), offset]),
     )
-    return in_parts(table, SLOT_S)
+    return in_parts(table, SLOT_S) if in_slots else table
 
 
 def _imports_at_most(world: World) -> Floats:
@@ -326,11 +333,16 @@ def _imports_at_most(world: World) -> Floats:
     return share
 
 
+def looks_ahead(world: World, policy: Policy) -> bool:
+    """Tell whether any rule of a policy looks at later starts, and at the plan."""
+    return policy.when != USUAL_WHEN or may_suspend(world, policy)
+
+
 def plan_for(world: World, policy: Policy) -> Plan:
     """Return an empty plan; one of no slots if no rule of the policy ever looks at it."""
-    if policy.when == USUAL_WHEN and not may_suspend(world, policy):
-        return empty_plan(world)._replace(cores=np.zeros((len(world.zones), 0)))
-    return empty_plan(world)
+    if looks_ahead(world, policy):
+        return empty_plan(world)
+    return empty_plan(world)._replace(cores=np.zeros((len(world.zones), 0)))
 
 
 def empty_plan(world: World) -> Plan:

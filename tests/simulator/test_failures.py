@@ -191,7 +191,7 @@ def plan_left_by(world: World, policy: Policy) -> Plan:
             world.precedence,
             prospects,
             idle_cluster(world, sleep, capped=False, only_node_0=False),
-            forecast_of(world),
+            forecast_of(world, in_slots=True),
             plan,
             terms_of(world, policy),
             rules_of(policy.when, policy.placing.rule, pause=policy.pause),

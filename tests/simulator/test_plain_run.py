@@ -45,7 +45,7 @@ def recorded(world: World, name: str, steps_s: Floats, plan: Plan | None = None)
         return run(
             planned_jobs(world, prospects), world.precedence, prospects,
             idle_cluster(world, sleep, capped=False, only_node_0=only_node_0),
-            forecast_of(world), plan, terms_of(world, policy),
+            forecast_of(world, in_slots=True), plan, terms_of(world, policy),
             rules_of(policy.when, policy.placing.rule), steps_s, world.outages,
         )[0]  # fmt: skip
 

@@ -1,6 +1,5 @@
 """Many scenes side by side, stepped together; what they show stands in shared arrays."""
 
-import itertools
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -63,8 +62,7 @@ class Stage:
         self.rewards = np.zeros((count, 3))  # see `scenes`
         self.world_of = np.zeros(count, np.int64)  # in which world each scene plays
         self._unbilled = set[int]()  # the scenes that Python is to bill when they are over
-        bounds = np.linspace(0, count, min(threads, count) + 1).astype(int).tolist()
-        self._spans = list(itertools.pairwise(bounds))  # the scenes of each thread
+        self._threads = threads
         self._pool: ThreadPoolExecutor | None = None
         self._nothing = np.zeros(0, np.int64)  # the actions of those that begin
         self._parts = [new_parts(self.worlds[0], self._shown(at), heads) for at in range(count)]
@@ -72,7 +70,7 @@ class Stage:
             warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
             self._book = book_of(rules_for(policy))
             self._live = scenes_of(self._parts)
-            go_on(self._live, self._nothing, 0, count, True, self._book)
+            go_on(self._live, self._nothing, np.zeros(1, np.int64), count, True, self._book)
 
     def open(self, place: int, world: int) -> None:
         """Begin an episode in one of the worlds, at its first question."""
@@ -81,7 +79,7 @@ class Stage:
         self._parts[place], self.world_of[place] = parts, world
         if not parts.accounts.is_tallied:
             self._unbilled.add(place)
-        go_on(self._live, self._nothing, place, place + 1, True, self._book)
+        go_on(self._live, self._nothing, np.array([place]), place + 1, True, self._book)
         self._bill(PENDING)
 
     def step(self, actions: Integers) -> None:
@@ -89,17 +87,18 @@ class Stage:
 
         Raises BadInput where a scene is over and a grid lacks data for a time that is billed.
         """
-        if len(self._spans) > 1 and self._pool is None:
-            self._pool = ThreadPoolExecutor(len(self._spans) - 1)
-        mine, *theirs = self._spans
+        if self._threads > 1 and self._pool is None:
+            self._pool = ThreadPoolExecutor(self._threads - 1)
+        taken, given = np.zeros(1, np.int64), (len(self._parts), False, self._book)
         others = [
-            self._pool.submit(go_on, self._live, actions, *each, False, self._book)
-            for each in theirs
+            self._pool.submit(go_on, self._live, actions, taken, *given)
+            for _ in range(self._threads - 1)
             if self._pool is not None
         ]
-        go_on(self._live, actions, *mine, False, self._book)
+        go_on(self._live, actions, taken, *given)
         for other in others:
-            other.result()
+            if not other.cancel():  # who has not even begun is not waited for
+                other.result()
         self._bill(GIVEN)
         if np.isnan(self.rewards[:, GIVEN]).any():
             raise BadInput(

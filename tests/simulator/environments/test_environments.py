@@ -217,14 +217,15 @@ def test_where_power_rises_evenly_each_job_is_credited_with_its_own_part(
 def test_vectorised_and_single_environments_agree(head: Any, seed: int, threads: int) -> None:
     policy, kind = CASES[seed % len(CASES)]
     worlds = [random_world(seed + place, kind) for place in range(3)]
-    many = GreenSchedVectorEnv(worlds, policy, head, num_envs=4, threads=threads)
-    alone = SyncVectorEnv([lambda: GreenSchedEnv(worlds, policy, head)] * 4)
+    count = 20  # threads take eight at a time
+    many = GreenSchedVectorEnv(worlds, policy, head, num_envs=count, threads=threads)
+    alone = SyncVectorEnv([lambda: GreenSchedEnv(worlds, policy, head)] * count)
     dice = np.random.default_rng(seed)
     theirs, ours = alone.reset(seed=seed)[0], many.reset(seed=seed)[0]
-    for _ in range(100):
+    for _ in range(50):
         for name, values in theirs.items():
             np.testing.assert_array_equal(ours[name], values)
-        actions = dice.integers(0, many.single_action_space.n, 4)  # type: ignore[attr-defined]  # Discrete
+        actions = dice.integers(0, many.single_action_space.n, count)  # type: ignore[attr-defined]  # Discrete
         theirs, *other, _ = alone.step(actions)
         ours, *own, _ = many.step(actions)
         for mine, yours in zip(own, other, strict=True):

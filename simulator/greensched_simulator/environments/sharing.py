@@ -1,0 +1,20 @@
+"""Work that threads share: who is through with some of it takes the next, in compiled code."""
+
+from typing import Any
+
+from numba import types
+from numba.extending import intrinsic
+
+
+@intrinsic
+def _take(typing: Any, taken: Any, count: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, given[0])
+        return builder.atomic_rmw("add", array.data, given[1], "monotonic")
+
+    return types.int64(taken, types.int64), code
+
+
+# Returns the first number of an array of int64, and adds a count to it, as one step: no two threads
+# get the same. It waits for nobody, least of all for the interpreter's lock.
+take: Any = _take
