@@ -32,7 +32,7 @@ def _reckoned_s(threads: int, times: int = _TIMES) -> float:
 
 @njit(nogil=True)
 def _reckon(times: int) -> int:
-    """Do what keeps a core's arithmetic units busy: eight sums, half of which wait for nothing."""
+    """Do sums of which many can be done at once: that keeps a core's arithmetic units busy."""
     a = b = c = d = e = f = g = h = np.int64(1)
     for number in range(times):
         a, d = a * 3 + number, d * 5 + number

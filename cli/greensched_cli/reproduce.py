@@ -33,7 +33,9 @@ def reproduce(
     from greensched_simulator.cells import Cell, Row
 
     told = import_module(f"greensched_simulator.reproductions.{name.replace('-', '_')}")
-    if told.NEEDS_DATA and (data is None or not data.is_dir()):
+    if told.NEEDS_DATA and data is not None and not data.is_dir():
+        raise BadInput(f"there is no folder {data}: docs/reproductions.md says where the data is")
+    if told.NEEDS_DATA and data is None:
         raise BadInput(
             "where is the published data? give --data FOLDER or set GREENSCHED_DATA "
             "(docs/reproductions.md says what it holds)"

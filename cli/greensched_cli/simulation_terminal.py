@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from greensched_cli.terminal import NARROW_COLUMNS, plain_console, titled_table
+from greensched_cli.terminal import fitting_tables, plain_console
 from greensched_core.clock import WallClock
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.cells import Row
@@ -67,7 +67,11 @@ def run_and_print(asked: Asked) -> int:
         _print_results(console, finished)
         report = write_report(finished)
     except KeyboardInterrupt:
-        console.print(f"interrupted: no complete run in {folder}", soft_wrap=True)
+        console.print(
+            f"interrupted: no complete run in {folder}; delete what is there before you name it "
+            "again",
+            soft_wrap=True,
+        )
         return INTERRUPTED
     console.print(f"report: {report}", soft_wrap=True)
     console.print(f"all rows: {folder}", soft_wrap=True)
@@ -137,9 +141,9 @@ def _print_results(console: Console, finished: FinishedRun) -> None:
     for note in finished.summary["notes"]:
         console.print(f"  {note}")
     for title, rows in _tables(results, currency):
-        console.print()
-        is_tight = console.width < NARROW_COLUMNS
-        console.print(titled_table(title, rows, is_tight=is_tight))
+        for table in fitting_tables(title, rows, console.width):
+            console.print()
+            console.print(table)
     console.print()
     if results.baseline is not None:
         console.print(how_compared(results))

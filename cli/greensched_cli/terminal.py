@@ -1,7 +1,8 @@
 """How tables look on a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -34,6 +35,27 @@ def titled_table(title: str, rows: Sequence[Row], *, is_tight: bool = False) -> 
     for row in body:
         table.add_row(*map(_text, row))
     return table
+
+
+def fitting_tables(title: str, rows: Sequence[Row], width: int) -> Iterator[Table]:
+    """Yield the table, or several that are no wider than so many letters: no figure is cut off.
+
+    Each has the first column. In less than NARROW_COLUMNS columns stand closer together.
+    """
+    is_tight = width < NARROW_COLUMNS
+    first, *widths = (max(_width(row[at]) for row in rows) for at in range(len(rows[0])))
+    taken, chosen, gap = first, [0], 1 if is_tight else 2
+    for at, own in enumerate(widths, start=1):
+        if len(chosen) > 1 and taken + gap + own > width:
+            yield titled_table(title, [[row[k] for k in chosen] for row in rows], is_tight=is_tight)
+            taken, chosen = first, [0]
+        taken += gap + own
+        chosen.append(at)
+    yield titled_table(title, [[row[k] for k in chosen] for row in rows], is_tight=is_tight)
+
+
+def _width(cell: Cell | str) -> int:
+    return max(map(cell_len, _text(cell).plain.split("\n")))
 
 
 def _text(cell: Cell | str) -> Text:

@@ -128,8 +128,8 @@ def search(
     while looked_at < nodes and count < most:
         node = first + looked_at
         node -= nodes if node >= nodes else 0
-        at: Any = np.uintp(node)  # a sign would have compiled code ask for it
-        cluster.found[np.uintp(count)] = node  # and the next one there unless it fits
+        at: Any = np.uintp(node)  # of a signed one compiled code asks whether it is negative
+        cluster.found[np.uintp(count)] = node  # the next one overwrites it unless it fits
         count += fits(cluster, at, cpu_cores, memory_bytes, gpus)
         looked_at += 1
     cluster.next_node[0] = (first + looked_at) % nodes

@@ -77,7 +77,7 @@ def _as_index(values: Any) -> Any:
 
 @overload(taken)
 def _taken(table: Any, index: Any) -> Any:
-    """Take one value as numpy does many; numba's own `take` of one is slow."""
+    """Take one value of no negative place, as numpy does many; numba's own `take` is slow."""
 
     def many(table: Any, index: Any) -> Any:
         return table.take(index)

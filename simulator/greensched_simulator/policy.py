@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from greensched_core.errors import BadInput
+from greensched_core.quoting import near
 from greensched_policies.catalogue import (
     BAD_WHEN_RULES,
     CAP_RULES,
@@ -153,10 +154,17 @@ def policy_named(text: str) -> Policy:
             "pause": {*PAUSE_RULES},
         }
         kind = next((kind for kind, known in kinds.items() if part in known), None)
-        if kind is None or kind in found:
+        if kind in found:
             raise BadInput(
-                f"there is no policy {text.strip()!r}: give WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE or "
-                f"some of them; WHEN is one of {', '.join(WHEN_RULES)}; "
+                f"{text.strip()!r} names two {kind} rules, {found[kind]} and {part}: give one"
+            )
+        if kind is None:
+            within = "" if part == text.strip() else f" in {text.strip()!r}"
+            close = near(part, [*PRESETS, *(name for known in kinds.values() for name in known)])
+            raise BadInput(
+                f"there is no policy {part!r}{within}{close}: give "
+                f"WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE or some of them; "
+                f"WHEN is one of {', '.join(WHEN_RULES)}; "
                 f"WHERE is one of {', '.join(PLACINGS)}; "
                 f"QUEUE is one of {', '.join(QUEUES)}; SLEEP is one of {', '.join(SLEEP_RULES)}; "
                 f"CAP is one of {', '.join(CAP_RULES)}; "

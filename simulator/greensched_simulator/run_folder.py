@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -123,8 +124,15 @@ class RunFolder:
     _told: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+        if self.folder.is_dir() and any(self.folder.iterdir()):
             raise BadInput(f"{self.folder} exists and is not empty: name another folder by --out")
+        nearest = next(each for each in (self.folder, *self.folder.absolute().parents)
+                       if each.exists())  # fmt: skip
+        if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+            raise BadInput(
+                f"{self.folder} cannot be made: {nearest} is no folder that can be written to; "
+                "name another folder by --out"
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -172,7 +180,12 @@ class RunFolder:
         return read_run(self.folder)
 
     def _begin(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as fault:
+            raise BadInput(
+                f"{self.folder} cannot be made: {fault}; name another folder by --out"
+            ) from fault
         shutil.copyfile(self.run.scenario_file, self.folder / SCENARIO)
         others = _OF_SERVICES if self.run.scenario.services else {}
         for name, schema in {**_TABLES, **others}.items():

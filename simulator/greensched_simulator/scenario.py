@@ -11,13 +11,13 @@ from pydantic import BaseModel, ValidationError
 
 from greensched_core.durations import format_duration
 from greensched_core.errors import BadInput
+from greensched_core.quoting import near
 from greensched_simulator.scenario_checks import belongs_together
 from greensched_simulator.scenario_fields import (
     BYTES_EXAMPLE,
     FOLDER,
     NO_LIMIT,
     VARIABLES,
-    near,
 )
 from greensched_simulator.scenario_file import Document, Place, read_document
 from greensched_simulator.scenario_model import TAGS, Scenario

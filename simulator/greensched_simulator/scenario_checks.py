@@ -9,12 +9,13 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from greensched_core.errors import BadInput
+from greensched_core.quoting import near
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.grid_files import read_series
 from greensched_simulator.job_building import read_trace
 from greensched_simulator.node_power import sleep_faults
 from greensched_simulator.scenario_cluster import NodeGroup
-from greensched_simulator.scenario_fields import Duration, Moment, near
+from greensched_simulator.scenario_fields import Duration, Moment
 from greensched_simulator.scenario_file import Place
 from greensched_simulator.scenario_language import Training
 from greensched_simulator.scenario_model import (

@@ -1,9 +1,8 @@
 """What stands in a scenario file beside plain words and numbers: durations, quantities, files."""
 
-import difflib
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,19 +20,13 @@ from greensched_core.durations import parse_duration
 from greensched_core.errors import BadInput
 from greensched_core.power.hardware import shipped_catalogue
 from greensched_core.quantities import parse_quantity
+from greensched_core.quoting import near
 from greensched_core.signals.timestamps import parse_timestamp
 
 FOLDER, VARIABLES = "folder", "variables"  # what validation is told: Path, Mapping[str, str]
 NO_LIMIT = "none"
 BYTES_EXAMPLE = "64Gi"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    """Return ` (close: a, b)` for the known names that are like this one, else nothing."""
-    spelt = {str(each).lower(): str(each) for each in known}
-    close = difflib.get_close_matches(name.lower(), list(spelt), n=3, cutoff=0.6)
-    return f" (close: {', '.join(spelt[each] for each in close)})" if close else ""
 
 
 def _text(value: Any, example: str) -> str:

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
+from greensched_core.quoting import near
 from greensched_simulator.language_models import PARAMETERS, PEAK_BF16_FLOP_PER_S, USUAL_MFU
 from greensched_simulator.scenario_fields import (
     Bytes,
@@ -12,7 +13,6 @@ from greensched_simulator.scenario_fields import (
     GpuModel,
     InputFile,
     Part,
-    near,
 )
 
 

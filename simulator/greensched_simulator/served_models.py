@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from greensched_core.errors import BadInput
+from greensched_core.quoting import near
 from greensched_simulator.language_models import read_per_s, useful_flop_per_s
-from greensched_simulator.scenario_fields import near
 from greensched_simulator.scenario_language import ServedModel
 from greensched_simulator.scenario_services import Service
 from greensched_simulator.served_figures import CITED, Figures, Profile, read_figures

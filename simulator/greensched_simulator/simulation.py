@@ -307,7 +307,7 @@ def forecast_of(world: World, *, in_slots: bool) -> GridTable:
     grids = world.grids
     seen = relative_pue(grids) * _imports_at_most(world)
     said = grids.forecast_carbon_g_per_kwh
-    usable = np.isfinite(said) & (said != 0.0)
+    usable = np.isfinite(said) & (said != 0.0) & np.isfinite(grids.carbon_g_per_kwh)
     factor = np.divide(grids.carbon_g_per_kwh, said, out=np.ones(said.size), where=usable)
     offset = np.nan_to_num((grids.price_per_mwh - grids.forecast_price_per_mwh) * seen)
     table = grid_table(

@@ -151,8 +151,9 @@ def taken_rows(results: Results, currency: str) -> list[Row]:
     """
     means = {policy: mean_outcome(results.outcomes[policy]) for policy in results.policies}
     parts = _parts_told(means.values())
-    names = ("energy,\nkWh", f"cost,\n{currency}", "carbon,\nkg")
-    rows: list[Row] = [("policy", *(each for name in names for each in (name, *parts)))]
+    units = {"energy": "kWh", "cost": currency, "carbon": "kg"}
+    names = (f"{each},\n{unit}" for name, unit in units.items() for each in (name, *parts))
+    rows: list[Row] = [("policy", *names)]
     for policy, outcome in means.items():
         taken = _taken(outcome, currency).values()
         rows.append(

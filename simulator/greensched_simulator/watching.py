@@ -1,7 +1,7 @@
 """What a grid is forecast to be when a run begins and while it lasts, start after start.
 
-Where all is known and the grid's steps are as long as the starts are apart, loops take eight starts
-at a time; else the steps that hold at a run's begin and end move on start by start.
+Where all is known and the grid's steps are as long as the starts are apart, loops take several
+starts at a time; else the steps that hold at a run's begin and end move on start by start.
 """
 
 import numpy as np
@@ -18,8 +18,6 @@ from greensched_simulator.grid_table import (
     step_at,
 )
 
-_EPSILON = 1e-9  # of a step; lengths are told by what a second is of them
-
 
 @borrowing
 def watch_run(
@@ -30,9 +28,13 @@ def watch_run(
     Tells whether data is missing.
     """
     at, until = step_at(grid, zone, now_s), step_at(grid, zone, now_s + runtime_s)
-    final = until + seen.shape[2] - 1
-    is_even = abs(grid.per_step[zone] * slot_s - 1.0) < _EPSILON
-    is_even = is_even and grid.times_s[at] <= now_s and final < grid.starts[zone + 1]
+    later = seen.shape[2] - 1
+    final, last_s = until + later, now_s + later * slot_s
+    is_even = grid.per_step[zone] == 1.0 / slot_s and grid.times_s[at] <= now_s
+    is_even = is_even and final < grid.starts[zone + 1]
+    # A hair before a step's begin, later starts may round to it.
+    is_even = is_even and step_at(grid, zone, last_s) == at + later
+    is_even = is_even and step_at(grid, zone, last_s + runtime_s) == final
     if is_even and has_all(grid, CARBON, at, final) and has_all(grid, PRICE, at, final):
         for signal in (CARBON, PRICE):
             at_start, over_run = seen[2 * signal, zone], seen[2 * signal + 1, zone]
@@ -58,7 +60,7 @@ def _watch_evenly(
     values, ended_values = grid.values[signal, at:], grid.values[signal, until:]
     sums, ended_sums = grid.sums[signal, at:], grid.sums[signal, until:]
     since_s, ended_since_s = grid.since_s[at:], grid.since_s[until:]
-    # Loops of few arrays and no branches: the compiler has them do eight slots at a time.
+    # Loops of few arrays and no branches: the compiler has them do several slots at a time.
     for place in range(at_start.size):
         at_start[place] = values[place] * factor + offset
     for place in range(over_run.size):

@@ -30,7 +30,7 @@ def test_an_unknown_name_is_refused_with_those_that_are(greensched: Run) -> None
 def test_without_the_data_it_says_where_that_is_told(greensched: Run, tmp_path: Path) -> None:
     done = greensched("reproduce", NAMES[0], "--data", str(tmp_path / "nowhere"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert "--data FOLDER" in done.stderr and "docs/reproductions.md" in done.stderr
+    assert "there is no folder" in done.stderr and "docs/reproductions.md" in done.stderr
 
 
 def test_what_needs_no_data_runs_without(greensched: Run) -> None:

@@ -83,17 +83,21 @@ def test_a_comparison_pairs_seeds_against_the_named_baseline_and_is_drawn_again(
     [
         ("simulate TINY --policy magic", "there is no policy 'magic'"),
         ("compare TINY --policies all,magic", "there is no policy 'magic'"),
-        ("compare TINY --baseline +", "there is no policy '+'"),
+        ("compare TINY --baseline +", "there is no policy '' in '+'"),
         ("compare TINY --seeds 0", "--seeds must be at least 1, not 0"),
         ("simulate TINY --policy spread --seed -1", "--seed must be from 0"),
         ("simulate none.yaml --policy spread", "none.yaml cannot be read"),
         ("simulate TINY --policy spread --out FOLDER", "is not empty"),
+        ("simulate TINY --policy spread --out TINY", "is no folder that can be written to"),
+        ("simulate TINY --policy spread --out TINY/x", "is no folder that can be written to"),
+        ("compare TINY --policies lest-carbon", "'lest-carbon' (close: least-carbon"),
+        ("compare TINY --policies spread+topsis", "two where rules, spread and topsis"),
         ("report FOLDER", "is not the folder of a run that ended"),
     ],
 )
 def test_bad_input_is_one_clear_line(greensched: Run, tiny: str, command: str, reason: str) -> None:
     places = {"TINY": tiny, "FOLDER": str(Path(tiny).parent)}
-    done = greensched(*(places.get(each, each) for each in command.split()))
+    done = greensched(*(places.get(each, each.replace("TINY", tiny)) for each in command.split()))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("greensched: ") and done.stderr.count("\n") == 1
     assert reason in done.stderr

@@ -49,10 +49,10 @@ def test_a_policy_is_found_by_its_name_and_by_its_label(when: str, where: str, q
 
 @pytest.mark.parametrize(
     "text",
-    ["", "magic", "spread+topsis", "run-now+", "+spread", "a+b+c", "easy+fcfs", "min-min+easy"],
+    ["", "magic", "run-now+", "+spread", "a+b+c", "min-min+easy"],
 )
 def test_an_unknown_name_is_refused_with_those_there_are(text: str) -> None:
-    with pytest.raises(BadInput) as fault:
+    with pytest.raises(BadInput, match="there is no policy") as fault:
         policy_named(text)
     assert repr(text) in str(fault.value)
     assert all(name in str(fault.value) for name in (*WHEN_RULES, *PLACINGS, *QUEUES, *PRESETS))
@@ -110,3 +110,9 @@ def test_no_name_means_two_rules() -> None:
 def test_a_list_keeps_its_order_and_names_each_policy_once() -> None:
     named = [policy.label for policy in policies_named("spread,carbon-time,run-now+spread")]
     assert named == ["spread", "carbon-time"]
+
+
+@pytest.mark.parametrize("text", ["spread+topsis", "easy+fcfs"])
+def test_two_rules_of_one_kind_are_refused_as_such(text: str) -> None:
+    with pytest.raises(BadInput, match="names two (where|queue) rules"):
+        policy_named(text)

@@ -56,17 +56,36 @@ def test_a_run_is_priced_over_its_whole_length_from_each_start() -> None:
     assert slots.price_over_run[0].tolist() == [1.0] * 5
 
 
+def uncertain(carbon: list[float], seed: int) -> GridTable:
+    """Return an hourly grid of two zones whose prices cross zero and whose forecasts are off."""
+    dice, count = np.random.default_rng(seed), 2 * len(carbon)
+    return grid_table(
+        np.array([0, len(carbon), count]),
+        np.tile(np.arange(len(carbon)) * HOUR_S, 2),
+        np.array(carbon + carbon[::-1]),
+        dice.uniform(-100.0, 300.0, count),
+        factors=dice.uniform(0.5, 2.0, (2, count)),
+        offsets=dice.uniform(-50.0, 50.0, (2, count)),
+    )
+
+
+intensity = st.floats(0.0, 900.0)
+JUST_BEFORE_S = float(np.nextafter(26_100.0, 0.0))
+
+
 @settings(deadline=None)
 @given(
-    values=st.lists(st.floats(0.0, 900.0) | st.just(np.nan), min_size=2, max_size=40),
-    begin_s=st.floats(-2 * HOUR_S, 12 * HOUR_S),
+    carbon=st.lists(intensity, min_size=40, max_size=60)
+    | st.lists(intensity | st.just(np.nan), min_size=2, max_size=40),
+    seed=st.integers(0, 1000),
+    begin_s=st.floats(0.0, 12 * HOUR_S) | st.sampled_from([-HOUR_S, 900.0, JUST_BEFORE_S]),
     runtime_s=st.floats(1.0, 12 * HOUR_S) | st.sampled_from([900.0, 1800.0, HOUR_S]),
     count=st.integers(1, 40),
 )
 def test_starts_are_seen_alike_where_each_is_one_part_of_a_step_on(
-    values: list[float], begin_s: float, runtime_s: float, count: int
+    carbon: list[float], seed: int, begin_s: float, runtime_s: float, count: int
 ) -> None:
-    grid, runtimes_s = hourly(values, values[::-1]), np.full(2, runtime_s)
+    grid, runtimes_s = uncertain(carbon, seed), np.full(2, runtime_s)
     step_by_step, evenly = (
         slot_columns(each, plan(9.0, 9.0), terms(), begin_s, runtimes_s, count, 1.0, *NO_DATA)
         for each in (grid, in_parts(grid, SLOT_S))

@@ -1,6 +1,5 @@
 """A node's power: from what its administrator wrote, else from what is known of its hardware."""
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from greensched_core.power.hardware import (
     cpu_words,
     shipped_catalogue,
 )
+from greensched_core.quoting import near
 from greensched_core.state import Gpu
 
 GPU_BOARDS = "nvidia.com/gpu.count"  # physical boards, by NVIDIA's feature discovery
@@ -115,8 +115,9 @@ class PowerCatalogue:
             machine = self._known.machines.get(model.lower())
             if machine is not None:
                 return _of_machine(machine, "label", cpu_cores)
+            close = near(model, self._known.machines)
             faults.append(f"label {names.POWER_MODEL}: {model!r} is not in the power catalogue"
-                          f"{self._close(model)}; see docs/power.md for its names")  # fmt: skip
+                          f"{close}; see docs/power.md for its names")  # fmt: skip
         family = _family(instance or "")
         architecture = self._known.families.get(family)
         if architecture is not None:
@@ -131,10 +132,6 @@ class PowerCatalogue:
             faults.append(f"instance type {instance!r} is not in the power catalogue: the default "
                           f"per CPU is assumed; {_REMEDY}")  # fmt: skip
         return _of_architecture(self._known.default_cpu, "default", cpu_cores)
-
-    def _close(self, model: str) -> str:
-        close = difflib.get_close_matches(model.lower(), self._known.machines, n=3)
-        return f" (close: {', '.join(close)})" if close else ""
 
     def _by_cpu(self, text: str, cpu_cores: float) -> Machine | None:
         """Return the machine with that CPU whose number of CPUs is nearest."""

@@ -69,8 +69,6 @@ from greensched_simulator.workers import (
     workload_of,
 )
 
-_AT_A_TIME = 8  # scenes that a thread takes: some 30 microseconds of work
-
 _encode_when = compiled(encode_when)
 _penalty_of = compiled(penalty_of, inlined)
 _reward_of = compiled(reward_of, inlined)
@@ -78,20 +76,26 @@ _reward_of = compiled(reward_of, inlined)
 
 @fast
 def go_on(
-    scenes: Any, actions: Integers, taken: Integers, last: int, are_new: bool, book: Any
+    scenes: Any,
+    actions: Integers,
+    taken: Integers,
+    at_a_time: int,
+    last: int,
+    are_new: bool,
+    book: Any,
 ) -> None:
     """Let the scenes before `last` go on, each with its action, to what is next.
 
-    `taken`, [1], is the first that no thread has taken yet: several may share the work. The reward
-    given is that of what came between; of a scene that is over, what is left of it. New scenes go
-    on to their first question, without an action and a reward.
+    `taken`, [1], is the first that no thread has taken yet: several may share the work, so many
+    scenes at a time. The reward given is that of what came between; of a scene that is over, what
+    is left of it. New scenes go on to their first question, without an action and a reward.
     """
     rules = book.rules
     while True:
-        first = take(taken, _AT_A_TIME)
+        first = take(taken, at_a_time)
         if first >= last:
             return
-        for place in range(first, min(first + _AT_A_TIME, last)):
+        for place in range(first, min(first + at_a_time, last)):
             scene = scenes[place]
             goes_on = are_new or scene.shown.asked[HEAD] != OVER
             if goes_on and not are_new:

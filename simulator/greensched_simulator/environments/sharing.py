@@ -3,11 +3,15 @@
 from typing import Any
 
 from numba import types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 
 @intrinsic
 def _take(typing: Any, taken: Any, count: Any) -> Any:
+    if not (isinstance(taken, types.Array) and taken.dtype == types.int64):
+        raise TypingError(f"an array of int64 is to be taken from, not {taken}")
+
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, given[0])
         return builder.atomic_rmw("add", array.data, given[1], "monotonic")

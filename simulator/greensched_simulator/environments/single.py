@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats
 from greensched_simulator.environments.preparation import Heads
 from greensched_simulator.environments.spaces import (
@@ -47,8 +48,11 @@ class GreenSchedEnv(gymnasium.Env[Seen, SupportsInt]):
     ) -> tuple[Seen, dict[str, Any]]:
         """Begin an episode in a world drawn by the seed, or in that of `options["world"]`."""
         super().reset(seed=seed)
-        drawn = int(self.np_random.integers(len(self._stage.worlds)))
-        self._stage.open(0, int((options or {}).get("world", drawn)))
+        worlds = len(self._stage.worlds)
+        world = int((options or {}).get("world", self.np_random.integers(worlds)))
+        if not 0 <= world < worlds:
+            raise BadInput(f"there is no world {world}: there are {worlds}, the first being 0")
+        self._stage.open(0, world)
         return self._seen(), told_of(self._stage, 0)
 
     def step(self, action: SupportsInt) -> tuple[Seen, float, bool, bool, dict[str, Any]]:

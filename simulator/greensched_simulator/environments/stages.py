@@ -1,5 +1,6 @@
 """Many scenes side by side, stepped together; what they show stands in shared arrays."""
 
+import math
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +38,8 @@ from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.world import World
 
+_MOST_AT_A_TIME = 8  # scenes that a thread takes from the others
+
 
 class Stage:
     """B scenes, each in one of some worlds: what they ask, and what their answers brought.
@@ -62,7 +65,8 @@ class Stage:
         self.rewards = np.zeros((count, 3))  # see `scenes`
         self.world_of = np.zeros(count, np.int64)  # in which world each scene plays
         self._unbilled = set[int]()  # the scenes that Python is to bill when they are over
-        self._threads = threads
+        self._at_a_time = max(min(count // (4 * threads), _MOST_AT_A_TIME), 1)
+        self._threads = min(threads, math.ceil(count / self._at_a_time))
         self._pool: ThreadPoolExecutor | None = None
         self._nothing = np.zeros(0, np.int64)  # the actions of those that begin
         self._parts = [new_parts(self.worlds[0], self._shown(at), heads) for at in range(count)]
@@ -70,7 +74,7 @@ class Stage:
             warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
             self._book = book_of(rules_for(policy))
             self._live = scenes_of(self._parts)
-            go_on(self._live, self._nothing, np.zeros(1, np.int64), count, True, self._book)
+            self._begin(0, count)
 
     def open(self, place: int, world: int) -> None:
         """Begin an episode in one of the worlds, at its first question."""
@@ -79,7 +83,7 @@ class Stage:
         self._parts[place], self.world_of[place] = parts, world
         if not parts.accounts.is_tallied:
             self._unbilled.add(place)
-        go_on(self._live, self._nothing, np.array([place]), place + 1, True, self._book)
+        self._begin(place, place + 1)
         self._bill(PENDING)
 
     def step(self, actions: Integers) -> None:
@@ -89,22 +93,28 @@ class Stage:
         """
         if self._threads > 1 and self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads - 1)
-        taken, given = np.zeros(1, np.int64), (len(self._parts), False, self._book)
+        taken = np.zeros(1, np.int64)
+        given = (self._live, actions, taken, self._at_a_time, len(self._parts), False, self._book)
         others = [
-            self._pool.submit(go_on, self._live, actions, taken, *given)
+            self._pool.submit(go_on, *given)
             for _ in range(self._threads - 1)
             if self._pool is not None
         ]
-        go_on(self._live, actions, taken, *given)
-        for other in others:
-            if not other.cancel():  # who has not even begun is not waited for
-                other.result()
+        try:
+            go_on(*given)
+        finally:
+            for other in others:
+                if not other.cancel():  # who has not even begun is not waited for
+                    other.result()
         self._bill(GIVEN)
         if np.isnan(self.rewards[:, GIVEN]).any():
             raise BadInput(
                 "a grid lacks carbon or price for a part of the time that is billed: give files "
                 "without gaps that go on until the last job ends, or a shorter length"
             )
+
+    def _begin(self, first: int, last: int) -> None:
+        go_on(self._live, self._nothing, np.array([first]), last - first, last, True, self._book)
 
     def given(self) -> Floats:
         """Return the rewards of the last step, [B]."""

@@ -10,6 +10,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from greensched_core.errors import BadInput
 from greensched_simulator.environments.preparation import Heads
 from greensched_simulator.environments.scene_parts import CANDIDATES, JOB
 from greensched_simulator.environments.spaces import Seen, observation_space, seen_on, shape_of
@@ -70,8 +71,17 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
     def step(
         self, actions: npt.NDArray[Any]
     ) -> tuple[Seen, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
-        """Do what each agent chose, and go on to its next decision."""
-        self._stage.step(np.ascontiguousarray(actions, np.int64))
+        """Do what each agent chose, and go on to its next decision.
+
+        Raises BadInput where `actions` are not one whole number for each environment.
+        """
+        chosen = np.asarray(actions)
+        if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
+            raise BadInput(
+                f"give {self.num_envs} whole numbers, an action for each environment: these are "
+                f"{chosen.dtype} of shape {chosen.shape}"
+            )
+        self._stage.step(np.ascontiguousarray(chosen, np.int64))
         for place in np.flatnonzero(self._was_over).tolist():
             self._open(place)
         ends = self._stage.is_over() & ~self._was_over

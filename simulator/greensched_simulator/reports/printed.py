@@ -1,7 +1,7 @@
 """The plots of a report for papers: SVG and PNG, the same bytes for the same run."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -23,7 +23,7 @@ from greensched_simulator.reports.views import Views, drawn_first, front
 _WIDTH_IN = 7.0  # two columns of a paper
 _DPI = 200
 _LINE_IN = 0.17  # of a legend, and of a row of figures
-_LEGEND_COLUMNS = 5
+_LETTER_IN, _HANDLE_IN = 0.055, 0.45  # of a legend's label, and beside it, at most
 _Drawn = Iterator[tuple[str, Figure]]
 
 
@@ -58,14 +58,14 @@ def _drawn(views: Views, results: Results, currency: str) -> _Drawn:
 def _change(views: Views, results: Results) -> Figure:
     assert results.baseline is not None, "changes are drawn only against a baseline"
     policies = list(views.changes[0].by_policy)
-    figure, axes = _row(len(views.changes), 0.9 + _LINE_IN * len(policies), is_shared=True)
+    figure, axes = _row(len(views.changes), 1.05 + _LINE_IN * len(policies), is_shared=True)
     for place, shown in zip(axes, views.changes, strict=True):
         for row, percent in enumerate(shown.by_policy.values()):
             error = None if math.isnan(percent.low) else percent.high - percent.mean
             place.errorbar(percent.mean, row, xerr=error, fmt="o", ms=4, lw=1, capsize=2,
                            color=change_colour(percent))  # fmt: skip
         place.axvline(0.0, color="black", lw=0.8)
-        place.set(title=f"{shown.title} against {results.baseline.label}, %")
+        place.set(title=f"{shown.title}\nagainst {results.baseline.label}, %")
         place.grid(axis="x", lw=0.3)
     axes[0].set_yticks(range(len(policies)), [policy.label for policy in policies])
     axes[0].invert_yaxis()
@@ -79,7 +79,8 @@ def _pareto(views: Views, results: Results, currency: str) -> Figure:
         ("cost", f"cost, {currency}"),
     )
     look = colours(results.policies, results.baseline)
-    lines = math.ceil(len(views.points) / _LEGEND_COLUMNS)
+    labels = [point.policy.label for point in views.points]
+    lines = math.ceil(len(labels) / _legend_columns(labels))
     figure, axes = _row(len(names), 2.8 + _LINE_IN * lines, is_shared=False)
     for place, (field, title) in zip(axes, names, strict=True):
         best = front(views.points, field)
@@ -141,6 +142,12 @@ def _row(count: int, height_in: float, *, is_shared: bool) -> tuple[Figure, list
 
 
 def _legend(figure: Figure, place: Axes) -> None:
-    figure.legend(
-        *place.get_legend_handles_labels(), loc="outside lower center", ncols=_LEGEND_COLUMNS
-    )
+    handles, labels = place.get_legend_handles_labels()
+    columns = _legend_columns(labels)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def _legend_columns(labels: Sequence[str]) -> int:
+    """Return how many labels have room side by side, the longest being one of them."""
+    longest_in = _HANDLE_IN + _LETTER_IN * max(map(len, labels))
+    return max(int(_WIDTH_IN / longest_in), 1)

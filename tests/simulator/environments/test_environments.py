@@ -330,3 +330,17 @@ def test_the_example_in_the_documentation_prints_what_stands_there(
     monkeypatch.chdir(repository)
     exec(example[1], {})
     assert capsys.readouterr().out == example[2]
+
+
+@pytest.mark.parametrize("actions", [[0, 0], [0] * 4, [[0]] * 3, [0.0] * 3, 0])
+def test_actions_that_are_not_one_for_each_environment_are_refused(actions: Any) -> None:
+    many = GreenSchedVectorEnv([random_world(1)], POLICIES[0], "where", num_envs=3)
+    many.reset(seed=1)
+    with pytest.raises(BadInput, match="give 3 whole numbers"):
+        many.step(actions)
+
+
+def test_a_world_that_there_is_not_is_refused() -> None:
+    env = GreenSchedEnv([random_world(1)], POLICIES[0], "where")
+    with pytest.raises(BadInput, match="there is no world 1"):
+        env.reset(options={"world": 1})

@@ -218,11 +218,11 @@ def test_a_folder_without_its_rows_is_refused(finished: Finished) -> None:
 
 def test_what_is_charged_is_told_only_where_a_job_never_ran(finished: Finished) -> None:
     all_ran = finished(THREE, name="all-ran").results
-    assert "charged" not in texts(taken_rows(all_ran, "EUR")[0])
+    assert "charged,\nkWh" not in texts(taken_rows(all_ran, "EUR")[0])
     assert [texts(row)[1] for row in done_rows(all_ran)[1:]] == ["2", "2", "2"]
     some = finished({"spread": (0.0, 600.0), "reject-long": (NAN, 600.0)}).results
     head, spread, rejecting = taken_rows(some, "EUR")
-    assert texts(head)[1:5] == ["energy,\nkWh", "active", "idle", "charged"]
+    assert texts(head)[1:5] == ["energy,\nkWh", "active,\nkWh", "idle,\nkWh", "charged,\nkWh"]
     # 25 W for half an hour; twice 25 W for an hour is charged; 200 W idle for three hours.
     assert texts(spread)[1:5] == ["0.65", "0.050", "0.60", "0.00"]
     assert texts(rejecting)[1:5] == ["0.68", "0.025", "0.60", "0.050"]

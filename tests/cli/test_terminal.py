@@ -1,0 +1,38 @@
+"""Tables for terminals of any width."""
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from greensched_cli.terminal import fitting_tables
+from greensched_simulator.cells import Row
+
+HEAD: Row = ("policy", "energy,\nkWh", "active,\nkWh", "cost,\nEUR", "carbon,\nkg")
+BODY: list[Row] = [
+    ("spread", "1,873.25", "462.125", "54.5", "201.75"),
+    ("carbon-time", "609.375", "380.5", "28.9", "116.25"),
+]
+
+
+def printed(width: int) -> str:
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    for table in fitting_tables("what it took", [HEAD, *BODY], width):
+        console.print(table)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@given(st.integers(22, 200))
+def test_no_figure_is_cut_off_however_narrow_it_is(width: int) -> None:
+    words = printed(width).split()
+    assert all(figure in words for row in BODY for figure in row)
+
+
+@pytest.mark.parametrize(("width", "tables"), [(200, 1), (42, 1), (41, 2), (22, 4)])
+def test_a_table_that_is_too_wide_goes_on_below_with_its_first_column(
+    width: int, tables: int
+) -> None:
+    assert printed(width).count("what it took") == printed(width).count("spread") == tables
