@@ -27,6 +27,7 @@ from greensched_simulator.tables import (
     done_rows,
     embodied_text,
     how_compared,
+    how_long_billed,
     lever_rows,
     losses,
     outcome_rows,
@@ -147,6 +148,7 @@ def _print_results(console: Console, finished: FinishedRun) -> None:
     console.print()
     if results.baseline is not None:
         console.print(how_compared(results))
+        console.print(how_long_billed(results))
         for loss in losses(results):
             console.print(loss)
     console.print("Carbon is operational and location-based; watts are those of power curves.")

@@ -277,6 +277,16 @@ def how_compared(results: Results) -> str:
     )
 
 
+def how_long_billed(results: Results) -> str:
+    """Return a sentence on the hours that all policies of a comparison are billed for."""
+    billed_s = [outcome.billed_s for outcome in results.outcomes[results.policies[0]]]
+    mean_h = sum(billed_s) / len(billed_s) / SECONDS_PER_HOUR
+    return (
+        f"All are billed for {short(mean_h)} h, until the last job under any of them has ended: "
+        "beside other policies it may be longer, idling weighs more, and percentages differ."
+    )
+
+
 def _hours(found: Difference) -> Interval:
     return Interval(*(each / SECONDS_PER_HOUR for each in found.change))
 

@@ -71,6 +71,7 @@ def test_a_comparison_pairs_seeds_against_the_named_baseline_and_is_drawn_again(
     assert len(json.loads((out / "run.json").read_text())["least"]) == 2
     assert "what changed against least-cost" in done.stdout
     assert "paired by seed: mean over 2 seeds" in done.stdout
+    assert re.search(r"All are billed for [\d.,]+ h, until the last job under any", done.stdout)
     page = (out / "report.html").read_bytes()
     (out / "report.html").unlink()
     again = greensched("report", str(out))
