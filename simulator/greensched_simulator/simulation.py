@@ -83,14 +83,14 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
     capped = policy.cap != USUAL_CAP
     cluster = idle_cluster(world, sleep, capped=capped, only_node_0=policy.placing.only_node_0)
     prospects = prospects_in(world, sleep)
-    order = QUEUES[policy.queue].order
+    order, ahead = QUEUES[policy.queue].order, looks_ahead(world, policy)
     recorded, changes, suspended, broken = run(
         planned_jobs(world, prospects),
         world.precedence,
         prospects,
         cluster,
-        forecasts[looks_ahead(world, policy)],
-        plan_for(world, policy),
+        forecasts[ahead],
+        empty_plan(world, is_looked_at=ahead),
         terms_of(world, policy),
         rules_of(policy.when, policy.placing.rule, order, policy.cap, policy.pause),
         steps_watched(world, policy),
@@ -338,19 +338,15 @@ def looks_ahead(world: World, policy: Policy) -> bool:
     return policy.when != USUAL_WHEN or may_suspend(world, policy)
 
 
-def plan_for(world: World, policy: Policy) -> Plan:
-    """Return an empty plan; one of no slots if no rule of the policy ever looks at it."""
-    if looks_ahead(world, policy):
-        return empty_plan(world)
-    return empty_plan(world)._replace(cores=np.zeros((len(world.zones), 0)))
+def empty_plan(world: World, *, is_looked_at: bool = True) -> Plan:
+    """Return a plan in which nothing runs, as long as anything of a world can be planned.
 
-
-def empty_plan(world: World) -> Plan:
-    """Return a plan in which nothing runs, as long as anything of a world can be planned."""
+    It has no slots if nobody ever looks at it.
+    """
     jobs, zones = world.jobs, len(world.zones)
     finite_s = jobs.deadline_s[np.isfinite(jobs.deadline_s)]
     end_s = max(world.length_s, float(finite_s.max(initial=0.0)))
-    slots = int(end_s // SLOT_S) + _PLAN_MARGIN
+    slots = int(end_s // SLOT_S) + _PLAN_MARGIN if is_looked_at else 0
     nodes = world.nodes
     capacity: Floats = np.bincount(nodes.zone, nodes.cpu_capacity, zones).astype(float)
     return Plan(np.zeros((zones, slots)), capacity)

@@ -18,7 +18,7 @@ from greensched_simulator.simulation import (
     empty_plan,
     forecast_of,
     idle_cluster,
-    plan_for,
+    looks_ahead,
     planned_jobs,
     prospects_in,
     terms_of,
@@ -36,7 +36,7 @@ POLICIES = ("carbon-time+weighted-cost", "planned-window+least-carbon", "run-now
 def recorded(world: World, name: str, steps_s: Floats, plan: Plan | None = None) -> Recorded:
     """Return what a run records that looks at some steps of the grid, or at none."""
     policy = policy_named(name)
-    plan = plan_for(world, policy) if plan is None else plan
+    plan = empty_plan(world, is_looked_at=looks_ahead(world, policy)) if plan is None else plan
     sleep = sleep_table(world, policy)
     prospects = prospects_in(world, sleep)
     only_node_0 = policy.placing.only_node_0
@@ -68,6 +68,7 @@ def test_who_starts_at_once_does_the_same_without_a_plan(seed: int, name: str) -
     world = random_world(seed, "data gangs")
     planned = recorded(world, name, np.zeros(0), empty_plan(world))
     ours = recorded(world, name, np.zeros(0))
-    assert plan_for(world, policy_named(name)).cores.size == 0
+    assert not looks_ahead(world, policy_named(name))
+    assert empty_plan(world, is_looked_at=False).cores.size == 0
     for column in ("node", "placed_s", "start_s", "end_s", "planned_s"):
         np.testing.assert_array_equal(getattr(ours, column), getattr(planned, column))

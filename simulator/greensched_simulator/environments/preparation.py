@@ -37,7 +37,6 @@ from greensched_simulator.simulation import (
     forecast_of,
     idle_cluster,
     looks_ahead,
-    plan_for,
     planned_jobs,
     prospects_in,
     simulate,
@@ -62,6 +61,7 @@ class Prepared:
     jobs: Jobs  # as plans see them
     sleep: Floats  # the table as it is at the start
     prospects: Prospects
+    is_ahead_seen: bool  # whether anybody looks at later starts, and at the plan
     grid: GridTable  # the forecast
     true_grid: GridTable
     steps_s: Floats  # times at which any grid changes, where a rule looks at them
@@ -111,13 +111,15 @@ def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
     baseline = simulate(world, policy_named(BASELINE))
     until_s = billed_until_s(world, baseline)
     total = total_bill(bill_of(world, baseline, until_s))
+    ahead = heads != "where" or looks_ahead(world, policy)
     return Prepared(
         world=_plain(world),
         policy=policy,
         jobs=_plain(planned_jobs(world, prospects)),
         sleep=sleep,
         prospects=_plain(prospects),
-        grid=_plain(forecast_of(world, in_slots=heads != "where" or looks_ahead(world, policy))),
+        is_ahead_seen=ahead,
+        grid=_plain(forecast_of(world, in_slots=ahead)),
         true_grid=_plain(forecast_of(_foreseen(world), in_slots=False)),
         steps_s=_plain(steps_watched(world, policy)),
         terms=_plain(terms_of(world, policy)),
@@ -149,7 +151,7 @@ def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
         prospects=ready.prospects,
         cluster=cluster,
         grid=ready.grid,
-        plan=plan_for(world, ready.policy) if heads == "where" else empty_plan(world),
+        plan=empty_plan(world, is_looked_at=ready.is_ahead_seen),
         terms=ready.terms,
         recorded=_nothing_in(ready, cluster),
         waiting=nobody_waiting(count),
