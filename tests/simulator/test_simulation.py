@@ -5,8 +5,9 @@ import pytest
 
 from greensched_core.errors import BadInput
 from greensched_simulator.policy import Policy, policy_named
+from greensched_simulator.random_worlds import random_world
 from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.simulation import bill_of, billed_until_s, forecast_of, simulate
 from greensched_simulator.testing import make_world
 from greensched_simulator.world import World
 
@@ -221,3 +222,12 @@ def test_a_forecast_knows_what_came_by_then(where: str) -> None:
         jobs, [{}, {"zone": 1}], [came, other], forecasts=[said, other], length_s=6 * HOUR
     )
     assert simulate(world, policy_named(where)).node.tolist() == [1, 0]
+
+
+def test_where_only_the_truth_is_missing_the_forecast_stands_as_it_was_made() -> None:
+    world = random_world(3)
+    carbon = world.grids.carbon_g_per_kwh.copy()
+    carbon[0] = np.nan
+    lacking = world._replace(grids=world.grids._replace(carbon_g_per_kwh=carbon))
+    forecast = forecast_of(lacking, in_slots=True)
+    assert np.isfinite(forecast.factors).all() and np.isfinite(forecast.values).all()

@@ -20,7 +20,7 @@ from greensched_simulator.reports.looks import (
 )
 from greensched_simulator.reports.views import Views, drawn_first, front
 
-_WIDTH_IN = 7.0  # two columns of a paper
+WIDTH_IN = 7.0  # two columns of a paper
 _DPI = 200
 _LINE_IN = 0.17  # of a legend, and of a row of figures
 _LETTER_IN, _HANDLE_IN = 0.055, 0.45  # of a legend's label, and beside it, at most
@@ -80,7 +80,7 @@ def _pareto(views: Views, results: Results, currency: str) -> Figure:
     )
     look = colours(results.policies, results.baseline)
     labels = [point.policy.label for point in views.points]
-    lines = math.ceil(len(labels) / _legend_columns(labels))
+    lines = math.ceil(len(labels) / legend_columns(labels))
     figure, axes = _row(len(names), 2.8 + _LINE_IN * lines, is_shared=False)
     for place, (field, title) in zip(axes, names, strict=True):
         best = front(views.points, field)
@@ -100,7 +100,7 @@ def _pareto(views: Views, results: Results, currency: str) -> Figure:
 
 def _power(views: Views, results: Results) -> Figure:
     look = colours(results.policies, results.baseline)
-    figure = Figure(figsize=(_WIDTH_IN, 3.6), layout="constrained")
+    figure = Figure(figsize=(WIDTH_IN, 3.6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     for policy in drawn_first(results):
         course = views.power[policy]
@@ -136,18 +136,18 @@ def _waits(views: Views, results: Results) -> Figure:
 
 
 def _row(count: int, height_in: float, *, is_shared: bool) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(_WIDTH_IN, height_in), layout="constrained")
+    figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
     axes = figure.subplots(1, count, sharey=is_shared, squeeze=False)
     return figure, list(axes[0])
 
 
 def _legend(figure: Figure, place: Axes) -> None:
     handles, labels = place.get_legend_handles_labels()
-    columns = _legend_columns(labels)
+    columns = legend_columns(labels)
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
-def _legend_columns(labels: Sequence[str]) -> int:
+def legend_columns(labels: Sequence[str]) -> int:
     """Return how many labels have room side by side, the longest being one of them."""
     longest_in = _HANDLE_IN + _LETTER_IN * max(map(len, labels))
-    return max(int(_WIDTH_IN / longest_in), 1)
+    return max(int(WIDTH_IN / longest_in), 1)

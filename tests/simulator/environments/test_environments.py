@@ -1,6 +1,7 @@
 """What agents bring about in the environments is what the simulator makes of the same decisions."""
 
 import re
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -344,3 +345,13 @@ def test_a_world_that_there_is_not_is_refused() -> None:
     env = GreenSchedEnv([random_world(1)], POLICIES[0], "where")
     with pytest.raises(BadInput, match="there is no world 1"):
         env.reset(options={"world": 1})
+
+
+def test_there_are_no_more_threads_than_there_is_work_for() -> None:
+    few = GreenSchedVectorEnv([random_world(1)], POLICIES[0], "where", num_envs=2, threads=16)
+    few.reset(seed=1)
+    before = threading.active_count()
+    for _ in range(20):
+        few.step(np.zeros(2, np.int64))
+    assert threading.active_count() <= before + 1
+    few.close()
