@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from greensched_cli.demo_ending import keep_running, told_end
-from greensched_cli.terminal import plain_console, titled_table
+from greensched_cli.terminal import plain_console, print_table
 from greensched_testbed import replay
 from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.controlplane import ControlPlane
@@ -71,7 +71,7 @@ def _print_outcome(console: Console, outcome: DemoOutcome) -> None:
     )
     for title, rows in tables:
         console.print()
-        console.print(titled_table(title, rows))
+        print_table(console, title, rows)
     console.print()
     console.print(f"report: {outcome.report}", soft_wrap=True)
 

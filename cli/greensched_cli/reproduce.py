@@ -29,7 +29,7 @@ def reproduce(
     """Run a published result again; exit 1 where a figure is off by more than its tolerance."""
     if name not in NAMES:
         raise BadInput(f"there is no reproduction {name!r}: there is {', '.join(NAMES)}")
-    from greensched_cli.terminal import plain_console, titled_table
+    from greensched_cli.terminal import plain_console, print_table
     from greensched_simulator.cells import Cell, Row
 
     told = import_module(f"greensched_simulator.reproductions.{name.replace('-', '_')}")
@@ -56,7 +56,7 @@ def reproduce(
         for line in lines
     ]
     console = plain_console()
-    console.print(titled_table(told.TITLE, [head, *rows]))
+    print_table(console, told.TITLE, [head, *rows])
     off = sum(not line.is_equal for line in lines)
     published = sum(line.is_published for line in lines)
     console.print(

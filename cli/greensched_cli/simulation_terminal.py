@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from greensched_cli.terminal import fitting_tables, plain_console
+from greensched_cli.terminal import plain_console, print_table
 from greensched_core.clock import WallClock
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.cells import Row
@@ -68,11 +68,8 @@ def run_and_print(asked: Asked) -> int:
         _print_results(console, finished)
         report = write_report(finished)
     except KeyboardInterrupt:
-        console.print(
-            f"interrupted: no complete run in {folder}; delete what is there before you name it "
-            "again",
-            soft_wrap=True,
-        )
+        left = "; delete what is there before you name it again" if folder.exists() else ""
+        console.print(f"interrupted: no complete run in {folder}{left}", soft_wrap=True)
         return INTERRUPTED
     console.print(f"report: {report}", soft_wrap=True)
     console.print(f"all rows: {folder}", soft_wrap=True)
@@ -142,9 +139,8 @@ def _print_results(console: Console, finished: FinishedRun) -> None:
     for note in finished.summary["notes"]:
         console.print(f"  {note}")
     for title, rows in _tables(results, currency):
-        for table in fitting_tables(title, rows, console.width):
-            console.print()
-            console.print(table)
+        console.print()
+        print_table(console, title, rows)
     console.print()
     if results.baseline is not None:
         console.print(how_compared(results))

@@ -1,6 +1,6 @@
 """How tables look on a terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -11,7 +11,7 @@ from greensched_simulator.cells import Cell, Row
 
 _STYLES = {"better": "green", "worse": "bold red", "": ""}
 _PIPED_COLUMNS = 160  # where nobody says how wide it is
-NARROW_COLUMNS = 100
+_NARROW_COLUMNS = 100
 
 
 def plain_console() -> Console:
@@ -20,11 +20,27 @@ def plain_console() -> Console:
     return Console(highlight=False, markup=False, emoji=False, width=width)
 
 
-def titled_table(title: str, rows: Sequence[Row], *, is_tight: bool = False) -> Table:
-    """Return a table whose first row is its head; figures stand right, tones have colours.
+def print_table(console: Console, title: str, rows: Sequence[Row]) -> None:
+    """Print a table whose first row is its head; figures stand right, tones have colours.
 
-    Columns of a tight one are a space apart.
+    What is too wide goes on below, with the first column again: no figure is cut off.
     """
+    first, *widths = (max(_width(row[at]) for row in rows) for at in range(len(rows[0])))
+    is_tight = console.width < _NARROW_COLUMNS  # columns stand a space apart
+    gap, taken, groups = 1 if is_tight else 2, first, [[0]]
+    for at, own in enumerate(widths, start=1):
+        if len(groups[-1]) > 1 and taken + gap + own > console.width:
+            taken = first
+            groups.append([0])
+        taken += gap + own
+        groups[-1].append(at)
+    for number, group in enumerate(groups):
+        if number:
+            console.print()
+        console.print(_table(title, [[row[at] for at in group] for row in rows], is_tight=is_tight))
+
+
+def _table(title: str, rows: Sequence[Row], *, is_tight: bool) -> Table:
     head, *body = rows
     table = Table(
         title=title, title_justify="left", title_style="bold underline", box=None,
@@ -35,23 +51,6 @@ def titled_table(title: str, rows: Sequence[Row], *, is_tight: bool = False) -> 
     for row in body:
         table.add_row(*map(_text, row))
     return table
-
-
-def fitting_tables(title: str, rows: Sequence[Row], width: int) -> Iterator[Table]:
-    """Yield the table, or several that are no wider than so many letters: no figure is cut off.
-
-    Each has the first column. In less than NARROW_COLUMNS columns stand closer together.
-    """
-    is_tight = width < NARROW_COLUMNS
-    first, *widths = (max(_width(row[at]) for row in rows) for at in range(len(rows[0])))
-    taken, chosen, gap = first, [0], 1 if is_tight else 2
-    for at, own in enumerate(widths, start=1):
-        if len(chosen) > 1 and taken + gap + own > width:
-            yield titled_table(title, [[row[k] for k in chosen] for row in rows], is_tight=is_tight)
-            taken, chosen = first, [0]
-        taken += gap + own
-        chosen.append(at)
-    yield titled_table(title, [[row[k] for k in chosen] for row in rows], is_tight=is_tight)
 
 
 def _width(cell: Cell | str) -> int:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from greensched_cli.terminal import fitting_tables
+from greensched_cli.terminal import print_table
 from greensched_simulator.cells import Row
 
 HEAD: Row = ("policy", "energy,\nkWh", "active,\nkWh", "cost,\nEUR", "carbon,\nkg")
@@ -19,8 +19,7 @@ BODY: list[Row] = [
 
 def printed(width: int) -> str:
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    for table in fitting_tables("what it took", [HEAD, *BODY], width):
-        console.print(table)
+    print_table(console, "what it took", [HEAD, *BODY])
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

@@ -113,9 +113,6 @@ class Stage:
                 "without gaps that go on until the last job ends, or a shorter length"
             )
 
-    def _begin(self, first: int, last: int) -> None:
-        go_on(self._live, self._nothing, np.array([first]), last - first, last, True, self._book)
-
     def given(self) -> Floats:
         """Return the rewards of the last step, [B]."""
         return self.rewards[:, GIVEN]
@@ -144,6 +141,9 @@ class Stage:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
+
+    def _begin(self, first: int, last: int) -> None:
+        go_on(self._live, self._nothing, np.array([first]), last - first, last, True, self._book)
 
     def _bill(self, into: int) -> None:
         """Add to a reward what is left of those scenes that are over and that Python bills."""

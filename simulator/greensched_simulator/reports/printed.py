@@ -80,7 +80,8 @@ def _pareto(views: Views, results: Results, currency: str) -> Figure:
     )
     look = colours(results.policies, results.baseline)
     labels = [point.policy.label for point in views.points]
-    lines = math.ceil(len(labels) / legend_columns(labels))
+    columns = legend_columns(labels)
+    lines = math.ceil(len(labels) / columns)
     figure, axes = _row(len(names), 2.8 + _LINE_IN * lines, is_shared=False)
     for place, (field, title) in zip(axes, names, strict=True):
         best = front(views.points, field)
@@ -94,7 +95,8 @@ def _pareto(views: Views, results: Results, currency: str) -> Figure:
                        label=point.policy.label)  # fmt: skip
         place.set(title=title, xlabel="carbon, kg", yscale="log" if is_wide(values) else "linear")
         place.grid(lw=0.3)
-    _legend(figure, axes[0])
+    handles, _ = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
     return figure
 
 
@@ -139,12 +141,6 @@ def _row(count: int, height_in: float, *, is_shared: bool) -> tuple[Figure, list
     figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
     axes = figure.subplots(1, count, sharey=is_shared, squeeze=False)
     return figure, list(axes[0])
-
-
-def _legend(figure: Figure, place: Axes) -> None:
-    handles, labels = place.get_legend_handles_labels()
-    columns = legend_columns(labels)
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
 def legend_columns(labels: Sequence[str]) -> int:

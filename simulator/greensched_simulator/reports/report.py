@@ -36,6 +36,7 @@ from greensched_simulator.tables import (
     embodied_text,
     how_captured,
     how_compared,
+    how_long_billed,
     lever_rows,
     losses,
     outcome_rows,
@@ -118,6 +119,7 @@ def _compared(results: Results, views: Views, currency: str) -> Iterator[str]:
         yield section(
             "What changed",
             paragraph(how_compared(results)),
+            paragraph(how_long_billed(results)),
             table(change_rows(results)),
             plots(change_figures(views.changes)),
         )
@@ -157,8 +159,7 @@ def _facts(run: FinishedRun) -> list[Row]:
     facts = [
         ("scenario", f"{told['scenario']}: {told['jobs']:,} jobs, {told['nodes']:,} nodes, zones "
                      f"{', '.join(told['zones'])}"),
-        ("time", f"{format_timestamp(told['start_s'])}, for {format_duration(told['length_s'])}; "
-                 "all policies are billed until the last job of any of them ends"),
+        ("time", f"{format_timestamp(told['start_s'])}, for {format_duration(told['length_s'])}"),
         ("policies", ", ".join(policy.name for policy in run.results.policies)),
         ("baseline", told["baseline"] or "none"),
         ("seeds", ", ".join(map(str, run.results.seeds))),

@@ -218,7 +218,7 @@ def test_where_power_rises_evenly_each_job_is_credited_with_its_own_part(
 def test_vectorised_and_single_environments_agree(head: Any, seed: int, threads: int) -> None:
     policy, kind = CASES[seed % len(CASES)]
     worlds = [random_world(seed + place, kind) for place in range(3)]
-    count = 20  # threads take eight at a time
+    count = 20  # more than a thread takes at a time
     many = GreenSchedVectorEnv(worlds, policy, head, num_envs=count, threads=threads)
     alone = SyncVectorEnv([lambda: GreenSchedEnv(worlds, policy, head)] * count)
     dice = np.random.default_rng(seed)
