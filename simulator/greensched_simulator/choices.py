@@ -18,7 +18,6 @@ from greensched_policies.cost import CostModel, Floats, Integers, WorkloadColumn
 from greensched_policies.observation import (
     CONTEXT_FEATURES,
     NODE_FEATURES,
-    Observation,
     Weights,
 )
 from greensched_policies.pausing import PauseColumns
@@ -26,11 +25,17 @@ from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.scaling import NO_SCALING
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.boards import have_room
+from greensched_simulator.cluster import CPU_CAPACITY, MEMORY_CAPACITY, Cluster
 from greensched_simulator.compiled import borrowing, callee, fast, inlined
 from greensched_simulator.grid_table import GridTable
-from greensched_simulator.moving import NO_LINKS, Data, moving_seen
-from greensched_simulator.observing import Singles, observe, zone_means
-from greensched_simulator.power_states import sleep_seen
+from greensched_simulator.moving import NO_LINKS, Data
+from greensched_simulator.observing import (
+    Desk,
+    Singles,
+    empty_desk,
+    fill_zone_means,
+    observe,
+)
 
 NOWHERE = -1  # the node of a job that has none
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
@@ -60,22 +65,6 @@ class Rules(NamedTuple):
     order: tuple[Callable[[QueueColumns], Floats]]
     cap: tuple[Callable[[CapColumns], Floats]]
     pause: tuple[Callable[[PauseColumns], Floats]]
-
-
-class Cluster(NamedTuple):
-    """The nodes as they are now; `columns` are the fields of NodeColumns in their order."""
-
-    columns: Floats  # [12, N]
-    sleep: Floats  # [6, N] see `power_states`; [6, 0] where no node ever sleeps
-    cap: Floats  # [4, N] see `progress`; [4, 0] where nobody caps
-    cpu_free: Floats  # [N] cores not requested
-    memory_free: Floats  # [N] bytes not requested
-    gpu_free: Floats  # [N] boards not requested
-    boards: Floats  # [N,B] what is free of each; [N,0] where all ask for whole ones: see `boards`
-    zone: Integers  # [N]
-    pods: Integers  # [N] jobs that run there
-    next_node: Integers  # [1] where the next search begins
-    found: Integers  # [N] room for the search
 
 
 def rules_of(
@@ -139,8 +128,10 @@ def search(
 @inlined
 def fits(cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpus: float) -> bool:
     """Tell whether a node has room for the request."""
-    has_cores = cpu_cores <= cluster.cpu_free[node] + _EPSILON * cluster.columns[0, node]
-    has_memory = memory_bytes <= cluster.memory_free[node] + _EPSILON * cluster.columns[2, node]
+    has_cores = cpu_cores <= cluster.cpu_free[node] + _EPSILON * cluster.nodes[CPU_CAPACITY, node]
+    has_memory = (
+        memory_bytes <= cluster.memory_free[node] + _EPSILON * cluster.nodes[MEMORY_CAPACITY, node]
+    )
     has_boards = gpus <= cluster.gpu_free[node] + _EPSILON
     # All are asked: to guess whether to ask on takes longer where every other node is full.
     return (has_cores & has_memory & has_boards) and have_room(cluster.boards, node, gpus)
@@ -198,30 +189,16 @@ def score_nodes(
     now_s: float,
 ) -> Singles:
     """Return the relative cost of each of `rows` by the `where` rule, [N], as the extender does."""
-    seen = candidates_seen(cluster, rows, grid, terms, workload, data, now_s)
-    return rules.where[0](seen.nodes, seen.context)[0]
-
-
-@fast
-def candidates_seen(
-    cluster: Cluster,
-    rows: Integers,
-    grid: GridTable,
-    terms: Terms,
-    workload: WorkloadColumns,
-    data: Data,
-    now_s: float,
-) -> Observation:
-    """Return what a `where` rule sees of `rows` now, by the forecast of this moment."""
     features = np.empty((1, len(NODE_FEATURES), rows.size), np.float32)
     context = np.empty((1, len(CONTEXT_FEATURES)), np.float32)
+    desk = empty_desk(grid.per_step.size, rows.size)
     see_candidates(
-        cluster, rows, grid, terms, workload, data, now_s, terms.sees_room, features, context
+        cluster, rows, grid, terms, workload, data, now_s, terms.sees_room, desk, features, context
     )
-    return Observation(features.transpose((0, 2, 1)), context)
+    return rules.where[0](features.transpose((0, 2, 1)), context)[0]
 
 
-@fast
+@borrowing
 def see_candidates(
     cluster: Cluster,
     rows: Integers,
@@ -231,18 +208,18 @@ def see_candidates(
     data: Data,
     now_s: float,
     with_room: bool,
+    desk: Desk,
     features: Singles,
     context: Singles,
 ) -> None:
     """Put what a `where` rule sees of `rows` in context, [1,8], and features, [1,16,N].
 
-    The candidates stand in the first columns; the others are left as they are, and without
-    `with_room` so are the ROOM_FEATURES of all.
+    By the forecast of this moment. The candidates stand in the first columns; the others are left
+    as they are, and without `with_room` so are the ROOM_FEATURES of all.
     """
-    means = zone_means(cluster.zone, rows, grid, now_s, now_s + float(workload.runtime_s))
-    asleep = sleep_seen(cluster.sleep, cluster.columns[11], rows, now_s)
-    moved = moving_seen(terms.links, data, cluster.zone, rows, means)
+    end_s = now_s + float(workload.runtime_s)
+    fill_zone_means(cluster.zone, rows, grid, now_s, end_s, desk.means)
     observe(
-        cluster.columns, asleep, moved, rows, cluster.zone, means, workload, terms.model,
-        terms.weights, with_room, features, context,
+        cluster, rows, terms.links, data, now_s, workload, terms.model, terms.weights, with_room,
+        desk, features, context,
     )  # fmt: skip

@@ -4,14 +4,8 @@ import numpy as np
 
 from greensched_policies.cost import Floats, Integers
 from greensched_simulator.assignment import cheapest_columns
-from greensched_simulator.choices import (
-    NOWHERE,
-    Cluster,
-    Rules,
-    Terms,
-    fits,
-    score_nodes,
-)
+from greensched_simulator.choices import NOWHERE, Rules, Terms, fits, score_nodes
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import fast
 from greensched_simulator.gangs import start_gang
 from greensched_simulator.grid_table import GridTable

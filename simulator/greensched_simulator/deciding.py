@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
+from greensched_simulator.choices import NOWHERE, Rules, Terms
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import borrowing, inlined
 from greensched_simulator.gangs import place_all
 from greensched_simulator.grid_table import GridTable

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from greensched_policies.cost import Floats
-from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
+from greensched_simulator.choices import NOWHERE, Rules, Terms
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import fast
 from greensched_simulator.deciding import (
     IN_TURN,

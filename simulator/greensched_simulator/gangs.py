@@ -4,7 +4,8 @@ Ousterhout, "Scheduling Techniques for Concurrent Systems", ICDCS 1982; Kubernet
 and the coscheduling plugin.
 """
 
-from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms, choose_node
+from greensched_simulator.choices import NOWHERE, Rules, Terms, choose_node
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap

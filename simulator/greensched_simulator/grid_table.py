@@ -155,7 +155,7 @@ def means_over(table: GridTable, begin_s: float, end_s: float) -> Floats:
 @borrowing
 def fill_means(table: GridTable, begin_s: float, end_s: float, means: Floats) -> None:
     """Put what `means_over` returns in `means`."""
-    for zone in range(means.shape[1]):
+    for zone in range(table.per_step.size):
         begin, end = step_at(table, zone, begin_s), step_at(table, zone, end_s)
         for signal in (CARBON, PRICE):
             if is_one_step(table, begin, end) or not end_s > begin_s:

@@ -1,13 +1,23 @@
 """Arrays lent to compiled code: nobody there counts references to them.
 
 Each count is an atomic operation, and a cluster, its jobs and their record are a hundred arrays.
-Whoever lends keeps them for as long as they are used.
+Whoever lends keeps them for as long as they are used. So it is with a structure: of one that is
+lent functions that count no references can read the fields.
 """
 
 from typing import Any
 
 from numba import types
-from numba.extending import intrinsic
+from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    infer_getattr,
+    intrinsic,
+    lower_getattr_generic,
+    models,
+    register_model,
+)
 
 
 def _unowned(context: Any, builder: Any, kind: Any, value: Any) -> Any:
@@ -32,3 +42,56 @@ def _lend(_context: Any, parts: Any) -> Any:
 
 
 lent: Any = intrinsic(_lend)
+
+
+class _LentStructure(types.Type):
+    """The address of a structure's fields."""
+
+    def __init__(self, structure: Any) -> None:
+        self.structure = structure
+        super().__init__(f"lent({structure.name})")
+
+    @property
+    def key(self) -> Any:
+        """Return what tells it apart from others."""
+        return self.structure
+
+
+@register_model(_LentStructure)
+class _LentModel(models.OpaqueModel):
+    """An address."""
+
+
+@infer_getattr
+class _LentFields(AttributeTemplate):
+    key = _LentStructure
+
+    def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]  # it is none
+        """Return the type of a field."""
+        return kind.structure.field_dict.get(name)
+
+
+def _field(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
+    payload = kind.structure.get_data_type()
+    held = context.data_model_manager[payload].get_value_type()
+    fields = cgutils.create_struct_proxy(payload)(
+        context, builder, ref=builder.bitcast(value, held.as_pointer())
+    )
+    of = kind.structure.field_dict[name]
+    return impl_ret_borrowed(context, builder, of, getattr(fields, name))
+
+
+lower_getattr_generic(_LentStructure)(_field)
+
+
+def _lend_structure(_context: Any, structure: Any) -> Any:
+    """Return a structure that is lent: others keep it alive."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        held = context.make_helper(builder, signature.args[0], args[0])
+        return context.nrt.meminfo_data(builder, held.meminfo)
+
+    return _LentStructure(structure)(structure), code
+
+
+lent_structure: Any = intrinsic(_lend_structure)

@@ -4,11 +4,12 @@ A job that is placed in another zone than its data first waits for it, on its no
 From then on the data lies there.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats, Integers
+from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
+from greensched_policies.transfers import TransferColumns
 from greensched_simulator.compiled import fast, inlined
 from greensched_simulator.grid_table import CARBON
 from greensched_simulator.jobs import Jobs
@@ -49,31 +50,26 @@ def moving_s(links: Floats, data: Data, zone: int) -> float:
     return float(links[LATENCY_S, data.zone, zone] + data.size_bytes * per_byte_s)
 
 
-@fast
-def moving_seen(links: Floats, data: Data, zone: Integers, rows: Integers, means: Floats) -> Floats:
-    """Return the fields of TransferColumns for some nodes, [4,K]; no columns: nothing is brought.
+@inlined
+def moving_seen(links: Floats, data: Data, zone: int, means: Floats) -> TransferColumns:
+    """Return what it takes to bring data to a zone, each column a number; all 0 where it lies.
 
-    `zone` tells whose a node is, [N]; `means` are those of each zone's carbon over the run, [2,Z].
+    `means` are those of each zone's carbon over the run, [2,Z].
     """
-    if links.shape[1] == 0:
-        nothing: Floats = links[0]  # which has no columns: no array is made
-        return nothing
-    if data.size_bytes == 0.0:
-        return np.empty((4, 0))
-    seen = np.zeros((4, rows.size))
-    for place in range(rows.size):
-        there = zone[rows[place]]
-        if data.zone == there:
-            continue
-        energy_j = data.size_bytes * links[J_PER_BYTE, data.zone, there]
-        here_g = means[CARBON, data.zone]
-        here_g = means[CARBON, there] if np.isnan(here_g) else here_g
-        intensity = 0.5 * (here_g + means[CARBON, there])
-        seen[0, place] = moving_s(links, data, there)
-        seen[1, place] = energy_j
-        seen[2, place] = data.size_bytes * links[PRICE_PER_BYTE, data.zone, there]
-        seen[3, place] = energy_j * (1.0 / JOULES_PER_KWH) * intensity
-    return seen
+    nothing: Any = 0.0
+    if data.zone == zone:
+        return TransferColumns(nothing, nothing, nothing, nothing)
+    took_s: Any = moving_s(links, data, zone)
+    energy_j = data.size_bytes * links[J_PER_BYTE, data.zone, zone]
+    here_g = means[CARBON, data.zone]
+    here_g = means[CARBON, zone] if np.isnan(here_g) else here_g
+    intensity = 0.5 * (here_g + means[CARBON, zone])
+    return TransferColumns(
+        took_s,
+        energy_j,
+        data.size_bytes * links[PRICE_PER_BYTE, data.zone, zone],
+        energy_j * (1.0 / JOULES_PER_KWH) * intensity,
+    )
 
 
 @fast

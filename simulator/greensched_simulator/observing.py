@@ -1,6 +1,6 @@
 """What a `where` rule sees of nodes with room: the policies' encoding, node by node, compiled."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,6 @@ from greensched_policies.cost import (
     CostModel,
     Floats,
     Integers,
-    NodeColumns,
     WorkloadColumns,
     ZoneColumns,
     placement_cost,
@@ -28,10 +27,13 @@ from greensched_policies.observation import (
     relative_scale,
     room_columns,
 )
-from greensched_policies.sleeping import SleepColumns, with_waking
-from greensched_policies.transfers import TransferColumns, with_transfer
+from greensched_policies.sleeping import with_waking
+from greensched_policies.transfers import with_transfer
+from greensched_simulator.cluster import Cluster, columns_of, is_empty
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
-from greensched_simulator.grid_table import CARBON, PRICE, GridTable, means_over
+from greensched_simulator.grid_table import CARBON, PRICE, GridTable, fill_means
+from greensched_simulator.moving import Data, moving_seen
+from greensched_simulator.power_states import sleep_seen
 
 Singles = npt.NDArray[np.float32]
 
@@ -50,77 +52,86 @@ _with_waking = compiled(with_waking, inlined)
 _with_transfer = compiled(with_transfer, inlined)
 
 
+class Desk(NamedTuple):
+    """Room to reckon in, for up to K candidates; nothing in it outlives an observation."""
+
+    means: Floats  # [2,Z] each zone's mean carbon and price over the run
+    values: Floats  # [8,K] RELATIVE_FEATURES before they are divided
+    mean: Floats  # [8] their mean magnitudes
+
+
 @fast
+def empty_desk(zones: int, most: int) -> Desk:
+    """Return room for up to so many candidates."""
+    kinds = len(RELATIVE_FEATURES)
+    return Desk(np.empty((2, zones)), np.empty((kinds, most)), np.empty(kinds))
+
+
+@borrowing
 def observe(
-    table: Floats,
-    asleep: Floats,
-    moved: Floats,
+    cluster: Cluster,
     rows: Integers,
-    zone: Integers,
-    means: Floats,
+    links: Floats,
+    data: Data,
+    now_s: float,
     workload: WorkloadColumns,
     model: CostModel,
     weights: Weights,
     with_room: bool,
+    desk: Desk,
     features: Singles,
     context: Singles,
 ) -> None:
-    """Fill in what a rule sees of some rows of a table [12,N]: `encode_where`, node by node.
+    """Fill in what a rule sees of some nodes of a cluster: `encode_where`, node by node.
 
-    `asleep` holds what sleep does to each of them, [3,K], or no columns; `moved` likewise what
-    bringing data there takes, [4,K]; `means` are those of each zone's carbon and price over the
-    run, [2,Z], and `zone` tells whose a row has, [N]. The workload is one, in numbers. `features`
-    are [1,16,K] or more columns, and `context` [1,8]; the ROOM_FEATURES are left as they are
-    without `with_room`.
+    The zones' means stand on the desk. The workload is one, in numbers. `features` are [1,16,K] or
+    more columns, and `context` [1,8]; the ROOM_FEATURES are left as they are without `with_room`.
     """
-    kinds = len(RELATIVE_FEATURES)
-    room = np.empty((2 * kinds + 1, rows.size))  # one array: each takes a call
-    values, magnitudes, shares = room[:kinds], room[kinds : 2 * kinds], room[2 * kinds]
-    mean = np.empty(kinds)
-    describe(table, asleep, moved, rows, zone, means, workload, model, with_room, values, features)
-    prepare_means(values, magnitudes, shares)
-    np.dot(magnitudes, shares, mean)
-    make_relative(values, mean, features)
-    fill_context(workload, weights, mean, rows.size, context)
-    if not np.isfinite(mean.sum()):
-        _leave_out_unknown(features, np.isfinite(mean).reshape((1, mean.size)))
+    describe(
+        cluster, rows, links, data, now_s, workload, model, with_room, desk.means, desk.values,
+        features,
+    )  # fmt: skip
+    is_known = fill_mean_magnitudes(desk.values, rows.size, desk.mean)
+    make_relative(desk.values, rows.size, desk.mean, features)
+    fill_context(workload, weights, desk.mean, rows.size, context)
+    if not is_known:
+        _leave_out(desk.mean, features)
 
 
 @borrowing
 def describe(
-    table: Floats,
-    asleep: Floats,
-    moved: Floats,
+    cluster: Cluster,
     rows: Integers,
-    zone: Integers,
-    means: Floats,
+    links: Floats,
+    data: Data,
+    now_s: float,
     workload: WorkloadColumns,
     model: CostModel,
     with_room: bool,
+    means: Floats,
     values: Floats,
     features: Singles,
 ) -> None:
     """Fill in what is to be made relative, [8,K], and what room is left, in `features` [1,16,K]."""
+    is_brought = links.shape[1] > 0 and data.size_bytes > 0.0
     for place in range(rows.size):
         row: Any = np.uintp(rows[place])
-        node = NodeColumns(
-            table[0, row], table[1, row], table[2, row], table[3, row],
-            table[4, row], table[5, row], table[6, row], table[7, row],
-            table[8, row], table[9, row], table[10, row], table[11, row],
-        )  # fmt: skip
-        signals = ZoneColumns(means[CARBON, zone[row]], means[PRICE, zone[row]])
+        node, zone = columns_of(cluster, row), cluster.zone[row]
+        signals = ZoneColumns(means[CARBON, zone], means[PRICE, zone])
         cost = _placement_cost(node, workload, signals, model)
-        if asleep.shape[1] > 0:
-            sleep = SleepColumns(asleep[0, place], asleep[1, place], asleep[2, place])
+        if cluster.sleep.shape[1] > 0:
+            sleep = sleep_seen(cluster.sleep, row, is_empty(cluster, row), now_s)
             cost = _with_waking(cost, node, sleep, signals)
-        if moved.shape[1] > 0:
-            transfer = TransferColumns(
-                moved[0, place], moved[1, place], moved[2, place], moved[3, place]
-            )
-            cost = _with_transfer(cost, transfer)
+        if is_brought:
+            cost = _with_transfer(cost, moving_seen(links, data, zone, means))
         _put(_relative_columns(node, signals, cost), values, place, _IN_ORDER)
         if with_room:
             _put(_room_columns(node, workload, cost, model), features[0], place, ROOM_FEATURES)
+
+
+@fast
+def _leave_out(mean: Floats, features: Singles) -> None:
+    _leave_out_unknown(features, np.isfinite(mean).reshape((1, mean.size)))
 
 
 @inlined
@@ -133,22 +144,34 @@ def _put(column: _Eight, table: npt.NDArray[Any], place: int, rows: _Rows) -> No
 
 
 @borrowing
-def prepare_means(values: Floats, magnitudes: Floats, shares: Floats) -> None:
-    """Fill in the magnitudes of [8,K] values, and the share of each in the mean, [K]."""
-    shares[:] = 1.0 / shares.size
-    for kind in range(values.shape[0]):
-        own, positive = values[kind], magnitudes[kind]
-        for place in range(own.size):
-            positive[place] = abs(own[place])
+def fill_mean_magnitudes(values: Floats, count: int, mean: Floats) -> bool:
+    """Fill in the mean magnitude of each row's first so many values, of [8,K] or more columns.
+
+    Return whether all are finite.
+    """
+    sums = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # side by side: none waits for another
+    for place in range(count):
+        at: Any = np.uintp(place)
+        sums = (
+            sums[0] + abs(values[0, at]), sums[1] + abs(values[1, at]),
+            sums[2] + abs(values[2, at]), sums[3] + abs(values[3, at]),
+            sums[4] + abs(values[4, at]), sums[5] + abs(values[5, at]),
+            sums[6] + abs(values[6, at]), sums[7] + abs(values[7, at]),
+        )  # fmt: skip
+    in_all = 0.0
+    for kind in range(mean.size):
+        mean[kind] = sums[kind] / count
+        in_all += mean[kind]
+    return bool(np.isfinite(in_all))
 
 
 @borrowing
-def make_relative(values: Floats, mean: Floats, features: Singles) -> None:
+def make_relative(values: Floats, count: int, mean: Floats, features: Singles) -> None:
     """Put [8,K] values, each row divided by its mean magnitude, in their places in [1,16,K]."""
     for kind in range(mean.size):
         factor, offset = _relative_scale(mean[kind])
         own, seen = values[kind], features[0, RELATIVE_PLACES[kind]]
-        for place in range(own.size):
+        for place in range(count):
             seen[place] = own[place] * factor + offset
 
 
@@ -163,19 +186,25 @@ def fill_context(
     _put(shared, context.T, 0, _IN_ORDER)
 
 
-@fast
-def zone_means(
-    zone: Integers, rows: Integers, grid: GridTable, begin_s: float, end_s: float
-) -> Floats:
-    """Return the zones' means from `begin_s` to `end_s`, [2,Z]; NaN where all lack data.
+@borrowing
+def fill_zone_means(
+    zone: Integers, rows: Integers, grid: GridTable, begin_s: float, end_s: float, means: Floats
+) -> None:
+    """Fill in the zones' means from `begin_s` to `end_s`, [2,Z]; NaN where all lack data.
 
     A zone without data gets the mean of the candidates, `rows`, that have some.
     """
-    means = means_over(grid, begin_s, end_s)
-    if np.isnan(means).any():
-        for signal in (CARBON, PRICE):
-            known = means[signal, zone[rows]].reshape((1, rows.size))
-            filled = _mean_filled(known)[0]
-            for place in range(rows.size):
-                means[signal, zone[rows[place]]] = filled[0, place]
-    return means
+    fill_means(grid, begin_s, end_s, means)
+    for place in range(grid.per_step.size):
+        if np.isnan(means[CARBON, place]) or np.isnan(means[PRICE, place]):
+            _fill_gaps(zone, rows, means)
+            return
+
+
+@fast
+def _fill_gaps(zone: Integers, rows: Integers, means: Floats) -> None:
+    for signal in (CARBON, PRICE):
+        known = means[signal, zone[rows]].reshape((1, rows.size))
+        filled = _mean_filled(known)[0]
+        for place in range(rows.size):
+            means[signal, zone[rows[place]]] = filled[0, place]

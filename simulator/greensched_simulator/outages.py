@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.cost import Floats, Integers
-from greensched_simulator.choices import Cluster, Terms
+from greensched_simulator.choices import Terms
+from greensched_simulator.cluster import CPU_CAPACITY, Cluster, is_empty
 from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.heaps import Heap, job_at, push, restore, size_of
 from greensched_simulator.jobs import Jobs
@@ -59,7 +60,7 @@ def can_fail(node: int, now_s: float, cluster: Cluster) -> bool:
         return False
     if cluster.sleep.shape[1] == 0:
         return True
-    sleeps = is_asleep(cluster.sleep, node, cluster.columns[11, node], now_s)
+    sleeps = is_asleep(cluster.sleep, node, is_empty(cluster, node), now_s)
     return not sleeps and awake_from_s(cluster.sleep, node, now_s) <= now_s
 
 
@@ -113,7 +114,7 @@ def _forget_plan(job: int, now_s: float, recorded: Recorded, plan: Plan, terms: 
 @fast
 def come_back(node: int, now_s: float, cluster: Cluster, terms: Terms) -> None:
     """Let a node that was away have room again; it is empty."""
-    cluster.cpu_free[node] = cluster.columns[0, node]
+    cluster.cpu_free[node] = cluster.nodes[CPU_CAPACITY, node]
     refresh(node, cluster, terms)
     fall_empty(cluster.sleep, node, now_s)
 

@@ -16,7 +16,8 @@ from greensched_policies.capping import (
     cpu_speed,
 )
 from greensched_policies.cost import CURVE_POINTS, Floats, watts_at
-from greensched_simulator.choices import Cluster, Rules, Terms
+from greensched_simulator.choices import Rules, Terms
+from greensched_simulator.cluster import CORE_SPEED, GPU_IDLE_W, GPU_PEAK_W, Cluster, columns_of
 from greensched_simulator.compiled import compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, GridTable, means_over
 from greensched_simulator.heaps import Heap, job_at, restore, size_of
@@ -101,7 +102,7 @@ def needed_paces(
         kind = 1 if jobs.gpus[job] > 0.0 else 0
         for worker in range(workers_of(job, recorded)):
             node = node_of(job, worker, recorded)
-            expected_s = left_s / cluster.columns[9, node]
+            expected_s = left_s / cluster.nodes[CORE_SPEED, node]
             pace = expected_s / time_s if time_s > 0.0 else np.inf
             if np.isfinite(jobs.leaves_at_s[job]):  # what a service does cannot wait
                 pace = 1.0
@@ -136,14 +137,14 @@ def levels_seen(
 ) -> CapColumns:
     """Return what a rule sees of one node, each [1,L]."""
     seen = np.empty((6, 1, LEVELS.size))
-    columns, model = cluster.columns, terms.model
-    idle_w, peak_w, pue = columns[6, node], columns[7, node], columns[10, node]
-    start = int(columns[8, node]) * CURVE_POINTS
-    cpu_w = _watts_at(model.curve_watts, start, columns[1, node]) - model.curve_watts[start]
-    busy = columns[4, node] - columns[5, node]
+    now, model = columns_of(cluster, node), terms.model
+    idle_w, peak_w, pue = now.gpu_idle_w, now.gpu_peak_w, now.pue
+    start = int(now.curve_class) * CURVE_POINTS
+    cpu_w = _watts_at(model.curve_watts, start, now.cpu_before) - model.curve_watts[start]
+    busy = now.gpu_capacity - now.gpu_free
     saved_w = 0.0
     if model.empty_nodes_sleep:
-        saved_w = model.curve_watts[start] + columns[4, node] * idle_w
+        saved_w = model.curve_watts[start] + now.gpu_capacity * idle_w
     elif cluster.sleep.shape[1] > 0:
         saved_w = cluster.sleep[SAVED_W, node]
     for place in range(LEVELS.size):
@@ -179,7 +180,7 @@ def set_levels(
     """
     for place in range(known, len(changes)):
         _, node, level = changes[place]
-        idle_w, peak_w = cluster.columns[6, node], cluster.columns[7, node]
+        idle_w, peak_w = cluster.nodes[GPU_IDLE_W, node], cluster.nodes[GPU_PEAK_W, node]
         cluster.cap[LEVEL, node] = level
         cluster.cap[CPU_PACE, node] = _cpu_speed(level)
         cluster.cap[GPU_PACE, node] = _board_speed(level, idle_w, peak_w, terms.model.gpu_ratio)

@@ -6,7 +6,8 @@ that need not count references to arrays (`compiled.borrowing`) can take none.
 
 import numpy as np
 
-from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
+from greensched_simulator.choices import NOWHERE, Rules, Terms
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.deciding import (
     OVER,

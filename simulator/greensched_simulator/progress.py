@@ -10,7 +10,7 @@ worker. A suspended job starts up again and goes on with the work that is not sa
 import numpy as np
 
 from greensched_policies.cost import Floats
-from greensched_simulator.choices import Cluster
+from greensched_simulator.cluster import CORE_SPEED, Cluster
 from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.jobs import Jobs
 
@@ -47,7 +47,7 @@ def nothing_done(jobs: Jobs, is_told: bool) -> Floats:
 @inlined
 def speed_of(job: int, node: int, jobs: Jobs, cluster: Cluster) -> float:
     """Return how fast a job runs on a node at its level, relative to the reference core."""
-    speed = cluster.columns[9, node]
+    speed = cluster.nodes[CORE_SPEED, node]
     if cluster.cap.shape[1] == 0:
         return float(speed)
     return float(speed * cluster.cap[GPU_PACE if jobs.gpus[job] > 0.0 else CPU_PACE, node])

@@ -4,7 +4,7 @@ import numpy as np
 
 from greensched_policies.cost import Floats
 from greensched_policies.provisioning import HORIZON_S, provisioned_share
-from greensched_simulator.choices import Cluster
+from greensched_simulator.cluster import CPU_CAPACITY, Cluster
 from greensched_simulator.compiled import compiled, fast
 from greensched_simulator.grid_table import CARBON, GridTable, step_at
 from greensched_simulator.starts import Plan
@@ -24,7 +24,7 @@ def spare_cores(now_s: float, cluster: Cluster, grid: GridTable, plan: Plan) -> 
     running = 0.0
     for node in range(cluster.pods.size):
         if cluster.pods[node] > 0:
-            running += cluster.columns[0, node] - cluster.cpu_free[node]
+            running += cluster.nodes[CPU_CAPACITY, node] - cluster.cpu_free[node]
     return float((share * plan.capacity).sum() - running)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from greensched_policies.cost import Floats, Integers
 from greensched_policies.queue_columns import QueueColumns
-from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
+from greensched_simulator.choices import NOWHERE, Rules, Terms
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.concurrence import place_together
 from greensched_simulator.grid_table import GridTable

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.cost import Floats, Integers
-from greensched_simulator.choices import NOWHERE, Cluster, Terms
+from greensched_simulator.choices import NOWHERE, Terms
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import fast
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.progress import nothing_done

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_simulator.boards import give_boards
-from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms, best_of, fits, search
+from greensched_simulator.choices import NOWHERE, Rules, Terms, best_of, fits, search
+from greensched_simulator.cluster import CORE_SPEED, Cluster
 from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.gangs import place_all
 from greensched_simulator.grid_table import GridTable
@@ -148,12 +149,12 @@ def expected_until_s(
     terms: Terms,
 ) -> float:
     """Return when a job is expected to end that is placed now, its first worker on that node."""
-    speed = cluster.columns[9, first]
+    speed = cluster.nodes[CORE_SPEED, first]
     begin_s = ready_s(job, first, now_s, jobs, cluster, recorded, terms)
     for worker in range(1, workers_of(job, recorded)):
         node = node_of(job, worker, recorded)
         begin_s = max(begin_s, ready_s(job, node, now_s, jobs, cluster, recorded, terms))
-        speed = min(speed, cluster.columns[9, node])
+        speed = min(speed, cluster.nodes[CORE_SPEED, node])
     speed *= throughput_of(job, jobs, recorded, terms)
     done_s = begin_s + expected_left_s(job, jobs, recorded.progress) / speed
     return leaves_s(job, begin_s, done_s, jobs)
@@ -171,7 +172,7 @@ def reservation(
         if recorded.progress.shape[1] > 0:
             ends_s = expected_end_s(other, jobs, recorded.progress)
         else:
-            speed = cluster.columns[9, recorded.node[other]]
+            speed = cluster.nodes[CORE_SPEED, recorded.node[other]]
             start_s = recorded.start_s[other]
             ends_s = leaves_s(other, start_s, start_s + jobs.estimate_s[other] / speed, jobs)
         expected_s[place] = max(ends_s, now_s)
@@ -193,8 +194,8 @@ def reservation(
 @fast
 def _copy_of(cluster: Cluster) -> Cluster:
     return Cluster(
-        cluster.columns, cluster.sleep, cluster.cap, cluster.cpu_free.copy(),
-        cluster.memory_free.copy(), cluster.gpu_free.copy(), cluster.boards.copy(), cluster.zone,
+        cluster.nodes, cluster.zone, cluster.sleep, cluster.cap, cluster.cpu_free.copy(),
+        cluster.memory_free.copy(), cluster.gpu_free.copy(), cluster.boards.copy(), cluster.busy,
         cluster.pods, cluster.next_node, cluster.found,
     )  # fmt: skip
 

@@ -4,7 +4,15 @@ import numpy as np
 
 from greensched_policies.cost import Floats
 from greensched_simulator.boards import give_boards, take_boards
-from greensched_simulator.choices import Cluster, Terms
+from greensched_simulator.choices import Terms
+from greensched_simulator.cluster import (
+    CORE_SPEED,
+    CPU_CAPACITY,
+    GPU_CAPACITY,
+    MEMORY_CAPACITY,
+    Cluster,
+    is_empty,
+)
 from greensched_simulator.compiled import borrowing, inlined
 from greensched_simulator.heaps import Heap, push
 from greensched_simulator.jobs import Jobs
@@ -54,7 +62,7 @@ def start(
 
     The nodes of its other workers are told of before, and all run once all can.
     """
-    _note_placing(job, cluster.columns[1, node], recorded.placings)
+    _note_placing(job, cluster.busy[node], recorded.placings)
     recorded.node[job], recorded.placed_s[job] = node, now_s
     recorded.node_asleep_s[job] = _wake_for(node, now_s, cluster)
     recorded.boards[job] = take_room(job, node, jobs, cluster, terms)
@@ -65,7 +73,7 @@ def start(
         expected_left = expected_left_s(job, jobs, recorded.progress)
         done_s = begin_s + jobs.runtime_s[job] / speed_of(job, node, jobs, cluster)
         look_s = end_s = leaves_s(job, begin_s, done_s, jobs)
-        ends_s = begin_s + expected_left / cluster.columns[9, node]
+        ends_s = begin_s + expected_left / cluster.nodes[CORE_SPEED, node]
         expected_s = leaves_s(job, begin_s, ends_s, jobs)
     else:
         done = recorded.progress
@@ -96,7 +104,7 @@ def _start_others(
     first, begin_s = recorded.first_other[job], now_s
     for worker in range(1, workers_of(job, recorded)):
         node, place = node_of(job, worker, recorded), first + worker - 1
-        _note_placing(job, cluster.columns[1, node], recorded.placings)
+        _note_placing(job, cluster.busy[node], recorded.placings)
         recorded.others_asleep_s[place] = _wake_for(node, now_s, cluster)
         recorded.others[BOARDS, place] = take_room(job, node, jobs, cluster, terms)
         begin_s = max(begin_s, ready_s(job, node, now_s, jobs, cluster, recorded, terms))
@@ -124,7 +132,7 @@ def _wake_for(node: int, now_s: float, cluster: Cluster) -> float:
     """Wake a node for what is about to be placed, and return since when it slept; NaN: awake."""
     if cluster.cap.shape[1] > 0:
         cluster.cap[CHANGED, node] = 1.0
-    return wake(cluster.sleep, node, cluster.columns[11, node], now_s)
+    return wake(cluster.sleep, node, is_empty(cluster, node), now_s)
 
 
 @borrowing
@@ -143,9 +151,9 @@ def give_room(job: int, node: int, boards: int, jobs: Jobs, cluster: Cluster, te
     """Give back the room of one worker on a node."""
     cluster.pods[node] -= 1
     if cluster.pods[node] == 0:  # sums of floats never quite cancel
-        cluster.cpu_free[node] = cluster.columns[0, node]
-        cluster.memory_free[node] = cluster.columns[2, node]
-        cluster.gpu_free[node] = cluster.columns[4, node]
+        cluster.cpu_free[node] = cluster.nodes[CPU_CAPACITY, node]
+        cluster.memory_free[node] = cluster.nodes[MEMORY_CAPACITY, node]
+        cluster.gpu_free[node] = cluster.nodes[GPU_CAPACITY, node]
     else:
         cluster.cpu_free[node] += jobs.cpu_cores[job]
         cluster.memory_free[node] += jobs.memory_bytes[job]
@@ -228,9 +236,6 @@ def _note_placing(job: int, busy_before: float, placings: Floats) -> None:
 @borrowing
 def refresh(node: int, cluster: Cluster, terms: Terms) -> None:
     """Bring the columns that decisions see up to what is free now."""
-    capacity = cluster.columns[0, node]
+    capacity = cluster.nodes[CPU_CAPACITY, node]
     busy = (capacity - cluster.cpu_free[node]) * terms.model.utilisation_ratio / capacity
-    cluster.columns[1, node] = min(max(busy, 0.0), 1.0)
-    cluster.columns[3, node] = max(cluster.memory_free[node], 0.0)
-    cluster.columns[5, node] = max(cluster.gpu_free[node], 0.0)
-    cluster.columns[11, node] = 1.0 if cluster.pods[node] == 0 else 0.0
+    cluster.busy[node] = min(max(busy, 0.0), 1.0)

@@ -20,12 +20,12 @@ from greensched_policies.courses import (
 )
 from greensched_policies.scaling import NO_SCALING
 from greensched_policies.supply import Balance, Sun, balances_of, imported
-from greensched_simulator.choices import Cluster, Terms, nodes_to_score, rules_of
+from greensched_simulator.choices import Terms, nodes_to_score, rules_of
+from greensched_simulator.cluster import idle_cluster, node_table
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import GridTable, grid_table, in_parts
 from greensched_simulator.job_transfers import transfers_of
 from greensched_simulator.jobs import Jobs
-from greensched_simulator.nodes import Nodes
 from greensched_simulator.policy import QUEUES, USUAL_CAP, USUAL_PAUSE, USUAL_WHEN, Policy
 from greensched_simulator.power_states import WAKE_S
 from greensched_simulator.prospects import Prospects, prospects_of
@@ -81,7 +81,11 @@ def _forecasts(world: World, policies: Sequence[Policy]) -> dict[bool, GridTable
 def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -> Schedule:
     sleep = sleep_table(world, policy)
     capped = policy.cap != USUAL_CAP
-    cluster = idle_cluster(world, sleep, capped=capped, only_node_0=policy.placing.only_node_0)
+    only_node_0 = policy.placing.only_node_0
+    table = node_table(world.nodes)
+    cluster = idle_cluster(
+        world.nodes, table, world.jobs.gpus, sleep, capped=capped, only_node_0=only_node_0
+    )
     prospects = prospects_in(world, sleep)
     order, ahead = QUEUES[policy.queue].order, looks_ahead(world, policy)
     recorded, changes, suspended, broken = run(
@@ -350,40 +354,3 @@ def empty_plan(world: World, *, is_looked_at: bool = True) -> Plan:
     nodes = world.nodes
     capacity: Floats = np.bincount(nodes.zone, nodes.cpu_capacity, zones).astype(float)
     return Plan(np.zeros((zones, slots)), capacity)
-
-
-def idle_cluster(world: World, sleep: Floats, *, capped: bool, only_node_0: bool) -> Cluster:
-    """Return the nodes with nothing on them; with `only_node_0` no other has room, ever."""
-    nodes, gpus = world.nodes, world.jobs.gpus
-    jobs_share = bool((gpus != np.floor(gpus)).any())
-    count = nodes.zone.size
-    cpu_free = nodes.cpu_capacity.copy()
-    if only_node_0:
-        cpu_free[1:] = -1.0  # less than any job asks for
-    columns = np.empty((12, count))
-    columns[0] = nodes.cpu_capacity
-    columns[1] = 0.0
-    columns[2] = columns[3] = nodes.memory_capacity
-    columns[4] = columns[5] = nodes.gpu_capacity
-    columns[6], columns[7] = nodes.gpu_idle_w, nodes.gpu_peak_w
-    columns[8], columns[9], columns[10] = nodes.curve_class, nodes.speed, nodes.pue
-    columns[11] = 1.0
-    return Cluster(
-        columns=columns,
-        sleep=sleep,
-        cap=np.repeat([[1.0], [1.0], [1.0], [0.0]], count if capped else 0, axis=1),
-        cpu_free=cpu_free,
-        memory_free=nodes.memory_capacity.copy(),
-        gpu_free=nodes.gpu_capacity.copy(),
-        boards=_free_boards(nodes) if jobs_share else np.empty((count, 0)),
-        zone=nodes.zone,
-        pods=np.zeros(count, np.int64),
-        next_node=np.zeros(1, np.int64),
-        found=np.empty(count, np.int64),
-    )
-
-
-def _free_boards(nodes: Nodes) -> Floats:
-    """Return what is free of each board where all are, [N,B]; see `boards`."""
-    board = np.arange(int(nodes.gpu_capacity.max()))
-    return np.where(board < nodes.gpu_capacity[:, None], 1.0, -1.0)

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms
+from greensched_simulator.choices import NOWHERE, Rules, Terms
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.heaps import Heap, push

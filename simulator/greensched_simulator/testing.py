@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_policies.capping import board_speed, board_watts, cpu_power, cpu_speed
-from greensched_policies.cost import Floats, curve_table
+from greensched_policies.cost import Floats, Integers, NodeColumns, curve_table
 from greensched_policies.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.observation import Weights
 from greensched_policies.scaling import NO_SCALING
 from greensched_policies.supply import Battery
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.moving import NO_LINKS
 from greensched_simulator.nodes import Nodes
@@ -319,3 +320,26 @@ def _columns(usual: Row, rows: Sequence[Row]) -> dict[str, Floats]:
         name: np.array([float(row.get(name, value)) for row in rows])
         for name, value in usual.items()
     }
+
+
+def cluster_as(told: NodeColumns, zone: Integers) -> Cluster:
+    """Return the engine's cluster with nodes in such a state, each column [1,N]."""
+    now = NodeColumns(*(column[0] for column in told))
+    count = zone.size
+    return Cluster(
+        nodes=np.stack([
+            now.cpu_capacity, now.memory_capacity, now.gpu_capacity, now.gpu_idle_w,
+            now.gpu_peak_w, now.curve_class, now.speed, now.pue,
+        ]),
+        zone=zone,
+        sleep=np.empty((6, 0)),
+        cap=np.empty((4, 0)),
+        cpu_free=now.cpu_capacity * (1.0 - now.cpu_before),
+        memory_free=now.memory_free.copy(),
+        gpu_free=now.gpu_free.copy(),
+        boards=np.empty((count, 0)),
+        busy=now.cpu_before.copy(),
+        pods=1 - now.is_empty.astype(np.int64),
+        next_node=np.zeros(1, np.int64),
+        found=np.empty(count, np.int64),
+    )  # fmt: skip

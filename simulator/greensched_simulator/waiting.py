@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.cost import Floats, Integers
-from greensched_simulator.choices import Cluster, Rules, Terms, fits
+from greensched_simulator.choices import Rules, Terms, fits
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.gangs import start_gang
 from greensched_simulator.grid_table import GridTable

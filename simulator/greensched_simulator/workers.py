@@ -10,7 +10,8 @@ import numpy as np
 
 from greensched_policies.cost import WorkloadColumns
 from greensched_simulator.boards import how_often
-from greensched_simulator.choices import Cluster, Terms, fits
+from greensched_simulator.choices import Terms, fits
+from greensched_simulator.cluster import CORE_SPEED, Cluster
 from greensched_simulator.compiled import borrowing, inlined
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.moving import Data
@@ -136,7 +137,7 @@ def tell_speed(job: int, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms
     full, now = np.inf, np.inf
     for worker in range(workers_of(job, recorded)):
         node = node_of(job, worker, recorded)
-        full = min(full, cluster.columns[9, node])
+        full = min(full, cluster.nodes[CORE_SPEED, node])
         now = min(now, speed_of(job, node, jobs, cluster))
     times = throughput_of(job, jobs, recorded, terms)
     recorded.progress[FULL_SPEED, job], recorded.progress[SPEED, job] = full * times, now * times

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_simulator.choices import rules_of
+from greensched_simulator.cluster import idle_cluster, node_table
 from greensched_simulator.engine import run
 from greensched_simulator.node_hours import node_hours
 from greensched_simulator.node_outages import NO_OUTAGES, outages_of
@@ -24,7 +25,6 @@ from greensched_simulator.simulation import (
     billed_until_s,
     empty_plan,
     forecast_of,
-    idle_cluster,
     planned_jobs,
     prospects_in,
     simulate,
@@ -190,7 +190,7 @@ def plan_left_by(world: World, policy: Policy) -> Plan:
             planned_jobs(world, prospects),
             world.precedence,
             prospects,
-            idle_cluster(world, sleep, capped=False, only_node_0=False),
+            idle_cluster(world.nodes, node_table(world.nodes), world.jobs.gpus, sleep),
             forecast_of(world, in_slots=True),
             plan,
             terms_of(world, policy),

@@ -10,6 +10,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_policies.cost import Floats
 from greensched_simulator.choices import rules_of
+from greensched_simulator.cluster import idle_cluster, node_table
 from greensched_simulator.engine import run
 from greensched_simulator.policy import policy_named
 from greensched_simulator.random_worlds import random_world
@@ -17,7 +18,6 @@ from greensched_simulator.recorded import Recorded
 from greensched_simulator.simulation import (
     empty_plan,
     forecast_of,
-    idle_cluster,
     looks_ahead,
     planned_jobs,
     prospects_in,
@@ -44,7 +44,10 @@ def recorded(world: World, name: str, steps_s: Floats, plan: Plan | None = None)
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         return run(
             planned_jobs(world, prospects), world.precedence, prospects,
-            idle_cluster(world, sleep, capped=False, only_node_0=only_node_0),
+            idle_cluster(
+                world.nodes, node_table(world.nodes), world.jobs.gpus, sleep,
+                only_node_0=only_node_0,
+            ),
             forecast_of(world, in_slots=True), plan, terms_of(world, policy),
             rules_of(policy.when, policy.placing.rule), steps_s, world.outages,
         )[0]  # fmt: skip

@@ -12,7 +12,8 @@ from greensched_policies.catalogue import (
     WHEN_RULES,
 )
 from greensched_policies.slots import SlotColumns
-from greensched_simulator.choices import Cluster, Terms, rules_of
+from greensched_simulator.choices import Terms, rules_of
+from greensched_simulator.cluster import idle_cluster, node_table
 from greensched_simulator.engine import run
 from greensched_simulator.grid_table import grid_table
 from greensched_simulator.node_outages import NO_OUTAGES
@@ -32,7 +33,7 @@ from greensched_simulator.simulation import (
     simulate,
 )
 from greensched_simulator.starts import Plan
-from greensched_simulator.testing import GIB, make_world
+from greensched_simulator.testing import make_world
 
 HOUR = 3600.0
 BAD = policies_named("reject-all, reject-long, node-0")
@@ -52,15 +53,8 @@ def test_what_is_rejected_holds_up_nobody(queue: str) -> None:
 
 def test_nothing_is_kept_in_the_plan_for_what_is_rejected() -> None:
     world = make_world([{"cpu_cores": 3.0}, {"cpu_cores": 5.0, "runtime_s": 9 * HOUR}])
-    plan, columns = Plan(np.zeros((1, 96)), np.array([10.0])), np.ones((12, 1))
-    columns[0], columns[2], columns[3], columns[8] = 10.0, 64 * GIB, 64 * GIB, 0.0
-    free, none = (
-        [row.copy() for row in columns[[0, 3, 4]]],
-        [np.zeros(1, np.int64) for _ in range(4)],
-    )
-    cluster = Cluster(
-        columns, np.empty((6, 0)), np.empty((4, 0)), *[*free, np.empty((1, 0)), *none]
-    )
+    plan = Plan(np.zeros((1, 96)), np.array([10.0]))
+    cluster = idle_cluster(world.nodes, node_table(world.nodes), world.jobs.gpus, np.empty((6, 0)))
     grids = world.grids
     forecast = grid_table(grids.starts, grids.times_s, grids.carbon_g_per_kwh, grids.price_per_mwh)
     terms = Terms(0, SLOT_S, 1, world.weights, cost_model(world), may_reject=True)

@@ -46,16 +46,17 @@ from greensched_policies.observation import Weights, encode_where
 from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.sleeping import SleepColumns, with_waking
 from greensched_policies.slots import SlotColumns
-from greensched_simulator.choices import Cluster, Rules, rules_of, score_nodes
+from greensched_simulator.choices import Rules, rules_of, score_nodes
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import compiled
 from greensched_simulator.grid_table import grid_table
-from greensched_simulator.moving import Data
-from greensched_simulator.observing import Singles, observe
+from greensched_simulator.moving import NO_LINKS, Data
+from greensched_simulator.observing import Singles, empty_desk, observe
 from greensched_simulator.policy import Policy
 from greensched_simulator.recorded import nothing_recorded
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.simulation import simulate, terms_of
-from greensched_simulator.testing import make_world
+from greensched_simulator.testing import cluster_as, make_world
 from greensched_simulator.workers import workload_of
 from greensched_simulator.world import World
 
@@ -109,11 +110,24 @@ def numbers(columns: Any, place: int) -> Any:
     return type(columns)(*(float(each.flat[place % each.size]) for each in columns))
 
 
-def seen_compiled(*given: Any) -> tuple[Singles, Singles]:
-    """Return what compiled code sees of as many candidates as it is given places."""
+def seen_compiled(
+    cluster: Cluster,
+    zones: ZoneColumns,
+    workload: WorkloadColumns,
+    model: CostModel,
+    weights: Weights,
+    now_s: float = 0.0,
+) -> tuple[Singles, Singles]:
+    """Return what compiled code sees of all nodes, each of which is a zone of its own."""
     see: Any = observe
-    features, context = np.empty((1, 16, given[3].size), np.float32), np.empty((1, 8), np.float32)
-    see(*given, True, features, context)
+    count = cluster.zone.size
+    features, context = np.empty((1, 16, count), np.float32), np.empty((1, 8), np.float32)
+    desk = empty_desk(count, count)
+    desk.means[:] = np.concatenate(zones)
+    see(
+        cluster, np.arange(count), NO_LINKS, Data(0.0, 0), now_s, numbers(workload, 0), model,
+        weights, True, desk, features, context,
+    )  # fmt: skip
     return features.transpose((0, 2, 1)), context
 
 
@@ -129,12 +143,7 @@ def test_costs_and_observations_are_the_same_compiled(seed: int) -> None:
         for place in range(count)
     ]
     np.testing.assert_allclose(np.array(one_by_one).T, np.concatenate(cost), rtol=DOUBLE)
-    table = np.concatenate(nodes)
-    places = np.arange(count)  # each candidate a zone of its own
-    seen = seen_compiled(
-        table, np.empty((3, 0)), np.empty((4, 0)), places, places, np.concatenate(zones),
-        numbers(workload, 0), model, weights,
-    )  # fmt: skip
+    seen = seen_compiled(cluster_as(nodes, np.arange(count)), zones, workload, model, weights)
     said = encode_where(nodes, workload, zones, cost, model, weights)
     for ours, theirs in zip(seen, said, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=SINGLE, atol=SINGLE)
@@ -143,16 +152,16 @@ def test_costs_and_observations_are_the_same_compiled(seed: int) -> None:
 @given(seeds)
 def test_what_waking_costs_is_the_same_compiled(seed: int) -> None:
     nodes, workload, zones, model, weights = random_decision(seed)
-    dice = np.random.default_rng(seed)
-    sleep = SleepColumns._make(
-        dice.uniform(0.0, most, nodes.speed.shape) for most in (200.0, 600.0, 1e5)
-    )
+    dice, count, now_s = np.random.default_rng(seed), nodes.speed.size, 100.0
+    told = dice.uniform(0.0, 400.0, (6, count))
+    saved_w, wake_s, wake_j, _, asleep_from_s, awake_from_s = told
+    asleep_from_s[dice.random(count) < 0.3] = np.inf
+    sleeps = (nodes.is_empty > 0.0) & (asleep_from_s < now_s)
+    awake_s = np.where(sleeps, wake_s, np.maximum(awake_from_s - now_s, 0.0))
+    sleep = SleepColumns(saved_w[None], awake_s, np.where(sleeps, wake_j, 0.0))
     cost = with_waking(placement_cost(nodes, workload, zones, model), nodes, sleep, zones)
-    places = np.arange(nodes.speed.size)  # each candidate a zone of its own
-    seen = seen_compiled(
-        np.concatenate(nodes), np.concatenate(sleep), np.empty((4, 0)), places, places,
-        np.concatenate(zones), numbers(workload, 0), model, weights,
-    )  # fmt: skip
+    cluster = cluster_as(nodes, np.arange(count))._replace(sleep=told)
+    seen = seen_compiled(cluster, zones, workload, model, weights, now_s)
     said = encode_where(nodes, workload, zones, cost, model, weights)
     for ours, theirs in zip(seen, said, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=SINGLE, atol=SINGLE)
@@ -321,17 +330,6 @@ def random_world(seed: int, jobs: int, nodes: int = 6) -> World:
     return make_world(told, machines, grids, weights=weights, empty_nodes_sleep=sleeps)
 
 
-def cluster_of(world: World, view: View, rows: Rows) -> Cluster:
-    """Return the engine's cluster in the state that a view tells."""
-    columns = np.concatenate(view.candidates(rows))
-    columns[8] = world.nodes.curve_class  # a view numbers curves as they come
-    return Cluster(
-        columns, np.empty((6, 0)), np.empty((4, 0)), columns[0].copy(), columns[3].copy(),
-        columns[5].copy(), np.empty((rows.size, 0)), world.nodes.zone,
-        np.zeros(rows.size, np.int64), np.zeros(1, np.int64), np.empty(rows.size, np.int64),
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize("where", WHERE_RULES)
 @settings(max_examples=20)
 @given(seed=seeds, now_s=st.floats(0.0, 5 * HOUR))
@@ -346,7 +344,9 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
         grids.starts, grids.times_s, grids.forecast_carbon_g_per_kwh, grids.forecast_price_per_mwh
     )
     terms = terms_of(world, Policy("run-now", where))
-    cluster = cluster_of(world, view, rows)
+    told = NodeColumns(*view.candidates(rows))
+    own = told._replace(curve_class=world.nodes.curve_class[None])  # a view numbers as they come
+    cluster = cluster_as(own, world.nodes.zone)
     workload = workload_of(7, jobs, nothing_recorded(jobs, cluster, terms, False), terms)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)

@@ -3,23 +3,25 @@
 Between two of its workers nothing else happens; each has its room until all start together.
 """
 
+from typing import Any
+
 from greensched_simulator.choices import NOWHERE
-from greensched_simulator.compiled import fast
-from greensched_simulator.environments.scene_parts import DUE, FIRST, WORKER, Parts
+from greensched_simulator.compiled import borrowing
+from greensched_simulator.environments.scene_parts import DUE, FIRST, WORKER
 from greensched_simulator.recorded import BOARDS, NODE
 from greensched_simulator.running import give_room, start, take_room
 from greensched_simulator.workers import boards_of, node_of, scales, wanted_workers, workers_of
 
 
-@fast
-def want(scene: Parts, job: int) -> None:
+@borrowing
+def want(scene: Any, job: int) -> None:
     """Note how many workers an elastic job is to have, before the first gets a node."""
     if scene.shown.asked[WORKER] == 0 and scales(job, scene.jobs, scene.terms):
         scene.recorded.workers[job] = wanted_workers(job, scene.jobs, scene.recorded, scene.terms)
 
 
-@fast
-def give_node(scene: Parts, job: int, node: int) -> None:
+@borrowing
+def give_node(scene: Any, job: int, node: int) -> None:
     """Start a job on a node, or let its next worker have room there, and have the others asked.
 
     Where the rule stops at the first node that it finds, it goes on behind this one.
@@ -38,8 +40,8 @@ def give_node(scene: Parts, job: int, node: int) -> None:
     )  # fmt: skip
 
 
-@fast
-def _place_worker(scene: Parts, job: int, node: int) -> int:
+@borrowing
+def _place_worker(scene: Any, job: int, node: int) -> int:
     """Let a job's next worker have room on a node.
 
     If it is the last, all give it back, and it returns the first one's node; else NOWHERE.
@@ -59,8 +61,8 @@ def _place_worker(scene: Parts, job: int, node: int) -> int:
     return int(asked[FIRST])
 
 
-@fast
-def _give_back(scene: Parts, job: int) -> None:
+@borrowing
+def _give_back(scene: Any, job: int) -> None:
     """Give back the room that a job's workers have so far: it starts on it, or waits for more."""
     asked, recorded = scene.shown.asked, scene.recorded
     for worker in range(asked[WORKER]):
@@ -70,8 +72,8 @@ def _give_back(scene: Parts, job: int) -> None:
     asked[WORKER] = 0
 
 
-@fast
-def go_without(scene: Parts, job: int) -> bool:
+@borrowing
+def go_without(scene: Any, job: int) -> bool:
     """Tell whether a job runs although there is no node for its next worker.
 
     So does an elastic one that has any; what room others have so far is given back.

@@ -10,7 +10,8 @@ from greensched_policies.accounting import total_bill
 from greensched_policies.catalogue import MAY_REJECT
 from greensched_policies.cost import Floats
 from greensched_policies.reward import Shares, penalty_of, reward_of, shares_of
-from greensched_simulator.choices import NOWHERE, Cluster, Rules, Terms, nodes_to_score, rules_of
+from greensched_simulator.choices import NOWHERE, Rules, Terms, nodes_to_score, rules_of
+from greensched_simulator.cluster import Cluster, idle_cluster, node_table
 from greensched_simulator.deciding import OVER
 from greensched_simulator.environments.scene_parts import Accounts, Parts, Shown, Starts
 from greensched_simulator.environments.tally import Machines
@@ -35,7 +36,6 @@ from greensched_simulator.simulation import (
     billed_until_s,
     empty_plan,
     forecast_of,
-    idle_cluster,
     looks_ahead,
     planned_jobs,
     prospects_in,
@@ -59,6 +59,7 @@ class Prepared:
     world: World
     policy: Policy
     jobs: Jobs  # as plans see them
+    node_table: Floats  # what never changes of the nodes: see `Cluster`
     sleep: Floats  # the table as it is at the start
     prospects: Prospects
     is_ahead_seen: bool  # whether anybody looks at later starts, and at the plan
@@ -116,6 +117,7 @@ def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
         world=_plain(world),
         policy=policy,
         jobs=_plain(planned_jobs(world, prospects)),
+        node_table=node_table(nodes),
         sleep=sleep,
         prospects=_plain(prospects),
         is_ahead_seen=ahead,
@@ -141,11 +143,9 @@ def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
     shown.reward[:] = 0.0
     most_starts = shown.slots.shape[2]
     cluster = idle_cluster(
-        world,
-        ready.sleep.copy(),
-        capped=ready.policy.cap != USUAL_CAP,
-        only_node_0=ready.policy.placing.only_node_0,
-    )
+        world.nodes, ready.node_table, jobs.gpus, ready.sleep.copy(),
+        capped=ready.policy.cap != USUAL_CAP, only_node_0=ready.policy.placing.only_node_0,
+    )  # fmt: skip
     return Parts(
         jobs=jobs,
         prospects=ready.prospects,

@@ -11,7 +11,8 @@ from numba.typed import List
 
 from greensched_policies.cost import Floats, Integers
 from greensched_policies.reward import Shares
-from greensched_simulator.choices import Cluster, Rules, Terms
+from greensched_simulator.choices import Rules, Terms
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import fast
 from greensched_simulator.environments.tally import Machines
 from greensched_simulator.events import Events, nothing_aside
@@ -128,18 +129,18 @@ class _RuleBookType(types.StructRef):
 class RuleBook(structref.StructRefProxy):
     """Rules, handed over once: looking each up anew takes Python longer than many steps."""
 
-    def __new__(cls, rules: Any) -> Any:
-        """Return a book of rules."""
-        return structref.StructRefProxy.__new__(cls, rules)
+    def __new__(cls, rules: Any, zones: int) -> Any:
+        """Return a book of rules for worlds of up to so many zones."""
+        return structref.StructRefProxy.__new__(cls, rules, zones)
 
 
-structref.define_proxy(RuleBook, _RuleBookType, ["rules"])
+structref.define_proxy(RuleBook, _RuleBookType, ["rules", "zones"])
 
 
 @fast
-def book_of(rules: Rules) -> Any:
-    """Return rules as `go_on` takes them."""
-    return RuleBook(rules)
+def book_of(rules: Rules, zones: int) -> Any:
+    """Return rules as `go_on` takes them, for worlds of up to so many zones."""
+    return RuleBook(rules, zones)
 
 
 @fast

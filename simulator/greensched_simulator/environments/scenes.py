@@ -15,15 +15,13 @@ import numpy as np
 
 from greensched_policies.cost import Floats, Integers
 from greensched_policies.reward import penalty_of, reward_of
-from greensched_policies.slot_observation import encode_when
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.choices import (
     NOWHERE,
     Rules,
     search,
-    see_candidates,
 )
-from greensched_simulator.compiled import compiled, fast, inlined
+from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.deciding import (
     IN_TURN,
     OVER,
@@ -45,31 +43,26 @@ from greensched_simulator.environments.scene_parts import (
     JOB,
     PENDING,
     WORKER,
-    Bits,
-    Parts,
-    Shown,
 )
 from greensched_simulator.environments.sharing import take
+from greensched_simulator.environments.showing import hide, mark, show_nodes, show_starts
 from greensched_simulator.environments.tally import taken_by_job, taken_in_all
-from greensched_simulator.observing import Singles
+from greensched_simulator.lending import lent_structure
+from greensched_simulator.observing import Desk, empty_desk
 from greensched_simulator.plain_run import next_plain
 from greensched_simulator.progress import PAUSE_AT_S
 from greensched_simulator.queueing import OLDEST_FIT, join
 from greensched_simulator.refused import refuse
 from greensched_simulator.reservations import search_beside
-from greensched_simulator.starts import Start, slot_columns, starts_between
-from greensched_simulator.turns import Turns, reserved_in
+from greensched_simulator.starts import Start, starts_between
+from greensched_simulator.turns import reserved_in
 from greensched_simulator.waiting import wait
 from greensched_simulator.workers import (
-    all_cores,
     all_fit,
-    data_of,
     node_of,
     workers_of,
-    workload_of,
 )
 
-_encode_when = compiled(encode_when)
 _penalty_of = compiled(penalty_of, inlined)
 _reward_of = compiled(reward_of, inlined)
 
@@ -78,55 +71,79 @@ _reward_of = compiled(reward_of, inlined)
 def go_on(
     scenes: Any,
     actions: Integers,
+    shares: Integers,
     taken: Integers,
+    own: int,
     at_a_time: int,
-    last: int,
     are_new: bool,
     book: Any,
 ) -> None:
-    """Let the scenes before `last` go on, each with its action, to what is next.
+    """Let the scenes go on, each with its action, to what is next, together with other threads.
 
-    `taken`, [1], is the first that no thread has taken yet: several may share the work, so many
-    scenes at a time. The reward given is that of what came between; of a scene that is over, what
-    is left of it. New scenes go on to their first question, without an action and a reward.
+    Each thread has a share of the scenes, from one of `shares`, [T+1], to the next, which stays in
+    its core's cache; who is through with its `own` helps the others. `taken`, [T], is the first of
+    each share that nobody has taken yet, so many scenes at a time. The reward given is that of what
+    came between; of a scene that is over, what is left of it. New scenes go on to their first
+    question, without an action and a reward.
     """
-    rules = book.rules
-    while True:
-        first = take(taken, at_a_time)
-        if first >= last:
-            return
-        for place in range(first, min(first + at_a_time, last)):
-            scene = scenes[place]
-            goes_on = are_new or scene.shown.asked[HEAD] != OVER
-            if goes_on and not are_new:
-                _answer(scene, actions[place], rules)
-            if goes_on:
-                _ask(scene, rules)
-            if not are_new:
-                reward = scene.shown.reward
-                reward[GIVEN], reward[PENDING] = reward[PENDING], 0.0
+    most = scenes[0].shown.nodes.shape[2]
+    desk = empty_desk(book.zones, most)
+    for turn in range(taken.size):
+        share = (own + turn) % taken.size
+        while True:
+            first = take(taken, share, at_a_time)
+            last = min(first + at_a_time, shares[share + 1])
+            if first >= last:
+                break
+            for place in range(first, last):
+                scene = lent_structure(scenes[place])
+                _go_on(scene, 0 if are_new else actions[place], are_new, book.rules, desk)
+
+
+@borrowing
+def _go_on(scene: Any, action: int, is_new: bool, rules: Rules, desk: Desk) -> None:
+    if is_new:
+        _ask(scene, rules, desk)
+        return
+    if scene.shown.asked[HEAD] == WHEN:
+        _answer_when(scene, action, rules)
+    elif scene.shown.asked[HEAD] != OVER:
+        _answer_where(scene, action, rules)
+    if scene.shown.asked[HEAD] != OVER:
+        _ask(scene, rules, desk)
+    reward = scene.shown.reward
+    reward[GIVEN], reward[PENDING] = reward[PENDING], 0.0
 
 
 @fast
-def _answer(scene: Parts, action: int, rules: Rules) -> None:
-    """Do what the agent chose; what is no candidate counts as what the head's rule likes best."""
+def _answer_when(scene: Any, action: int, rules: Rules) -> None:
+    """Let a job start when the agent chose; for what is no candidate the rule chooses."""
     asked, now_s = scene.shown.asked, scene.events.now_s[0]
     job, count, place = asked[JOB], asked[CANDIDATES], action
-    asked[DUE] = NOWHERE
-    if asked[HEAD] == WHEN:
-        if place < 0 or place >= count:
-            place = int(np.argmin(rules.when[0](_columns_of(scene.starts.columns, count))[0]))
-        zone = scene.starts.zone[place]
-        chosen = Start(
-            now_s + place * scene.terms.slot_s, zone, scene.prospects.runtime_s[job, zone]
-        )
-        keep_start(job, chosen, scene.jobs, scene.recorded, scene.plan, scene.terms)
-        asked[DUE] = due_or_put_off(job, now_s, chosen.start_s, scene.events.starts)
-        return
     if place < 0 or place >= count:
-        seen = scene.shown.nodes[:, :, :count].transpose((0, 2, 1))
-        place = int(np.argmin(rules.where[0](seen, scene.shown.context)[0]))
-    give_node(scene, job, scene.cluster.found[place])
+        place = int(np.argmin(rules.when[0](_columns_of(scene.starts.columns, count))[0]))
+    zone = scene.starts.zone[place]
+    chosen = Start(now_s + place * scene.terms.slot_s, zone, scene.prospects.runtime_s[job, zone])
+    keep_start(job, chosen, scene.jobs, scene.recorded, scene.plan, scene.terms)
+    asked[DUE] = due_or_put_off(job, now_s, chosen.start_s, scene.events.starts)
+
+
+@borrowing
+def _answer_where(scene: Any, action: int, rules: Rules) -> None:
+    """Give a job the node that the agent chose; for what is no candidate the rule chooses."""
+    asked, place = scene.shown.asked, action
+    asked[DUE] = NOWHERE
+    if place < 0 or place >= asked[CANDIDATES]:
+        place = _liked_best(scene, rules)
+    give_node(scene, asked[JOB], scene.cluster.found[place])
+
+
+@fast
+def _liked_best(scene: Any, rules: Rules) -> int:
+    """Return the node that the rule likes best of those that are shown."""
+    shown = scene.shown
+    seen = shown.nodes[:, :, : shown.asked[CANDIDATES]].transpose((0, 2, 1))
+    return int(np.argmin(rules.where[0](seen, shown.context)[0]))
 
 
 @fast
@@ -141,8 +158,8 @@ def _columns_of(table: Floats, count: int) -> SlotColumns:
     )  # fmt: skip
 
 
-@fast
-def _ask(scene: Any, rules: Rules) -> None:
+@borrowing
+def _ask(scene: Any, rules: Rules, desk: Desk) -> None:
     """Go on until the agent has a choice, and show it; or to the end."""
     asked = scene.shown.asked
     while True:
@@ -152,26 +169,25 @@ def _ask(scene: Any, rules: Rules) -> None:
         asked[HEAD], asked[JOB], asked[CANDIDATES], asked[DUE] = head, job, 0, NOWHERE
         if head == OVER:
             break
-        if scene.terms.discipline != OLDEST_FIT and head != WHEN:
+        if head == WHEN:
+            asked[CANDIDATES] = _ask_when(scene, job, rules)
+        elif scene.terms.discipline == OLDEST_FIT:
+            asked[CANDIDATES] = _ask_where(scene, job, rules, desk)
+        else:
             asked[HEAD] = WHERE
             if head == IN_TURN or asked[WORKER] > 0:
-                asked[CANDIDATES] = _ask_in_turn(scene, job, scene.aside.queue.turns)
+                asked[CANDIDATES] = _ask_in_turn(scene, job, desk)
             else:
-                join(scene.aside.queue, job)
-        elif head == WHERE:
-            asked[CANDIDATES] = _ask_where(scene, job, rules)
-        else:
-            asked[CANDIDATES] = _ask_when(scene, job, rules)
+                _join(scene, job)
         if asked[CANDIDATES] > 1:
             break
-    _mark(scene.shown.is_choice, asked[CANDIDATES])
+    mark(scene.shown.is_choice, asked[CANDIDATES])
     _credit(scene)
     if asked[HEAD] == OVER:
-        _hide(scene.shown)
-        _settle(scene)
+        _end(scene)
 
 
-@fast
+@borrowing
 def _next_asked(scene: Any, rules: Rules) -> tuple[int, int]:
     """Let happen what asks for no start and no node; return what is asked next, of which job."""
     if scene.is_plain:
@@ -179,13 +195,18 @@ def _next_asked(scene: Any, rules: Rules) -> tuple[int, int]:
             scene.events, scene.waiting, scene.jobs, scene.cluster, scene.recorded, scene.grid,
             scene.plan, scene.terms, rules, scene.outages,
         )  # fmt: skip
+    return _next_of_all(scene, rules)
+
+
+@fast
+def _next_of_all(scene: Any, rules: Rules) -> tuple[int, int]:
     return next_asked(
         scene.events, scene.aside, scene.waiting, scene.jobs, scene.prospects, scene.cluster,
         scene.recorded, scene.grid, scene.plan, scene.terms, rules,
     )  # fmt: skip
 
 
-@fast
+@borrowing
 def _ask_when(scene: Any, job: int, rules: Rules) -> int:
     """Show a job's starts, and return how many there are; else the rules have planned it: 0.
 
@@ -195,29 +216,29 @@ def _ask_when(scene: Any, job: int, rules: Rules) -> int:
     count = starts_between(now_s, scene.prospects.latest_start_s[job], terms)
     may_pause = terms.may_suspend and scene.jobs.save_every_s[job] < np.inf
     if scene.asks_when and count > 1 and not may_pause:
-        _show_starts(scene, job, now_s, count)
+        show_starts(scene, job, now_s, count)
         return count
-    scene.shown.asked[DUE] = due_or_put_off(
-        job, now_s, _planned_s(scene, job, now_s, rules), scene.events.starts
-    )
+    if scene.is_plain:
+        planned_s = plan_start(
+            job, now_s, scene.jobs, scene.prospects, scene.grid, scene.plan, scene.recorded, terms,
+            rules,
+        )  # fmt: skip
+    else:
+        planned_s = _plan_aside(scene, job, now_s, rules)
+    scene.shown.asked[DUE] = due_or_put_off(job, now_s, planned_s, scene.events.starts)
     return 0
 
 
 @fast
-def _planned_s(scene: Any, job: int, now_s: float, rules: Rules) -> float:
-    if scene.is_plain:
-        return plan_start(
-            job, now_s, scene.jobs, scene.prospects, scene.grid, scene.plan, scene.recorded,
-            scene.terms, rules,
-        )  # fmt: skip
+def _plan_aside(scene: Any, job: int, now_s: float, rules: Rules) -> float:
     return plan_by_rule(
         job, now_s, scene.jobs, scene.prospects, scene.grid, scene.plan, scene.aside.agenda,
         scene.recorded, scene.terms, rules,
     )  # fmt: skip
 
 
-@fast
-def _ask_where(scene: Parts, job: int, rules: Rules) -> int:
+@borrowing
+def _ask_where(scene: Any, job: int, rules: Rules, desk: Desk) -> int:
     """Show the nodes with room for a job, and return how many; else none is to be chosen: 0."""
     now_s, jobs, cluster, terms = scene.events.now_s[0], scene.jobs, scene.cluster, scene.terms
     several = jobs.workers[job] > 1.0 and scene.shown.asked[WORKER] == 0
@@ -233,7 +254,7 @@ def _ask_where(scene: Parts, job: int, rules: Rules) -> int:
         scene.most_nodes, terms.goes_on,
     )  # fmt: skip
     if count > 1:
-        _show_nodes(scene, job, now_s, count)
+        show_nodes(scene, job, now_s, count, desk)
         return count
     if count == 1:
         give_node(scene, job, cluster.found[0])
@@ -243,16 +264,22 @@ def _ask_where(scene: Parts, job: int, rules: Rules) -> int:
 
 
 @fast
-def _ask_in_turn(scene: Parts, job: int, turns: Turns) -> int:
+def _join(scene: Any, job: int) -> None:
+    join(scene.aside.queue, job)
+
+
+@fast
+def _ask_in_turn(scene: Any, job: int, desk: Desk) -> int:
     """As `_ask_where`, of a job whose turn has come in a queue: who does not start waits on."""
     now_s, jobs, cluster = scene.events.now_s[0], scene.jobs, scene.cluster
+    turns = scene.aside.queue.turns
     want(scene, job)
     reserved = reserved_in(turns)
     count = search_beside(
         job, now_s, reserved, scene.most_nodes, jobs, cluster, scene.recorded, scene.terms
     )
     if count > 1:
-        _show_nodes(scene, job, now_s, count)
+        show_nodes(scene, job, now_s, count, desk)
         return count
     if count == 1:
         give_node(scene, job, cluster.found[0])
@@ -262,66 +289,13 @@ def _ask_in_turn(scene: Parts, job: int, turns: Turns) -> int:
 
 
 @fast
-def _show_nodes(scene: Parts, job: int, now_s: float, count: int) -> None:
-    rows = scene.cluster.found[:count]
-    workload = workload_of(job, scene.jobs, scene.recorded, scene.terms)
-    data = data_of(job, scene.jobs, scene.recorded)
-    features = scene.shown.nodes
-    see_candidates(
-        scene.cluster, rows, scene.grid, scene.terms, workload, data, now_s, True, features,
-        scene.shown.context,
-    )  # fmt: skip
-    features[0, :, count:] = 0.0
+def _end(scene: Any) -> None:
+    hide(scene.shown)
+    _settle(scene)
 
 
-@fast
-def _show_starts(scene: Parts, job: int, now_s: float, count: int) -> None:
-    data = data_of(job, scene.jobs, scene.recorded)
-    columns, zone = slot_columns(
-        scene.grid, scene.plan, scene.terms, now_s, scene.prospects.runtime_s[job], count,
-        all_cores(job, scene.jobs, scene.recorded),
-        data, scene.prospects.run_j[job],
-    )  # fmt: skip
-    table = scene.starts.columns
-    table[0, :count], table[1, :count] = columns.wait_s[0], columns.runtime_s[0]
-    table[2, :count], table[3, :count] = columns.carbon_at_start[0], columns.carbon_over_run[0]
-    table[4, :count], table[5, :count] = columns.price_at_start[0], columns.price_over_run[0]
-    table[6, :count] = columns.weighted_over_run[0]
-    table[7, :count] = columns.busiest_over_run[0]
-    scene.starts.zone[:count] = zone
-    workload = workload_of(job, scene.jobs, scene.recorded, scene.terms)
-    seen = _encode_when(columns, workload, scene.terms.weights, scene.accounts.mean_memory)
-    _copy(seen.slots.transpose((0, 2, 1))[0], scene.shown.slots[0])
-    scene.shown.context[:] = seen.context
-
-
-@inlined
-def _copy(seen: Singles, shown: Singles) -> None:
-    """Copy features [K,count] into [K,N], 0 behind them."""
-    count, whole = seen.shape[1], shown.shape[1]
-    for row in range(seen.shape[0]):
-        for place in range(count):
-            shown[row, place] = seen[row, place]
-        for place in range(count, whole):
-            shown[row, place] = 0.0
-
-
-@inlined
-def _mark(is_choice: Bits, count: int) -> None:
-    for place in range(is_choice.size):
-        is_choice[place] = 1 if place < count else 0
-
-
-@inlined
-def _hide(shown: Shown) -> None:
-    """Leave nothing to be seen of an old question."""
-    shown.nodes[:] = 0.0
-    shown.slots[:] = 0.0
-    shown.context[:] = 0.0
-
-
-@fast
-def _credit(scene: Parts) -> None:
+@borrowing
+def _credit(scene: Any) -> None:
     """Add the reward of all jobs that have been placed since this was called last.
 
     Who may be suspended gets that of its stretches as they are planned, and who has been since,
@@ -354,7 +328,7 @@ def _credit(scene: Parts) -> None:
 
 
 @fast
-def _settle(scene: Parts) -> None:
+def _settle(scene: Any) -> None:
     """Add what is nobody's: idle watts, and how loads of nodes changed beside what was credited.
 
     Where the tally does not know all, Python adds it.

@@ -67,12 +67,14 @@ class Stage:
         self._unbilled = set[int]()  # the scenes that Python is to bill when they are over
         self._at_a_time = max(min(count // (4 * threads), _MOST_AT_A_TIME), 1)
         self._threads = min(threads, math.ceil(count / self._at_a_time))
+        # From where to where the share of each thread goes.
+        self._shares = np.linspace(0, count, self._threads + 1).astype(np.int64)
         self._pool: ThreadPoolExecutor | None = None
         self._nothing = np.zeros(0, np.int64)  # the actions of those that begin
         self._parts = [new_parts(self.worlds[0], self._shown(at), heads) for at in range(count)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-            self._book = book_of(rules_for(policy))
+            self._book = book_of(rules_for(policy), max(len(world.zones) for world in worlds))
             self._live = scenes_of(self._parts)
             self._begin(0, count)
 
@@ -93,15 +95,15 @@ class Stage:
         """
         if self._threads > 1 and self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads - 1)
-        taken = np.zeros(1, np.int64)
-        given = (self._live, actions, taken, self._at_a_time, len(self._parts), False, self._book)
+        given = (self._live, actions, self._shares, self._shares[:-1].copy())
+        how = (self._at_a_time, False, self._book)
         others = [
-            self._pool.submit(go_on, *given)
-            for _ in range(self._threads - 1)
+            self._pool.submit(go_on, *given, own, *how)
+            for own in range(1, self._threads)
             if self._pool is not None
         ]
         try:
-            go_on(*given)
+            go_on(*given, 0, *how)
         finally:
             for other in others:
                 if not other.cancel():  # who has not even begun is not waited for
@@ -143,7 +145,10 @@ class Stage:
             self._pool = None
 
     def _begin(self, first: int, last: int) -> None:
-        go_on(self._live, self._nothing, np.array([first]), last - first, last, True, self._book)
+        which = np.array([first, last])
+        go_on(
+            self._live, self._nothing, which, which[:1].copy(), 0, last - first, True, self._book
+        )  # fmt: skip
 
     def _bill(self, into: int) -> None:
         """Add to a reward what is left of those scenes that are over and that Python bills."""

@@ -21,8 +21,8 @@ from greensched_policies.cost import (
     load_watts,
     placement_cost,
 )
-from greensched_simulator.choices import Cluster
-from greensched_simulator.compiled import compiled, fast, inlined
+from greensched_simulator.cluster import PUE, Cluster, columns_of
+from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_between, step_at
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.power_states import ASLEEP_FROM_S
@@ -48,7 +48,7 @@ class Machines(NamedTuple):
     wake_w: Floats
 
 
-@fast
+@borrowing
 def between(grid: GridTable, zone: int, begin_s: float, end_s: float) -> Taken:
     """Return what a watt at the meter takes of a zone's true grid from `begin_s` to `end_s`."""
     begin, end = step_at(grid, zone, begin_s), step_at(grid, zone, end_s)
@@ -57,7 +57,7 @@ def between(grid: GridTable, zone: int, begin_s: float, end_s: float) -> Taken:
     return Taken(price / JOULES_PER_MWH, carbon / JOULES_PER_KWH)
 
 
-@fast
+@borrowing
 def taken_by_job(
     job: int,
     node: int,
@@ -73,11 +73,11 @@ def taken_by_job(
 
     That is, if the node's load stays as it was when the job was placed.
     """
-    begin_s, columns = recorded.start_s[job], cluster.columns
+    begin_s, now = recorded.start_s[job], columns_of(cluster, node)
     machine = NodeColumns(
-        columns[0, node], busy_before, columns[2, node], columns[3, node], columns[4, node],
-        columns[5, node], columns[6, node], columns[7, node], columns[8, node], columns[9, node],
-        columns[10, node], busy_before == 0.0,
+        now.cpu_capacity, busy_before, now.memory_capacity, now.memory_free, now.gpu_capacity,
+        now.gpu_free, now.gpu_idle_w, now.gpu_peak_w, now.curve_class, now.speed, now.pue,
+        busy_before == 0.0,
     )  # fmt: skip
     asked = WorkloadColumns(
         jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job], jobs.runtime_s[job]
@@ -145,10 +145,10 @@ def _add_active(
 def _active_watts(
     node: int, cores: float, boards: float, cluster: Cluster, model: CostModel
 ) -> float:
-    columns = cluster.columns
-    first = int(columns[8, node]) * CURVE_POINTS
-    cpu_w = _load_watts(model.curve_watts, first, cores, columns[0, node], model.utilisation_ratio)
-    board_w = _board_watts(1.0, columns[6, node], columns[7, node], model.gpu_ratio)
+    now = columns_of(cluster, node)
+    first = int(now.curve_class) * CURVE_POINTS
+    cpu_w = _load_watts(model.curve_watts, first, cores, now.cpu_capacity, model.utilisation_ratio)
+    board_w = _board_watts(1.0, now.gpu_idle_w, now.gpu_peak_w, model.gpu_ratio)
     return float(cpu_w + boards * board_w)
 
 
@@ -189,5 +189,5 @@ def _add(
     """Add what a node takes that draws such watts, without PUE; time without watts is not asked."""
     if watts != 0.0 and end_s > begin_s:
         per_watt = between(grid, cluster.zone[node], begin_s, end_s)
-        taken[0] += watts * cluster.columns[10, node] * per_watt.cost
-        taken[1] += watts * cluster.columns[10, node] * per_watt.carbon_g
+        taken[0] += watts * cluster.nodes[PUE, node] * per_watt.cost
+        taken[1] += watts * cluster.nodes[PUE, node] * per_watt.carbon_g

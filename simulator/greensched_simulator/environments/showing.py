@@ -1,0 +1,84 @@
+"""What an agent is shown of a decision: the nodes with room, or the starts. Compiled."""
+
+from typing import Any
+
+import numpy as np
+
+from greensched_policies.slot_observation import encode_when
+from greensched_simulator.choices import see_candidates
+from greensched_simulator.compiled import borrowing, compiled, fast, inlined
+from greensched_simulator.environments.scene_parts import Bits, Shown
+from greensched_simulator.observing import Desk, Singles
+from greensched_simulator.starts import slot_columns
+from greensched_simulator.workers import all_cores, data_of, workload_of
+
+_encode_when = compiled(encode_when)
+
+
+@borrowing
+def show_nodes(scene: Any, job: int, now_s: float, count: int, desk: Desk) -> None:
+    """Show the first so many nodes that the search for a job has found."""
+    rows = scene.cluster.found[:count]
+    workload = workload_of(job, scene.jobs, scene.recorded, scene.terms)
+    data = data_of(job, scene.jobs, scene.recorded)
+    features = scene.shown.nodes
+    see_candidates(
+        scene.cluster, rows, scene.grid, scene.terms, workload, data, now_s, True, desk, features,
+        scene.shown.context,
+    )  # fmt: skip
+    _clear_behind(features[0], count)
+
+
+@fast
+def show_starts(scene: Any, job: int, now_s: float, count: int) -> None:
+    """Show the next so many starts of a job."""
+    data = data_of(job, scene.jobs, scene.recorded)
+    columns, zone = slot_columns(
+        scene.grid, scene.plan, scene.terms, now_s, scene.prospects.runtime_s[job], count,
+        all_cores(job, scene.jobs, scene.recorded),
+        data, scene.prospects.run_j[job],
+    )  # fmt: skip
+    table = scene.starts.columns
+    table[0, :count], table[1, :count] = columns.wait_s[0], columns.runtime_s[0]
+    table[2, :count], table[3, :count] = columns.carbon_at_start[0], columns.carbon_over_run[0]
+    table[4, :count], table[5, :count] = columns.price_at_start[0], columns.price_over_run[0]
+    table[6, :count] = columns.weighted_over_run[0]
+    table[7, :count] = columns.busiest_over_run[0]
+    scene.starts.zone[:count] = zone
+    workload = workload_of(job, scene.jobs, scene.recorded, scene.terms)
+    seen = _encode_when(columns, workload, scene.terms.weights, scene.accounts.mean_memory)
+    _copy(seen.slots.transpose((0, 2, 1))[0], scene.shown.slots[0])
+    scene.shown.context[:] = seen.context
+
+
+@inlined
+def _copy(seen: Singles, shown: Singles) -> None:
+    """Copy features [K,count] into [K,N], 0 behind them."""
+    count = seen.shape[1]
+    for row in range(seen.shape[0]):
+        for place in range(count):
+            shown[row, place] = seen[row, place]
+    _clear_behind(shown, count)
+
+
+@inlined
+def _clear_behind(shown: Singles, count: int) -> None:
+    """Leave only the first so many candidates in features [K,N]."""
+    for row in range(shown.shape[0]):
+        for place in range(count, shown.shape[1]):
+            shown[np.uintp(row), np.uintp(place)] = 0.0
+
+
+@inlined
+def mark(is_choice: Bits, count: int) -> None:
+    """Tell that the first so many are candidates."""
+    for place in range(is_choice.size):
+        is_choice[place] = 1 if place < count else 0
+
+
+@inlined
+def hide(shown: Shown) -> None:
+    """Leave nothing to be seen of an old question."""
+    shown.nodes[:] = 0.0
+    shown.slots[:] = 0.0
+    shown.context[:] = 0.0
