@@ -44,7 +44,7 @@ from greensched_simulator.environments.scene_parts import (
     PENDING,
     WORKER,
 )
-from greensched_simulator.environments.sharing import take
+from greensched_simulator.environments.sharing import IDLE, STEPS, reaches, take
 from greensched_simulator.environments.showing import hide, mark, show_nodes, show_starts
 from greensched_simulator.environments.tally import taken_by_job, taken_in_all
 from greensched_simulator.lending import lent_structure
@@ -77,7 +77,8 @@ def go_on(
     at_a_time: int,
     are_new: bool,
     book: Any,
-) -> None:
+    board: Integers,
+) -> bool:
     """Let the scenes go on, each with its action, to what is next, together with other threads.
 
     Each thread has a share of the scenes, from one of `shares`, [T+1], to the next, which stays in
@@ -85,19 +86,29 @@ def go_on(
     each share that nobody has taken yet, so many scenes at a time. The reward given is that of what
     came between; of a scene that is over, what is left of it. New scenes go on to their first
     question, without an action and a reward.
+
+    The first thread then waits for the others, and tells whether they are through; if not, call it
+    again. The others, a `Crew` with its `board`, wait for the next step, and return if none comes.
     """
-    most = scenes[0].shown.nodes.shape[2]
-    desk = empty_desk(book.zones, most)
-    for turn in range(taken.size):
-        share = (own + turn) % taken.size
-        while True:
-            first = take(taken, share, at_a_time)
-            last = min(first + at_a_time, shares[share + 1])
-            if first >= last:
-                break
-            for place in range(first, last):
-                scene = lent_structure(scenes[place])
-                _go_on(scene, 0 if are_new else actions[place], are_new, book.rules, desk)
+    desk = empty_desk(book.zones, scenes[0].shown.nodes.shape[2])
+    while True:
+        step = take(board, STEPS, 0)
+        take(board, IDLE, -1 if own > 0 else 0)
+        for turn in range(taken.size):
+            share = (own + turn) % taken.size
+            while True:
+                first = take(taken, share, at_a_time)
+                last = min(first + at_a_time, shares[share + 1])
+                if first >= last:
+                    break
+                for place in range(first, last):
+                    scene = lent_structure(scenes[place])
+                    _go_on(scene, 0 if are_new else actions[place], are_new, book.rules, desk)
+        if own == 0:
+            return reaches(board, IDLE, taken.size - 1)
+        take(board, IDLE, 1)
+        if not reaches(board, STEPS, step + 1):
+            return True
 
 
 @borrowing

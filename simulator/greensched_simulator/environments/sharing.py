@@ -1,10 +1,21 @@
-"""Work that threads share: who is through with some of it takes the next, in compiled code."""
+"""Work that threads share: who is through with some of it takes the next, in compiled code.
+
+What they tell each other stands on a board of numbers.
+"""
 
 from typing import Any
 
 from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
+
+from greensched_policies.cost import Integers
+from greensched_simulator.compiled import inlined
+
+# Places of the board: how many steps there were, and how many helpers are not busy with any; then,
+# of each helper, whether it sleeps.
+STEPS, IDLE, SLEEPS = range(3)
+_LOOKS = 20_000  # each takes some nanoseconds
 
 
 @intrinsic
@@ -15,7 +26,7 @@ def _take(typing: Any, taken: Any, place: Any, count: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, given[0])
         number = builder.gep(array.data, [given[1]])
-        return builder.atomic_rmw("add", number, given[2], "monotonic")
+        return builder.atomic_rmw("add", number, given[2], "seq_cst")
 
     return types.int64(taken, types.int64, types.int64), code
 
@@ -23,3 +34,12 @@ def _take(typing: Any, taken: Any, place: Any, count: Any) -> Any:
 # Returns the number in a place of an array of int64, and adds a count to it, as one step: no two
 # threads get the same. It waits for nobody, least of all for the interpreter's lock.
 take: Any = _take
+
+
+@inlined
+def reaches(board: Integers, place: int, least: int) -> bool:
+    """Look at a number until it has reached another, for some tenths of a millisecond at most."""
+    for _ in range(_LOOKS):
+        if take(board, place, 0) >= least:
+            return True
+    return False

@@ -2,8 +2,8 @@
 
 import math
 import warnings
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from greensched_policies.cost import Floats, Integers
 from greensched_policies.observation import CONTEXT_FEATURES, NODE_FEATURES
 from greensched_policies.slot_observation import SLOT_FEATURES
 from greensched_simulator.deciding import OVER
+from greensched_simulator.environments.crew import Crew, empty_board
 from greensched_simulator.environments.preparation import (
     Heads,
     new_parts,
@@ -69,14 +70,19 @@ class Stage:
         self._threads = min(threads, math.ceil(count / self._at_a_time))
         # From where to where the share of each thread goes.
         self._shares = np.linspace(0, count, self._threads + 1).astype(np.int64)
-        self._pool: ThreadPoolExecutor | None = None
-        self._nothing = np.zeros(0, np.int64)  # the actions of those that begin
+        self._taken, self._board = self._shares[:-1].copy(), empty_board(self._threads - 1)
+        self._crew: Crew | None = None
+        self._actions = np.zeros(count, np.int64)
         self._parts = [new_parts(self.worlds[0], self._shown(at), heads) for at in range(count)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
             self._book = book_of(rules_for(policy), max(len(world.zones) for world in worlds))
             self._live = scenes_of(self._parts)
             self._begin(0, count)
+        self._step_with = _stepping(
+            self._live, self._actions, self._shares, self._taken, self._at_a_time, self._book,
+            self._board,
+        )  # fmt: skip
 
     def open(self, place: int, world: int) -> None:
         """Begin an episode in one of the worlds, at its first question."""
@@ -93,21 +99,13 @@ class Stage:
 
         Raises BadInput where a scene is over and a grid lacks data for a time that is billed.
         """
-        if self._threads > 1 and self._pool is None:
-            self._pool = ThreadPoolExecutor(self._threads - 1)
-        given = (self._live, actions, self._shares, self._shares[:-1].copy())
-        how = (self._at_a_time, False, self._book)
-        others = [
-            self._pool.submit(go_on, *given, own, *how)
-            for own in range(1, self._threads)
-            if self._pool is not None
-        ]
-        try:
-            go_on(*given, 0, *how)
-        finally:
-            for other in others:
-                if not other.cancel():  # who has not even begun is not waited for
-                    other.result()
+        if self._crew is None:
+            self._crew = Crew(self._step_with, self._threads - 1, self._board)
+        self._actions[:] = actions
+        self._taken[:] = self._shares[:-1]
+        self._crew.call()
+        while not self._step_with(0):
+            self._crew.check()
         self._bill(GIVEN)
         if np.isnan(self.rewards[:, GIVEN]).any():
             raise BadInput(
@@ -140,14 +138,16 @@ class Stage:
 
     def close(self) -> None:
         """Stop the threads, if there are any."""
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
+        if self._crew is not None:
+            self._crew.close()
+            self._crew = None
 
     def _begin(self, first: int, last: int) -> None:
-        which = np.array([first, last])
+        """Let some scenes go on to their first question."""
+        which, alone = np.array([first, last]), empty_board(0)
         go_on(
-            self._live, self._nothing, which, which[:1].copy(), 0, last - first, True, self._book
+            self._live, self._actions, which, which[:1].copy(), 0, last - first, True, self._book,
+            alone,
         )  # fmt: skip
 
     def _bill(self, into: int) -> None:
@@ -167,3 +167,20 @@ class Stage:
             self.nodes[own], self.slots[own], self.context[own], self.is_choice[place],
             self.asked[place], self.rewards[place],
         )  # fmt: skip
+
+
+def _stepping(
+    live: Any,
+    actions: Integers,
+    shares: Integers,
+    taken: Integers,
+    at_a_time: int,
+    book: Any,
+    board: Integers,
+) -> Callable[[int], bool]:
+    """Return what the thread of a number does in a step. It keeps no stage alive."""
+
+    def step(own: int) -> bool:
+        return go_on(live, actions, shares, taken, own, at_a_time, False, book, board)
+
+    return step

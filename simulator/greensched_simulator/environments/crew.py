@@ -1,0 +1,93 @@
+"""Threads that help with steps: between two they look out for a moment, and only then sleep.
+
+To wake a thread takes about as long as it takes to step through fifty clusters.
+"""
+
+import threading
+import weakref
+from collections.abc import Callable
+
+import numpy as np
+
+from greensched_policies.cost import Integers
+from greensched_simulator.environments.sharing import IDLE, SLEEPS, STEPS
+
+_LAST_STEP_S = 10.0  # no step takes longer
+
+
+class Crew:
+    """Helpers that each call `help_with`, with their number from 1 on, whenever there is a step.
+
+    `help_with` helps with the step that there is and with those that follow, and returns when none
+    has come for a while. Who sleeps through a step is not waited for.
+    """
+
+    def __init__(self, help_with: Callable[[int], object], helpers: int, board: Integers) -> None:
+        self._board, self._failed = board, list[BaseException]()
+        self._bells = [threading.Semaphore(0) for _ in range(helpers)]
+        self._is_over = threading.Event()
+        self._threads = [
+            threading.Thread(
+                target=_help,
+                args=(help_with, own, bell, board, self._is_over, self._failed),
+                daemon=True,
+            )
+            for own, bell in enumerate(self._bells, 1)
+        ]
+        for thread in self._threads:
+            thread.start()
+        # Whoever forgets to close it leaves no thread behind.
+        self._stop = weakref.finalize(self, _stop, self._is_over, self._bells)
+
+    def call(self) -> None:
+        """Tell all that there is a step."""
+        self._board[STEPS] += 1
+        for place, bell in enumerate(self._bells, SLEEPS):
+            if self._board[place]:
+                self._board[place] = 0
+                bell.release()
+
+    def check(self) -> None:
+        """Raise what a helper failed with."""
+        if self._failed:
+            raise self._failed[0]
+
+    def close(self) -> None:
+        """Send all home."""
+        self._stop()
+        for thread in self._threads:
+            thread.join(_LAST_STEP_S)
+
+
+def empty_board(helpers: int) -> Integers:
+    """Return the board of a crew that has not begun."""
+    board = np.zeros(SLEEPS + helpers, np.int64)
+    board[IDLE] = helpers
+    return board
+
+
+def _help(
+    help_with: Callable[[int], object],
+    own: int,
+    bell: threading.Semaphore,
+    board: Integers,
+    is_over: threading.Event,
+    failed: list[BaseException],
+) -> None:
+    while True:
+        board[SLEEPS + own - 1] = 1
+        bell.acquire()
+        board[SLEEPS + own - 1] = 0
+        if is_over.is_set():
+            return
+        try:
+            help_with(own)
+        except BaseException as error:  # noqa: BLE001  # whoever waits for the step raises it
+            failed.append(error)
+            return
+
+
+def _stop(is_over: threading.Event, bells: list[threading.Semaphore]) -> None:
+    is_over.set()
+    for bell in bells:
+        bell.release()
