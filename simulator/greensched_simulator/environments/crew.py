@@ -23,13 +23,14 @@ class Crew:
     """
 
     def __init__(self, help_with: Callable[[int], object], helpers: int, board: Integers) -> None:
-        self._board, self._failed = board, list[BaseException]()
+        self.board, self._failed = board, list[BaseException]()
         self._bells = [threading.Semaphore(0) for _ in range(helpers)]
         self._is_over = threading.Event()
         self._threads = [
             threading.Thread(
                 target=_help,
                 args=(help_with, own, bell, board, self._is_over, self._failed),
+                name=f"greensched-step-{own}",
                 daemon=True,
             )
             for own, bell in enumerate(self._bells, 1)
@@ -41,10 +42,10 @@ class Crew:
 
     def call(self) -> None:
         """Tell all that there is a step."""
-        self._board[STEPS] += 1
+        self.board[STEPS] += 1
         for place, bell in enumerate(self._bells, SLEEPS):
-            if self._board[place]:
-                self._board[place] = 0
+            if self.board[place]:
+                self.board[place] = 0
                 bell.release()
 
     def check(self) -> None:

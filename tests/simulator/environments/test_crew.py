@@ -1,0 +1,85 @@
+"""Threads that help with steps: nobody does a scene twice, and nobody is left behind."""
+
+import gc
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from greensched_simulator.environments.crew import Crew, empty_board
+from greensched_simulator.environments.vector import GreenSchedVectorEnv
+from greensched_simulator.random_worlds import random_world
+
+SOON_S = 10.0
+
+
+def comes_true(told: Callable[[], bool]) -> bool:
+    """Tell whether something comes true soon."""
+    until = time.monotonic() + SOON_S
+    while not told() and time.monotonic() < until:
+        time.sleep(0.001)
+    return told()
+
+
+def helpers() -> int:
+    return sum(thread.name.startswith("greensched-step") for thread in threading.enumerate())
+
+
+def test_each_helper_is_told_its_number_and_woken_for_every_step() -> None:
+    helped: list[int] = []
+    crew = Crew(helped.append, 2, empty_board(2))
+    for step in range(1, 4):
+        assert comes_true(lambda: all(crew.board[-2:]))  # both sleep
+        crew.call()
+        assert comes_true(lambda step=step: sorted(helped) == [1] * step + [2] * step)  # type: ignore[misc]  # mypy cannot tell
+    crew.close()
+
+
+def test_what_a_helper_fails_with_is_raised() -> None:
+    def fail(own: int) -> None:
+        raise ValueError(f"helper {own} cannot")
+
+    crew = Crew(fail, 1, empty_board(1))
+    crew.check()
+    assert comes_true(lambda: bool(crew.board[-1]))
+    crew.call()
+    assert comes_true(lambda: helpers() == 0)
+    with pytest.raises(ValueError, match="helper 1 cannot"):
+        crew.check()
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_no_helper_outlives_its_environment(is_closed: bool) -> None:
+    many = GreenSchedVectorEnv([random_world(1)], "run-now+spread", "where", num_envs=32, threads=3)
+    many.reset(seed=1)
+    many.step(np.zeros(32, np.int64))
+    assert helpers() == 2
+    if is_closed:
+        many.close()
+    del many
+    gc.collect()
+    assert comes_true(lambda: helpers() == 0)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_helpers_that_sleep_or_come_late_change_nothing(threads: int) -> None:
+    worlds = [random_world(seed) for seed in range(3)]
+    dice, count = np.random.default_rng(threads), 64
+    alone, together = (
+        GreenSchedVectorEnv(worlds, "run-now+spread", "where", num_envs=count, threads=each)
+        for each in (1, threads)
+    )
+    alone.reset(seed=1)
+    together.reset(seed=1)
+    for _ in range(300):
+        if dice.random() < 0.1:
+            time.sleep(dice.choice([0.0002, 0.002]))  # about when they fall asleep, and after
+        actions = dice.integers(0, 4, count)
+        said, seen = alone.step(actions), together.step(actions)
+        for name, values in said[0].items():
+            np.testing.assert_array_equal(seen[0][name], values)
+        np.testing.assert_array_equal(seen[1], said[1])
+    alone.close()
+    together.close()
