@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from greensched_simulator.bound_report import Bounded
 
 _SHORTEST_SLOT_S = 60.0
-POLICIES = "run-now+spread,least-carbon,carbon-time,planned-window"
+POLICIES = "run-now+spread, least-carbon, carbon-time, planned-window"
 
 
 def bound(

@@ -18,7 +18,7 @@ NAMES = (
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.")],
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.")] = "",
     data: Annotated[
         Path | None,
         typer.Option(
@@ -28,7 +28,8 @@ def reproduce(
 ) -> None:
     """Run a published result again; exit 1 where a figure is off by more than its tolerance."""
     if name not in NAMES:
-        raise BadInput(f"there is no reproduction {name!r}: there is {', '.join(NAMES)}")
+        wrong = f"there is no reproduction {name!r}" if name else "no reproduction is named"
+        raise BadInput(f"{wrong}: give one of {', '.join(NAMES)}")
     from greensched_cli.terminal import plain_console, print_table
     from greensched_simulator.cells import Cell, Row
 

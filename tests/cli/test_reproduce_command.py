@@ -21,8 +21,11 @@ def test_every_name_is_a_module_and_a_section_of_the_page(name: str) -> None:
     assert f"\n## {name}\n" in page
 
 
-def test_an_unknown_name_is_refused_with_those_that_are(greensched: Run) -> None:
-    done = greensched("reproduce", "everything")
+@pytest.mark.parametrize("given", [[], ["everything"]])
+def test_an_unknown_name_or_none_is_refused_with_those_that_are(
+    greensched: Run, given: list[str]
+) -> None:
+    done = greensched("reproduce", *given)
     assert (done.returncode, done.stdout) == (2, "")
     assert all(name in done.stderr for name in NAMES)
 

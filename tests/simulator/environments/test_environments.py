@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import SyncVectorEnv
 from hypothesis import given, settings
@@ -339,6 +340,17 @@ def test_actions_that_are_not_one_for_each_environment_are_refused(actions: Any)
     many.reset(seed=1)
     with pytest.raises(BadInput, match="give 3 whole numbers"):
         many.step(actions)
+
+
+@pytest.mark.parametrize("actions", [0, [0]])
+def test_no_step_is_taken_before_an_episode_has_begun(actions: Any) -> None:
+    env: Any = GreenSchedEnv([random_world(1)], POLICIES[0], "where")
+    if isinstance(actions, list):
+        env = GreenSchedVectorEnv([random_world(1)], POLICIES[0], "where", num_envs=1)
+    with pytest.raises(ResetNeeded, match="call reset"):
+        env.step(actions)
+    env.reset(seed=1)
+    env.step(actions)
 
 
 def test_a_world_that_there_is_not_is_refused() -> None:
