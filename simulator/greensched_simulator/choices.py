@@ -75,14 +75,14 @@ def rules_of(
     pause: str = "run-through",
 ) -> Rules:
     """Return rules of the catalogue, compiled or loaded."""
-    one = np.ones((1, 1))
+    one, double, single = np.ones((1, 1)), np.float64, np.float32
     nodes_seen = np.ones((2, 2, 2), np.float32).transpose((0, 2, 1))  # neither C nor F
     return Rules(
-        callee((WHEN_RULES | BAD_WHEN_RULES)[when], SlotColumns._make([one] * 8)),
-        callee(WHERE_RULES[where], nodes_seen, np.ones((1, 1), np.float32)),
-        callee(ORDER_RULES[order], QueueColumns._make([one] * 4)),
-        callee(CAP_RULES[cap], CapColumns._make([one] * 6)),
-        callee(PAUSE_RULES[pause], PauseColumns._make([one] * 3)),
+        callee((WHEN_RULES | BAD_WHEN_RULES)[when], double, SlotColumns._make([one] * 8)),
+        callee(WHERE_RULES[where], single, nodes_seen, np.ones((1, 1), np.float32)),
+        callee(ORDER_RULES[order], double, QueueColumns._make([one] * 4)),
+        callee(CAP_RULES[cap], double, CapColumns._make([one] * 6)),
+        callee(PAUSE_RULES[pause], double, PauseColumns._make([one] * 3)),
     )
 
 

@@ -22,10 +22,13 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+import numpy.typing as npt
 from numba import types
+from numba.core.errors import NumbaError
 from numba.extending import overload
 from platformdirs import user_cache_path
 
+from greensched_core.errors import BadInput
 from greensched_policies.cost import as_index, taken
 from greensched_simulator.compiled_sources import compiled_sources
 from greensched_simulator.linked import Linked
@@ -140,15 +143,26 @@ def compiled(function: Callable[..., Any], how: Callable[[Any], Any] = fast) -> 
     return _done[plain, how]
 
 
-def callee(function: Callable[..., Any], *samples: Any) -> tuple[Callable[..., Any]]:
+def callee(
+    function: Callable[..., Any], returned: npt.DTypeLike, *samples: Any
+) -> tuple[Callable[..., Any]]:
     """Return a function, compiled for arguments like `samples`, for the engine to call by address.
 
     Handed over in a tuple of one it is a value like any other: the engine is compiled once for all
-    rules, apart from them. numba calls this experimental.
+    rules, apart from them. numba calls this experimental. Raises BadInput where numba cannot
+    compile it, and where it returns anything but an array of two dimensions of the type `returned`.
     """
+    name = f"the rule {function.__name__} of {function.__module__}"
+    wanted = types.Array(numba.from_dtype(np.dtype(returned)), 2, "C")
     with _one_at_a_time:
         ready: Any = cast(Linked, compiled(function)).whole
         if not ready.signatures:
-            ready.compile(tuple(numba.typeof(each) for each in samples))
+            try:
+                ready.compile(tuple(numba.typeof(each) for each in samples))
+            except NumbaError as fault:
+                raise BadInput(f"numba cannot compile {name}: {fault}") from fault
             ready.disable_compile()
+    kind = ready.nopython_signatures[0].return_type
+    if kind != wanted:
+        raise BadInput(f"{name} returns {kind}: it is to return {wanted}")
     return (ready,)

@@ -1,0 +1,46 @@
+"""Rules of one's own that the engine cannot call are told with their names, and why."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from greensched_core.errors import BadInput
+from greensched_policies.slots import SlotColumns
+from greensched_simulator.compiled import callee
+
+ONE = SlotColumns._make([np.ones((1, 1))] * 8)
+
+
+def as_it_is(slots: SlotColumns) -> Any:
+    return slots.wait_s * 1.0
+
+
+def in_single(slots: SlotColumns) -> Any:
+    return slots.wait_s.astype(np.float32)
+
+
+def first_only(slots: SlotColumns) -> Any:
+    return slots.wait_s[0] * 1.0
+
+
+def by_text(slots: SlotColumns) -> Any:
+    return np.array([str(each) for each in slots.wait_s])
+
+
+def test_a_rule_that_keeps_to_the_form_is_taken() -> None:
+    assert callee(as_it_is, np.float64, ONE)[0](ONE).tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        (in_single, r"the rule in_single of \S+ returns array\(float32, 2d, C\): it is to return"),
+        (first_only, r"the rule first_only of \S+ returns array\(float64, 1d, C\)"),
+        (by_text, r"numba cannot compile the rule by_text of \S+: "),
+    ],
+)
+def test_a_rule_that_cannot_be_called_is_told(rule: Callable[..., Any], told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        callee(rule, np.float64, ONE)
