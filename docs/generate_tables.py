@@ -1,4 +1,7 @@
-"""Writes the tables of docs/ from the code; `--check` only compares."""
+"""Writes the tables of docs/ and the chart's lists of policies from the code.
+
+`--check` only compares.
+"""
 
 import json
 import sys
@@ -12,9 +15,12 @@ from prometheus_client.registry import Collector
 from docs.scenario_tables import scenario_tables
 from greensched_core.settings import ComponentSettings
 from greensched_extender.metrics import ExtenderMetrics
+from greensched_extender.policy_choice import ONNX
 from greensched_extender.settings import ExtenderSettings
+from greensched_policies.catalogue import WHERE_RULES
 
-FOLDER = Path(__file__).parent
+ROOT = Path(__file__).parent.parent
+CHART_SCHEMA = "deploy/helm/greensched/values.schema.json"
 GENERATED = "<!-- Written by `make docs` from the code; changes by hand are lost. -->"
 
 # A new component is one line in each table.
@@ -33,18 +39,28 @@ _BOUNDS = {
 def main(arguments: list[str]) -> int:
     """Write the pages, or with --check say which are stale; return the exit status."""
     pages = {
-        "settings.md": settings_page(),
-        "metrics.md": metrics_page(),
-        "scenarios.md": scenarios_page(_read(FOLDER / "scenarios.md")),
+        "docs/settings.md": settings_page(),
+        "docs/metrics.md": metrics_page(),
+        "docs/scenarios.md": scenarios_page(_read(ROOT / "docs/scenarios.md")),
+        CHART_SCHEMA: chart_schema(_read(ROOT / CHART_SCHEMA)),
     }
     if arguments == ["--check"]:
-        stale = [name for name, text in pages.items() if _read(FOLDER / name) != text]
+        stale = [name for name, text in pages.items() if _read(ROOT / name) != text]
         for name in stale:
-            print(f"docs/{name} is stale: run `make docs`", file=sys.stderr)
+            print(f"{name} is stale: run `make docs`", file=sys.stderr)
         return 1 if stale else 0
     for name, text in pages.items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+        (ROOT / name).write_text(text, encoding="utf-8")
     return 0
+
+
+def chart_schema(text: str) -> str:
+    """Return the schema of the chart's values with the policies that the catalogue knows."""
+    schema = json.loads(text)
+    settings = schema["properties"]["extender"]["properties"]["settings"]["properties"]
+    settings["policy"]["enum"] = [ONNX, *WHERE_RULES]
+    settings["fallbackPolicy"]["enum"] = list(WHERE_RULES)
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def settings_page() -> str:

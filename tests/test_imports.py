@@ -16,13 +16,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
-HEAVY = {"numpy", "onnxruntime", "onnx", "torch"}
+HEAVY = {"numpy", "onnxruntime", "onnx", "torch", "numba"}
 SERVERS = {"fastapi", "starlette", "uvicorn", "prometheus_client"}
 TOOLS = {"kubernetes", "typer", "plotly", "psutil", "pytest", "hypothesis"}
 ABSENT = {
     "greensched_core": HEAVY | SERVERS | TOOLS,
-    "greensched_policies": {"torch", "onnx"} | SERVERS | TOOLS,
-    "greensched_extender": {"torch", "onnx"} | TOOLS,
+    "greensched_policies": {"torch", "onnx", "numba"} | SERVERS | TOOLS,
+    "greensched_extender": {"torch", "onnx", "numba"} | TOOLS,
+    "greensched_simulator": {"torch", "onnx"} | SERVERS,
 }
 # Imported inside a function, by those who have it: not part of the package's own extra.
 OPTIONAL = {

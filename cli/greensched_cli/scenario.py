@@ -30,7 +30,8 @@ def check(files: Annotated[list[Path], typer.Argument(help="Scenario files.")]) 
         try:
             world = build_world(load_scenario(path))
         except BadInput as fault:
-            print(f"greensched: {fault}", file=sys.stderr)
+            where = "" if str(path) in str(fault) else f"{path}: "
+            print(f"greensched: {where}{fault}", file=sys.stderr)
             is_sound = False
         else:
             for line in summary_lines(path, world):

@@ -5,5 +5,9 @@ from greensched_policies.queue_columns import QueueColumns
 
 
 def shortest_first(queue: QueueColumns) -> Floats:
-    """Return the expected runtime, [B,Q] (SJF): least mean wait where all run one by one."""
+    """Return the expected runtime, [B,Q] (SJF): least mean wait where all run one by one.
+
+    Smith, "Various optimizers for single-stage production", Naval Research Logistics Quarterly 3,
+    1956.
+    """
     return queue.estimate_s.copy()

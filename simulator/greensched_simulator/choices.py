@@ -26,7 +26,7 @@ from greensched_policies.scaling import NO_SCALING
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.boards import have_room
 from greensched_simulator.cluster import CPU_CAPACITY, MEMORY_CAPACITY, Cluster
-from greensched_simulator.compiled import borrowing, callee, fast, inlined
+from greensched_simulator.compiled import TRIED, borrowing, callee, fast, inlined
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.moving import NO_LINKS, Data
 from greensched_simulator.observing import (
@@ -75,11 +75,14 @@ def rules_of(
     pause: str = "run-through",
 ) -> Rules:
     """Return rules of the catalogue, compiled or loaded."""
-    one, double, single = np.ones((1, 1)), np.float64, np.float32
-    nodes_seen = np.ones((2, 2, 2), np.float32).transpose((0, 2, 1))  # neither C nor F
+    one, double, single = np.ones(TRIED), np.float64, np.float32
+    decisions, candidates = TRIED
+    features = np.ones((decisions, len(NODE_FEATURES), candidates), single)
+    nodes_seen = features.transpose((0, 2, 1))  # neither C nor F, as the engine has them
+    context = np.ones((decisions, len(CONTEXT_FEATURES)), single)
     return Rules(
         callee((WHEN_RULES | BAD_WHEN_RULES)[when], double, SlotColumns._make([one] * 8)),
-        callee(WHERE_RULES[where], single, nodes_seen, np.ones((1, 1), np.float32)),
+        callee(WHERE_RULES[where], single, nodes_seen, context),
         callee(ORDER_RULES[order], double, QueueColumns._make([one] * 4)),
         callee(CAP_RULES[cap], double, CapColumns._make([one] * 6)),
         callee(PAUSE_RULES[pause], double, PauseColumns._make([one] * 3)),

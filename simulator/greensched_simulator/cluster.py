@@ -22,7 +22,7 @@ from greensched_simulator.nodes import Nodes
 
 
 class Cluster(NamedTuple):
-    """The nodes: all runs of a world share those arrays that never change."""
+    """The nodes; runs may share those arrays that never change."""
 
     nodes: Floats  # [8,N] see above; never changes
     zone: Integers  # [N] never changes

@@ -34,6 +34,7 @@ from greensched_simulator.compiled_sources import compiled_sources
 from greensched_simulator.linked import Linked
 
 _KEPT_S = 30 * 86400.0
+TRIED = (2, 3)  # decisions and candidates with which a rule is tried
 
 
 def _sources_digest() -> str:
@@ -149,8 +150,9 @@ def callee(
     """Return a function, compiled for arguments like `samples`, for the engine to call by address.
 
     Handed over in a tuple of one it is a value like any other: the engine is compiled once for all
-    rules, apart from them. numba calls this experimental. Raises BadInput where numba cannot
-    compile it, and where it returns anything but an array of two dimensions of the type `returned`.
+    rules, apart from them. numba calls this experimental. The samples hold as many decisions and
+    candidates as TRIED tells. Raises BadInput where numba cannot compile it, and where it returns
+    anything but a number of the type `returned` for each of these.
     """
     name = f"the rule {function.__name__} of {function.__module__}"
     wanted = types.Array(numba.from_dtype(np.dtype(returned)), 2, "C")
@@ -165,4 +167,12 @@ def callee(
     kind = ready.nopython_signatures[0].return_type
     if kind != wanted:
         raise BadInput(f"{name} returns {kind}: it is to return {wanted}")
+    costs = ready(*samples)
+    if costs.shape != TRIED:
+        raise BadInput(
+            f"{name} returns {list(costs.shape)} for 2 decisions among 3 candidates: it is "
+            f"to return {list(TRIED)}, a number for each"
+        )
+    if np.isnan(costs).any():
+        raise BadInput(f"{name} returns NaN for candidates that are all alike")
     return (ready,)

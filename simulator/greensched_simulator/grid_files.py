@@ -24,6 +24,7 @@ CARBON_LIMITS_G_PER_KWH = (0.0, 2_000.0)
 PRICE_LIMITS_PER_MWH = (-1e6, 1e6)
 TEMPERATURE_LIMITS_C = (-90.0, 60.0)  # a little beyond the records of the World Meteorological Org.
 YIELD_LIMITS = (0.0, 1.5)  # kW/kWp: at the edge of clouds the sun is brighter than 1,000 W/m2
+_ESTIMATED, _YES = "estimated", {"1", "true", "yes"}  # a column, and what marks a row in it
 _SHARE_OF_A_STEP = 0.1  # of the rows: hours may turn to quarters within a file
 
 
@@ -47,6 +48,8 @@ class Series(NamedTuple):
     values: Floats  # [T]
     gaps: tuple[Fault, ...]  # each with the row before which time is missing, or that is empty
     rows: int  # of the file, without the header
+    estimated_share: float  # of the rows: those that a column `estimated` marks
+    repeated_share: float  # of the rows: those with the value of the row before
 
 
 def read_series(path: Path, column: Column) -> Series:
@@ -86,7 +89,8 @@ def _read(path: Path, column: Column, changed_ns: int, size: int) -> Series:
         raise refusal(path, faults, "mend the file")
     if len(times) < 2:
         raise BadInput(f"{path} holds {len(times)} rows; a series needs two at least")
-    return _series(times, values, numbers, gaps)
+    marks = [row.text(_ESTIMATED).lower() in _YES for row in rows_of(table)]
+    return _series(times, values, numbers, gaps, float(np.mean(marks)))
 
 
 def _time_s(row: Row, column: Column) -> float:
@@ -115,7 +119,11 @@ def _value(row: Row, column: Column, gaps: list[Fault]) -> float:
 
 
 def _series(
-    times: list[float], values: list[float], numbers: list[int], gaps: list[Fault]
+    times: list[float],
+    values: list[float],
+    numbers: list[int],
+    gaps: list[Fault],
+    estimated_share: float,
 ) -> Series:
     """Put NaN, step by step, where rows are missing, and where the file ends."""
     widths = Counter(np.diff(times).tolist())
@@ -139,4 +147,6 @@ def _series(
     found = np.array(whole_times), np.array(whole_values)
     for array in found:
         array.flags.writeable = False
-    return Series(*found, tuple(sorted(gaps, key=lambda gap: gap.row)), len(times))
+    repeated_share = float(np.mean(np.diff(values) == 0.0))
+    told = tuple(sorted(gaps, key=lambda gap: gap.row))
+    return Series(*found, told, len(times), estimated_share, repeated_share)

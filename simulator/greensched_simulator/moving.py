@@ -54,7 +54,7 @@ def moving_s(links: Floats, data: Data, zone: int) -> float:
 def moving_seen(links: Floats, data: Data, zone: int, means: Floats) -> TransferColumns:
     """Return what it takes to bring data to a zone, each column a number; all 0 where it lies.
 
-    `means` are those of each zone's carbon over the run, [2,Z].
+    `means` are those of each zone's carbon and price over the run, [2,Z].
     """
     nothing: Any = 0.0
     if data.zone == zone:

@@ -235,7 +235,7 @@ def _note_placing(job: int, busy_before: float, placings: Floats) -> None:
 
 @borrowing
 def refresh(node: int, cluster: Cluster, terms: Terms) -> None:
-    """Bring the columns that decisions see up to what is free now."""
+    """Bring the utilisation that decisions see up to what is free now."""
     capacity = cluster.nodes[CPU_CAPACITY, node]
     busy = (capacity - cluster.cpu_free[node]) * terms.model.utilisation_ratio / capacity
     cluster.busy[node] = min(max(busy, 0.0), 1.0)

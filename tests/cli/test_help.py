@@ -34,6 +34,15 @@ def test_the_version_is_that_of_the_package() -> None:
     assert done.stdout == f"greensched {version('greensched')}\n"
 
 
+def test_without_what_the_command_line_needs_it_says_how_to_get_that() -> None:
+    code = "import sys; sys.modules['typer'] = None; from greensched_cli.entry import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "greensched: typer is missing: pip install 'greensched[cli]'\n"
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_help_answers_without_the_heavy_libraries(verb: str) -> None:
     done = subprocess.run(

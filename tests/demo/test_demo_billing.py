@@ -74,7 +74,7 @@ def test_groups_add_up_to_the_whole() -> None:
         assert sum(group.bill.carbon_g for group in groups.values()) == pytest.approx(
             run.bill.carbon_g
         )
-    assert run.pods_unplaced == 1
+    assert run.unplaced == {2}
     assert run.nodes_used == 2
 
 
@@ -86,6 +86,29 @@ def test_two_runs_with_equal_placements_do_not_differ() -> None:
     figures = summary(one, other)
     assert figures["pods_unplaced"] == 0
     assert {figures[f"{kind}_vs_default_pct"] for kind in ("energy", "cost", "carbon")} == {0.0}
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_no_saving_is_told_where_a_run_left_a_pod_out(is_ours: bool) -> None:
+    pods = [[pod("clean"), pod("clean")], [pod("clean"), pod(None)]]
+    ours, default = (
+        bill_run(name, told, NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
+        for name, told in zip("xy", reversed(pods) if is_ours else pods, strict=True)
+    )
+    figures = summary(ours, default)
+    assert figures["pods_unplaced"] + figures["default_pods_unplaced"] == 1
+    assert {figures[name] for name in figures if name.endswith("_pct")} == {None}
+    head, placed, *others = comparison_rows(ours, default)
+    assert (head[3], placed[3]) == ("change", "not the same")
+    assert {row[3] for row in others} == {"", "–"}
+
+
+def test_the_same_pod_without_a_node_in_both_runs_is_no_difference() -> None:
+    runs = [
+        bill_run(name, [pod("clean"), pod(None)], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
+        for name in "xy"
+    ]
+    assert summary(*runs)["carbon_vs_default_pct"] == 0.0
 
 
 def test_the_summary_tells_energy_money_and_carbon_of_both_runs() -> None:

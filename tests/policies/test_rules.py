@@ -93,6 +93,16 @@ def test_topsis_as_computed_by_hand() -> None:
     assert relative_cost[0].tolist() == pytest.approx([0.5, 1.5, 0.75])
 
 
+def test_topsis_scales_each_criterion_as_computed_by_hand() -> None:
+    # Lengths 5 and 13: what differs is 1/5 · 0.8 = 0.16 in cost, 7/13 · 0.2 = 0.1077 in carbon.
+    relative_cost = WHERE_RULES["topsis"](
+        *seen({obs.COST: 3.0, obs.CARBON: 12.0}, {obs.COST: 4.0, obs.CARBON: 5.0},
+              weights=(0.8, 0.2, 0.0))
+    )  # fmt: skip
+    nearness = 0.16 / (0.16 + 0.2 * 7.0 / 13.0)
+    assert relative_cost[0] == pytest.approx([1.5 - nearness, 0.5 + nearness], abs=1e-6)
+
+
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 20))
 @pytest.mark.parametrize("rule", LOOKS_AT_NODES)
 def test_the_order_of_the_candidates_does_not_matter(rule: str, seed: int, count: int) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from greensched_core.errors import BadInput
 from greensched_policies.slots import SlotColumns
-from greensched_simulator.compiled import callee
+from greensched_simulator.compiled import TRIED, callee
 
-ONE = SlotColumns._make([np.ones((1, 1))] * 8)
+ONE = SlotColumns._make([np.ones(TRIED)] * 8)
 
 
 def as_it_is(slots: SlotColumns) -> Any:
@@ -25,12 +25,20 @@ def first_only(slots: SlotColumns) -> Any:
     return slots.wait_s[0] * 1.0
 
 
+def of_one_only(slots: SlotColumns) -> Any:
+    return slots.wait_s[:, :1] * 1.0
+
+
+def unknown(slots: SlotColumns) -> Any:
+    return slots.wait_s * np.nan
+
+
 def by_text(slots: SlotColumns) -> Any:
     return np.array([str(each) for each in slots.wait_s])
 
 
 def test_a_rule_that_keeps_to_the_form_is_taken() -> None:
-    assert callee(as_it_is, np.float64, ONE)[0](ONE).tolist() == [[1.0]]
+    assert callee(as_it_is, np.float64, ONE)[0](ONE).tolist() == [[1.0] * 3] * 2
 
 
 @pytest.mark.parametrize(
@@ -38,6 +46,8 @@ def test_a_rule_that_keeps_to_the_form_is_taken() -> None:
     [
         (in_single, r"the rule in_single of \S+ returns array\(float32, 2d, C\): it is to return"),
         (first_only, r"the rule first_only of \S+ returns array\(float64, 1d, C\)"),
+        (of_one_only, r"the rule of_one_only of \S+ returns \[2, 1\] for 2 decisions among 3"),
+        (unknown, r"the rule unknown of \S+ returns NaN"),
         (by_text, r"numba cannot compile the rule by_text of \S+: "),
     ],
 )

@@ -209,7 +209,8 @@ def test_every_where_rule_is_the_same_compiled(name: str, seed: int) -> None:
     seen = encode_where(nodes, workload, zones, cost, model, weights)
     (where,) = rules("run-now", name).where
     plain = WHERE_RULES[name]
-    np.testing.assert_allclose(where(*seen), plain(*seen), rtol=SINGLE)
+    off = SINGLE if name == "topsis" else DOUBLE  # the one that sums: numpy in another order
+    np.testing.assert_allclose(where(*seen), plain(*seen), rtol=off)
 
 
 @pytest.mark.parametrize("name", [*WHEN_RULES, *BAD_WHEN_RULES])

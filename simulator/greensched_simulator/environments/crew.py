@@ -4,6 +4,7 @@ To wake a thread takes about as long as it takes to step through fifty clusters.
 """
 
 import threading
+import time
 import weakref
 from collections.abc import Callable
 
@@ -12,7 +13,8 @@ import numpy as np
 from greensched_policies.cost import Integers
 from greensched_simulator.environments.sharing import IDLE, SLEEPS, STEPS
 
-_LAST_STEP_S = 10.0  # no step takes longer
+_LAST_STEP_S = 10.0  # is waited for
+_MOMENT_S = 1e-4
 
 
 class Crew:
@@ -24,6 +26,7 @@ class Crew:
 
     def __init__(self, help_with: Callable[[int], object], helpers: int, board: Integers) -> None:
         self.board, self._failed = board, list[BaseException]()
+        self.board[:] = empty_board(helpers)
         self._bells = [threading.Semaphore(0) for _ in range(helpers)]
         self._is_over = threading.Event()
         self._threads = [
@@ -35,10 +38,14 @@ class Crew:
             )
             for own, bell in enumerate(self._bells, 1)
         ]
-        for thread in self._threads:
-            thread.start()
-        # Whoever forgets to close it leaves no thread behind.
+        # Whoever forgets to close it leaves no thread behind, nor does a thread that cannot start.
         self._stop = weakref.finalize(self, _stop, self._is_over, self._bells)
+        try:
+            for thread in self._threads:
+                thread.start()
+        except RuntimeError:
+            self._stop()
+            raise
 
     def call(self) -> None:
         """Tell all that there is a step."""
@@ -52,6 +59,11 @@ class Crew:
         """Raise what a helper failed with."""
         if self._failed:
             raise self._failed[0]
+
+    def wait(self) -> None:
+        """Return when nobody is busy any longer, or one has failed."""
+        while self.board[IDLE] < len(self._bells) and not self._failed:
+            time.sleep(_MOMENT_S)
 
     def close(self) -> None:
         """Send all home."""

@@ -129,18 +129,18 @@ class _RuleBookType(types.StructRef):
 class RuleBook(structref.StructRefProxy):
     """Rules, handed over once: looking each up anew takes Python longer than many steps."""
 
-    def __new__(cls, rules: Any, zones: int) -> Any:
-        """Return a book of rules for worlds of up to so many zones."""
-        return structref.StructRefProxy.__new__(cls, rules, zones)
+    def __new__(cls, rules: Any, zones: int, nodes: int) -> Any:
+        """Return a book of rules for worlds of up to so many zones, and so many nodes shown."""
+        return structref.StructRefProxy.__new__(cls, rules, zones, nodes)
 
 
-structref.define_proxy(RuleBook, _RuleBookType, ["rules", "zones"])
+structref.define_proxy(RuleBook, _RuleBookType, ["rules", "zones", "nodes"])
 
 
 @fast
-def book_of(rules: Rules, zones: int) -> Any:
-    """Return rules as `go_on` takes them, for worlds of up to so many zones."""
-    return RuleBook(rules, zones)
+def book_of(rules: Rules, zones: int, nodes: int) -> Any:
+    """Return rules as `go_on` takes them, for up to so many zones, and so many nodes shown."""
+    return RuleBook(rules, zones, nodes)
 
 
 @fast

@@ -16,11 +16,7 @@ import numpy as np
 from greensched_policies.cost import Floats, Integers
 from greensched_policies.reward import penalty_of, reward_of
 from greensched_policies.slots import SlotColumns
-from greensched_simulator.choices import (
-    NOWHERE,
-    Rules,
-    search,
-)
+from greensched_simulator.choices import NOWHERE, Rules, search
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.deciding import (
     IN_TURN,
@@ -90,9 +86,11 @@ def go_on(
     The first thread then waits for the others, and tells whether they are through; if not, call it
     again. The others, a `Crew` with its `board`, wait for the next step, and return if none comes.
     """
-    desk = empty_desk(book.zones, scenes[0].shown.nodes.shape[2])
+    desk = empty_desk(book.zones, book.nodes)
     while True:
         step = take(board, STEPS, 0)
+        # Nobody touches a scene before this is told, and none that was not taken: scenes are
+        # replaced while all are idle.
         take(board, IDLE, -1 if own > 0 else 0)
         for turn in range(taken.size):
             share = (own + turn) % taken.size

@@ -15,7 +15,7 @@ from greensched_simulator.compiled import inlined
 # Places of the board: how many steps there were, and how many helpers are not busy with any; then,
 # of each helper, whether it sleeps.
 STEPS, IDLE, SLEEPS = range(3)
-_LOOKS = 20_000  # each takes some nanoseconds
+_LOOKS = 100_000  # each takes 2 ns and more
 
 
 @intrinsic

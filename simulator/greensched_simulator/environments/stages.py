@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from greensched_simulator.environments.scene_parts import (
     HEAD,
     IN_ALL,
     PENDING,
+    Parts,
     Shown,
     book_of,
     put_scene,
@@ -76,12 +78,14 @@ class Stage:
         self._parts = [new_parts(self.worlds[0], self._shown(at), heads) for at in range(count)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-            self._book = book_of(rules_for(policy), max(len(world.zones) for world in worlds))
+            self._book = book_of(
+                rules_for(policy), max(len(world.zones) for world in worlds), nodes
+            )
             self._live = scenes_of(self._parts)
             self._begin(0, count)
-        self._step_with = _stepping(
-            self._live, self._actions, self._shares, self._taken, self._at_a_time, self._book,
-            self._board,
+        self._step_with: Callable[[int], bool] = partial(
+            _step, self._live, self._parts, self._actions, self._shares, self._taken,
+            self._at_a_time, self._book, self._board,
         )  # fmt: skip
 
     def open(self, place: int, world: int) -> None:
@@ -104,8 +108,14 @@ class Stage:
         self._actions[:] = actions
         self._taken[:] = self._shares[:-1]
         self._crew.call()
-        while not self._step_with(0):
+        try:
+            while not self._step_with(0):
+                self._crew.check()
             self._crew.check()
+        except BaseException:  # such as KeyboardInterrupt: nobody is to be at work behind our back
+            self._taken[:] = self._shares[1:]
+            self._crew.wait()
+            raise
         self._bill(GIVEN)
         if np.isnan(self.rewards[:, GIVEN]).any():
             raise BadInput(
@@ -169,18 +179,19 @@ class Stage:
         )  # fmt: skip
 
 
-def _stepping(
+def _step(
     live: Any,
+    parts: list[Parts],
     actions: Integers,
     shares: Integers,
     taken: Integers,
     at_a_time: int,
     book: Any,
     board: Integers,
-) -> Callable[[int], bool]:
-    """Return what the thread of a number does in a step. It keeps no stage alive."""
+    own: int,
+) -> bool:
+    """Do what the thread of a number does in a step.
 
-    def step(own: int) -> bool:
-        return go_on(live, actions, shares, taken, own, at_a_time, False, book, board)
-
-    return step
+    A helper keeps no stage alive by it, but the parts, which are lent to the scenes.
+    """
+    return go_on(live, actions, shares, taken, own, at_a_time, False, book, board)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
@@ -74,9 +74,11 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
     ) -> tuple[Seen, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
         """Do what each agent chose, and go on to its next decision.
 
-        Raises BadInput where `actions` are not one whole number for each environment, and
-        ResetNeeded before the first `reset`.
+        Raises BadInput where `actions` are not one whole number for each environment, ResetNeeded
+        before the first `reset`, and ClosedEnvironmentError after `close`.
         """
+        if self.closed:
+            raise ClosedEnvironmentError("this environment is closed: make another one")
         if not self._is_reset:
             raise ResetNeeded("call reset() before the first step()")
         chosen = np.asarray(actions)

@@ -55,7 +55,7 @@ def bill_run(
     return RunResult(
         scheduler=scheduler,
         pods=len(pods),
-        pods_placed=len(placed),
+        unplaced=frozenset(place for place, pod in enumerate(pods) if pod.node is None),
         place_median_s=median(waits),
         place_p95_s=quantiles(waits, n=20)[-1] if len(waits) > 1 else waits[0],
         nodes_used=int(bills.is_used.sum()),

@@ -11,7 +11,7 @@ from greensched_core.labels import SCHEDULER_NAME
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
 from greensched_simulator.reports.page import page, plots, section, styled, table
 from greensched_simulator.synthetic_grid import Slot
-from greensched_testbed.demo.results import Bill, RunResult
+from greensched_testbed.demo.results import Bill, RunResult, did_the_same
 from greensched_testbed.demo.tables import change_text, comparison_rows, group_rows
 
 # What is drawn of a bill: above idle, and idle.
@@ -59,7 +59,7 @@ def write_report(
 
 def _headline(ours: RunResult, default: RunResult) -> str:
     def tile(name: str, mine: float, theirs: float) -> str:
-        value = change_text(mine, theirs)
+        value = change_text(mine, theirs) if did_the_same(ours, default) else "–"
         return f'<div class="tile"><b>{value}</b><span>{html.escape(name)}, simulated</span></div>'
 
     mine, theirs = ours.bill, default.bill

@@ -4,41 +4,45 @@ import math
 from collections.abc import Sequence
 
 from greensched_core.units import kwh_from_joules
+from greensched_policies.cost import JOULES_PER_KWH
 from greensched_simulator.cells import amount
-from greensched_testbed.demo.results import Group, RunResult, change_pct
+from greensched_testbed.demo.results import Group, RunResult, change_pct, did_the_same
 
 Row = tuple[str, ...]
 
 
 def comparison_rows(ours: RunResult, default: RunResult) -> Sequence[Row]:
-    """Return a head and a line for each figure: default, ours, change."""
-    mine, theirs = ours.bill, default.bill
+    """Return a head and a line for each figure: default, ours, change.
+
+    No change is told where the runs did not place the same pods.
+    """
+    is_fair = did_the_same(ours, default)
+    bills = default.bill, ours.bill
+
+    def figure(name: str, line: str, of: float = 1.0) -> Row:
+        theirs, mine = (getattr(bill, line) / of for bill in bills)
+        return (name, amount(theirs), amount(mine), change_text(mine, theirs) if is_fair else "–")
+
     return [
         ("", default.scheduler, ours.scheduler, "change"),
         (
             "pods placed",
             f"{default.pods_placed} of {default.pods}",
             f"{ours.pods_placed} of {ours.pods}",
-            "",
+            "" if is_fair else "not the same",
         ),
         _seconds("time to place, median", default.place_median_s, ours.place_median_s),
         _seconds("time to place, 95th percentile", default.place_p95_s, ours.place_p95_s),
         ("nodes used", str(default.nodes_used), str(ours.nodes_used), ""),
-        _figure("energy, kWh", kwh_from_joules(theirs.energy_j), kwh_from_joules(mine.energy_j)),
-        _figure(
-            "  above idle",
-            kwh_from_joules(theirs.energy_active_j),
-            kwh_from_joules(mine.energy_active_j),
-        ),
-        _figure(
-            "  idle", kwh_from_joules(theirs.energy_idle_j), kwh_from_joules(mine.energy_idle_j)
-        ),
-        _figure("cost, EUR", theirs.cost, mine.cost),
-        _figure("  above idle", theirs.cost_active, mine.cost_active),
-        _figure("  idle", theirs.cost_idle, mine.cost_idle),
-        _figure("carbon, kg", theirs.carbon_g / 1e3, mine.carbon_g / 1e3),
-        _figure("  above idle", theirs.carbon_active_g / 1e3, mine.carbon_active_g / 1e3),
-        _figure("  idle", theirs.carbon_idle_g / 1e3, mine.carbon_idle_g / 1e3),
+        figure("energy, kWh", "energy_j", JOULES_PER_KWH),
+        figure("  above idle", "energy_active_j", JOULES_PER_KWH),
+        figure("  idle", "energy_idle_j", JOULES_PER_KWH),
+        figure("cost, EUR", "cost"),
+        figure("  above idle", "cost_active"),
+        figure("  idle", "cost_idle"),
+        figure("carbon, kg", "carbon_g", 1e3),
+        figure("  above idle", "carbon_active_g", 1e3),
+        figure("  idle", "carbon_idle_g", 1e3),
     ]
 
 
@@ -69,10 +73,6 @@ def change_text(ours: float, theirs: float) -> str:
     if change is None or math.isnan(change):
         return "–"
     return f"{change:+.1f} %" if round(change, 1) else "0.0 %"
-
-
-def _figure(name: str, theirs: float, ours: float) -> Row:
-    return (name, amount(theirs), amount(ours), change_text(ours, theirs))
 
 
 def _seconds(name: str, theirs: float, ours: float) -> Row:

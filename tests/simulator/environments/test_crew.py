@@ -1,14 +1,18 @@
 """Threads that help with steps: nobody does a scene twice, and nobody is left behind."""
 
 import gc
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from gymnasium.error import ClosedEnvironmentError
 
 from greensched_simulator.environments.crew import Crew, empty_board
+from greensched_simulator.environments.sharing import IDLE
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
 from greensched_simulator.random_worlds import random_world
 
@@ -50,6 +54,49 @@ def test_what_a_helper_fails_with_is_raised() -> None:
         crew.check()
 
 
+def test_whoever_leaves_a_step_early_waits_for_those_at_work() -> None:
+    is_through = threading.Event()
+
+    def work(own: int) -> None:
+        crew.board[IDLE] -= 1
+        is_through.wait(SOON_S)
+        crew.board[IDLE] += 1
+
+    crew = Crew(work, 1, empty_board(1))
+    assert comes_true(lambda: bool(crew.board[-1]))
+    crew.call()
+    assert comes_true(lambda: crew.board[IDLE] == 0)
+    threading.Timer(0.05, is_through.set).start()
+    crew.wait()
+    assert is_through.is_set() and crew.board[IDLE] == 1
+    crew.close()
+
+
+ENDS_AT_ONCE = """
+import sys
+import numpy as np
+from greensched_simulator.environments.sharing import IDLE
+from greensched_simulator.environments.vector import GreenSchedVectorEnv
+from greensched_simulator.testing import make_world
+
+count = int(sys.argv[1])
+worlds = [make_world([{}], [{}, {}]) for _ in range(4)]  # one question, then another episode
+env = GreenSchedVectorEnv(worlds, "run-now+spread", "where", num_envs=count, threads=count)
+env.reset(seed=1)
+for _ in range(5_000):
+    env.step(np.zeros(count, np.int64))
+"""
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_helpers_that_come_late_touch_no_scene_that_is_being_replaced(count: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ENDS_AT_ONCE, str(count)],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_no_helper_outlives_its_environment(is_closed: bool) -> None:
     many = GreenSchedVectorEnv([random_world(1)], "run-now+spread", "where", num_envs=32, threads=3)
@@ -58,6 +105,8 @@ def test_no_helper_outlives_its_environment(is_closed: bool) -> None:
     assert helpers() == 2
     if is_closed:
         many.close()
+        with pytest.raises(ClosedEnvironmentError):
+            many.step(np.zeros(32, np.int64))
     del many
     gc.collect()
     assert comes_true(lambda: helpers() == 0)
