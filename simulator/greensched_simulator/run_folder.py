@@ -52,6 +52,8 @@ SUMMARY, OUTCOMES, SCENARIO = "run.json", "outcomes.csv", "scenario.yaml"
 _TABLES = {"jobs": JOBS, "decisions": DECISIONS, "node-hours": NODE_HOURS, "grid": GRID}
 _OF_SERVICES = {"replicas": REPLICAS, "services": SERVICES}  # only where there are any
 _LIBRARIES = ("greensched", "numba", "numpy", "pyarrow", "scipy")
+# 0 of these is no figure: no scenario tells such, or there is no service.
+_MAYBE_UNTOLD = {"carbon_marginal_g", "carbon_embodied_g", "latency_p50_s", "latency_p99_s"}
 _COUNTS = {name for name, kind in Outcome.__annotations__.items() if kind is int}
 
 
@@ -233,7 +235,8 @@ def _results(summary: Mapping[str, Any], outcomes: str) -> Results:
 
 def _outcome(row: Mapping[str, str]) -> Outcome:
     figures = {
-        name: int(row[name]) if name in _COUNTS else float(row[name]) for name in Outcome._fields
+        name: int(row[name]) if name in _COUNTS else float(row[name] or 0.0)
+        for name in Outcome._fields
     }
     return Outcome(**figures)  # type: ignore[arg-type]  # counts are whole, as just made
 
@@ -267,7 +270,13 @@ def _write_outcomes(
         lines.writerow(("policy", "seed", *Outcome._fields))
         for number, policy in enumerate(policies):
             for seed, outcomes in rounds:
-                lines.writerow((policy.name, seed, *outcomes[number]))
+                told = outcomes[number]._asdict().items()
+                lines.writerow((policy.name, seed, *(_cell(name, value) for name, value in told)))
+
+
+def _cell(name: str, value: float) -> float | str:
+    """Return a figure, or nothing where nobody told what it takes."""
+    return "" if name in _MAYBE_UNTOLD and value == 0.0 else value
 
 
 def _described(run: Run) -> dict[str, Any]:

@@ -4,10 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from greensched_simulator.comparison import compare
-from greensched_simulator.policy import policies_named
+from greensched_simulator.outcome import outcome_of
+from greensched_simulator.policy import BASELINE, policies_named, policy_named
+from greensched_simulator.random_worlds import random_world
 from greensched_simulator.scenario import parse_scenario
+from greensched_simulator.simulation import bill_of, billed_until_s, simulate
 
 BAD = policies_named("reject-all, reject-long, node-0")
 SCENARIO: dict[str, Any] = {
@@ -46,3 +51,20 @@ def test_bad_policies_score_worst(sleeps: bool) -> None:
             for figure in ("energy_j", "cost", "carbon_g"):
                 most = max(getattr(outcome, figure) for outcome in good)
                 assert getattr(worst, figure) > most, figure
+
+
+@pytest.mark.parametrize("bad", ["reject-all", "reject-long", "node-0"])
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_what_leaves_work_undone_stands_below_the_baseline_in_the_first_lines(
+    bad: str, seed: int
+) -> None:
+    world = random_world(seed)
+    ran = [simulate(world, policy_named(name)) for name in (BASELINE, bad)]
+    until_s = billed_until_s(world, *ran)
+    good, worst = (outcome_of(world, each, bill_of(world, each, until_s), until_s) for each in ran)
+    assert good.jobs_done == good.jobs == worst.jobs_done + worst.jobs_never_ran
+    if worst.jobs_never_ran:
+        done = worst.work_core_h + worst.work_gpu_h
+        assert done < good.work_core_h + good.work_gpu_h
+        assert worst.energy_charged_j > 0.0

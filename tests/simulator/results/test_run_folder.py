@@ -214,6 +214,9 @@ def test_a_folder_holds_all_that_a_report_needs_and_is_read_back(finished: Finis
     assert run.summary["baseline"] == "run-now+spread"
     assert [each["file"] for each in run.summary["inputs"]] == ["jobs.csv"]
     assert "numba" in run.summary["versions"]
+    told = (run.folder / "outcomes.csv").read_text(encoding="utf-8").splitlines()
+    first = next(csv.DictReader(told))
+    assert (first["carbon_marginal_g"], first["latency_p99_s"]) == ("", "")  # nobody tells such
     again = read_run(run.folder)
     assert again.results == run.results
     assert again.results.outcomes[POLICY][1].jobs_done == 2
