@@ -59,5 +59,5 @@ def sleep_faults(group: NodeGroup) -> Iterator[tuple[str, str]]:
     power = power_of(group)
     if power.sleep_w >= power.idle_w:
         yield "watts", f"a node idles at {power.idle_w:g} W: give less, or leave `sleep` out"
-    if power.wake_w < power.sleep_w:
+    if group.sleep.wake_watts is not None and power.wake_w < power.sleep_w:
         yield "wake_watts", f"less than the {power.sleep_w:g} W asleep: give more, or leave it out"

@@ -87,7 +87,9 @@ def _zones(groups: list[Mapping[str, Any]], grids: Mapping[str, Any]) -> Found:
             reason = f"has no marginal carbon, but {told[0]} has: give it to all zones, or to none"
             yield ("grids", zone), reason
         if groups and zone not in used:
-            yield ("grids", zone), "no node is in this zone; take it out, or put nodes there"
+            meant = near(zone, filter(None, map(str, used)))
+            reason = f"no node is in this zone{meant}; take it out, or put nodes there"
+            yield ("grids", zone), reason
 
 
 def _sleep(

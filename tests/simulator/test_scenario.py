@@ -141,6 +141,7 @@ FAULTS = [
     ),
     ({"cluster__nodes__0__zone": "SE"}, "cluster.nodes[0].zone", "'SE' has no grid"),
     ({"cluster__nodes__0__zone": "SE"}, "grids.NO", "no node is in this zone"),
+    ({"cluster__nodes__0__zone": "NO2"}, "grids.NO", "no node is in this zone (close: NO2)"),
     ({"cluster__nodes": [GROUP, GROUP]}, "cluster.nodes[1].name", "names another group"),
     ({"grids__NO__carbon": 300}, "grids.NO.carbon", "write one of `file`, `constant` and `shape`"),
     (
@@ -224,6 +225,12 @@ def test_a_fault_is_told_with_its_place(changes: dict[str, Any], place: str, rea
         parse_scenario(with_changes(**changes))
     lines = [line.strip() for line in str(told.value).splitlines()[1:]]
     assert any(line.startswith(f"{place}: ") and reason in line for line in lines), lines
+
+
+def test_what_was_left_out_is_no_fault() -> None:
+    with pytest.raises(BadInput, match="a node idles at") as told:
+        parse_scenario(with_changes(cluster__nodes__0__sleep={"watts": 9000, "wake": "1m"}))
+    assert "wake_watts" not in str(told.value)
 
 
 def test_all_faults_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
