@@ -106,9 +106,9 @@ class Stage:
         if self._crew is None:
             self._crew = Crew(self._step_with, self._threads - 1, self._board)
         self._actions[:] = actions
-        self._taken[:] = self._shares[:-1]
-        self._crew.call()
         try:
+            self._taken[:] = self._shares[:-1]
+            self._crew.call()
             while not self._step_with(0):
                 self._crew.check()
             self._crew.check()
