@@ -16,25 +16,28 @@ from greensched_extender.protocol import SCORE_TAIL, score_head
 from greensched_extender.rows import NO_ROW
 from greensched_extender.view import (
     CPU_BEFORE,
-    CPU_CAPACITY,
-    CURVE_CLASS,
     FIXED_COLUMNS,
-    GPU_CAPACITY,
     GPU_FREE,
-    GPU_IDLE_W,
-    GPU_PEAK_W,
     IS_EMPTY,
-    MEMORY_CAPACITY,
     MEMORY_FREE,
     MOVING_COLUMNS,
-    PUE,
-    SPEED,
     Bytes,
     NodeFacts,
     NodeNames,
     View,
 )
-from greensched_policies.cost import Floats, curve_table
+from greensched_policies.cost import (
+    CORE_SPEED,
+    CPU_CAPACITY,
+    CURVE_CLASS,
+    GPU_CAPACITY,
+    GPU_IDLE_W,
+    GPU_PEAK_W,
+    MEMORY_CAPACITY,
+    PUE,
+    Floats,
+    curve_table,
+)
 
 _FIRST_ROWS = 256
 _WIDTH_STEP = 16  # bytes by which entries grow when a longer name comes
@@ -223,7 +226,7 @@ class NodeRows:
         fixed[GPU_IDLE_W, row] = gpu.idle_w if gpu else 0.0
         fixed[GPU_PEAK_W, row] = gpu.peak_w if gpu else 0.0
         fixed[CURVE_CLASS, row] = self._curves.setdefault(node.curve, len(self._curves))
-        fixed[SPEED, row] = node.speed
+        fixed[CORE_SPEED, row] = node.speed
         fixed[PUE, row] = self._pue if node.pue is None else node.pue
         self._zone_of[row] = self._zones.setdefault(node.zone, len(self._zones))
         self._budget_w[row] = np.inf if node.power_budget_w is None else node.power_budget_w

@@ -7,21 +7,22 @@ import numpy.typing as npt
 
 from greensched_extender.name_hashes import NameHashes
 from greensched_extender.rows import NO_ROW, Rows
-from greensched_policies.cost import Floats, NodeColumns
-
-Bytes = npt.NDArray[np.uint8]
-
-# Rows of the two tables of a view; together they are the fields of NodeColumns.
-(
+from greensched_policies.cost import (
+    CORE_SPEED,
     CPU_CAPACITY,
-    MEMORY_CAPACITY,
+    CURVE_CLASS,
     GPU_CAPACITY,
     GPU_IDLE_W,
     GPU_PEAK_W,
-    CURVE_CLASS,
-    SPEED,
+    MEMORY_CAPACITY,
     PUE,
-) = range(8)
+    Floats,
+    NodeColumns,
+)
+
+Bytes = npt.NDArray[np.uint8]
+
+# Rows of what changes; with those of what does not (`cost`) they are the fields of NodeColumns.
 CPU_BEFORE, MEMORY_FREE, GPU_FREE, IS_EMPTY = range(4)
 FIXED_COLUMNS = 8
 MOVING_COLUMNS = 4
@@ -80,7 +81,7 @@ class View:
             gpu_idle_w=fixed[GPU_IDLE_W],
             gpu_peak_w=fixed[GPU_PEAK_W],
             curve_class=fixed[CURVE_CLASS],
-            speed=fixed[SPEED],
+            speed=fixed[CORE_SPEED],
             pue=fixed[PUE],
             is_empty=moving[IS_EMPTY],
         )

@@ -44,6 +44,19 @@ class NodeColumns(NamedTuple):
     is_empty: Floats  # 1.0 where nothing runs, else 0.0
 
 
+# What NodeColumns tells of a node that never changes: rows of the tables that are kept of nodes.
+(
+    CPU_CAPACITY,
+    MEMORY_CAPACITY,
+    GPU_CAPACITY,
+    GPU_IDLE_W,
+    GPU_PEAK_W,
+    CURVE_CLASS,
+    CORE_SPEED,
+    PUE,
+) = range(8)
+
+
 class WorkloadColumns(NamedTuple):
     """The workloads to place, one [B,1] float64 array per column."""
 

@@ -14,7 +14,14 @@ from greensched_policies.catalogue import (
     WHEN_RULES,
     WHERE_RULES,
 )
-from greensched_policies.cost import CostModel, Floats, Integers, WorkloadColumns
+from greensched_policies.cost import (
+    CPU_CAPACITY,
+    MEMORY_CAPACITY,
+    CostModel,
+    Floats,
+    Integers,
+    WorkloadColumns,
+)
 from greensched_policies.observation import (
     CONTEXT_FEATURES,
     NODE_FEATURES,
@@ -25,7 +32,7 @@ from greensched_policies.queue_columns import QueueColumns
 from greensched_policies.scaling import NO_SCALING
 from greensched_policies.slots import SlotColumns
 from greensched_simulator.boards import have_room
-from greensched_simulator.cluster import CPU_CAPACITY, MEMORY_CAPACITY, Cluster
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import TRIED, borrowing, callee, fast, inlined
 from greensched_simulator.grid_table import GridTable
 from greensched_simulator.moving import NO_LINKS, Data

@@ -4,27 +4,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats, Integers, NodeColumns
-from greensched_simulator.compiled import inlined
-from greensched_simulator.nodes import Nodes
-
-# Rows of `nodes`: what NodeColumns tells of a node that never changes.
-(
+from greensched_policies.cost import (
+    CORE_SPEED,
     CPU_CAPACITY,
-    MEMORY_CAPACITY,
+    CURVE_CLASS,
     GPU_CAPACITY,
     GPU_IDLE_W,
     GPU_PEAK_W,
-    CURVE_CLASS,
-    CORE_SPEED,
+    MEMORY_CAPACITY,
     PUE,
-) = range(8)
+    Floats,
+    Integers,
+    NodeColumns,
+)
+from greensched_simulator.compiled import inlined
+from greensched_simulator.nodes import Nodes
 
 
 class Cluster(NamedTuple):
     """The nodes; runs may share those arrays that never change."""
 
-    nodes: Floats  # [8,N] see above; never changes
+    nodes: Floats  # [8,N] rows as `cost` names them; never changes
     zone: Integers  # [N] never changes
     sleep: Floats  # [6,N] see `power_states`; [6,0] where no node ever sleeps
     cap: Floats  # [4,N] see `progress`; [4,0] where nobody caps
@@ -62,7 +62,7 @@ def columns_of(cluster: Cluster, node: int) -> NodeColumns:
     )  # fmt: skip
 
 
-def node_table(nodes: Nodes) -> Floats:
+def node_table(nodes: Nodes | NodeColumns) -> Floats:
     """Return what never changes of some nodes, [8,N], as a `Cluster` has it."""
     return np.stack([
         nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.gpu_idle_w,

@@ -73,6 +73,7 @@ def _read(path: Path, column: Column, changed_ns: int, size: int) -> Series:
     values: list[float] = []
     numbers: list[int] = []
     gaps: list[Fault] = []
+    marked = 0
     faults: list[Fault] = []
     for row in rows_of(table):
         time_s = _time_s(row, column)
@@ -81,6 +82,7 @@ def _read(path: Path, column: Column, changed_ns: int, size: int) -> Series:
             row.fault(f"{column.time} {row.text(column.time)} is {told} the row before")
         value = _value(row, column, gaps)
         faults.extend(row.faults)
+        marked += row.text(_ESTIMATED).lower() in _YES
         if not row.faults:
             times.append(time_s)
             values.append(value)
@@ -89,8 +91,7 @@ def _read(path: Path, column: Column, changed_ns: int, size: int) -> Series:
         raise refusal(path, faults, "mend the file")
     if len(times) < 2:
         raise BadInput(f"{path} holds {len(times)} rows; a series needs two at least")
-    marks = [row.text(_ESTIMATED).lower() in _YES for row in rows_of(table)]
-    return _series(times, values, numbers, gaps, float(np.mean(marks)))
+    return _series(times, values, numbers, gaps, marked / len(times))
 
 
 def _time_s(row: Row, column: Column) -> float:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.cost import CPU_CAPACITY, Floats, Integers
 from greensched_simulator.choices import Terms
-from greensched_simulator.cluster import CPU_CAPACITY, Cluster, is_empty
+from greensched_simulator.cluster import Cluster, is_empty
 from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.heaps import Heap, job_at, push, restore, size_of
 from greensched_simulator.jobs import Jobs

@@ -15,9 +15,16 @@ from greensched_policies.capping import (
     cpu_power,
     cpu_speed,
 )
-from greensched_policies.cost import CURVE_POINTS, Floats, watts_at
+from greensched_policies.cost import (
+    CORE_SPEED,
+    CURVE_POINTS,
+    GPU_IDLE_W,
+    GPU_PEAK_W,
+    Floats,
+    watts_at,
+)
 from greensched_simulator.choices import Rules, Terms
-from greensched_simulator.cluster import CORE_SPEED, GPU_IDLE_W, GPU_PEAK_W, Cluster, columns_of
+from greensched_simulator.cluster import Cluster, columns_of
 from greensched_simulator.compiled import compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, GridTable, means_over
 from greensched_simulator.heaps import Heap, job_at, restore, size_of

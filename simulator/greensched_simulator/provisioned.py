@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from greensched_policies.cost import Floats
+from greensched_policies.cost import CPU_CAPACITY, Floats
 from greensched_policies.provisioning import HORIZON_S, provisioned_share
-from greensched_simulator.cluster import CPU_CAPACITY, Cluster
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import compiled, fast
 from greensched_simulator.grid_table import CARBON, GridTable, step_at
 from greensched_simulator.starts import Plan

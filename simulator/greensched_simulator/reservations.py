@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greensched_policies.cost import CORE_SPEED
 from greensched_simulator.boards import give_boards
 from greensched_simulator.choices import NOWHERE, Rules, Terms, best_of, fits, search
-from greensched_simulator.cluster import CORE_SPEED, Cluster
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.gangs import place_all
 from greensched_simulator.grid_table import GridTable

@@ -2,17 +2,10 @@
 
 import numpy as np
 
-from greensched_policies.cost import Floats
+from greensched_policies.cost import CORE_SPEED, CPU_CAPACITY, GPU_CAPACITY, MEMORY_CAPACITY, Floats
 from greensched_simulator.boards import give_boards, take_boards
 from greensched_simulator.choices import Terms
-from greensched_simulator.cluster import (
-    CORE_SPEED,
-    CPU_CAPACITY,
-    GPU_CAPACITY,
-    MEMORY_CAPACITY,
-    Cluster,
-    is_empty,
-)
+from greensched_simulator.cluster import Cluster, is_empty
 from greensched_simulator.compiled import borrowing, inlined
 from greensched_simulator.heaps import Heap, push
 from greensched_simulator.jobs import Jobs

@@ -16,7 +16,7 @@ from greensched_policies.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.observation import Weights
 from greensched_policies.scaling import NO_SCALING
 from greensched_policies.supply import Battery
-from greensched_simulator.cluster import Cluster
+from greensched_simulator.cluster import Cluster, node_table
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.moving import NO_LINKS
 from greensched_simulator.nodes import Nodes
@@ -327,10 +327,7 @@ def cluster_as(told: NodeColumns, zone: Integers) -> Cluster:
     now = NodeColumns(*(column[0] for column in told))
     count = zone.size
     return Cluster(
-        nodes=np.stack([
-            now.cpu_capacity, now.memory_capacity, now.gpu_capacity, now.gpu_idle_w,
-            now.gpu_peak_w, now.curve_class, now.speed, now.pue,
-        ]),
+        nodes=node_table(now),
         zone=zone,
         sleep=np.empty((6, 0)),
         cap=np.empty((4, 0)),

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.cost import WorkloadColumns
+from greensched_policies.cost import CORE_SPEED, WorkloadColumns
 from greensched_simulator.boards import how_often
 from greensched_simulator.choices import Terms, fits
-from greensched_simulator.cluster import CORE_SPEED, Cluster
+from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import borrowing, inlined
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.moving import Data

@@ -27,8 +27,8 @@ from greensched_simulator.zone_solar import battery_of
 from greensched_simulator.zone_steps import column_of
 
 _HOUR_S = 3600.0
-# Shares of a carbon file's rows from which on it is doubtful: of 16 real grids, thirteen have up to
-# 3 % estimated rows, three 14 and 100 %; and up to 15 % of rows like the one before.
+# Shares of a carbon file's rows from which on it is doubtful; `test_doubtful_carbon.py` tells which
+# of the real grids are.
 _ESTIMATED, _SMOOTH = 0.05, 0.5
 _PAST_THE_END_S = 30 * DAY_S  # queues may grow long
 

@@ -1,13 +1,17 @@
 """Carbon that a file itself calls estimated, or that looks smoothed, is told with every run."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from greensched_simulator.grid_files import CARBON_LIMITS_G_PER_KWH, Column, read_series
 from greensched_simulator.scenario import parse_scenario
 from greensched_simulator.world import build_world
 
 HOURS = 49
+DATA = Path(os.environ.get("GREENSCHED_DATA") or Path(__file__).parents[3] / "shared" / "data")
+FOLDER = DATA / "sustain-cluster-carbon"
 
 
 def notes_on(folder: Path, values: list[int], marked: int) -> list[str]:
@@ -53,3 +57,13 @@ def test_rows_that_repeat_the_one_before_are_told(
     values = [100] * (repeats + 1) + list(range(HOURS - repeats - 1))
     told = "SUN: 52% of the rows of its carbon file repeat the one before: it looks smoothed"
     assert notes_on(tmp_path, values, marked=0) == [told] * is_told
+
+
+@pytest.mark.skipif(not FOLDER.is_dir(), reason="real carbon data is not here")
+def test_of_the_real_grids_three_are_estimated_and_none_is_smoothed() -> None:
+    column = Column("datetime_utc", "ci_lca_g_per_kwh", CARBON_LIMITS_G_PER_KWH)
+    series = {path.name.partition("_")[0]: read_series(path, column) for path in FOLDER.iterdir()
+              if path.name.endswith(".csv.gz")}  # fmt: skip
+    doubtful = {zone for zone, each in series.items() if each.estimated_share > 0.05}
+    assert doubtful == {"IN-WE", "JP-TK", "SG"}
+    assert max(each.repeated_share for each in series.values()) < 0.2

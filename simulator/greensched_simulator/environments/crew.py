@@ -1,6 +1,6 @@
 """Threads that help with steps: between two they look out for a moment, and only then sleep.
 
-To wake a thread takes about as long as it takes to step through fifty clusters.
+To wake a thread takes long beside a step.
 """
 
 import threading

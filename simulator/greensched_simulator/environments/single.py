@@ -7,7 +7,6 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats
 from greensched_simulator.environments.preparation import Heads
 from greensched_simulator.environments.spaces import (
@@ -38,7 +37,7 @@ class GreenSchedEnv(gymnasium.Env[Seen, SupportsInt]):
     ) -> None:
         """Raise BadInput for policies and worlds that cannot be stepped through."""
         self._stage = Stage(worlds, policy, head, count=1, threads=1)
-        self._action, self._is_reset = np.zeros(1, np.int64), False
+        self._action = np.zeros(1, np.int64)
         candidates, features = shape_of(self._stage)
         self.observation_space = observation_space(candidates, features)
         self.action_space = spaces.Discrete(candidates)
@@ -50,10 +49,7 @@ class GreenSchedEnv(gymnasium.Env[Seen, SupportsInt]):
         super().reset(seed=seed)
         worlds = len(self._stage.worlds)
         world = int((options or {}).get("world", self.np_random.integers(worlds)))
-        if not 0 <= world < worlds:
-            raise BadInput(f"there is no world {world}: there are {worlds}, the first being 0")
         self._stage.open(0, world)
-        self._is_reset = True
         return self._seen(), told_of(self._stage, 0)
 
     def step(self, action: SupportsInt) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
@@ -61,8 +57,6 @@ class GreenSchedEnv(gymnasium.Env[Seen, SupportsInt]):
 
         Raises ResetNeeded before the first `reset`.
         """
-        if not self._is_reset:
-            raise gymnasium.error.ResetNeeded("call reset() before the first step()")
         self._action[0] = int(action)
         self._stage.step(self._action)
         is_over = bool(self._stage.is_over()[0])

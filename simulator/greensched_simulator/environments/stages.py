@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium.error import ResetNeeded
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
@@ -74,6 +75,7 @@ class Stage:
         self._shares = np.linspace(0, count, self._threads + 1).astype(np.int64)
         self._taken, self._board = self._shares[:-1].copy(), empty_board(self._threads - 1)
         self._crew: Crew | None = None
+        self._is_open = False
         self._actions = np.zeros(count, np.int64)
         self._parts = [new_parts(self.worlds[0], self._shown(at), heads) for at in range(count)]
         with warnings.catch_warnings():
@@ -89,7 +91,14 @@ class Stage:
         )  # fmt: skip
 
     def open(self, place: int, world: int) -> None:
-        """Begin an episode in one of the worlds, at its first question."""
+        """Begin an episode in one of the worlds, at its first question.
+
+        Raises BadInput where there is no such world.
+        """
+        count = len(self.worlds)
+        if not 0 <= world < count:
+            raise BadInput(f"there is no world {world}: there are {count}, the first being 0")
+        self._is_open = True
         parts = new_parts(self.worlds[world], self._shown(place), self.heads)
         put_scene(self._live, place, parts)
         self._parts[place], self.world_of[place] = parts, world
@@ -101,8 +110,11 @@ class Stage:
     def step(self, actions: Integers) -> None:
         """Answer what all scenes ask, and go on to what each asks next.
 
-        Raises BadInput where a scene is over and a grid lacks data for a time that is billed.
+        Raises ResetNeeded before any episode was begun, and BadInput where a scene is over and a
+        grid lacks data for a time that is billed.
         """
+        if not self._is_open:
+            raise ResetNeeded("call reset() before the first step()")
         if self._crew is None:
             self._crew = Crew(self._step_with, self._threads - 1, self._board)
         self._actions[:] = actions

@@ -13,6 +13,7 @@ from greensched_policies.cost import (
     CURVE_POINTS,
     JOULES_PER_KWH,
     JOULES_PER_MWH,
+    PUE,
     CostModel,
     Floats,
     NodeColumns,
@@ -21,7 +22,7 @@ from greensched_policies.cost import (
     load_watts,
     placement_cost,
 )
-from greensched_simulator.cluster import PUE, Cluster, columns_of
+from greensched_simulator.cluster import Cluster, columns_of
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_between, step_at
 from greensched_simulator.jobs import Jobs

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
-from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.error import ClosedEnvironmentError
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
@@ -49,7 +49,7 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
         self.single_action_space = spaces.Discrete(candidates)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._was_over, self._is_reset = np.zeros(num_envs, np.bool_), False
+        self._was_over = np.zeros(num_envs, np.bool_)
         self._dice = [seeding.np_random(None)[0] for _ in range(num_envs)]
 
     def reset(
@@ -66,7 +66,7 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
             ]
         for place in range(self.num_envs):
             self._open(place)
-        self._was_over[:], self._is_reset = False, True
+        self._was_over[:] = False
         return self._seen(), self._told()
 
     def step(
@@ -79,8 +79,6 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
         """
         if self.closed:
             raise ClosedEnvironmentError("this environment is closed: make another one")
-        if not self._is_reset:
-            raise ResetNeeded("call reset() before the first step()")
         chosen = np.asarray(actions)
         if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
             raise BadInput(

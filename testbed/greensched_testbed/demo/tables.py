@@ -3,8 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from greensched_core.units import kwh_from_joules
-from greensched_policies.cost import JOULES_PER_KWH
+from greensched_core.units import JOULES_PER_KWH, kwh_from_joules
 from greensched_simulator.cells import amount
 from greensched_testbed.demo.results import Group, RunResult, change_pct, did_the_same
 

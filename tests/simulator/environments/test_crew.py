@@ -75,7 +75,6 @@ def test_whoever_leaves_a_step_early_waits_for_those_at_work() -> None:
 ENDS_AT_ONCE = """
 import sys
 import numpy as np
-from greensched_simulator.environments.sharing import IDLE
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
 from greensched_simulator.testing import make_world
 
