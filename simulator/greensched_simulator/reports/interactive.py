@@ -6,29 +6,35 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from greensched_simulator.cells import amount, count, large
-from greensched_simulator.comparison import Results
 from greensched_simulator.policy import Policy
 from greensched_simulator.reports.looks import (
     FRONT_COLOUR,
+    OTHERS_COLOUR,
+    Look,
     change_colour,
-    colours,
     hours_between_ticks,
     in_two_lines,
-    is_wide,
+    is_crowded,
+    linear_below,
+    stretched,
+    stretched_ticks,
     zone_colours,
 )
 from greensched_simulator.reports.page import styled
 from greensched_simulator.reports.views import (
+    AGAINST,
     Changes,
     Course,
     Point,
+    Views,
     Waits,
-    drawn_first,
     front,
 )
 from greensched_simulator.tables import change_text
 
 _ROW_PIXELS, _TALL_ROW_PIXELS, _FRAME_PIXELS = 28, 38, 110
+_DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}  # Plotly's names of strokes
+Looks = Mapping[Policy, Look]
 
 
 def change_figures(shown: Sequence[Changes]) -> list[go.Figure]:
@@ -55,29 +61,32 @@ def _change_figure(changes: Changes) -> go.Figure:
     figure.update_xaxes(
         zeroline=True, zerolinecolor="#1f2933", zerolinewidth=1.5, nticks=6, rangemode="tozero"
     )
-    figure.update_yaxes(autorange="reversed", automargin=True, ticks="")
+    figure.update_yaxes(range=[len(labels) - 0.4, -0.6], automargin=True, ticks="")
     row_pixels = _TALL_ROW_PIXELS if any("<br>" in each for each in labels) else _ROW_PIXELS
     height = _FRAME_PIXELS + row_pixels * len(percents)
     return styled(figure, height).update_layout(margin={"l": 10, "r": 10})
 
 
-def pareto_figures(shown: Sequence[Point], results: Results, currency: str) -> list[go.Figure]:
+def pareto_figures(views: Views, look: Looks, currency: str) -> list[go.Figure]:
     """Return carbon against slowdown, wait and cost, each with its front."""
-    axes = (
-        ("slowdown", "mean slowdown"),
-        ("wait_h", "mean wait, h"),
-        ("cost", f"cost, {currency}"),
-    )
-    return [_pareto_figure(shown, results, field, title) for field, title in axes]
+    titles = [f"{title}, {currency}" if field == "cost" else title for field, title in AGAINST]
+    return [
+        _pareto_figure(views, look, field, title)
+        for (field, _), title in zip(AGAINST, titles, strict=True)
+    ]
 
 
-def _pareto_figure(shown: Sequence[Point], results: Results, field: str, title: str) -> go.Figure:
-    best = front(shown, field)
-    look = colours(results.policies, results.baseline)
+def _pareto_figure(views: Views, look: Looks, field: str, title: str) -> go.Figure:
+    best = front(views.points, field)
+    # What is told apart lies above the rest, and the front above all.
+    shown = sorted(views.points, key=lambda each: (each.policy in views.marked, each in best))
+    values = [float(getattr(point, field)) for point in shown]
+    places, axis = _axis(values)
+    place_of = dict(zip((point.policy for point in shown), places, strict=True))
     figure = go.Figure()
     figure.add_scatter(
         x=[point.carbon_kg for point in best],
-        y=[getattr(point, field) for point in best],
+        y=[place_of[point.policy] for point in best],
         mode="lines",
         line={"shape": "hv", "color": FRONT_COLOUR, "dash": "dot"},
         hoverinfo="skip",
@@ -85,11 +94,11 @@ def _pareto_figure(shown: Sequence[Point], results: Results, field: str, title: 
     )
     figure.add_scatter(
         x=[point.carbon_kg for point in shown],
-        y=[getattr(point, field) for point in shown],
+        y=places,
         mode="markers",
         marker={
             "size": 11,
-            "color": [look[point.policy] for point in shown],
+            "color": [_point_colour(point, views, look) for point in shown],
             "symbol": ["circle" if point in best else "circle-open" for point in shown],
             "line": {"width": 2},
         },
@@ -98,11 +107,28 @@ def _pareto_figure(shown: Sequence[Point], results: Results, field: str, title: 
         showlegend=False,
         cliponaxis=False,
     )
-    values = [getattr(point, field) for point in shown]
     figure.update_layout(title=title)
-    figure.update_xaxes(title="carbon, kg", nticks=5)
-    figure.update_yaxes(automargin=True, **({"type": "log", "dtick": 1} if is_wide(values) else {}))
+    figure.update_xaxes(title="carbon, kg", nticks=7)
+    figure.update_yaxes(automargin=True, **axis)
     return styled(figure, 400).update_layout(margin={"l": 10, "r": 20})
+
+
+def _point_colour(point: Point, views: Views, look: Looks) -> str:
+    return look[point.policy].colour if point.policy in views.marked else OTHERS_COLOUR
+
+
+def _axis(values: list[float]) -> tuple[list[float], dict[str, object]]:
+    """Return where figures lie on their axis, and what Plotly is told of it."""
+    if not is_crowded(values):
+        return values, {}
+    width = linear_below(values)
+    ticks = stretched_ticks(values, width)
+    axis: dict[str, object] = {
+        "tickvals": stretched(ticks, width).tolist(),
+        "ticktext": [f"{tick:g}" for tick in ticks],
+        "zeroline": False,
+    }
+    return stretched(values, width).tolist(), axis
 
 
 def _told(point: Point) -> str:
@@ -114,22 +140,19 @@ def _told(point: Point) -> str:
 
 
 def power_figure(
-    power: Mapping[Policy, Course], grid: Mapping[str, Course], results: Results
+    power: Mapping[Policy, Course], grid: Mapping[str, Course], look: Looks, drawn: Sequence[Policy]
 ) -> go.Figure:
     """Return the cluster's power above the grids' carbon, hour by hour.
 
-    Baseline and the policy of least carbon are shown; a switch shows the others.
+    The policies in `drawn` are shown; a switch shows the others.
     """
-    look = colours(results.policies, results.baseline)
-    drawn = drawn_first(results)
     figure = make_subplots(
         rows=2, cols=1, shared_xaxes=True, row_heights=[0.6, 0.4], vertical_spacing=0.06
     )
     for policy, course in power.items():
         figure.add_scatter(
             x=course.hours, y=course.values, name=policy.label, row=1, col=1,
-            line={"shape": "hv", "color": look[policy], "width": 1.5},
-            visible=policy in drawn,
+            line=_line(look[policy]), visible=policy in drawn,
         )  # fmt: skip
     by_zone = zone_colours(list(grid))
     for zone, course in grid.items():
@@ -145,18 +168,18 @@ def power_figure(
     return _wide(figure, 480)
 
 
-def waits_figure(waits: Waits, results: Results) -> go.Figure:
+def waits_figure(waits: Waits, look: Looks) -> go.Figure:
     """Return for each policy which share of its jobs waited no longer."""
-    look = colours(results.policies, results.baseline)
     figure = go.Figure()
     for policy, share_pct in waits.share_pct.items():
-        figure.add_scatter(
-            x=waits.hours, y=share_pct, name=policy.label,
-            line={"shape": "hv", "color": look[policy], "width": 1.5},
-        )  # fmt: skip
+        figure.add_scatter(x=waits.hours, y=share_pct, name=policy.label, line=_line(look[policy]))
     figure.update_xaxes(title="waited no longer than, h", rangemode="tozero")
     figure.update_yaxes(title="share of jobs, %", range=[0, 102])
     return _wide(figure, 380)
+
+
+def _line(look: Look) -> dict[str, object]:
+    return {"shape": "hv", "color": look.colour, "dash": _DASHES[look.stroke], "width": 1.5}
 
 
 def _wide(figure: go.Figure, height: int) -> go.Figure:

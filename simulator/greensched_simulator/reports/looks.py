@@ -1,7 +1,13 @@
 """How policies look, the same in all plots."""
 
+import math
 from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
 
+import numpy as np
+
+from greensched_policies.cost import Floats
 from greensched_simulator.comparison import Interval
 from greensched_simulator.policy import Policy
 from greensched_simulator.tables import tone_of
@@ -9,8 +15,10 @@ from greensched_simulator.tables import tone_of
 BASELINE_COLOUR = "#5f6b7a"
 POLICY_COLOURS = (
     "#27784b", "#2b7bba", "#e3a008", "#c0392b", "#8e44ad", "#16a085", "#d35400", "#3b5bdb",
-    "#ad1457", "#7a9a01", "#795548", "#00838f",
+    "#ad1457", "#7a9a01", "#795548", "#00838f", "#f06595", "#1f2933",
 )  # fmt: skip
+OTHERS_COLOUR = "#c3cad3"  # of policies that a plot shows without telling them apart
+STROKES = ("solid", "dashed", "dotted")  # as style sheets and Matplotlib call them
 ZONE_COLOURS = ("#e3a008", "#2b7bba", "#5b4636", "#8e44ad", "#16a085", "#c0392b")
 _LONGEST_LINE = 24  # characters
 FRONT_COLOUR = "#9aa5b1"
@@ -18,13 +26,31 @@ FRONT_COLOUR = "#9aa5b1"
 TONE_COLOURS = {"better": "#27784b", "worse": "#b42318", "": "#5f6b7a"}
 
 
-def colours(policies: Sequence[Policy], baseline: Policy | None) -> Mapping[Policy, str]:
-    """Return each policy's colour; after twelve they come again."""
-    others = [policy for policy in policies if policy != baseline]
+class Look(NamedTuple):
+    """How a policy's line is drawn."""
+
+    colour: str
+    stroke: str  # one of STROKES
+
+
+def looks(
+    policies: Sequence[Policy], baseline: Policy | None, marked: Sequence[Policy]
+) -> Mapping[Policy, Look]:
+    """Return each policy's look, in the policies' order: no two alike for 42 beside the baseline.
+
+    Who is marked gets colours first, so that points can be told apart as well as lines.
+    """
+    turns = [each for each in dict.fromkeys((*marked, *policies)) if each != baseline]
     found = {
-        policy: POLICY_COLOURS[number % len(POLICY_COLOURS)] for number, policy in enumerate(others)
+        policy: Look(
+            POLICY_COLOURS[number % len(POLICY_COLOURS)],
+            STROKES[number // len(POLICY_COLOURS) % len(STROKES)],
+        )
+        for number, policy in enumerate(turns)
     }
-    return found if baseline is None else {baseline: BASELINE_COLOUR, **found}
+    if baseline is not None:
+        found[baseline] = Look(BASELINE_COLOUR, "solid")
+    return {policy: found[policy] for policy in policies}
 
 
 def zone_colours(zones: Sequence[str]) -> Mapping[str, str]:
@@ -49,9 +75,33 @@ def in_two_lines(label: str) -> str:
     return "<br>".join(min(broken, key=lambda lines: max(map(len, lines))))
 
 
-def is_wide(values: Sequence[float]) -> bool:
-    """Tell whether some figures, all positive, need a logarithmic axis to be told apart."""
-    return min(values) > 0 and max(values) > 20 * min(values)
+def is_crowded(values: Sequence[float]) -> bool:
+    """Tell whether the largest figure would press half of all, none negative, against zero."""
+    return min(values) >= 0.0 and max(values) > 10.0 * median(values)
+
+
+def linear_below(values: Sequence[float]) -> float:
+    """Return where an axis for crowded figures turns from linear to logarithmic.
+
+    That is two decades below the largest: what is smaller differs by nothing that matters.
+    """
+    return float(10.0 ** (math.floor(math.log10(max(values))) - 2))
+
+
+def stretched(values: Sequence[float], linear_width: float) -> Floats:
+    """Return places on an axis that is linear below a width, zero included, logarithmic above."""
+    places: Floats = np.arcsinh(np.array(values) / linear_width)
+    return places
+
+
+def stretched_ticks(values: Sequence[float], linear_width: float) -> list[float]:
+    """Return ticks of such an axis: from the last one not above the figures to the largest."""
+    exponent = round(math.log10(linear_width))
+    # From text: a tick is to read 0.03, not 0.030000000000000002.
+    round_ones = [float(f"{step}e{exponent + decade}") for decade in range(4) for step in (1, 3)]
+    ticks = [tick for tick in (0.0, *round_ones) if tick <= max(values)]
+    below = [tick for tick in ticks if tick <= min(values)]
+    return ticks[len(below) - 1 :]
 
 
 def hours_between_ticks(last_h: float) -> int:

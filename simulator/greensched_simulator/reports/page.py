@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from greensched_simulator.cells import Cell, Row
+from greensched_simulator.reports.looks import Look
 
 HEIGHT = 430  # of a plot, in pixels; page.html says the same
 
@@ -67,15 +68,15 @@ def key(colours: Mapping[str, str]) -> str:
     return f'<p class="key">{"".join(names)}</p>'
 
 
-def switches(colours: Mapping[str, str], off: Collection[str] = ()) -> str:
-    """Return a key whose names show and hide the traces of the plot that follows.
+def switches(lines: Mapping[str, Look], off: Collection[str] = ()) -> str:
+    """Return a key of lines whose names show and hide the traces of the plot that follows.
 
     Plotly's own legend takes most of a plot on a phone.
     """
     names = (
         f'<button type="button" aria-pressed="{"false" if name in off else "true"}">'
-        f"{_dot(colour)}{html.escape(name)}</button>"
-        for name, colour in colours.items()
+        f"{_stroke(look)}{html.escape(name)}</button>"
+        for name, look in lines.items()
     )
     return f'<p class="key switches">{"".join(names)}</p>'
 
@@ -89,6 +90,10 @@ def table(rows: Sequence[Row], kind: str = "figures") -> str:
 
 def _dot(colour: str) -> str:
     return f'<i style="background: {colour}"></i>'
+
+
+def _stroke(look: Look) -> str:
+    return f'<i class="line" style="border-top: 3px {look.stroke} {look.colour}"></i>'
 
 
 def _plot(figure: go.Figure) -> str:
@@ -105,4 +110,6 @@ def _line(tag: str, row: Row) -> str:
 def _cell(tag: str, cell: Cell | str) -> str:
     text, tone = cell if isinstance(cell, Cell) else (cell, "")
     named = f' class="{tone}"' if tone else ""
-    return f"<{tag}{named}>{html.escape(text)}</{tag}>"
+    # A word that may be parted is parted only where there is no room.
+    shown = html.escape(text).replace("-\n", "&shy;")
+    return f"<{tag}{named}>{shown}</{tag}>"

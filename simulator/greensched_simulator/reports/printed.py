@@ -1,30 +1,37 @@
 """The plots of a report for papers: SVG and PNG, the same bytes for the same run."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MultipleLocator
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MultipleLocator, NullLocator
 
 from greensched_simulator.comparison import Results
+from greensched_simulator.policy import Policy
 from greensched_simulator.reports.looks import (
     FRONT_COLOUR,
+    OTHERS_COLOUR,
+    Look,
     change_colour,
-    colours,
     hours_between_ticks,
-    is_wide,
+    is_crowded,
+    linear_below,
+    looks,
+    stretched_ticks,
     zone_colours,
 )
-from greensched_simulator.reports.views import Views, drawn_first, front
+from greensched_simulator.reports.views import AGAINST, Views, drawn_first, front
 
 WIDTH_IN = 7.0  # two columns of a paper
 _DPI = 200
 _LINE_IN = 0.17  # of a legend, and of a row of figures
 _LETTER_IN, _HANDLE_IN = 0.055, 0.45  # of a legend's label, and beside it, at most
 _Drawn = Iterator[tuple[str, Figure]]
+_Looks = Mapping[Policy, Look]
 
 
 def write_plots(folder: Path, views: Views, results: Results, currency: str) -> None:
@@ -47,12 +54,13 @@ def write_plots(folder: Path, views: Views, results: Results, currency: str) -> 
 
 
 def _drawn(views: Views, results: Results, currency: str) -> _Drawn:
+    look = looks(results.policies, results.baseline, views.marked)
     if len(results.policies) > 1:
         if views.changes:
             yield "change", _change(views, results)
-        yield "pareto", _pareto(views, results, currency)
-    yield "power", _power(views, results)
-    yield "waits", _waits(views, results)
+        yield "pareto", _pareto(views, look, currency)
+    yield "power", _power(views, results, look)
+    yield "waits", _waits(views, look)
 
 
 def _change(views: Views, results: Results) -> Figure:
@@ -65,48 +73,66 @@ def _change(views: Views, results: Results) -> Figure:
             place.errorbar(percent.mean, row, xerr=error, fmt="o", ms=4, lw=1, capsize=2,
                            color=change_colour(percent))  # fmt: skip
         place.axvline(0.0, color="black", lw=0.8)
-        place.set(title=f"{shown.title}\nagainst {results.baseline.label}, %")
-        place.grid(axis="x", lw=0.3)
+        place.set(title=f"change of {shown.title}\nagainst {results.baseline.label}, %")
+        place.grid(lw=0.3)
     axes[0].set_yticks(range(len(policies)), [policy.label for policy in policies])
-    axes[0].invert_yaxis()
+    axes[0].set_ylim(len(policies) - 0.4, -0.6)
     return figure
 
 
-def _pareto(views: Views, results: Results, currency: str) -> Figure:
-    names = (
-        ("slowdown", "mean slowdown"),
-        ("wait_h", "mean wait, h"),
-        ("cost", f"cost, {currency}"),
-    )
-    look = colours(results.policies, results.baseline)
-    labels = [point.policy.label for point in views.points]
-    columns = legend_columns(labels)
-    lines = math.ceil(len(labels) / columns)
-    figure, axes = _row(len(names), 2.8 + _LINE_IN * lines, is_shared=False)
-    for place, (field, title) in zip(axes, names, strict=True):
+def _pareto(views: Views, look: _Looks, currency: str) -> Figure:
+    handles = [_front_line(), *_dots(views, look)]
+    columns = legend_columns([str(each.get_label()) for each in handles])
+    lines = math.ceil(len(handles) / columns)
+    figure, axes = _row(len(AGAINST), 2.8 + _LINE_IN * lines, is_shared=False)
+    for place, (field, title) in zip(axes, AGAINST, strict=True):
         best = front(views.points, field)
-        values = [getattr(point, field) for point in views.points]
         place.step([point.carbon_kg for point in best], [getattr(point, field) for point in best],
                    where="post", color=FRONT_COLOUR, ls=":", lw=1)  # fmt: skip
-        for point, value in zip(views.points, values, strict=True):
-            colour = look[point.policy]
-            filled = colour if point in best else "none"
-            place.plot(point.carbon_kg, value, "o", color=colour, ms=5, ls="none", mfc=filled,
-                       label=point.policy.label)  # fmt: skip
-        place.set(title=title, xlabel="carbon, kg", yscale="log" if is_wide(values) else "linear")
+        for point in views.points:
+            is_marked, is_best = point.policy in views.marked, point in best
+            colour = look[point.policy].colour if is_marked else OTHERS_COLOUR
+            place.plot(point.carbon_kg, getattr(point, field), "o", color=colour, ms=5, ls="none",
+                       mfc=colour if is_best else "none",
+                       zorder=2 + is_marked + is_best)  # fmt: skip
+        told = f"{title}, {currency}" if field == "cost" else title
+        place.set(title=told, xlabel="carbon, kg")
+        _stretch(place, [getattr(point, field) for point in views.points])
         place.grid(lw=0.3)
-    handles, _ = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
     return figure
 
 
-def _power(views: Views, results: Results) -> Figure:
-    look = colours(results.policies, results.baseline)
+def _front_line() -> Line2D:
+    told = "filled: no other is better in both"
+    return Line2D([], [], color=FRONT_COLOUR, ls=":", lw=1, label=told)
+
+
+def _dots(views: Views, look: _Looks) -> list[Line2D]:
+    colours = {policy.label: look[policy].colour for policy in views.marked}
+    others = len(look) - len(colours)
+    named = {**colours, f"{others} others": OTHERS_COLOUR} if others else colours
+    return [Line2D([], [], marker="o", color=each, ms=5, ls="none", label=name)
+            for name, each in named.items()]  # fmt: skip
+
+
+def _stretch(place: Axes, values: list[float]) -> None:
+    """Make an axis logarithmic above a small width, where figures crowd near zero."""
+    if not is_crowded(values):
+        return
+    width = linear_below(values)
+    ticks = stretched_ticks(values, width)
+    place.set_yscale("asinh", linear_width=width)
+    place.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    place.yaxis.set_minor_locator(NullLocator())
+
+
+def _power(views: Views, results: Results, look: _Looks) -> Figure:
     figure = Figure(figsize=(WIDTH_IN, 3.6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     for policy in drawn_first(results):
         course = views.power[policy]
-        above.step(course.hours, course.values, where="post", lw=1, color=look[policy],
+        above.step(course.hours, course.values, where="post", lw=1, color=look[policy].colour,
                    label=policy.label)  # fmt: skip
     by_zone = zone_colours(list(views.grid))
     for zone, course in views.grid.items():
@@ -123,13 +149,19 @@ def _power(views: Views, results: Results) -> Figure:
     return figure
 
 
-def _waits(views: Views, results: Results) -> Figure:
-    look = colours(results.policies, results.baseline)
-    height_in = max(2.8, 0.6 + _LINE_IN * len(views.waits.share_pct))  # room for the legend
+def _waits(views: Views, look: _Looks) -> Figure:
+    shares = views.waits.share_pct
+    others = [policy for policy in shares if policy not in views.marked]
+    entries = len(shares) - len(others) + bool(others)
+    height_in = max(2.8, 0.6 + _LINE_IN * entries)  # room for the legend
     figure, (place,) = _row(1, height_in, is_shared=False)
-    for policy, share_pct in views.waits.share_pct.items():
-        place.step(views.waits.hours, share_pct, where="post", lw=1, color=look[policy],
-                   label=policy.label)  # fmt: skip
+    for policy in (*views.marked, *others):
+        is_other = policy in others
+        colour, stroke = (OTHERS_COLOUR, "solid") if is_other else look[policy]
+        label = f"{len(others)} others" if policy in others[:1] else policy.label
+        place.step(views.waits.hours, shares[policy], where="post", color=colour, ls=stroke,
+                   lw=0.6 if is_other else 1, zorder=1.5 if is_other else 2,
+                   label=f"_{label}" if policy in others[1:] else label)  # fmt: skip
     place.set(xlabel="waited no longer than, h", ylabel="share of jobs, %", ylim=(0.0, 102.0))
     place.set_xlim(left=0.0)
     place.grid(lw=0.3)

@@ -1,19 +1,19 @@
 """The report of a run, drawn from its folder alone: a page, and the plots for papers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from greensched_core.durations import format_duration
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.cells import Row
-from greensched_simulator.comparison import Results
+from greensched_simulator.policy import Policy
 from greensched_simulator.reports.interactive import (
     change_figures,
     pareto_figures,
     power_figure,
     waits_figure,
 )
-from greensched_simulator.reports.looks import colours, zone_colours
+from greensched_simulator.reports.looks import OTHERS_COLOUR, Look, looks, zone_colours
 from greensched_simulator.reports.page import (
     heading,
     key,
@@ -62,8 +62,11 @@ def write_report(run: FinishedRun) -> Path:
 
 def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
     results = run.results
-    look, shown = _look(results), drawn_first(results)
-    hidden = [policy.label for policy in results.policies if policy not in shown]
+    look = looks(results.policies, results.baseline, views.marked)
+    lines = {policy.label: each for policy, each in look.items()}
+    zones = {name: Look(each, "solid") for name, each in zone_colours(list(views.grid)).items()}
+    drawn = drawn_first(results)
+    off = [policy.label for policy in results.policies if policy not in drawn]
     yield heading(_title(run))
     yield paragraph(
         f"{run.summary['description']} A simulation: energy comes from the nodes' power curves, "
@@ -77,15 +80,15 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
             table([("", ""), *outcome_rows(outcome, currency)]),
         )
     else:
-        yield from _compared(results, views, currency)
+        yield from _compared(run, views, look)
     yield section(
         "Power over time, and the grid",
         paragraph(
             f"Hourly means of the whole cluster with seed {results.seeds[0]}, and below them each "
             "zone's grid. A name shows and hides its line."
         ),
-        switches({**look, **zone_colours(list(views.grid))}, hidden),
-        plots([power_figure(views.power, views.grid, results)]),
+        switches({**lines, **zones}, off),
+        plots([power_figure(views.power, views.grid, look, drawn)]),
     )
     yield section(
         "How long jobs waited",
@@ -94,18 +97,14 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
             f"{SHOWN_PCT:g} % of each policy's jobs have started, or of those that ever do. A name "
             "shows and hides its line."
         ),
-        switches(look),
-        plots([waits_figure(views.waits, results)]),
+        switches(lines),
+        plots([waits_figure(views.waits, look)]),
     )
     yield section("What was run", table([("", ""), *_facts(run)], "facts"))
 
 
-def _look(results: Results) -> dict[str, str]:
-    by_policy = colours(results.policies, results.baseline)
-    return {policy.label: colour for policy, colour in by_policy.items()}
-
-
-def _compared(results: Results, views: Views, currency: str) -> Iterator[str]:
+def _compared(run: FinishedRun, views: Views, look: Mapping[Policy, Look]) -> Iterator[str]:
+    results, currency = run.results, str(run.summary["currency"])
     yield section(
         "What was done, and how long jobs waited",
         paragraph("Means over seeds."),
@@ -136,15 +135,26 @@ def _compared(results: Results, views: Views, currency: str) -> Iterator[str]:
             listed(losses(results))
             or paragraph("None does worse than the baseline in any figure."),
         )
-    yield section(
+    yield _against_each_other(views, look, currency)
+
+
+def _against_each_other(views: Views, look: Mapping[Policy, Look], currency: str) -> str:
+    return section(
         "Carbon against delay and cost",
         paragraph(
             "Left and low is good. Filled: no other policy is better in both. Hover for names and "
-            "deadlines missed."
+            "deadlines missed. An axis is stretched where figures crowd near zero: its ticks "
+            "tell how."
         ),
-        key(_look(results)),
-        plots(pareto_figures(views.points, results, currency)),
+        key(_key(views, look)),
+        plots(pareto_figures(views, look, currency)),
     )
+
+
+def _key(views: Views, look: Mapping[Policy, Look]) -> dict[str, str]:
+    named = {policy.label: look[policy].colour for policy in views.marked}
+    others = len(look) - len(named)
+    return {**named, f"{others} others": OTHERS_COLOUR} if others else named
 
 
 def _title(run: FinishedRun) -> str:

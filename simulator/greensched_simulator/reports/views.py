@@ -20,8 +20,11 @@ from greensched_simulator.comparison import (
     mean_outcome,
 )
 from greensched_simulator.policy import Policy
+from greensched_simulator.reports.looks import POLICY_COLOURS
 from greensched_simulator.run_folder import FinishedRun
 
+# Fields of a point that carbon is drawn against, and what they are; the cost's currency is added.
+AGAINST = (("slowdown", "mean slowdown"), ("wait_h", "mean wait, h"), ("cost", "cost"))
 SHOWN_PCT = 99.9  # of each policy's jobs; a few that waited long would hide all others
 _BATCH_ROWS = 200_000
 _MINUTE_S = 60.0
@@ -67,6 +70,7 @@ class Views(NamedTuple):
 
     changes: Sequence[Changes]  # none without a baseline
     points: Sequence[Point]
+    marked: Sequence[Policy]  # what plots tell apart
     power: Mapping[Policy, Course]  # kW, with the first seed
     grid: Mapping[str, Course]  # g/kWh of each zone, with the first seed
     waits: Waits
@@ -75,9 +79,11 @@ class Views(NamedTuple):
 def views_of(run: FinishedRun) -> Views:
     """Return what a report draws, read from a run's folder; raise BadInput when a file is gone."""
     results = run.results
+    shown = points(results)
     return Views(
         changes(results) if results.baseline else (),
-        points(results),
+        shown,
+        marked(results, shown),
         power(run),
         carbon_of_grid(run),
         waits(run),
@@ -125,6 +131,19 @@ def front(shown: Sequence[Point], other: str) -> list[Point]:
         if not kept or getattr(point, other) < getattr(kept[-1], other):
             kept.append(point)
     return kept
+
+
+def marked(results: Results, shown: Sequence[Point]) -> list[Policy]:
+    """Return the policies that plots tell apart: all as long as there are colours.
+
+    Beyond that baseline, least carbon, and those on a front.
+    """
+    others = [policy for policy in results.policies if policy != results.baseline]
+    if len(others) <= len(POLICY_COLOURS):
+        return list(results.policies)
+    best = {point.policy for other, _ in AGAINST for point in front(shown, other)}
+    kept = best.union(drawn_first(results))
+    return [policy for policy in results.policies if policy in kept]
 
 
 def power(run: FinishedRun) -> Mapping[Policy, Course]:

@@ -158,6 +158,18 @@ def test_a_page_needs_no_network_and_nothing_in_it_ends_a_script(finished: Finis
     assert "<Z>" not in page and "&lt;Z&gt;" in page
 
 
+def test_a_page_without_javascript_says_what_is_missing_and_where_it_is(
+    finished: Finished,
+) -> None:
+    page = page_of(finished(THREE))
+    (told,) = re.findall("<noscript>(.*?)</noscript>", page)
+    assert "need JavaScript" in told and "the folder plots" in told
+
+
+def test_a_word_of_a_head_is_parted_only_where_there_is_no_room(finished: Finished) -> None:
+    assert "<th>slow&shy;down</th>" in page_of(finished(THREE))
+
+
 def test_a_comparison_says_what_its_changes_are_and_where_policies_lose(
     finished: Finished,
 ) -> None:
