@@ -130,10 +130,10 @@ def _compared(run: FinishedRun, views: Views, look: Mapping[Policy, Look]) -> It
         levers = lever_rows(results)
         if levers[1:]:
             yield section("What each lever adds", paragraph(HOW_LEVERS), table(levers))
+        lost = losses(results)
         yield section(
             "Where policies lose",
-            listed(losses(results))
-            or paragraph("None does worse than the baseline in any figure."),
+            listed(lost) if lost else paragraph("None does worse than the baseline in any figure."),
         )
     yield _against_each_other(views, look, currency)
 

@@ -180,6 +180,11 @@ def test_a_comparison_says_what_its_changes_are_and_where_policies_lose(
     assert "operational and location-based" in page
 
 
+def test_a_comparison_in_which_nobody_loses_says_so(finished: Finished) -> None:
+    page = page_of(finished({"spread": (0.0, 600.0), "bin-pack": (0.0, 600.0)}))
+    assert "None does worse than the baseline in any figure." in page
+
+
 def test_one_seed_has_no_interval_and_says_so(finished: Finished) -> None:
     page = page_of(finished(THREE))
     assert "with one seed: no interval can be told" in page
