@@ -18,7 +18,7 @@ from greensched_simulator.comparison import Results, Round, compare
 from greensched_simulator.machine_code import is_cached
 from greensched_simulator.policy import Policy
 from greensched_simulator.reports.report import write_report
-from greensched_simulator.run_folder import FinishedRun, Run, RunFolder
+from greensched_simulator.run_folder import SUMMARY, FinishedRun, Run, RunFolder
 from greensched_simulator.scenario import Scenario
 from greensched_simulator.simulation import Told
 from greensched_simulator.tables import (
@@ -68,8 +68,9 @@ def run_and_print(asked: Asked) -> int:
         _print_results(console, finished)
         report = write_report(finished)
     except KeyboardInterrupt:
-        left = "; delete what is there before you name it again" if folder.exists() else ""
-        console.print(f"interrupted: no complete run in {folder}{left}", soft_wrap=True)
+        is_whole = (folder / SUMMARY).is_file()
+        kept = f"all rows are in {folder}, `greensched report` draws its report"
+        console.print(f"interrupted: {kept if is_whole else 'nothing is kept'}", soft_wrap=True)
         return INTERRUPTED
     console.print(f"report: {report}", soft_wrap=True)
     console.print(f"all rows: {folder}", soft_wrap=True)
@@ -102,7 +103,7 @@ def _simulated(console: Console, folder: RunFolder, *, with_bound: bool) -> Fini
         for done in rounds:
             folder.add(done)
             added(done)
-    return folder.finish()
+        return folder.finish()
 
 
 @contextmanager

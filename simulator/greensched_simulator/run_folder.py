@@ -1,7 +1,7 @@
 """The folder of a run: the scenario, what was run how, every row, and what it came to.
 
-Whatever a report draws is read back from here. `run.json` is written last: without it the run did
-not end.
+Whatever a report draws is read back from here. All is written into a folder within, and moved to
+its place when the run has ended, `run.json` last: without it the run did not end.
 """
 
 import csv
@@ -49,6 +49,8 @@ from greensched_simulator.service_latency import served
 
 FORMAT = 1  # of the folder; a reader refuses others
 SUMMARY, OUTCOMES, SCENARIO = "run.json", "outcomes.csv", "scenario.yaml"
+# Within the run's folder, not beside it: who may write to that may write here, wherever it lies.
+UNFINISHED = ".unfinished"
 _TABLES = {"jobs": JOBS, "decisions": DECISIONS, "node-hours": NODE_HOURS, "grid": GRID}
 _OF_SERVICES = {"replicas": REPLICAS, "services": SERVICES}  # only where there are any
 _LIBRARIES = ("greensched", "numba", "numpy", "pyarrow", "scipy")
@@ -114,7 +116,7 @@ class _RowFiles:
 
 @dataclass
 class RunFolder:
-    """Writes a run's folder round by round; `finish` completes it.
+    """Writes a run's folder round by round; `finish` completes it, leaving it before undoes all.
 
     The folder is made when the first round is there. Raises BadInput when it holds files already.
     """
@@ -124,6 +126,9 @@ class RunFolder:
     _files: dict[str, _RowFiles] = field(default_factory=dict)
     _rounds: list[tuple[int, tuple[Outcome, ...]]] = field(default_factory=list)
     _told: dict[str, Any] = field(default_factory=dict)
+    _is_ours: bool = False  # whether the folder was made here
+    _has_begun: bool = False
+    _moved: list[Path] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.folder.is_dir() and any(self.folder.iterdir()):
@@ -145,8 +150,11 @@ class RunFolder:
         fault: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for files in self._files.values():
-            files.close()
+        try:
+            self._close()
+        finally:
+            if self._has_begun and not (self.folder / SUMMARY).is_file():
+                self._undo()
 
     def add(self, done: Round) -> None:
         """Write all that happened in one round."""
@@ -173,25 +181,46 @@ class RunFolder:
 
     def finish(self) -> FinishedRun:
         """Write outcomes and summary, and return the folder as it is read again."""
+        self._close()
+        _write_outcomes(self._unfinished / OUTCOMES, self.run.policies, self._rounds)
+        summary = json.dumps({**_described(self.run), **self._told}, indent=2) + "\n"
+        (self._unfinished / SUMMARY).write_text(summary, encoding="utf-8")
+        for path in sorted(self._unfinished.iterdir(), key=lambda each: each.name == SUMMARY):
+            self._moved.append(self.folder / path.name)
+            path.replace(self._moved[-1])
+        self._unfinished.rmdir()
+        return read_run(self.folder)
+
+    @property
+    def _unfinished(self) -> Path:
+        return self.folder / UNFINISHED
+
+    def _undo(self) -> None:
+        shutil.rmtree(self._unfinished)
+        for path in self._moved:
+            if path.is_file():
+                path.unlink()
+        if self._is_ours and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def _close(self) -> None:
         for files in self._files.values():
             files.close()
         self._files.clear()
-        _write_outcomes(self.folder / OUTCOMES, self.run.policies, self._rounds)
-        summary = json.dumps({**_described(self.run), **self._told}, indent=2) + "\n"
-        (self.folder / SUMMARY).write_text(summary, encoding="utf-8")
-        return read_run(self.folder)
 
     def _begin(self) -> None:
+        self._is_ours = not self.folder.exists()
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self._unfinished.mkdir(parents=True)
         except OSError as fault:
             raise BadInput(
                 f"{self.folder} cannot be made: {fault}; name another folder by --out"
             ) from fault
-        shutil.copyfile(self.run.scenario_file, self.folder / SCENARIO)
+        self._has_begun = True
+        shutil.copyfile(self.run.scenario_file, self._unfinished / SCENARIO)
         others = _OF_SERVICES if self.run.scenario.services else {}
         for name, schema in {**_TABLES, **others}.items():
-            self._files[name] = _RowFiles(self.folder, name, schema)
+            self._files[name] = _RowFiles(self._unfinished, name, schema)
 
 
 def read_run(folder: Path) -> FinishedRun:

@@ -2,6 +2,10 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -145,3 +149,17 @@ def test_a_slot_that_is_too_short_is_refused(greensched: Run, tiny: str) -> None
     done = greensched("bound", tiny, "--slot", "5s")
     assert (done.returncode, done.stdout) == (2, "")
     assert "at least a minute" in done.stderr
+
+
+def test_a_comparison_that_is_interrupted_keeps_nothing(tiny: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "greensched_cli", "compare", tiny, "--out", str(out)]
+    with subprocess.Popen(
+        [*command, "--policies", "spread", "--seeds", "100000"], stdout=subprocess.PIPE, text=True
+    ) as running:
+        while not (out / ".unfinished").is_dir() and running.poll() is None:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        told, _ = running.communicate(timeout=60)
+    assert (running.returncode, told.splitlines()[-1]) == (130, "interrupted: nothing is kept")
+    assert not out.exists()

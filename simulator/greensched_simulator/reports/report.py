@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from greensched_core.durations import format_duration
 from greensched_core.signals.timestamps import format_timestamp
@@ -48,16 +49,21 @@ REPORT, PLOTS = "report.html", "plots"
 
 
 def write_report(run: FinishedRun) -> Path:
-    """Write page and plots into the run's folder; return the page.
+    """Write page and plots into the run's folder, none of them in part; return the page.
 
     Raises BadInput when a file of the folder is gone.
     """
     views, currency = views_of(run), str(run.summary["currency"])
     body = "\n".join(_sections(run, views, currency))
-    path = run.folder / REPORT
-    path.write_text(page(f"GreenSched: {run.summary['scenario']}", body), encoding="utf-8")
-    write_plots(run.folder / PLOTS, views, run.results, currency)
-    return path
+    with TemporaryDirectory(prefix=".report-", dir=run.folder) as drawn:
+        fresh = Path(drawn)
+        write_plots(fresh / PLOTS, views, run.results, currency)
+        text = page(f"GreenSched: {run.summary['scenario']}", body)
+        (fresh / REPORT).write_text(text, encoding="utf-8")
+        (run.folder / PLOTS).mkdir(exist_ok=True)
+        for path in (*(fresh / PLOTS).iterdir(), fresh / REPORT):
+            path.replace(run.folder / path.relative_to(fresh))
+    return run.folder / REPORT
 
 
 def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Reports: honest tables, one page without the network, pictures for papers."""
 
+import dataclasses
 import json
 import math
 import re
@@ -224,6 +225,15 @@ def test_a_report_is_drawn_again_from_a_copy_of_the_folder(
     write_report(read_run(copy))
     for path in (Path("report.html"), *(Path("plots") / f"waits.{end}" for end in ("svg", "png"))):
         assert (copy / path).read_bytes() == (run.folder / path).read_bytes()
+
+
+def test_a_report_that_could_not_be_drawn_leaves_the_one_there_was(finished: Finished) -> None:
+    run = finished(THREE)
+    before = write_report(run).read_bytes()
+    with pytest.raises(ValueError, match="surrogates not allowed"):
+        write_report(dataclasses.replace(run, summary={**run.summary, "scenario": "\udc80"}))
+    assert (run.folder / "report.html").read_bytes() == before
+    assert not list(run.folder.glob(".report-*"))
 
 
 def test_a_folder_without_its_rows_is_refused(finished: Finished) -> None:
