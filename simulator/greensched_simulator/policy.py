@@ -1,5 +1,6 @@
 """A policy of the simulator by name: when, where and how fast work runs, and who is first."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -141,45 +142,71 @@ def policy_named(text: str) -> Policy:
 
     Raises BadInput that lists the names there are.
     """
-    if text.strip() in PRESETS:
-        return PRESETS[text.strip()]
+    (policy,) = _each_named([text])
+    return policy
+
+
+def _each_named(texts: Sequence[str]) -> list[Policy]:
+    """Return the policies of such texts; raise BadInput that tells all faults of all of them."""
+    read = [_read(text.strip()) for text in texts]
+    doubled = [fault for each in read for fault in each.doubled]
+    unknown = [fault for each in read for fault in each.unknown]
+    if doubled or unknown:
+        faults = "; ".join(dict.fromkeys((*doubled, *unknown)))
+        raise BadInput(f"{faults}: {_names_there_are()}" if unknown else faults)
+    return [each.policy for each in read]
+
+
+class _Read(NamedTuple):
+    """A policy's text, read; with faults the policy is not what was meant."""
+
+    policy: Policy
+    doubled: Sequence[str] = ()  # faults: two rules of a kind
+    unknown: Sequence[str] = ()  # faults: names of no rule
+
+
+def _read(text: str) -> _Read:
+    if text in PRESETS:
+        return _Read(PRESETS[text])
     found: dict[str, str] = {}
+    doubled, unknown = [], []
+    kinds = _rules()
     for part in (each.strip() for each in text.split("+")):
-        kinds = {
-            "when": {*WHEN_RULES, *BAD_WHEN_RULES},
-            "where": {*PLACINGS, *BAD_PLACINGS},
-            "queue": {*QUEUES},
-            "sleep": {*SLEEP_RULES},
-            "cap": {*CAP_RULES},
-            "pause": {*PAUSE_RULES},
-        }
         kind = next((kind for kind, known in kinds.items() if part in known), None)
-        if kind in found:
-            raise BadInput(
-                f"{text.strip()!r} names two {kind} rules, {found[kind]} and {part}: give one"
-            )
         if kind is None:
-            within = "" if part == text.strip() else f" in {text.strip()!r}"
+            within = "" if part == text else f" in {text!r}"
             close = near(part, [*PRESETS, *(name for known in kinds.values() for name in known)])
-            raise BadInput(
-                f"there is no policy {part!r}{within}{close}: give "
-                f"WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE or some of them; "
-                f"WHEN is one of {', '.join(WHEN_RULES)}; "
-                f"WHERE is one of {', '.join(PLACINGS)}; "
-                f"QUEUE is one of {', '.join(QUEUES)}; SLEEP is one of {', '.join(SLEEP_RULES)}; "
-                f"CAP is one of {', '.join(CAP_RULES)}; "
-                f"PAUSE is one of {', '.join(PAUSE_RULES)}; "
-                f"or give one of {', '.join(PRESETS)} alone; "
-                f"deliberately bad are {', '.join((*BAD_WHEN_RULES, *BAD_PLACINGS))}"
-            )
-        found[kind] = part
-    return Policy(
-        found.get("when", USUAL_WHEN),
-        found.get("where", USUAL_WHERE),
-        found.get("queue", USUAL_QUEUE),
-        found.get("sleep", USUAL_SLEEP),
-        found.get("cap", USUAL_CAP),
-        found.get("pause", USUAL_PAUSE),
+            unknown.append(f"there is no policy {part!r}{within}{close}")
+        elif kind in found:
+            doubled.append(f"{text!r} names two {kind} rules, {found[kind]} and {part}: give one")
+        else:
+            found[kind] = part
+    usual = {"when": USUAL_WHEN, "where": USUAL_WHERE}
+    return _Read(Policy(**{**usual, **found}), doubled, unknown)
+
+
+def _rules() -> dict[str, set[str]]:
+    """Return the names of each kind of rule, by the field of a policy."""
+    return {
+        "when": {*WHEN_RULES, *BAD_WHEN_RULES},
+        "where": {*PLACINGS, *BAD_PLACINGS},
+        "queue": {*QUEUES},
+        "sleep": {*SLEEP_RULES},
+        "cap": {*CAP_RULES},
+        "pause": {*PAUSE_RULES},
+    }
+
+
+def _names_there_are() -> str:
+    return (
+        f"give WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE or some of them; "
+        f"WHEN is one of {', '.join(WHEN_RULES)}; "
+        f"WHERE is one of {', '.join(PLACINGS)}; "
+        f"QUEUE is one of {', '.join(QUEUES)}; SLEEP is one of {', '.join(SLEEP_RULES)}; "
+        f"CAP is one of {', '.join(CAP_RULES)}; "
+        f"PAUSE is one of {', '.join(PAUSE_RULES)}; "
+        f"or give one of {', '.join(PRESETS)} alone; "
+        f"deliberately bad are {', '.join((*BAD_WHEN_RULES, *BAD_PLACINGS))}"
     )
 
 
@@ -198,12 +225,12 @@ def policies_named(text: str, able: Able = Able()) -> tuple[Policy, ...]:  # noq
     `planned-window`, the presets, and the baseline; what is deliberately bad is not among them, nor
     what differs in sleep where nodes never do, in pauses where no job can be suspended, or in
     sizes where none is elastic: that has to be asked for by its name. Raises BadInput as
-    `policy_named` does.
+    `policy_named` does, of all names at once.
     """
     names: list[str] = []
     for part in text.split(","):
         names += _all(able) if part.strip() == ALL else [part]
-    return tuple(dict.fromkeys(policy_named(name) for name in names))
+    return tuple(dict.fromkeys(_each_named(names)))
 
 
 def _all(able: Able) -> list[str]:

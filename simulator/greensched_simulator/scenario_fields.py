@@ -27,6 +27,7 @@ FOLDER, VARIABLES = "folder", "variables"  # what validation is told: Path, Mapp
 NO_LIMIT = "none"
 BYTES_EXAMPLE = "64Gi"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
+_FOLDER_FIRST = re.compile(r"\$\{\w+\}/")
 
 
 def _text(value: Any, example: str) -> str:
@@ -72,11 +73,12 @@ def _file(value: Any, info: ValidationInfo) -> Path:
     if unset:
         raise ValueError(f"{text!r} needs the variable {', '.join(unset)}: set it to a folder")
     filled = _VARIABLE.sub(lambda found: str(variables[found[1]]), text)
-    path = Path(context.get(FOLDER, Path())) / filled
+    # Who sets a variable to a folder does not stand in the scenario's.
+    is_told_outside = _FOLDER_FIRST.match(text) is not None
+    path = Path(filled if is_told_outside else context.get(FOLDER, Path()) / filled)
     if not path.is_file():
-        raise ValueError(
-            f"there is no file {path}; a path is relative to the folder of the scenario"
-        )
+        whose = "the working directory" if is_told_outside else "the folder of the scenario"
+        raise ValueError(f"there is no file {path}; a path is relative to {whose}")
     return path
 
 

@@ -87,7 +87,7 @@ def test_a_comparison_pairs_seeds_against_the_named_baseline_and_is_drawn_again(
     ("command", "reason"),
     [
         ("simulate TINY --policy magic", "there is no policy 'magic'"),
-        ("compare TINY --policies all,magic", "there is no policy 'magic'"),
+        ("compare TINY --policies all,magic,wizard", "'magic'; there is no policy 'wizard'"),
         ("compare TINY --baseline +", "there is no policy '' in '+'"),
         ("compare TINY --seeds 0", "--seeds must be at least 1, not 0"),
         ("simulate TINY --policy spread --seed -1", "--seed must be from 0"),

@@ -116,3 +116,16 @@ def test_a_list_keeps_its_order_and_names_each_policy_once() -> None:
 def test_two_rules_of_one_kind_are_refused_as_such(text: str) -> None:
     with pytest.raises(BadInput, match="names two (where|queue) rules"):
         policy_named(text)
+
+
+def test_all_that_is_wrong_in_a_list_is_told_at_once_and_each_once() -> None:
+    with pytest.raises(BadInput) as fault:
+        policies_named("magic,spread,lest-carbon+wizard,spread+topsis,magic")
+    told, _, remedy = str(fault.value).partition(": give WHEN+")
+    assert "; ".join(part.partition(" (close")[0] for part in told.split("; ")) == (
+        "'spread+topsis' names two where rules, spread and topsis: give one; "
+        "there is no policy 'magic'; "
+        "there is no policy 'lest-carbon' in 'lest-carbon+wizard'; "
+        "there is no policy 'wizard' in 'lest-carbon+wizard'"
+    )
+    assert remedy.count("WHEN is one of") == 1
