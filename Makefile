@@ -109,7 +109,7 @@ format: setup ## Put the code into shape, mend what the linter can
 	$(BIN)/ruff format --quiet .
 
 .PHONY: docs
-docs: setup ## Write the tables of settings and metrics anew from the code
+docs: setup ## Write the tables of settings, metrics, scenarios and runs anew from the code
 	$(BIN)/python -m docs.generate_tables
 
 .PHONY: lock

@@ -12,6 +12,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
+from docs.run_folder_tables import run_folder_tables
 from docs.scenario_tables import scenario_tables
 from greensched_core.settings import ComponentSettings
 from greensched_extender.metrics import ExtenderMetrics
@@ -41,6 +42,7 @@ def main(arguments: list[str]) -> int:
     pages = {
         "docs/settings.md": settings_page(),
         "docs/metrics.md": metrics_page(),
+        "docs/run-folder.md": run_folder_page(),
         "docs/scenarios.md": scenarios_page(_read(ROOT / "docs/scenarios.md")),
         CHART_SCHEMA: chart_schema(_read(ROOT / CHART_SCHEMA)),
     }
@@ -96,6 +98,21 @@ def metrics_page() -> str:
 def scenarios_page(written: str) -> str:
     """Return the page of scenario files: what is written by hand, then the tables."""
     return f"{written.partition(GENERATED)[0]}{GENERATED}\n\n{scenario_tables()}\n"
+
+
+def run_folder_page() -> str:
+    """Return the page of every column of every table in a run's folder."""
+    parts = [
+        GENERATED,
+        "# Tables of a run",
+        "`greensched simulate` and `greensched compare` write a [folder](simulator.md#the-runs-"
+        "folder) with these tables; the rows of CSV and Parquet are the same. Times are seconds "
+        "since the scenario's start, money is in its currency, and what never was is empty, never "
+        "a number. `count` tells how many there are and `which` the number of one: these are whole "
+        "numbers, all others need not be; `1` is a ratio without a unit.",
+        run_folder_tables(),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 class _RecordingRegistry(CollectorRegistry):

@@ -15,6 +15,15 @@ from greensched_simulator.job_transfers import brought, transfers_of
 from greensched_simulator.node_hours import NodeHours, node_hours
 from greensched_simulator.outcome import meets_deadline, ready_from_s, slowdowns, waits_s
 from greensched_simulator.policy import Policy
+from greensched_simulator.recorded_columns import (
+    DECISIONS,
+    GRID,
+    JOBS,
+    NODE_HOURS,
+    REPLICAS,
+    SERVICES,
+    Table,
+)
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.service_latency import served
 from greensched_simulator.services import is_replica
@@ -24,47 +33,6 @@ PART_ROWS = 100_000
 # In this order at one instant.
 _DECISIONS = (
     "reject", "delay", "suspend", "fail", "wake", "move", "place", "resume", "sleep", "cap",
-)  # fmt: skip
-
-_TEXT = pa.dictionary(pa.int32(), pa.string())
-_RUN = {"seed": pa.int64(), "policy": _TEXT}
-
-
-def _schema(columns: str, **others: pa.DataType) -> pa.Schema:
-    kinds = {name: others.get(name, pa.float64()) for name in columns.split()}
-    return pa.schema([*_RUN.items(), *kinds.items()])
-
-
-JOBS = _schema(
-    "job arrival_s runtime_s estimate_s cpu_cores memory_bytes gpus workers deadline_s startup_s "
-    "save_every_s save_s scaling data_bytes data_zone ready_s planned_s start_s end_s suspensions "
-    "node zone wait_s slowdown is_deadline_met",
-    job=pa.string(), data_zone=_TEXT, node=_TEXT, zone=_TEXT, is_deadline_met=pa.bool_(),
-    suspensions=pa.int64(),
-)  # fmt: skip
-REPLICAS = _schema(
-    "replica service wanted_s leaves_s start_s end_s node zone",
-    replica=pa.string(), service=_TEXT, node=_TEXT, zone=_TEXT,
-)  # fmt: skip
-SERVICES = _schema(
-    "service from_s length_s requests in_time turned_away wanted ready p50_s p99_s", service=_TEXT
-)
-DECISIONS = _schema(
-    "at_s job decision until_s node zone level",
-    job=pa.string(), decision=_TEXT, node=_TEXT, zone=_TEXT,
-)  # fmt: skip
-NODE_HOURS = _schema(
-    "hour node zone length_s cpu_core_s gpu_s "
-    "energy_active_j energy_idle_j energy_sleep_j energy_wake_j energy_transfer_j "
-    "cost_active cost_idle cost_sleep cost_wake cost_transfer "
-    "carbon_active_g carbon_idle_g carbon_sleep_g carbon_wake_g carbon_transfer_g",
-    hour=pa.int64(), node=_TEXT, zone=_TEXT,
-)  # fmt: skip
-GRID = pa.schema(
-    [("seed", pa.int64()), ("zone", _TEXT)]
-    + [(name, pa.float64()) for name in ("time_s", "carbon_g_per_kwh", "price_per_mwh",
-       "forecast_carbon_g_per_kwh", "forecast_price_per_mwh", "marginal_g_per_kwh", "pue",
-       "solar_w")]
 )  # fmt: skip
 
 
@@ -220,7 +188,7 @@ def grid_rows(world: World, until_s: float) -> Iterator[pa.Table]:
         mine = kept[part]
         steps = {
             name: getattr(grids, name)[mine]
-            for name in GRID.names
+            for name in GRID.schema.names
             if name not in ("seed", "zone", "time_s", "pue", "solar_w")
         }
         columns = {
@@ -259,18 +227,18 @@ def _words(
     return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
 
 
-def _table(schema: pa.Schema, world: World, policy: Policy, columns: Mapping[str, Any]) -> pa.Table:
-    count = len(columns[schema.names[len(_RUN)]])
+def _table(table: Table, world: World, policy: Policy, columns: Mapping[str, Any]) -> pa.Table:
+    count = len(columns[table.schema.names[2]])  # the first behind those of the run
     run = {
         "seed": np.full(count, world.seed),
         "policy": _words(np.zeros(count, np.int64), (policy.name,)),
     }
-    return _of(schema, {**run, **columns})
+    return _of(table, {**run, **columns})
 
 
-def _of(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
-    arrays = [_array(columns[field.name], field.type) for field in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
+def _of(table: Table, columns: Mapping[str, Any]) -> pa.Table:
+    arrays = [_array(columns[column.name], column.kind) for column in table.columns]
+    return pa.Table.from_arrays(arrays, schema=table.schema)
 
 
 def _array(values: Floats | pa.Array | list[str], kind: pa.DataType) -> pa.Array:

@@ -29,13 +29,8 @@ from greensched_simulator.charges import REJECTION_FACTOR
 from greensched_simulator.comparison import Results, Round
 from greensched_simulator.outcome import Outcome
 from greensched_simulator.policy import Policy, policy_named
+from greensched_simulator.recorded_columns import ALWAYS, OF_SERVICES, OUTCOMES, WHOLE, Table
 from greensched_simulator.recorded_rows import (
-    DECISIONS,
-    GRID,
-    JOBS,
-    NODE_HOURS,
-    REPLICAS,
-    SERVICES,
     decision_rows,
     grid_rows,
     job_rows,
@@ -48,15 +43,14 @@ from greensched_simulator.scenario_site import SolarFile, TemperatureFile
 from greensched_simulator.service_latency import served
 
 FORMAT = 1  # of the folder; a reader refuses others
-SUMMARY, OUTCOMES, SCENARIO = "run.json", "outcomes.csv", "scenario.yaml"
+SUMMARY, SCENARIO = "run.json", "scenario.yaml"
+_OUTCOMES = f"{OUTCOMES.name}.csv"
 # Within the run's folder, not beside it: who may write to that may write here, wherever it lies.
 UNFINISHED = ".unfinished"
-_TABLES = {"jobs": JOBS, "decisions": DECISIONS, "node-hours": NODE_HOURS, "grid": GRID}
-_OF_SERVICES = {"replicas": REPLICAS, "services": SERVICES}  # only where there are any
 _LIBRARIES = ("greensched", "numba", "numpy", "pyarrow", "scipy")
 # 0 of these is no figure: no scenario tells such, or there is no service.
 _MAYBE_UNTOLD = {"carbon_marginal_g", "carbon_embodied_g", "latency_p50_s", "latency_p99_s"}
-_COUNTS = {name for name, kind in Outcome.__annotations__.items() if kind is int}
+_COUNTS = {column.name for column in OUTCOMES.columns if column.kind == WHOLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +85,13 @@ class FinishedRun:
 class _RowFiles:
     """One table, written as CSV (gzipped) and as Parquet."""
 
-    def __init__(self, folder: Path, name: str, schema: pa.Schema) -> None:
-        self._file = (folder / f"{name}.csv.gz").open("wb")
+    def __init__(self, folder: Path, table: Table) -> None:
+        self._file = (folder / f"{table.name}.csv.gz").open("wb")
         # Quick to pack, and without a name or a date: the same rows are the same bytes.
         self._packed = gzip.GzipFile("", "wb", compresslevel=1, fileobj=self._file, mtime=0)
-        self._csv = pyarrow.csv.CSVWriter(self._packed, schema)
+        self._csv = pyarrow.csv.CSVWriter(self._packed, table.schema)
         self._parquet = pyarrow.parquet.ParquetWriter(
-            folder / f"{name}.parquet", schema, compression="zstd"
+            folder / f"{table.name}.parquet", table.schema, compression="zstd"
         )
 
     def write(self, parts: Iterable[pa.Table]) -> None:
@@ -182,7 +176,7 @@ class RunFolder:
     def finish(self) -> FinishedRun:
         """Write outcomes and summary, and return the folder as it is read again."""
         self._close()
-        _write_outcomes(self._unfinished / OUTCOMES, self.run.policies, self._rounds)
+        _write_outcomes(self._unfinished / _OUTCOMES, self.run.policies, self._rounds)
         summary = json.dumps({**_described(self.run), **self._told}, indent=2) + "\n"
         (self._unfinished / SUMMARY).write_text(summary, encoding="utf-8")
         for path in sorted(self._unfinished.iterdir(), key=lambda each: each.name == SUMMARY):
@@ -218,16 +212,15 @@ class RunFolder:
             ) from fault
         self._has_begun = True
         shutil.copyfile(self.run.scenario_file, self._unfinished / SCENARIO)
-        others = _OF_SERVICES if self.run.scenario.services else {}
-        for name, schema in {**_TABLES, **others}.items():
-            self._files[name] = _RowFiles(self._unfinished, name, schema)
+        for table in (*ALWAYS, *(OF_SERVICES if self.run.scenario.services else ())):
+            self._files[table.name] = _RowFiles(self._unfinished, table)
 
 
 def read_run(folder: Path) -> FinishedRun:
     """Return a run's folder; raise BadInput when it is none, or of another version."""
     try:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        text = (folder / OUTCOMES).read_text(encoding="utf-8")
+        text = (folder / _OUTCOMES).read_text(encoding="utf-8")
     except (OSError, ValueError) as fault:
         raise BadInput(
             f"{folder} is not the folder of a run that ended: {fault}; `greensched simulate` and "

@@ -1,9 +1,13 @@
 """What a run with services leaves behind and tells; schedules are written by hand."""
 
+import csv
+import gzip
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import yaml
@@ -12,6 +16,16 @@ from greensched_simulator.cells import Cell, Row
 from greensched_simulator.comparison import Round
 from greensched_simulator.outcome import outcome_of
 from greensched_simulator.policy import policy_named
+from greensched_simulator.recorded_columns import (
+    ALWAYS,
+    COUNT,
+    IN_WORDS,
+    OF_SERVICES,
+    OUTCOMES,
+    WHICH,
+    WHOLE,
+    Table,
+)
 from greensched_simulator.reports.report import write_report
 from greensched_simulator.run_folder import FinishedRun, Run, RunFolder, read_run
 from greensched_simulator.scenario import load_scenario
@@ -23,6 +37,7 @@ from greensched_simulator.testing import in_one_piece
 from greensched_simulator.world import World, build_world
 
 HOUR = 3600.0
+PAGE = Path(__file__).parents[3] / "docs" / "run-folder.md"
 SERVICE = """
 - name: web
   requests: {trace: {file: log.csv, repeat: 720}}
@@ -84,6 +99,54 @@ def test_jobs_replicas_and_slots_have_tables_of_their_own(run: FinishedRun) -> N
     assert [row["ready"] for row in slots] == [1.0, 1.0, 0.0, 1.0]
     # M/M/1 of 2 and 0.5 a second: exp(-1.5 · 2) are late.
     assert slots[0]["in_time"] == pytest.approx(1800 * (1 - np.exp(-3.0)), rel=1e-5)
+
+
+def plain_rows(run: FinishedRun, table: Table) -> list[list[str]]:
+    """Return a table as its CSV file has it, the names first."""
+    path = run.folder / f"{table.name}.csv"
+    packed = run.folder / f"{table.name}.csv.gz"
+    text = gzip.decompress(packed.read_bytes()).decode() if packed.exists() else path.read_text()
+    return list(csv.reader(text.splitlines()))
+
+
+def columns_of_page() -> dict[str, list[tuple[str, str]]]:
+    """Return name and type of each column that the page tells, by file."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for part in PAGE.read_text(encoding="utf-8").split("\n## ")[1:]:
+        columns = re.findall(r"^\| `(\w+)` \| ([\w ]+) \|", part, re.MULTILINE)
+        found |= dict.fromkeys(re.findall(r"`([^`]+)`", part.partition("\n")[0]), columns)
+    return found
+
+
+def test_the_page_of_columns_tells_what_is_written(run: FinishedRun) -> None:
+    told = columns_of_page()
+    others = {"run.json", "scenario.yaml"}
+    assert set(told) == {path.name for path in run.folder.iterdir()} - others
+    for name, columns in told.items():
+        if name.endswith(".parquet"):
+            written = pyarrow.parquet.read_schema(run.folder / name)
+            assert columns == [(each.name, IN_WORDS[each.type]) for each in written], name
+    for table in (OUTCOMES, *ALWAYS, *OF_SERVICES):
+        names = next(told[name] for name in told if name.startswith(f"{table.name}.csv"))
+        assert plain_rows(run, table)[0] == [name for name, _ in names], table.name
+
+
+def test_counts_and_what_numbers_things_are_whole_and_nothing_else_is(run: FinishedRun) -> None:
+    for table in (OUTCOMES, *ALWAYS, *OF_SERVICES):
+        _, *lines = plain_rows(run, table)
+        for place, column in enumerate(table.columns):
+            assert (column.unit in (COUNT, WHICH)) == (column.kind == WHOLE), column.name
+            if column.kind == WHOLE:
+                assert all(re.fullmatch(r"\d*", line[place]) for line in lines), column.name
+        assert lines, table.name
+
+
+@pytest.mark.parametrize(("table", "column"), [
+    ("jobs", "workers"), ("jobs", "scaling"), ("jobs", "suspensions"), ("services", "wanted"),
+    ("node-hours", "hour"),
+])  # fmt: skip
+def test_a_count_is_an_integer_in_parquet(run: FinishedRun, table: str, column: str) -> None:
+    assert pyarrow.parquet.read_schema(run.rows(table)).field(column).type == pa.int64()
 
 
 def test_the_folder_is_read_back_and_names_the_log(run: FinishedRun) -> None:
