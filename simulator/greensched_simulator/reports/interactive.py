@@ -19,6 +19,7 @@ from greensched_simulator.reports.looks import (
     stretched,
     stretched_ticks,
     zone_colours,
+    zone_label,
 )
 from greensched_simulator.reports.page import styled
 from greensched_simulator.reports.views import (
@@ -83,6 +84,7 @@ def _pareto_figure(views: Views, look: Looks, field: str, title: str) -> go.Figu
     values = [float(getattr(point, field)) for point in shown]
     places, axis = _axis(values)
     place_of = dict(zip((point.policy for point in shown), places, strict=True))
+    colours = [_point_colour(point, views, look) for point in shown]
     figure = go.Figure()
     figure.add_scatter(
         x=[point.carbon_kg for point in best],
@@ -98,9 +100,9 @@ def _pareto_figure(views: Views, look: Looks, field: str, title: str) -> go.Figu
         mode="markers",
         marker={
             "size": 11,
-            "color": [_point_colour(point, views, look) for point in shown],
+            "color": colours,
             "symbol": ["circle" if point in best else "circle-open" for point in shown],
-            "line": {"width": 2},
+            "line": {"width": 2, "color": colours},
         },
         hovertext=[_told(point) for point in shown],
         hoverinfo="text",
@@ -157,7 +159,7 @@ def power_figure(
     by_zone = zone_colours(list(grid))
     for zone, course in grid.items():
         figure.add_scatter(
-            x=course.hours, y=course.values, name=zone, row=2, col=1,
+            x=course.hours, y=course.values, name=zone_label(zone), row=2, col=1,
             line={"shape": "hv", "color": by_zone[zone], "width": 1.5},
         )  # fmt: skip
     figure.update_yaxes(title="power, kW", rangemode="tozero", row=1, col=1)

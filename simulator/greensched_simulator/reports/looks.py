@@ -58,6 +58,11 @@ def zone_colours(zones: Sequence[str]) -> Mapping[str, str]:
     return {zone: ZONE_COLOURS[number % len(ZONE_COLOURS)] for number, zone in enumerate(zones)}
 
 
+def zone_label(zone: str) -> str:
+    """Return what a zone's line is called beside policies, which have the same colours."""
+    return f"grid of {zone}"
+
+
 def change_colour(percent: Interval) -> str:
     """Return the colour of a change: better, worse, or neither beyond doubt."""
     return TONE_COLOURS[tone_of(percent)]

@@ -14,7 +14,7 @@ from greensched_simulator.reports.interactive import (
     power_figure,
     waits_figure,
 )
-from greensched_simulator.reports.looks import OTHERS_COLOUR, Look, looks, zone_colours
+from greensched_simulator.reports.looks import OTHERS_COLOUR, Look, looks, zone_colours, zone_label
 from greensched_simulator.reports.page import (
     heading,
     key,
@@ -70,7 +70,6 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
     results = run.results
     look = looks(results.policies, results.baseline, views.marked)
     lines = {policy.label: each for policy, each in look.items()}
-    zones = {name: Look(each, "solid") for name, each in zone_colours(list(views.grid)).items()}
     drawn = drawn_first(results)
     off = [policy.label for policy in results.policies if policy not in drawn]
     yield heading(_title(run))
@@ -93,7 +92,7 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
             f"Hourly means of the whole cluster with seed {results.seeds[0]}, and below them each "
             "zone's grid. A name shows and hides its line."
         ),
-        switches({**lines, **zones}, off),
+        switches({**lines, **_zone_lines(views)}, off),
         plots([power_figure(views.power, views.grid, look, drawn)]),
     )
     yield section(
@@ -107,6 +106,11 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
         plots([waits_figure(views.waits, look)]),
     )
     yield section("What was run", table([("", ""), *_facts(run)], "facts"))
+
+
+def _zone_lines(views: Views) -> dict[str, Look]:
+    by_zone = zone_colours(list(views.grid))
+    return {zone_label(zone): Look(colour, "solid") for zone, colour in by_zone.items()}
 
 
 def _compared(run: FinishedRun, views: Views, look: Mapping[Policy, Look]) -> Iterator[str]:

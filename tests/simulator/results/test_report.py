@@ -1,6 +1,7 @@
 """Reports: honest tables, one page without the network, pictures for papers."""
 
 import dataclasses
+import html
 import json
 import math
 import re
@@ -157,6 +158,16 @@ def test_a_page_needs_no_network_and_nothing_in_it_ends_a_script(finished: Finis
     assert len(plots) == 8
     assert all(json.loads(plot)["data"] for plot in plots)
     assert "<Z>" not in page and "&lt;Z&gt;" in page
+
+
+def test_every_switch_has_a_line_to_show_and_hide(finished: Finished) -> None:
+    page = page_of(finished(THREE))
+    drawn = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    lines = [{each.get("name") for each in json.loads(plot)["data"]} for plot in drawn[-2:]]
+    keys = re.findall(r'<p class="key switches">(.*?)</p>', page)
+    names = [set(re.findall(r"</i>(.*?)</button>", key)) for key in keys]
+    assert [{html.unescape(name) for name in each} for each in names] == lines
+    assert "grid of <Z>" in lines[0]
 
 
 def test_a_page_without_javascript_says_what_is_missing_and_where_it_is(
