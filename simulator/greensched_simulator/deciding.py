@@ -16,8 +16,9 @@ from greensched_simulator.starts import Plan, Start, choose_start, is_kept, keep
 from greensched_simulator.waiting import Waiting, wait
 from greensched_simulator.workers import all_cores, data_of
 
-# What is asked of a job: its start, its node; nothing any more; its node, its turn having come.
-WHEN, WHERE, OVER, IN_TURN = range(4)
+# What is asked: a job's start, its node; a node's level; nothing any more; a job's node, its turn
+# having come.
+WHEN, WHERE, HOW_FAST, OVER, IN_TURN = range(5)
 
 
 @inlined

@@ -22,6 +22,7 @@ from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import fast
 from greensched_simulator.deciding import (
+    HOW_FAST,
     IN_TURN,
     OVER,
     WHEN,
@@ -35,6 +36,8 @@ from greensched_simulator.events import (
     IS_OPEN,
     OUTAGE,
     STEP,
+    UNPACED,
+    UNSERVED,
     Aside,
     Events,
     next_times_s,
@@ -53,7 +56,7 @@ from greensched_simulator.outages import (
     come_back,
     fail,
 )
-from greensched_simulator.pacing import Changes, pace
+from greensched_simulator.pacing import Changes, move_ends, next_to_pace, pace
 from greensched_simulator.plain_run import is_plain, run_plainly
 from greensched_simulator.precedence import Precedence, let_follow
 from greensched_simulator.progress import CHANGED, STOP_S
@@ -164,22 +167,23 @@ def next_asked(
     terms: Terms,
     rules: Rules,
 ) -> tuple[int, int]:
-    """Let happen what asks for no start and no node; return what is asked next, of which job.
+    """Let happen what asks for no start, node or level; return what is asked next, of which job.
 
     Who is asked for its start is asked for its node, or joins the queue, at once, if it starts now.
     Where agents choose nodes in a queue, a job is asked for its node when its turn comes (IN_TURN).
+    Where they choose levels, a node is asked for its own (HOW_FAST).
     """
     counts, ends, starts = events.counts, events.ends, events.starts
     while True:
         if counts[IS_OPEN] > 0:
-            job = _close(events, aside, jobs, cluster, recorded, grid, plan, terms, rules)
-            if job != NOWHERE:
-                return IN_TURN, job
+            head, whose = _close(events, aside, jobs, cluster, recorded, grid, plan, terms, rules)
+            if whose != NOWHERE:
+                return head, whose
         end_s, start_s, arrival_s, outage_s = next_times_s(events, jobs, aside.outages)
         next_s = min(end_s, start_s, arrival_s, outage_s)
         if next_s == np.inf:
             return OVER, NOWHERE
-        counts[IS_OPEN] = 1
+        counts[IS_OPEN] = UNSERVED
         if counts[STEP] < aside.steps_s.size and aside.steps_s[counts[STEP]] < next_s:
             events.now_s[0] = aside.steps_s[counts[STEP]]
             continue
@@ -215,26 +219,34 @@ def _close(
     plan: Plan,
     terms: Terms,
     rules: Rules,
-) -> int:
+) -> tuple[int, int]:
     """Do what follows an event: a queue is served and nodes are capped after an instant's last.
 
-    Return a job whose turn has come, for which an agent is to choose, before all is done; else
-    NOWHERE.
+    Return what an agent is asked before all is done: for the node of a job whose turn has come, or
+    for the level of a node. Else of NOWHERE.
     """
-    now_s, counts, queue = events.now_s[0], events.counts, aside.queue
-    is_served = are_taken(queue.turns)
-    is_last = is_served or min(next_times_s(events, jobs, aside.outages)) > now_s
-    if is_served or (is_last and queue.length[0] > 0):
-        job = serve(now_s, queue, jobs, cluster, recorded, events.ends, grid, plan, terms, rules)
-        if job != NOWHERE:
-            return job
-    counts[IS_OPEN] = 0
-    while counts[STEP] < aside.steps_s.size and aside.steps_s[counts[STEP]] <= now_s:
-        cluster.cap[CHANGED, :] = 1.0
-        counts[STEP] += 1
-    if is_last and cluster.cap.shape[1] > 0:
-        pace(now_s, jobs, cluster, recorded, events.ends, aside.changes, grid, terms, rules)
-    return NOWHERE
+    now_s, counts, queue, ends = events.now_s[0], events.counts, aside.queue, events.ends
+    if counts[IS_OPEN] == UNSERVED:
+        is_served = are_taken(queue.turns)
+        is_last = is_served or min(next_times_s(events, jobs, aside.outages)) > now_s
+        if is_served or (is_last and queue.length[0] > 0):
+            job = serve(now_s, queue, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+            if job != NOWHERE:
+                return IN_TURN, job
+        while counts[STEP] < aside.steps_s.size and aside.steps_s[counts[STEP]] <= now_s:
+            cluster.cap[CHANGED, :] = 1.0
+            counts[STEP] += 1
+        counts[IS_OPEN] = UNPACED if is_last and cluster.cap.shape[1] > 0 else 0
+    if counts[IS_OPEN] == UNPACED:
+        node = next_to_pace(cluster) if terms.asks_how_fast else NOWHERE
+        if node != NOWHERE:
+            return HOW_FAST, node
+        if terms.asks_how_fast:
+            move_ends(jobs, cluster, recorded, ends, terms)
+        else:
+            pace(now_s, jobs, cluster, recorded, ends, aside.changes, grid, terms, rules)
+        counts[IS_OPEN] = 0
+    return OVER, NOWHERE
 
 
 @fast

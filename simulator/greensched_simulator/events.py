@@ -15,6 +15,7 @@ from greensched_simulator.queueing import Queue, nobody_queueing
 from greensched_simulator.runs import Agenda, empty_agenda
 
 ARRIVED, STEP, IS_OPEN, OUTAGE = range(4)  # of the counts
+UNSERVED, UNPACED = 1, 2  # what an open event still waits for: the queue first, then the levels
 
 
 class Events(NamedTuple):
@@ -22,8 +23,8 @@ class Events(NamedTuple):
 
     ends: Heap  # when a running job is to be looked at
     starts: Heap  # when one is to start
-    # [4] jobs that have arrived; steps of any grid that have come; 1 while an event is not through;
-    # times that a node has failed or come back
+    # [4] jobs that have arrived; steps of any grid that have come; whether an event is not through
+    # yet, and with what; times that a node has failed or come back
     counts: Integers
     now_s: Floats  # [1] when the last event was
 

@@ -5,6 +5,8 @@ of CPUs.
 Another level moves the ends of all that runs there. Where nobody caps, the tables have no columns.
 """
 
+from typing import Any
+
 import numpy as np
 
 from greensched_policies.capping import (
@@ -21,9 +23,10 @@ from greensched_policies.cost import (
     GPU_IDLE_W,
     GPU_PEAK_W,
     Floats,
+    WorkloadColumns,
     watts_at,
 )
-from greensched_simulator.choices import Rules, Terms
+from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.cluster import Cluster, columns_of
 from greensched_simulator.compiled import compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, GridTable, means_over
@@ -36,13 +39,20 @@ from greensched_simulator.progress import (
     GPU_PACE,
     LEFT_S,
     LEVEL,
+    MOVED,
     SINCE_S,
     end_s,
     settle,
     until_s,
 )
 from greensched_simulator.recorded import Recorded
-from greensched_simulator.workers import node_of, tell_speed, throughput_of, workers_of
+from greensched_simulator.workers import (
+    node_of,
+    tell_speed,
+    throughput_of,
+    workers_of,
+    workload_of,
+)
 
 DAY_S = 86_400.0
 _MOMENT_S = 1.0  # over which "now" is told
@@ -70,19 +80,23 @@ def pace(
     """Choose a level for each node that is marked as changed, and move the ends of its jobs."""
     needed = needed_paces(now_s, jobs, cluster, recorded, ends, terms)
     dirtiness = dirtiness_of(grid, now_s)
-    known = len(changes)
     for node in range(cluster.cpu_free.size):
         if cluster.cap[CHANGED, node] == 0.0 or cluster.pods[node] == 0:
             cluster.cap[CHANGED, node] = 0.0
             continue
         seen = levels_seen(node, needed[:, node], dirtiness[cluster.zone[node]], cluster, terms)
-        level = LEVELS[np.argmin(rules.cap[0](seen)[0])]
-        if level == cluster.cap[LEVEL, node]:
-            cluster.cap[CHANGED, node] = 0.0
-            continue
-        changes.append((now_s, node, level))
-    if len(changes) > known:
-        set_levels(now_s, jobs, cluster, recorded, ends, changes, known, terms)
+        place = int(np.argmin(rules.cap[0](seen)[0]))
+        set_level(now_s, node, place, cluster, changes, terms)
+    move_ends(jobs, cluster, recorded, ends, terms)
+
+
+@inlined
+def next_to_pace(cluster: Cluster) -> int:
+    """Return the first node on which something runs and whose level is to be chosen; or NOWHERE."""
+    for node in range(cluster.cpu_free.size):
+        if cluster.cap[CHANGED, node] == 1.0 and cluster.pods[node] > 0:
+            return node
+    return NOWHERE
 
 
 @fast
@@ -171,31 +185,52 @@ def levels_seen(
 
 
 @fast
-def set_levels(
-    now_s: float,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    ends: Heap,
-    changes: Changes,
-    known: int,
-    terms: Terms,
+def set_level(
+    now_s: float, node: int, place: int, cluster: Cluster, changes: Changes, terms: Terms
 ) -> None:
-    """Set the levels of the changes behind those that were known, and move their jobs' ends.
+    """Have a node at the level of a place from now on; its jobs' ends are yet to be moved."""
+    level = LEVELS[place]
+    if level == cluster.cap[LEVEL, node]:
+        cluster.cap[CHANGED, node] = 0.0
+        return
+    changes.append((now_s, node, level))
+    idle_w, peak_w = cluster.nodes[GPU_IDLE_W, node], cluster.nodes[GPU_PEAK_W, node]
+    cluster.cap[LEVEL, node] = level
+    cluster.cap[CPU_PACE, node] = _cpu_speed(level)
+    cluster.cap[GPU_PACE, node] = _board_speed(level, idle_w, peak_w, terms.model.gpu_ratio)
+    cluster.cap[CHANGED, node] = MOVED
 
-    Only their nodes are still marked.
+
+@fast
+def move_ends(jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap, terms: Terms) -> None:
+    """Move the ends of what runs on nodes with another level; its jobs have settled.
+
+    No node is marked any more.
     """
-    for place in range(known, len(changes)):
-        _, node, level = changes[place]
-        idle_w, peak_w = cluster.nodes[GPU_IDLE_W, node], cluster.nodes[GPU_PEAK_W, node]
-        cluster.cap[LEVEL, node] = level
-        cluster.cap[CPU_PACE, node] = _cpu_speed(level)
-        cluster.cap[GPU_PACE, node] = _board_speed(level, idle_w, peak_w, terms.model.gpu_ratio)
+    if (cluster.cap[CHANGED, :] == MOVED).any():
+        for place in range(size_of(ends)):
+            job = job_at(ends, place)
+            if is_on_changed(job, cluster, recorded):
+                tell_speed(job, jobs, cluster, recorded, terms)
+                recorded.end_s[job] = end_s(job, jobs, recorded.progress)
+                ends[place + 1, 0] = until_s(job, jobs, recorded.progress)
+        restore(ends)
+    cluster.cap[CHANGED, :] = 0.0
+
+
+@fast
+def running_on(
+    node: int, jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap, terms: Terms
+) -> WorkloadColumns:
+    """Return what all that runs on a node asks for, in numbers, for as long as the longest."""
+    longest_s: Any = 0.0
     for place in range(size_of(ends)):
         job = job_at(ends, place)
-        if is_on_changed(job, cluster, recorded):
-            tell_speed(job, jobs, cluster, recorded, terms)
-            recorded.end_s[job] = end_s(job, jobs, recorded.progress)
-            ends[place + 1, 0] = until_s(job, jobs, recorded.progress)
-    restore(ends)
-    cluster.cap[CHANGED, :] = 0.0
+        for worker in range(workers_of(job, recorded)):
+            if node_of(job, worker, recorded) == node:
+                longest_s = max(longest_s, workload_of(job, jobs, recorded, terms).runtime_s)
+    now, free_cores = columns_of(cluster, node), cluster.cpu_free[node]
+    return WorkloadColumns(
+        now.cpu_capacity - free_cores, now.memory_capacity - now.memory_free,
+        now.gpu_capacity - now.gpu_free, longest_s,
+    )  # fmt: skip

@@ -26,7 +26,10 @@ FULL_SPEED, SPEED = 8, 9  # of its slowest worker: where no cap holds, and now
 WANTED = 10  # workers that an elastic job is to have from its next start on
 ROWS = 11
 
-LEVEL, CPU_PACE, GPU_PACE, CHANGED = range(4)  # rows of the cluster's table of caps, [4,N]
+# Rows of the cluster's table of caps, [4,N]. The last is 1 where a level is to be chosen, and MOVED
+# where another one was, and the ends of what runs there are to follow.
+LEVEL, CPU_PACE, GPU_PACE, CHANGED = range(4)
+MOVED = 2.0
 
 # Who takes longer than was thought is thought to take that much more.
 _LEAST_LEFT_S = 60.0

@@ -148,6 +148,11 @@ def steps_watched(world: World, policy: Policy) -> Floats:
     is_provisioned = QUEUES[policy.queue].discipline == "provisioned"
     if policy.cap == USUAL_CAP and not is_provisioned:
         return np.zeros(0)
+    return grid_steps(world)
+
+
+def grid_steps(world: World) -> Floats:
+    """Return the times at which any grid changes, in order."""
     steps_s: Floats = np.unique(world.grids.times_s)
     return steps_s
 

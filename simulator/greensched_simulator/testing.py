@@ -283,6 +283,13 @@ def done_s(world: World, schedule: Schedule) -> Floats:
     return done
 
 
+def bytes_of(schedule: Schedule) -> bytes:
+    """Return all that a schedule holds."""
+    columns = (schedule.planned_s, schedule.start_s, schedule.end_s, schedule.node,
+               *schedule.stretches, *schedule.off, *schedule.caps)  # fmt: skip
+    return b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
+
+
 def _pace(world: World, schedule: Schedule, stretch: int, at_s: float) -> float:
     """Return how fast a worker's node lets it run right after a time."""
     caps, machines, node = schedule.caps, world.nodes, schedule.stretches.node[stretch]

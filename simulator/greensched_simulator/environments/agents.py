@@ -10,9 +10,9 @@ from pettingzoo import ParallelEnv
 
 from greensched_core.errors import BadInput
 from greensched_policies.observation import NODE_FEATURES
-from greensched_simulator.environments.preparation import Heads, rules_for
+from greensched_simulator.environments.preparation import HEADS, Head, rules_for
 from greensched_simulator.environments.scene_parts import CANDIDATES, HEAD
-from greensched_simulator.environments.spaces import Seen, observation_space, told_of
+from greensched_simulator.environments.spaces import Seen, observation_space, shape_of, told_of
 from greensched_simulator.environments.stages import Stage
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.schedule import Schedule
@@ -26,7 +26,11 @@ class _Agents(ParallelEnv[str, Seen, SupportsInt]):  # type: ignore[misc]  # it 
     """What both have in common: worlds drawn by a seed, and one reward for all."""
 
     def __init__(
-        self, worlds: Sequence[World], policy: Policy | str, heads: Heads, agents: Sequence[str]
+        self,
+        worlds: Sequence[World],
+        policy: Policy | str,
+        heads: Sequence[Head],
+        agents: Sequence[str],
     ) -> None:
         self._stage = Stage(worlds, policy, heads, count=1, threads=1)
         self._dice = seeding.np_random(None)[0]
@@ -89,27 +93,37 @@ class _Agents(ParallelEnv[str, Seen, SupportsInt]):  # type: ignore[misc]  # it 
 
 
 class HeadAgents(_Agents):
-    """Two agents, "when" and "where": who is not asked sees an empty mask and is not heard."""
+    """An agent for each head: who is not asked sees an empty mask and is not heard.
+
+    They are "when", "where" and "how_fast", or those of them that are named.
+    """
 
     metadata = {"name": "greensched_heads_v0", "render_modes": []}
 
-    def __init__(self, worlds: Sequence[World], policy: Policy | str) -> None:
-        """Raise BadInput for policies and worlds that cannot be stepped through."""
-        super().__init__(worlds, policy, "both", ("when", "where"))
-        self._tables = {"when": self._stage.slots, "where": self._stage.nodes}
-        for agent, table in self._tables.items():
-            self.observation_spaces[agent] = observation_space(table.shape[2], table.shape[1])
-            self.action_spaces[agent] = spaces.Discrete(table.shape[2])
+    def __init__(
+        self, worlds: Sequence[World], policy: Policy | str, heads: Sequence[Head] = HEADS
+    ) -> None:
+        """Raise BadInput for heads, policies and worlds that cannot be stepped through."""
+        if not heads or len(set(heads)) < len(heads):
+            raise BadInput(f"name each head once, and at least one: {', '.join(HEADS)}")
+        super().__init__(worlds, policy, heads, heads)
+        self._heads = tuple(heads)
+        for head in self._heads:
+            candidates, features = shape_of(self._stage, head)
+            self.observation_spaces[head] = observation_space(candidates, features)
+            self.action_spaces[head] = spaces.Discrete(candidates)
 
     def _chosen(self, actions: dict[str, SupportsInt]) -> int:
-        head = int(self._stage.asked[0, HEAD])
-        return int(actions[self.possible_agents[head]]) if head < len(self.possible_agents) else -1
+        asked = told_of(self._stage, 0)["head"]
+        return int(actions[asked]) if asked in self.possible_agents else -1
 
     def _seen(self) -> dict[str, Seen]:
-        stage, seen = self._stage, {}
-        for place, agent in enumerate(self.possible_agents):
-            table, is_asked = self._tables[agent], stage.asked[0, HEAD] == place
-            seen[agent] = {
+        stage = self._stage
+        seen: dict[str, Seen] = {}
+        for head in self._heads:
+            table = stage.tables[head]
+            is_asked = stage.asked[0, HEAD] == HEADS.index(head)
+            seen[head] = {
                 "candidates": (table[0] * np.float32(is_asked)).T,
                 "context": stage.context[0] * np.float32(is_asked),
                 "mask": stage.is_choice[0, : table.shape[2]] * np.int8(is_asked),
@@ -131,10 +145,10 @@ class ZoneAgents(_Agents):
         zones = worlds[0].zones if worlds else ()
         if any(world.zones != zones for world in worlds):
             raise BadInput("agents stand for zones: give worlds with the same ones, in one order")
-        super().__init__(worlds, policy, "where", zones)
+        super().__init__(worlds, policy, ("where",), zones)
         policy = policy_named(policy) if isinstance(policy, str) else policy
         self._rule: Any = rules_for(policy).where[0]
-        most = self._stage.nodes.shape[2]
+        most = self._stage.tables["where"].shape[2]
         for agent in zones:
             self.observation_spaces[agent] = observation_space(most, len(NODE_FEATURES))
             self.action_spaces[agent] = spaces.Discrete(most)
@@ -144,7 +158,7 @@ class ZoneAgents(_Agents):
         count = int(stage.asked[0, CANDIDATES])
         if count == 0:
             return -1
-        seen = stage.nodes[:, :, :count].transpose((0, 2, 1))
+        seen = stage.tables["where"][:, :, :count].transpose((0, 2, 1))
         cost, zone = self._rule(seen, stage.context)[0], stage.zones(0, count)
         offers = []
         for place, agent in enumerate(self.possible_agents):
@@ -159,10 +173,10 @@ class ZoneAgents(_Agents):
         zone = stage.zones(0, int(stage.asked[0, CANDIDATES]))
         seen = {}
         for place, agent in enumerate(self.possible_agents):
-            mask = np.zeros(stage.nodes.shape[2], np.int8)
+            mask = np.zeros(stage.tables["where"].shape[2], np.int8)
             mask[: zone.size] = zone == place
             seen[agent] = {
-                "candidates": stage.nodes[0].T.copy(),
+                "candidates": stage.tables["where"][0].T.copy(),
                 "context": stage.context[0].copy(),
                 "mask": mask,
             }

@@ -1,5 +1,6 @@
 """What all episodes in a world share, and the scene that an episode of it begins with."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from greensched_core.errors import BadInput
 from greensched_policies.accounting import total_bill
+from greensched_policies.capping import LEVELS, CapColumns
 from greensched_policies.catalogue import MAY_REJECT
 from greensched_policies.cost import Floats
 from greensched_policies.reward import Shares, penalty_of, reward_of, shares_of
@@ -36,6 +38,7 @@ from greensched_simulator.simulation import (
     billed_until_s,
     empty_plan,
     forecast_of,
+    grid_steps,
     looks_ahead,
     planned_jobs,
     prospects_in,
@@ -48,8 +51,8 @@ from greensched_simulator.starts import MOST_SLOTS
 from greensched_simulator.waiting import nobody_waiting
 from greensched_simulator.world import World, idle_watts
 
-Heads = Literal["when", "where", "both"]  # what an agent decides; rules decide the rest
-HEADS: tuple[Heads, ...] = ("when", "where", "both")
+Head = Literal["when", "where", "how_fast"]  # what an agent decides; rules decide the rest
+HEADS: tuple[Head, ...] = ("when", "where", "how_fast")  # as `deciding` numbers them
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class Prepared:
 
     world: World
     policy: Policy
+    heads: Sequence[Head]
     jobs: Jobs  # as plans see them
     node_table: Floats  # what never changes of the nodes: see `Cluster`
     sleep: Floats  # the table as it is at the start
@@ -74,9 +78,14 @@ class Prepared:
     @property
     def is_tallied(self) -> bool:
         """Tell whether the compiled tally knows all that the accounting bills."""
-        is_plain = self.policy.cap == USUAL_CAP and not self.terms.may_suspend
+        is_plain = not self.is_capped and not self.terms.may_suspend
         is_plain &= not self.world.batteries and not self.nodes_fail and not self.world.links.size
         return is_plain and not self.has_gangs
+
+    @property
+    def is_capped(self) -> bool:
+        """Tell whether anybody caps nodes."""
+        return self.policy.cap != USUAL_CAP or "how_fast" in self.heads
 
     @property
     def nodes_fail(self) -> bool:
@@ -100,7 +109,7 @@ class Prepared:
         return int(np.clip(waits_s.max() // self.terms.slot_s + 1, 1, MOST_SLOTS))
 
 
-def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
+def prepared(world: World, policy: Policy, heads: Sequence[Head]) -> Prepared:
     """Return a world ready for episodes in which an agent decides `heads`, a policy the rest.
 
     Raises BadInput for policies and worlds that cannot be stepped through, and where a grid lacks
@@ -112,10 +121,12 @@ def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
     baseline = simulate(world, policy_named(BASELINE))
     until_s = billed_until_s(world, baseline)
     total = total_bill(bill_of(world, baseline, until_s))
-    ahead = heads != "where" or looks_ahead(world, policy)
+    ahead = "when" in heads or looks_ahead(world, policy)
+    paced = "how_fast" in heads
     return Prepared(
         world=_plain(world),
         policy=policy,
+        heads=heads,
         jobs=_plain(planned_jobs(world, prospects)),
         node_table=node_table(nodes),
         sleep=sleep,
@@ -123,8 +134,8 @@ def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
         is_ahead_seen=ahead,
         grid=_plain(forecast_of(world, in_slots=ahead)),
         true_grid=_plain(forecast_of(_foreseen(world), in_slots=False)),
-        steps_s=_plain(steps_watched(world, policy)),
-        terms=_plain(terms_of(world, policy)),
+        steps_s=_plain(grid_steps(world) if paced else steps_watched(world, policy)),
+        terms=_plain(terms_of(world, policy)._replace(asks_how_fast=paced)),
         machines=_plain(Machines(idle_watts(world), nodes.sleep_w, nodes.wake_w)),
         shares=shares_of(
             world.weights,
@@ -136,15 +147,15 @@ def prepared(world: World, policy: Policy, heads: Heads) -> Prepared:
     )  # fmt: skip
 
 
-def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
+def new_parts(ready: Prepared, shown: Shown) -> Parts:
     """Return the parts of a new episode's scene, which shows what it asks in `shown`."""
     world, jobs, count = ready.world, ready.jobs, ready.jobs.arrival_s.size
-    shown.asked[:] = OVER, NOWHERE, 0, NOWHERE, 0, NOWHERE
+    shown.asked[:] = OVER, NOWHERE, 0, NOWHERE, 0, NOWHERE, NOWHERE
     shown.reward[:] = 0.0
     most_starts = shown.slots.shape[2]
     cluster = idle_cluster(
         world.nodes, ready.node_table, jobs.gpus, ready.sleep.copy(),
-        capped=ready.policy.cap != USUAL_CAP, only_node_0=ready.policy.placing.only_node_0,
+        capped=ready.is_capped, only_node_0=ready.policy.placing.only_node_0,
     )  # fmt: skip
     return Parts(
         jobs=jobs,
@@ -160,6 +171,7 @@ def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
         outages=world.outages,
         steps_s=ready.steps_s,
         starts=Starts(np.zeros((8, most_starts)), np.zeros(most_starts, np.int64)),
+        levels=np.ones((len(CapColumns._fields), LEVELS.size)),
         accounts=Accounts(
             ready.true_grid,
             ready.machines,
@@ -171,8 +183,8 @@ def new_parts(ready: Prepared, shown: Shown, heads: Heads) -> Parts:
             ready.is_tallied,
         ),
         shown=shown,
-        asks_when=heads != "where",
-        asks_where=heads != "when",
+        asks_when="when" in ready.heads,
+        asks_where="where" in ready.heads,
         most_nodes=ready.most_nodes,
     )
 
@@ -219,15 +231,16 @@ def _foreseen(world: World) -> World:
     )
 
 
-def _refuse(world: World, policy: Policy, heads: Heads) -> None:
+def _refuse(world: World, policy: Policy, heads: Sequence[Head]) -> None:
     """Raise BadInput for what cannot be stepped through."""
-    if heads not in HEADS:
-        raise BadInput(f"there is no head {heads!r}: give one of {', '.join(HEADS)}")
+    for head in heads:
+        if head not in HEADS:
+            raise BadInput(f"there is no head {head!r}: give one of {', '.join(HEADS)}")
     for is_given, what, instead in (
         (
-            heads != "when" and QUEUES[policy.queue].discipline == "together",
+            "where" in heads and QUEUES[policy.queue].discipline == "together",
             f"where jobs of the queue {policy.queue} run, whose nodes it chooses all at once",
-            "another queue, or the head when",
+            "another queue, or another head",
         ),
         (
             policy.when in MAY_REJECT,
@@ -235,7 +248,7 @@ def _refuse(world: World, policy: Policy, heads: Heads) -> None:
             "another when rule",
         ),
         (
-            heads != "when" and policy.placing.only_node_0,
+            "where" in heads and policy.placing.only_node_0,
             f"with {policy.where}, which leaves nothing to choose",
             "another where rule",
         ),

@@ -33,7 +33,7 @@ from greensched_simulator.waiting import Waiting
 
 Bits = npt.NDArray[np.int8]
 
-HEAD, JOB, CANDIDATES, DUE, WORKER, FIRST = range(6)  # places of `asked`
+HEAD, JOB, CANDIDATES, DUE, WORKER, FIRST, PACED = range(7)  # places of `asked`
 GIVEN, PENDING, IN_ALL = range(3)  # places of `reward`
 
 
@@ -46,10 +46,11 @@ class Shown(NamedTuple):
 
     nodes: Singles  # [1,16,N] NODE_FEATURES of the nodes with room
     slots: Singles  # [1,8,S] SLOT_FEATURES of the starts
+    levels: Singles  # [1,6,L] LEVEL_FEATURES of the node whose level is asked for
     context: Singles  # [1,8] CONTEXT_FEATURES
-    is_choice: Bits  # [max(N,S)] 1 for the candidates of what is asked
-    # [6] head; job; how many candidates; whose node is to be asked for next; how many of the job's
-    # workers have got a node; the first one's
+    is_choice: Bits  # [max(N,S,L)] 1 for the candidates of what is asked
+    # [7] head; job; how many candidates; whose node is to be asked for next; how many of the job's
+    # workers have got a node; the first one's; the node whose level is asked for
     asked: Integers
     reward: Floats  # [3] of the last step; since then; credited so far
 
@@ -90,6 +91,7 @@ class Parts(NamedTuple):
     outages: Outages
     steps_s: Floats  # times at which any grid changes, where a rule looks at them
     starts: Starts
+    levels: Floats  # [6,L] the fields of CapColumns, as rules see them
     accounts: Accounts
     shown: Shown
     asks_when: bool
@@ -158,6 +160,7 @@ def _scene_of(
     outages: Outages,
     steps_s: Floats,
     starts: Starts,
+    levels: Floats,
     accounts: Accounts,
     shown: Shown,
     asks_when: bool,
@@ -174,7 +177,7 @@ def _scene_of(
         lent(jobs), lent(prospects), lent(cluster), lent(grid), lent(plan), lent(terms),
         lent(recorded), lent(waiting), lent(events), lent(precedence), lent(outages),
         lent(steps_s),
-        lent(starts), lent(accounts), lent(shown), asks_when, asks_where,
+        lent(starts), lent(levels), lent(accounts), lent(shown), asks_when, asks_where,
         most_nodes, aside, plain,
     )  # fmt: skip
 

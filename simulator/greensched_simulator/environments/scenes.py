@@ -13,22 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.capping import LEVELS
+from greensched_policies.cost import Integers
 from greensched_policies.reward import penalty_of, reward_of
-from greensched_policies.slots import SlotColumns
 from greensched_simulator.choices import NOWHERE, Rules, search
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.deciding import (
+    HOW_FAST,
     IN_TURN,
     OVER,
     WHEN,
     WHERE,
     due_or_put_off,
-    keep_start,
     place_by_rule,
     plan_start,
 )
 from greensched_simulator.engine import next_asked, plan_by_rule
+from greensched_simulator.environments.answering import answer_how_fast, answer_when, answer_where
 from greensched_simulator.environments.placing import give_node, go_without, want
 from greensched_simulator.environments.scene_parts import (
     CANDIDATES,
@@ -37,11 +38,18 @@ from greensched_simulator.environments.scene_parts import (
     HEAD,
     IN_ALL,
     JOB,
+    PACED,
     PENDING,
     WORKER,
 )
 from greensched_simulator.environments.sharing import IDLE, STEPS, reaches, take
-from greensched_simulator.environments.showing import hide, mark, show_nodes, show_starts
+from greensched_simulator.environments.showing import (
+    hide,
+    mark,
+    show_levels,
+    show_nodes,
+    show_starts,
+)
 from greensched_simulator.environments.tally import taken_by_job, taken_in_all
 from greensched_simulator.lending import lent_structure
 from greensched_simulator.observing import Desk, empty_desk
@@ -50,7 +58,7 @@ from greensched_simulator.progress import PAUSE_AT_S
 from greensched_simulator.queueing import OLDEST_FIT, join
 from greensched_simulator.refused import refuse
 from greensched_simulator.reservations import search_beside
-from greensched_simulator.starts import Start, starts_between
+from greensched_simulator.starts import starts_between
 from greensched_simulator.turns import reserved_in
 from greensched_simulator.waiting import wait
 from greensched_simulator.workers import (
@@ -115,56 +123,15 @@ def _go_on(scene: Any, action: int, is_new: bool, rules: Rules, desk: Desk) -> N
         _ask(scene, rules, desk)
         return
     if scene.shown.asked[HEAD] == WHEN:
-        _answer_when(scene, action, rules)
+        answer_when(scene, action, rules)
+    elif scene.shown.asked[HEAD] == HOW_FAST:
+        answer_how_fast(scene, action, rules)
     elif scene.shown.asked[HEAD] != OVER:
-        _answer_where(scene, action, rules)
+        answer_where(scene, action, rules)
     if scene.shown.asked[HEAD] != OVER:
         _ask(scene, rules, desk)
     reward = scene.shown.reward
     reward[GIVEN], reward[PENDING] = reward[PENDING], 0.0
-
-
-@fast
-def _answer_when(scene: Any, action: int, rules: Rules) -> None:
-    """Let a job start when the agent chose; for what is no candidate the rule chooses."""
-    asked, now_s = scene.shown.asked, scene.events.now_s[0]
-    job, count, place = asked[JOB], asked[CANDIDATES], action
-    if place < 0 or place >= count:
-        place = int(np.argmin(rules.when[0](_columns_of(scene.starts.columns, count))[0]))
-    zone = scene.starts.zone[place]
-    chosen = Start(now_s + place * scene.terms.slot_s, zone, scene.prospects.runtime_s[job, zone])
-    keep_start(job, chosen, scene.jobs, scene.recorded, scene.plan, scene.terms)
-    asked[DUE] = due_or_put_off(job, now_s, chosen.start_s, scene.events.starts)
-
-
-@borrowing
-def _answer_where(scene: Any, action: int, rules: Rules) -> None:
-    """Give a job the node that the agent chose; for what is no candidate the rule chooses."""
-    asked, place = scene.shown.asked, action
-    asked[DUE] = NOWHERE
-    if place < 0 or place >= asked[CANDIDATES]:
-        place = _liked_best(scene, rules)
-    give_node(scene, asked[JOB], scene.cluster.found[place])
-
-
-@fast
-def _liked_best(scene: Any, rules: Rules) -> int:
-    """Return the node that the rule likes best of those that are shown."""
-    shown = scene.shown
-    seen = shown.nodes[:, :, : shown.asked[CANDIDATES]].transpose((0, 2, 1))
-    return int(np.argmin(rules.where[0](seen, shown.context)[0]))
-
-
-@fast
-def _columns_of(table: Floats, count: int) -> SlotColumns:
-    """Return the first so many starts of a table [8,S] as a when rule takes them, [1,count]."""
-    shape = (1, count)
-    return SlotColumns(
-        table[0, :count].reshape(shape), table[1, :count].reshape(shape),
-        table[2, :count].reshape(shape), table[3, :count].reshape(shape),
-        table[4, :count].reshape(shape), table[5, :count].reshape(shape),
-        table[6, :count].reshape(shape), table[7, :count].reshape(shape),
-    )  # fmt: skip
 
 
 @borrowing
@@ -176,9 +143,12 @@ def _ask(scene: Any, rules: Rules, desk: Desk) -> None:
         if job == NOWHERE:
             head, job = _next_asked(scene, rules)
         asked[HEAD], asked[JOB], asked[CANDIDATES], asked[DUE] = head, job, 0, NOWHERE
+        asked[PACED] = NOWHERE
         if head == OVER:
             break
-        if head == WHEN:
+        if head == HOW_FAST:
+            asked[CANDIDATES] = _ask_how_fast(scene, job)
+        elif head == WHEN:
             asked[CANDIDATES] = _ask_when(scene, job, rules)
         elif scene.terms.discipline == OLDEST_FIT:
             asked[CANDIDATES] = _ask_where(scene, job, rules, desk)
@@ -198,7 +168,7 @@ def _ask(scene: Any, rules: Rules, desk: Desk) -> None:
 
 @borrowing
 def _next_asked(scene: Any, rules: Rules) -> tuple[int, int]:
-    """Let happen what asks for no start and no node; return what is asked next, of which job."""
+    """Let happen what asks for no start and no node; return what is asked next."""
     if scene.is_plain:
         return next_plain(
             scene.events, scene.waiting, scene.jobs, scene.cluster, scene.recorded, scene.grid,
@@ -213,6 +183,15 @@ def _next_of_all(scene: Any, rules: Rules) -> tuple[int, int]:
         scene.events, scene.aside, scene.waiting, scene.jobs, scene.prospects, scene.cluster,
         scene.recorded, scene.grid, scene.plan, scene.terms, rules,
     )  # fmt: skip
+
+
+@borrowing
+def _ask_how_fast(scene: Any, node: int) -> int:
+    """Show the levels of a node, and return how many there are."""
+    asked = scene.shown.asked
+    asked[JOB], asked[PACED] = NOWHERE, node
+    show_levels(scene, node, scene.events.now_s[0])
+    return LEVELS.size
 
 
 @borrowing

@@ -1,18 +1,20 @@
-"""What an agent is shown of a decision: the nodes with room, or the starts. Compiled."""
+"""What an agent is shown of a decision: the nodes with room, the starts, or levels. Compiled."""
 
 from typing import Any
 
 import numpy as np
 
+from greensched_policies.level_observation import encode_how_fast
 from greensched_policies.slot_observation import encode_when
 from greensched_simulator.choices import see_candidates
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.environments.scene_parts import Bits, Shown
 from greensched_simulator.observing import Desk, Singles
+from greensched_simulator.pacing import dirtiness_of, levels_seen, needed_paces, running_on
 from greensched_simulator.starts import slot_columns
 from greensched_simulator.workers import all_cores, data_of, workload_of
 
-_encode_when = compiled(encode_when)
+_encode_when, _encode_how_fast = compiled(encode_when), compiled(encode_how_fast)
 
 
 @borrowing
@@ -51,6 +53,23 @@ def show_starts(scene: Any, job: int, now_s: float, count: int) -> None:
     scene.shown.context[:] = seen.context
 
 
+@fast
+def show_levels(scene: Any, node: int, now_s: float) -> None:
+    """Show the levels of a node on which something runs."""
+    jobs, cluster, recorded, ends = scene.jobs, scene.cluster, scene.recorded, scene.events.ends
+    needed = needed_paces(now_s, jobs, cluster, recorded, ends, scene.terms)
+    dirtiness = dirtiness_of(scene.grid, now_s)[cluster.zone[node]]
+    columns = levels_seen(node, needed[:, node], dirtiness, cluster, scene.terms)
+    table = scene.levels
+    table[0], table[1] = columns.level[0], columns.speed[0]
+    table[2], table[3] = columns.power_w[0], columns.kept_awake_w[0]
+    table[4], table[5] = columns.keeps_deadlines[0], columns.dirtiness[0]
+    running = running_on(node, jobs, cluster, recorded, ends, scene.terms)
+    seen = _encode_how_fast(columns, running, scene.terms.weights, scene.accounts.mean_memory)
+    _copy(seen.levels.transpose((0, 2, 1))[0], scene.shown.levels[0])
+    scene.shown.context[:] = seen.context
+
+
 @inlined
 def _copy(seen: Singles, shown: Singles) -> None:
     """Copy features [K,count] into [K,N], 0 behind them."""
@@ -81,4 +100,5 @@ def hide(shown: Shown) -> None:
     """Leave nothing to be seen of an old question."""
     shown.nodes[:] = 0.0
     shown.slots[:] = 0.0
+    shown.levels[:] = 0.0
     shown.context[:] = 0.0

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 
 from greensched_policies.cost import Floats
-from greensched_simulator.environments.preparation import Heads
+from greensched_simulator.environments.preparation import Head
 from greensched_simulator.environments.spaces import (
     Seen,
     observation_space,
@@ -25,20 +25,20 @@ from greensched_simulator.world import World
 class GreenSchedEnv(gymnasium.Env[Seen, SupportsInt]):
     """An episode is all jobs of a world; a step is one decision; an action is a candidate's place.
 
-    `head` is what the agent decides: "where", among nodes with room for a job that is to start, or
-    "when", among starts for a job that has arrived and may wait. A policy's rules decide the rest,
-    also instead of actions that name no candidate. Decisions with one choice are not asked.
+    `head` is what the agent decides: "where", among nodes with room for a job that is to start;
+    "when", among starts for a job that has arrived and may wait; or "how_fast", among cap levels
+    for a node. A policy's rules decide the rest, also instead of actions that name no candidate.
+    Decisions with one choice are not asked.
     """
 
     metadata = {"render_modes": []}
 
-    def __init__(
-        self, worlds: Sequence[World], policy: Policy | str, head: Heads = "where"
-    ) -> None:
+    def __init__(self, worlds: Sequence[World], policy: Policy | str, head: Head = "where") -> None:
         """Raise BadInput for policies and worlds that cannot be stepped through."""
-        self._stage = Stage(worlds, policy, head, count=1, threads=1)
+        self._stage = Stage(worlds, policy, (head,), count=1, threads=1)
+        self._head: Head = head
         self._action = np.zeros(1, np.int64)
-        candidates, features = shape_of(self._stage)
+        candidates, features = shape_of(self._stage, head)
         self.observation_space = observation_space(candidates, features)
         self.action_space = spaces.Discrete(candidates)
 
@@ -72,4 +72,6 @@ class GreenSchedEnv(gymnasium.Env[Seen, SupportsInt]):
         return self._stage.credits(0)
 
     def _seen(self) -> Seen:
-        return {name: each[0].copy(order="K") for name, each in seen_on(self._stage).items()}
+        return {
+            name: each[0].copy(order="K") for name, each in seen_on(self._stage, self._head).items()
+        }

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from greensched_core.errors import BadInput
 from greensched_policies.observation import CONTEXT_FEATURES
-from greensched_simulator.environments.scene_parts import CANDIDATES, HEAD, JOB
+from greensched_simulator.environments.preparation import HEADS, Head
+from greensched_simulator.environments.scene_parts import CANDIDATES, HEAD, JOB, PACED
 from greensched_simulator.environments.stages import Stage
 
 Seen = dict[str, Any]  # candidates [N,F], context [8], mask [N]; of a vector with B in front
@@ -26,33 +26,28 @@ def observation_space(candidates: int, features: int) -> spaces.Dict:
     )
 
 
-def shape_of(stage: Stage) -> tuple[int, int]:
-    """Return how many candidates a stage with one head shows, and with how many features.
-
-    Raises BadInput for a stage with both heads.
-    """
-    if stage.heads == "both":
-        raise BadInput("this environment has one head: give when or where")
-    table = stage.slots if stage.heads == "when" else stage.nodes
+def shape_of(stage: Stage, head: Head) -> tuple[int, int]:
+    """Return how many candidates a stage shows of a head, and with how many features."""
+    table = stage.tables[head]
     return table.shape[2], table.shape[1]
 
 
-def seen_on(stage: Stage) -> Seen:
+def seen_on(stage: Stage, head: Head) -> Seen:
     """Return what the scenes of a stage with one head show: views, which each step writes anew."""
-    table = stage.slots if stage.heads == "when" else stage.nodes
     return {
-        "candidates": table.transpose((0, 2, 1)),
+        "candidates": stage.tables[head].transpose((0, 2, 1)),
         "context": stage.context,
         "mask": stage.is_choice,
     }
 
 
 def told_of(stage: Stage, place: int) -> dict[str, Any]:
-    """Return what is known of a scene beside what its agent sees: for whom it decides, where."""
+    """Return what is known of a scene beside what its agent sees: for what it decides."""
     asked = stage.asked[place]
     return {
-        "job": int(asked[JOB]),  # -1 where the episode is over
-        "head": ("when", "where", "over")[asked[HEAD]],
+        "job": int(asked[JOB]),  # -1 where a node is asked for its level, or the episode is over
+        "node": int(asked[PACED]),  # that node, else -1
+        "head": (*HEADS, "over")[asked[HEAD]],
         "candidates": int(asked[CANDIDATES]),
         "world": int(stage.world_of[place]),
     }

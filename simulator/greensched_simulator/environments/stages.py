@@ -12,13 +12,15 @@ from gymnasium.error import ResetNeeded
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
+from greensched_policies.capping import LEVELS
 from greensched_policies.cost import Floats, Integers
+from greensched_policies.level_observation import LEVEL_FEATURES
 from greensched_policies.observation import CONTEXT_FEATURES, NODE_FEATURES
 from greensched_policies.slot_observation import SLOT_FEATURES
 from greensched_simulator.deciding import OVER
 from greensched_simulator.environments.crew import Crew, empty_board
 from greensched_simulator.environments.preparation import (
-    Heads,
+    Head,
     new_parts,
     prepared,
     reward_of_bill,
@@ -38,6 +40,7 @@ from greensched_simulator.environments.scene_parts import (
     told_aside,
 )
 from greensched_simulator.environments.scenes import go_on
+from greensched_simulator.observing import Singles
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.world import World
@@ -52,20 +55,28 @@ class Stage:
     """
 
     def __init__(
-        self, worlds: Sequence[World], policy: Policy | str, heads: Heads, count: int, threads: int
+        self,
+        worlds: Sequence[World],
+        policy: Policy | str,
+        heads: Sequence[Head],
+        count: int,
+        threads: int,
     ) -> None:
         if not worlds or count < 1 or threads < 1:
             raise BadInput("give at least one world, one environment and one thread")
         policy = policy_named(policy) if isinstance(policy, str) else policy
-        self.worlds = [prepared(world, policy, heads) for world in worlds]
-        self.heads = heads
-        nodes = max(each.most_nodes for each in self.worlds) if heads != "when" else 0
-        starts = max(each.most_starts for each in self.worlds) if heads != "where" else 0
-        self.nodes = np.zeros((count, len(NODE_FEATURES), nodes), np.float32)
-        self.slots = np.zeros((count, len(SLOT_FEATURES), starts), np.float32)
+        self.worlds = [prepared(world, policy, tuple(heads)) for world in worlds]
+        nodes = max(each.most_nodes for each in self.worlds) if "where" in heads else 0
+        starts = max(each.most_starts for each in self.worlds) if "when" in heads else 0
+        levels = LEVELS.size if "how_fast" in heads else 0
+        self.tables: dict[Head, Singles] = {
+            "when": np.zeros((count, len(SLOT_FEATURES), starts), np.float32),
+            "where": np.zeros((count, len(NODE_FEATURES), nodes), np.float32),
+            "how_fast": np.zeros((count, len(LEVEL_FEATURES), levels), np.float32),
+        }
         self.context = np.zeros((count, len(CONTEXT_FEATURES)), np.float32)
-        self.is_choice = np.zeros((count, max(nodes, starts)), np.int8)
-        self.asked = np.zeros((count, 6), np.int64)  # see `scenes`
+        self.is_choice = np.zeros((count, max(nodes, starts, levels)), np.int8)
+        self.asked = np.zeros((count, 7), np.int64)  # see `scenes`
         self.rewards = np.zeros((count, 3))  # see `scenes`
         self.world_of = np.zeros(count, np.int64)  # in which world each scene plays
         self._unbilled = set[int]()  # the scenes that Python is to bill when they are over
@@ -77,7 +88,7 @@ class Stage:
         self._crew: Crew | None = None
         self._is_open = False
         self._actions = np.zeros(count, np.int64)
-        self._parts = [new_parts(self.worlds[0], self._shown(at), heads) for at in range(count)]
+        self._parts = [new_parts(self.worlds[0], self._shown(at)) for at in range(count)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
             self._book = book_of(
@@ -99,7 +110,7 @@ class Stage:
         if not 0 <= world < count:
             raise BadInput(f"there is no world {world}: there are {count}, the first being 0")
         self._is_open = True
-        parts = new_parts(self.worlds[world], self._shown(place), self.heads)
+        parts = new_parts(self.worlds[world], self._shown(place))
         put_scene(self._live, place, parts)
         self._parts[place], self.world_of[place] = parts, world
         if not parts.accounts.is_tallied:
@@ -186,8 +197,8 @@ class Stage:
     def _shown(self, place: int) -> Shown:
         own = slice(place, place + 1)
         return Shown(
-            self.nodes[own], self.slots[own], self.context[own], self.is_choice[place],
-            self.asked[place], self.rewards[place],
+            self.tables["where"][own], self.tables["when"][own], self.tables["how_fast"][own],
+            self.context[own], self.is_choice[place], self.asked[place], self.rewards[place],
         )  # fmt: skip
 
 

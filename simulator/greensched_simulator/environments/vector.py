@@ -12,8 +12,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from greensched_core.errors import BadInput
-from greensched_simulator.environments.preparation import Heads
-from greensched_simulator.environments.scene_parts import CANDIDATES, JOB
+from greensched_simulator.environments.preparation import Head
+from greensched_simulator.environments.scene_parts import CANDIDATES, JOB, PACED
 from greensched_simulator.environments.spaces import Seen, observation_space, seen_on, shape_of
 from greensched_simulator.environments.stages import Stage
 from greensched_simulator.policy import Policy
@@ -35,7 +35,7 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
         self,
         worlds: Sequence[World],
         policy: Policy | str,
-        head: Heads = "where",
+        head: Head = "where",
         *,
         num_envs: int,
         threads: int = 1,
@@ -43,8 +43,9 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
     ) -> None:
         """Raise BadInput for policies and worlds that cannot be stepped through."""
         self.num_envs, self._copies = num_envs, copies
-        self._stage = Stage(worlds, policy, head, num_envs, threads)
-        candidates, features = shape_of(self._stage)
+        self._head: Head = head
+        self._stage = Stage(worlds, policy, (head,), num_envs, threads)
+        candidates, features = shape_of(self._stage, head)
         self.single_observation_space = observation_space(candidates, features)
         self.single_action_space = spaces.Discrete(candidates)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -105,16 +106,17 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
         self._stage.open(place, int(self._dice[place].integers(len(self._stage.worlds))))
 
     def _seen(self) -> Seen:
-        seen = seen_on(self._stage)
+        seen = seen_on(self._stage, self._head)
         if not self._copies:
             return seen
         return {name: each.copy(order="K") for name, each in seen.items()}
 
     def _told(self) -> dict[str, Any]:
-        """Return for whom each decides, among how many, and in which world."""
+        """Return for which job or node each decides, among how many, and in which world."""
         stage, known = self._stage, np.ones(self.num_envs, np.bool_)
         return {
             "job": stage.asked[:, JOB].copy(), "_job": known,
+            "node": stage.asked[:, PACED].copy(), "_node": known,
             "candidates": stage.asked[:, CANDIDATES].copy(), "_candidates": known,
             "world": stage.world_of.copy(), "_world": known,
         }  # fmt: skip

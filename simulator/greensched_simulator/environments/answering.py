@@ -1,0 +1,79 @@
+"""What an agent's answer brings about; rules stand in where it names no candidate. Compiled."""
+
+from typing import Any
+
+import numpy as np
+
+from greensched_policies.capping import LEVELS, CapColumns
+from greensched_policies.cost import Floats
+from greensched_policies.slots import SlotColumns
+from greensched_simulator.choices import NOWHERE, Rules
+from greensched_simulator.compiled import borrowing, fast
+from greensched_simulator.deciding import due_or_put_off, keep_start
+from greensched_simulator.environments.placing import give_node
+from greensched_simulator.environments.scene_parts import CANDIDATES, DUE, JOB, PACED
+from greensched_simulator.pacing import set_level
+from greensched_simulator.starts import Start
+
+
+@fast
+def answer_when(scene: Any, action: int, rules: Rules) -> None:
+    """Let a job start when the agent chose; for what is no candidate the rule chooses."""
+    asked, now_s = scene.shown.asked, scene.events.now_s[0]
+    job, count, place = asked[JOB], asked[CANDIDATES], action
+    if place < 0 or place >= count:
+        place = int(np.argmin(rules.when[0](_columns_of(scene.starts.columns, count))[0]))
+    zone = scene.starts.zone[place]
+    chosen = Start(now_s + place * scene.terms.slot_s, zone, scene.prospects.runtime_s[job, zone])
+    keep_start(job, chosen, scene.jobs, scene.recorded, scene.plan, scene.terms)
+    asked[DUE] = due_or_put_off(job, now_s, chosen.start_s, scene.events.starts)
+
+
+@borrowing
+def answer_where(scene: Any, action: int, rules: Rules) -> None:
+    """Give a job the node that the agent chose; for what is no candidate the rule chooses."""
+    asked, place = scene.shown.asked, action
+    asked[DUE] = NOWHERE
+    if place < 0 or place >= asked[CANDIDATES]:
+        place = _liked_best(scene, rules)
+    give_node(scene, asked[JOB], scene.cluster.found[place])
+
+
+@fast
+def _liked_best(scene: Any, rules: Rules) -> int:
+    """Return the node that the rule likes best of those that are shown."""
+    shown = scene.shown
+    seen = shown.nodes[:, :, : shown.asked[CANDIDATES]].transpose((0, 2, 1))
+    return int(np.argmin(rules.where[0](seen, shown.context)[0]))
+
+
+@fast
+def _columns_of(table: Floats, count: int) -> SlotColumns:
+    """Return the first so many starts of a table [8,S] as a when rule takes them, [1,count]."""
+    shape = (1, count)
+    return SlotColumns(
+        table[0, :count].reshape(shape), table[1, :count].reshape(shape),
+        table[2, :count].reshape(shape), table[3, :count].reshape(shape),
+        table[4, :count].reshape(shape), table[5, :count].reshape(shape),
+        table[6, :count].reshape(shape), table[7, :count].reshape(shape),
+    )  # fmt: skip
+
+
+@fast
+def answer_how_fast(scene: Any, action: int, rules: Rules) -> None:
+    """Have a node at the level that the agent chose; for what is no candidate the rule chooses."""
+    asked, now_s, place = scene.shown.asked, scene.events.now_s[0], action
+    if place < 0 or place >= asked[CANDIDATES]:
+        place = int(np.argmin(rules.cap[0](_levels_of(scene.levels))[0]))
+    changes = scene.aside.changes
+    set_level(now_s, asked[PACED], place, scene.cluster, changes, scene.terms)
+
+
+@fast
+def _levels_of(table: Floats) -> CapColumns:
+    """Return a table [6,L] of levels as a cap rule takes it, [1,L]."""
+    shape = (1, LEVELS.size)
+    return CapColumns(
+        table[0].reshape(shape), table[1].reshape(shape), table[2].reshape(shape),
+        table[3].reshape(shape), table[4].reshape(shape), table[5].reshape(shape),
+    )  # fmt: skip

@@ -1,0 +1,174 @@
+"""Who is asked how fast nodes run, what is seen of their levels, and what a level brings about."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from greensched_core.errors import BadInput
+from greensched_policies.capping import LEVELS, CapColumns, cpu_power, cpu_speed
+from greensched_policies.cost import WorkloadColumns
+from greensched_policies.level_observation import LEVEL_FEATURES, encode_how_fast
+from greensched_policies.observation import GPUS, LOG_CPU, LOG_RUNTIME, MEMORY_SHARE, Weights
+from greensched_simulator.environments.agents import HeadAgents
+from greensched_simulator.environments.preparation import HEADS, Head
+from greensched_simulator.environments.single import GreenSchedEnv
+from greensched_simulator.policy import policy_named
+from greensched_simulator.random_worlds import random_world
+from greensched_simulator.simulation import simulate
+from greensched_simulator.testing import bytes_of, make_world
+from greensched_simulator.world import World
+
+HOUR = 3600.0
+FULL, HALF = 0, 5  # places of the levels
+FEW = settings(max_examples=15)
+seeds = st.integers(0, 2**31)
+
+
+def asked(
+    world: World, answers: list[int], policy: str = "run-now+spread"
+) -> tuple[list[tuple[int, int, int]], GreenSchedEnv]:
+    """Answer one question after the other; return job, node and how many levels of each."""
+    env = GreenSchedEnv([world], policy, "how_fast")
+    _, told = env.reset(seed=0)
+    found = []
+    for answer in answers:
+        assert told["head"] == "how_fast"
+        found.append((told["job"], told["node"], told["candidates"]))
+        *_, told = env.step(answer)
+    assert told["head"] == "over"
+    return found, env
+
+
+def test_the_node_on_which_a_job_starts_is_asked_for_and_its_level_stretches_the_job() -> None:
+    questions, env = asked(make_world([{}], [{}, {}]), [HALF])
+    assert questions == [(-1, 0, LEVELS.size)]
+    ran = env.schedule()
+    assert (ran.caps.from_s.tolist(), ran.caps.node.tolist()) == ([0.0], [0])
+    assert ran.caps.level.tolist() == [0.5]
+    assert ran.end_s[0] == pytest.approx(1.5 * HOUR)  # half of a run scales with frequency
+
+
+def test_another_level_midway_moves_the_end_of_what_runs_there() -> None:
+    world = make_world([{}, {"arrival_s": HOUR / 2}])
+    questions, env = asked(world, [HALF, FULL, FULL])
+    assert [node for _, node, _ in questions] == [0, 0, 0]
+    # At two thirds of its speed it did 20 minutes of work in the first half hour.
+    assert env.schedule().end_s.tolist() == pytest.approx([HOUR / 2 + 2 / 3 * HOUR, 1.5 * HOUR])
+    assert env.schedule().caps.level.tolist() == [0.5, 1.0]
+
+
+def test_all_busy_nodes_are_asked_for_where_a_grid_changes() -> None:
+    steps = [(0.0, 100.0, 50.0), (HOUR / 2, 300.0, 50.0), (2 * HOUR, 100.0, 50.0)]
+    world = make_world([{}, {}], [{}, {}, {}], [steps])
+    questions, env = asked(world, [HALF, FULL, FULL, HALF])
+    assert [node for _, node, _ in questions] == [0, 1, 0, 1]
+    assert env.schedule().caps.from_s.tolist() == [0.0, HOUR / 2, HOUR / 2]
+    # Node 1 had done half an hour of its hour when it slowed down.
+    assert env.schedule().end_s.tolist() == pytest.approx([7 / 6 * HOUR, 1.25 * HOUR])
+
+
+def test_who_answers_no_level_gets_that_of_the_cap_rule() -> None:
+    _, env = asked(make_world([{}]), [LEVELS.size], "run-now+cap-60")
+    assert env.schedule().caps.level.tolist() == [0.6]
+
+
+def test_levels_are_seen_by_their_watts_speeds_and_deadlines() -> None:
+    job = {"cpu_cores": 5.0, "memory_bytes": 2.0**30, "deadline_s": 1.3 * HOUR}
+    world = make_world([job], [{"memory_capacity": 2.0**32}])
+    env = GreenSchedEnv([world], "run-now", "how_fast")
+    seen, _ = env.reset(seed=0)
+    level = dict(zip(LEVEL_FEATURES, seen["candidates"].T, strict=True))
+    watts, speed = cpu_power(LEVELS), np.asarray(cpu_speed(LEVELS))
+    np.testing.assert_allclose(level["power"], watts / watts.mean(), rtol=1e-6)
+    joules = watts / speed
+    np.testing.assert_allclose(level["energy"], joules / joules.mean(), rtol=1e-6)
+    np.testing.assert_allclose(level["level"], LEVELS, rtol=1e-6)
+    np.testing.assert_allclose(level["speed"], speed, rtol=1e-6)
+    # At 60 % the hour takes 1.33.
+    assert level["keeps_deadlines"].tolist() == [1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
+    assert level["dirtiness"].tolist() == [1.0] * LEVELS.size
+    context = seen["context"]
+    assert context[LOG_RUNTIME] == pytest.approx(np.log(2.0))
+    assert context[LOG_CPU] == pytest.approx(np.log(6.0))
+    assert (context[GPUS], context[MEMORY_SHARE]) == (0.0, 0.25)
+
+
+@given(seed=seeds)
+def test_what_is_seen_is_finite_and_does_not_change_with_the_size_of_the_node(seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    columns = dice.uniform(0.1, 1.0, (6, 3, LEVELS.size))
+    columns[2:4] *= dice.choice([0.0, 1.0, 1e4], (2, 3, 1))
+    running = WorkloadColumns(*dice.uniform(0.0, 1e3, (4, 3)))
+    large = columns * np.array([1.0, 1.0, 7.0, 7.0, 1.0, 1.0])[:, None, None]
+    ours, theirs = (
+        encode_how_fast(CapColumns(*each), running, Weights(1.0, 2.0, 3.0), np.full(3, 1e9))
+        for each in (columns, large)
+    )
+    assert np.isfinite(ours.levels).all()
+    assert np.isfinite(ours.context).all()
+    np.testing.assert_allclose(ours.levels, theirs.levels, rtol=1e-6)
+
+
+@pytest.mark.parametrize("policy", ["carbon-time+weighted-cost", "run-now+spread+sleep-at-once"])
+@FEW
+@given(seed=seeds)
+def test_whoever_never_caps_gets_what_the_simulator_makes_of_a_policy_without_caps(
+    policy: str, seed: int
+) -> None:
+    world = random_world(seed)
+    env = GreenSchedEnv([world], policy, "how_fast")
+    env.reset(seed=0)
+    while not env.step(FULL)[2]:
+        pass
+    assert bytes_of(env.schedule()) == bytes_of(simulate(world, policy_named(policy)))
+
+
+@pytest.mark.parametrize("rule", ["cap-frugal", "cap-when-dirty"])
+@FEW
+@given(seed=seeds)
+def test_whoever_chooses_by_what_is_seen_as_a_rule_does_gets_its_schedule(
+    rule: str, seed: int
+) -> None:
+    world = random_world(seed, "gangs")
+
+    def choose(seen: Any) -> int:
+        level = dict(zip(LEVEL_FEATURES, seen["candidates"].T, strict=True))
+        in_time = level["keeps_deadlines"] == 1.0
+        if not in_time.any():
+            return FULL
+        if rule == "cap-when-dirty":
+            return int(np.flatnonzero(in_time)[-1]) if level["dirtiness"][0] > 1.0 else FULL
+        return int(np.argmin(np.where(in_time, level["energy"], np.inf)))
+
+    env = GreenSchedEnv([world], "carbon-time+spread", "how_fast")
+    seen, _ = env.reset(seed=0)
+    is_over = False
+    while not is_over:
+        seen, _, is_over, _, _ = env.step(choose(seen))
+    ruled = simulate(world, policy_named(f"carbon-time+spread+{rule}"))
+    assert bytes_of(env.schedule()) == bytes_of(ruled)
+
+
+@pytest.mark.parametrize("heads", [HEADS, ("how_fast",), ("where", "how_fast"), ("where", "when")])
+def test_each_head_that_is_named_has_an_agent_that_alone_sees_its_questions(
+    heads: tuple[Head, ...],
+) -> None:
+    env = HeadAgents([random_world(4)], "carbon-time+weighted-cost", heads)
+    seen, told = env.reset(seed=0)
+    assert env.possible_agents == list(heads) == list(seen)
+    met = set()
+    while env.agents:
+        head = told[env.agents[0]]["head"]
+        assert [agent for agent in env.agents if seen[agent]["mask"].any()] == [head]
+        met.add(head)
+        seen, _, _, _, told = env.step(dict.fromkeys(env.agents, 1))
+    assert met == set(heads)
+
+
+@pytest.mark.parametrize("heads", [(), ("when", "when")])
+def test_heads_are_named_once(heads: Any) -> None:
+    with pytest.raises(BadInput, match="name each head once"):
+        HeadAgents([random_world(4)], "run-now", heads)
