@@ -44,8 +44,7 @@ class _Agents(ParallelEnv[str, Seen, SupportsInt]):  # type: ignore[misc]  # it 
         """Begin an episode in a world drawn by the seed, or in that of `options["world"]`."""
         if seed is not None:
             self._dice = seeding.np_random(seed)[0]
-        drawn = int(self._dice.integers(len(self._stage.worlds)))
-        self._stage.open(0, int((options or {}).get("world", drawn)))
+        self._stage.open(0, options, self._dice)
         self.agents = list(self.possible_agents)
         return self._seen(), self._told()
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from greensched_policies.cost import Integers
-from greensched_simulator.environments.sharing import IDLE, SLEEPS, STEPS
+from greensched_simulator.environments.sharing import IDLE, SLEEPS, tell_step
 
 _LAST_STEP_S = 10.0  # is waited for
 _MOMENT_S = 1e-4
@@ -49,7 +49,7 @@ class Crew:
 
     def call(self) -> None:
         """Tell all that there is a step."""
-        self.board[STEPS] += 1
+        tell_step(self.board)
         for place, bell in enumerate(self._bells, SLEEPS):
             if self.board[place]:
                 self.board[place] = 0

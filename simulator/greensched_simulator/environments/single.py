@@ -47,9 +47,7 @@ class GreenSchedEnv(gymnasium.Env[Seen, SupportsInt]):
     ) -> tuple[Seen, dict[str, Any]]:
         """Begin an episode in a world drawn by the seed, or in that of `options["world"]`."""
         super().reset(seed=seed)
-        worlds = len(self._stage.worlds)
-        world = int((options or {}).get("world", self.np_random.integers(worlds)))
-        self._stage.open(0, world)
+        self._stage.open(0, options, self.np_random)
         return self._seen(), told_of(self._stage, 0)
 
     def step(self, action: SupportsInt) -> tuple[Seen, float, bool, bool, dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Many scenes side by side, stepped together; what they show stands in shared arrays."""
 
+import logging
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -40,11 +41,13 @@ from greensched_simulator.environments.scene_parts import (
     told_aside,
 )
 from greensched_simulator.environments.scenes import go_on
+from greensched_simulator.machine_code import is_cached
 from greensched_simulator.observing import Singles
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.world import World
 
+_log = logging.getLogger(__name__)
 _MOST_AT_A_TIME = 8  # scenes that a thread takes from the others
 
 
@@ -65,6 +68,8 @@ class Stage:
         if not worlds or count < 1 or threads < 1:
             raise BadInput("give at least one world, one environment and one thread")
         policy = policy_named(policy) if isinstance(policy, str) else policy
+        if not is_cached(go_on):
+            _log.warning("compiling the environments and their engine, once: a minute or two")
         self.worlds = [prepared(world, policy, tuple(heads)) for world in worlds]
         nodes = max(each.most_nodes for each in self.worlds) if "where" in heads else 0
         starts = max(each.most_starts for each in self.worlds) if "when" in heads else 0
@@ -101,11 +106,15 @@ class Stage:
             self._at_a_time, self._book, self._board,
         )  # fmt: skip
 
-    def open(self, place: int, world: int) -> None:
-        """Begin an episode in one of the worlds, at its first question.
+    def open(self, place: int, options: dict[str, Any] | None, dice: np.random.Generator) -> None:
+        """Begin an episode in the world of `options["world"]`, else in one that is drawn.
 
         Raises BadInput where there is no such world.
         """
+        drawn = int(dice.integers(len(self.worlds)))
+        self._open_in(place, int((options or {}).get("world", drawn)))
+
+    def _open_in(self, place: int, world: int) -> None:
         count = len(self.worlds)
         if not 0 <= world < count:
             raise BadInput(f"there is no world {world}: there are {count}, the first being 0")

@@ -56,7 +56,10 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Seen, dict[str, Any]]:
-        """Begin an episode everywhere, in worlds drawn by `seed`, `seed` + 1 and so on."""
+        """Begin an episode everywhere, in worlds drawn by `seed`, `seed` + 1 and so on.
+
+        Or in that of `options["world"]`.
+        """
         if seed is not None:
             each = (
                 [seed + place for place in range(self.num_envs)] if isinstance(seed, int) else seed
@@ -66,7 +69,7 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
                 for mine, own in zip(self._dice, each, strict=True)
             ]
         for place in range(self.num_envs):
-            self._open(place)
+            self._begin(place, options)
         self._was_over[:] = False
         return self._seen(), self._told()
 
@@ -88,7 +91,7 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
             )
         self._stage.step(np.ascontiguousarray(chosen, np.int64))
         for place in np.flatnonzero(self._was_over).tolist():
-            self._open(place)
+            self._begin(place)
         ends = self._stage.is_over() & ~self._was_over
         self._was_over = ends
         rewards = self._stage.given().copy()
@@ -102,8 +105,8 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
         """Stop the threads."""
         self._stage.close()
 
-    def _open(self, place: int) -> None:
-        self._stage.open(place, int(self._dice[place].integers(len(self._stage.worlds))))
+    def _begin(self, place: int, options: dict[str, Any] | None = None) -> None:
+        self._stage.open(place, options, self._dice[place])
 
     def _seen(self) -> Seen:
         seen = seen_on(self._stage, self._head)

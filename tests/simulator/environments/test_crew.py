@@ -89,6 +89,7 @@ for _ in range(5_000):
 
 @pytest.mark.parametrize("count", [2, 4])
 def test_helpers_that_come_late_touch_no_scene_that_is_being_replaced(count: int) -> None:
+    GreenSchedVectorEnv([random_world(1)], "run-now", num_envs=1)  # compiled, which is told
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", ENDS_AT_ONCE, str(count)],
         capture_output=True, text=True, timeout=300, check=False,

@@ -362,9 +362,17 @@ def test_no_step_is_taken_before_an_episode_has_begun(actions: Any) -> None:
 
 
 def test_a_world_that_there_is_not_is_refused() -> None:
-    env = GreenSchedEnv([random_world(1)], POLICIES[0], "where")
-    with pytest.raises(BadInput, match="there is no world 1"):
-        env.reset(options={"world": 1})
+    worlds, policy = [random_world(1)], POLICIES[0]
+    envs: list[Any] = [GreenSchedEnv(worlds, policy), HeadAgents(worlds, policy)]
+    for env in [*envs, GreenSchedVectorEnv(worlds, policy, num_envs=2)]:
+        with pytest.raises(BadInput, match="there is no world 1"):
+            env.reset(options={"world": 1})
+
+
+def test_all_environments_of_a_vector_begin_in_the_world_that_is_named() -> None:
+    many = GreenSchedVectorEnv([random_world(seed) for seed in range(9)], POLICIES[0], num_envs=3)
+    assert many.reset(seed=1, options={"world": 7})[1]["world"].tolist() == [7, 7, 7]
+    assert len(set(many.reset(seed=1)[1]["world"].tolist())) > 1
 
 
 def test_there_are_no_more_threads_than_there_is_work_for() -> None:
