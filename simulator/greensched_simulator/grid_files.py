@@ -51,6 +51,12 @@ class Series(NamedTuple):
     estimated_share: float  # of the rows: those that a column `estimated` marks
     repeated_share: float  # of the rows: those with the value of the row before
 
+    def has_any(self, begin_s: float, end_s: float) -> bool:
+        """Tell whether any value is told between two times in seconds since the epoch."""
+        first = max(int(np.searchsorted(self.times_s, begin_s, side="right")) - 1, 0)
+        last = int(np.searchsorted(self.times_s, end_s))
+        return bool(np.isfinite(self.values[first:last]).any())
+
 
 def read_series(path: Path, column: Column) -> Series:
     """Return a file's series; a file that did not change is read once, its arrays are read-only.

@@ -48,7 +48,7 @@ def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
     """
     workload = scenario.workload
     notes: list[str] = []
-    draft = together(list(_drafts(scenario, seed, capacity, notes)))
+    draft = together(list(drafts_of(scenario, seed, capacity, notes)))
     is_within = draft.arrival_s < scenario.length_s
     if not is_within.all():
         notes.append(f"{np.sum(~is_within)} jobs that arrive after the scenario's length left out")
@@ -78,8 +78,13 @@ def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
     return JobList(jobs, precedence, draft.names, tuple(notes))
 
 
-def _drafts(scenario: Scenario, seed: int, capacity: Capacity, notes: list[str]) -> Iterator[Draft]:
-    """Yield the jobs of each source; load_scenario refuses a workload with none."""
+def drafts_of(
+    scenario: Scenario, seed: int, capacity: Capacity, notes: list[str]
+) -> Iterator[Draft]:
+    """Yield the jobs of each source, and note what should be known about them.
+
+    Raises BadInput for jobs that fit no node, unless the scenario leaves these out.
+    """
     workload, share_gpus = scenario.workload, scenario.assumptions.share_gpus
     if workload.generator is not None:
         draft = made_up(scenario, workload.generator, seed, capacity)

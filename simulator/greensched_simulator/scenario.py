@@ -20,7 +20,8 @@ from greensched_simulator.scenario_fields import (
     VARIABLES,
 )
 from greensched_simulator.scenario_file import Document, Place, read_document
-from greensched_simulator.scenario_model import TAGS, Scenario
+from greensched_simulator.scenario_model import Scenario, place_of
+from greensched_simulator.scenario_trial import faults_when_made
 
 __all__ = ["Scenario", "load_scenario", "parse_scenario", "schema"]
 
@@ -103,7 +104,9 @@ def _checked(
         scenario = Scenario.model_validate(document.content, context=context)
     except ValidationError as fault:
         faults += [_fault(dict(error)) for error in fault.errors(include_url=False)]
-    faults += [ScenarioFault(*each) for each in belongs_together(document.content, context)]
+    apart = [*belongs_together(document.content, context)]
+    made = faults_when_made(document.content, context, [place for place, _ in apart])
+    faults += [ScenarioFault(*each) for each in (*apart, *made)]
     return scenario, faults
 
 
@@ -122,7 +125,7 @@ def _refusal(what: str, faults: list[ScenarioFault], lines: Mapping[Place, int])
 
 def _fault(error: dict[str, Any]) -> ScenarioFault:
     """Say a fault that pydantic found in our words."""
-    place = tuple(at for at in error["loc"] if at not in TAGS)
+    place = place_of(error["loc"])
     kind, given = str(error["type"]), error.get("input")
     if kind == "missing":
         return ScenarioFault(place, "is missing; it must be given")

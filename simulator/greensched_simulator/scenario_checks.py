@@ -139,6 +139,12 @@ def _grid_file(place: Place, source: Source, span: tuple[float, float] | None) -
             f"scenario lasts from {format_timestamp(span[0])} to {format_timestamp(span[1])}: "
             "change start or length, or give a file that covers them",
         )
+    elif span is not None and not series.has_any(*span):
+        yield (
+            place,
+            f"{source.file} holds no value from {format_timestamp(span[0])} to "
+            f"{format_timestamp(span[1])}: change start or length, or give another file",
+        )
 
 
 def _sites(

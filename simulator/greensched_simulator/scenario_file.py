@@ -47,10 +47,7 @@ class Document:
 
 def read_document(path: Path) -> Document:
     """Return a YAML file's entries; raise BadInput when it is no YAML or holds no names."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as fault:
-        raise BadInput(f"{path} cannot be read: {fault}") from fault
+    text = _text(path)
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
@@ -63,9 +60,24 @@ def read_document(path: Path) -> Document:
         raise BadInput(f"{path} is no YAML: {fault}") from fault
     finally:
         loader.dispose()
+    if content is None:
+        raise BadInput(f"{path} is empty; docs/scenarios.md shows what a scenario holds")
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
         raise BadInput(f"{path} must hold names with values, such as `name: my-scenario`")
     return Document(content, lines, tuple(repeated))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as fault:
+        raise BadInput(f"there is no file {path}") from fault
+    except IsADirectoryError as fault:
+        raise BadInput(f"{path} is a folder; name a scenario's file in it") from fault
+    except OSError as fault:
+        raise BadInput(f"{path} cannot be read: {fault.strerror}") from fault
+    except UnicodeDecodeError as fault:
+        raise BadInput(f"{path} is no text in UTF-8") from fault
 
 
 def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], repeated: list[Place]) -> None:

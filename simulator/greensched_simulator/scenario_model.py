@@ -25,8 +25,13 @@ from greensched_simulator.scenario_site import Site
 
 CURRENCY = r"^[A-Z]{3}$"
 PRICE_UNIT = r"^[A-Z]{3}/[Mk]Wh$"
-TAGS = frozenset({"from file", "constant value", "made up", "one for all", "by runtime"})
+_TAGS = frozenset({"from file", "constant value", "made up", "one for all", "by runtime"})
 G_PER_KWH = {"g/kWh": 1.0, "kg/MWh": 1.0, "lb/MWh": 0.45359237}
+
+
+def place_of(error_at: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Return where pydantic's fault stands in the file, which knows no tags."""
+    return tuple(at for at in error_at if at not in _TAGS)
 
 
 class Shape(Part):

@@ -44,6 +44,16 @@ class ServiceRows(NamedTuple):
     speed: Floats  # [N] of a replica on each node, relative to `times`
 
 
+class Sized(NamedTuple):
+    """A service as its autoscaler sees it."""
+
+    service: Service  # with the boards and places that its model tells
+    curve: Curve
+    wanted: Floats  # [K] replicas of each slot
+    times: Times
+    speed: Floats  # [N] of a replica on each node, relative to `times`
+
+
 class _Lives(NamedTuple):
     """The lives of a service's replicas, [L]."""
 
@@ -63,21 +73,15 @@ def with_services(
     if not scenario.services:
         return found, ()
     parts, names, notes = [], [], list(found.notes)
-    told: list[tuple[Service, Curve, Floats, Times, Floats]] = []
     owners: list[Integers] = []
+    told = [sized(service, scenario, seed, nodes) for service in scenario.services]
     boards = [group.gpus.model for group in scenario.cluster.nodes if group.gpus is not None]
-    for number, service in enumerate(map(with_its_replica, scenario.services)):
-        speeds = _speeds(service, scenario.cluster.nodes, nodes)
-        speed = float(np.nanmin(speeds))
-        times = times_of(service)
-        curve = curve_of(service, scenario.start_s, scenario.length_s, seed)
-        wanted = replicas_wanted(service, curve.rate_per_s, _at_speed(service, times, speed))
+    for number, (service, curve, wanted, _, speeds) in enumerate(told):
         lives = _lives(wanted, curve.begins_s)
-        told.append((service, curve, wanted, times, speeds))
         parts.append(_rows(service, lives))
         names += _names(service.name, lives)
         owners.append(np.full(lives.begin_s.size, number))
-        notes += _notes(service, curve, wanted, lives, speed)
+        notes += _notes(service, curve, wanted, lives, float(np.nanmin(speeds)))
         notes += told_of(service, scenario.assumptions.gpu_ratio, boards)
     jobs, every = _merged([*parts, found.jobs])
     owner = np.concatenate([*owners, np.full(found.jobs.arrival_s.size, -1)])[every]
@@ -93,6 +97,20 @@ def with_services(
     precedence = moved(found.precedence, np.flatnonzero(owner < 0), owner.size)
     names_in_order = tuple(names[place] for place in every)
     return JobList(jobs, precedence, names_in_order, tuple(notes)), services
+
+
+def sized(service: Service, scenario: Scenario, seed: int, nodes: Nodes) -> Sized:
+    """Return a service with how many replicas it wants by the slowest node that can take one.
+
+    Raises BadInput where a replica fits no node, and where the service misses its objective even
+    without a queue.
+    """
+    service = with_its_replica(service)
+    speeds, times = _speeds(service, scenario.cluster.nodes, nodes), times_of(service)
+    slowest = _at_speed(service, times, float(np.nanmin(speeds)))
+    curve = curve_of(service, scenario.start_s, scenario.length_s, seed)
+    wanted = replicas_wanted(service, curve.rate_per_s, slowest)
+    return Sized(service, curve, wanted, times, speeds)
 
 
 def is_replica(jobs: Jobs) -> npt.NDArray[np.bool_]:

@@ -61,7 +61,9 @@ class World(NamedTuple):
     links: Floats = NO_LINKS  # [4,Z,Z] between zones, where any job has data: see `moving`
 
 
-class _Built(NamedTuple):
+class NamedNodes(NamedTuple):
+    """The nodes of a scenario, their names, and their curves as a world has them."""
+
     nodes: Nodes
     names: tuple[str, ...]
     curve_watts: Floats
@@ -74,7 +76,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
     that changed since the scenario was loaded and are at fault now.
     """
     seed = scenario.seed if seed is None else seed
-    built = _nodes(scenario)
+    built = nodes_of(scenario)
     found = build_jobs(scenario, seed, capacity_of(built.nodes))
     found, services = with_services(scenario, seed, found, built.nodes)
     horizon_s = _horizon_s(scenario, found, built.nodes)
@@ -143,7 +145,8 @@ def highest_watts(world: World) -> Floats:
     return most_w
 
 
-def _nodes(scenario: Scenario) -> _Built:
+def nodes_of(scenario: Scenario) -> NamedNodes:
+    """Return all nodes, group after group; load_scenario refuses a zone without a grid."""
     groups = scenario.cluster.nodes
     zones = list(scenario.grids)
     classes: dict[tuple[float, ...], int] = {}
@@ -161,7 +164,7 @@ def _nodes(scenario: Scenario) -> _Built:
     zone = np.repeat(np.array([zones.index(group.zone) for group in groups], np.int64), counts)
     columns = (np.ascontiguousarray(column) for column in table.T)
     names = tuple(f"{group.name}-{number}" for group in groups for number in range(group.count))
-    return _Built(Nodes._make((*columns, zone)), names, curve_table(list(classes)))
+    return NamedNodes(Nodes._make((*columns, zone)), names, curve_table(list(classes)))
 
 
 def _by_weather(nodes: Nodes, grids: Grids) -> Nodes:

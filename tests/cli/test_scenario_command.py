@@ -26,7 +26,7 @@ def test_all_faults_of_all_files_are_told_with_their_lines(greensched: Run, tmp_
     assert f"{SOUND[0]}: ok." in done.stdout
     assert f"{spoilt} has 3 faults:" in done.stderr
     for told in ("cluster.nodes[1].zone (line 9): 'KOAL' has no grid (close: COAL)",
-                 "workload.load (line 18)", f"{missing} cannot be read"):  # fmt: skip
+                 "workload.load (line 18)", f"there is no file {missing}"):  # fmt: skip
         assert told in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -37,6 +37,30 @@ def test_jobs_that_fit_no_node_are_a_fault_too(greensched: Run, tmp_path: Path) 
     done = greensched("scenario", "check", str(large))
     assert (done.returncode, done.stdout) == (2, "")
     assert "jobs fit no node" in done.stderr
+
+
+def test_runs_tell_the_same_faults_as_the_check(greensched: Run, tmp_path: Path) -> None:
+    spoilt = tmp_path / "spoilt.yaml"
+    text = Path(SOUND[1]).read_text().replace("[2, 4, 8, 16]", "[2, 256]")
+    spoilt.write_text(text + "weights: {crabon: 2}\n")
+    told = greensched("scenario", "check", str(spoilt)).stderr
+    assert f"{spoilt} has 2 faults:" in told
+    for run in (["simulate", "--policy", "spread"], ["compare"]):
+        done = greensched(run[0], str(spoilt), *run[1:])
+        assert (done.returncode, done.stderr) == (2, told)
+
+
+def test_what_is_no_scenario_file_is_told_in_a_line_each(greensched: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty.yaml").write_text("")
+    names = [str(tmp_path / name) for name in ("missing.yaml", ".", "empty.yaml")]
+    done = greensched("scenario", "check", *names)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        f"greensched: there is no file {tmp_path / 'missing.yaml'}",
+        f"greensched: {tmp_path} is a folder; name a scenario's file in it",
+        f"greensched: {tmp_path / 'empty.yaml'} is empty; docs/scenarios.md shows what a scenario "
+        "holds",
+    ]
 
 
 def refused(word: str) -> None:

@@ -316,7 +316,8 @@ def test_the_faults_of_a_trace_are_told_with_the_others(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         pytest.param("a: [", "is no YAML", id="no-yaml"),
-        pytest.param("", "must hold names", id="empty"),
+        pytest.param("", "is empty; docs/scenarios.md shows", id="empty"),
+        pytest.param("\n# later\n", "is empty", id="comment"),
         pytest.param("- a\n", "must hold names", id="list"),
         pytest.param("1: a\n", "must hold names", id="numbers"),
         pytest.param("&a [*a]", "is no YAML|must hold", id="endless"),
