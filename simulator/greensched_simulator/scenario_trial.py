@@ -25,6 +25,7 @@ _NOT_OF_NODES = {"zone", "pue", "sleep", "embodied", "failures"}
 _NOT_OF_JOBS = {
     "slack", "deadline_runtime_factor", "estimate_error", "suspend", "elastic", "data",
 }  # fmt: skip
+_NO_MATTER = (("zone",), ("name",))  # of what belongs together
 _ANY_ZONE = "any"
 _INSTEAD = {
     "name": "tried", "start": "2023-01-01T00:00:00Z", "length": "1h",
@@ -105,7 +106,7 @@ def _sound_part(
 ) -> tuple[Scenario | None, set[Place]]:
     """Return the scenario without what is at fault, and the places that were left out for it."""
     left_out: set[Place] = set()
-    ahead = [place for place in faulty if _holds(tried, place) and place[3:] != ("zone",)]
+    ahead = [place for place in faulty if _holds(tried, place) and place[3:] not in _NO_MATTER]
     while True:
         left_out |= {_left_for(place, tried, left_out) for place in ahead}
         if () in left_out:
@@ -118,7 +119,8 @@ def _sound_part(
 
 
 def _left_for(place: Place, tried: Any, left_out: Collection[Place]) -> Place:
-    """Return what goes for a fault: what is missing spoils what it is missing from."""
+    """Return what goes for a fault: an entry of a list as a whole, and what lacks something."""
+    place = place[: next((at + 1 for at, name in enumerate(place) if isinstance(name, int)), None)]
     while place and (place in left_out or not _holds(tried, place)):
         place = place[:-1]
     return place

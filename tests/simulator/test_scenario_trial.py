@@ -119,6 +119,16 @@ def test_jobs_of_a_trace_are_tried_as_well(tmp_path: Path) -> None:
             id="all-rests-on-the-nodes",
         ),
         pytest.param(
+            {"services": [WEB | {"service_time": {"mean": "soon"}}, LARGE]},
+            {"services[0].service_time.mean", "services[1]"},
+            id="a-service-goes-as-a-whole",
+        ),
+        pytest.param(
+            {"workload": ALL_FIT_NONE, "cluster": {"nodes": [NODE, NODE]}},
+            {"cluster.nodes[1].name", "workload.generator"},
+            id="nothing-rests-on-the-names-of-nodes",
+        ),
+        pytest.param(
             {"workload": {"generator": {"jobs": 0}}, "services": [LARGE]},
             {"workload.generator.jobs", "services[0]"},
             id="services-do-not-rest-on-the-jobs",

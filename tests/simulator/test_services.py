@@ -57,11 +57,14 @@ def scenario(folder: Path = Path(), **service: Any) -> Scenario:
 def wanted(rates: list[float], **autoscaler: Any) -> list[float]:
     """Return the replicas of slots of a minute; one replica answers two a second."""
     rule = {"every": "1m", "least": 0, "head_room": 0.0, "scale_down_after": "0s", **autoscaler}
-    told = scenario(
-        autoscaler=rule,
-        replica={**WEB["replica"], "places": 1},
-        objective={"share": 0.95, "within": "2s"},
-    ).services[0]
+    service = {
+        **WEB,
+        "autoscaler": rule,
+        "replica": {**WEB["replica"], "places": 1},
+        "objective": {"share": 0.95, "within": "2s"},
+    }
+    fast = {"nodes": WHOLE["cluster"]["nodes"][1:]}  # on the others no request would be in time
+    told = parse_scenario({**WHOLE, "cluster": fast, "services": [service]}).services[0]
     found = replicas_wanted(told, np.array(rates), Times(0.5, 1.0, 0.5, 1.0))
     return [float(each) for each in found]
 
