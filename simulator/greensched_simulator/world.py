@@ -9,7 +9,7 @@ from greensched_policies.observation import Weights
 from greensched_policies.scaling import NO_SCALING
 from greensched_policies.supply import Battery
 from greensched_simulator.elastic_jobs import scaling_of
-from greensched_simulator.grid_files import read_series
+from greensched_simulator.grid_doubts import notes_on_files
 from greensched_simulator.job_building import JobList, build_jobs
 from greensched_simulator.job_drafts import Capacity
 from greensched_simulator.jobs import Jobs
@@ -20,16 +20,12 @@ from greensched_simulator.node_power import power_of
 from greensched_simulator.nodes import Nodes
 from greensched_simulator.outages import Outages
 from greensched_simulator.precedence import NO_PRECEDENCE, Precedence, whole_jobs
-from greensched_simulator.scenario_model import CarbonFile, Scenario
+from greensched_simulator.scenario_model import Scenario
 from greensched_simulator.services import ServiceRows, with_services
 from greensched_simulator.zone_grids import DAY_S, Grids, build_grids
 from greensched_simulator.zone_solar import battery_of
-from greensched_simulator.zone_steps import column_of
 
 _HOUR_S = 3600.0
-# Shares of a carbon file's rows from which on it is doubtful; `test_doubtful_carbon.py` tells which
-# of the real grids are.
-_ESTIMATED, _SMOOTH = 0.05, 0.5
 _PAST_THE_END_S = 30 * DAY_S  # queues may grow long
 
 
@@ -100,7 +96,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
         name=scenario.name,
         start_s=scenario.start_s,
         seed=seed,
-        notes=(*found.notes, *_notes_on_files(scenario), *_notes_on_grids(scenario, grids)),
+        notes=(*found.notes, *notes_on_files(scenario), *_notes_on_grids(scenario, grids)),
         precedence=found.precedence,
         services=services,
         batteries=tuple(battery_of(scenario.sites.get(zone)) for zone in scenario.grids)
@@ -185,22 +181,6 @@ def _horizon_s(scenario: Scenario, found: JobList, nodes: Nodes) -> float:
     longest_s += float(whole_s.max() / nodes.speed.min())
     end_s = scenario.length_s + longest_s + _PAST_THE_END_S
     return float(np.ceil(end_s / _HOUR_S) * _HOUR_S)
-
-
-def _notes_on_files(scenario: Scenario) -> list[str]:
-    """Say what is doubtful about the carbon that files tell."""
-    notes = []
-    for zone, grid in scenario.grids.items():
-        if not isinstance(grid.carbon, CarbonFile):
-            continue
-        series = read_series(grid.carbon.file, column_of(grid.carbon))
-        for share, most, what in (
-            (series.estimated_share, _ESTIMATED, "are marked as estimated: claim no saving by it"),
-            (series.repeated_share, _SMOOTH, "repeat the one before: it looks smoothed"),
-        ):
-            if share > most:
-                notes.append(f"{zone}: {share:.0%} of the rows of its carbon file {what}")
-    return notes
 
 
 def _notes_on_grids(scenario: Scenario, grids: Grids) -> list[str]:
