@@ -156,6 +156,7 @@ def drawn(
     data: Any = None,
     failures: Any = None,
     services: Any = None,
+    elastic: Any = None,
     together: dict[str, Any] = {},  # noqa: B006 - never written to
     **assumed: bool,
 ) -> World:
@@ -184,6 +185,7 @@ def drawn(
                     "slack": [{"shorter_than": "1h", "may_wait": "2h"}, {"may_wait": "8h"}],
                     "suspend": {"share": 0.8, "startup": "10m", "saving": "2m"},
                     "data": data or [],
+                    "elastic": elastic or [],
                 },
                 "services": services or [],
                 "assumptions": assumed,
@@ -217,9 +219,14 @@ SLEEPS = st.sampled_from(
 CAPS = ("bin-pack+cap-frugal", "bin-pack+sleep-at-once+cap-60", "planned-window+cap-when-dirty")
 PAUSES = ("wait-awhile", "ecovisor", "price-threshold+bin-pack+pause-freely",
           "planned-window+sleep-at-once+pause-if-worth")  # fmt: skip
+SCALES = ("carbon-scaler", "price-threshold+bin-pack+sleep-at-once+scale-freely", "wait-awhile")
+ELASTIC = [{"throughput": [1, 1.8, 2.2], "share": 0.5}, {"throughput": [1, 2], "share": 0.4}]
 FREEDOM = st.sampled_from(
     [(Freedom(), ()), (Freedom(cap=True), CAPS), (Freedom(suspend=True), PAUSES),
-     (Freedom(suspend=True, cap=True), ("cheapest-window+cap-60+pause-freely",))]
+     (Freedom(suspend=True, cap=True), ("cheapest-window+cap-60+pause-freely",)),
+     (Freedom(suspend=True, scale=True), SCALES),
+     (Freedom(suspend=True, cap=True, scale=True),
+      ("planned-window+cap-when-dirty+scale-freely",))]
 )  # fmt: skip
 
 
@@ -229,7 +236,7 @@ BESIDE = st.sampled_from(
 TOGETHER = st.sampled_from([{}, {"workers": [1, 1, 2], "stages": [1, 3], "stage_tasks": [1, 2]}])
 
 
-@settings(max_examples=32)
+@settings(max_examples=48)
 @given(st.integers(0, 1000), SLEEPS, BESIDE, st.sampled_from([0.0, 90.0]), FREEDOM, TOGETHER)
 def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
     seed: int,
@@ -240,7 +247,8 @@ def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
     together: dict[str, Any],
 ) -> None:
     freedom, free_ones = free
-    world = drawn(seed, together=together, **{**sleeps, **beside})
+    elastic = ELASTIC if freedom.scale else []
+    world = drawn(seed, together=together, elastic=elastic, **{**sleeps, **beside})
     grids = world.grids
     world = world._replace(grids=grids._replace(price_per_mwh=grids.price_per_mwh - price_falls_by))
     names = ("run-now+spread", "lowest-window+weighted-cost", "planned-window+least-cost",
@@ -254,6 +262,7 @@ def test_no_policy_is_below_the_bound_and_preemption_only_lowers_it(
     for signal in SIGNALS:
         found = limits.freedom
         assert (found.cap, found.suspend <= freedom.suspend) == (freedom.cap, True)
+        assert found.scale <= freedom.scale
         whole = least_bill(world, signal, until_s, limits)
         parted = least_bill(world, signal, until_s, limits, preempt=True)
         least = min(figure(outcome, signal) for outcome in outcomes)
