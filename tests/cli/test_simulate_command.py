@@ -91,7 +91,7 @@ def test_a_comparison_pairs_seeds_against_the_named_baseline_and_is_drawn_again(
         ("compare TINY --baseline +", "there is no policy '' in '+'"),
         ("compare TINY --seeds 0", "--seeds must be at least 1, not 0"),
         ("simulate TINY --policy spread --seed -1", "--seed must be from 0"),
-        ("simulate none.yaml --policy spread", "none.yaml cannot be read"),
+        ("simulate none.yaml --policy spread", "there is no file none.yaml"),
         ("simulate TINY --policy spread --out FOLDER", "is not empty"),
         ("simulate TINY --policy spread --out TINY", "is no folder that can be written to"),
         ("simulate TINY --policy spread --out TINY/x", "is no folder that can be written to"),
