@@ -9,11 +9,12 @@ under the hash of all sources that it was made from: an edit compiles anew, and 
 ever loaded; nor does it pile up.
 """
 
+import copy
 import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -151,8 +152,9 @@ def callee(
 
     Handed over in a tuple of one it is a value like any other: the engine is compiled once for all
     rules, apart from them. numba calls this experimental. The samples hold as many decisions and
-    candidates as TRIED tells. Raises BadInput where numba cannot compile it, and where it returns
-    anything but a number of the type `returned` for each of these.
+    candidates as TRIED tells. Raises BadInput where numba cannot compile it, where it returns
+    anything but a number of the type `returned` for each of these, where it changes what it sees,
+    and where it fails as it stands: machine code does not look whether a place is there.
     """
     name = f"the rule {function.__name__} of {function.__module__}"
     wanted = types.Array(numba.from_dtype(np.dtype(returned)), 2, "C")
@@ -166,7 +168,10 @@ def callee(
             ready.disable_compile()
     kind = ready.nopython_signatures[0].return_type
     if kind != wanted:
-        raise BadInput(f"{name} returns {kind}: it is to return {wanted}")
+        is_view = isinstance(kind, types.Array) and kind.copy(layout="C") == wanted
+        what = "a part of what it sees: return a .copy()" if is_view else f"{kind}"
+        raise BadInput(f"{name} returns {what}{'' if is_view else f': it is to return {wanted}'}")
+    _try_as_it_stands(function, name, samples)
     costs = ready(*samples)
     if costs.shape != TRIED:
         raise BadInput(
@@ -176,3 +181,18 @@ def callee(
     if np.isnan(costs).any():
         raise BadInput(f"{name} returns NaN for candidates that are all alike")
     return (ready,)
+
+
+def _try_as_it_stands(function: Callable[..., Any], name: str, samples: Sequence[Any]) -> None:
+    given = copy.deepcopy(samples)
+    try:
+        function(*given)
+    except Exception as fault:  # whatever a rule of somebody's own may raise
+        raise BadInput(f"{name} fails: {fault}") from fault
+    if not all(map(np.array_equal, _arrays_of(given), _arrays_of(samples))):
+        raise BadInput(f"{name} changes what it sees: let it work on a .copy()")
+
+
+def _arrays_of(samples: Sequence[Any]) -> list[Any]:
+    columns = [each if isinstance(each, tuple) else (each,) for each in samples]
+    return [column for each in columns for column in each]

@@ -36,6 +36,7 @@ from greensched_simulator.events import (
     IS_OPEN,
     OUTAGE,
     STEP,
+    STEPPED,
     UNPACED,
     UNSERVED,
     Aside,
@@ -61,7 +62,7 @@ from greensched_simulator.plain_run import is_plain, run_plainly
 from greensched_simulator.precedence import Precedence, let_follow
 from greensched_simulator.progress import CHANGED, STOP_S
 from greensched_simulator.prospects import Prospects
-from greensched_simulator.queueing import OLDEST_FIT, join, serve
+from greensched_simulator.queueing import OLDEST_FIT, PROVISIONED, join, serve
 from greensched_simulator.recorded import Recorded, nothing_recorded
 from greensched_simulator.running import (
     free_plan,
@@ -185,7 +186,7 @@ def next_asked(
             return OVER, NOWHERE
         counts[IS_OPEN] = UNSERVED
         if counts[STEP] < aside.steps_s.size and aside.steps_s[counts[STEP]] < next_s:
-            events.now_s[0] = aside.steps_s[counts[STEP]]
+            events.now_s[0], counts[IS_OPEN] = aside.steps_s[counts[STEP]], STEPPED
             continue
         events.now_s[0] = next_s
         if end_s <= start_s and end_s <= arrival_s and end_s <= outage_s:
@@ -226,10 +227,11 @@ def _close(
     for the level of a node. Else of NOWHERE.
     """
     now_s, counts, queue, ends = events.now_s[0], events.counts, aside.queue, events.ends
-    if counts[IS_OPEN] == UNSERVED:
+    if counts[IS_OPEN] != UNPACED:
         is_served = are_taken(queue.turns)
+        serves = counts[IS_OPEN] == UNSERVED or terms.discipline == PROVISIONED
         is_last = is_served or min(next_times_s(events, jobs, aside.outages)) > now_s
-        if is_served or (is_last and queue.length[0] > 0):
+        if is_served or (serves and is_last and queue.length[0] > 0):
             job = serve(now_s, queue, jobs, cluster, recorded, ends, grid, plan, terms, rules)
             if job != NOWHERE:
                 return IN_TURN, job

@@ -15,7 +15,9 @@ from greensched_simulator.queueing import Queue, nobody_queueing
 from greensched_simulator.runs import Agenda, empty_agenda
 
 ARRIVED, STEP, IS_OPEN, OUTAGE = range(4)  # of the counts
-UNSERVED, UNPACED = 1, 2  # what an open event still waits for: the queue first, then the levels
+# What an open event still waits for: first the queue, then the levels; a step of a grid in between
+# has its own number, since only rules that look at grids then serve the queue.
+UNSERVED, UNPACED, STEPPED = 1, 2, 3
 
 
 class Events(NamedTuple):

@@ -99,11 +99,16 @@ def until_s(job: int, jobs: Jobs, progress: Floats) -> float:
 
 @inlined
 def expected_end_s(job: int, jobs: Jobs, progress: Floats) -> float:
-    """Return when a running job is expected to leave its node, suspended or ended."""
+    """Return when a running job is expected to leave its node, suspended or ended.
+
+    Who has overstayed its estimate is expected to leave at once, whether it has settled or not.
+    """
     if progress[STOP_S, job] > 0.0:
         return until_s(job, jobs, progress)
     since_s = progress[SINCE_S, job]
-    done_s = since_s + expected_left_s(job, jobs, progress) / progress[FULL_SPEED, job]
+    ran_s = jobs.runtime_s[job] - progress[LEFT_S, job]
+    left_s = max(jobs.estimate_s[job] - ran_s, 0.0)
+    done_s = since_s + left_s / progress[FULL_SPEED, job]
     return min(leaves_s(job, since_s, done_s, jobs), float(progress[PAUSE_AT_S, job]))
 
 

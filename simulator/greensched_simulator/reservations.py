@@ -33,6 +33,7 @@ from greensched_simulator.workers import (
 
 HELD_BACK = -2  # there is room, but it is reserved
 EVERYWHERE = -3  # the whole cluster is reserved
+_TOGETHER_S = 1e-6  # ends that are closer fall together: who has settled midway rounds otherwise
 
 
 class Reservation(NamedTuple):
@@ -82,7 +83,7 @@ def admitted(
         is_beside = may_take(node, job, now_s, reserved, jobs, cluster, recorded, terms)
     else:
         until_s = expected_until_s(job, node, now_s, jobs, cluster, recorded, terms)
-        is_beside = until_s <= reserved.at_s
+        is_beside = until_s <= reserved.at_s + _TOGETHER_S
     return node if is_beside else HELD_BACK
 
 
@@ -129,7 +130,8 @@ def may_take(
     """Tell whether a job of one worker may take a node on which it fits."""
     if reserved.node not in (node, EVERYWHERE):
         return True
-    if expected_until_s(job, node, now_s, jobs, cluster, recorded, terms) <= reserved.at_s:
+    until_s = expected_until_s(job, node, now_s, jobs, cluster, recorded, terms)
+    if until_s <= reserved.at_s + _TOGETHER_S:
         return True
     return (
         node == reserved.node
@@ -176,7 +178,7 @@ def reservation(
             speed = cluster.nodes[CORE_SPEED, recorded.node[other]]
             start_s = recorded.start_s[other]
             ends_s = leaves_s(other, start_s, start_s + jobs.estimate_s[other] / speed, jobs)
-        expected_s[place] = max(ends_s, now_s)
+        expected_s[place] = max(np.floor(ends_s / _TOGETHER_S + 0.5) * _TOGETHER_S, now_s)
     free = _copy_of(cluster)
     for place in np.argsort(expected_s, kind="mergesort"):
         other = running[place]

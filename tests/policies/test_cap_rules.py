@@ -133,3 +133,8 @@ def test_what_is_late_anyway_is_not_capped(rule: str) -> None:
 ])  # fmt: skip
 def test_dirty_hours_are_slow_ones(dirtiness: float, level: float) -> None:
     assert chosen("cap-when-dirty", dirtiness=dirtiness) == level
+
+
+def test_a_steady_grid_whose_mean_is_off_by_the_last_digit_is_not_dirty() -> None:
+    assert chosen("cap-when-dirty", dirtiness=np.nextafter(1.0, 2.0)) == 1.0
+    assert chosen("cap-when-dirty", dirtiness=1.001) == LEVELS[-1]

@@ -19,7 +19,7 @@ from greensched_policies.cost import Floats
 from greensched_policies.courses import Placements
 from greensched_simulator.moving import NO_LINKS
 from greensched_simulator.outcome import Outcome, outcome_of, ready_from_s
-from greensched_simulator.policy import Policy, policies_named, policy_named
+from greensched_simulator.policy import QUEUES, Policy, policies_named, policy_named
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.simulation import (
     bill_of,
@@ -87,6 +87,7 @@ policies = st.builds(
     Policy,
     st.sampled_from(list(WHEN_RULES)),
     st.sampled_from(list(WHERE_RULES)),
+    queue=st.sampled_from(list(QUEUES)),
     sleep=st.sampled_from(list(SLEEP_RULES)),
     cap=st.sampled_from(list(CAP_RULES)),
     pause=st.sampled_from(list(PAUSE_RULES)),

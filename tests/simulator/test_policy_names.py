@@ -129,3 +129,11 @@ def test_all_that_is_wrong_in_a_list_is_told_at_once_and_each_once() -> None:
         "there is no policy 'wizard' in 'lest-carbon+wizard'"
     )
     assert remedy.count("WHEN is one of") == 1
+
+
+def test_no_two_rules_have_one_name_whatever_their_kinds() -> None:
+    kinds = (WHEN_RULES, BAD_WHEN_RULES, PLACINGS, BAD_PLACINGS, QUEUES, SLEEP_RULES, CAP_RULES,
+             PAUSE_RULES)  # fmt: skip
+    names = [name for kind in kinds for name in kind]
+    assert sorted(names) == sorted({*names})
+    assert not {*names} & PRESETS.keys()

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from greensched_simulator import random_worlds
 from greensched_simulator.policy import policy_named
 from greensched_simulator.queueing import sort
 from greensched_simulator.simulation import simulate
@@ -135,6 +136,22 @@ def test_easy_delays_nobody_who_is_first_behind_a_strict_queue(seed: int) -> Non
     waited = np.flatnonzero(strict.start_s > world.jobs.arrival_s)
     if waited.size:
         assert easy.start_s[waited[0]] <= strict.start_s[waited[0]] + 1e-6
+
+
+@pytest.mark.parametrize("kind", ["", "gangs"])
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10_000))
+def test_easy_plans_alike_whether_or_not_nodes_could_be_capped(kind: str, seed: int) -> None:
+    """On a steady grid nothing is ever dirty, so nothing is capped: nothing else may differ."""
+    world = random_worlds.random_world(seed, kind)
+    steady = np.full_like(world.grids.carbon_g_per_kwh, 123.4)
+    grids = world.grids._replace(
+        carbon_g_per_kwh=steady, forecast_carbon_g_per_kwh=steady, pue_relative=np.empty(0)
+    )
+    world = world._replace(grids=grids)
+    plain, capped = (simulate(world, policy_named(f"easy{cap}")) for cap in ("", "+cap-when-dirty"))
+    assert capped.caps.level.size == 0
+    np.testing.assert_allclose(capped.start_s, plain.start_s, atol=1e-6, rtol=0.0)
 
 
 def test_carbon_aware_provisioning_lets_few_cores_run_in_a_dirty_hour() -> None:

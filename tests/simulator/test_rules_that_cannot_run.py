@@ -33,6 +33,19 @@ def unknown(slots: SlotColumns) -> Any:
     return slots.wait_s * np.nan
 
 
+def out_of_bounds(slots: SlotColumns) -> Any:
+    return slots.wait_s * slots.wait_s[0, 3]
+
+
+def as_it_is_seen(slots: SlotColumns) -> Any:
+    return slots.wait_s[:, ::-1]
+
+
+def in_place(slots: SlotColumns) -> Any:
+    slots.wait_s[:] = 2.0
+    return slots.wait_s * 1.0
+
+
 def by_text(slots: SlotColumns) -> Any:
     return np.array([str(each) for each in slots.wait_s])
 
@@ -48,6 +61,9 @@ def test_a_rule_that_keeps_to_the_form_is_taken() -> None:
         (first_only, r"the rule first_only of \S+ returns array\(float64, 1d, C\)"),
         (of_one_only, r"the rule of_one_only of \S+ returns \[2, 1\] for 2 decisions among 3"),
         (unknown, r"the rule unknown of \S+ returns NaN"),
+        (out_of_bounds, r"the rule out_of_bounds of \S+ fails: index 3 is out of bounds"),
+        (as_it_is_seen, r"the rule as_it_is_seen of \S+ returns a part of what it sees: return a"),
+        (in_place, r"the rule in_place of \S+ changes what it sees: let it work on a .copy"),
         (by_text, r"numba cannot compile the rule by_text of \S+: "),
     ],
 )

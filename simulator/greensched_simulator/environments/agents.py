@@ -1,7 +1,8 @@
 """Several agents in one cluster, all for the same reward: PettingZoo's parallel environments."""
 
 from collections.abc import Sequence
-from typing import Any, SupportsInt
+from operator import index
+from typing import Any, SupportsIndex
 
 import numpy as np
 from gymnasium import spaces
@@ -22,7 +23,7 @@ Told = dict[str, dict[str, Any]]
 Step = tuple[dict[str, Seen], dict[str, float], dict[str, bool], dict[str, bool], Told]
 
 
-class _Agents(ParallelEnv[str, Seen, SupportsInt]):  # type: ignore[misc]  # it has no types
+class _Agents(ParallelEnv[str, Seen, SupportsIndex]):  # type: ignore[misc]  # it has no types
     """What both have in common: worlds drawn by a seed, and one reward for all."""
 
     def __init__(
@@ -48,7 +49,7 @@ class _Agents(ParallelEnv[str, Seen, SupportsInt]):  # type: ignore[misc]  # it 
         self.agents = list(self.possible_agents)
         return self._seen(), self._told()
 
-    def step(self, actions: dict[str, SupportsInt]) -> Step:
+    def step(self, actions: dict[str, SupportsIndex]) -> Step:
         """Do what the agents chose together, and go on to the next decision."""
         self._stage.step(np.array([self._chosen(actions)]))
         present, is_over = self.agents, bool(self._stage.is_over()[0])
@@ -81,7 +82,7 @@ class _Agents(ParallelEnv[str, Seen, SupportsInt]):  # type: ignore[misc]  # it 
     def close(self) -> None:
         """Have nothing to close."""
 
-    def _chosen(self, actions: dict[str, SupportsInt]) -> int:
+    def _chosen(self, actions: dict[str, SupportsIndex]) -> int:
         raise NotImplementedError
 
     def _seen(self) -> dict[str, Seen]:
@@ -112,9 +113,9 @@ class HeadAgents(_Agents):
             self.observation_spaces[head] = observation_space(candidates, features)
             self.action_spaces[head] = spaces.Discrete(candidates)
 
-    def _chosen(self, actions: dict[str, SupportsInt]) -> int:
+    def _chosen(self, actions: dict[str, SupportsIndex]) -> int:
         asked = told_of(self._stage, 0)["head"]
-        return int(actions[asked]) if asked in self.possible_agents else -1
+        return _answer_of(asked, actions) if asked in self.possible_agents else -1
 
     def _seen(self) -> dict[str, Seen]:
         stage = self._stage
@@ -152,7 +153,7 @@ class ZoneAgents(_Agents):
             self.observation_spaces[agent] = observation_space(most, len(NODE_FEATURES))
             self.action_spaces[agent] = spaces.Discrete(most)
 
-    def _chosen(self, actions: dict[str, SupportsInt]) -> int:
+    def _chosen(self, actions: dict[str, SupportsIndex]) -> int:
         stage = self._stage
         count = int(stage.asked[0, CANDIDATES])
         if count == 0:
@@ -163,7 +164,7 @@ class ZoneAgents(_Agents):
         for place, agent in enumerate(self.possible_agents):
             own = np.flatnonzero(zone == place)
             if own.size:
-                action = int(actions[agent])
+                action = _answer_of(agent, actions)
                 offers.append(action if action in own else int(own[np.argmin(cost[own])]))
         return min(offers, key=lambda offer: (cost[offer], offer))
 
@@ -180,3 +181,9 @@ class ZoneAgents(_Agents):
                 "mask": mask,
             }
         return seen
+
+
+def _answer_of(agent: str, actions: dict[str, SupportsIndex]) -> int:
+    if agent not in actions:
+        raise BadInput(f"there is no action of the agent {agent!r}: give one for each agent")
+    return index(actions[agent])

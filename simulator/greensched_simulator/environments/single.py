@@ -1,7 +1,8 @@
 """One cluster in which an agent decides when or where jobs run: a Gymnasium environment."""
 
 from collections.abc import Sequence
-from typing import Any, SupportsInt
+from operator import index
+from typing import Any, SupportsIndex
 
 import gymnasium
 import numpy as np
@@ -22,7 +23,7 @@ from greensched_simulator.schedule import Schedule
 from greensched_simulator.world import World
 
 
-class GreenSchedEnv(gymnasium.Env[Seen, SupportsInt]):
+class GreenSchedEnv(gymnasium.Env[Seen, SupportsIndex]):
     """An episode is all jobs of a world; a step is one decision; an action is a candidate's place.
 
     `head` is what the agent decides: "where", among nodes with room for a job that is to start;
@@ -50,12 +51,12 @@ class GreenSchedEnv(gymnasium.Env[Seen, SupportsInt]):
         self._stage.open(0, options, self.np_random)
         return self._seen(), told_of(self._stage, 0)
 
-    def step(self, action: SupportsInt) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
+    def step(self, action: SupportsIndex) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         """Do what the agent chose, and go on to its next decision, or to the episode's end.
 
         Raises ResetNeeded before the first `reset`.
         """
-        self._action[0] = int(action)
+        self._action[0] = index(action)
         self._stage.step(self._action)
         is_over = bool(self._stage.is_over()[0])
         reward = float(self._stage.given()[0])

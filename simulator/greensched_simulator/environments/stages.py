@@ -65,8 +65,8 @@ class Stage:
         count: int,
         threads: int,
     ) -> None:
-        if not worlds or count < 1 or threads < 1:
-            raise BadInput("give at least one world, one environment and one thread")
+        if isinstance(worlds, World) or not worlds or count < 1 or threads < 1:
+            raise BadInput("give a list of worlds, at least one, one environment and one thread")
         policy = policy_named(policy) if isinstance(policy, str) else policy
         if not is_cached(go_on):
             _log.warning("compiling the environments and their engine, once: a minute or two")

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import SyncVectorEnv
 from hypothesis import given, settings
@@ -292,25 +291,6 @@ def test_agents_that_leave_all_to_the_rules_get_what_the_simulator_makes_of_them
     assert bytes_of(env.schedule()) == bytes_of(simulate(world, rules))
 
 
-@pytest.mark.parametrize(
-    ("policy", "head", "said"),
-    [
-        pytest.param("concurrent", "where", "all at once: take another queue", id="all-at-once"),
-        pytest.param("reject-all", "when", "rejects jobs", id="a-rule-that-rejects"),
-        pytest.param("node-0", "where", "nothing to choose", id="no-choice-of-nodes"),
-        pytest.param("run-now", "why", "no head", id="no-such-head"),
-    ],
-)
-def test_what_is_not_supported_is_refused(policy: str, head: Any, said: str) -> None:
-    with pytest.raises(BadInput, match=said):
-        GreenSchedEnv([random_world(1)], policy, head)
-
-
-def test_an_environment_needs_a_world() -> None:
-    with pytest.raises(BadInput, match="at least one world"):
-        GreenSchedEnv([], "run-now")
-
-
 def test_a_gap_in_the_grid_is_told() -> None:
     steps = [(0.0, 100.0, 50.0), (2 * HOUR, np.nan, 50.0)]
     jobs = [{"runtime_s": HOUR, "deadline_s": 9 * HOUR}, {"runtime_s": HOUR}]
@@ -340,33 +320,6 @@ def test_the_example_in_the_documentation_prints_what_stands_there(
     monkeypatch.chdir(repository)
     exec(example[1], {})
     assert capsys.readouterr().out == example[2]
-
-
-@pytest.mark.parametrize("actions", [[0, 0], [0] * 4, [[0]] * 3, [0.0] * 3, 0])
-def test_actions_that_are_not_one_for_each_environment_are_refused(actions: Any) -> None:
-    many = GreenSchedVectorEnv([random_world(1)], POLICIES[0], "where", num_envs=3)
-    many.reset(seed=1)
-    with pytest.raises(BadInput, match="give 3 whole numbers"):
-        many.step(actions)
-
-
-@pytest.mark.parametrize("actions", [0, [0]])
-def test_no_step_is_taken_before_an_episode_has_begun(actions: Any) -> None:
-    env: Any = GreenSchedEnv([random_world(1)], POLICIES[0], "where")
-    if isinstance(actions, list):
-        env = GreenSchedVectorEnv([random_world(1)], POLICIES[0], "where", num_envs=1)
-    with pytest.raises(ResetNeeded, match="call reset"):
-        env.step(actions)
-    env.reset(seed=1)
-    env.step(actions)
-
-
-def test_a_world_that_there_is_not_is_refused() -> None:
-    worlds, policy = [random_world(1)], POLICIES[0]
-    envs: list[Any] = [GreenSchedEnv(worlds, policy), HeadAgents(worlds, policy)]
-    for env in [*envs, GreenSchedVectorEnv(worlds, policy, num_envs=2)]:
-        with pytest.raises(BadInput, match="there is no world 1"):
-            env.reset(options={"world": 1})
 
 
 def test_all_environments_of_a_vector_begin_in_the_world_that_is_named() -> None:

@@ -112,7 +112,9 @@ def test_what_is_seen_is_finite_and_does_not_change_with_the_size_of_the_node(se
     np.testing.assert_allclose(ours.levels, theirs.levels, rtol=1e-6)
 
 
-@pytest.mark.parametrize("policy", ["carbon-time+weighted-cost", "run-now+spread+sleep-at-once"])
+@pytest.mark.parametrize(
+    "policy", ["carbon-time+weighted-cost", "run-now+spread+easy+sleep-at-once"]
+)
 @FEW
 @given(seed=seeds)
 def test_whoever_never_caps_gets_what_the_simulator_makes_of_a_policy_without_caps(
