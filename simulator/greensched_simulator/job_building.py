@@ -28,6 +28,10 @@ from greensched_simulator.trainings import trainings_of
 from greensched_simulator.workload import Task
 from greensched_simulator.workload import Trace as TraceRead
 
+NO_JOB_LEFT = (
+    "leaves no job: none that arrives within the length fits a node; give larger nodes, or "
+    "smaller jobs"
+)
 _MOST_OF = 0.9  # of the length should see arrivals
 
 
@@ -54,7 +58,7 @@ def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
         notes.append(f"{np.sum(~is_within)} jobs that arrive after the scenario's length left out")
         draft = draft.chosen(is_within)
     if draft.arrival_s.size == 0:
-        raise BadInput(f"scenario {scenario.name}: no job arrives within its length")
+        raise BadInput(f"scenario {scenario.name}: workload.skip_unplaceable {NO_JOB_LEFT}")
     last_s = float(draft.arrival_s[-1])
     if last_s < _MOST_OF * scenario.length_s:
         notes.append(f"the last job arrives {format_duration(last_s)} after the start, of "
@@ -119,7 +123,13 @@ def _read_trace(
     changed_ns: int,
     size: int,
 ) -> TraceRead:
-    return load_trace(path, time_unit=time_unit, largest_machine=largest, skip_faulty=skip_faulty)
+    return load_trace(
+        path,
+        time_unit=time_unit,
+        largest_machine=largest,
+        skip_faulty=skip_faulty,
+        skipped_by="skip_faulty: true",
+    )
 
 
 def _from_trace(trace: Trace, seed: int, notes: list[str]) -> Draft:

@@ -4,6 +4,8 @@ What is sound is tried, each source of jobs and each service by itself, so that 
 other; of what rests on a fault nothing is said.
 """
 
+import math
+import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import count, islice
 from typing import Any
@@ -11,11 +13,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from greensched_core.errors import BadInput
-from greensched_simulator.job_building import drafts_of
+from greensched_simulator.job_building import NO_JOB_LEFT, drafts_of
 from greensched_simulator.nodes import Nodes
+from greensched_simulator.scenario_cluster import NodeGroup
 from greensched_simulator.scenario_file import Place
-from greensched_simulator.scenario_model import Scenario, Workload, place_of
-from greensched_simulator.services import sized
+from greensched_simulator.scenario_model import Assumptions, Scenario, Workload, place_of
+from greensched_simulator.served_models import with_its_replica
+from greensched_simulator.services import rooms, sized
 from greensched_simulator.world import capacity_of, nodes_of
 
 Found = Iterator[tuple[Place, str]]
@@ -25,8 +29,14 @@ _NOT_OF_NODES = {"zone", "pue", "sleep", "embodied", "failures"}
 _NOT_OF_JOBS = {
     "slack", "deadline_runtime_factor", "estimate_error", "suspend", "elastic", "data",
 }  # fmt: skip
+_NOT_OF_FIT = Assumptions.model_fields.keys() - {"share_gpus"}
 _NO_MATTER = (("zone",), ("name",))  # of what belongs together
+# Nor does whether they fit depend on watts and speeds, which others stand in for.
+_OF_SPEED = {"hardware", "curve_watts", "speed"}
+_STAND_IN: dict[str, Any] = {"curve_watts": [float(step) for step in range(11)], "speed": 1.0}
 _ANY_ZONE = "any"
+_GROUP = {"name": "tried", "count": 1, "cpu_cores": 1, "memory": "1Gi", "zone": _ANY_ZONE}
+_OF_WORKLOAD = re.compile(r"(workload[.\w]*): ")  # with which reasons begin that name their place
 _INSTEAD = {
     "name": "tried", "start": "2023-01-01T00:00:00Z", "length": "1h",
     "grids": {_ANY_ZONE: {"carbon": {"constant": 1}, "price": {"constant": 1, "unit": "EUR/MWh"}}},
@@ -41,26 +51,43 @@ def faults_when_made(
 
     `faulty` are the places of what is known not to belong together.
     """
-    scenario, left_out = _sound_part(_tried(content), context, faulty)
+    are_known = _speeds_are_known(content, context)
+    scenario, left_out = _sound_part(_tried(content, are_known), context, faulty)
     if scenario is None or _lack(left_out, "cluster"):
         return
     nodes = nodes_of(scenario).nodes
-    for place, reason in (*_of_jobs(scenario, nodes, left_out), *_of_services(scenario, nodes)):
+    of_jobs = _of_jobs(scenario, nodes, left_out, are_known)
+    of_services = _of_services(scenario, nodes, are_known)
+    for place, reason in (*of_jobs, *of_services):
         yield _as_given(place, left_out), reason
 
 
-def _of_jobs(scenario: Scenario, nodes: Nodes, left_out: Collection[Place]) -> Found:
-    makes_load = scenario.workload.load is not None  # by the length
+def _of_jobs(
+    scenario: Scenario, nodes: Nodes, left_out: Collection[Place], are_known: bool
+) -> Found:
+    workload = scenario.workload
+    by_length = workload.load is not None
     apart = [place for place in left_out if place[1:2] != ("trainings",)]
-    if _lack(apart, "workload", "assumptions", *["length"] * makes_load):
+    if _lack(apart, "workload", "assumptions", *["length"] * by_length):
         return
-    capacity = capacity_of(nodes)
-    for place, workload in _sources(scenario.workload):
-        alone = scenario.model_copy(update={"workload": workload})
+    if workload.generator is not None and by_length and not are_known:
+        return  # how many jobs make the load rests on speeds
+    capacity, left, is_sound = capacity_of(nodes), False, apart == [*left_out]
+    moves = by_length and not are_known  # arrivals, with the speeds
+    length_s = math.inf if moves or _lack(left_out, "length") else scenario.length_s
+    for place, source in _sources(workload):
+        alone = scenario.model_copy(update={"workload": source})
         try:
-            list(drafts_of(alone, scenario.seed, capacity, []))
+            drafts = list(drafts_of(alone, scenario.seed, capacity, []))
         except BadInput as fault:
-            yield place, str(fault)
+            is_sound = False
+            told = _OF_WORKLOAD.match(str(fault))
+            is_load = told is not None and told[1] == "workload.load"
+            yield ("workload", "load") if is_load else place, _OF_WORKLOAD.sub("", str(fault), 1)
+        else:
+            left |= any((draft.arrival_s < length_s).any() for draft in drafts)
+    if is_sound and not left:
+        yield ("workload", "skip_unplaceable"), NO_JOB_LEFT
 
 
 def _sources(workload: Workload) -> Iterator[tuple[Place, Workload]]:
@@ -73,28 +100,59 @@ def _sources(workload: Workload) -> Iterator[tuple[Place, Workload]]:
         yield ("workload", "trainings", number), workload.model_copy(update=update)
 
 
-def _of_services(scenario: Scenario, nodes: Nodes) -> Found:
+def _of_services(scenario: Scenario, nodes: Nodes, are_known: bool) -> Found:
     for number, service in enumerate(scenario.services):
         try:
-            sized(service, scenario, scenario.seed, nodes)
+            whole = with_its_replica(service)
+            if are_known or whole.replica.gpus:  # boards have speeds of their own
+                sized(service, scenario, scenario.seed, nodes)
+            else:
+                rooms(whole, nodes)
         except BadInput as fault:
             yield ("services", number), str(fault)
 
 
-def _tried(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that jobs and services are made from, in a zone that is there in any case."""
+def _groups(content: Mapping[str, Any]) -> list[Any]:
+    cluster = content.get("cluster")
+    groups = cluster.get("nodes") if isinstance(cluster, dict) else None
+    return groups if isinstance(groups, list) else []
+
+
+def _speeds_are_known(content: Mapping[str, Any], context: Mapping[str, Any]) -> bool:
+    """Tell whether what the speeds of nodes come from is sound in all groups."""
+    for group in _groups(content):
+        told = {name: group[name] for name in _OF_SPEED & group.keys()} if _is_map(group) else {}
+        try:
+            read = NodeGroup.model_validate(_GROUP | told, context=dict(context))
+        except ValidationError:
+            return False
+        if read.hardware is None and read.curve_watts is None:
+            return False
+    return True
+
+
+def _tried(content: Mapping[str, Any], are_known: bool) -> dict[str, Any]:
+    """Return all that jobs and services are made from, in a zone that is there in any case.
+
+    Where speeds are not known, all nodes are alike in them.
+    """
     names = ("seed", "length", "cluster", "workload", "services", "assumptions")
     tried = {name: content[name] for name in names if name in content}
-    workload, cluster = tried.get("workload"), tried.get("cluster")
-    if isinstance(workload, dict):
-        tried["workload"] = _but(_NOT_OF_JOBS, workload)
-    if isinstance(cluster, dict) and isinstance(cluster.get("nodes"), list):
-        groups = [
-            _but(_NOT_OF_NODES, group) | {"zone": _ANY_ZONE} if isinstance(group, dict) else group
-            for group in cluster["nodes"]
-        ]
-        tried["cluster"] = {**cluster, "nodes": groups}
+    for name, without in (("workload", _NOT_OF_JOBS), ("assumptions", _NOT_OF_FIT)):
+        if _is_map(tried.get(name)):
+            tried[name] = _but(without, tried[name])
+    groups = _groups(content)
+    if groups:
+        without = _NOT_OF_NODES if are_known else _NOT_OF_NODES | _OF_SPEED
+        instead = {"zone": _ANY_ZONE} | ({} if are_known else _STAND_IN)
+        tried["cluster"] = content["cluster"] | {
+            "nodes": [_but(without, each) | instead if _is_map(each) else each for each in groups]
+        }
     return tried
+
+
+def _is_map(raw: Any) -> bool:
+    return isinstance(raw, dict)
 
 
 def _but(names: Collection[str], part: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,7 +164,7 @@ def _sound_part(
 ) -> tuple[Scenario | None, set[Place]]:
     """Return the scenario without what is at fault, and the places that were left out for it."""
     left_out: set[Place] = set()
-    ahead = [place for place in faulty if _holds(tried, place) and place[3:] not in _NO_MATTER]
+    ahead = [place for place in faulty if _holds(tried, place) and _matters(place)]
     while True:
         left_out |= {_left_for(place, tried, left_out) for place in ahead}
         if () in left_out:
@@ -116,6 +174,11 @@ def _sound_part(
             return Scenario.model_validate(content, context=dict(context)), left_out
         except ValidationError as fault:
             ahead = [_as_given(place_of(error["loc"]), left_out) for error in fault.errors()]
+
+
+def _matters(place: Place) -> bool:
+    """Tell whether jobs and services rest on this; a whole node group is told to lack watts."""
+    return place[3:] not in _NO_MATTER and (len(place) != 3 or place[:2] != ("cluster", "nodes"))
 
 
 def _left_for(place: Place, tried: Any, left_out: Collection[Place]) -> Place:

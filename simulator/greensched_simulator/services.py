@@ -197,6 +197,19 @@ def _speeds(service: Service, groups: Sequence[NodeGroup], nodes: Nodes) -> Floa
 
     Replicas with boards are as fast as these; whoever tells no model takes all boards for alike.
     """
+    fits = rooms(service, nodes)
+    speeds = nodes.speed if service.replica.gpus == 0 else np.ones(fits.size)
+    if service.model is not None:
+        boards = np.repeat([group.gpus.model if group.gpus else "" for group in groups],
+                           [group.count for group in groups])  # fmt: skip
+        speeds = np.full(fits.size, np.nan)
+        for board in np.unique(boards[fits]).tolist():
+            speeds[boards == board] = _speed_on(service, service.model, board)
+    return np.where(fits, speeds, np.nan)
+
+
+def rooms(service: Service, nodes: Nodes) -> npt.NDArray[np.bool_]:
+    """Tell which nodes are large enough for a replica, [N]; raise BadInput where none is."""
     asked = service.replica
     fits = asked.cpu_cores <= nodes.cpu_capacity * (1 + _EPSILON)
     fits &= asked.memory <= nodes.memory_capacity * (1 + _EPSILON)
@@ -207,14 +220,7 @@ def _speeds(service: Service, groups: Sequence[NodeGroup], nodes: Nodes) -> Floa
             f"{asked.memory / 2**30:.4g} GiB and {asked.gpus} GPUs, which no node has: make it "
             "smaller, or give larger nodes"
         )
-    speeds = nodes.speed if asked.gpus == 0 else np.ones(fits.size)
-    if service.model is not None:
-        boards = np.repeat([group.gpus.model if group.gpus else "" for group in groups],
-                           [group.count for group in groups])  # fmt: skip
-        speeds = np.full(fits.size, np.nan)
-        for board in np.unique(boards[fits]).tolist():
-            speeds[boards == board] = _speed_on(service, service.model, board)
-    return np.where(fits, speeds, np.nan)
+    return fits
 
 
 def _speed_on(service: Service, model: ServedModel, board: str) -> float:

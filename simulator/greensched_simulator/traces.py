@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from greensched_core.errors import BadInput
 from greensched_simulator.google_events import Machine, is_task_events, read_task_events
@@ -45,7 +45,7 @@ PLAIN_COLUMNS = ("name", "arrival_s", "runtime_s", "cpu_cores", "memory_mib", "g
 # the reverse falls outside.
 _PLAUSIBLE_MEDIAN_S = (30.0, 7.0 * 86_400.0)
 
-_REMEDY = "mend it, or leave such rows out with --skip-faulty (make demo: ARGS=--skip-faulty)"
+_SKIPPED_BY = "--skip-faulty (make demo: ARGS=--skip-faulty)"
 
 Parse = Callable[[Row, Counter[str]], Task]
 
@@ -56,18 +56,20 @@ def load_trace(
     time_unit: TimeUnit | None = None,
     largest_machine: Machine | None = None,
     skip_faulty: bool = False,
+    skipped_by: str = _SKIPPED_BY,
 ) -> Trace:
     """Return the trace in a file (.csv, .swf, either .gz), its tasks in order of arrival.
 
     `time_unit` matters for GAIA's files only, whose units differ: without it the file's name tells.
     `largest_machine` matters for Google's only, which need it. Raises BadInput when the file is no
     trace or holds rows at fault (up to 20 are listed); with `skip_faulty` these are left out and
-    returned as the trace's `faults`.
+    returned as the trace's `faults`. `skipped_by` is how whoever asks would say that.
     """
+    faulty = _Faulty(skip_faulty, skipped_by)
     if path.name.lower().endswith(SWF_ENDINGS):
-        return _read(read_swf(path), swf_task, skip_faulty=skip_faulty)
+        return _read(read_swf(path), swf_task, faulty)
     if is_task_events(path):
-        return _trace(path, *read_task_events(path, largest_machine), skip_faulty=skip_faulty)
+        return _trace(path, *read_task_events(path, largest_machine), faulty)
     table = read_table(path)
     known = {OPENB_COLUMNS: _openb, GAIA_COLUMNS: None, PLAIN_COLUMNS: _plain}
     columns = max(known, key=lambda each: len(set(each) & set(table.header)) / len(each))
@@ -79,10 +81,17 @@ def load_trace(
         )
     require_columns(table, columns)
     parse = known[columns] or _gaia(_gaia_unit(table, time_unit))
-    return _read(table, parse, skip_faulty=skip_faulty)
+    return _read(table, parse, faulty)
 
 
-def _read(table: Table, parse: Parse, *, skip_faulty: bool) -> Trace:
+class _Faulty(NamedTuple):
+    """What becomes of rows at fault."""
+
+    are_skipped: bool
+    skipped_by: str  # the option that skips them
+
+
+def _read(table: Table, parse: Parse, faulty: _Faulty) -> Trace:
     tasks: list[Task] = []
     faults: list[Fault] = []
     notes: Counter[str] = Counter()
@@ -98,7 +107,7 @@ def _read(table: Table, parse: Parse, *, skip_faulty: bool) -> Trace:
         row_of_name[task.name] = row.number
         notes += row_notes
         tasks.append(task)
-    return _trace(table.path, tasks, faults, notes, skip_faulty=skip_faulty, rows=row_of_name)
+    return _trace(table.path, tasks, faults, notes, faulty, rows=row_of_name)
 
 
 def _trace(
@@ -106,16 +115,16 @@ def _trace(
     tasks: list[Task],
     faults: list[Fault],
     notes: Counter[str],
+    faulty: _Faulty,
     *,
-    skip_faulty: bool,
     rows: Mapping[str, int] = MappingProxyType({}),
 ) -> Trace:
     arrivals = [task.arrival_s for task in tasks]
     if arrivals != sorted(arrivals):
         notes["rows were not in order of arrival and were sorted"] = len(tasks)
     tasks = in_order(tasks, rows, faults)
-    if faults and not skip_faulty:
-        raise refusal(path, faults, _REMEDY)
+    if faults and not faulty.are_skipped:
+        raise refusal(path, faults, f"mend it, or leave such rows out with {faulty.skipped_by}")
     if not tasks:
         reasons = "".join(f"\n  {count}: {note}" for note, count in notes.items())
         raise BadInput(f"{path} holds no tasks{reasons}")
@@ -204,7 +213,8 @@ def _gaia_unit(table: Table, given: TimeUnit | None) -> float:
     if not low <= median_s <= high:
         raise BadInput(
             f"{table.path}: read in {'hours' if unit == 'h' else 'seconds'} half of the tasks run "
-            f"for less than {median_s:g} s, which is not plausible; give the other with --time-unit"
+            f"for less than {median_s:g} s, which is not plausible; give the other with "
+            "--time-unit, in a scenario with time_unit"
         )
     return _SECONDS[unit]
 
@@ -216,7 +226,7 @@ def _unit_by_name(path: Path) -> TimeUnit:
         return "h"
     raise BadInput(
         f"{path}: GAIA's traces come in seconds (pai_1k) and in hours (…-70k, …-100k), and this "
-        "name tells neither; say --time-unit s or h"
+        "name tells neither; say --time-unit s or h, in a scenario time_unit"
     )
 
 

@@ -71,8 +71,8 @@ def test_faults_of_all_kinds_are_told_at_once(tmp_path: Path) -> None:
         "cluster.nodes[0].pue": "it should be less than or equal to",
         "grids.NO": "no node is in this zone (close: NO",
         "grids.NO.carbon.file": f"{tmp_path}/grid.csv holds"[:34],
-        "workload.generator": "workload: 10 of 10 jobs fit no nod",
-        "workload.trainings[0]": "workload: 1 of 1 jobs fit no node;",
+        "workload.generator": "10 of 10 jobs fit no node; the lar",
+        "workload.trainings[0]": "1 of 1 jobs fit no node; the large",
         "workload.slack": "'long' is no duration; write for e",
         "services[0]": "service large: a replica asks for ",
         "services[2]": "service slow: on a node of speed 1",
@@ -106,6 +106,35 @@ def test_jobs_of_a_trace_are_tried_as_well(tmp_path: Path) -> None:
             {"length": "soon", "workload": {"load": 9, "generator": {"cpu_cores": [64]}}},
             {"length"},
             id="jobs-by-load-do",
+        ),
+        pytest.param(
+            {"workload": ALL_FIT_NONE, "services": [LARGE, SLOW],
+             "cluster": {"nodes": [NODE | {"hardware": "epyc-7736-1s"}]}},
+            {"cluster.nodes[0].hardware", "workload.generator", "services[0]"},
+            id="what-fits-does-not-rest-on-speed",
+        ),
+        pytest.param(
+            {"services": [LARGE],
+             "cluster": {"nodes": [NODE, NODE | {"name": "old", "hardware": None}]}},
+            {"cluster.nodes[1]", "services[0]"},
+            id="nor-does-it-where-no-watts-are-told",
+        ),
+        pytest.param(
+            {"workload": {"load": 9, "generator": {"cpu_cores": [64]}},
+             "cluster": {"nodes": [NODE | {"speed": -1}]}},
+            {"cluster.nodes[0].speed"},
+            id="how-many-jobs-make-a-load-does",
+        ),
+        pytest.param(
+            {"workload": ALL_FIT_NONE,
+             "assumptions": {"gpu_ratio": 7, "empty_nodes_sleep": "yes"}},
+            {"assumptions.gpu_ratio", "assumptions.empty_nodes_sleep", "workload.generator"},
+            id="nor-on-what-boards-draw",
+        ),
+        pytest.param(
+            {"workload": ALL_FIT_NONE, "assumptions": {"share_gpus": "yes"}},
+            {"assumptions.share_gpus"},
+            id="but-on-whether-they-are-shared",
         ),
         pytest.param(
             {"workload": ALL_FIT_NONE | {"skip_unplaceabel": True}},
@@ -154,3 +183,43 @@ def test_a_grid_file_without_any_value_in_time_is_told(tmp_path: Path) -> None:
     told = faults(tmp_path, hours=empty)
     assert "holds no value from 2023-06-01T00:00:00Z to" in told["grids.NO.carbon.file"]
     assert faults(tmp_path, hours=HOURS.replace("T00:00:00,10", "T00:00:00,")) == {}
+
+
+TRAIN = TUNE | {"cpu_cores": 8}
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_told"),
+    [
+        pytest.param({}, True, id="none-fits"),
+        pytest.param({"generator": {"jobs": 10, "cpu_cores": [8, 64]}}, False, id="some-fit"),
+        pytest.param({"trainings": [TRAIN]}, False, id="trainings-do"),
+        pytest.param({"trainings": [TRAIN | {"jobs": 0}]}, False, id="trainings-might"),
+        pytest.param({"trainings": [TUNE], "slack": "soon"}, True, id="beside-another-fault"),
+    ],
+)
+def test_that_all_jobs_would_be_left_out_is_a_fault(
+    tmp_path: Path, changes: dict[str, Any], is_told: bool
+) -> None:
+    told = faults(tmp_path, workload=ALL_FIT_NONE | {"skip_unplaceable": True} | changes)
+    reason = "leaves no job: none that arrives within the length fits a node; give larger nodes"
+    assert told.get("workload.skip_unplaceable", "").startswith(reason) is is_told
+
+
+def test_only_jobs_within_the_length_count_for_what_is_left(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text(
+        "name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus\na,0,1,64,1,0\nb,7200,1,1,1,0\n"
+    )
+    workload = {"trace": {"file": "jobs.csv"}, "skip_unplaceable": True}
+    assert faults(tmp_path, workload=workload).keys() == {"workload.skip_unplaceable"}
+    assert faults(tmp_path, workload=workload, length="3h") == {}
+
+
+def test_arrivals_that_no_load_can_press_are_told_of_the_load(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text(
+        "name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus\na,0,1,1,1,0\nb,0,1,1,1,0\n"
+    )
+    told = faults(tmp_path, workload={"trace": {"file": "jobs.csv"}, "load": 0.5})
+    assert told == {
+        "workload.load": "all jobs arrive at once, there is no span to change",
+    }
