@@ -1,5 +1,6 @@
 """Loads a scenario, or tells all that is wrong with it at once."""
 
+import json
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,8 @@ from greensched_simulator.scenario_model import Scenario, place_of
 from greensched_simulator.scenario_trial import faults_when_made
 
 __all__ = ["Scenario", "load_scenario", "parse_scenario", "schema"]
+
+_NO_NAMES = ("model_type", "model_attributes_type", "dict_type")  # pydantic's words for no mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +103,34 @@ def _checked(
         ScenarioFault(place, "is given twice; keep one of them") for place in document.repeated
     ]
     scenario = None
+    content = _with_text_for_names(document.content, (), faults)
     try:
-        scenario = Scenario.model_validate(document.content, context=context)
+        scenario = Scenario.model_validate(content, context=context)
     except ValidationError as fault:
         faults += [_fault(dict(error)) for error in fault.errors(include_url=False)]
-    apart = [*belongs_together(document.content, context)]
-    made = faults_when_made(document.content, context, [place for place, _ in apart])
+    apart = [*belongs_together(content, context)]
+    made = faults_when_made(content, context, [place for place, _ in apart])
     faults += [ScenarioFault(*each) for each in (*apart, *made)]
     return scenario, faults
+
+
+def _with_text_for_names(raw: Any, place: Place, faults: list[ScenarioFault]) -> Any:
+    """Return the same with text for names that are none, such as numbers; each is a fault."""
+    if isinstance(raw, list):
+        return [_with_text_for_names(each, (*place, at), faults) for at, each in enumerate(raw)]
+    if not isinstance(raw, dict):
+        return raw
+    found = {}
+    for name, value in raw.items():
+        text = name if isinstance(name, str) else json.dumps(name, default=str)
+        if not isinstance(name, str):
+            faults.append(ScenarioFault((*place, text), _no_text(text)))
+        found[text] = _with_text_for_names(value, (*place, text), faults)
+    return found
+
+
+def _no_text(given: str) -> str:
+    return f"{given} is no text: write it in quotes, as '{given}'"
 
 
 def _refusal(what: str, faults: list[ScenarioFault], lines: Mapping[Place, int]) -> BadInput:
@@ -116,11 +139,16 @@ def _refusal(what: str, faults: list[ScenarioFault], lines: Mapping[Place, int])
         return next((lines[place] for place in places if place in lines), 0)
 
     listed = [
-        f"{fault.where}{f' (line {line(fault)})' if line(fault) else ''}: {fault.reason}"
+        f"{fault.where}{f' (line {line(fault)})' if line(fault) else ''}: {_told(fault)}"
         for fault in sorted(faults, key=line)
     ]
     count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
     return BadInput(f"{what} has {count}:\n  " + "\n  ".join(listed))
+
+
+def _told(fault: ScenarioFault) -> str:
+    """Return the reason; what a file's own list adds to it stands further in than the faults."""
+    return fault.reason.replace("\n", "\n  ")
 
 
 def _fault(error: dict[str, Any]) -> ScenarioFault:
@@ -134,11 +162,15 @@ def _fault(error: dict[str, Any]) -> ScenarioFault:
         return ScenarioFault(place, f"is not known here{known}; docs/scenarios.md has all names")
     if kind == "string_pattern_mismatch":
         return ScenarioFault(place, f"{given!r} does not fit {error['ctx']['pattern']}")
+    if kind == "string_type" and isinstance(given, bool | int | float):
+        return ScenarioFault(place, _no_text(json.dumps(given)))
+    shown = "" if isinstance(given, dict | list) else f" (given {given!r})"
+    if kind in _NO_NAMES:
+        return ScenarioFault(place, f"must hold names with values{shown}")
     reason = str(error["msg"]).removeprefix("Value error, ")
     if kind in ("value_error", "one_source"):
         return ScenarioFault(place, reason)
     reason = reason[:1].lower() + reason[1:]
-    shown = "" if isinstance(given, dict | list) else f" (given {given!r})"
     return ScenarioFault(place, reason.replace("input", "it", 1) + shown)
 
 

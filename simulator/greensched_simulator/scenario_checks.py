@@ -80,14 +80,14 @@ def _zones(groups: list[Mapping[str, Any]], grids: Mapping[str, Any]) -> Found:
             names.add(name)
         if isinstance(zone, str) and zone not in grids:
             yield (*place, "zone"), f"{zone!r} has no grid{near(zone, grids)}; add it under grids"
-    used = [group.get("zone") for group in groups]
+    used = {str(group["zone"]) for group in groups if group.get("zone") is not None}
     told = [zone for zone, grid in grids.items() if _mapping(grid).get("marginal") is not None]
     for zone in grids:
         if told and zone not in told:
             reason = f"has no marginal carbon, but {told[0]} has: give it to all zones, or to none"
             yield ("grids", zone), reason
         if groups and zone not in used:
-            meant = near(zone, filter(None, map(str, used)))
+            meant = near(zone, filter(None, used))
             reason = f"no node is in this zone{meant}; take it out, or put nodes there"
             yield ("grids", zone), reason
 

@@ -342,7 +342,8 @@ def places(content: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 odd = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5),
-    st.just("6h"), st.lists(st.integers(), max_size=3), st.dictionaries(st.text(), st.integers()),
+    st.just("6h"), st.lists(st.integers(), max_size=3),
+    st.dictionaries(st.text() | st.integers() | st.none(), st.integers()),
 )  # fmt: skip
 
 
