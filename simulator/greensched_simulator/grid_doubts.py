@@ -22,7 +22,10 @@ _FEWEST_HOURS = 365 * 24  # of less the correlations differ by chance
 # Sound pairs correlate best within two hours of each other: plants take time to follow prices.
 _NEAR_H, _FARTHEST_H = 2, 12
 _LEAST_CORRELATION, _CLEARLY = 0.06, 2.0  # of the best shift, and times that of all near ones
-_KINDS = {"direct": re.compile("direct", re.I), "life-cycle": re.compile("lca|life.?cycle", re.I)}
+_KINDS = {
+    "direct": re.compile(r"(?<!in)direct", re.I),
+    "life-cycle": re.compile(r"(?<![a-z])lca(?![a-z])|life.?cycle", re.I),
+}
 
 
 def notes_on_files(scenario: Scenario) -> Iterator[str]:
@@ -44,24 +47,28 @@ def notes_on_files(scenario: Scenario) -> Iterator[str]:
                 told = "later" if shift_h > 0 else "earlier"
                 yield (
                     f"{zone}: its price goes with its carbon {abs(shift_h)} h {told}, not at the "
-                    "same time: one of the two files may be in another time zone than it says"
+                    "same time: one of the two files may be in another time zone than it says, or "
+                    "be of another place"
                 )
 
 
 def _kinds_of_carbon(scenario: Scenario) -> Iterator[str]:
     """Yield which zones' carbon is direct and which life-cycle, as far as their columns say so."""
-    found = {
-        kind: [
-            zone
-            for zone, grid in scenario.grids.items()
-            if isinstance(grid.carbon, CarbonFile) and pattern.search(grid.carbon.column)
-        ]
-        for kind, pattern in _KINDS.items()
-    }
-    told = [f"{kind} in {', '.join(zones)}" for kind, zones in found.items() if zones]
-    if told:
-        mixed = ": give all zones the same, they must not be compared" if len(told) > 1 else ""
-        yield f"carbon is {' and '.join(told)}, as its column says{mixed}"
+    for what in ("carbon", "marginal"):
+        sources = {zone: getattr(grid, what) for zone, grid in scenario.grids.items()}
+        found = {
+            kind: [
+                zone
+                for zone, source in sources.items()
+                if isinstance(source, CarbonFile) and pattern.search(source.column)
+            ]
+            for kind, pattern in _KINDS.items()
+        }
+        told = [f"{kind} in {', '.join(zones)}" for kind, zones in found.items() if zones]
+        if told:
+            mixed = ": give all zones the same, they must not be compared" * (len(told) > 1)
+            name = what if what == "carbon" else f"{what} carbon"
+            yield f"{name} is {' and '.join(told)}, as its column says{mixed}"
 
 
 def hours_apart(carbon: Series, price: Series) -> int:

@@ -215,13 +215,17 @@ def test_a_shifted_price_is_told_with_the_run(tmp_path: Path) -> None:
     (tmp_path / "grid.csv").write_text("\n".join(lines))
     [kind, shift] = notes_on(tmp_path, {"A": ("ci_direct", "price")})
     assert kind == "carbon is direct in A, as its column says"
-    assert shift.startswith("A: its price goes with its carbon 6 h earlier, not at the same time")
+    assert shift == (
+        "A: its price goes with its carbon 6 h earlier, not at the same time: one of the two files "
+        "may be in another time zone than it says, or be of another place"
+    )
 
 
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
         pytest.param(["value"], [], id="the-column-does-not-say"),
+        pytest.param(["indirect", "Indirect_g", "volcanic"], [], id="other-words"),
         pytest.param(["ci_lca", "Life-cycle g"],
                      ["carbon is life-cycle in A, B, as its column says"], id="one-kind"),
         pytest.param(["ci_direct", "value", "ci_lca"],
@@ -238,6 +242,23 @@ def test_whether_carbon_is_direct_or_life_cycle_is_told(
         )
     zones = {zone: (name, "") for zone, name in zip("ABC", columns, strict=False)}
     assert notes_on(tmp_path, zones) == told
+
+
+def test_the_kinds_of_marginal_carbon_are_told_apart_from_those_of_carbon(tmp_path: Path) -> None:
+    names = ["marginal_direct", "marginal_lca"]
+    hours = ["2023-01-01T00:00:00Z", "2023-01-01T01:00:00Z"]
+    lines = [",".join(["time", *names]), *(f"{hour},1,2" for hour in hours)]
+    (tmp_path / "grid.csv").write_text("\n".join(lines))
+    price = {"constant": 1, "unit": "EUR/MWh"}
+    grids = {
+        zone: {"carbon": {"constant": 1}, "marginal": _file(tmp_path, marginal), "price": price}
+        for zone, marginal in zip("AB", names, strict=True)
+    }  # fmt: skip
+    scenario = scenario_of(grids, start=hours[0], length="1h")
+    assert list(notes_on_files(parse_scenario(scenario, tmp_path))) == [
+        "marginal carbon is direct in A and life-cycle in B, as its column says: give all zones "
+        "the same, they must not be compared"
+    ]
 
 
 def notes_on(folder: Path, zones: dict[str, tuple[str, str]]) -> list[str]:
