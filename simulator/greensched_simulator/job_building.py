@@ -145,6 +145,9 @@ def _from_trace(trace: Trace, seed: int, notes: list[str]) -> Draft:
     chosen = sum(bool(task.gpu_models) for task in tasks)
     if chosen:
         notes.append(f"{chosen} jobs name models of GPUs; any board is taken to do")
+    due = sum(task.deadline_s is not None for task in tasks)
+    if due:
+        notes.append(f"{due} of {len(tasks)} jobs have the deadline that the trace tells")
     draft = _draft(tasks)
     return draft if trace.repeat == 1 else _repeated(draft, trace.repeat)
 
@@ -171,12 +174,18 @@ def _draft(tasks: list[Task]) -> Draft:
         arrival_s=np.array([task.arrival_s - first_s for task in tasks]),
         runtime_s=np.array([task.runtime_s for task in tasks]),
         expected_s=np.array(
-            [task.runtime_s if task.estimate_s is None else task.estimate_s for task in tasks]
+            [math.nan if task.estimate_s is None else task.estimate_s for task in tasks]
         ),
         cpu_cores=np.array([task.cpu_cores for task in tasks]),
         memory_bytes=np.array([task.memory_bytes for task in tasks]),
         gpus=np.array([task.gpus * task.gpu_share for task in tasks]),
         workers=np.array([float(task.workers) for task in tasks]),
+        due_in_s=np.array(
+            [
+                math.nan if task.deadline_s is None else task.deadline_s - task.arrival_s
+                for task in tasks
+            ]
+        ),
     )
 
 
@@ -244,22 +253,27 @@ def _with_boards(draft: Draft, are_shared: bool, notes: list[str]) -> Draft:
 def _finished(
     draft: Draft, workload: Workload, zones: tuple[str, ...], seed: int, precedence: Precedence
 ) -> Jobs:
-    """Return the jobs; those that wait for each other are due together, as one long job is."""
+    """Return the jobs; those that wait for each other are due together, as one long job is.
+
+    Estimates and deadlines that their owners told stand as they are.
+    """
     whole = whole_jobs(precedence, draft.arrival_s, draft.runtime_s)
     count = draft.arrival_s.size
     errors = workload.estimate_error * stream(seed, "jobs/estimates").standard_normal(count)
+    estimate_s = draft.runtime_s * np.exp(errors)
     allowed_s = workload.deadline_runtime_factor * whole.runtime_s
+    deadline_s = whole.arrival_s + allowed_s + _slack_s(workload.slack, whole.runtime_s)
     can_stop, told = _can_stop(draft, workload.suspend, seed), workload.suspend or Suspend()
     data_bytes, data_zone = data_of_jobs(workload, zones, count, seed)
     return Jobs(
         arrival_s=draft.arrival_s,
         runtime_s=draft.runtime_s,
-        estimate_s=draft.expected_s * np.exp(errors),
+        estimate_s=np.where(np.isnan(draft.expected_s), estimate_s, draft.expected_s),
         cpu_cores=draft.cpu_cores,
         memory_bytes=draft.memory_bytes,
         gpus=draft.gpus,
         workers=draft.workers,
-        deadline_s=whole.arrival_s + allowed_s + _slack_s(workload.slack, whole.runtime_s),
+        deadline_s=np.where(np.isnan(draft.due_in_s), deadline_s, draft.arrival_s + draft.due_in_s),
         startup_s=np.where(can_stop, told.startup, 0.0),
         save_every_s=np.where(can_stop, told.save_every, math.inf),
         save_s=np.where(can_stop, told.saving, 0.0),

@@ -20,11 +20,12 @@ class Draft(NamedTuple):
     after: tuple[tuple[str, ...], ...]  # the names of those that each job waits for
     arrival_s: Floats  # since the scenario's start
     runtime_s: Floats  # on the reference core
-    expected_s: Floats  # the runtime that its owner told, else the true one
+    expected_s: Floats  # the runtime that its owner told; NaN: none
     cpu_cores: Floats
     memory_bytes: Floats
     gpus: Floats  # boards, or a part of one
     workers: Floats
+    due_in_s: Floats  # from its arrival to the deadline that its owner told; NaN: none
 
     def chosen(self, keep: npt.NDArray[np.bool_]) -> Self:
         """Return the jobs for which `keep` ([J]) is true, in their order.

@@ -282,12 +282,13 @@ class Workload(Part):
         default=0.0,
         ge=0,
         le=3,
-        description="Standard deviation of the logarithm of estimated over true runtime.",
+        description="Standard deviation of the logarithm of estimated over true runtime; not of "
+        "jobs whose estimate the trace tells.",
     )
     slack: Slack = Field(
         default=float("inf"),
         description="How long jobs may wait: one duration, `none` for no deadline, or a list by "
-        "runtime.",
+        "runtime. Not for jobs whose deadline the trace tells.",
     )
     deadline_runtime_factor: float = Field(
         default=1.0,

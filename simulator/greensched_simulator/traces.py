@@ -1,9 +1,10 @@
 """Reads workload traces: Alibaba's openb, GAIA's, Google's of 2011, SWF, and a plain CSV.
 
 The plain CSV has the columns name, arrival_s, runtime_s, cpu_cores, memory_mib, gpus and, if
-wanted, gpu_models (names separated by `|`), workers and after (names of tasks, likewise). A file's
-format is told by its header, SWF by the name's end, Google's by the name or the first line. A row
-at fault is never repaired: it is refused with its number and reason, or left out and told of.
+wanted, gpu_models (names separated by `|`), workers, after (names of tasks, likewise), deadline_s
+and estimate_s. A file's format is told by its header, SWF by the name's end, Google's by the name
+or the first line. A row at fault is never repaired: it is refused with its number and reason, or
+left out and told of.
 """
 
 import math
@@ -15,6 +16,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from greensched_core.durations import LONGEST_S
 from greensched_core.errors import BadInput
 from greensched_simulator.google_events import Machine, is_task_events, read_task_events
 from greensched_simulator.swf import SWF_ENDINGS, read_swf, swf_task
@@ -141,9 +143,10 @@ def _plain(row: Row, notes: Counter[str]) -> Task:
         gpus = 0.0
     elif gpus > 1.0 and gpus != int(gpus):
         row.fault(f"gpus is {gpus:g}: only of a single board can a part be asked for")
+    arrival_s = row.figure("arrival_s", at_least=0)
     return Task(
         name=row.name("name"),
-        arrival_s=row.figure("arrival_s", at_least=0),
+        arrival_s=arrival_s,
         runtime_s=row.figure("runtime_s", above=0),
         cpu_cores=row.figure("cpu_cores", above=0),
         memory_bytes=row.figure("memory_mib", at_least=0) * _MIB,
@@ -152,7 +155,30 @@ def _plain(row: Row, notes: Counter[str]) -> Task:
         gpu_models=_names(row, "gpu_models"),
         workers=workers,
         after=_names(row, "after"),
+        estimate_s=_estimate_s(row),
+        deadline_s=_deadline_s(row, arrival_s),
     )
+
+
+def _deadline_s(row: Row, arrival_s: float) -> float | None:
+    if not row.text("deadline_s"):
+        return None
+    deadline_s = row.figure("deadline_s")
+    told = f"deadline_s is {row.text('deadline_s')}"
+    if deadline_s < arrival_s:
+        row.fault(f"{told}, before its arrival_s, {row.text('arrival_s')}")
+    elif deadline_s - arrival_s > LONGEST_S:
+        row.fault(f"{told}, more than ten years after its arrival_s: is it on the same clock?")
+    return deadline_s
+
+
+def _estimate_s(row: Row) -> float | None:
+    if not row.text("estimate_s"):
+        return None
+    estimate_s = row.figure("estimate_s", above=0)
+    if estimate_s > LONGEST_S:
+        row.fault(f"estimate_s is {row.text('estimate_s')}, more than ten years")
+    return estimate_s
 
 
 def _openb(row: Row, notes: Counter[str]) -> Task:

@@ -75,11 +75,12 @@ def _drafted(scenario: Scenario, training: Training, speed: float, seed: int) ->
         after=((),) * count,
         arrival_s=arrivals_s(scenario, training, seed, count, f"{purpose}/arrivals"),
         runtime_s=runtime_s,
-        expected_s=runtime_s,
+        expected_s=np.full(count, np.nan),
         cpu_cores=np.full(count, training.cpu_cores),
         memory_bytes=np.full(count, training.memory),
         gpus=np.full(count, float(training.boards)),
         workers=np.full(count, float(training.workers)),
+        due_in_s=np.full(count, np.nan),
     )
 
 

@@ -21,6 +21,7 @@ class Task:
     estimate_s: float | None = None  # what its owner expected it to run; None: not told
     workers: int = 1  # which run at the same time
     after: tuple[str, ...] = ()  # names of the tasks that it waits for
+    deadline_s: float | None = None  # since the start of the trace; None: not told
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Compressed:
 
 
 def compressed(trace: Trace, span_s: float) -> Compressed:
-    """Scale a trace so that its arrivals span `span_s`, the first at 0; runtimes scale alike.
+    """Scale a trace so that its arrivals span `span_s`, the first at 0; all other times alike.
 
     How many tasks run at the same time stays what it was. Raises BadInput when all tasks arrive at
     once, or `span_s` is not positive.
@@ -69,12 +70,17 @@ def compressed(trace: Trace, span_s: float) -> Compressed:
         raise BadInput(f"{trace.source}: all tasks arrive at once, there is no span to scale")
     factor = span_s / trace.span_s
     first = trace.tasks[0].arrival_s
+
+    def scaled(seconds: float | None) -> float | None:
+        return None if seconds is None else seconds * factor
+
     tasks = tuple(
         replace(
             task,
             arrival_s=(task.arrival_s - first) * factor,
             runtime_s=task.runtime_s * factor,
-            estimate_s=None if task.estimate_s is None else task.estimate_s * factor,
+            estimate_s=scaled(task.estimate_s),
+            deadline_s=scaled(None if task.deadline_s is None else task.deadline_s - first),
         )
         for task in trace.tasks
     )
@@ -103,12 +109,16 @@ def as_pods(trace: Trace) -> Trace:
     """
     tasks: list[Task] = []
     for task in trace.tasks:
-        alone = replace(task, workers=1, after=(), gpu_share=1.0)
+        alone = replace(task, workers=1, after=(), gpu_share=1.0, deadline_s=None)
         names = [f"{task.name}-{worker}" for worker in range(task.workers)]
         tasks += [replace(alone, name=name) for name in names] if task.workers > 1 else [alone]
     counted = (
         (sum(task.workers > 1 for task in trace.tasks), "have several workers, each a pod here"),
         (sum(bool(task.after) for task in trace.tasks), "wait for others, but not here"),
+        (
+            sum(task.deadline_s is not None for task in trace.tasks),
+            "have a deadline, but not here",
+        ),
         (
             sum(task.gpu_share < 1.0 for task in trace.tasks),
             "ask for a part of a GPU and get a whole one",
