@@ -25,7 +25,7 @@ from greensched_simulator.world import capacity_of, nodes_of
 Found = Iterator[tuple[Place, str]]
 
 # Whether jobs fit and services can be served does not depend on these.
-_NOT_OF_NODES = {"zone", "pue", "sleep", "embodied", "failures"}
+_NOT_OF_NODES = {"name", "zone", "pue", "sleep", "embodied", "failures"}
 _NOT_OF_JOBS = {
     "slack", "deadline_runtime_factor", "estimate_error", "suspend", "elastic", "data",
 }  # fmt: skip
@@ -134,7 +134,7 @@ def _speeds_are_known(content: Mapping[str, Any], context: Mapping[str, Any]) ->
 def _tried(content: Mapping[str, Any], are_known: bool) -> dict[str, Any]:
     """Return all that jobs and services are made from, in a zone that is there in any case.
 
-    Where speeds are not known, all nodes are alike in them.
+    Nodes get names of their own. Where speeds are not known, all nodes are alike in them.
     """
     names = ("seed", "length", "cluster", "workload", "services", "assumptions")
     tried = {name: content[name] for name in names if name in content}
@@ -146,7 +146,12 @@ def _tried(content: Mapping[str, Any], are_known: bool) -> dict[str, Any]:
         without = _NOT_OF_NODES if are_known else _NOT_OF_NODES | _OF_SPEED
         instead = {"zone": _ANY_ZONE} | ({} if are_known else _STAND_IN)
         tried["cluster"] = content["cluster"] | {
-            "nodes": [_but(without, each) | instead if _is_map(each) else each for each in groups]
+            "nodes": [
+                _but(without, each) | instead | {"name": f"tried-{number}"}
+                if _is_map(each)
+                else each
+                for number, each in enumerate(groups)
+            ]
         }
     return tried
 

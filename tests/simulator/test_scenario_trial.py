@@ -158,6 +158,12 @@ def test_jobs_of_a_trace_are_tried_as_well(tmp_path: Path) -> None:
             id="nothing-rests-on-the-names-of-nodes",
         ),
         pytest.param(
+            {"workload": ALL_FIT_NONE, "services": [LARGE],
+             "cluster": {"nodes": [NODE | {"name": "A Node"}]}},
+            {"cluster.nodes[0].name", "workload.generator", "services[0]"},
+            id="whatever-these-are",
+        ),
+        pytest.param(
             {"workload": {"generator": {"jobs": 0}}, "services": [LARGE]},
             {"workload.generator.jobs", "services[0]"},
             id="services-do-not-rest-on-the-jobs",
