@@ -9,7 +9,6 @@ import gzip
 import hashlib
 import io
 import json
-import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,12 +40,11 @@ from greensched_simulator.recorded_rows import (
 from greensched_simulator.scenario_model import CarbonFile, PriceFile, Scenario
 from greensched_simulator.scenario_site import SolarFile, TemperatureFile
 from greensched_simulator.service_latency import served
+from greensched_simulator.unfinished import Unfinished
 
 FORMAT = 1  # of the folder; a reader refuses others
 SUMMARY, SCENARIO = "run.json", "scenario.yaml"
 _OUTCOMES = f"{OUTCOMES.name}.csv"
-# Within the run's folder, not beside it: who may write to that may write here, wherever it lies.
-UNFINISHED = ".unfinished"
 _LIBRARIES = ("greensched", "numba", "numpy", "pyarrow", "scipy")
 # 0 of these is no figure: no scenario tells such, or there is no service.
 _MAYBE_UNTOLD = {"carbon_marginal_g", "carbon_embodied_g", "latency_p50_s", "latency_p99_s"}
@@ -112,7 +110,8 @@ class _RowFiles:
 class RunFolder:
     """Writes a run's folder round by round; `finish` completes it, leaving it before undoes all.
 
-    The folder is made when the first round is there. Raises BadInput when it holds files already.
+    The folder is made when the first round is there. Raises BadInput when it holds files already,
+    or by then.
     """
 
     folder: Path
@@ -120,20 +119,15 @@ class RunFolder:
     _files: dict[str, _RowFiles] = field(default_factory=dict)
     _rounds: list[tuple[int, tuple[Outcome, ...]]] = field(default_factory=list)
     _told: dict[str, Any] = field(default_factory=dict)
-    _is_ours: bool = False  # whether the folder was made here
-    _has_begun: bool = False
-    _moved: list[Path] = field(default_factory=list)
+    _unfinished: Unfinished = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.folder.is_dir() and any(self.folder.iterdir()):
-            raise BadInput(f"{self.folder} exists and is not empty: name another folder by --out")
-        nearest = next(each for each in (self.folder, *self.folder.absolute().parents)
-                       if each.exists())  # fmt: skip
-        if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-            raise BadInput(
-                f"{self.folder} cannot be made: {nearest} is no folder that can be written to; "
-                "name another folder by --out"
-            )
+        self._unfinished = Unfinished(self.folder)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this run wrote all of its rows."""
+        return self._unfinished.is_whole
 
     def __enter__(self) -> Self:
         return self
@@ -147,8 +141,7 @@ class RunFolder:
         try:
             self._close()
         finally:
-            if self._has_begun and not (self.folder / SUMMARY).is_file():
-                self._undo()
+            self._unfinished.leave()
 
     def add(self, done: Round) -> None:
         """Write all that happened in one round."""
@@ -176,26 +169,14 @@ class RunFolder:
     def finish(self) -> FinishedRun:
         """Write outcomes and summary, and return the folder as it is read again."""
         self._close()
-        _write_outcomes(self._unfinished / _OUTCOMES, self.run.policies, self._rounds)
+        unfinished = self._unfinished.path
+        _write_outcomes(unfinished / _OUTCOMES, self.run.policies, self._rounds)
         summary = json.dumps({**_described(self.run), **self._told}, indent=2) + "\n"
-        (self._unfinished / SUMMARY).write_text(summary, encoding="utf-8")
-        for path in sorted(self._unfinished.iterdir(), key=lambda each: each.name == SUMMARY):
-            self._moved.append(self.folder / path.name)
-            path.replace(self._moved[-1])
-        self._unfinished.rmdir()
+        (unfinished / SUMMARY).write_text(summary, encoding="utf-8")
+        rows = sorted(path.name for path in unfinished.iterdir() if path.name != SUMMARY)
+        self._unfinished.settle([*rows, SUMMARY])
+        self._unfinished.leave()
         return read_run(self.folder)
-
-    @property
-    def _unfinished(self) -> Path:
-        return self.folder / UNFINISHED
-
-    def _undo(self) -> None:
-        shutil.rmtree(self._unfinished)
-        for path in self._moved:
-            if path.is_file():
-                path.unlink()
-        if self._is_ours and not any(self.folder.iterdir()):
-            self.folder.rmdir()
 
     def _close(self) -> None:
         for files in self._files.values():
@@ -203,17 +184,11 @@ class RunFolder:
         self._files.clear()
 
     def _begin(self) -> None:
-        self._is_ours = not self.folder.exists()
-        try:
-            self._unfinished.mkdir(parents=True)
-        except OSError as fault:
-            raise BadInput(
-                f"{self.folder} cannot be made: {fault}; name another folder by --out"
-            ) from fault
-        self._has_begun = True
-        shutil.copyfile(self.run.scenario_file, self._unfinished / SCENARIO)
+        self._unfinished.begin()
+        unfinished = self._unfinished.path
+        shutil.copyfile(self.run.scenario_file, unfinished / SCENARIO)
         for table in (*ALWAYS, *(OF_SERVICES if self.run.scenario.services else ())):
-            self._files[table.name] = _RowFiles(self._unfinished, table)
+            self._files[table.name] = _RowFiles(unfinished, table)
 
 
 def read_run(folder: Path) -> FinishedRun:

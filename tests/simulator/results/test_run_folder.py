@@ -16,13 +16,10 @@ from hypothesis import strategies as st
 from greensched_core.errors import BadInput
 from greensched_policies.accounting import Bill
 from greensched_policies.courses import Caps, Sleeps
-from greensched_simulator.comparison import Round
 from greensched_simulator.node_hours import node_hours
-from greensched_simulator.outcome import outcome_of
 from greensched_simulator.policy import policy_named
 from greensched_simulator.recorded_rows import decision_rows, job_rows
-from greensched_simulator.run_folder import FinishedRun, Run, RunFolder, read_run
-from greensched_simulator.scenario import load_scenario
+from greensched_simulator.run_folder import FinishedRun, read_run
 from greensched_simulator.schedule import Schedule, Stretches
 from greensched_simulator.simulation import bill_of
 from greensched_simulator.testing import in_one_piece
@@ -245,58 +242,6 @@ def test_a_folder_with_files_is_refused(finished: Finished, tmp_path: Path) -> N
     finished(TWO)
     with pytest.raises(BadInput, match=r"is not empty: name another folder by --out"):
         finished(TWO)
-
-
-def test_a_run_of_no_round_leaves_nothing(tmp_path: Path) -> None:
-    run: Any = None  # is not looked at before a round is there
-    with RunFolder(tmp_path / "none", run):
-        pass
-    assert not (tmp_path / "none").exists()
-
-
-@pytest.mark.parametrize("is_there", [False, True], ids=["new-folder", "empty-folder"])
-def test_an_interrupted_run_looks_whole_at_no_time_and_leaves_nothing(
-    small_file: Path, one_round: Round, tmp_path: Path, is_there: bool
-) -> None:
-    out = tmp_path / "out"
-    if is_there:
-        out.mkdir()
-    run = Run(load_scenario(small_file), small_file, (POLICY,), None, (1,), (), "now")
-    with pytest.raises(KeyboardInterrupt), RunFolder(out, run) as folder:
-        folder.add(one_round)
-        assert [path.name for path in out.iterdir()] == [".unfinished"]
-        with pytest.raises(BadInput, match="is not the folder of a run that ended"):
-            read_run(out)
-        with pytest.raises(BadInput, match="is not empty"):
-            RunFolder(out, run)  # nobody else writes there meanwhile
-        raise KeyboardInterrupt
-    assert out.exists() == is_there
-    with RunFolder(out, run) as folder:  # so that it can be named again at once
-        folder.add(one_round)
-        assert folder.finish().folder == out
-
-
-def test_a_run_that_cannot_be_moved_to_its_place_is_undone(
-    small_file: Path, one_round: Round, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    run = Run(load_scenario(small_file), small_file, (POLICY,), None, (1,), (), "now")
-    with (
-        pytest.raises(IsADirectoryError, match=r"unfinished/run\.json"),
-        RunFolder(out, run) as folder,
-    ):
-        folder.add(one_round)
-        (out / "run.json").mkdir()  # what is moved last finds no place
-        folder.finish()
-    assert [path.name for path in out.iterdir()] == ["run.json"], "what is not ours stays"
-
-
-@pytest.fixture
-def one_round(small_world: World) -> Round:
-    """One policy, which starts all on arrival."""
-    schedule = in_one_piece(np.array([0.0, 600.0]), np.array([3600.0, 2400.0]), np.arange(2))
-    outcome = outcome_of(small_world, schedule, bill_of(small_world, schedule, 3600.0), 3600.0)
-    return Round(small_world, (POLICY,), (schedule,), (outcome,))
 
 
 @pytest.mark.parametrize(("name", "spoil"), [
