@@ -73,6 +73,11 @@ def compare(
     if seeds < 1:
         raise BadInput(f"--seeds must be at least 1, not {seeds}")
     loaded = load_scenario(scenario)
+    if loaded.seed > _LARGEST_SEED + 1 - seeds:
+        raise BadInput(
+            f"--seeds {seeds} from the scenario's seed {loaded.seed} on go beyond {_LARGEST_SEED}: "
+            "give the scenario a smaller one"
+        )
     named = policies_named(policies, loaded.able)
     chosen = tuple(dict.fromkeys((against, *named)))
     if levers:

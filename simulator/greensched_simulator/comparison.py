@@ -13,8 +13,9 @@ from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import Policy
 from greensched_simulator.scenario_model import Scenario
 from greensched_simulator.schedule import Schedule
+from greensched_simulator.seeds import naming_seed
 from greensched_simulator.simulation import Told, bill_of, billed_until_s, simulate_each
-from greensched_simulator.world import World, build_world
+from greensched_simulator.world import World, build_world, refuse_seeds
 
 CONFIDENCE = 0.95
 WORTH_TELLING = 1e-6  # of the baseline: what could be saved at all beyond rounding and the solver's
@@ -84,18 +85,29 @@ def compare(
 ) -> Iterator[Round]:
     """Yield the policies' runs on the scenario's world, seed by seed; tell of each run's end.
 
-    With `with_bound` also the least totals that there can be. Raises BadInput as billing does.
+    With `with_bound` also the least totals that there can be. Raises BadInput as billing does, with
+    the seed, and before the first run where the jobs of any seed cannot be run.
     """
+    if len(seeds) > 1:
+        refuse_seeds(scenario, seeds)
     for seed in seeds:
-        world = build_world(scenario, seed)
-        schedules = simulate_each(world, policies, told)
-        until_s = billed_until_s(world, *schedules)
-        outcomes = tuple(
-            outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
-            for schedule in schedules
-        )
-        least = least_totals(world, schedules, until_s) if with_bound else None
-        yield Round(world, tuple(policies), tuple(schedules), outcomes, least)
+        with naming_seed(seed):
+            done = _round(scenario, seed, policies, told, with_bound=with_bound)
+        yield done
+
+
+def _round(
+    scenario: Scenario, seed: int, policies: Sequence[Policy], told: Told, *, with_bound: bool
+) -> Round:
+    world = build_world(scenario, seed)
+    schedules = simulate_each(world, policies, told)
+    until_s = billed_until_s(world, *schedules)
+    outcomes = tuple(
+        outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
+        for schedule in schedules
+    )
+    least = least_totals(world, schedules, until_s) if with_bound else None
+    return Round(world, tuple(policies), tuple(schedules), outcomes, least)
 
 
 def difference(figure: Figure, results: Results, policy: Policy) -> Difference:

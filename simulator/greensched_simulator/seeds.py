@@ -1,11 +1,24 @@
 """Random numbers by seed and purpose: what one part of a world draws shifts no other part."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
+
+from greensched_core.errors import BadInput
 
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
     """Return the generator of one purpose, such as `jobs/runtime`; the same each time."""
     digest = hashlib.sha256(purpose.encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8], "little")])
+
+
+@contextmanager
+def naming_seed(seed: int) -> Iterator[None]:
+    """Put the seed before the message of any BadInput raised within."""
+    try:
+        yield
+    except BadInput as fault:
+        raise BadInput(f"with seed {seed}: {fault}") from fault

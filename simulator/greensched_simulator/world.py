@@ -1,5 +1,6 @@
 """All that a run needs beside a policy: nodes, jobs and grids as arrays, drawn from one seed."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from greensched_simulator.nodes import Nodes
 from greensched_simulator.outages import Outages
 from greensched_simulator.precedence import NO_PRECEDENCE, Precedence, whole_jobs
 from greensched_simulator.scenario_model import Scenario
+from greensched_simulator.seeds import naming_seed
 from greensched_simulator.services import ServiceRows, with_services
 from greensched_simulator.zone_grids import DAY_S, Grids, build_grids
 from greensched_simulator.zone_solar import battery_of
@@ -73,8 +75,7 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
     """
     seed = scenario.seed if seed is None else seed
     built = nodes_of(scenario)
-    found = build_jobs(scenario, seed, capacity_of(built.nodes))
-    found, services = with_services(scenario, seed, found, built.nodes)
+    found, services = _asked_of(scenario, seed, built.nodes)
     horizon_s = _horizon_s(scenario, found, built.nodes)
     grids = build_grids(scenario, seed, horizon_s)
     nodes = _by_weather(built.nodes, grids)
@@ -106,6 +107,24 @@ def build_world(scenario: Scenario, seed: int | None = None) -> World:
         outages=outages_of(scenario.cluster.nodes, seed, horizon_s),
         links=links_of(scenario),
     )
+
+
+def refuse_seeds(scenario: Scenario, seeds: Sequence[int]) -> None:
+    """Raise BadInput that names the first seed with which no world can be built for its jobs.
+
+    Drawing them takes far less than running them: 0.2 s a seed for 70,000.
+    """
+    nodes = nodes_of(scenario).nodes
+    for seed in seeds:
+        with naming_seed(seed):
+            _asked_of(scenario, seed, nodes)
+
+
+def _asked_of(
+    scenario: Scenario, seed: int, nodes: Nodes
+) -> tuple[JobList, tuple[ServiceRows, ...]]:
+    found = build_jobs(scenario, seed, capacity_of(nodes))
+    return with_services(scenario, seed, found, nodes)
 
 
 def capacity_of(nodes: Nodes) -> Capacity:

@@ -108,6 +108,18 @@ def test_bad_input_is_one_clear_line(greensched: Run, tiny: str, command: str, r
     assert reason in done.stderr
 
 
+def test_seeds_beyond_the_largest_are_refused_before_anything_runs(
+    greensched: Run, tiny: str
+) -> None:
+    Path(tiny).write_text(f"{SCENARIO}seed: {2**63 - 2}\n")
+    done = greensched("compare", tiny, "--policies", "spread", "--seeds", "3")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"greensched: --seeds 3 from the scenario's seed {2**63 - 2} on go beyond {2**63 - 1}: "
+        "give the scenario a smaller one\n"
+    )
+
+
 def test_what_policies_take_stands_beside_the_bound_that_none_is_below(
     greensched: Run, tiny: str
 ) -> None:
@@ -155,7 +167,7 @@ def test_a_comparison_that_is_interrupted_keeps_nothing(tiny: str, tmp_path: Pat
     out = tmp_path / "run"
     command = [sys.executable, "-m", "greensched_cli", "compare", tiny, "--out", str(out)]
     with subprocess.Popen(
-        [*command, "--policies", "spread", "--seeds", "100000"], stdout=subprocess.PIPE, text=True
+        [*command, "--policies", "spread", "--seeds", "2000"], stdout=subprocess.PIPE, text=True
     ) as running:
         while not (out / ".unfinished").is_dir() and running.poll() is None:
             time.sleep(0.05)

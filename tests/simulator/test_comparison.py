@@ -1,4 +1,5 @@
 import math
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from greensched_simulator.comparison import (
 from greensched_simulator.outcome import Outcome
 from greensched_simulator.policy import policies_named, policy_named
 from greensched_simulator.scenario import parse_scenario
+from greensched_simulator.scenario_model import Scenario
 from greensched_simulator.simulation import simulate
 from greensched_simulator.tables import (
     captured_rows,
@@ -153,6 +155,45 @@ def test_each_run_is_told_when_it_ends() -> None:
     # Several run at a time, of one seed: whichever ends first is told first.
     assert {*told[:2]} == {(spread, 5), (bin_pack, 5)}
     assert {*told[2:]} == {(spread, 6), (bin_pack, 6)}
+
+
+@pytest.fixture
+def seldom_large() -> Scenario:
+    """Among many small jobs, some seeds draw one that fits no node; the first does not."""
+    generator = {"jobs": 20, "cpu_cores": [1] * 60 + [64]}
+    return parse_scenario({**SCENARIO, "workload": {"generator": generator}}, Path())
+
+
+def first_refused(scenario: Scenario) -> int:
+    for seed in count(1):
+        try:
+            build_world(scenario, seed)
+        except BadInput:
+            return seed
+    raise AssertionError("some seed draws a large job")
+
+
+def test_a_seed_whose_jobs_fit_no_node_is_named_before_anything_runs(
+    seldom_large: Scenario,
+) -> None:
+    seed, told = first_refused(seldom_large), list[int]()
+    assert seed > 1
+    runs = compare(
+        seldom_large,
+        policies_named("spread"),
+        range(1, seed + 10),
+        lambda policy, seed: told.append(seed),
+    )
+    with pytest.raises(BadInput, match=rf"^with seed {seed}: workload: \d of 20 jobs fit no node"):
+        next(runs)
+    assert told == []
+
+
+def test_a_fault_of_the_only_seed_names_it_too(seldom_large: Scenario) -> None:
+    seed = first_refused(seldom_large)
+    runs = compare(seldom_large, policies_named("spread"), (seed,), lambda policy, seed: None)
+    with pytest.raises(BadInput, match=f"^with seed {seed}: workload: "):
+        next(runs)
 
 
 def test_the_mean_outcome_is_the_mean_of_each_figure() -> None:
