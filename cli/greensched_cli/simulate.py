@@ -4,6 +4,7 @@ The simulator is imported where a verb runs, so that --help answers at once, and
 quickly refused.
 """
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -97,4 +98,9 @@ def report(
     from greensched_simulator.reports.report import write_report
     from greensched_simulator.run_folder import read_run
 
-    print(f"report: {write_report(read_run(folder))}")
+    run = read_run(folder)
+    try:
+        print(f"report: {write_report(run)}")
+    except OSError as fault:  # such as a full disk
+        print(f"greensched: {fault}", file=sys.stderr)
+        raise typer.Exit(1) from fault

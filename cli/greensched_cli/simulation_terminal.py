@@ -1,11 +1,13 @@
 """Simulations on a terminal: how far they are, what they came to, where the report is."""
 
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -18,7 +20,7 @@ from greensched_simulator.comparison import Results, Round, compare
 from greensched_simulator.machine_code import is_cached
 from greensched_simulator.policy import Policy
 from greensched_simulator.reports.report import write_report
-from greensched_simulator.run_folder import SUMMARY, FinishedRun, Run, RunFolder
+from greensched_simulator.run_folder import FinishedRun, Run, RunFolder
 from greensched_simulator.scenario import Scenario
 from greensched_simulator.simulation import Told
 from greensched_simulator.tables import (
@@ -35,7 +37,7 @@ from greensched_simulator.tables import (
 )
 from greensched_simulator.told_beside import supply_rows
 
-INTERRUPTED = 130  # as shells say that SIGINT ended a command
+INTERRUPTED, TERMINATED = 130, 143  # as shells say that SIGINT or SIGTERM ended a command
 RUNS = Path("build/runs")
 
 
@@ -54,28 +56,59 @@ class Asked:
     with_bound: bool = False
 
 
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM came; whoever cleans up after Ctrl-C does so after this."""
+
+
 def run_and_print(asked: Asked) -> int:
     """Run it, print what it came to and write its folder; return the exit status.
 
     Raises BadInput for a folder that is not empty.
     """
-    console = plain_console()
     run = _run(asked)
-    folder = asked.out or RUNS / f"{asked.scenario.name}-{asked.kind}-{_stamp(run.started_at)}"
-    began = time.monotonic()
+    out = asked.out or RUNS / f"{asked.scenario.name}-{asked.kind}-{_stamp(run.started_at)}"
+    folder, console = RunFolder(out, run), plain_console()
     try:
-        finished = _simulated(console, RunFolder(folder, run), with_bound=asked.with_bound)
-        _print_results(console, finished)
-        report = write_report(finished)
-    except KeyboardInterrupt:
-        is_whole = (folder / SUMMARY).is_file()
-        kept = f"all rows are in {folder}, `greensched report` draws its report"
-        console.print(f"interrupted: {kept if is_whole else 'nothing is kept'}", soft_wrap=True)
-        return INTERRUPTED
-    console.print(f"report: {report}", soft_wrap=True)
-    console.print(f"all rows: {folder}", soft_wrap=True)
-    console.print(f"took {time.monotonic() - began:.1f} s")
+        with _terminated_as_interrupted():
+            _run_into(folder, console, with_bound=asked.with_bound)
+    except KeyboardInterrupt as ended:
+        console.print(f"interrupted: {_kept(folder)}", soft_wrap=True)
+        return TERMINATED if isinstance(ended, _Terminated) else INTERRUPTED
+    except OSError as fault:  # such as a full disk
+        print(f"greensched: {fault}; {_kept(folder)}", file=sys.stderr)
+        return 1
     return 0
+
+
+def _run_into(folder: RunFolder, console: Console, *, with_bound: bool) -> None:
+    began = time.monotonic()
+    finished = _simulated(console, folder, with_bound=with_bound)
+    _print_results(console, finished)
+    report = write_report(finished)
+    console.print(f"report: {report}", soft_wrap=True)
+    console.print(f"all rows: {folder.folder}", soft_wrap=True)
+    console.print(f"took {time.monotonic() - began:.1f} s")
+
+
+def _kept(folder: RunFolder) -> str:
+    if folder.is_whole:
+        return f"all rows are in {folder.folder}, `greensched report` draws its report"
+    return "nothing is kept"
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Have the first SIGTERM raise within, so that what was begun is cleaned up."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would leave half of it
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _run(asked: Asked) -> Run:

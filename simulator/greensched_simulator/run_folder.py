@@ -12,6 +12,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -99,11 +100,18 @@ class _RowFiles:
             self._parquet.write_table(part)
 
     def close(self) -> None:
-        """Complete both files."""
-        self._csv.close()
-        self._packed.close()
-        self._file.close()
-        self._parquet.close()
+        """Complete both files; should one fail, the other is closed all the same."""
+        with ExitStack() as ending:  # the last is closed first
+            ending.callback(self._close_parquet)
+            ending.callback(self._file.close)
+            ending.callback(self._packed.close)
+            ending.callback(self._csv.close)
+
+    def _close_parquet(self) -> None:
+        try:
+            self._parquet.close()
+        finally:
+            self._parquet.is_open = False  # else its destructor tries again, and tells on stderr
 
 
 @dataclass
@@ -179,9 +187,10 @@ class RunFolder:
         return read_run(self.folder)
 
     def _close(self) -> None:
-        for files in self._files.values():
-            files.close()
-        self._files.clear()
+        begun, self._files = self._files, {}
+        with ExitStack() as ending:
+            for files in begun.values():
+                ending.callback(files.close)
 
     def _begin(self) -> None:
         self._unfinished.begin()

@@ -2,11 +2,13 @@
 
 import json
 import re
+import resource
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -163,15 +165,73 @@ def test_a_slot_that_is_too_short_is_refused(greensched: Run, tiny: str) -> None
     assert "at least a minute" in done.stderr
 
 
-def test_a_comparison_that_is_interrupted_keeps_nothing(tiny: str, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    command = [sys.executable, "-m", "greensched_cli", "compare", tiny, "--out", str(out)]
-    with subprocess.Popen(
-        [*command, "--policies", "spread", "--seeds", "2000"], stdout=subprocess.PIPE, text=True
-    ) as running:
-        while not (out / ".unfinished").is_dir() and running.poll() is None:
-            time.sleep(0.05)
-        running.send_signal(signal.SIGINT)
-        told, _ = running.communicate(timeout=60)
-    assert (running.returncode, told.splitlines()[-1]) == (130, "interrupted: nothing is kept")
-    assert not out.exists()
+Begun = Callable[[int], subprocess.Popen[str]]
+
+
+@pytest.fixture
+def begun(tiny: str, tmp_path: Path) -> Iterator[Begun]:
+    """Begins a comparison of so many seeds into `run`; returns it when the first round is there."""
+    with ExitStack() as running:
+
+        def begin(seeds: int) -> subprocess.Popen[str]:
+            out = tmp_path / "run"
+            command = [sys.executable, "-m", "greensched_cli", "compare", tiny, "--out", str(out)]
+            process = running.enter_context(
+                subprocess.Popen(
+                    [*command, "--policies", "spread", "--seeds", str(seeds)],
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                )
+            )  # fmt: skip
+            while not (out / ".unfinished").is_dir() and process.poll() is None:
+                time.sleep(0.05)
+            return process
+
+        yield begin
+
+
+@pytest.mark.parametrize(
+    ("blow", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"]
+)
+def test_a_comparison_that_is_interrupted_keeps_nothing(
+    begun: Begun, tmp_path: Path, blow: signal.Signals, status: int
+) -> None:
+    running = begun(2000)
+    running.send_signal(blow)
+    told, faults = running.communicate(timeout=60)
+    assert (running.returncode, told.splitlines()[-1]) == (status, "interrupted: nothing is kept")
+    assert faults == ""
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="Linux alone limits a process anew")
+@pytest.mark.parametrize(
+    ("file_bytes", "seeds", "kept"),
+    [
+        pytest.param(1, 2000, "nothing is kept", id="rows"),
+        pytest.param(
+            1_000_000, 5, "all rows are in {}, `greensched report` draws its report", id="report"
+        ),
+    ],
+)
+def test_what_cannot_be_written_is_told_in_a_line_with_what_is_kept(
+    begun: Begun, tmp_path: Path, file_bytes: int, seeds: int, kept: str
+) -> None:
+    running, out = begun(seeds), tmp_path / "run"
+    resource.prlimit(running.pid, resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+    _, faults = running.communicate(timeout=60)
+    assert running.returncode == 1
+    assert faults.startswith("greensched: [Errno 27]") and faults.count("\n") == 1
+    assert faults.endswith(f"; {kept.format(out)}\n")
+    assert (out / "run.json").is_file() == out.exists() == ("all rows" in kept)
+
+
+def test_a_report_that_cannot_be_written_is_told_in_a_line(
+    greensched: Run, begun: Begun, tmp_path: Path
+) -> None:
+    begun(1).communicate(timeout=60)
+    page = tmp_path / "run" / "report.html"
+    page.unlink()
+    page.mkdir()
+    done = greensched("report", str(page.parent))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "Is a directory" in done.stderr and str(page) in done.stderr
