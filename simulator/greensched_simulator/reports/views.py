@@ -31,6 +31,7 @@ _MINUTE_S = 60.0
 _WAIT_BINS = 30 * 24 * 60  # of a minute
 _ROUNDING_S = 0.5  # a wait of just six hours counts as no longer than six hours
 _WAIT_POINTS = 500  # a curve needs no more
+_WAITS_OF_NOBODY = 60  # bins, an hour: a curve of the first alone is a point, which is not seen
 
 
 class Changes(NamedTuple):
@@ -206,6 +207,7 @@ def waits(run: FinishedRun) -> Waits:
         policy: 100.0 * np.cumsum(each) / max(jobs[policy], 1) for policy, each in counts.items()
     }
     last = max(int(np.searchsorted(each, min(SHOWN_PCT, each[-1]))) for each in shares.values())
+    last = last or _WAITS_OF_NOBODY
     shown = np.arange(0, last + 1, max(-(-last // _WAIT_POINTS), 1))
     shown = np.append(shown, last) if shown[-1] < last else shown
     return Waits(

@@ -289,6 +289,12 @@ def test_a_policy_that_rejects_all_hides_no_other_policys_waits(finished: Finish
     assert set(views.waits.share_pct[REJECTING]) == {0.0}
 
 
+def test_where_nobody_waits_a_line_at_all_jobs_is_seen(finished: Finished) -> None:
+    waits = views_of(finished({"spread": (0.0, 600.0)})).waits
+    assert (waits.hours[0], waits.hours[-1]) == (0.0, 1.0)
+    assert set(waits.share_pct[SPREAD]) == {100.0}
+
+
 def test_a_job_that_never_ran_leaves_the_plots_finite(finished: Finished) -> None:
     views: Any = views_of(finished({"spread": (0.0, NAN), "carbon-time": (3600.0, 600.0)}))
     assert np.isfinite(views.power[SPREAD].values).all()
