@@ -22,6 +22,7 @@ _FEWEST_HOURS = 365 * 24  # of less the correlations differ by chance
 # Sound pairs correlate best within two hours of each other: plants take time to follow prices.
 _NEAR_H, _FARTHEST_H = 2, 12
 _LEAST_CORRELATION, _CLEARLY = 0.06, 2.0  # of the best shift, and times that of all near ones
+_NO_INTENSITY = re.compile(r"pct|percent|%|(?<![a-z])share(?![a-z])", re.I)
 _KINDS = {
     "direct": re.compile(r"(?<!in)direct", re.I),
     "life-cycle": re.compile(r"(?<![a-z])lca(?![a-z])|life.?cycle", re.I),
@@ -34,6 +35,11 @@ def notes_on_files(scenario: Scenario) -> Iterator[str]:
     for zone, grid in scenario.grids.items():
         if not isinstance(grid.carbon, CarbonFile):
             continue
+        if _NO_INTENSITY.search(grid.carbon.column):
+            yield (
+                f"{zone}: its carbon is the column {grid.carbon.column}, taken for "
+                f"{grid.carbon.unit}, and by its name a share"
+            )
         carbon = read_series(grid.carbon.file, column_of(grid.carbon))
         for share, most, what in (
             (carbon.estimated_share, _ESTIMATED, "are marked as estimated: claim no saving by it"),

@@ -74,10 +74,16 @@ class FinishedRun:
     summary: Mapping[str, Any]  # run.json
 
     def rows(self, table: str) -> Path:
-        """Return the Parquet file of a table; raise BadInput when it is gone."""
+        """Return the Parquet file of a table; raise BadInput when it is gone, or cut off."""
         path = self.folder / f"{table}.parquet"
         if not path.is_file():
             raise BadInput(f"{self.folder} has no {path.name}: copy the whole folder of the run")
+        try:
+            pyarrow.parquet.read_metadata(path)
+        except (OSError, pa.ArrowException) as fault:
+            raise BadInput(
+                f"{path} is not as it was written: {fault}; copy the whole folder of the run again"
+            ) from fault
         return path
 
 

@@ -231,6 +231,8 @@ def test_a_shifted_price_is_told_with_the_run(tmp_path: Path) -> None:
         pytest.param(["ci_direct", "value", "ci_lca"],
                      ["carbon is direct in A and life-cycle in C, as its column says: give all "
                       "zones the same, they must not be compared"], id="two-kinds"),
+        pytest.param(["low_carbon_pct", "shared"], ["A: its carbon is the column low_carbon_pct, "
+                     "taken for g/kWh, and by its name a share"], id="a-share"),
     ],
 )  # fmt: skip
 def test_whether_carbon_is_direct_or_life_cycle_is_told(

@@ -254,6 +254,13 @@ def test_a_folder_without_its_rows_is_refused(finished: Finished) -> None:
         write_report(run)
 
 
+def test_rows_that_were_cut_off_are_refused(finished: Finished) -> None:
+    rows = finished(THREE).folder / "jobs.parquet"
+    rows.write_bytes(rows.read_bytes()[:-100])
+    with pytest.raises(BadInput, match=r"jobs.parquet is not as it was written: .* copy the whole"):
+        write_report(read_run(rows.parent))
+
+
 def test_what_is_charged_is_told_only_where_a_job_never_ran(finished: Finished) -> None:
     all_ran = finished(THREE, name="all-ran").results
     assert "charged,\nkWh" not in texts(taken_rows(all_ran, "EUR")[0])
