@@ -13,7 +13,8 @@ from greensched_core.errors import BadInput
 
 # Each is a module of greensched_simulator.reproductions: TITLE, NEEDS_DATA and reproduce(folder).
 NAMES = (
-    "carbon-scaler", "deeprm", "ecokube", "ecopycsim", "gaia", "lets-wait-awhile", "opitz", "zeus",
+    "carbon-scaler", "deeprm", "ecokube", "ecopycsim", "gaia", "gaia-reserved",
+    "lets-wait-awhile", "opitz", "zeus",
 )  # fmt: skip
 
 

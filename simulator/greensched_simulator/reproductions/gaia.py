@@ -76,6 +76,9 @@ class Shifted(NamedTuple):
     wait: Floats  # ticks from arrival to finish less the length
 
 
+Run = tuple[int, int]  # first tick, ticks
+
+
 class Carbon:
     """A zone's hourly intensity over the ticks of the trace."""
 
@@ -149,20 +152,49 @@ def read_column(data: Path, zone: str) -> Floats:
 def shift(name: str, jobs: Jobs, carbon: Carbon) -> Shifted:
     """Return what the policy `name` makes of the jobs, each alone with the grid."""
     if name in WHEN_RULES:
-        start = jobs.arrival.copy()
-        is_short = jobs.length < SHORT
-        for queue, members in (("short", is_short), ("long", ~is_short)):
-            expected = int(jobs.length[members].mean()) if members.any() else 0
-            for some in np.array_split(np.flatnonzero(members), 1 + members.sum() // AT_ONCE):
-                arrival = jobs.arrival[some]
-                start[some] = _started(name, arrival, expected, WAIT[queue], carbon)
+        start = started(name, jobs, carbon)
         return Shifted(carbon.over(start, jobs.length), (start - jobs.arrival).astype(float))
+    runs = paused(name, jobs, carbon)
+    taken = [float(carbon.over(*np.array(each).T).sum()) for each in runs]
+    end = np.array([first + ticks for *_, (first, ticks) in runs])
+    return Shifted(np.array(taken), (end - jobs.arrival - jobs.length).astype(float))
+
+
+def waits_of(jobs: Jobs) -> Integers:
+    """Return how many ticks each job may wait, [J]."""
+    return np.where(jobs.length < SHORT, WAIT["short"], WAIT["long"])
+
+
+def started(name: str, jobs: Jobs, carbon: Carbon) -> Integers:
+    """Return when each job starts by a rule of the catalogue, [J]."""
+    start = jobs.arrival.copy()
+    is_short = jobs.length < SHORT
+    for queue, members in (("short", is_short), ("long", ~is_short)):
+        expected = int(jobs.length[members].mean()) if members.any() else 0
+        for some in np.array_split(np.flatnonzero(members), 1 + members.sum() // AT_ONCE):
+            arrival = jobs.arrival[some]
+            start[some] = _started(name, arrival, expected, WAIT[queue], carbon)
+    return start
+
+
+def paused(name: str, jobs: Jobs, carbon: Carbon) -> list[list[Run]]:
+    """Return in which stretches each job runs by Ecovisor or Wait-Awhile."""
     pause = {"ecovisor": _ecovisor, "wait-awhile": _wait_awhile}[name]
-    found = [
-        pause(int(arrival), int(length), WAIT["short" if length < SHORT else "long"], carbon)
-        for arrival, length in zip(jobs.arrival, jobs.length, strict=True)
+    return [
+        _joined(pause(int(arrival), int(length), int(wait), carbon))
+        for arrival, length, wait in zip(jobs.arrival, jobs.length, waits_of(jobs), strict=True)
     ]
-    return Shifted(*np.array(found).T)
+
+
+def _joined(runs: list[Run]) -> list[Run]:
+    """Return runs in order of time, those that follow at once as one."""
+    joined: list[Run] = []
+    for first, ticks in sorted(runs):
+        if joined and sum(joined[-1]) == first:
+            joined[-1] = joined[-1][0], joined[-1][1] + ticks
+        elif ticks:
+            joined.append((first, ticks))
+    return joined
 
 
 def _started(name: str, arrival: Integers, expected: int, wait: int, carbon: Carbon) -> Integers:
@@ -190,7 +222,7 @@ def _started(name: str, arrival: Integers, expected: int, wait: int, carbon: Car
     return chosen
 
 
-def _ecovisor(arrival: int, length: int, wait: int, carbon: Carbon) -> tuple[float, float]:
+def _ecovisor(arrival: int, length: int, wait: int, carbon: Carbon) -> list[Run]:
     """Run while the intensity is below the 30th percentile of the day after arrival.
 
     After `wait` ticks of waiting a job runs on whatever the intensity: Souza et al., "Ecovisor",
@@ -198,30 +230,29 @@ def _ecovisor(arrival: int, length: int, wait: int, carbon: Carbon) -> tuple[flo
     """
     _, ticks, values = carbon.pieces(arrival, DAY)
     threshold = np.percentile(np.repeat(values, ticks), ECOVISOR_PERCENTILE)
-    left, waited, total = length, 0, 0.0
-    for _, ticks_here, value in zip(*carbon.pieces(arrival, length + wait), strict=True):
+    left, waited, runs = length, 0, list[Run]()
+    for first, ticks_here, value in zip(*carbon.pieces(arrival, length + wait), strict=True):
         idle = 0 if value < threshold else min(int(ticks_here), wait - waited)
         run = min(left, int(ticks_here) - idle)
         waited += idle
         left -= run
-        total += run * float(value)
+        runs.append((int(first) + idle, run))
         if left == 0:
             break
-    return total, float(waited)
+    return runs
 
 
-def _wait_awhile(arrival: int, length: int, wait: int, carbon: Carbon) -> tuple[float, float]:
+def _wait_awhile(arrival: int, length: int, wait: int, carbon: Carbon) -> list[Run]:
     """Run in the cheapest ticks of those that the job may use, the earliest of equal ones.
 
     Wiesner et al., "Let's Wait Awhile", Middleware 2021, interruptible; pausing is free.
     """
     first, ticks, values = carbon.pieces(arrival, length + wait)
-    left, total, finish = length, 0.0, arrival
+    left, runs = length, list[Run]()
     for place in np.argsort(values, kind="stable"):
         run = min(left, int(ticks[place]))
-        total += run * float(values[place])
-        finish = max(finish, int(first[place]) + run) if run else finish
         left -= run
+        runs.append((int(first[place]), run))
         if left == 0:
             break
-    return total, float(finish - arrival - length)
+    return runs
