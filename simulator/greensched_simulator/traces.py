@@ -10,7 +10,8 @@ left out and told of.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from types import MappingProxyType
@@ -18,6 +19,7 @@ from typing import Literal, NamedTuple
 
 from greensched_core.durations import LONGEST_S
 from greensched_core.errors import BadInput
+from greensched_core.quoting import near
 from greensched_simulator.google_events import Machine, is_task_events, read_task_events
 from greensched_simulator.swf import SWF_ENDINGS, read_swf, swf_task
 from greensched_simulator.task_order import in_order
@@ -42,6 +44,7 @@ OPENB_COLUMNS = (
 )  # fmt: skip
 GAIA_COLUMNS = ("arrival_time", "length", "cpus")
 PLAIN_COLUMNS = ("name", "arrival_s", "runtime_s", "cpu_cores", "memory_mib", "gpus")
+_WANTED_COLUMNS = ("gpu_models", "workers", "after", "deadline_s", "estimate_s")  # who wants to
 
 # The medians of all of GAIA's files lie between 10 and 51 minutes; an hour taken for a second or
 # the reverse falls outside.
@@ -83,7 +86,17 @@ def load_trace(
         )
     require_columns(table, columns)
     parse = known[columns] or _gaia(_gaia_unit(table, time_unit))
-    return _read(table, parse, faulty)
+    trace = _read(table, parse, faulty)
+    return replace(trace, notes=(*_misspelt(table, columns), *trace.notes))
+
+
+def _misspelt(table: Table, columns: tuple[str, ...]) -> Iterator[str]:
+    """Yield a note on each column that nobody reads but that is called much like one that is."""
+    if columns == PLAIN_COLUMNS:
+        for name in table.header:
+            close = near(name, _WANTED_COLUMNS)
+            if close and name not in (*PLAIN_COLUMNS, *_WANTED_COLUMNS):
+                yield f"the column {name} is not read{close}"
 
 
 class _Faulty(NamedTuple):

@@ -36,6 +36,23 @@ def test_a_plain_trace_is_read_in_order_of_arrival(tmp_path: Path) -> None:
     assert trace.span_s == 8
 
 
+@pytest.mark.parametrize(
+    ("column", "notes"),
+    [
+        ("deadline", ("the column deadline is not read (close: deadline_s)",)),
+        ("gpu_model", ("the column gpu_model is not read (close: gpu_models)",)),
+        ("user", ()),
+        ("deadline_s", ()),
+    ],
+)
+def test_a_column_that_is_misspelt_is_told(
+    tmp_path: Path, column: str, notes: tuple[str, ...]
+) -> None:
+    header = PLAIN.replace("gpus\n", f"gpus,{column}\n")
+    path = written(tmp_path, header + "a,0,60,1,512,0,90\n")
+    assert load_trace(path).notes == notes
+
+
 def test_a_job_without_a_worker_is_at_fault(tmp_path: Path) -> None:
     header = PLAIN.replace("gpus\n", "gpus,workers\n")
     with pytest.raises(BadInput, match="row 2: workers is 0, less than 1"):
