@@ -18,9 +18,9 @@ from greensched_testbed.binaries import control_plane_programs
 
 pytestmark = pytest.mark.controlplane
 GREENSCHED = Path(sys.executable).parent / "greensched"
-# Where the default scheduler's lots fall, twenty pods take twice that and more as a rule, but once
-# they fell on clean nodes: its carbon is no measure.
-MOST_CARBON_KG = 0.25
+# The default scheduler draws lots among equal nodes: for twenty pods these once all fell on clean
+# ones, and its carbon was less than ours. Where bills are compared there are more pods.
+MANY = "60"
 PATIENCE_S = 300.0
 
 
@@ -69,7 +69,7 @@ class Demo:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Iterator[Demo]:
-    demo = Demo(tmp_path, "--keep", "--sleep")
+    demo = Demo(tmp_path, "--keep", "--sleep", "--pods", MANY)
     try:
         demo.wait_for("money of these")  # the last words, so that all is said
         yield demo
@@ -94,8 +94,9 @@ def extender_setting(demo: Demo, name: str) -> str:
 def test_the_demo_bills_both_schedulers_and_can_be_looked_into_until_ctrl_c(kept: Demo) -> None:
     summary = json.loads((kept.folder / "build/demo/summary.json").read_text())
     assert summary["pods_unplaced"] == 0
-    assert summary["energy_vs_default_pct"] < 0  # on fewer nodes
-    assert summary["carbon_kg"] < MOST_CARBON_KG  # most of them clean
+    assert summary["carbon_vs_default_pct"] < 0
+    assert summary["carbon_kg"] < summary["default_carbon_kg"]
+    assert summary["energy_vs_default_pct"] < 0
     told = {"simulated": True, "seed": 1, "policy": "onnx", "policy_bundle": "prior"}
     assert told.items() <= summary.items()
     report = (kept.folder / "build/demo/report.html").read_text()
