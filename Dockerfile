@@ -1,4 +1,4 @@
-# One file, a target per image. Build: docker build --target extender -t NAME .
+# One file, a target per image: extender, operator. Build: docker build --target extender -t NAME .
 ARG PYTHON_IMAGE=python:3.12-slim
 
 # What every image runs on: no pip, no compiler, nobody is root, nothing is written.
@@ -41,3 +41,25 @@ LABEL org.opencontainers.image.description="Answers kube-scheduler: scores nodes
 COPY --from=extender-build /opt/greensched /opt/greensched
 EXPOSE 8888
 ENTRYPOINT ["python", "-m", "greensched_extender"]
+
+FROM ${PYTHON_IMAGE} AS operator-dependencies
+COPY requirements/operator.txt /tmp/requirements.txt
+RUN python -m venv --without-pip /opt/greensched \
+    && python -m pip --python /opt/greensched/bin/python install \
+        --no-cache-dir --only-binary :all: --require-hashes --no-compile -r /tmp/requirements.txt
+
+FROM operator-dependencies AS operator-build
+COPY core/greensched_core /tmp/packages/greensched_core
+COPY policies/greensched_policies /tmp/packages/greensched_policies
+COPY operator/greensched_operator /tmp/packages/greensched_operator
+RUN mv /tmp/packages/* "$(/opt/greensched/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+    && find /opt/greensched/bin -type f -delete \
+    && /opt/greensched/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/greensched/lib \
+    && PYTHONDONTWRITEBYTECODE=1 /opt/greensched/bin/python -c 'import greensched_operator.controller_process, greensched_operator.webhook, greensched_operator.releaser'
+
+FROM runtime AS operator
+LABEL org.opencontainers.image.description="Holds work until power is clean or cheap, and starts it in time."
+COPY --from=operator-build /opt/greensched /opt/greensched
+EXPOSE 8080 9443
+# Which process is an argument: controller, webhook, releaser, release-all.
+ENTRYPOINT ["python", "-m", "greensched_operator"]

@@ -15,7 +15,7 @@ READY := .venv/.greensched-installed
 
 # Tests with these markers start real servers, or compile the simulator's engine; all others are unit
 # tests.
-SERVERS := controlplane or helm or prometheus
+SERVERS := controlplane or helm or prometheus or postgresql
 LONG := $(SERVERS) or engine
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --quiet $(if $(UPGRADE),--upgrade)
@@ -77,7 +77,8 @@ check-house: setup ## Only the rules of the house that no linter knows
 
 .PHONY: test
 test: setup ## Everything, the real control plane included (built on first use)
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --durations=15 $(ARGS)
+	@# Three on two cores: much of the time is spent waiting for servers.
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations=15 $(ARGS)
 
 .PHONY: test-unit
 test-unit: setup ## The tests that start no server and run no simulation, under a minute
@@ -88,7 +89,7 @@ fuzz: setup ## Try new random examples on every property, for as long as it take
 	$(BIN)/pytest --quiet -m 'not ($(SERVERS))' --hypothesis-profile=new $(ARGS)
 
 .PHONY: demo
-demo: setup ## A workload on a real control plane, both bills side by side (TRACE=file, ARGS="--keep")
+demo: setup ## Held, placed, released: a workload on a real control plane, and its bills (TRACE=file, ARGS="--keep")
 	@$(BIN)/greensched demo $(if $(TRACE),--trace '$(TRACE)') $(ARGS)
 
 .PHONY: bench-simulator
@@ -102,6 +103,14 @@ baselines: setup ## Every policy on every scenario of the gallery, ten seeds, in
 .PHONY: bench-extender
 bench-extender: setup ## Throughput, latency, start and memory of the extender, into build/bench/extender.json
 	@$(BIN)/python -m benchmarks.extender $(ARGS)
+
+.PHONY: bench-ledger
+bench-ledger: setup ## How fast the ledger takes decisions, and its memory, into build/bench/ledger.json
+	@$(BIN)/python -m benchmarks.ledger $(ARGS)
+
+.PHONY: bench-operator
+bench-operator: setup ## Replans, memory, reviews and a whole held day of the operator, into build/bench/operator.json
+	@$(BIN)/python -m benchmarks.operator $(ARGS)
 
 .PHONY: format
 format: setup ## Put the code into shape, mend what the linter can
@@ -117,6 +126,7 @@ lock: setup ## Pin dependencies with hashes (UPGRADE=1 takes newer versions)
 	$(LOCK) --extra cli --group dev --output-file requirements/dev.txt
 	$(LOCK) --extra cli --constraints requirements/dev.txt --output-file requirements/cli.txt
 	$(LOCK) --extra extender --constraints requirements/dev.txt --output-file requirements/extender.txt
+	$(LOCK) --extra operator --constraints requirements/dev.txt --output-file requirements/operator.txt
 
 .PHONY: clean
 clean: ## Remove build results and caches; .venv and the built control plane stay

@@ -17,7 +17,7 @@ from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.logs import set_up_logs
 from greensched_core.settings import load_settings
-from greensched_extender.__main__ import Process, api_access
+from greensched_extender.__main__ import Process
 from greensched_extender.metrics import Outcome
 from greensched_extender.service import Answer
 from greensched_extender.settings import ExtenderSettings
@@ -28,7 +28,7 @@ async def main() -> None:
     """Serve until killed."""
     settings = load_settings(ExtenderSettings, [])
     set_up_logs("extender", settings.log_level)
-    async with ApiClient(api_access(settings)) as client, httpx.AsyncClient() as http:
+    async with ApiClient(settings.api_access()) as client, httpx.AsyncClient() as http:
         process = Process(settings, client, http, WallClock())
         context = np.ones((1, len(CONTEXT_FEATURES)), np.float32)
         ready: dict[int, np.ndarray] = {}

@@ -17,11 +17,11 @@ from benchmarks import throughput
 from benchmarks.bench_cluster import Profile
 from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiClient
+from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject
 from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.signals.static import StaticZones, load_static_zones
 from greensched_core.state import Node
-from greensched_extender.node_reading import NodeReader
 from greensched_extender.settings import ExtenderSettings
 from greensched_testbed.controlplane import ControlPlane
 

@@ -18,6 +18,11 @@ from greensched_core.settings import ComponentSettings
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import ONNX
 from greensched_extender.settings import ExtenderSettings
+from greensched_operator.ledger.metrics import LedgerMetrics, MeasuringMetrics
+from greensched_operator.ledger.tables import COLUMNS
+from greensched_operator.metrics import ControllerMetrics, ReleaserMetrics, WebhookMetrics
+from greensched_operator.settings import OperatorSettings
+from greensched_operator.signal_metrics import SignalMetrics
 from greensched_policies.catalogue import WHERE_RULES
 
 ROOT = Path(__file__).parent.parent
@@ -25,8 +30,19 @@ CHART_SCHEMA = "deploy/helm/greensched/values.schema.json"
 GENERATED = "<!-- Written by `make docs` from the code; changes by hand are lost. -->"
 
 # A new component is one line in each table.
-SETTINGS: Mapping[str, type[ComponentSettings]] = {"Extender": ExtenderSettings}
-METRICS: Mapping[str, Callable[[CollectorRegistry], object]] = {"Extender": ExtenderMetrics}
+SETTINGS: Mapping[str, type[ComponentSettings]] = {
+    "Extender": ExtenderSettings,
+    "Operator": OperatorSettings,
+}
+METRICS: Mapping[str, Callable[[CollectorRegistry], object]] = {
+    "Extender": ExtenderMetrics,
+    "Operator: controller": ControllerMetrics,
+    "Operator: webhook": WebhookMetrics,
+    "Operator: releaser": ReleaserMetrics,
+    "Operator: the ledger": LedgerMetrics,
+    "Operator: measured energy": MeasuringMetrics,
+    "Operator: grid signals": SignalMetrics,
+}
 
 _BOUNDS = {
     "minimum": "≥ ",
@@ -43,6 +59,7 @@ def main(arguments: list[str]) -> int:
         "docs/settings.md": settings_page(),
         "docs/metrics.md": metrics_page(),
         "docs/run-folder.md": run_folder_page(),
+        "docs/ledger.md": ledger_page(_read(ROOT / "docs/ledger.md")),
         "docs/scenarios.md": scenarios_page(_read(ROOT / "docs/scenarios.md")),
         CHART_SCHEMA: chart_schema(_read(ROOT / CHART_SCHEMA)),
     }
@@ -98,6 +115,14 @@ def metrics_page() -> str:
 def scenarios_page(written: str) -> str:
     """Return the page of scenario files: what is written by hand, then the tables."""
     return f"{written.partition(GENERATED)[0]}{GENERATED}\n\n{scenario_tables()}\n"
+
+
+def ledger_page(written: str) -> str:
+    """Return the page of the ledger: what is written by hand, then the table of its columns."""
+    types = {"Text": "text", "Double": "number", "Boolean": "true or false"}
+    rows = ((f"`{n}`", types[a.type.__name__], a.meaning) for n, a in COLUMNS.items())
+    table = _table(("column", "type", "meaning"), rows)
+    return f"{written.partition(GENERATED)[0]}{GENERATED}\n\n{table}\n"
 
 
 def run_folder_page() -> str:

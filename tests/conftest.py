@@ -18,6 +18,8 @@ import pytest
 import pytest_asyncio
 from hypothesis import settings
 from platformdirs import user_cache_path
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
@@ -25,6 +27,8 @@ from greensched_simulator.policy import policy_named
 from greensched_simulator.simulation import simulate
 from greensched_simulator.testing import make_world
 from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.errors import BuildFailed
+from greensched_testbed.kueue import running_kueue
 
 # A shell's background job is started with SIGINT ignored, and hands that on to its children; then
 # no test could interrupt what it started.
@@ -107,7 +111,17 @@ def _engine(request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("compiled_engine")
 
 
-SERVER_MARKERS = ("controlplane", "helm", "prometheus")
+@pytest.fixture(scope="module")
+def kueue(control_plane: ControlPlane) -> Iterator[None]:
+    """Kueue's controller, while a module's tests run."""
+    try:
+        with running_kueue(control_plane):
+            yield
+    except BuildFailed as fault:
+        pytest.skip(f"Kueue cannot be built here: {fault}")
+
+
+SERVER_MARKERS = ("controlplane", "helm", "kueue", "prometheus", "postgresql")
 SERVER_FIXTURES = {"control_plane", "api_access"}
 
 
@@ -116,4 +130,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if SERVER_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("controlplane")
-    items.sort(key=lambda item: any(item.get_closest_marker(name) for name in SERVER_MARKERS))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """Unit tests come first: they fail soonest. Days take longest, so that a worker begins them."""
+    if item.get_closest_marker("day"):
+        return -1 if "PYTEST_XDIST_WORKER" in os.environ else 2
+    return any(item.get_closest_marker(name) for name in SERVER_MARKERS)
+
+
+class ByFile(LoadFileScheduling):  # type: ignore[misc]  # the package has no types
+    """Gives each worker whole files, and all days to one.
+
+    Two days on two cores at a time would be late for want of cores alone.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "days" if "/faults/" in nodeid else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+    """Have tests handed out by file."""
+    return ByFile(config, log)

@@ -137,7 +137,7 @@ def test_the_wheel_holds_nothing_but_the_packages(wheel: list[str]) -> None:
     assert {name for name in others if not name.endswith(".dist-info")} == set()
 
 
-@pytest.mark.parametrize("name", ["dev", "cli", "extender"])
+@pytest.mark.parametrize("name", ["dev", "cli", "extender", "operator"])
 def test_every_requirement_is_pinned_by_hash_and_names_no_index(name: str) -> None:
     text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
     pins = re.findall(r"^(\S+)==\S+.*?(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL)

@@ -11,11 +11,14 @@ from greensched_cli import (
     cluster,
     decisions,
     demo,
+    ledger_report,
     policy,
+    release,
     replay,
     reproduce,
     scenario,
     simulate,
+    status,
 )
 from greensched_core.errors import ApiUnavailable, GreenSchedError
 
@@ -49,10 +52,12 @@ app.command("bound")(bound.bound)
 app.command("demo")(demo.demo)
 app.command("explain")(decisions.explain)
 app.command("nodes")(decisions.nodes)
+app.command("release")(release.release)
 app.command("replay")(replay.replay)
 app.command("reproduce")(reproduce.reproduce)
-app.command("report")(simulate.report)
+app.command("report")(ledger_report.report)
 app.command("simulate")(simulate.simulate)
+app.command("status")(status.status)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(policy.app, name="policy")
 app.add_typer(scenario.app, name="scenario")

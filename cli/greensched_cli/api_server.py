@@ -5,9 +5,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from greensched_core.errors import ApiUnavailable, BadInput
+
+if TYPE_CHECKING:
+    from greensched_core.kubernetes_api import ApiAccess
 
 PATIENCE_S = 10.0  # with the API server and with the replicas
 
@@ -27,6 +30,27 @@ def core_api(kubeconfig: str | None, context: str | None) -> Any:
         told = " ".join(str(fault).split()) or type(fault).__name__
         raise BadInput(f"kubeconfig {source}: {told}") from fault
     return client.CoreV1Api(api_client)
+
+
+def api_access(kubeconfig: str | None, context: str | None) -> "ApiAccess":
+    """Return the way to the API server; raise BadInput for a kubeconfig that cannot be used."""
+    _existing(kubeconfig)
+    from greensched_core.kubernetes_api import ApiAccess
+
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
+    return ApiAccess.from_kubeconfig(Path(kubeconfig).expanduser() if kubeconfig else None, context)
+
+
+def usual_namespace(kubeconfig: str | None, context: str | None) -> str:
+    """Return the namespace of a context, as kubectl takes it; `default` where it names none."""
+    from kubernetes import config
+
+    try:
+        contexts, active = config.list_kube_config_contexts(kubeconfig)  # type: ignore[no-untyped-call]  # untyped
+    except config.ConfigException:  # whoever reads it whole says what is wrong
+        return "default"
+    chosen = next((each for each in contexts if each["name"] == context), active)
+    return str(chosen.get("context", {}).get("namespace") or "default")
 
 
 def _existing(kubeconfig: str | None) -> str:

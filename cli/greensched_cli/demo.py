@@ -1,4 +1,4 @@
-"""`greensched demo`: a real control plane, one workload placed twice, both bills.
+"""`greensched demo`: a real control plane, one workload run three times, and the bills.
 
 The demo itself is imported where the verb runs, so that --help answers at once.
 """
@@ -29,7 +29,7 @@ def demo(
     ] = False,
     seconds: Annotated[
         float, typer.Option(min=5.0, help="Squeeze six hours of arrivals into so many seconds.")
-    ] = 40.0,
+    ] = 30.0,
     sleep: Annotated[
         bool, typer.Option("--sleep", help="Empty nodes sleep: no idle watts, in cost and bill.")
     ] = False,
@@ -38,7 +38,7 @@ def demo(
         bool, typer.Option("--keep", help="Leave it running until Ctrl-C, to look around.")
     ] = False,
 ) -> None:
-    """Place one workload twice, by GreenSched and by default, and compare the bills."""
+    """Run one workload by default, placed by GreenSched, and held by it; compare the bills."""
     from greensched_cli.demo_terminal import show_demo
     from greensched_testbed.demo.run import DemoOptions
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.demo.run import DEFAULT, OURS, DemoOutcome
+from greensched_testbed.demo.run import OURS, DemoOutcome
 from greensched_testbed.errors import ProcessDied
 
 INTERRUPTED = 130  # as shells say that SIGINT ended a command
@@ -16,22 +16,8 @@ _LOOK_EVERY_S = 1.0
 
 def keep_running(console: Console, plane: ControlPlane, outcome: DemoOutcome) -> None:
     """Print how to look around, and then every process that ends, until KeyboardInterrupt."""
-    program = Path(sys.executable).parent / "greensched"
-    lines = [
-        f"export KUBECONFIG={plane.kubeconfig}",
-        f"{plane.programs / 'kubectl'} get pods -n demo-{DEFAULT} -o wide",
-        f"{program} nodes",
-    ]
-    if outcome.a_pod:
-        lines.append(f"{program} explain -n demo-{OURS} {outcome.a_pod}")
-    console.print("\nIt keeps running until Ctrl-C. In another terminal:")
-    for line in lines:
-        console.print(f"  {line}", soft_wrap=True)
-    console.print(
-        f"One second there is {outcome.workload_s_per_s:.0f} s of the workload: explain tells the "
-        "squeezed runtimes, and watt-hours, grams and money of these.",
-        soft_wrap=True,
-    )
+    for line in _hints(plane, outcome):
+        console.print(line, soft_wrap=True)
     told: set[str] = set()
     while True:
         for process in plane.processes.all():
@@ -42,6 +28,26 @@ def keep_running(console: Console, plane: ControlPlane, outcome: DemoOutcome) ->
                     console.print(f"{fault}\nThe rest goes on; Ctrl-C ends it.", soft_wrap=True)
                 told.add(process.name)
         time.sleep(_LOOK_EVERY_S)
+
+
+def _hints(plane: ControlPlane, outcome: DemoOutcome) -> list[str]:
+    program = Path(sys.executable).parent / "greensched"
+    (_, pod), (namespace, job) = outcome.a_pod.split("/"), outcome.a_held_job.split("/")
+    commands = {
+        f"export KUBECONFIG={plane.kubeconfig}": "",
+        f"{program} status -n {namespace}": "what waits, until when, for what saving",
+        f"{program} status -n {namespace} {job}": "one of it in full",
+        f"{program} release -n {namespace} {job}": "start it now; status --released tells of it",
+        f"{program} explain -n {namespace} {pod}": "why a pod went where it went",
+        f"{program} nodes": "",
+        f"{plane.programs / 'kubectl'} get pods -n demo-{OURS} -o wide": "that run's pods",
+    }
+    return [
+        "\nIt keeps running until Ctrl-C, from here on by the wall's clock: it is six in the "
+        "morning of the made-up grid, and noon, when the sun stands high, is six hours away.",
+        "In another terminal:",
+        *(f"  {command}{f'  # {what}' if what else ''}" for command, what in commands.items()),
+    ]
 
 
 def told_end(console: Console, plane: ControlPlane, *, is_done: bool) -> int:

@@ -1,4 +1,4 @@
-"""The demo on a terminal: what it does just now, both bills as tables, what to look at then."""
+"""The demo on a terminal: what it does just now, the bills as tables, what to look at then."""
 
 import time
 
@@ -10,16 +10,16 @@ from greensched_cli.terminal import plain_console, print_table
 from greensched_testbed import replay
 from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.demo.cluster import GreenSchedProcesses, chart_folder
-from greensched_testbed.demo.run import (
-    DemoOptions,
-    DemoOutcome,
-    Told,
-    assumed,
-    run_demo,
-)
+from greensched_testbed.demo.cluster import chart_folder
+from greensched_testbed.demo.play import Told
+from greensched_testbed.demo.run import DemoOptions, DemoOutcome, run_demo
 from greensched_testbed.demo.run import workload as checked_workload
-from greensched_testbed.demo.tables import comparison_rows, group_rows
+from greensched_testbed.demo.tables import (
+    comparison_rows,
+    group_rows,
+    holding_rows,
+    lever_rows,
+)
 
 
 def show_demo(options: DemoOptions, *, keep: bool) -> int:
@@ -38,7 +38,7 @@ def show_demo(options: DemoOptions, *, keep: bool) -> int:
     is_done = False
     try:
         with plane:
-            outcome = _run_and_print(console, plane, options)
+            outcome = _run_and_print(console, plane, options, keep=keep)
             is_done = True
             if keep:
                 keep_running(console, plane, outcome)
@@ -47,15 +47,16 @@ def show_demo(options: DemoOptions, *, keep: bool) -> int:
     return 0
 
 
-def _run_and_print(console: Console, plane: ControlPlane, options: DemoOptions) -> DemoOutcome:
+def _run_and_print(
+    console: Console, plane: ControlPlane, options: DemoOptions, *, keep: bool
+) -> DemoOutcome:
     began = time.monotonic()
     with _bars(console) as bars:
         console.print(
             f"control plane up in {plane.start_s:.0f} s at {plane.url}, logs in "
             f"{plane.folder / 'logs'}"
         )
-        greensched = GreenSchedProcesses(plane, assumed(options))
-        outcome = run_demo(plane, greensched, options, _told(console, bars))
+        outcome = run_demo(plane, options, _told(console, bars), goes_on=keep)
     _print_outcome(console, outcome)
     console.print(f"summary: {options.output / 'summary.json'}", soft_wrap=True)
     console.print(f"took {plane.start_s + time.monotonic() - began:.0f} s")
@@ -63,11 +64,14 @@ def _run_and_print(console: Console, plane: ControlPlane, options: DemoOptions) 
 
 
 def _print_outcome(console: Console, outcome: DemoOutcome) -> None:
-    runs = outcome.ours, outcome.default
+    results = outcome.results
+    runs = results.held, results.default
     tables = (
         ("side by side, simulated: watts by the nodes' curves", comparison_rows(*runs)),
         ("by grid zone", group_rows(*runs, "by_zone")),
         ("by hardware generation", group_rows(*runs, "by_generation")),
+        ("held by greensched, times of the workload", holding_rows(results.holding, runs[0].pods)),
+        ("what placing saves and what waiting, simulated", lever_rows(results)),
     )
     for title, rows in tables:
         console.print()
@@ -78,7 +82,7 @@ def _print_outcome(console: Console, outcome: DemoOutcome) -> None:
 
 def _bars(console: Console) -> Progress:
     return Progress(
-        TextColumn("{task.description:<18}"),
+        TextColumn("{task.description:<19}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("pods placed"),

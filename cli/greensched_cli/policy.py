@@ -12,21 +12,25 @@ app = typer.Typer(help="Read model bundles.", no_args_is_help=True)
 
 Folder = Annotated[
     Path | None,
-    typer.Argument(help="Folder with where.onnx and card.json; the shipped one by default."),
+    typer.Argument(help="Folder with card.json and its graphs; the shipped one by default."),
 ]
 
 
 @app.command()
 def check(folder: Folder = None) -> None:
-    """Load a bundle as the extender would; exit 2 and say why when it is refused."""
+    """Load a bundle as extender and operator would; exit 2 and say why when it is refused."""
     from greensched_policies.bundle import SHIPPED_PRIOR, load_bundle
+    from greensched_policies.heads import HEADS
 
     folder = folder or SHIPPED_PRIOR
-    bundle = load_bundle(folder)
-    print(
-        f"{folder}: would be loaded. {bundle.card.name}, {bundle.graph_bytes} bytes, "
-        f"5,000 candidates in {bundle.self_test_s * 1e3:.2f} ms here."
-    )
+    bundle = load_bundle(folder, needs=())
+    trained = "untrained" if bundle.card.untrained else "trained"
+    print(f"{folder}: would be loaded. {bundle.card.name}, {trained}.")
+    for name, head in bundle.heads.items():
+        print(
+            f"{name}: {head.graph_bytes} bytes, {HEADS[name].most:,} candidates in "
+            f"{head.self_test_s * 1e3:.2f} ms here."
+        )
 
 
 @app.command()
@@ -38,7 +42,8 @@ def show(folder: Folder = None) -> None:
     from greensched_policies.bundle import SHIPPED_PRIOR, load_bundle
     from greensched_policies.bundle_description import describe_bundle
 
+    bundle = load_bundle(folder or SHIPPED_PRIOR, needs=())
     table = Table(show_header=False, box=None, pad_edge=False)
-    for name, text in describe_bundle(load_bundle(folder or SHIPPED_PRIOR)).items():
+    for name, text in describe_bundle(bundle).items():
         table.add_row(name, text)
     plain_console().print(table)

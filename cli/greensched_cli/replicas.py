@@ -1,6 +1,6 @@
-"""Asks every extender replica, through the API server's port-forward or at a given address.
+"""Asks every replica of a component, through the API server's port-forward or at an address.
 
-The explain routes listen on the pod's loopback only, so that Kubernetes' own permission to
+The routes asked listen on the pod's loopback only, so that Kubernetes' own permission to
 port-forward decides who may read them.
 """
 
@@ -19,15 +19,31 @@ from greensched_cli.api_server import PATIENCE_S, asking_for, core_api
 from greensched_core import labels
 from greensched_core.errors import ApiUnavailable
 
-EXPLAIN_PORT = 8889
-# The labels of the chart's pods that no value changes: the name follows nameOverride.
-SELECTOR = "app.kubernetes.io/part-of=greensched,app.kubernetes.io/component=extender"
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class Component:
+    """Which pods are asked, where they listen, and how their answers are read."""
+
+    name: str
+    port: int  # on loopback, where no annotation says otherwise
+    namespace_option: str  # of the command, for who looks in the wrong one
+    patience_s: float = PATIENCE_S
+    parse: Callable[[bytes], Any] = json.loads  # of an answer with status 200; raises ValueError
+
+    @property
+    def selector(self) -> str:
+        """Return the labels of the chart's pods that no value changes, as nameOverride would."""
+        return f"app.kubernetes.io/part-of=greensched,app.kubernetes.io/component={self.name}"
+
+
+EXTENDER = Component("extender", 8889, "--extender-namespace")
+
+
+@dataclass(frozen=True)
 class Answer:
-    """What one replica said: its name, the HTTP status (0: it was not reached), the JSON body."""
+    """What one replica said: its name, the HTTP status (0: it was not reached), the body."""
 
     replica: str
     status: int
@@ -52,19 +68,19 @@ class Whereabouts:
     explain_port: int | None  # None: as each pod says
 
 
-def ask_replicas(path: str, where: Whereabouts) -> list[Answer]:
+def ask_replicas(path: str, where: Whereabouts, component: Component = EXTENDER) -> list[Answer]:
     """GET `path` from every running replica; raise ApiUnavailable when there is none to ask.
 
     Raises BadInput for a kubeconfig that cannot be used.
     """
     if where.address:
-        return [_ask_address(where.address, path)]
-    answers = list(_ask_pods(path, where))
+        return [_ask_address(where.address, path, component)]
+    answers = list(_ask_pods(path, where, component))
     if not answers:
         raise ApiUnavailable(
-            f"no extender pod runs in namespace {where.namespace}; see "
-            f"`kubectl get pods -n {where.namespace} -l {SELECTOR}`, or name another namespace "
-            "with --extender-namespace"
+            f"no {component.name} pod runs in namespace {where.namespace}; see "
+            f"`kubectl get pods -n {where.namespace} -l {component.selector}`, or name another "
+            f"namespace with {component.namespace_option}"
         )
     return answers
 
@@ -74,46 +90,59 @@ def decision_path(namespace: str, pod: str) -> str:
     return f"/v1/decisions/{quote(namespace, safe='')}/{quote(pod, safe='')}"
 
 
-def port_of(annotations: Mapping[str, str] | None, given: int | None) -> int:
-    """Return where a pod explains: what was given, else its annotation, else the default.
+def port_of(
+    annotations: Mapping[str, str] | None, given: int | None, default: int = EXTENDER.port
+) -> int:
+    """Return where a pod listens: what was given, else its annotation, else the default.
 
     Raises ValueError when the annotation is no port.
     """
     if given is not None:
         return given
-    text = (annotations or {}).get(labels.EXPLAIN_PORT, str(EXPLAIN_PORT))
+    text = (annotations or {}).get(labels.EXPLAIN_PORT, str(default))
     if not (text.isascii() and text.isdecimal()) or not 0 < int(text) < 65_536:
         raise ValueError(f"annotation {labels.EXPLAIN_PORT} {text!r} is no port")
     return int(text)
 
 
-def get_over(connected: Any, path: str, patience_s: float = PATIENCE_S) -> tuple[int, Any]:
-    """GET `path` over a connected socket; return the status and the JSON body.
+def get_over(
+    connected: Any,
+    path: str,
+    patience_s: float = PATIENCE_S,
+    parse: Callable[[bytes], Any] = json.loads,
+) -> tuple[int, Any]:
+    """GET `path` over a connected socket; return the status and the body, parsed.
 
-    Raises TimeoutError when nothing comes for `patience_s`, ValueError for what is no JSON.
+    A status other than 200 comes with JSON. Raises TimeoutError when nothing comes for
+    `patience_s`, ValueError for what cannot be parsed.
     """
     connected.settimeout(patience_s)
     connection = http.client.HTTPConnection("localhost")
     connection.sock = connected
     connection.request("GET", path, headers={"Connection": "close"})
     response = connection.getresponse()
-    return response.status, json.loads(response.read())
+    read = parse if response.status == http.client.OK else json.loads
+    return response.status, read(response.read())
 
 
-def _ask_address(address: str, path: str) -> Answer:
+def _ask_address(address: str, path: str, component: Component) -> Answer:
     import httpx
 
     url = address if "://" in address else f"http://{address}"
     try:
-        response = httpx.get(url.rstrip("/") + path, timeout=PATIENCE_S, trust_env=False)
-        return Answer(url, response.status_code, response.json())
+        response = httpx.get(url.rstrip("/") + path, timeout=component.patience_s, trust_env=False)
+        read = component.parse if response.status_code == http.client.OK else json.loads
+        return Answer(url, response.status_code, read(response.content))
     except httpx.ConnectError as fault:
-        hint = "is it an extender's explain port, or a port-forward to it, and does it listen?"
+        hint = (
+            f"is it an {component.name}'s explain port, or a port-forward to it, and does it "
+            "listen?"
+        )
         return Answer(url, 0, {"error": f"{fault}; {hint}"})
     except (httpx.UnsupportedProtocol, httpx.InvalidURL) as fault:
         return Answer(url, 0, {"error": f"{fault}; --address is http://host:port"})
     except (httpx.HTTPError, ValueError) as fault:
-        return Answer(url, 0, {"error": f"no answer of an extender: {fault}"})
+        return Answer(url, 0, {"error": f"no answer of an {component.name}: {fault}"})
 
 
 def within(patience_s: float, work: Callable[[], T]) -> Future[T]:
@@ -141,13 +170,16 @@ def within(patience_s: float, work: Callable[[], T]) -> Future[T]:
     return future
 
 
-def _ask_pods(path: str, where: Whereabouts) -> Iterator[Answer]:
+def _ask_pods(path: str, where: Whereabouts, component: Component) -> Iterator[Answer]:
     core = core_api(where.kubeconfig, where.context)
     from kubernetes import client
 
     asked = [
-        (str(pod.metadata.name), within(PATIENCE_S, partial(_ask_pod, core, pod, where, path)))
-        for pod in _running_pods(core, where.namespace)
+        (
+            str(pod.metadata.name),
+            within(component.patience_s, partial(_ask_pod, core, pod, where, path, component)),
+        )
+        for pod in _running_pods(core, where.namespace, component)
     ]
     for name, answer in asked:
         try:
@@ -156,18 +188,20 @@ def _ask_pods(path: str, where: Whereabouts) -> Iterator[Answer]:
             yield Answer(name, 0, {"error": f"port-forward: {fault}"})
 
 
-def _running_pods(core: Any, namespace: str) -> list[Any]:
-    with asking_for("listing extender pods"):
+def _running_pods(core: Any, namespace: str, component: Component) -> list[Any]:
+    with asking_for(f"listing {component.name} pods"):
         pods = core.list_namespaced_pod(
-            namespace, label_selector=SELECTOR, _request_timeout=PATIENCE_S
+            namespace, label_selector=component.selector, _request_timeout=PATIENCE_S
         ).items
     return [pod for pod in pods if pod.metadata and pod.status and pod.status.phase == "Running"]
 
 
-def _ask_pod(core: Any, pod: Any, where: Whereabouts, path: str) -> tuple[int, Any]:
+def _ask_pod(
+    core: Any, pod: Any, where: Whereabouts, path: str, component: Component
+) -> tuple[int, Any]:
     from kubernetes import stream
 
-    port = port_of(pod.metadata.annotations, where.explain_port)
+    port = port_of(pod.metadata.annotations, where.explain_port, component.port)
     forward = stream.portforward(
         core.connect_get_namespaced_pod_portforward,
         pod.metadata.name,
@@ -175,6 +209,6 @@ def _ask_pod(core: Any, pod: Any, where: Whereabouts, path: str) -> tuple[int, A
         ports=str(port),
     )
     try:
-        return get_over(forward.socket(port), path)
+        return get_over(forward.socket(port), path, component.patience_s, component.parse)
     finally:
         forward.close()

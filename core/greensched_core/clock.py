@@ -29,6 +29,27 @@ class WallClock:
         return time.monotonic()
 
 
+@dataclass(frozen=True, slots=True)
+class ScaledClock:
+    """A clock on which a day passes in minutes, the same in each process; for tests and replays.
+
+    At the wall time `since_s` it shows `shows_s`, and goes `rate` times as fast from there.
+    `monotonic` stays that of the machine: timeouts of connections do not scale.
+    """
+
+    since_s: float  # seconds since the epoch
+    shows_s: float  # seconds since the epoch
+    rate: float
+
+    def now(self) -> float:
+        """Return seconds since the Unix epoch, scaled."""
+        return self.shows_s + (time.time() - self.since_s) * self.rate
+
+    def monotonic(self) -> float:
+        """Return seconds that never go backwards, from an arbitrary start."""
+        return time.monotonic()
+
+
 @dataclass
 class ManualClock:
     """A clock that moves only when told to, for tests and simulation."""

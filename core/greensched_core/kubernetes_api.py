@@ -79,7 +79,8 @@ class ApiAccess:
             ) from fault
 
         def bearer_token() -> str | None:
-            header = configuration.get_api_key_with_prefix("authorization")
+            # The package's name for it since version 37, and the one before.
+            header = configuration.get_api_key_with_prefix("BearerToken", "authorization")
             return str(header).removeprefix("Bearer ") if header else None
 
         return cls(configuration.host, verify, bearer_token)
@@ -246,12 +247,9 @@ class ApiClient:
                     total=None, sock_connect=_CONNECT_TIMEOUT_S, sock_read=silence_s
                 ),
             ) as response:
-                try:
-                    if response.status != 200:
-                        raise _refusal("GET", path, response.status, await response.read())
-                    yield _lines(response.content.iter_any())
-                finally:
-                    response.close()
+                if response.status != 200:
+                    raise _refusal("GET", path, response.status, await response.read())
+                yield _lines(response.content.iter_any())
         except (aiohttp.ClientError, TimeoutError) as fault:
             raise ApiUnavailable(f"watch {path}: {_words(fault)}") from fault
 
@@ -262,11 +260,7 @@ class ApiClient:
         events a second httpx takes 0.2 ms of CPU for each, two thirds of what an event costs.
         """
         if self._streams is None:
-            self._streams = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(ssl=self._access.verify),
-                response_class=_Stream,
-                read_bufsize=2**20,
-            )
+            self._streams = streaming_session(self._access)
         return self._streams
 
     def _stream_headers(self) -> dict[str, str]:
@@ -299,6 +293,18 @@ class ApiClient:
         return response.content
 
 
+def streaming_session(access: ApiAccess) -> aiohttp.ClientSession:
+    """Return a session for watches, to be made inside the running loop.
+
+    Closed, it leaves no socket behind. Whoever uses it adds the token.
+    """
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(ssl=access.verify),
+        response_class=_Stream,
+        read_bufsize=2**20,
+    )
+
+
 class _Stream(aiohttp.ClientResponse):
     """What a watch is answered; closed before its end, it leaves no connection behind.
 
@@ -308,9 +314,18 @@ class _Stream(aiohttp.ClientResponse):
 
     def close(self) -> None:
         """Cut the connection, unless it has been given back."""
+        self._cut()
+        super().close()
+
+    def release(self) -> Any:
+        """Give the connection back; one that still has more to say is cut."""
+        self._cut()
+        return super().release()
+
+    def _cut(self) -> None:
+        # aiohttp has taken the connection away where all was read.
         if self.connection is not None and self.connection.transport is not None:
             self.connection.transport.abort()
-        super().close()
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:

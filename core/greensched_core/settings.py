@@ -4,10 +4,10 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_origin
+from typing import Annotated, Any, TypeVar, get_origin
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -20,6 +20,18 @@ from pydantic_settings import (
 )
 
 from greensched_core.errors import BadInput
+
+
+def _none_if_empty(value: object) -> object:
+    return None if value == "" else value
+
+
+# A chart can only leave a variable empty, not absent.
+OptionalPath = Annotated[Path | None, BeforeValidator(_none_if_empty)]
+Port = Annotated[int, Field(ge=0, le=65_535)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, le=1)]
+CURRENCY = "^[A-Z]{3}$"
 
 
 class ComponentSettings(BaseSettings):

@@ -13,3 +13,8 @@ def kwh_from_joules(energy_j: float) -> float:
 def watts_from_microwatts(power_uw: float) -> float:
     """Convert microwatts, RAPL's and Scaphandre's unit, to watts."""
     return power_uw * 1e-6
+
+
+def percent(share: float) -> str:
+    """Return a share as people read it: 0.43 is 43 %."""
+    return f"{share:.0%}".replace("%", " %")

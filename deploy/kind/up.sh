@@ -6,7 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 cluster=greensched
-repository=localhost/greensched-extender
+repository=localhost/greensched
 
 for program in docker kind kubectl helm; do
   command -v "$program" >/dev/null || { echo "up.sh: $program is missing; see docs/install.md" >&2; exit 1; }
@@ -20,17 +20,20 @@ export KUBECONFIG="$root/build/kind/kubeconfig"
 (umask 077 && mkdir -p "$root/build/kind")
 kind export kubeconfig --name "$cluster" --kubeconfig "$KUBECONFIG"
 
-# The tag is the image's content, so that a rebuilt image rolls the Deployment.
-id=$(docker build --quiet --target extender "$root")
-tag=${id#sha256:}
-tag=${tag:0:12}
-docker tag "$id" "$repository:$tag"
-kind load docker-image --name "$cluster" "$repository:$tag"
+# The tag is the image's content, so that a rebuilt image rolls its Deployments.
+images=()
+for component in extender operator; do
+  id=$(docker build --quiet --target "$component" "$root")
+  tag=${id#sha256:}
+  tag=${tag:0:12}
+  docker tag "$id" "$repository-$component:$tag"
+  kind load docker-image --name "$cluster" "$repository-$component:$tag"
+  images+=(--set "$component.image.repository=$repository-$component" --set-string "$component.image.tag=$tag")
+done
 
 helm upgrade --install greensched "$root/deploy/helm/greensched" \
   --namespace greensched --create-namespace \
-  --set "extender.image.repository=$repository" --set-string "extender.image.tag=$tag" \
-  --wait --timeout 5m
+  "${images[@]}" --wait --timeout 5m
 
 # Made-up values: Germany dirtier and dearer than Sweden.
 kubectl apply -f "$here/gridsignals.yaml"

@@ -13,19 +13,19 @@ import structlog
 import uvloop
 from prometheus_client import disable_created_metrics
 
-from greensched_core.clock import Clock, WallClock
+from greensched_core.api_paths import BOUND_AND_RUNNING, NODES, PODS
+from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
-from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_core.kubernetes_api import ApiClient
 from greensched_core.logs import set_up_logs
+from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject, PodObject
 from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.power.measured import PowerReader
 from greensched_core.power.prometheus import PrometheusApi
+from greensched_core.serving import Certificates, Server, keep_certificates, server
 from greensched_core.settings import load_settings, unknown_variables
-from greensched_core.signals.chain import GridSignals
-from greensched_core.signals.currencies import Currencies
-from greensched_core.signals.static import load_static_zones
-from greensched_core.signals.steps import AgeLimits
+from greensched_core.signals.watched import GRID_SIGNALS, SignalSink, decode_signal
 from greensched_core.watching import Watch
 from greensched_extender.app import Health, explain_app, extender_app
 from greensched_extender.decisions import Decisions
@@ -33,13 +33,11 @@ from greensched_extender.explain import Explanations
 from greensched_extender.gauges import Gauges, WatchesHealth
 from greensched_extender.grid import Grid
 from greensched_extender.metrics import ExtenderMetrics
-from greensched_extender.node_reading import NodeReader
 from greensched_extender.policy_choice import PolicyChoice, PolicyTerms
 from greensched_extender.scoring import Assumptions
 from greensched_extender.service import Extender, Terms
 from greensched_extender.settings import ExtenderSettings
 from greensched_extender.snapshot import Snapshot
-from greensched_extender.tls import Certificates, Server, keep_certificates, server
 from greensched_extender.upkeep import (
     keep_bundle,
     keep_measured,
@@ -47,27 +45,14 @@ from greensched_extender.upkeep import (
     settle_memory,
 )
 from greensched_extender.watch_cluster import (
-    BOUND_AND_RUNNING,
-    GRID_SIGNALS,
-    NODES,
-    PODS,
     NodeSink,
     PodSink,
-    SignalSink,
-    decode_signal,
 )
 from greensched_policies.observation import Weights
 
 log = structlog.get_logger()
 
 _LOOPBACK = "127.0.0.1"
-
-
-def api_access(settings: ExtenderSettings) -> ApiAccess:
-    """Return the way to the API server; raise BadInput when there is none."""
-    if settings.kubeconfig is not None:
-        return ApiAccess.from_kubeconfig(settings.kubeconfig)
-    return ApiAccess.in_cluster(settings.serviceaccount_dir)
 
 
 class Process:
@@ -89,12 +74,9 @@ class Process:
             default_pue=settings.pue,
             provisional_ttl_s=settings.provisional_ttl_s,
         )
-        self.signals = GridSignals(
-            load_static_zones(settings.static_zones_file),
-            currencies=Currencies(settings.currency, settings.exchange_rates),
-            limits=AgeLimits(settings.signal_fresh_s, settings.signal_last_good_s),
-            count_steps=self.metrics.count_steps,
-            count_fault=lambda _, fault: self.metrics.signal_faults.labels(fault.reason).inc(),
+        self.signals = settings.grid_signals(
+            self.metrics.count_steps,
+            lambda _, fault: self.metrics.signal_faults.labels(fault.reason).inc(),
         )
         self.grid = Grid(self.signals.zone, self.signals.zone_means)
         self.choice = self._policy_choice()
@@ -283,10 +265,10 @@ async def serve(settings: ExtenderSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with (
-        ApiClient(api_access(settings)) as client,
+        ApiClient(settings.api_access()) as client,
         httpx.AsyncClient(trust_env=False) as http,
     ):
-        await Process(settings, client, http, WallClock()).run(stop)
+        await Process(settings, client, http, settings.clock).run(stop)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,16 +9,17 @@ import structlog
 
 from greensched_core.errors import BadInput
 from greensched_extender.metrics import BundleLoad
-from greensched_policies.bundle import CARD_FILE, SHIPPED_PRIOR, WHERE_FILE, Bundle, load_bundle
+from greensched_policies.bundle import CARD_FILE, SHIPPED_PRIOR, Bundle, load_bundle
 from greensched_policies.catalogue import WHERE_RULES
-from greensched_policies.guard import FallbackReason, Guard, NamedPolicy
+from greensched_policies.guard import FallbackReason, NamedPolicy, WhereGuard, WhereRule
+from greensched_policies.heads import HEADS
 
 log = structlog.get_logger()
 
 ONNX = "onnx"
 
 
-def rule(name: str) -> NamedPolicy:
+def rule(name: str) -> WhereRule:
     """Return the rule of that name; raise BadInput that lists the names there are."""
     if name not in WHERE_RULES:
         raise BadInput(f"no rule is called {name!r}; there are {', '.join(sorted(WHERE_RULES))}")
@@ -56,7 +57,7 @@ class PolicyChoice:
         self._count_load = count_load
         self._fallback = rule(terms.fallback)
         self._folder = terms.folder or SHIPPED_PRIOR
-        self._seen: tuple[bytes | int | None, ...] = ()
+        self._seen: tuple[object, ...] = ()
         self.bundle: Bundle | None = None
         self.refusal = ""  # why the newest bundle is not the one that serves
         first = self._fallback if terms.policy == ONNX else rule(terms.policy)
@@ -118,8 +119,8 @@ class PolicyChoice:
             return self.serving, "", ""
         return self.serving, card.name, card.heads["where"].sha256
 
-    def _guarded(self, policy: NamedPolicy) -> Guard:
-        return Guard(
+    def _guarded(self, policy: WhereRule) -> WhereGuard:
+        return WhereGuard(
             policy,
             self._fallback,
             budget_s=self._terms.budget_s,
@@ -127,11 +128,18 @@ class PolicyChoice:
             count=self._count,
         )
 
-    def _look(self) -> tuple[bytes | int | None, ...]:
-        """Return what changes with the bundle; also the graph, should it come after its card."""
-        card = self._folder / CARD_FILE
+    def _look(self) -> tuple[object, ...]:
+        """Return what changes with the bundle; also the graphs, should they come after the card."""
         try:
-            graph = (self._folder / WHERE_FILE).stat()
-            return card.read_bytes(), graph.st_mtime_ns, graph.st_size
+            card = (self._folder / CARD_FILE).read_bytes()
         except OSError:
             return (None,)
+        return card, *(_stamp(self._folder / head.file) for head in HEADS.values())
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

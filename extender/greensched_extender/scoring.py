@@ -18,7 +18,7 @@ from greensched_policies.cost import (
     ZoneColumns,
     placement_cost,
 )
-from greensched_policies.guard import Guard, GuardedAnswer
+from greensched_policies.guard import GuardedAnswer, WhereGuard
 from greensched_policies.missing_data import mean_filled
 from greensched_policies.observation import Weights, encode_where
 from greensched_policies.scores import spread_scores
@@ -75,7 +75,7 @@ def appraise(
     workload: Workload,
     means: ZoneMeans,
     assumptions: Assumptions,
-    guard: Guard,
+    guard: WhereGuard,
 ) -> Appraisal:
     """Return cost and score of `workload` on each of the known nodes `rows` (none is NO_ROW).
 

@@ -1,20 +1,10 @@
 """What the watches bring, written into the snapshot; each sink is called from one task only."""
 
-import msgspec
-
-from greensched_core import labels
 from greensched_core.clock import Clock
+from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject, PodObject, workload_of
-from greensched_core.signals.chain import GridSignals
 from greensched_extender.decisions import Decisions
-from greensched_extender.node_reading import NodeReader
 from greensched_extender.snapshot import Snapshot
-
-NODES = "/api/v1/nodes"
-PODS = "/api/v1/pods"
-GRID_SIGNALS = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GRID_SIGNALS}"
-# Pods that hold resources of a node; the API server leaves out the others, old jobs above all.
-BOUND_AND_RUNNING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
 
 class NodeSink:
@@ -83,50 +73,3 @@ class PodSink:
     def remove(self, item: PodObject) -> None:
         """A pod is gone, or no longer bound and running."""
         self._snapshot.drop_pod(item.metadata.uid)
-
-
-class _Named(msgspec.Struct):
-    name: str
-
-
-class SignalObject(msgspec.Struct):
-    """A GridSignal: its name, and all of it as the API server wrote it."""
-
-    metadata: _Named
-    raw: bytes = b""
-
-
-_decode_named = msgspec.json.Decoder(SignalObject).decode
-
-
-def decode_signal(raw: bytes | msgspec.Raw) -> SignalObject:
-    """Return a GridSignal, the reading of its values left to `GridSignals`."""
-    item = _decode_named(raw)
-    item.raw = bytes(raw)
-    return item
-
-
-class SignalSink:
-    """Keeps the grid signals."""
-
-    def __init__(self, signals: GridSignals, clock: Clock) -> None:
-        self._signals = signals
-        self._clock = clock
-        self._listed: set[str] = set()
-
-    def list_began(self) -> None:
-        """A full list follows."""
-        self._listed = set()
-
-    def upsert(self, item: SignalObject) -> None:
-        """A GridSignal is there or has changed."""
-        self._listed.add(item.metadata.name)
-        self._signals.upsert(item.metadata.name, item.raw, self._clock.now())
-
-    def list_ended(self) -> None:
-        """Whatever the list did not hold is gone; its values stay as last good ones."""
-        self._signals.keep_only(self._listed)
-
-    def remove(self, item: SignalObject) -> None:
-        """A GridSignal is gone."""
-        self._signals.delete(item.metadata.name)

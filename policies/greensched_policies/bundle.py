@@ -1,12 +1,13 @@
-"""A bundle is a folder with `where.onnx` and `card.json`; loading refuses every wrong one.
+"""A bundle is a folder with `card.json` and a graph for each head; loading refuses wrong ones.
 
 The checks go from cheap to dear: the card, the file's size and hash, what the graph is made
-of, its shapes, then what it answers and how fast. Each refusal is a BundleError.
+of, its shapes, then what it answers and how fast. Each refusal is a BundleError. All heads that the
+card names are checked, whichever is asked for: half a bundle is a broken one.
 """
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,24 +19,15 @@ from pydantic import ValidationError
 from greensched_core.errors import BadInput
 from greensched_policies.card import Card, HeadCard
 from greensched_policies.graph_file import NotOnnx, read_graph_facts
-from greensched_policies.observation import CONTEXT_FEATURES, ENCODING_VERSION, NODE_FEATURES
-from greensched_policies.onnx_policy import (
-    CONTEXT_INPUT,
-    NODES_INPUT,
-    OUTPUT,
-    OnnxPolicy,
-    open_session,
-)
+from greensched_policies.heads import HEADS, WHEN, WHERE, Head
+from greensched_policies.observation import CONTEXT_FEATURES, ENCODING_VERSION
+from greensched_policies.onnx_policy import CONTEXT_INPUT, OUTPUT, OnnxPolicy, open_session
 
 CARD_FILE = "card.json"
-WHERE_FILE = "where.onnx"
 MAX_CARD_BYTES = 1 << 20
-MAX_GRAPH_BYTES = 4 << 20  # a million float32 weights; the prior has 826
-SELF_TEST_CANDIDATES = 5_000
-SELF_TEST_LIMIT_S = 0.1  # five times the default model budget: start-up runs on a busy machine
+MAX_GRAPH_BYTES = 4 << 20  # a million float32 weights; the prior's heads have less than 1,000 each
 SELF_TEST_RUNS = 5
 SAMPLE_TOLERANCE = 1e-4
-_LAYOUT = f"nodes [B,{len(NODE_FEATURES)},N], context [B,{len(CONTEXT_FEATURES)}], costs [B,N]"
 SHIPPED_PRIOR = Path(__file__).parent / "models" / "prior"
 
 
@@ -44,25 +36,52 @@ class BundleError(BadInput):
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedHead:
+    """One head of a bundle, ready to answer."""
+
+    policy: OnnxPolicy
+    graph_bytes: int
+    self_test_s: float  # the fastest of the timed runs, with as many candidates as `Head.most`
+
+
+@dataclass(frozen=True, slots=True)
 class Bundle:
     """A checked bundle, ready to answer."""
 
     folder: Path
     card: Card
-    where: OnnxPolicy
-    graph_bytes: int
-    self_test_s: float  # the fastest of the timed runs at 5,000 candidates
+    heads: Mapping[str, CheckedHead]  # by name, in the order of HEADS
+
+    @property
+    def where(self) -> OnnxPolicy:
+        """The `where` head; raises BundleError if the bundle has none."""
+        return self._policy(WHERE)
+
+    @property
+    def when(self) -> OnnxPolicy:
+        """The `when` head; raises BundleError if the bundle has none."""
+        return self._policy(WHEN)
+
+    def _policy(self, head: Head) -> OnnxPolicy:
+        if head.name not in self.heads:
+            raise _missing(self.folder, head.name)
+        return self.heads[head.name].policy
 
 
 def load_bundle(
     folder: Path,
     *,
-    self_test_limit_s: float = SELF_TEST_LIMIT_S,
+    needs: Sequence[str] = (WHERE.name,),
+    self_test_limit_s: float | None = None,
     monotonic: Callable[[], float] = time.perf_counter,
 ) -> Bundle:
-    """Return the bundle in `folder`, fully checked; raises BundleError otherwise, and only that."""
+    """Return the bundle in `folder`, fully checked; raises BundleError otherwise, and only that.
+
+    It must have the heads that are needed; without any, at least one. The limit of the self tests
+    is each head's own unless one is given.
+    """
     try:
-        return _load(folder, self_test_limit_s, monotonic)
+        return _load(folder, needs, self_test_limit_s, monotonic)
     except BundleError:
         raise
     except Exception as error:  # a file made by others: no list of what it can upset is complete
@@ -71,33 +90,51 @@ def load_bundle(
         ) from error
 
 
-def _load(folder: Path, self_test_limit_s: float, monotonic: Callable[[], float]) -> Bundle:
-    card = read_card(folder)
-    head = card.heads["where"]
-    graph_path = folder / WHERE_FILE
-    graph = _read_limited(graph_path, MAX_GRAPH_BYTES)
-    _check_hash(graph, head, graph_path)
-    _check_contents(graph, head, graph_path)
+def _load(
+    folder: Path,
+    needs: Sequence[str],
+    self_test_limit_s: float | None,
+    monotonic: Callable[[], float],
+) -> Bundle:
+    card = read_card(folder, needs)
+    heads = {}
+    for name, head in HEADS.items():
+        if name in card.heads:
+            limit_s = head.limit_s if self_test_limit_s is None else self_test_limit_s
+            heads[name] = _load_head(folder, head, card.heads[name], limit_s, monotonic)
+    return Bundle(folder, card, heads)
+
+
+def _load_head(
+    folder: Path, head: Head, card: HeadCard, limit_s: float, monotonic: Callable[[], float]
+) -> CheckedHead:
+    path = folder / head.file
+    graph = _read_limited(path, MAX_GRAPH_BYTES)
+    _check_hash(graph, card, path)
+    _check_contents(graph, card, path)
     try:
-        policy = OnnxPolicy(open_session(graph))
+        policy = OnnxPolicy(open_session(graph), head.candidates_input)
     except Exception as error:  # onnxruntime raises types of its own, one per failure
         raise BundleError(
-            f"{graph_path}: onnxruntime cannot load the graph ({error}); export it again"
+            f"{path}: onnxruntime cannot load the graph ({error}); export it again"
         ) from error
-    _check_shapes(policy.session, graph_path)
-    _check_sample(policy, head, graph_path)
-    _check_random(policy, graph_path)
-    self_test_s = _fastest_run(policy, graph_path, monotonic)
-    if self_test_s > self_test_limit_s:
+    _check_shapes(policy.session, head, path)
+    _check_sample(policy, head, card, path)
+    _check_random(policy, head, path)
+    self_test_s = _fastest_run(policy, head, path, monotonic)
+    if self_test_s > limit_s:
         raise BundleError(
-            f"{graph_path}: {SELF_TEST_CANDIDATES} candidates take {self_test_s * 1e3:.1f} ms, "
-            f"the limit is {self_test_limit_s * 1e3:.1f} ms; use a smaller net"
+            f"{path}: {head.most} candidates take {self_test_s * 1e3:.1f} ms, "
+            f"the limit is {limit_s * 1e3:.1f} ms; use a smaller net"
         )
-    return Bundle(folder, card, policy, len(graph), self_test_s)
+    return CheckedHead(policy, len(graph), self_test_s)
 
 
-def read_card(folder: Path) -> Card:
-    """Return the card of a bundle; raises BundleError if it cannot be used with this code."""
+def read_card(folder: Path, needs: Sequence[str] = (WHERE.name,)) -> Card:
+    """Return the card of a bundle; raises BundleError if it cannot be used with this code.
+
+    That is also so if it lacks one of the heads that are needed, or has none that is known.
+    """
     path = folder / CARD_FILE
     try:
         card = Card.model_validate_json(_read_limited(path, MAX_CARD_BYTES))
@@ -112,9 +149,16 @@ def read_card(folder: Path) -> Card:
             f"{path}: made for encoding version {card.encoding_version}, this release has "
             f"{ENCODING_VERSION}; train or export it again with this release"
         )
-    if "where" not in card.heads:
-        raise BundleError(f"{path}: heads: `where` is missing; export the bundle again")
+    for name in needs:
+        if name not in card.heads:
+            raise _missing(path, name)
+    if not any(name in card.heads for name in HEADS):
+        raise _missing(path, "` or `".join(HEADS))
     return card
+
+
+def _missing(path: Path, head: str) -> BundleError:
+    return BundleError(f"{path}: heads: `{head}` is missing; export the bundle again")
 
 
 def _read_limited(path: Path, limit_bytes: int) -> bytes:
@@ -123,8 +167,8 @@ def _read_limited(path: Path, limit_bytes: int) -> bytes:
             content = file.read(limit_bytes + 1)
     except OSError as error:
         raise BundleError(
-            f"{path}: cannot be read ({error.strerror}); a bundle is a folder with "
-            f"{WHERE_FILE} and {CARD_FILE}"
+            f"{path}: cannot be read ({error.strerror}); a bundle is a folder with {CARD_FILE} "
+            f"and the graphs that it names: {' or '.join(head.file for head in HEADS.values())}"
         ) from error
     if len(content) > limit_bytes:
         raise BundleError(f"{path}: larger than {limit_bytes} bytes; use a smaller net")
@@ -135,7 +179,7 @@ def _check_hash(graph: bytes, head: HeadCard, path: Path) -> None:
     digest = hashlib.sha256(graph).hexdigest()
     if digest != head.sha256:
         raise BundleError(
-            f"{path}: sha256 is {digest}, the card says {head.sha256}; copy both files of one "
+            f"{path}: sha256 is {digest}, the card says {head.sha256}; copy all files of one "
             "bundle again"
         )
 
@@ -154,6 +198,8 @@ def _check_contents(graph: bytes, head: HeadCard, path: Path) -> None:
         faults.append(f"it needs operators of {sorted(facts.domains)}; use ONNX's own")
     if facts.unknown_operators:
         faults.append(f"operators {facts.unknown_operators} are not allowed")
+    if facts.incomplete:
+        faults.append(f"operators {sorted(facts.incomplete)} lack an input")
     if facts.has_unreadable_tensors:
         faults.append("a tensor's type or layout is not allowed; use dense float32")
     if facts.not_finite:
@@ -164,16 +210,16 @@ def _check_contents(graph: bytes, head: HeadCard, path: Path) -> None:
         raise BundleError(f"{path}: {'; '.join(faults)}")
 
 
-def _check_shapes(session: onnxruntime.InferenceSession, path: Path) -> None:
+def _check_shapes(session: onnxruntime.InferenceSession, head: Head, path: Path) -> None:
     inputs = {value.name: value for value in session.get_inputs()}
     outputs = {value.name: value for value in session.get_outputs()}
-    if set(inputs) != {NODES_INPUT, CONTEXT_INPUT} or OUTPUT not in outputs:
+    if set(inputs) != {head.candidates_input, CONTEXT_INPUT} or OUTPUT not in outputs:
         raise BundleError(
             f"{path}: inputs {sorted(inputs)} and outputs {sorted(outputs)}, needed are "
-            f"{[CONTEXT_INPUT, NODES_INPUT]} and [{OUTPUT!r}]; export it again"
+            f"{sorted([CONTEXT_INPUT, head.candidates_input])} and [{OUTPUT!r}]; export it again"
         )
     wanted = (
-        (inputs[NODES_INPUT], (None, len(NODE_FEATURES), None)),
+        (inputs[head.candidates_input], (None, head.features, None)),
         (inputs[CONTEXT_INPUT], (None, len(CONTEXT_FEATURES))),
         (outputs[OUTPUT], (None, None)),
     )
@@ -183,28 +229,34 @@ def _check_shapes(session: onnxruntime.InferenceSession, path: Path) -> None:
         if found != shape or value.type != "tensor(float)":
             raise BundleError(
                 f"{path}: `{value.name}` is {value.type} of shape {found}, needed is "
-                f"tensor(float) of shape {shape} (None: dynamic); the layout is {_LAYOUT}; "
+                f"tensor(float) of shape {shape} (None: dynamic); the layout is {head.layout}; "
                 "export it again"
             )
 
 
-def _check_sample(policy: OnnxPolicy, head: HeadCard, path: Path) -> None:
+def _check_sample(policy: OnnxPolicy, head: Head, card: HeadCard, path: Path) -> None:
+    sample = card.sample
+    given = {"nodes": sample.nodes, "slots": sample.slots}[head.candidates_input]
+    if given is None:
+        raise BundleError(
+            f"{path}: the card's sample has no `{head.candidates_input}`; export it again"
+        )
     try:
-        nodes, context, wanted = (
+        candidates, context, wanted = (
             np.array(values, dtype=np.float32)
-            for values in (head.sample.nodes, head.sample.context, head.sample.relative_cost)
+            for values in (given, sample.context, sample.relative_cost)
         )
     except ValueError as error:
         raise BundleError(f"{path}: the card's sample is no array; export it again") from error
-    if nodes.shape != (*wanted.shape, len(NODE_FEATURES)) or context.shape != (
-        len(nodes),
+    if candidates.shape != (*wanted.shape, head.features) or context.shape != (
+        len(candidates),
         len(CONTEXT_FEATURES),
     ):
         raise BundleError(
-            f"{path}: the card's sample has shapes {nodes.shape}, {context.shape} and "
+            f"{path}: the card's sample has shapes {candidates.shape}, {context.shape} and "
             f"{wanted.shape}; export it again"
         )
-    found = _run(policy, nodes, context, path)
+    found = _run(policy, candidates, context, path)
     difference = np.inf
     if found.shape == wanted.shape and found.size:
         difference = float(np.abs(found - wanted).max())
@@ -215,12 +267,12 @@ def _check_sample(policy: OnnxPolicy, head: HeadCard, path: Path) -> None:
         )
 
 
-def _check_random(policy: OnnxPolicy, path: Path) -> None:
+def _check_random(policy: OnnxPolicy, head: Head, path: Path) -> None:
     rng = np.random.default_rng(0)
     for batch, count in ((1, 1), (2, 7), (1, 420)):
-        nodes = (rng.random((batch, count, len(NODE_FEATURES))) * 4.0 - 1.0).astype(np.float32)
+        candidates = (rng.random((batch, count, head.features)) * 4.0 - 1.0).astype(np.float32)
         context = (rng.random((batch, len(CONTEXT_FEATURES))) * 4.0).astype(np.float32)
-        found = _run(policy, nodes, context, path)
+        found = _run(policy, candidates, context, path)
         if found.shape != (batch, count) or not np.isfinite(found).all():
             raise BundleError(
                 f"{path}: {batch} decisions over {count} random candidates give shape "
@@ -228,27 +280,30 @@ def _check_random(policy: OnnxPolicy, path: Path) -> None:
             )
 
 
-def _fastest_run(policy: OnnxPolicy, path: Path, monotonic: Callable[[], float]) -> float:
-    nodes = np.ones((1, len(NODE_FEATURES), SELF_TEST_CANDIDATES), dtype=np.float32)
-    nodes = nodes.transpose((0, 2, 1))  # in memory as `encode_where` lays it out
+def _fastest_run(
+    policy: OnnxPolicy, head: Head, path: Path, monotonic: Callable[[], float]
+) -> float:
+    candidates = np.ones((1, head.features, head.most), dtype=np.float32)
+    candidates = candidates.transpose((0, 2, 1))  # in memory as the encoder lays it out
     context = np.ones((1, len(CONTEXT_FEATURES)), dtype=np.float32)
     fastest_s = float("inf")
     for _ in range(SELF_TEST_RUNS):
         started = monotonic()
-        _run(policy, nodes, context, path)
+        _run(policy, candidates, context, path)
         fastest_s = min(fastest_s, monotonic() - started)
     return fastest_s
 
 
 def _run(
     policy: OnnxPolicy,
-    nodes: npt.NDArray[np.float32],
+    candidates: npt.NDArray[np.float32],
     context: npt.NDArray[np.float32],
     path: Path,
 ) -> npt.NDArray[np.float32]:
     try:
-        return policy(nodes, context)
+        return policy(candidates, context)
     except Exception as error:  # onnxruntime raises types of its own, one per failure
         raise BundleError(
-            f"{path}: the graph fails on {nodes.shape[1]} candidates ({error}); export it again"
+            f"{path}: the graph fails on {candidates.shape[1]} candidates ({error}); "
+            "export it again"
         ) from error

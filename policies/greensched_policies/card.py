@@ -20,9 +20,10 @@ class TensorCard(_Strict):
 class Sample(_Strict):
     """An input and the answer it must get, checked at every load."""
 
-    nodes: list[list[list[float]]]  # [B,N,16]
+    nodes: list[list[list[float]]] | None = None  # [B,N,16], of the `where` head
+    slots: list[list[list[float]]] | None = None  # [B,S,8], of the `when` head
     context: list[list[float]]  # [B,8]
-    relative_cost: list[list[float]]  # [B,N]
+    relative_cost: list[list[float]]  # [B,N] or [B,S]
 
 
 class HeadCard(_Strict):

@@ -19,13 +19,16 @@ ALLOWED_OPERATORS = frozenset(
     "ReduceMean ReduceMin ReduceSum Relu Reshape Selu Shape Sigmoid Slice Softmax Softplus "
     "Split Sqrt Squeeze Sub Tanh Tile Transpose Unsqueeze Where".split()
 )
+# Operators that may lack an input before the last one; others without all of theirs are no graph,
+# and some of them, such as Max, bring onnxruntime down.
+_MAY_LEAVE_OUT = frozenset({"Clip", "Slice"})
 ALLOWED_DOMAINS = frozenset({"", "ai.onnx"})
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 # Field numbers of onnx.proto3.
 _MODEL_GRAPH, _MODEL_OPSET_IMPORT, _MODEL_FUNCTIONS = 7, 8, 25
 _GRAPH_NODE, _GRAPH_INITIALIZER, _GRAPH_SPARSE_INITIALIZER = 1, 5, 15
-_NODE_OP_TYPE, _NODE_ATTRIBUTE, _NODE_DOMAIN = 4, 5, 7
+_NODE_INPUT, _NODE_OP_TYPE, _NODE_ATTRIBUTE, _NODE_DOMAIN = 1, 4, 5, 7
 _ATTRIBUTE_FLOAT, _ATTRIBUTE_TENSOR, _ATTRIBUTE_GRAPH, _ATTRIBUTE_FLOATS = 2, 5, 6, 7
 _ATTRIBUTE_TENSORS, _ATTRIBUTE_GRAPHS, _ATTRIBUTE_SPARSE = 10, 11, (22, 23)
 _TENSOR_DIMS, _TENSOR_TYPE, _TENSOR_FLOATS, _TENSOR_NAME, _TENSOR_RAW = 1, 2, 4, 8, 9
@@ -52,6 +55,7 @@ class GraphFacts:
     has_external_data: bool = False
     has_subgraphs: bool = False  # If, Loop, Scan, or functions of its own
     has_unreadable_tensors: bool = False  # a data type or layout that is not checked here
+    incomplete: set[str] = field(default_factory=set)  # operators that lack an input
     not_finite: list[str] = field(default_factory=list)  # tensors with NaN or infinity
 
     @property
@@ -88,10 +92,13 @@ def _read_graph(graph: memoryview, facts: GraphFacts) -> None:
 
 
 def _read_node(node: memoryview, facts: GraphFacts) -> None:
-    facts.operators.add(_string(node, _NODE_OP_TYPE))
+    operator = _string(node, _NODE_OP_TYPE)
+    facts.operators.add(operator)
     _note_domain(_string(node, _NODE_DOMAIN), facts)
     for number, wire, value in _fields(node):
-        if number == _NODE_ATTRIBUTE:
+        if number == _NODE_INPUT and not len(_message(wire, value)):
+            facts.incomplete |= {operator} - _MAY_LEAVE_OUT
+        elif number == _NODE_ATTRIBUTE:
             _read_attribute(_message(wire, value), facts)
 
 

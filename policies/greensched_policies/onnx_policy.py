@@ -1,33 +1,38 @@
-"""Runs an exported `where` head in onnxruntime, with the signature of every policy."""
+"""Runs an exported head in onnxruntime, with the signature of every policy."""
 
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-NODES_INPUT = "nodes"
+NODES_INPUT = "nodes"  # of the `where` head
+SLOTS_INPUT = "slots"  # of the `when` head
 CONTEXT_INPUT = "context"
 OUTPUT = "relative_cost"
 
 
 class OnnxPolicy:
-    """A where policy backed by one onnxruntime session on one CPU thread.
+    """A policy backed by one onnxruntime session on one CPU thread.
 
-    The graph's `nodes` are [B,16,N]: a layer is then one product of a small matrix with long
-    rows, where bias and Relu run along the rows.
+    The graph's candidates are [B,features,N]: a layer is then one product of a small matrix with
+    long rows, where bias and Relu run along the rows.
     """
 
-    def __init__(self, session: onnxruntime.InferenceSession) -> None:
+    def __init__(
+        self, session: onnxruntime.InferenceSession, candidates_input: str = NODES_INPUT
+    ) -> None:
         self.session = session
+        self._candidates_input = candidates_input
 
     def __call__(
-        self, nodes: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
+        self, candidates: npt.NDArray[np.float32], context: npt.NDArray[np.float32]
     ) -> npt.NDArray[np.float32]:
-        """Return the relative cost [B,N] for `nodes` [B,N,16] and `context` [B,8].
+        """Return the relative cost [B,N] for candidates [B,N,features] and `context` [B,8].
 
-        Nodes that are feature-major in memory, as `encode_where` makes them, are not copied.
+        Those that are feature-major in memory, as they are encoded, are not copied.
         """
         answer: npt.NDArray[np.float32] = self.session.run(
-            [OUTPUT], {NODES_INPUT: nodes.transpose((0, 2, 1)), CONTEXT_INPUT: context}
+            [OUTPUT],
+            {self._candidates_input: candidates.transpose((0, 2, 1)), CONTEXT_INPUT: context},
         )[0]
         return answer
 

@@ -1,16 +1,18 @@
-"""Exports the prior as a bundle: weighted_cost plus a residual net that is still zero.
+"""Exports the prior as a bundle: a rule for each head, plus a residual net that is still zero.
 
     python policies/train/export_prior.py [--out FOLDER] [--seed N]
 
-relative_cost = prior(context) · nodes + net(nodes, context)
-net: 16 + 8 → 16 → 16 → 1 with Relu, shared by all candidates, which are the columns; its last
-layer is zero, so that training starts at the prior and cannot silently be worse. The same seed
-gives the same bytes.
+where: relative_cost = weighted_cost(nodes, context) + net(nodes, context)
+when:  relative_cost = planned_window(slots) + net(slots, context)
+net: features + 8 → 16 → 16 → 1 with Relu, shared by all candidates, which are the columns; its
+last layer is zero, so that training starts at the prior and cannot silently be worse. The same
+seed gives the same bytes.
 """
 
 import argparse
 import hashlib
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from greensched_policies.bundle import CARD_FILE, SHIPPED_PRIOR, WHERE_FILE
+from greensched_policies.bundle import CARD_FILE, SHIPPED_PRIOR
+from greensched_policies.heads import WHEN, WHERE, Head
 from greensched_policies.observation import (
     CARBON,
     CONTEXT_FEATURES,
@@ -31,19 +34,33 @@ from greensched_policies.observation import (
     WEIGHT_ENERGY,
     WEIGHT_PERFORMANCE,
 )
-from greensched_policies.onnx_policy import CONTEXT_INPUT, NODES_INPUT, OUTPUT
+from greensched_policies.onnx_policy import CONTEXT_INPUT, NODES_INPUT, OUTPUT, SLOTS_INPUT
+from greensched_policies.planned_window import planned_window
+from greensched_policies.slot_observation import SLOT_FEATURES
+from greensched_policies.slots import FULL, OVERLOAD_COST, SlotColumns
 from greensched_policies.weighted_cost import LEAST_WEIGHT, weighted_cost
 
 HIDDEN = 16
 OPSET = 17
 IR_VERSION = 8  # the oldest that carries opset 17: any onnxruntime since 1.12 reads it
 SEED = 20261121
-NODES, CONTEXT = len(NODE_FEATURES), len(CONTEXT_FEATURES)
+NODES, CONTEXT, SLOTS = len(NODE_FEATURES), len(CONTEXT_FEATURES), len(SLOT_FEATURES)
 
 Weights = dict[str, npt.NDArray[Any]]
 
 
-def initial_weights(seed: int) -> Weights:
+@dataclass(frozen=True)
+class Graph:
+    """One head's operators in order, and the tensors that they use."""
+
+    head: Head
+    nodes: list[onnx.NodeProto]
+    tensors: Weights
+
+
+def initial_weights(
+    seed: int | list[int], features: int = NODES, candidates: str = NODES_INPUT
+) -> Weights:
     """Return the net's weights by name: He-uniform from `seed`, the last layer zero."""
     rng = np.random.default_rng(seed)
 
@@ -55,8 +72,8 @@ def initial_weights(seed: int) -> Weights:
         return np.asarray(values, dtype=np.float32)
 
     return {
-        "net.1.nodes": he_uniform(NODES + CONTEXT, (HIDDEN, NODES)),
-        "net.1.context": he_uniform(NODES + CONTEXT, (CONTEXT, HIDDEN)),
+        f"net.1.{candidates}": he_uniform(features + CONTEXT, (HIDDEN, features)),
+        "net.1.context": he_uniform(features + CONTEXT, (CONTEXT, HIDDEN)),
         "net.1.bias": np.zeros(HIDDEN, np.float32),
         "net.2.weight": he_uniform(HIDDEN, (HIDDEN, HIDDEN)),
         "net.2.bias": np.zeros((HIDDEN, 1), np.float32),
@@ -83,22 +100,67 @@ def prior_constants() -> Weights:
     }
 
 
-def prior_and_net() -> list[onnx.NodeProto]:
-    """Return the operators of the weighted prior and of the residual net, in order."""
+def where_prior() -> list[onnx.NodeProto]:
+    """Return the operators of weighted_cost: (context · places / sum of weights) · nodes."""
     node = helper.make_node
     return [
-        # prior: (context · places / sum of weights) [B,1,16] · nodes [B,16,N]
         node("MatMul", [CONTEXT_INPUT, "prior.places"], ["prior.placed"]),
         node("MatMul", [CONTEXT_INPUT, "prior.sum"], ["prior.total"]),
         node("Max", ["prior.total", "prior.least"], ["prior.divisor"]),
         node("Div", ["prior.placed", "prior.divisor"], ["prior.coefficients"]),
         node("Unsqueeze", ["prior.coefficients", "axis.1"], ["prior.row"]),
         node("MatMul", ["prior.row", NODES_INPUT], ["prior"]),
+    ]
+
+
+def when_constants() -> Weights:
+    """Return what planned_window reckons with, and where its features stand."""
+    weighted, busiest = (
+        SLOT_FEATURES.index(name) for name in ("weighted_over_run", "busiest_over_run")
+    )
+    return {
+        "place.weighted": np.array([weighted], np.int64),
+        "place.busiest": np.array([busiest], np.int64),
+        "prior.full": np.array([FULL], np.float32),
+        "prior.overload": np.array([OVERLOAD_COST], np.float32),
+        "prior.one": np.array([1.0], np.float32),
+        "axis.1": np.array([1], np.int64),
+        "axis.2": np.array([2], np.int64),
+    }
+
+
+def when_prior() -> list[onnx.NodeProto]:
+    """Return the operators of planned_window, on [B,1,S].
+
+    weighted + overload · (1 + greatest − least weighted) · busiest · (busiest > full)
+    """
+    node = helper.make_node
+    return [
+        node("Gather", [SLOTS_INPUT, "place.weighted"], ["weighted"], axis=1),
+        node("Gather", [SLOTS_INPUT, "place.busiest"], ["busiest"], axis=1),
+        node("ReduceMax", ["weighted"], ["prior.most"], axes=[2], keepdims=1),
+        node("ReduceMin", ["weighted"], ["prior.least"], axes=[2], keepdims=1),
+        node("Sub", ["prior.most", "prior.least"], ["prior.spread"]),
+        node("Add", ["prior.one", "prior.spread"], ["prior.distance"]),
+        node("Mul", ["prior.overload", "prior.distance"], ["prior.dearer"]),
+        node("Mul", ["prior.dearer", "busiest"], ["prior.by_load"]),
+        node("Greater", ["busiest", "prior.full"], ["is_over"]),
+        node("Cast", ["is_over"], ["over"], to=TensorProto.FLOAT),
+        node("Mul", ["prior.by_load", "over"], ["prior.beyond"]),
+        node("Add", ["weighted", "prior.beyond"], ["prior"]),
+    ]
+
+
+def prior_and_net(prior: list[onnx.NodeProto], candidates: str) -> list[onnx.NodeProto]:
+    """Return the operators of a prior, [B,1,N], and of the residual net, in order."""
+    node = helper.make_node
+    return [
+        *prior,
         # net: the context's part of layer 1 once per decision, not once per candidate
         node("MatMul", [CONTEXT_INPUT, "net.1.context"], ["net.1.shared"]),
         node("Add", ["net.1.shared", "net.1.bias"], ["net.1.offset"]),
         node("Unsqueeze", ["net.1.offset", "axis.2"], ["net.1.column"]),
-        node("MatMul", ["net.1.nodes", NODES_INPUT], ["net.1.own"]),
+        node("MatMul", [f"net.1.{candidates}", candidates], ["net.1.own"]),
         node("Add", ["net.1.own", "net.1.column"], ["net.1.sum"]),
         node("Relu", ["net.1.sum"], ["net.1"]),
         node("MatMul", ["net.2.weight", "net.1"], ["net.2.own"]),
@@ -111,20 +173,32 @@ def prior_and_net() -> list[onnx.NodeProto]:
     ]
 
 
-def build_graph(weights: Weights) -> onnx.ModelProto:
-    """Return the checked ONNX model; batch B and candidates N are dynamic axes."""
-    graph = helper.make_graph(
-        prior_and_net(),
-        "where",
+def graphs(seed: int) -> list[Graph]:
+    """Return the heads of the prior; each has a stream of random numbers of its own."""
+    where = prior_constants() | initial_weights(seed)
+    when = when_constants() | initial_weights([seed, 1], SLOTS, SLOTS_INPUT)
+    return [
+        Graph(WHERE, prior_and_net(where_prior(), NODES_INPUT), where),
+        Graph(WHEN, prior_and_net(when_prior(), SLOTS_INPUT), when),
+    ]
+
+
+def build_graph(graph: Graph) -> onnx.ModelProto:
+    """Return the checked ONNX model; batch and candidates are dynamic axes."""
+    head = graph.head
+    candidates: list[str | int | None] = ["B", head.features, head.axis]
+    built = helper.make_graph(
+        graph.nodes,
+        head.name,
         [
-            helper.make_tensor_value_info(NODES_INPUT, TensorProto.FLOAT, ["B", NODES, "N"]),
+            helper.make_tensor_value_info(head.candidates_input, TensorProto.FLOAT, candidates),
             helper.make_tensor_value_info(CONTEXT_INPUT, TensorProto.FLOAT, ["B", CONTEXT]),
         ],
-        [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["B", "N"])],
-        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+        [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["B", head.axis])],
+        [numpy_helper.from_array(value, name) for name, value in graph.tensors.items()],
     )
     model = helper.make_model(
-        graph,
+        built,
         opset_imports=[helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,
         producer_name="greensched",
@@ -133,56 +207,66 @@ def build_graph(weights: Weights) -> onnx.ModelProto:
     return model
 
 
-def sample() -> dict[str, Any]:
+def sample(head: Head) -> dict[str, Any]:
     """Return an input and the answer that the rule gives it."""
     rng = np.random.default_rng(1)
-    nodes = np.round(rng.random((1, 4, NODES)) * 2.0, 3).astype(np.float32)
+    candidates = np.round(rng.random((1, 4, head.features)) * 2.0, 3).astype(np.float32)
     context = np.round(rng.random((1, CONTEXT)), 3).astype(np.float32)
-    answer = weighted_cost(nodes, context)
+    if head is WHERE:
+        answer = weighted_cost(candidates, context)
+    else:
+        columns = SlotColumns(*candidates.astype(np.float64).transpose((2, 0, 1)))
+        answer = planned_window(columns).astype(np.float32)
     return {
-        "nodes": np.round(nodes.astype(np.float64), 3).tolist(),
+        head.candidates_input: np.round(candidates.astype(np.float64), 3).tolist(),
         "context": np.round(context.astype(np.float64), 3).tolist(),
         "relative_cost": np.round(answer.astype(np.float64), 5).tolist(),
     }
 
 
-def make_card(graph: bytes, weights: Weights, seed: int) -> dict[str, Any]:
-    """Return the card of the untrained prior."""
+def head_card(graph: Graph, content: bytes) -> dict[str, Any]:
+    """Return what the card says of one head."""
     tensors = {
-        NODES_INPUT: ["B", NODES, "N"],
+        graph.head.candidates_input: ["B", graph.head.features, graph.head.axis],
         CONTEXT_INPUT: ["B", CONTEXT],
-        OUTPUT: ["B", "N"],
+        OUTPUT: ["B", graph.head.axis],
     }
     card = [{"name": n, "dtype": "float32", "shape": s} for n, s in tensors.items()]
-    real = (value.size for value in weights.values() if value.dtype == np.float32)
+    real = (value.size for value in graph.tensors.values() if value.dtype == np.float32)
+    return {
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "inputs": card[:2],
+        "outputs": card[2:],
+        "parameters": sum(real),
+        "sample": sample(graph.head),
+    }
+
+
+def make_card(heads: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Return the card of the untrained prior."""
     return {
         "name": "prior",
         "encoding_version": ENCODING_VERSION,
         "untrained": True,
-        "trained_on": "nothing: the weighted-cost rule, with a residual net that adds zero",
+        "trained_on": "nothing: the rules weighted-cost (where) and planned-window (when), each "
+        "with a residual net that adds zero",
         "seeds": [seed],
         "command": f"python policies/train/export_prior.py --seed {seed}",
         "commit": None,
         "evaluation": {},
-        "heads": {
-            "where": {
-                "sha256": hashlib.sha256(graph).hexdigest(),
-                "inputs": card[:2],
-                "outputs": card[2:],
-                "parameters": sum(real),
-                "sample": sample(),
-            }
-        },
+        "heads": heads,
     }
 
 
 def export(folder: Path, seed: int = SEED) -> None:
-    """Write `where.onnx` and `card.json` into `folder`, the same bytes for the same seed."""
-    weights = prior_constants() | initial_weights(seed)
-    graph = build_graph(weights).SerializeToString(deterministic=True)
+    """Write both graphs and `card.json` into `folder`, the same bytes for the same seed."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / WHERE_FILE).write_bytes(graph)
-    card = json.dumps(make_card(graph, weights, seed), indent=1) + "\n"
+    heads = {}
+    for graph in graphs(seed):
+        content = build_graph(graph).SerializeToString(deterministic=True)
+        (folder / graph.head.file).write_bytes(content)
+        heads[graph.head.name] = head_card(graph, content)
+    card = json.dumps(make_card(heads, seed), indent=1) + "\n"
     (folder / CARD_FILE).write_text(card, encoding="utf-8")
 
 

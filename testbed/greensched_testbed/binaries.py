@@ -1,11 +1,12 @@
 """Builds the control plane's programs once, from source, and keeps them in the user's cache.
 
-They come out of two Go modules that lie beside this file: `go/` (etcd, Kubernetes, kwok, Helm) and
-`go/prometheus/`. The cache's key is a hash of go.mod, go.sum and the flags.
+They come out of Go modules that lie beside this file: `go/` (etcd, Kubernetes, kwok, Helm),
+`go/prometheus/` and `go/kueue/`. The cache's key is a hash of go.mod, go.sum and the flags.
 """
 
 import fcntl
 import hashlib
+import json
 import math
 import os
 import shutil
@@ -26,6 +27,7 @@ from greensched_testbed.progress import LiveLine
 KUBERNETES_VERSION = "v1.36.3"
 _MODULES = Path(__file__).parent / "go"
 _STALE = "{{if .Stale}}{{.ImportPath}}{{end}}"
+_KUEUE_MODULE = "sigs.k8s.io/kueue"
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 
 
@@ -78,6 +80,13 @@ PROMETHEUS = Recipe(
     # Without service discovery for clouds: a third fewer packages.
     flags=("-tags", "remove_all_sd", "-ldflags", "-s -w"),
 )
+KUEUE = Recipe(
+    title="Kueue controller",
+    module=_MODULES / "kueue",
+    programs=("kueue",),
+    cpu_minutes=6.0,
+    flags=("-ldflags", "-s -w"),
+)
 
 
 def control_plane_programs() -> Path:
@@ -90,12 +99,36 @@ def prometheus_program() -> Path:
     return built(PROMETHEUS) / "prometheus"
 
 
+def kueue_program() -> Path:
+    """Return the path of Kueue's controller; build it first if need be."""
+    return built(KUEUE) / "kueue"
+
+
+def kueue_crds() -> Path:
+    """Return the folder of Kueue's CRDs, in the sources that the controller was built from."""
+    kueue_program()
+    # It fetches them anew where a `go clean -modcache` has taken them since.
+    command = [str(find_go(default_cache())), "mod", "download", "-json", _KUEUE_MODULE]
+    environment = {**os.environ, "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local"}
+    result = subprocess.run(
+        command, cwd=KUEUE.module, env=environment, capture_output=True, text=True, check=False
+    )
+    if result.returncode != 0:
+        raise BuildFailed(f"Kueue's sources are not to be found: {result.stderr.strip()}")
+    return Path(json.loads(result.stdout)["Dir"]) / "config/components/crd/bases"
+
+
+def default_cache() -> Path:
+    """Return the folder below which everything built lies."""
+    return platformdirs.user_cache_path("greensched", appauthor=False) / "bin"
+
+
 def built(recipe: Recipe, cache: Path | None = None) -> Path:
     """Return the folder with the recipe's programs; build them on first use, showing progress.
 
     Two processes at once build only once. Raises BuildFailed with the log's path.
     """
-    cache = cache or platformdirs.user_cache_path("greensched", appauthor=False) / "bin"
+    cache = cache or default_cache()
     result = cache / recipe.key()
     if result.is_dir():
         return result

@@ -10,6 +10,7 @@ import msgspec
 import platformdirs
 import psutil
 
+from greensched_core.api_paths import NODES
 from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_testbed.components import ControlPlaneOptions
@@ -99,7 +100,7 @@ async def add_nodes(record: ClusterRecord, count: int) -> tuple[str, ...]:
 async def count_nodes(record: ClusterRecord) -> int:
     """Return how many nodes the cluster has."""
     async with ApiClient(ApiAccess.from_kubeconfig(Path(record.kubeconfig))) as client:
-        return sum([len(page.items) async for page in client.pages("/api/v1/nodes")])
+        return sum([len(page.items) async for page in client.pages(NODES)])
 
 
 def status(folder: Path | None = None) -> ClusterRecord | None:

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from greensched_core import labels
+from greensched_core.api_paths import NODES
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_testbed.errors import NotReady
 
-_NODES = "/api/v1/nodes"
 _AT_ONCE = 8  # httpx looks at each pair of its connections on every request: 32 are 4 times slower
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.1, 2.0  # a list of a thousand nodes costs the server a second
 
@@ -86,13 +86,13 @@ async def create_nodes(
         async with gate:
             body = msgspec.json.encode(node_object(name, group, is_ready=plain))
             try:
-                stored = _decode(await client.create(_NODES, body))
+                stored = _decode(await client.create(NODES, body))
             except ApiUnavailable as fault:
                 if may_exist and fault.status == 409:
                     return
                 raise
             if plain and stored.spec.taints:  # by the TaintNodesByCondition admission
-                await client.patch(f"{_NODES}/{name}", b'{"spec":{"taints":null}}')
+                await client.patch(f"{NODES}/{name}", b'{"spec":{"taints":null}}')
 
     async with asyncio.TaskGroup() as tasks:
         for name, group in pairs:
@@ -107,7 +107,7 @@ async def delete_nodes(client: ApiClient, names: Iterable[str]) -> None:
     async def delete(name: str) -> None:
         async with gate:
             try:
-                await client.delete(f"{_NODES}/{name}")
+                await client.delete(f"{NODES}/{name}")
             except ApiUnavailable as fault:
                 if fault.status != 404:
                     raise
@@ -125,7 +125,7 @@ async def wait_until_ready(
     deadline = time.monotonic() + timeout_s
     pause_s = _FIRST_POLL_S
     while awaited:
-        async for page in client.pages(_NODES):
+        async for page in client.pages(NODES):
             for raw in page.items:
                 node = _decode(raw)
                 if node.is_ready():

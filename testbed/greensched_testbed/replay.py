@@ -5,8 +5,8 @@ creation, binding and end are measured alike, whatever the cluster's clocks say.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
@@ -72,6 +72,8 @@ class ReplayOptions:
     until: `bound` returns when every pod has a node, `finished` when every pod has ended.
     settle_timeout_s: wall seconds after the last arrival; what is not done then stays so.
     sleeps: the containers really sleep for their runtime, for nodes that kwok does not play.
+    tells_deadlines: tasks' deadlines are asked for by annotation, in seconds of the trace.
+    zone_of: the grid zone that a task's pod must run in, by the task's name.
     """
 
     namespace: str
@@ -80,6 +82,8 @@ class ReplayOptions:
     until: Literal["bound", "finished"] = "finished"
     settle_timeout_s: float = 120.0
     sleeps: bool = False
+    tells_deadlines: bool = False
+    zone_of: Mapping[str, str] = field(default_factory=dict)
 
 
 async def replay(
@@ -166,10 +170,14 @@ def pod_object(task: Task, options: ReplayOptions) -> dict[str, Any]:
     }
     if task.gpu_models:
         spec["affinity"] = _gpu_affinity(task.gpu_models)
+    if task.name in options.zone_of:
+        spec["nodeSelector"] = {labels.GRID_ZONE: options.zone_of[task.name]}
     annotations = {
         labels.RUNTIME: f"{max(0.001, task.runtime_s):.3f}s",
         TESTBED_RUNTIME: f"{wall_s:.3f}s",
     }
+    if options.tells_deadlines and task.deadline_s is not None:
+        annotations[labels.DEADLINE] = f"{task.deadline_s - task.arrival_s:.0f}s"
     metadata = {"name": task.name, "annotations": annotations}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 

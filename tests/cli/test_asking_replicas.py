@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from greensched_cli.replicas import SELECTOR, get_over, port_of, within
+from greensched_cli.ledger_source import OPERATOR
+from greensched_cli.replicas import EXTENDER, get_over, port_of, within
 from greensched_core import labels
 from greensched_core.errors import BadInput
 from greensched_testbed.binaries import control_plane_programs
@@ -138,21 +139,22 @@ def test_an_annotation_that_is_no_port_is_told(text: str) -> None:
 @pytest.mark.parametrize(
     "value", ["nameOverride=eco", "fullnameOverride=eco", "extender.replicas=3"]
 )
-def test_the_selector_finds_the_charts_extender_whatever_it_is_called(value: str) -> None:
+def test_the_selectors_find_the_charts_pods_whatever_they_are_called(value: str) -> None:
     helm = control_plane_programs() / "helm"
     text = subprocess.run(
         [helm, "template", "any", chart_folder(), "--set", value],
         capture_output=True, text=True, timeout=60, check=True,
     ).stdout  # fmt: skip
-    chosen = dict(part.split("=") for part in SELECTOR.split(","))
     templates = {
         each["metadata"]["name"]: each["spec"]["template"]["metadata"]["labels"]
         for each in yaml.safe_load_all(text)
         if each and each["kind"] == "Deployment"
     }
-    found = [name for name, worn in templates.items() if chosen.items() <= worn.items()]
-    assert len(templates) == 2
-    assert len(found) == 1 and found[0].endswith("extender")
+    assert len(templates) == 5
+    for component, ending in ((EXTENDER, "extender"), (OPERATOR, "controller")):
+        chosen = dict(part.split("=") for part in component.selector.split(","))
+        found = [name for name, worn in templates.items() if chosen.items() <= worn.items()]
+        assert len(found) == 1 and found[0].endswith(ending)
 
 
 def test_the_chart_is_told_to_be_missing_where_there_is_no_checkout(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from greensched_simulator.policy import PRESETS
 # What takes long to import, and no --help needs.
 HEAVY = {
     "numpy", "onnxruntime", "plotly", "kubernetes", "fastapi", "cryptography", "httpx",
-    "numba", "scipy", "pyarrow", "matplotlib",
+    "numba", "scipy", "pyarrow", "matplotlib", "sqlalchemy", "psycopg",
 }  # fmt: skip
 SHOWS_HELP = """
 import sys
@@ -22,7 +22,7 @@ print("imported", *sys.modules)
 """
 VERBS = [
     "", "demo", "explain", "nodes", "replay", "cluster", "cluster up", "policy check",
-    "simulate", "compare", "report", "scenario", "scenario check",
+    "simulate", "compare", "report", "scenario", "scenario check", "status", "release",
 ]  # fmt: skip
 
 

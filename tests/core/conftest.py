@@ -1,6 +1,7 @@
 """A scripted API server on a real socket."""
 
 import asyncio
+import contextlib
 import json
 import ssl
 from collections.abc import AsyncIterator
@@ -32,6 +33,7 @@ class ScriptedApi:
     asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
+    connections: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def url(self) -> str:
@@ -57,7 +59,17 @@ class ScriptedApi:
     def refuse(self, status: int, message: str = "no") -> None:
         self.replies.append(Reply(json.dumps({"message": message}).encode(), status))
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        self.connections.add(task)
+        task.add_done_callback(self.connections.discard)
+
+    async def hang_up(self) -> None:
+        for task in self.connections:
+            task.cancel()
+        await asyncio.gather(*self.connections, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while await self._one(reader, writer):
                 pass
@@ -65,6 +77,8 @@ class ScriptedApi:
             pass
         finally:
             writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         method, target, _ = (await reader.readuntil(b"\r\n")).decode().split(" ")
@@ -92,7 +106,8 @@ class ScriptedApi:
 async def scripted() -> AsyncIterator[ScriptedApi]:
     """An API server that answers as scripted."""
     server_script = ScriptedApi()
-    server = await asyncio.start_server(server_script.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(server_script.connect, "127.0.0.1", 0)
     server_script.port = server.sockets[0].getsockname()[1]
     yield server_script
     server.close()
+    await server_script.hang_up()

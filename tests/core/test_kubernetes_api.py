@@ -117,6 +117,12 @@ def test_a_kubeconfig_that_is_wrong_is_a_sentence_not_a_traceback(
         ApiAccess.from_kubeconfig(file)
 
 
+def test_the_token_of_a_kubeconfig_is_what_proves_who_we_are(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text(CONFIG.replace(", CLUSTER", "").replace("USER", "token: secret"))
+    assert ApiAccess.from_kubeconfig(file).bearer_token() == "secret"
+
+
 def test_an_authority_of_the_cluster_that_is_none_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,8 +8,20 @@ from greensched_core.state import Gpu
 from greensched_core.testing import make_node
 from greensched_simulator.synthetic_grid import Slot
 from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
-from greensched_testbed.demo.results import change_pct, summary
-from greensched_testbed.demo.tables import change_text, comparison_rows
+from greensched_testbed.demo.results import (
+    HeldPod,
+    Holding,
+    Outcome,
+    RunResult,
+    change_pct,
+    summary,
+)
+from greensched_testbed.demo.tables import (
+    change_text,
+    comparison_rows,
+    holding_rows,
+    lever_rows,
+)
 
 HOUR_S = 3600.0
 KWH_J = 3.6e6
@@ -29,6 +41,10 @@ def pod(
     node: str | None, *, cores: float = 10.0, gpus: float = 0.0, at_s: float = 0.0
 ) -> PlacedPod:
     return PlacedPod(cores, gpus, HOUR_S, node, at_s if node else None, 0.5 if node else None)
+
+
+def outcome_of(ours: RunResult, default: RunResult, at_once: RunResult | None = None) -> Outcome:
+    return Outcome(default, at_once or ours, ours, Holding(0, (), {}, 0, 0))
 
 
 def test_a_full_node_for_one_hour_costs_what_the_hand_says() -> None:
@@ -83,7 +99,7 @@ def test_two_runs_with_equal_placements_do_not_differ() -> None:
         bill_run(name, [pod("clean")], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
         for name in ("greensched", "default-scheduler")
     )
-    figures = summary(one, other)
+    figures = summary(outcome_of(one, other))
     assert figures["pods_unplaced"] == 0
     assert {figures[f"{kind}_vs_default_pct"] for kind in ("energy", "cost", "carbon")} == {0.0}
 
@@ -95,9 +111,10 @@ def test_no_saving_is_told_where_a_run_left_a_pod_out(is_ours: bool) -> None:
         bill_run(name, told, NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
         for name, told in zip("xy", reversed(pods) if is_ours else pods, strict=True)
     )
-    figures = summary(ours, default)
+    figures = summary(outcome_of(ours, default))
     assert figures["pods_unplaced"] + figures["default_pods_unplaced"] == 1
-    assert {figures[name] for name in figures if name.endswith("_pct")} == {None}
+    assert {figures[name] for name in figures if name.endswith("_vs_default_pct")} == {None}
+    assert {row[1] for row in lever_rows(outcome_of(ours, default))[2:]} == {"–"}
     head, placed, *others = comparison_rows(ours, default)
     assert (head[3], placed[3]) == ("change", "not the same")
     assert {row[3] for row in others} == {"", "–"}
@@ -108,13 +125,13 @@ def test_the_same_pod_without_a_node_in_both_runs_is_no_difference() -> None:
         bill_run(name, [pod("clean"), pod(None)], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
         for name in "xy"
     ]
-    assert summary(*runs)["carbon_vs_default_pct"] == 0.0
+    assert summary(outcome_of(*runs))["carbon_vs_default_pct"] == 0.0
 
 
 def test_the_summary_tells_energy_money_and_carbon_of_both_runs() -> None:
     ours = bill_run("x", [pod("clean")], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
     none = bill_run("y", [pod(None)], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
-    figures = summary(ours, none)
+    figures = summary(outcome_of(ours, none))
     assert figures["energy_active_kwh"] == pytest.approx(0.4)
     assert figures["carbon_active_kg"] == pytest.approx(0.04)
     assert figures["cost_active_eur"] == pytest.approx(0.4 / 1000 * 50.0)
@@ -150,5 +167,39 @@ def test_a_run_that_placed_nothing_is_told_without_nan() -> None:
         bill_run(name, [pod(None)], NODES, GENERATION_OF, GRID, HOUR_S, ASSUMED)
         for name in ("greensched", "default-scheduler")
     )
-    assert json.loads(json.dumps(summary(ours, default), allow_nan=False))["pods_unplaced"] == 1
+    told = json.loads(json.dumps(summary(outcome_of(ours, default)), allow_nan=False))
+    assert told["pods_unplaced"] == 1
+    assert told["wait_mean_s"] is None
     assert "nan" not in str(comparison_rows(ours, default))
+    assert "nan" not in str(holding_rows(outcome_of(ours, default).holding, 1))
+
+
+def test_placing_is_told_against_the_default_and_waiting_against_starting_at_once() -> None:
+    default, at_once, held = (
+        bill_run(name, [pod(node, at_s=at_s)], NODES, GENERATION_OF, GRID, 2 * HOUR_S, ASSUMED)
+        for name, node, at_s in (
+            ("default", "dirty", 0.0), ("at once", "clean", HOUR_S), ("held", "clean", 0.0),
+        )
+    )  # fmt: skip
+    outcome = outcome_of(held, default, at_once)
+    rows = {row[0]: row[1:] for row in lever_rows(outcome)}
+    assert rows["against"] == ("default", "at once", "default")
+    assert rows["carbon above idle"] == ("-83.3 %", "-50.0 %", "-91.7 %")
+    figures = summary(outcome)
+    assert figures["at_once_carbon_active_vs_default_pct"] == pytest.approx(-500 / 6)
+    assert figures["carbon_active_vs_at_once_pct"] == pytest.approx(-50.0)
+    assert figures["carbon_active_vs_default_pct"] == pytest.approx(-550 / 6)
+
+
+def test_held_pods_are_counted_with_their_mean_and_longest_wait() -> None:
+    pods = tuple(
+        HeldPod(name, "A", HOUR_S, HOUR_S + waited_s, 60.0, "planned-start")
+        for name, waited_s in (("a", HOUR_S), ("b", 3 * HOUR_S))
+    )
+    told = holding_rows(Holding(3, pods, {"planned-start": 2}, 1, 0), 9)
+    rows = {row[0]: row[1] for row in told}
+    assert rows["may wait"] == "3 of 9"
+    assert rows["held for a later hour"] == "2"
+    assert (rows["  waited, mean"], rows["  waited, longest"]) == ("2h", "3h")
+    assert rows["  started: planned-start"] == "2"
+    assert (rows["started at their latest start"], rows["deadlines missed"]) == ("1", "0")

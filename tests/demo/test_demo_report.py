@@ -12,6 +12,7 @@ from greensched_simulator.google_events import Machine
 from greensched_simulator.synthetic_grid import Slot
 from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
 from greensched_testbed.demo.report import write_report
+from greensched_testbed.demo.results import HeldPod, Holding, Outcome
 from greensched_testbed.demo.run import DemoOptions, assumed, workload
 
 HOUR_S = 3600.0
@@ -28,7 +29,10 @@ def page(tmp_path: Path) -> str:
         )
         for name in ("greensched", "default-scheduler")
     ]  # fmt: skip
-    write_report(tmp_path / "report.html", runs[0], runs[1], grid, [("grid", "synthetic")])
+    waited = HeldPod("a", ZONE, 0.0, HOUR_S / 2, HOUR_S, "planned-start")
+    holding = Holding(1, (waited,), {"planned-start": 1}, 0, 0)
+    outcome = Outcome(runs[1], runs[0], runs[0], holding)
+    write_report(tmp_path / "report.html", outcome, grid, [("grid", "synthetic")])
     return (tmp_path / "report.html").read_text()
 
 
@@ -40,14 +44,22 @@ def test_every_headline_figure_says_that_it_is_simulated(page: str) -> None:
 
 def test_every_plot_is_data_that_the_page_draws_once_it_is_laid_out(page: str) -> None:
     plots = re.findall(r'<div class="plot"><script type="application/json">(.*?)</script>', page)
-    assert len(plots) == 6
+    assert len(plots) == 7
     assert all(json.loads(plot)["data"] for plot in plots)
     assert page.rindex("Plotly.newPlot(place") > page.rindex('class="plot"')
 
 
+def test_a_held_pod_is_drawn_from_its_arrival_to_its_start_and_then_as_it_runs(page: str) -> None:
+    (held, *_) = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    lines = {each["name"]: each["x"] for each in json.loads(held)["data"]}
+    assert lines["held"] == [0.0, 0.5, None]
+    assert lines["released and placed"] == [0.5]
+    assert lines["runs"][0] == 0.5
+
+
 def test_words_on_idle_bars_are_dark_and_on_others_light(page: str) -> None:
-    (first, *_) = re.findall(r'<script type="application/json">(.*?)</script>', page)
-    colours = {bar["name"]: bar["textfont"]["color"] for bar in json.loads(first)["data"]}
+    (_, bill, *_) = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    colours = {bar["name"]: bar["textfont"]["color"] for bar in json.loads(bill)["data"]}
     assert colours == {"above idle": "#ffffff", "idle": "#1f2933"}
 
 

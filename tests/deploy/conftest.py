@@ -1,18 +1,30 @@
 """The chart, and the real Helm, kubectl and kube-scheduler to try it with."""
 
+import json
 import os
 import subprocess
-from collections.abc import Callable
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 
 from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.ports import free_port
+from greensched_testbed.processes import ManagedProcess
 
 CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "greensched"
+
+RELEASE = "greensched"
+PREFIX = "GREENSCHED_OPERATOR_"
+PATIENCE_S = 60.0  # for what takes a second or two on an idle machine
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Render = Callable[..., list[dict[str, Any]]]
@@ -95,3 +107,132 @@ def helm(control_plane: ControlPlane, tmp_path: Path) -> Run:
     """Helm on the real control plane."""
     environment = helm_environment(tmp_path, control_plane.kubeconfig)
     return runner(control_plane.programs / "helm", environment)
+
+
+@dataclass
+class Installation:
+    """The chart without pods of its own, and its processes run by us with what it gave them."""
+
+    plane: ControlPlane
+    helm: Run
+    kubectl: Run
+    namespace: str
+    users: str
+    webhook_port: int
+
+    def upgrade(self, *arguments: str) -> None:
+        """Install or upgrade with mode enforce; no pods: the processes run here."""
+        replicas = [
+            part
+            for process in ("controller", "webhook", "releaser")
+            for part in ("--set", f"operator.{process}.replicas=0")
+        ]
+        result = self.helm(
+            *["upgrade", "--install", RELEASE, "CHART", "--namespace", self.namespace],
+            *["--create-namespace", *replicas, "--set", "policy.mode=enforce"],
+            *["--set", f"operator.webhook.url=https://127.0.0.1:{self.webhook_port}/mutate"],
+            *["--set", "extender.settings.zoneMap.berlin=ZZ-INST", *arguments],
+        )
+        assert result.returncode == 0, result.stderr
+
+    def environment(self, process: str, health_port: int) -> dict[str, str]:
+        """Return what a pod of the chart would have."""
+        shown = self.get("configmap", "greensched-operator")["data"]
+        folder = self.plane.folder / "policy.json"
+        policy = self.get("configmap", "greensched-operator-policy")["data"]["policy.json"]
+        folder.write_text(policy)
+        account = self.plane.service_account_dir(self.namespace, f"greensched-{process}")
+        return {
+            **shown,
+            **self.plane.in_cluster_environment(),
+            "PATH": str(Path(sys.executable).parent),
+            f"{PREFIX}DEFAULT_POLICY_FILE": str(folder),
+            f"{PREFIX}SERVICEACCOUNT_DIR": str(account),
+            f"{PREFIX}WEBHOOK_HOST": "127.0.0.1",
+            f"{PREFIX}WEBHOOK_PORT": str(self.webhook_port),
+            f"{PREFIX}HEALTH_HOST": "127.0.0.1",
+            f"{PREFIX}HEALTH_PORT": str(health_port),
+        }
+
+    def start(self, process: str, health_port: int = 0) -> ManagedProcess:
+        """Start a process as the chart's account, and wait until it is ready."""
+        port = health_port or free_port()
+        running = self.plane.processes.start(
+            f"installed-{process}",
+            [sys.executable, "-m", "greensched_operator", process],
+            self.environment(process, port),
+        )
+        running.wait_until(lambda: _is_ready(port), "/readyz", PATIENCE_S)
+        return running
+
+    def run_to_its_end(self, process: str) -> subprocess.CompletedProcess[str]:
+        """Run a process as the chart's account until it ends by itself."""
+        return subprocess.run(
+            [sys.executable, "-m", "greensched_operator", process],
+            env=self.environment(process, 0),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def refusals(self, running: ManagedProcess) -> list[str]:
+        """Return what our accounts were not allowed; others' processes wrote to the same file."""
+        lines = running.log_file.read_text().splitlines()
+        return [each for each in lines if "forbidden" in each.lower() and self.namespace in each]
+
+    def wait_until(self, claim: Callable[[], bool], what: str) -> None:
+        """Wait until a claim about the cluster holds; fail when it does not in time."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not claim():
+            assert time.monotonic() < deadline, f"not within {PATIENCE_S:.0f} s: {what}"
+            time.sleep(0.1)  # what is waited for lies in another process
+
+    def stop(self) -> None:
+        """End all of them."""
+        for process in ("controller", "webhook", "releaser"):
+            if f"installed-{process}" in self.plane.processes:
+                self.plane.stop(f"installed-{process}")
+
+    def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any]:
+        """Return an object."""
+        shown = self.kubectl("get", kind, name, "-n", namespace or self.namespace, "-o", "json")
+        assert shown.returncode == 0, shown.stderr
+        found: dict[str, Any] = json.loads(shown.stdout)
+        return found
+
+    def ca_bundles(self) -> list[str]:
+        """Return what the API server trusts, webhook by webhook."""
+        found = self.get("mutatingwebhookconfiguration", RELEASE)["webhooks"]
+        return [each["clientConfig"].get("caBundle", "") for each in found]
+
+    def job(self, name: str, scheduler: str = "greensched", **said: str) -> str:
+        """Return a Job; `run_now` stands for the annotation greensched.io/run-now."""
+        annotations = {f"greensched.io/{key.replace('_', '-')}": text for key, text in said.items()}
+        resources = {"requests": {"cpu": "1"}}
+        container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": resources}
+        pod = {"schedulerName": scheduler, "restartPolicy": "Never", "containers": [container]}
+        meta = {"name": name, "namespace": self.users, "annotations": annotations}
+        body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta}
+        return json.dumps({**body, "spec": {"template": {"spec": pod}}})
+
+
+def _is_ready(port: int) -> bool:
+    try:
+        reply = httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=2.0, trust_env=False)
+    except httpx.HTTPError:
+        return False
+    return reply.status_code == 200
+
+
+@pytest.fixture
+def installation(control_plane: ControlPlane, helm: Run, kubectl: Run) -> Iterator[Installation]:
+    """The chart, a namespace of users, and nothing left of either."""
+    own, users = (f"{word}-{uuid.uuid4().hex[:6]}" for word in ("installed", "users"))
+    made = Installation(control_plane, helm, kubectl, own, users, free_port())
+    made.upgrade("--take-ownership")
+    kubectl("create", "namespace", users)
+    yield made
+    made.stop()
+    helm("uninstall", RELEASE, "--namespace", own, "--ignore-not-found", "--no-hooks")
+    kubectl("delete", "namespace", users, own, "--ignore-not-found", "--wait=false")
+    kubectl("delete", "gridsignal", "zz-inst", "node/inst", "--ignore-not-found")

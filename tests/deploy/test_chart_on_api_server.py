@@ -23,8 +23,10 @@ NAMESPACE = "greensched-chart"
 RELEASE = "greensched"
 OUR_KINDS = (
     "deployments,services,configmaps,serviceaccounts,roles,rolebindings,poddisruptionbudgets,"
-    "networkpolicies,clusterroles,clusterrolebindings"
+    "networkpolicies,clusterroles,clusterrolebindings,mutatingwebhookconfigurations"
 )
+# No node is there to run what starts held work before an uninstall.
+NO_HOOK = ["--set", "operator.uninstall.release=false"]
 # Every option that needs no foreign CRD (ServiceMonitor and Certificate do).
 ALL_OPTIONS = [
     *["--set", "extender.bind.enabled=true", "--set", "extender.powerLimits.enabled=true"],
@@ -34,13 +36,17 @@ ALL_OPTIONS = [
     *["--set-json", 'extender.staticZones={"DE":{"carbonGramsPerKwh":380}}'],
     *["--set-json", 'extender.tolerations=[{"key":"a","operator":"Exists"}]'],
     *["--set-json", 'imagePullSecrets=[{"name":"registry"}]'],
+    *["--set-json", 'operator.webhook.namespaceSelector={"matchLabels":{"team":"a"}}'],
+    *["--set-json", 'operator.webhook.excludedNamespaces=["payments"]'],
+    *["--set", "operator.uninstall.release=true", "--set", "policy.mode=off"],
+    *["--set", "policy.spec.defaultDelay=6h"],
 ]
 
 
 def upgraded(helm: Helm, *arguments: str) -> None:
     result = helm(
         *["upgrade", "--install", RELEASE, "CHART", "--namespace", NAMESPACE],
-        *["--create-namespace", "--take-ownership", *arguments],
+        *["--create-namespace", "--take-ownership", *NO_HOOK, *arguments],
     )
     assert result.returncode == 0, result.stderr
 
@@ -50,7 +56,7 @@ def release(helm: Helm, kubectl: Kubectl) -> Iterator[None]:
     """The chart with its default values, gone afterwards."""
     upgraded(helm)
     yield
-    helm("uninstall", RELEASE, "--namespace", NAMESPACE, "--ignore-not-found")
+    helm("uninstall", RELEASE, "--namespace", NAMESPACE, "--ignore-not-found", "--no-hooks")
     kubectl("delete", "gridsignals", "zz", "zz-north", "de", "se-se3", "--ignore-not-found")
 
 

@@ -114,6 +114,30 @@ def test_the_network_policy_opens_one_port_inwards_and_three_ways_outwards(rende
     assert outwards == {53, 443, 6443, 9090}
 
 
+@pytest.mark.parametrize(
+    ("value", "port"),
+    [
+        pytest.param(
+            "extender.settings.prometheusUrl=http://prometheus.mon:9090", 9090, id="prometheus"
+        ),
+        pytest.param("operator.controller.ledger.dsnSecret=ledger", 5432, id="postgresql"),
+    ],
+)
+def test_of_the_operator_the_controller_alone_may_reach_what_is_set(
+    render: Render, value: str, port: int
+) -> None:
+    for more, expected in ((["--set", value], {"controller"}), ([], set[str]())):
+        objects = render("--set", "networkPolicy.enabled=true", *more)
+        allowed = {
+            process
+            for process in ("controller", "webhook", "releaser", "release-all")
+            for rule in one(objects, "NetworkPolicy", f"greensched-{process}")["spec"]["egress"]
+            for opened in rule["ports"]
+            if opened["port"] == port
+        }
+        assert allowed == expected
+
+
 def test_a_service_monitor_speaks_tls_where_the_extender_does(render: Render) -> None:
     assert "ServiceMonitor" not in {o["kind"] for o in render()}
     monitor = ["--set", "serviceMonitor.enabled=true", "--set", "serviceMonitor.labels.release=p"]

@@ -162,4 +162,4 @@ def test_the_chart_s_account_is_enough_to_run_and_an_absent_extender_blocks_noth
         kubectl(
             "delete", "pod/chart-profile", "node/chart-profile", "--ignore-not-found", "--force"
         )
-        helm("uninstall", "greensched", "--namespace", "greensched")
+        helm("uninstall", "greensched", "--namespace", "greensched", "--no-hooks")

@@ -180,6 +180,43 @@ A_CLUSTER = ["--api-versions", "apiregistration.k8s.io/v1"]
             id="zone-without-carbon-or-price",
         ),
         pytest.param(
+            ["--set", "operator.releaser.replicas=0"],
+            "operator.releaser.replicas is 0: held work would wait for ever",
+            id="no-releaser",
+        ),
+        pytest.param(
+            ["--set", "operator.controller.replicas=0"],
+            "operator.controller.replicas is 0: work would be held without a plan",
+            id="no-controller",
+        ),
+        pytest.param(
+            ["--set", "operator.controller.ledger.persistentVolumeClaim=ledger"],
+            "has one writer, and operator.controller.replicas is 2",
+            id="one-volume-for-two",
+        ),
+        pytest.param(
+            ["--set", "operator.healthPort=9443"], "both 9443: they must differ", id="one-port"
+        ),
+        pytest.param(
+            ["--set", "operator.webhook.url=http://10.0.0.5/mutate"],
+            "/operator/webhook/url",
+            id="webhook-without-tls",
+        ),
+        pytest.param(
+            ["--set", "operator.settings.releaseAllTimeoutS=600"],
+            "/operator/settings/releaseAllTimeoutS': maximum: got 600, want 230",
+            id="longer-than-helm-waits",
+        ),
+        pytest.param(["--set", "policy.mode=enforced"], "'off', 'shadow'", id="misspelt-mode"),
+        pytest.param(
+            ["--set", "policy.spec.mode=enforce"], "/policy/spec", id="mode-where-it-is-not-read"
+        ),
+        pytest.param(
+            ["--set", r"operator.podLabels.app\.kubernetes\.io/name=mine"],
+            "operator.podLabels: app.kubernetes.io/name is set by the chart",
+            id="label-of-the-chart-on-the-operator",
+        ),
+        pytest.param(
             ["--set-json", 'extender.settings.zoneMap={"europe-west3":""}'],
             "/extender/settings/zoneMap",
             id="zone-without-a-name",

@@ -1,4 +1,4 @@
-"""The chart's values and the extender's settings are one table."""
+"""The chart's values and the settings of extender and operator are one table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,7 @@ import pytest
 
 from greensched_core.settings import load_settings, unknown_variables
 from greensched_extender.settings import ExtenderSettings
+from greensched_operator.settings import OperatorSettings
 
 pytestmark = pytest.mark.helm
 
@@ -18,14 +19,29 @@ SET_BY_THE_CHART = {
     *{"listen_host", "listen_port", "kubeconfig", "serviceaccount_dir", "scheduler_names"},
     *{"tls_cert_file", "tls_key_file", "tls_client_ca_file", "static_zones_file", "bundle"},
     *{"filter_enabled", "bind_enabled"},
+    *{"clock_rate", "clock_since_s", "clock_shows_s"},  # for tests and replays alone
+}
+
+# The operator's: set from other values, given by the pod, or for tests alone.
+OPERATORS_SET_BY_THE_CHART = {
+    *{"kubeconfig", "serviceaccount_dir", "namespace", "identity", "scheduler_names", "lease"},
+    *{"webhook_host", "webhook_port", "webhook_hosts", "webhook_secret", "webhook_configuration"},
+    *{"ledger", "signal_files", "kueue", "kueue_gated_by"},
+    *{"health_host", "health_port", "static_zones_file", "default_policy_file", "switch_owner"},
+    *{"clock_rate", "clock_since_s", "clock_shows_s"},
+}
+# Told once, in extender.settings, for both.
+SHARED = {
+    *{"pue", "utilisation_ratio", "currency", "exchange_rates", "zone_map"},
+    *{"signal_fresh_s", "signal_last_good_s", "prometheus_url", "prometheus_timeout_s"},
 }
 
 
-def environment(objects: Objects) -> dict[str, str]:
+def environment(objects: Objects, component: str = "extender") -> dict[str, str]:
     (data,) = (
         o["data"]
         for o in objects
-        if o["kind"] == "ConfigMap" and o["metadata"]["name"] == "greensched-extender"
+        if o["kind"] == "ConfigMap" and o["metadata"]["name"] == f"greensched-{component}"
     )
     return {str(name): str(value) for name, value in data.items()}
 
@@ -44,11 +60,12 @@ def test_default_values_are_the_extenders_defaults(
     )
 
 
-def test_every_setting_is_a_value_of_the_chart(values: dict[str, Any]) -> None:
-    def camel(name: str) -> str:
-        first, *rest = name.split("_")
-        return first + "".join(word.capitalize() for word in rest)
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
+
+def test_every_setting_is_a_value_of_the_chart(values: dict[str, Any]) -> None:
     wanted = {camel(name) for name in set(ExtenderSettings.model_fields) - SET_BY_THE_CHART}
     assert set(values["extender"]["settings"]) == wanted
 
@@ -70,3 +87,50 @@ def test_the_extender_knows_every_variable_with_all_options_on(
     assert (read.exchange_rates, read.weight_carbon) == ({"USD": 0.92}, 0.5)
     assert read.zone_map == {"europe-west3": "DE"}
     assert str(read.tls_client_ca_file) == "/etc/greensched/client-ca/ca.crt"
+
+
+def operator_settings(monkeypatch: pytest.MonkeyPatch, objects: Objects) -> OperatorSettings:
+    for name, value in environment(objects, "operator").items():
+        monkeypatch.setenv(name, value)
+    return load_settings(OperatorSettings)
+
+
+def test_default_values_are_the_operators_defaults(
+    render: Render, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = operator_settings(monkeypatch, render())
+    different = {
+        name: getattr(read, name)
+        for name, field in OperatorSettings.model_fields.items()
+        if getattr(read, name) != field.get_default()
+    }
+    assert {name: str(value) for name, value in different.items()} == {
+        "switch_owner": "greensched-release-all",
+        "default_policy_file": "/etc/greensched/policy/policy.json",
+        "ledger": "/var/lib/greensched/ledger.sqlite",
+    }
+
+
+def test_every_setting_of_the_operator_is_a_value_of_the_chart(values: dict[str, Any]) -> None:
+    own = set(OperatorSettings.model_fields) - OPERATORS_SET_BY_THE_CHART - SHARED
+    assert set(values["operator"]["settings"]) == {camel(name) for name in own}
+    assert {camel(name) for name in SHARED} <= set(values["extender"]["settings"])
+
+
+def test_the_operator_believes_what_the_extender_believes_of_grid_and_nodes(
+    render: Render, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = render(
+        *["--set", "extender.settings.currency=USD,extender.settings.pue=1.4"],
+        *["--set", "extender.staticZones.DE.carbonGramsPerKwh=380,policy.create=false"],
+        *["--set", "scheduler.name=green,operator.settings.releaseJitterS=0.5"],
+        *["--set-json", 'extender.settings.zoneMap={"europe-west3":"DE"}'],
+        *["--namespace", "elsewhere"],
+    )
+    assert unknown_variables(OperatorSettings, environment(objects, "operator")) == []
+    read = operator_settings(monkeypatch, objects)
+    assert (read.currency, read.pue, read.zone_map) == ("USD", 1.4, {"europe-west3": "DE"})
+    assert (read.scheduler_names, read.release_jitter_s) == (["green"], 0.5)
+    assert (read.namespace, read.default_policy_file) == ("elsewhere", None)
+    assert read.webhook_hosts == ["greensched-webhook.elsewhere.svc"]
+    assert str(read.static_zones_file) == "/etc/greensched/zones/zones.toml"

@@ -20,9 +20,18 @@ def test_the_build_context_holds_what_is_copied(path: str) -> None:
     assert (ROOT / path).exists()
 
 
-def test_the_extender_image_holds_the_extenders_layers_only() -> None:
-    packages = {Path(path).name for path in COPIED if "greensched_" in path}
-    assert packages == {"greensched_core", "greensched_policies", "greensched_extender"}
+@pytest.mark.parametrize("image", ["extender", "operator"])
+def test_an_image_holds_its_own_layers_only(image: str) -> None:
+    build = DOCKERFILE.partition(f" AS {image}-build")[2].partition("\nFROM ")[0]
+    packages = {Path(path).name for path in re.findall(r"^COPY (\S+) ", build, re.MULTILINE)}
+    assert packages == {"greensched_core", "greensched_policies", f"greensched_{image}"}
+
+
+@pytest.mark.parametrize("image", ["extender", "operator"])
+def test_an_image_runs_its_own_program(image: str) -> None:
+    target = DOCKERFILE.partition(f"FROM runtime AS {image}\n")[2].partition("\nFROM ")[0]
+    assert f"COPY --from={image}-build /opt/greensched /opt/greensched" in target
+    assert f'ENTRYPOINT ["python", "-m", "greensched_{image}"]' in target
 
 
 def test_an_image_runs_as_nobody_and_phones_nobody() -> None:
@@ -32,9 +41,17 @@ def test_an_image_runs_as_nobody_and_phones_nobody() -> None:
     assert "USER" not in DOCKERFILE.partition("FROM runtime AS extender")[2]
 
 
-def test_dependencies_are_installed_by_hash() -> None:
-    assert "--require-hashes" in DOCKERFILE
-    assert "--hash=sha256:" in (ROOT / "requirements" / "extender.txt").read_text()
+@pytest.mark.parametrize("image", ["extender", "operator"])
+def test_dependencies_are_installed_by_hash(image: str) -> None:
+    layer = DOCKERFILE.partition(f" AS {image}-dependencies")[2].partition("\nFROM ")[0]
+    assert f"requirements/{image}.txt" in layer
+    assert "--require-hashes" in layer
+    assert "--hash=sha256:" in (ROOT / "requirements" / f"{image}.txt").read_text()
+
+
+def test_the_operator_knows_time_zones_where_the_system_does_not() -> None:
+    pinned = (ROOT / "requirements" / "operator.txt").read_text().splitlines()
+    assert any(re.fullmatch(r"tzdata==\S+ \\", line) for line in pinned), "on every platform"
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")

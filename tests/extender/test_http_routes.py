@@ -9,12 +9,12 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from greensched_core.serving import server
 from greensched_core.testing import make_node
 from greensched_core.watching import WatchHealth
 from greensched_extender.app import Health, VerbEndpoint, explain_app, extender_app
 from greensched_extender.explain import Explanations
 from greensched_extender.gauges import Gauges, WatchesHealth
-from greensched_extender.tls import server
 
 World = Any
 

@@ -6,14 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject, PodObject
 from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.signals.chain import GridSignals
 from greensched_core.signals.readings import Reading
 from greensched_core.signals.static import load_static_zones
+from greensched_core.signals.watched import SignalSink, decode_signal
 from greensched_extender.grid import Grid
-from greensched_extender.node_reading import NodeReader
-from greensched_extender.watch_cluster import NodeSink, PodSink, SignalSink, decode_signal
+from greensched_extender.watch_cluster import NodeSink, PodSink
 
 World = Any
 

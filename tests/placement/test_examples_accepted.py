@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject
 from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_extender.node_reading import NodeReader
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.cluster import GreenSchedProcesses
 

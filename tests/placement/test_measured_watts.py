@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-import yaml
 
 from greensched_core.errors import SignalUnavailable
 from greensched_core.power.measured import MeasuredPower, PowerReader
 from greensched_core.power.prometheus import PrometheusApi
-from greensched_testbed.binaries import prometheus_program
 from greensched_testbed.demo.cluster import GreenSchedProcesses
+from greensched_testbed.metering import Exporter, Page, Prometheus
 from greensched_testbed.ports import free_port
-from greensched_testbed.processes import ManagedProcess, start_process
 
 if TYPE_CHECKING:
     from tests.placement.conftest import Installed, Scene
@@ -31,8 +26,6 @@ pytestmark = pytest.mark.prometheus
 GOLDEN = Path(__file__).parents[1] / "golden" / "prometheus"
 WINDOW_S = 6.0
 PATIENCE_S = 90.0
-
-Page = Callable[[], str]
 
 
 def golden(name: str) -> Page:
@@ -57,55 +50,18 @@ def joules_since(began: float) -> Page:
     return page
 
 
-@dataclass
-class Exporter:
-    """One server with a page for each meter; pages may be added while it runs."""
-
-    port: int
-    pages: dict[str, Page] = field(default_factory=dict)
-
-
 @pytest.fixture(scope="module")
 def exporter() -> Iterator[Exporter]:
     """All the meters of a small cluster."""
-    began = time.monotonic()
-    meters = Exporter(
-        free_port(),
-        {
-            "kepler": golden("kepler"),
-            "kepler-0.9": joules_since(began),
-            "scaphandre": golden("scaphandre"),
-            "dcgm": golden("dcgm"),
-            "live": lambda: "",
-        },
-    )
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = meters.pages[self.path.strip("/")]().encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", meters.port), Handler)
-    serving = threading.Thread(target=server.serve_forever, args=(0.05,))
-    serving.start()
-    yield meters
-    server.shutdown()
-    server.server_close()
-    serving.join()
-
-
-@dataclass(frozen=True)
-class Prometheus:
-    """The server and where it answers."""
-
-    process: ManagedProcess
-    url: str
+    pages = {
+        "kepler": golden("kepler"),
+        "kepler-0.9": joules_since(time.monotonic()),
+        "scaphandre": golden("scaphandre"),
+        "dcgm": golden("dcgm"),
+        "live": lambda: "",
+    }
+    with Exporter(pages) as meters:
+        yield meters
 
 
 @pytest.fixture(scope="module")
@@ -113,48 +69,11 @@ def prometheus(
     exporter: Exporter, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Prometheus]:
     """A real Prometheus that scrapes every page once a second."""
-    folder, port = tmp_path_factory.mktemp("prometheus"), free_port()
-    jobs = [
-        {
-            "job_name": page,
-            "metrics_path": f"/{page}",
-            "static_configs": [
-                # Scaphandre does not know its node: the target says it, as relabelling would.
-                {
-                    "targets": [f"127.0.0.1:{exporter.port}"],
-                    "labels": {"node": "n3"} if page == "scaphandre" else {},
-                }
-            ],
-        }
-        for page in exporter.pages
-    ]
-    config = {"global": {"scrape_interval": "1s"}, "scrape_configs": jobs}
-    (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
-    process = start_process(
-        "prometheus",
-        [
-            prometheus_program(),
-            f"--config.file={folder / 'prometheus.yml'}",
-            f"--storage.tsdb.path={folder / 'data'}",
-            f"--web.listen-address=127.0.0.1:{port}",
-        ],
-        folder / "prometheus.log",
-        folder=folder,
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        with httpx.Client(timeout=2.0, trust_env=False) as probe:
-            process.wait_until(lambda: answers(probe, f"{url}/-/ready"), "/-/ready", PATIENCE_S)
-        yield Prometheus(process, url)
-    finally:
-        process.stop()
-
-
-def answers(probe: httpx.Client, url: str) -> bool:
-    try:
-        return probe.get(url).status_code == 200
-    except httpx.HTTPError:
-        return False
+    # Scaphandre does not know its node: the target says it, as relabelling would.
+    labels = {"scaphandre": {"node": "n3"}}
+    folder = tmp_path_factory.mktemp("prometheus")
+    with Prometheus(exporter, folder, labels=labels) as running:
+        yield running
 
 
 async def measured(prometheus: Prometheus, claim: Callable[[MeasuredPower], bool]) -> MeasuredPower:

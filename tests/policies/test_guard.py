@@ -5,7 +5,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from greensched_policies.guard import FallbackReason, Guard, NamedPolicy
+from greensched_policies.guard import FallbackReason, NamedPolicy, WhereGuard
 
 Costs = npt.NDArray[np.float32]
 NODES = np.zeros((1, 3, 16), dtype=np.float32)
@@ -22,7 +22,7 @@ class Stage:
         self.error: Exception | None = None
         self.calls = 0
         self.counted: Counter[FallbackReason] = Counter()
-        self.guard = Guard(
+        self.guard = WhereGuard(
             NamedPolicy("onnx", self.model),
             NamedPolicy("rule", fallback or (lambda nodes, context: np.zeros((1, 3), np.float32))),
             budget_s=0.02,

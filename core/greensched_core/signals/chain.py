@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from greensched_core.signals.currencies import Currencies
 from greensched_core.signals.grid import (
     Fault,
+    Origin,
     SignalFault,
     ZoneForecast,
     object_name,
@@ -43,6 +44,20 @@ class _Held:
     def is_fresh(self, now: float) -> bool:
         """Tell whether it is the object's own word and young enough."""
         return now <= self.fresh_until
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """One signal of a zone over time, as a GridSignal gave it."""
+
+    series: ZoneSeries
+    factor: float  # exchange rate; 1 for carbon
+    known_at: float  # when it was observed, in epoch seconds
+    source: str
+
+    def mean(self, begin: float, until: float) -> float:
+        """Return the mean over [begin, until) in g/kWh, or per MWh in the chain's currency."""
+        return self.series.mean(begin, until) * self.factor
 
 
 CountSteps = Callable[[SignalKind, Step, int], None]
@@ -136,6 +151,12 @@ class GridSignals:
         carbon = self._means("carbon", self._carbon, names, now, until)
         return carbon, self._means("price", self._price, names, now, until)
 
+    def forecasts(self, zone: str, now: float) -> tuple[Forecast | None, Forecast | None]:
+        """Return carbon and price of a zone over time; None where there is but a static value."""
+        name = object_name(zone)
+        carbon, price = (_good(known, name, now) for known in (self._carbon, self._price))
+        return _forecast(carbon), _forecast(price)
+
     def _means(
         self,
         kind: SignalKind,
@@ -167,18 +188,21 @@ class GridSignals:
 
     def _hold(self, zone: str, forecast: ZoneForecast, now: float) -> tuple[SignalFault, ...]:
         faults = []
-        rate = self._currencies.rate(forecast.currency)
-        price = forecast.price()
+        carbon, price = forecast.carbon(), forecast.price()
+        currency = forecast.price_origin.currency
+        rate = self._currencies.rate(currency)
         if price is not None and rate is None:
-            faults.append(self._no_rate(forecast.currency, "its prices count"))
+            faults.append(self._no_rate(currency, "its prices count"))
             price = None
-        self._keep(self._carbon, zone, forecast.carbon(), 1.0, forecast)
-        self._keep(self._price, zone, price, rate or 1.0, forecast)
-        age_s = now - forecast.observed_at
-        if age_s > self._limits.fresh_s:
-            faults.append(SignalFault(
-                Fault.STALE, f"observed {age_s:.0f} s ago, above {self._limits.fresh_s:.0f} s"
-            ))  # fmt: skip
+        self._keep(self._carbon, zone, carbon, 1.0, forecast.carbon_origin)
+        self._keep(self._price, zone, price, rate or 1.0, forecast.price_origin)
+        known = ((carbon, forecast.carbon_origin), (price, forecast.price_origin))
+        observed = {origin.observed_at for series, origin in known if series is not None}
+        for age_s in sorted(now - at for at in observed or {forecast.observed_at}):
+            if age_s > self._limits.fresh_s:
+                faults.append(SignalFault(
+                    Fault.STALE, f"observed {age_s:.0f} s ago, above {self._limits.fresh_s:.0f} s"
+                ))  # fmt: skip
         return tuple(faults)
 
     def _keep(
@@ -187,18 +211,18 @@ class GridSignals:
         zone: str,
         series: ZoneSeries | None,
         factor: float,
-        forecast: ZoneForecast,
+        origin: Origin,
     ) -> None:
         if series is None:
             _not_live(known, zone)
             return
-        known_at = min(forecast.observed_at, series.end)
+        known_at = min(origin.observed_at, series.end)
         known[zone] = _Held(
             series,
             factor,
             known_at,
-            forecast.source,
-            forecast.is_estimated,
+            origin.source,
+            origin.is_estimated,
             fresh_until=known_at + self._limits.fresh_s,
             good_until=known_at + self._limits.last_good_s,
         )
@@ -270,6 +294,12 @@ class GridSignals:
 def _good(known: dict[str, _Held], name: str, now: float) -> _Held | None:
     held = known.get(name)
     return held if held is not None and now <= held.good_until else None
+
+
+def _forecast(held: _Held | None) -> Forecast | None:
+    if held is None:
+        return None
+    return Forecast(held.series, held.factor, held.known_at, held.source)
 
 
 def _not_live(known: dict[str, _Held], zone: str) -> None:

@@ -54,8 +54,21 @@ class GridSlot:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where one signal of a zone comes from: carbon and price may have a provider each."""
+
+    source: str
+    observed_at: float  # when the source was read, seconds since the Unix epoch
+    end: float | None = None  # until when its last slot holds
+    is_estimated: bool = False  # the source estimated the current value
+    currency: str = ""  # ISO 4217 of a price; "" when not said
+
+
+@dataclass(frozen=True, slots=True)
 class ZoneForecast:
-    """Carbon and price of one zone, now and ahead, as one source gave it at one time."""
+    """Carbon and price of one zone, now and ahead; without origins of their own both are from
+    `source`, observed at `observed_at`.
+    """
 
     zone: str
     currency: str  # ISO 4217 of the prices; "" when not said
@@ -65,24 +78,47 @@ class ZoneForecast:
     forecast: tuple[GridSlot, ...]  # by rising start
     forecast_end: float | None = None  # until when the last slot holds
     is_estimated: bool = False  # the source estimated the current values
+    own_carbon_origin: Origin | None = None
+    own_price_origin: Origin | None = None
+
+    @property
+    def carbon_origin(self) -> Origin:
+        """Where the carbon intensity comes from."""
+        return self.own_carbon_origin or self._origin()
+
+    @property
+    def price_origin(self) -> Origin:
+        """Where the price comes from."""
+        return self.own_price_origin or self._origin()
+
+    def _origin(self) -> Origin:
+        return Origin(
+            self.source, self.observed_at, self.forecast_end, self.is_estimated, self.currency
+        )
 
     def carbon(self) -> ZoneSeries | None:
         """Return the carbon intensity in g/kWh over time, None without any value."""
         return self._series([slot.carbon_g_per_kwh for slot in self.forecast],
-                            self.current.carbon_g_per_kwh if self.current else None)  # fmt: skip
+                            self.current.carbon_g_per_kwh if self.current else None,
+                            self.carbon_origin.end)  # fmt: skip
 
     def price(self) -> ZoneSeries | None:
         """Return the price per MWh in `currency` over time, None without any value."""
         return self._series([slot.price_per_mwh for slot in self.forecast],
-                            self.current.price_per_mwh if self.current else None)  # fmt: skip
+                            self.current.price_per_mwh if self.current else None,
+                            self.price_origin.end)  # fmt: skip
 
-    def _series(self, ahead: Sequence[float | None], now: float | None) -> ZoneSeries | None:
+    def _series(
+        self, ahead: Sequence[float | None], now: float | None, end: float | None
+    ) -> ZoneSeries | None:
         slots = {slot.start: value for slot, value in zip(self.forecast, ahead, strict=True)}
         if self.current is not None and now is not None:
             slots[self.current.start] = now  # it cuts into the slot that it falls in
         if all(value is None for value in slots.values()):
             return None
-        return ZoneSeries(sorted(slots.items()), self.forecast_end)
+        last = math.inf if end is None else end  # the other signal may be known for longer
+        known = [(at, value) for at, value in slots.items() if value is not None or at < last]
+        return ZoneSeries(sorted(known), end)
 
 
 def to_status(forecast: ZoneForecast) -> dict[str, Any]:
@@ -106,6 +142,23 @@ def to_status(forecast: ZoneForecast) -> dict[str, Any]:
         ]
     if forecast.forecast_end is not None:
         status["forecastEnd"] = format_timestamp(forecast.forecast_end)
+    if forecast.own_carbon_origin is not None:
+        status["carbon"] = _origin_status(forecast.own_carbon_origin)
+    if forecast.own_price_origin is not None:
+        status["price"] = _origin_status(forecast.own_price_origin)
+    return status
+
+
+def _origin_status(origin: Origin) -> dict[str, Any]:
+    status: dict[str, Any] = {
+        "source": origin.source,
+        "observedAt": format_timestamp(origin.observed_at),
+        "estimated": origin.is_estimated,
+    }
+    if origin.end is not None:
+        status["end"] = format_timestamp(origin.end)
+    if origin.currency:
+        status["currency"] = origin.currency
     return status
 
 
@@ -166,19 +219,44 @@ class _Reader:
         if observed_at is None:
             self.fault(Fault.BAD_TIMESTAMP, "status.observedAt is missing: nobody knows the age")
             return None
-        if observed_at > received_at + _CLOCK_SKEW_S:
-            self.fault(Fault.FUTURE, f"status.observedAt {status.get('observedAt')!r} is ahead of "
-                       "our clock: counted as observed when received")  # fmt: skip
+        currency = _text(spec.get("currency"))
         return ZoneForecast(
             zone=zone,
-            currency=_text(spec.get("currency")),
-            observed_at=min(observed_at, received_at),
+            currency=currency,
+            observed_at=self._past(observed_at, received_at, "status.observedAt"),
             source=_text(status.get("source")) or "unnamed",
             current=current,
             forecast=tuple(forecast),
             forecast_end=self._time(status, "forecastEnd", "status."),
             is_estimated=now.get("estimated") is True,
+            own_carbon_origin=self._origin(status, "carbon", "", received_at),
+            own_price_origin=self._origin(status, "price", currency, received_at),
         )
+
+    def _origin(
+        self, status: Mapping[str, Any], name: str, currency: str, received_at: float
+    ) -> Origin | None:
+        """Return one signal's own origin; None where it says no time of its own."""
+        where = f"status.{name}."
+        part = self._part(status, name)
+        observed_at = self._time(part, "observedAt", where)
+        if observed_at is None:
+            return None
+        return Origin(
+            source=_text(part.get("source")) or _text(status.get("source")) or "unnamed",
+            observed_at=self._past(observed_at, received_at, f"{where}observedAt"),
+            end=self._time(part, "end", where),
+            is_estimated=part.get("estimated") is True,
+            currency=_text(part.get("currency")) or currency,
+        )
+
+    def _past(self, observed_at: float, received_at: float, where: str) -> float:
+        """Return a time of observation that is not ahead of our clock."""
+        if observed_at > received_at + _CLOCK_SKEW_S:
+            ahead_s = observed_at - received_at
+            self.fault(Fault.FUTURE, f"{where} is {ahead_s:.0f} s ahead of our clock: counted as "
+                       "observed when received")  # fmt: skip
+        return min(observed_at, received_at)
 
     def _part(self, raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         part = raw.get(name)

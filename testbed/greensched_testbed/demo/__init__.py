@@ -1,1 +1,1 @@
-"""The demo: one workload, placed by the default scheduler and by GreenSched, and both bills."""
+"""The demo: one workload started by default, placed by GreenSched and held by it; the bills."""

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import httpx
 import msgspec
@@ -44,6 +45,13 @@ def chart_folder(chart: Path = CHART) -> Path:
             f"has ({chart} does not exist): clone it and run `make demo` there"
         )
     return chart
+
+
+def given_by_chart(plane: ControlPlane, name: str) -> dict[str, str]:
+    """Return the data of one of the installed chart's ConfigMaps."""
+    found = plane.kubectl("get", "configmap", name, "-n", RELEASE, "-o", "json")
+    data: dict[str, str] = json.loads(found)["data"]
+    return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +95,10 @@ class GreenSchedProcesses:
         return f"http://127.0.0.1:{self._explain_port}"
 
     def install_chart(self, *arguments: str) -> None:
-        """Install or upgrade the chart; only the extender's address and `arguments` are set.
+        """Install or upgrade the chart without operator; only the extender's address is set else.
 
-        `greensched explain` then reaches the extender as in any cluster, by a port-forward to the
-        chart's pods.
+        `arguments` are Helm's, and win. `greensched explain` then reaches the extender as in any
+        cluster, by a port-forward to the chart's pods.
         """
         if not self._is_forwarded:
             self._plane.forward_pod_port(RELEASE, EXPLAIN_PORT, self._explain_port)
@@ -98,12 +106,15 @@ class GreenSchedProcesses:
         self._plane.helm(
             "upgrade", "--install", RELEASE, str(chart_folder()), "--namespace", RELEASE,
             "--create-namespace", "--set", f"scheduler.extenderUrl={self.extender_url}",
-            *arguments,
+            "--set", "operator.enabled=false", *arguments,
         )  # fmt: skip
 
-    def start(self) -> None:
-        """Start the extender, wait until it is ready, and start the second scheduler."""
-        self.start_extender()
+    def start(self, clock: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Start the extender, wait until it is ready, and start the second scheduler.
+
+        `clock` holds the extender's settings of its clock, where that is not the wall's.
+        """
+        self.start_extender(clock)
         self.start_scheduler()
 
     def stop(self) -> None:
@@ -111,14 +122,14 @@ class GreenSchedProcesses:
         self._plane.stop(SECOND_SCHEDULER)
         self._plane.stop(EXTENDER)
 
-    def start_extender(self) -> None:
+    def start_extender(self, clock: Mapping[str, str] = MappingProxyType({})) -> None:
         """Start the extender with the environment that the chart gives it; wait until ready."""
         account = self._plane.service_account_dir(RELEASE, f"{RELEASE}-extender")
         process = self._plane.processes.start(
             EXTENDER,
             [sys.executable, "-m", "greensched_extender"],
             {
-                **self._config_map(f"{RELEASE}-extender"),
+                **given_by_chart(self._plane, f"{RELEASE}-extender"),
                 **self._plane.in_cluster_environment(),
                 "PATH": str(Path(sys.executable).parent),
                 "GREENSCHED_EXTENDER_LISTEN_HOST": "127.0.0.1",
@@ -129,6 +140,7 @@ class GreenSchedProcesses:
                 "GREENSCHED_EXTENDER_GPU_RATIO": str(self._assumed.gpu_ratio),
                 "GREENSCHED_EXTENDER_PUE": str(self._assumed.pue),
                 "GREENSCHED_EXTENDER_EMPTY_NODES_SLEEP": str(self._assumed.empty_nodes_sleep),
+                **{f"GREENSCHED_EXTENDER_{name}": value for name, value in clock.items()},
             },
         )
         process.wait_until(self.is_ready, "/readyz", _READY_TIMEOUT_S)
@@ -137,7 +149,7 @@ class GreenSchedProcesses:
         """Start the second scheduler with the chart's configuration and rights."""
         self._plane.start_scheduler(
             SECOND_SCHEDULER,
-            self._config_map(f"{RELEASE}-scheduler")["config.yaml"],
+            given_by_chart(self._plane, f"{RELEASE}-scheduler")["config.yaml"],
             self._plane.kubeconfig_for_service_account(RELEASE, f"{RELEASE}-scheduler"),
         )
 
@@ -155,11 +167,6 @@ class GreenSchedProcesses:
         bundle = told["bundle"] or {"name": None, "untrained": False}
         return ServedPolicy(told["policy"], bundle["name"], bundle["untrained"])
 
-    def _config_map(self, name: str) -> dict[str, str]:
-        found = self._plane.kubectl("get", "configmap", name, "-n", RELEASE, "-o", "json")
-        data: dict[str, str] = json.loads(found)["data"]
-        return data
-
 
 async def publish_grid(
     client: ApiClient,
@@ -167,10 +174,12 @@ async def publish_grid(
     *,
     starts_at: float,
     wall_s_per_workload_s: float,
+    observed_at: float | None = None,
 ) -> None:
     """Write the GridSignal objects so that slot 0 starts at `starts_at`, seconds since the epoch.
 
-    Workload time is squeezed into wall time, as it is for the pods' runtimes.
+    They are as old as `observed_at`, else as `starts_at`. Workload time may be squeezed, for a
+    reader whose clock is not.
     """
     for zone, slots in grid.items():
         name = object_name(zone)
@@ -180,7 +189,7 @@ async def publish_grid(
             if fault.status != 404:
                 raise
             await client.create(_SIGNALS, msgspec.json.encode(_signal(name, zone)))
-        status = to_status(_forecast(zone, slots, starts_at, wall_s_per_workload_s))
+        status = to_status(_forecast(zone, slots, starts_at, wall_s_per_workload_s, observed_at))
         await client.patch(f"{_SIGNALS}/{name}/status", msgspec.json.encode({"status": status}))
 
 
@@ -193,7 +202,9 @@ def _signal(name: str, zone: str) -> dict[str, object]:
     }
 
 
-def _forecast(zone: str, slots: Sequence[Slot], starts_at: float, factor: float) -> ZoneForecast:
+def _forecast(
+    zone: str, slots: Sequence[Slot], starts_at: float, factor: float, observed_at: float | None
+) -> ZoneForecast:
     first, *later = (
         GridSlot(starts_at + slot.start_s * factor, slot.carbon_g_per_kwh, slot.price_per_mwh)
         for slot in slots
@@ -201,7 +212,7 @@ def _forecast(zone: str, slots: Sequence[Slot], starts_at: float, factor: float)
     return ZoneForecast(
         zone=zone,
         currency=CURRENCY,
-        observed_at=starts_at,
+        observed_at=starts_at if observed_at is None else observed_at,
         source="synthetic",
         current=first,
         forecast=tuple(later),

@@ -11,8 +11,15 @@ from greensched_core.labels import SCHEDULER_NAME
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
 from greensched_simulator.reports.page import page, plots, section, styled, table
 from greensched_simulator.synthetic_grid import Slot
-from greensched_testbed.demo.results import Bill, RunResult, did_the_same
-from greensched_testbed.demo.tables import change_text, comparison_rows, group_rows
+from greensched_testbed.demo.held_plots import ZONE_COLOURS, held_plots
+from greensched_testbed.demo.results import Bill, Outcome, RunResult, did_the_same
+from greensched_testbed.demo.tables import (
+    change_text,
+    comparison_rows,
+    group_rows,
+    holding_rows,
+    lever_rows,
+)
 
 # What is drawn of a bill: above idle, and idle.
 _PARTS: tuple[tuple[str, Callable[[Bill], tuple[float, float]]], ...] = (
@@ -27,19 +34,21 @@ _PARTS: tuple[tuple[str, Callable[[Bill], tuple[float, float]]], ...] = (
 _OURS, _THEIRS = "#27784b", "#5f6b7a"
 _OURS_IDLE, _THEIRS_IDLE = "#c5dfd0", "#d6dae0"
 _LIGHT, _DARK = "#ffffff", "#1f2933"
-_ZONE_COLOURS = ("#e3a008", "#2b7bba", "#5b4636", "#8e44ad", "#16a085", "#c0392b")
 
 
 def write_report(
     path: Path,
-    ours: RunResult,
-    default: RunResult,
+    outcome: Outcome,
     grid: Mapping[str, Sequence[Slot]],
     facts: Sequence[tuple[str, str]],
 ) -> None:
     """Write the page to `path`; `facts` are what the run was: workload, machine, seeds."""
+    ours, default = outcome.held, outcome.default
+    until_s = _shown_until_s(outcome)
+    grid = {zone: [slot for slot in grid[zone] if slot.start_s <= until_s] for zone in grid}
     sections = [
-        ("What the workload cost, simulated", _totals(ours, default)),
+        ("Held, placed, released: each line a pod, beside its grid", held_plots(outcome, grid)),
+        ("What the workload cost, simulated", _totals(outcome)),
         ("Where the pods went, by grid zone", [_shares(ours, default, "by_zone")]),
         ("Where the pods went, by hardware generation", [_shares(ours, default, "by_generation")]),
         ("The grid, and when and where GreenSched placed pods", [_timeline(ours, grid)]),
@@ -47,6 +56,8 @@ def write_report(
     body = (files("greensched_testbed.demo") / "report.html").read_text(encoding="utf-8")
     for mark, text in {
         "@SUMMARY@": _headline(ours, default),
+        "@LEVERS@": table(lever_rows(outcome)),
+        "@HOLDING@": table(holding_rows(outcome.holding, ours.pods)),
         "@COMPARISON@": table(comparison_rows(ours, default)),
         "@ZONES@": table(group_rows(ours, default, "by_zone")),
         "@GENERATIONS@": table(group_rows(ours, default, "by_generation")),
@@ -75,24 +86,31 @@ def _headline(ours: RunResult, default: RunResult) -> str:
     )
 
 
-def _totals(ours: RunResult, default: RunResult) -> list[go.Figure]:
+def _shown_until_s(outcome: Outcome) -> float:
+    """Return until when the plots go: an hour after the last start."""
+    runs = (outcome.held, outcome.at_once, outcome.default)
+    last_s = max((at_s for run in runs for at_s, _ in run.placed_at), default=0.0)
+    return last_s + SECONDS_PER_HOUR
+
+
+def _totals(outcome: Outcome) -> list[go.Figure]:
     """Return a figure for each kind of bill, so that they stand below each other on a phone."""
-    runs = (default, ours)
-    names = [run.scheduler for run in runs]
+    runs = (outcome.default, outcome.at_once, outcome.held)
+    names = [run.scheduler.replace(", ", ",<br>") for run in runs]
     figures = []
     for title, parts in _PARTS:
         figure = go.Figure()
         for part, (label, colours, words) in enumerate(
             (
-                ("above idle", [_THEIRS, _OURS], _LIGHT),
-                ("idle", [_THEIRS_IDLE, _OURS_IDLE], _DARK),
+                ("above idle", [_THEIRS, _OURS, _OURS], _LIGHT),
+                ("idle", [_THEIRS_IDLE, _OURS_IDLE, _OURS_IDLE], _DARK),
             )
         ):
             figure.add_bar(
                 x=names,
                 y=[parts(run.bill)[part] for run in runs],
                 name=label,
-                text=[label] * 2,
+                text=[label] * 3,
                 textposition="inside",
                 textangle=0,
                 textfont={"color": words},
@@ -126,7 +144,7 @@ def _shares(ours: RunResult, default: RunResult, attribute: str) -> go.Figure:
 def _timeline(ours: RunResult, grid: Mapping[str, Sequence[Slot]]) -> go.Figure:
     figure = go.Figure()
     for number, (zone, slots) in enumerate(grid.items()):
-        colour = _ZONE_COLOURS[number % len(_ZONE_COLOURS)]
+        colour = ZONE_COLOURS[number % len(ZONE_COLOURS)]
         figure.add_scatter(
             x=[slot.start_s / SECONDS_PER_HOUR for slot in slots],
             y=[slot.carbon_g_per_kwh for slot in slots],

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any
 
 from greensched_core.units import kwh_from_joules
@@ -71,6 +72,57 @@ class RunResult:
         return self.pods - len(self.unplaced)
 
 
+@dataclass(frozen=True, slots=True)
+class HeldPod:
+    """One pod that was held; seconds of the workload."""
+
+    name: str
+    zone: str  # of the grid, in which it ran
+    arrived_s: float
+    started_s: float
+    runtime_s: float
+    reason: str  # why it was started
+
+    @property
+    def waited_s(self) -> float:
+        """From when it was created to when it had a node."""
+        return self.started_s - self.arrived_s
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What holding did in a run."""
+
+    may_wait: int  # pods with a deadline
+    pods: tuple[HeldPod, ...]  # those that were held for later and have started, by arrival
+    started_for: Mapping[str, int]  # these by the reason of their start
+    at_latest_start: int
+    deadlines_missed: int  # of those that may wait
+
+    @property
+    def wait_mean_s(self) -> float:
+        """Seconds that a held pod waited on the mean; NaN where none was held."""
+        return fmean(pod.waited_s for pod in self.pods) if self.pods else math.nan
+
+    @property
+    def wait_longest_s(self) -> float:
+        """Seconds that a held pod waited at most; NaN where none was held."""
+        return max((pod.waited_s for pod in self.pods), default=math.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The same work, three times: by default, placed by GreenSched, and also held by it.
+
+    What placing saves is `at_once` against `default`; what waiting saves, `held` against `at_once`.
+    """
+
+    default: RunResult
+    at_once: RunResult
+    held: RunResult
+    holding: Holding
+
+
 def did_the_same(ours: RunResult, default: RunResult) -> bool:
     """Tell whether both runs placed the same pods: else who did less work would seem to save."""
     return ours.unplaced == default.unplaced
@@ -81,38 +133,64 @@ def change_pct(ours: float, theirs: float) -> float | None:
     return 100.0 * (ours - theirs) / abs(theirs) if theirs else None
 
 
-def summary(ours: RunResult, default: RunResult) -> dict[str, Any]:
-    """Return the figures of `summary.json`: percentages are ours against the default scheduler.
+def summary(outcome: Outcome) -> dict[str, Any]:
+    """Return the figures of `summary.json`: GreenSched's are of the run in which it also held work.
 
-    `active` is above idle, as in the tables; `default_…` is the default scheduler's run.
+    `active` is above idle, as in the tables; `default_…` is the default scheduler's run, and
+    `at_once_…` the one that GreenSched placed without holding. Percentages name their baseline.
 
     What is not known, such as the time to place no pod, is None: JSON has no NaN. So are the
-    percentages where the runs did not place the same pods.
+    percentages where the two runs did not place the same pods.
     """
-    mine, theirs = ours.bill, default.bill
-
-    def change(line: str) -> float | None:
-        is_fair = did_the_same(ours, default)
-        return change_pct(getattr(mine, line), getattr(theirs, line)) if is_fair else None
-
+    held, at_once, default = outcome.held, outcome.at_once, outcome.default
     figures = {
-        "pods": ours.pods,
-        "pods_unplaced": len(ours.unplaced),
+        "pods": held.pods,
+        "pods_unplaced": len(held.unplaced),
+        "at_once_pods_unplaced": len(at_once.unplaced),
         "default_pods_unplaced": len(default.unplaced),
-        **_bill_figures("", mine),
-        **_bill_figures("default_", theirs),
-        "energy_vs_default_pct": change("energy_j"),
-        "cost_vs_default_pct": change("cost"),
-        "carbon_vs_default_pct": change("carbon_g"),
-        "energy_active_vs_default_pct": change("energy_active_j"),
-        "cost_active_vs_default_pct": change("cost_active"),
-        "carbon_active_vs_default_pct": change("carbon_active_g"),
-        "nodes_used": ours.nodes_used,
+        **_bill_figures("", held.bill),
+        **_bill_figures("at_once_", at_once.bill),
+        **_bill_figures("default_", default.bill),
+        **_changes("", "_vs_default_pct", held, default),
+        **_changes("at_once_", "_vs_default_pct", at_once, default),
+        **_changes("", "_vs_at_once_pct", held, at_once),
+        "nodes_used": held.nodes_used,
+        "at_once_nodes_used": at_once.nodes_used,
         "default_nodes_used": default.nodes_used,
-        "place_median_s": ours.place_median_s,
+        "place_median_s": held.place_median_s,
+        "at_once_place_median_s": at_once.place_median_s,
         "default_place_median_s": default.place_median_s,
+        **_holding_figures(outcome.holding),
     }
     return {name: None if _is_nan(figure) else figure for name, figure in figures.items()}
+
+
+def _changes(
+    prefix: str, suffix: str, ours: RunResult, theirs: RunResult
+) -> Mapping[str, float | None]:
+    is_fair = did_the_same(ours, theirs)
+    lines = {
+        "energy": "energy_j", "cost": "cost", "carbon": "carbon_g",
+        "energy_active": "energy_active_j", "cost_active": "cost_active",
+        "carbon_active": "carbon_active_g",
+    }  # fmt: skip
+    return {
+        f"{prefix}{name}{suffix}": change_pct(getattr(ours.bill, line), getattr(theirs.bill, line))
+        if is_fair
+        else None
+        for name, line in lines.items()
+    }
+
+
+def _holding_figures(holding: Holding) -> Mapping[str, float]:
+    return {
+        "may_wait": holding.may_wait,
+        "held": len(holding.pods),
+        "wait_mean_s": holding.wait_mean_s,
+        "wait_longest_s": holding.wait_longest_s,
+        "at_latest_start": holding.at_latest_start,
+        "deadlines_missed": holding.deadlines_missed,
+    }
 
 
 def _bill_figures(prefix: str, bill: Bill) -> dict[str, float]:

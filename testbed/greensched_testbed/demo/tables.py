@@ -1,11 +1,20 @@
 """The demo's figures as rows of text, for the terminal and for the page."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from greensched_core.durations import format_duration
 from greensched_core.units import JOULES_PER_KWH, kwh_from_joules
 from greensched_simulator.cells import amount
-from greensched_testbed.demo.results import Group, RunResult, change_pct, did_the_same
+from greensched_testbed.demo.results import (
+    Bill,
+    Group,
+    Holding,
+    Outcome,
+    RunResult,
+    change_pct,
+    did_the_same,
+)
 
 Row = tuple[str, ...]
 
@@ -43,6 +52,58 @@ def comparison_rows(ours: RunResult, default: RunResult) -> Sequence[Row]:
         figure("  above idle", "carbon_active_g", 1e3),
         figure("  idle", "carbon_idle_g", 1e3),
     ]
+
+
+_LEVERS: tuple[tuple[str, Callable[[Bill], float]], ...] = (
+    ("carbon above idle", lambda bill: bill.carbon_active_g),
+    ("cost above idle", lambda bill: bill.cost_active),
+    ("energy above idle", lambda bill: bill.energy_active_j),
+    ("carbon, idle and all", lambda bill: bill.carbon_g),
+    ("cost, idle and all", lambda bill: bill.cost),
+    ("energy, idle and all", lambda bill: bill.energy_j),
+)
+
+
+def lever_rows(outcome: Outcome) -> Sequence[Row]:
+    """Return what placing and waiting changed, apart and together, each with its baseline."""
+    pairs = (
+        (outcome.at_once, outcome.default),
+        (outcome.held, outcome.at_once),
+        (outcome.held, outcome.default),
+    )
+
+    def line(name: str, figure: Callable[[Bill], float]) -> Row:
+        changes = (
+            change_text(figure(ours.bill), figure(theirs.bill))
+            if did_the_same(ours, theirs)
+            else "–"
+            for ours, theirs in pairs
+        )
+        return (name, *changes)
+
+    return [
+        ("", "by placing", "by waiting", "by both"),
+        ("against", *(theirs.scheduler for _, theirs in pairs)),
+        *(line(name, figure) for name, figure in _LEVERS),
+    ]
+
+
+def holding_rows(holding: Holding, pods: int) -> Sequence[Row]:
+    """Return a head and a line for each figure of what was held; times are the workload's."""
+    return [
+        ("", "pods"),
+        ("may wait", f"{holding.may_wait} of {pods}"),
+        ("held for a later hour", str(len(holding.pods))),
+        ("  waited, mean", _length(holding.wait_mean_s)),
+        ("  waited, longest", _length(holding.wait_longest_s)),
+        *((f"  started: {name}", str(count)) for name, count in holding.started_for.items()),
+        ("started at their latest start", str(holding.at_latest_start)),
+        ("deadlines missed", str(holding.deadlines_missed)),
+    ]
+
+
+def _length(seconds: float) -> str:
+    return "–" if math.isnan(seconds) else format_duration(round(seconds / 60.0) * 60.0)
 
 
 def group_rows(ours: RunResult, default: RunResult, attribute: str) -> Sequence[Row]:

@@ -3,6 +3,7 @@
 {{- include "greensched.checkNames" . -}}
 {{- include "greensched.checkReplicas" . -}}
 {{- include "greensched.checkExtender" . -}}
+{{- include "greensched.checkOperator" . -}}
 {{- include "greensched.checkTls" . -}}
 {{- include "greensched.checkCluster" . -}}
 {{- end -}}
@@ -39,6 +40,24 @@
 {{- if lt (float64 $settings.signalLastGoodS) (float64 $settings.signalFreshS) -}}
 {{- fail "extender.settings.signalLastGoodS is shorter than signalFreshS: a last good value is an older one" -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "greensched.checkOperator" -}}
+{{- $controller := .Values.operator.controller -}}
+{{- if and $controller.ledger.persistentVolumeClaim (gt (int $controller.replicas) 1) -}}
+{{- fail (printf "operator.controller.ledger.persistentVolumeClaim has one writer, and operator.controller.replicas is %v: set replicas=1, or give ledger.dsnSecret for a PostgreSQL that all replicas share" $controller.replicas) -}}
+{{- end -}}
+{{- $operator := .Values.operator -}}
+{{- if and $operator.enabled $operator.webhook.replicas (not $operator.webhook.url) -}}
+{{- range $process, $loss := dict "controller" "work would be held without a plan, until its latest start" "releaser" "held work would wait for ever if the controller died" -}}
+{{- if not (index $operator $process).replicas -}}
+{{- fail (printf "operator.%s.replicas is 0: %s; give 1 or more, or set operator.webhook.replicas=0, with which nothing is held" $process $loss) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if eq (int $operator.healthPort) (int $operator.webhook.port) -}}
+{{- fail (printf "operator.healthPort and operator.webhook.port are both %d: they must differ" (int $operator.healthPort)) -}}
 {{- end -}}
 {{- end -}}
 

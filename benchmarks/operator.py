@@ -1,0 +1,43 @@
+"""`make bench-operator`: every figure that the operator is judged by, in one run.
+
+Prints workload, machine and spread, and writes build/bench/operator.json.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from benchmarks import operator_day, operator_scale
+from benchmarks.bench_cluster import ROOT, machine, write_json
+
+RESULT = ROOT / "build/bench/operator.json"
+
+
+def main() -> None:
+    """Run the parts named on the command line, all by default."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--held", type=int, default=10_000, help="held Jobs")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of reviews at 100/s")
+    parser.add_argument("--rate", type=float, default=144.0, help="how fast the day goes")
+    parser.add_argument("--only", nargs="*", default=["scale", "day"], metavar="PART")
+    given = parser.parse_args()
+    figures: dict[str, Any] = {"machine": machine()}
+    print(f"machine: {figures['machine']}")
+    if "scale" in given.only:
+        figures |= operator_scale.measure(given.held, given.seconds, _say)
+    if "day" in given.only:
+        world = operator_day.day_world()
+        figures |= operator_day.measure(world, given.rate, _say).figures()
+    for name, value in figures.items():
+        if isinstance(value, float | int):
+            print(f"{name}: {value:.4g}")
+    write_json(RESULT, figures)
+    print(f"written to {Path(RESULT).relative_to(ROOT)}")
+
+
+def _say(line: str) -> None:
+    print(f"  {line}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

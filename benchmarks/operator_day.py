@@ -1,0 +1,200 @@
+"""The day of `make bench-operator`: 500 Jobs, pods and CronJob runs on a real control plane.
+
+Held against what the simulator says of the same day, and against running all at once.
+"""
+
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from benchmarks.audit import AUDIT_LOG, audit_flags, writes_of
+from greensched_core import labels
+from greensched_core.kubernetes_api import ApiClient
+from greensched_policies.accounting import bill_schedule
+from greensched_simulator.jobs import Jobs
+from greensched_simulator.policy import policy_named
+from greensched_simulator.scenario import load_scenario
+from greensched_simulator.schedule import Schedule
+from greensched_simulator.simulation import (
+    bill_of,
+    billed_nodes,
+    billed_until_s,
+    cost_model,
+    simulate,
+    zone_series,
+)
+from greensched_simulator.world import World, build_world
+from greensched_testbed.components import (
+    API_SERVER,
+    ControlPlaneOptions,
+    default_scheduler_config,
+)
+from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.held_day import (
+    Day,
+    ItemRun,
+    create_signals,
+    late,
+    node_groups,
+    placements_of,
+    publish,
+    replay_day,
+)
+from greensched_testbed.nodes import create_nodes, wait_until_ready
+from greensched_testbed.operator_processes import NAMESPACE, OperatorProcesses, Pace
+
+SCENARIO = Path(__file__).with_name("operator-day.yaml")
+JOBS = 500
+LONGEST_S = 6 * 3600.0  # runtime; longer ones would take the replay far beyond its day
+WORK = "day"
+# The real scheduler places by its own scores; so does the simulator here.
+HELD, RUN_NOW = "planned-window+kubernetes-default", "run-now+kubernetes-default"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What became of the day."""
+
+    runs: list[ItemRun]
+    late: int
+    lost: int
+    writes_per_job: float
+    active_g: float
+    simulated_active_g: float
+    run_now_active_g: float
+    release_errors_s: list[float]  # wall seconds
+
+    def figures(self) -> dict[str, Any]:
+        """Return what the benchmark reports."""
+        saved, simulated = (
+            100.0 * (active_g / self.run_now_active_g - 1.0)
+            for active_g in (self.active_g, self.simulated_active_g)
+        )
+        off = 100.0 * abs(self.active_g / self.simulated_active_g - 1.0)
+        errors_s = self.release_errors_s or [float("nan")]
+        return {
+            "day_jobs": len(self.runs),
+            "late_jobs": self.late,
+            "lost_jobs": self.lost,
+            "writes_per_job": self.writes_per_job,
+            "carbon_vs_run_now_pct": saved,
+            "carbon_vs_run_now_simulated_pct": simulated,
+            "parity_pct": max(off, abs(saved - simulated)),
+            "release_error_p99_s": float(np.percentile(errors_s, 99)),
+        }
+
+
+def day_world(jobs: int = JOBS, longest_s: float = LONGEST_S) -> World:
+    """Return the scenario's world with so many of its jobs, the first that are not too long."""
+    world = build_world(load_scenario(SCENARIO))
+    kept = np.flatnonzero(world.jobs.runtime_s <= longest_s)[:jobs]
+    return world._replace(
+        jobs=Jobs._make(column[kept] for column in world.jobs),
+        job_names=tuple(world.job_names[place] for place in kept),
+    )
+
+
+def expected(world: World) -> tuple[Schedule, Schedule]:
+    """Return what the simulator does of the day, held and at once."""
+    return simulate(world, policy_named(HELD)), simulate(world, policy_named(RUN_NOW))
+
+
+def measure(world: World, rate: float, say: Callable[[str], None]) -> Measured:
+    """Replay the day `rate` times as fast as it was, and bill it beside the simulator's."""
+    held, at_once = expected(world)
+    with (
+        tempfile.TemporaryDirectory(prefix="greensched-audit-") as scratch,
+        ControlPlane(_options(Path(scratch))) as plane,
+    ):
+        audit = Path(scratch) / AUDIT_LOG
+        _start_scheduler(plane)
+        plane.create_namespace(WORK)
+        day, processes = asyncio.run(_set_up(plane, world, rate))
+        say(f"{world.jobs.arrival_s.size} jobs, a day in {86_400 / rate / 60:.1f} minutes")
+        runs = asyncio.run(replay_day(plane.access, day, on_progress=_ticker(say)))
+        metrics = processes.metrics("controller")
+        say(", ".join(f"{key.split('{')[1][8:-2]} {value:.0f}" for key, value in metrics.items()
+                      if key.startswith("greensched_released_total")))  # fmt: skip
+        writes = writes_of(audit, f"system:serviceaccount:{NAMESPACE}:")
+        for name in ("releaser", "webhook", "controller"):
+            processes.stop(name)
+    ended = [run for run in runs if run.ended_s is not None]
+    until_s = max(billed_until_s(world, held, at_once), *(run.ended_s or 0.0 for run in runs))
+    bill = bill_schedule(
+        billed_nodes(world), placements_of(day, runs), zone_series(world), (0.0, until_s),
+        cost_model(world),
+    )  # fmt: skip
+    return Measured(
+        runs,
+        late=len(list(late(day, runs))),
+        lost=len(runs) - len(ended),
+        writes_per_job=writes / len(runs),
+        active_g=float(bill.carbon_active_g.sum()),
+        simulated_active_g=float(bill_of(world, held, until_s).carbon_active_g.sum()),
+        run_now_active_g=float(bill_of(world, at_once, until_s).carbon_active_g.sum()),
+        release_errors_s=_release_errors(day, runs),
+    )
+
+
+def _options(scratch: Path) -> ControlPlaneOptions:
+    return ControlPlaneOptions(extra_flags={API_SERVER: audit_flags(scratch)})
+
+
+def _start_scheduler(plane: ControlPlane) -> None:
+    """Start the second scheduler, with the default one's profile under our name."""
+    config = yaml.safe_load(default_scheduler_config(plane.options))
+    config["profiles"] = [{"schedulerName": labels.SCHEDULER_NAME}]
+    config["leaderElection"] = {"leaderElect": False}
+    plane.start_scheduler("greensched", yaml.safe_dump(config))
+
+
+async def _set_up(plane: ControlPlane, world: World, rate: float) -> tuple[Day, OperatorProcesses]:
+    async with ApiClient(plane.access) as client:
+        names = await create_nodes(client, node_groups(world))
+        await wait_until_ready(client, names)
+        # The clock starts a minute ahead, so that all is up when the day begins.
+        pace = Pace(rate, time.time() + 40.0, world.start_s)
+        processes = OperatorProcesses(plane, pace)
+        processes.install()
+        day = Day(world, pace, WORK)
+        await create_signals(client, day)
+        policy = {
+            "apiVersion": f"{labels.GROUP}/{labels.VERSION}", "kind": "GreenPolicy",
+            "metadata": {"name": "default", "namespace": WORK},
+            "spec": {"mode": "enforce", "weights": {"energy": 0, "carbon": 1, "performance": 0},
+                     "maxHeldSharePercent": 100},
+        }  # fmt: skip
+        plane.kubectl("apply", "-f", "-", stdin=json.dumps(policy))
+        processes.start_all()
+        await publish(client, day)
+    processes.wait_until_called(WORK)
+    return day, processes
+
+
+def _ticker(say: Callable[[str], None]) -> Callable[[int, int], None]:
+    told = [-1]
+
+    def tell(done: int, total: int) -> None:
+        tenth = done * 10 // max(total, 1)
+        if tenth > told[0]:
+            told[0] = tenth
+            say(f"{done} of {total} have ended")
+
+    return tell
+
+
+def _release_errors(day: Day, runs: Sequence[ItemRun]) -> list[float]:
+    """Return by how many wall seconds after its planned start a watch saw each released."""
+    return [
+        (run.released_s - run.planned_s) / day.pace.rate
+        for run in runs
+        if run.release_reason == "planned-start" and run.released_s and run.planned_s
+    ]

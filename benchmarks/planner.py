@@ -1,0 +1,130 @@
+"""`python -m benchmarks.planner`: how long a replan of 10,000 held workloads takes on one core.
+
+Prints workload, machine, median and spread, and writes build/bench/planner.json. Wall-clock time of
+one process, and its CPU time, which foreign load lengthens less; building the workloads and the
+outlook counts, parsing objects does not.
+"""
+
+import argparse
+import gc
+import os
+import time
+from collections import Counter
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bench_cluster import ROOT, machine, write_json
+from greensched_policies.bundle import SHIPPED_PRIOR, load_bundle
+from greensched_policies.catalogue import WHEN_RULES
+from greensched_policies.core_plan import CorePlan
+from greensched_policies.cost import Floats, WorkloadColumns
+from greensched_policies.observation import Weights
+from greensched_policies.outlook import Outlook, outlook_of
+from greensched_policies.planning import Chosen, plan_all
+from greensched_policies.start_blocks import Asked
+from greensched_policies.when_head import GuardedWhen
+from greensched_simulator.synthetic_grid import SHAPES, SLOT_S, synthetic_slots
+
+RESULT = ROOT / "build/bench/planner.json"
+HEAD = "onnx"
+_DAY_S = 86_400.0
+_SPEEDS = np.array([1.0, 0.8, 1.25])  # of the zones' nodes
+_NODE_MEMORY = 64e9  # bytes
+_WEIGHTS = Weights(0.5, 0.5, 0.0)
+_ROOM = 1.5  # times the cores that all work would keep busy for a day
+_BUDGET_S = 0.02
+
+
+def main() -> None:
+    """Time the rules named on the command line, all that plan and the head by default."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workloads", type=int, default=10_000)
+    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--only", nargs="*", default=["run-now", "planned-window", HEAD])
+    given = parser.parse_args()
+    figures: dict[str, Any] = {"machine": machine(), "workloads": given.workloads}
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    print(
+        f"machine: {figures['machine']}, one core of it; {given.workloads:,} workloads of mean "
+        f"1.3 h and 3 cores, slack up to a day, {len(SHAPES)} synthetic zones, quarter hours, "
+        f"cores for {_ROOM} times the work"
+    )
+    world = _world(given.workloads)
+    for name in given.only:
+        figures |= _timed(name, world, given.turns)
+    write_json(RESULT, figures)
+
+
+World = tuple[Floats, Floats, Floats]  # cores, reference runtimes and slack in seconds
+
+
+def _world(count: int) -> World:
+    dice = np.random.default_rng(1)
+    cores = dice.choice([0.5, 1.0, 2.0, 4.0, 8.0], count)
+    runtime_s = np.exp(dice.normal(8.0, 1.0, count)).clip(60.0, 43_200.0)
+    return cores, runtime_s, dice.uniform(0.0, _DAY_S, count)
+
+
+def _timed(name: str, world: World, turns: int) -> dict[str, Any]:
+    took_s, cpu_s, found = [], [], []
+    for _ in range(turns + 1):
+        gc.collect()
+        began, cpu_began_s = time.perf_counter(), time.process_time()
+        found = _replan(name, world)
+        took_s.append(time.perf_counter() - began)
+        cpu_s.append(time.process_time() - cpu_began_s)
+    timed, cpu_s = took_s[1:], cpu_s[1:]  # the first one warms up
+    counts = Counter(chosen.why.value for chosen in found).most_common()
+    why = ", ".join(f"{count:,} {reason}" for reason, count in counts)
+    print(
+        f"{name}: {median(timed):.2f} s a replan ({min(timed):.2f} – {max(timed):.2f}; {turns} "
+        f"turns), {median(cpu_s):.2f} s of CPU; {why}"
+    )
+    return {
+        f"replan_s_{name}": median(timed),
+        f"replan_s_{name}_turns": timed,
+        f"replan_cpu_s_{name}": median(cpu_s),
+    }
+
+
+def _replan(name: str, world: World) -> list[Chosen]:
+    cores, runtime_s, slack_s = world
+    outlook = _outlook()
+    plan = CorePlan(np.full(len(SHAPES), _capacity(world)), 0.0, SLOT_S, outlook.values.shape[2])
+    head = None
+    if name == HEAD:
+        head = GuardedWhen(
+            HEAD, _MODEL, ("planned-window", WHEN_RULES["planned-window"]),
+            budget_s=_BUDGET_S, monotonic=time.perf_counter, count=lambda reason: None,
+        )  # fmt: skip
+    asked = []
+    for each_cores, each_s, each_slack_s in zip(
+        cores.tolist(), runtime_s.tolist(), slack_s.tolist(), strict=True
+    ):
+        own = (np.float64(value) for value in (each_cores, 4e9, 0.0, each_s))
+        workload = WorkloadColumns._make(own)
+        when = head.policy(workload, _WEIGHTS, _NODE_MEMORY) if head else WHEN_RULES[name]
+        asked.append(Asked(each_s / _SPEEDS, each_slack_s, each_cores, _WEIGHTS, when))
+    return plan_all(outlook, plan, asked, 0.0)
+
+
+def _capacity(world: World) -> float:
+    cores, runtime_s, _ = world
+    return _ROOM * float(cores @ runtime_s) / _DAY_S / len(SHAPES)
+
+
+def _outlook() -> Outlook:
+    zones = [synthetic_slots(shape, seed=1, span_s=2 * _DAY_S) for shape in SHAPES.values()]
+    carbon, price = (
+        np.array([[getattr(slot, field) for slot in zone] for zone in zones])
+        for field in ("carbon_g_per_kwh", "price_per_mwh")
+    )
+    return outlook_of(0.0, SLOT_S, carbon, price, np.full(len(zones), int(_DAY_S // SLOT_S)))
+
+
+_MODEL = load_bundle(SHIPPED_PRIOR).when
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""What waits, as its own annotations and the policies that could be read tell it; pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from greensched_core import labels
+from greensched_core.durations import format_duration
+from greensched_core.errors import BadInput
+from greensched_core.signals.timestamps import parse_timestamp
+from greensched_operator.cron_jobs import CronJob
+from greensched_operator.green_policy import GreenPolicy, Resolved, resolve
+from greensched_operator.holding import HoldTerms
+from greensched_operator.judging import Rules, arrived_s, terms_of
+from greensched_operator.wishes import read_wish
+from greensched_operator.workloads import Kind, Work
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """The annotation greensched.io/decision, which the operator writes with a plan."""
+
+    why: str = ""
+    saving: float | None = None  # share of the weighted cost of starting when it was planned
+    zone: str = ""
+    carbonGramsPerKwh: tuple[float | None, float | None] = (None, None)  # as planned, if run now
+    pricePerMwh: tuple[float | None, float | None] = (None, None)
+    runtime: str = ""
+    policy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldWork:
+    """One held Job or pod as people ask about it; seconds since the epoch, None: not known."""
+
+    work: Work
+    held_s: float | None
+    planned_s: float | None
+    latest_s: float | None
+    deadline_s: float | None
+    bound: str  # what the latest start follows from, "" where that is not known
+    runtime: str  # with where the estimate is from, "" where that is not known
+    policy: str
+    reason: str  # as the operator or the webhook wrote it
+    decision: Decision | None
+    faults: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Return how it is named on the command line."""
+        return short_name(self.work)
+
+    def is_overdue(self, now_s: float, grace_s: float = 0.0) -> bool:
+        """Tell whether it should have been started `grace_s` ago, also when nobody can tell."""
+        return self.latest_s is None or now_s - self.latest_s > grace_s
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedWork:
+    """One Job or pod that was held, and was started."""
+
+    work: Work
+    at_s: float | None
+    reason: str
+    held_s: float | None
+
+    @property
+    def name(self) -> str:
+        """Return how it is named on the command line."""
+        return short_name(self.work)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a hold is judged by; empty where it could not be read."""
+
+    policies: Mapping[tuple[str, str], GreenPolicy]
+    cron_jobs: Mapping[tuple[str, str], CronJob]
+    operator_namespace: str
+    knows_policies: bool
+
+    def policy_for(self, namespace: str, name: str = "") -> Resolved:
+        """Return the policy of work in a namespace that names one, or none."""
+        return resolve(self.policies, namespace, name, self.operator_namespace)
+
+    @property
+    def rules(self) -> Rules:
+        """Return the same for the operator's own judgement."""
+        return Rules(self.policy_for, lambda *name: self.cron_jobs.get(name))
+
+
+def short_name(work: Work) -> str:
+    """Return `job/NAME`, `pod/NAME`, or `workload/NAME` for a Job in a queue of Kueue."""
+    return f"{work.kind.lower()}/{work.name}"
+
+
+def is_ours_to_start(work: Work) -> bool:
+    """Tell whether we hold it, also where somebody has taken our mark off.
+
+    A Job that others have suspended is never ours, even if we held it once.
+    """
+    if not work.is_barred or work.is_finished or work.is_leaving:
+        return False
+    was_ours = labels.HELD_AT in work.annotations and labels.RELEASED_AT not in work.annotations
+    return work.is_marked or work.kind == Kind.POD or bool(work.queue_gates) or was_ours
+
+
+def is_released(work: Work) -> bool:
+    """Tell whether it was held and started again."""
+    return labels.RELEASED_AT in work.annotations and not is_ours_to_start(work)
+
+
+def read_held(work: Work, around: Surroundings) -> HeldWork:
+    """Return what is known of held work; what cannot be read is a fault in words."""
+    said, faults = work.annotations, list[str]()
+    terms, resolved = terms_of(work, around.rules)
+    known = terms if isinstance(terms, HoldTerms) and around.knows_policies else None
+    if labels.HOLD_UNTIL not in said:
+        faults.append(f"{labels.HOLD_UNTIL} was taken away, so the releaser overlooks it")
+    wish = read_wish(said, arrived_s(work))
+    faults += wish.faults
+    if around.knows_policies and resolved.fault:
+        faults.append(resolved.fault)
+    decision = _decision(said.get(labels.DECISION), faults)
+    runtime = decision.runtime if decision else ""
+    if not runtime and known:
+        runtime = f"{format_duration(known.runtime_s)} ({known.runtime_from})"
+    return HeldWork(
+        work=work,
+        held_s=_stopped_s(work, faults) or None,
+        planned_s=_time(said, labels.PLANNED_START, faults),
+        latest_s=_time(said, labels.HOLD_UNTIL, faults),
+        deadline_s=known.deadline_s if known else wish.deadline_s,
+        bound=known.bound if known else "",
+        runtime=runtime,
+        policy=_policy(decision, resolved, around),
+        reason=said.get(labels.HOLD_REASON, ""),
+        decision=decision,
+        faults=tuple(faults),
+    )
+
+
+def _stopped_s(work: Work, faults: list[str]) -> float | None:
+    """Return since when it waits: since its pause, if it ran before."""
+    return _time(work.annotations, labels.PAUSED_AT, faults) if work.is_paused else arrived_s(work)
+
+
+def read_released(work: Work) -> ReleasedWork:
+    """Return when and why work was started."""
+    said = work.annotations
+    at_s, held_s = (_time(said, name, []) for name in (labels.RELEASED_AT, labels.HELD_AT))
+    return ReleasedWork(work, at_s, said.get(labels.RELEASE_REASON, ""), held_s)
+
+
+def _policy(decision: Decision | None, resolved: Resolved, around: Surroundings) -> str:
+    if around.knows_policies:
+        return resolved.policy.title
+    return decision.policy if decision else ""
+
+
+def _time(said: Mapping[str, str], name: str, faults: list[str]) -> float | None:
+    text = said.get(name)
+    if text is None:
+        return None
+    try:
+        return parse_timestamp(text)
+    except BadInput as fault:
+        faults.append(f"{name}: {fault}")
+        return None
+
+
+def _decision(text: str | None, faults: list[str]) -> Decision | None:
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=Decision)
+    except (msgspec.DecodeError, UnicodeEncodeError) as fault:
+        faults.append(f"{labels.DECISION}: {fault}")
+        return None

@@ -1,0 +1,143 @@
+"""Settings of whatever looks at a cluster and its grids: alike, so that all believe the same."""
+
+import re
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from greensched_core.clock import Clock, ScaledClock, WallClock
+from greensched_core.kubernetes_api import SERVICE_ACCOUNT_DIR, ApiAccess
+from greensched_core.settings import CURRENCY, ComponentSettings, OptionalPath, Positive, Share
+from greensched_core.signals.chain import CountFault, CountSteps, GridSignals
+from greensched_core.signals.currencies import Currencies
+from greensched_core.signals.static import load_static_zones
+from greensched_core.signals.steps import AgeLimits
+
+
+def _uncounted(*_: object) -> None:
+    return None
+
+
+class ClusterSettings(ComponentSettings):
+    """Where the API server is, who opts in, and what is assumed of nodes, grids and money."""
+
+    kubeconfig: OptionalPath = Field(
+        default=None, description="Kubeconfig of the API server; empty: in the cluster."
+    )
+    serviceaccount_dir: Path = Field(
+        default=SERVICE_ACCOUNT_DIR, description="Folder of token and ca.crt when in the cluster."
+    )
+    scheduler_names: list[str] = Field(
+        default=["greensched"],
+        min_length=1,
+        description="spec.schedulerName of the work that opts in; all other is never touched.",
+    )
+    utilisation_ratio: Share = Field(
+        default=0.5,
+        description="CPU used per CPU requested, where nothing is measured. Clusters use about "
+        "half of what is requested.",
+    )
+    pue: float = Field(
+        default=1.2,
+        ge=1.0,
+        le=5.0,
+        description="Power usage effectiveness of nodes without the label greensched.io/pue.",
+    )
+    static_zones_file: OptionalPath = Field(
+        default=None,
+        description="TOML table of carbon and price by zone, the last step of the fallback; empty: "
+        "the shipped one.",
+    )
+    currency: str = Field(
+        default="EUR", pattern=CURRENCY, description="Currency of all prices and costs (ISO 4217)."
+    )
+    exchange_rates: dict[str, Positive] = Field(
+        default={},
+        description="Worth of one unit of each other currency in that one, such as USD: 0.92; "
+        "prices in a currency without a rate are no data.",
+    )
+    signal_fresh_s: Positive = Field(
+        default=5400.0,
+        description="Seconds since its source was read for which a GridSignal counts as fresh; "
+        "sources publish hourly.",
+    )
+    signal_last_good_s: Positive = Field(
+        default=86_400.0,
+        description="Seconds for which the last good values serve when nothing newer comes; then "
+        "the static table does.",
+    )
+    zone_map: dict[str, str] = Field(
+        default={},
+        description="Grid zone by topology.kubernetes.io/zone or /region, for nodes without the "
+        "label greensched.io/grid-zone.",
+    )
+    prometheus_url: str = Field(
+        default="",
+        pattern=r"^(https?://\S+)?$",
+        description="Prometheus that knows the watts of nodes, and what pods took; empty: requests "
+        "times the ratio, and estimates alone in the ledger.",
+    )
+    prometheus_timeout_s: Positive = Field(
+        default=5.0, description="Seconds that one question to Prometheus may take."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least severity that is logged."
+    )
+    clock_rate: Positive = Field(
+        default=1.0, description="How many times as fast our clock goes; for tests and replays."
+    )
+    clock_since_s: float = Field(
+        default=0.0, description="When that clock was started, in seconds since the epoch."
+    )
+    clock_shows_s: float = Field(
+        default=0.0, description="What it showed then, in seconds since the epoch."
+    )
+
+    @model_validator(mode="after")
+    def _signals_belong_together(self) -> Self:
+        wrong = [code for code in self.exchange_rates if not re.match(CURRENCY, code)]
+        if wrong:
+            raise ValueError(f"exchange_rates: {wrong[0]!r} is no currency such as USD")
+        if self.signal_last_good_s < self.signal_fresh_s:
+            raise ValueError("signal_last_good_s is shorter than signal_fresh_s")
+        return self
+
+    @model_validator(mode="after")
+    def _clock_belongs_together(self) -> Self:
+        if self.clock_rate != 1.0 and self.clock_since_s == 0.0:
+            raise ValueError("clock_rate needs clock_since_s and clock_shows_s")
+        return self
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that these settings ask for."""
+        if self.clock_rate == 1.0:
+            return WallClock()
+        return ScaledClock(self.clock_since_s, self.clock_shows_s, self.clock_rate)
+
+    @property
+    def age_limits(self) -> AgeLimits:
+        """How long a GridSignal counts."""
+        return AgeLimits(self.signal_fresh_s, self.signal_last_good_s)
+
+    def api_access(self) -> ApiAccess:
+        """Return the way to the API server; raise BadInput when there is none."""
+        if self.kubeconfig is not None:
+            return ApiAccess.from_kubeconfig(self.kubeconfig)
+        return ApiAccess.in_cluster(self.serviceaccount_dir)
+
+    def grid_signals(
+        self, count_steps: CountSteps = _uncounted, count_fault: CountFault = _uncounted
+    ) -> GridSignals:
+        """Return the chain of fallbacks, without any GridSignal yet.
+
+        Raises BadInput that lists every fault of the static zones' file.
+        """
+        return GridSignals(
+            load_static_zones(self.static_zones_file),
+            currencies=Currencies(self.currency, self.exchange_rates),
+            limits=self.age_limits,
+            count_steps=count_steps,
+            count_fault=count_fault,
+        )

@@ -1,0 +1,18 @@
+{{- define "greensched.controllerName" -}}{{ include "greensched.fullname" . }}-controller{{- end -}}
+{{- define "greensched.webhookName" -}}{{ include "greensched.fullname" . }}-webhook{{- end -}}
+{{- define "greensched.releaserName" -}}{{ include "greensched.fullname" . }}-releaser{{- end -}}
+{{- define "greensched.releaseAllName" -}}{{ include "greensched.fullname" . }}-release-all{{- end -}}
+{{- /* What the operator's processes share, and what they elect their leader by. */}}
+{{- define "greensched.operatorName" -}}{{ include "greensched.fullname" . }}-operator{{- end -}}
+
+{{- /* A MutatingWebhookConfiguration is the cluster's: two releases must not share one. */}}
+{{- define "greensched.webhookConfiguration" -}}{{ include "greensched.fullname" . }}{{- end -}}
+
+{{- define "greensched.operatorImage" -}}
+{{- printf "%s:%s" .Values.operator.image.repository (default .Chart.AppVersion .Values.operator.image.tag) -}}
+{{- end -}}
+
+{{- /* Without a webhook to call, the API server would only wait for one. */}}
+{{- define "greensched.hasWebhook" -}}
+{{- if and .Values.operator.enabled (or .Values.operator.webhook.replicas .Values.operator.webhook.url) -}}true{{- end -}}
+{{- end -}}

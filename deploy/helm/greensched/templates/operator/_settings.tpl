@@ -1,0 +1,43 @@
+{{- /* Each key of operator.settings is a setting of the processes: replanEveryS is REPLAN_EVERY_S.
+What the extender believes of grid, money and nodes, the operator believes too: it is given once. */}}
+{{- define "greensched.operatorEnvironment" -}}
+{{- $prefix := "GREENSCHED_OPERATOR_" -}}
+{{- $shared := pick .Values.extender.settings "pue" "utilisationRatio" "currency" "exchangeRates" "signalFreshS" "signalLastGoodS" "zoneMap" "prometheusUrl" "prometheusTimeoutS" -}}
+{{- range $key, $value := merge (dict) .Values.operator.settings $shared }}
+{{ $prefix }}{{ snakecase $key | upper }}: {{ ternary $value (toJson $value) (kindIs "string" $value) | quote }}
+{{- end }}
+{{ $prefix }}NAMESPACE: {{ .Release.Namespace | quote }}
+{{ $prefix }}SCHEDULER_NAMES: {{ list .Values.scheduler.name | toJson | quote }}
+{{ $prefix }}HEALTH_PORT: {{ .Values.operator.healthPort | quote }}
+{{ $prefix }}LEASE: {{ include "greensched.operatorName" . | quote }}
+{{ $prefix }}WEBHOOK_PORT: {{ .Values.operator.webhook.port | quote }}
+{{ $prefix }}WEBHOOK_HOSTS: {{ include "greensched.webhookHosts" . | quote }}
+{{ $prefix }}WEBHOOK_SECRET: {{ include "greensched.webhookName" . | quote }}
+{{ $prefix }}WEBHOOK_CONFIGURATION: {{ include "greensched.webhookConfiguration" . | quote }}
+{{ $prefix }}KUEUE: {{ .Values.operator.kueue.enabled | quote }}
+{{ $prefix }}KUEUE_GATED_BY: {{ .Values.operator.kueue.admissionGatedBy | quote }}
+{{ $prefix }}SWITCH_OWNER: {{ include "greensched.releaseAllName" . | quote }}
+{{ $prefix }}LEDGER: /var/lib/greensched/ledger.sqlite
+{{- if .Values.operator.controller.signalFiles }}
+{{ $prefix }}SIGNAL_FILES: /etc/greensched/signals
+{{- end }}
+{{- if .Values.extender.staticZones }}
+{{ $prefix }}STATIC_ZONES_FILE: /etc/greensched/zones/zones.toml
+{{- end }}
+{{- if .Values.policy.create }}
+{{ $prefix }}DEFAULT_POLICY_FILE: /etc/greensched/policy/policy.json
+{{- end }}
+{{- end -}}
+
+{{- define "greensched.webhookHosts" -}}
+{{- if .Values.operator.webhook.url -}}
+{{- list (urlParse .Values.operator.webhook.url).hostname | toJson -}}
+{{- else -}}
+{{- list (printf "%s.%s.svc" (include "greensched.webhookName" .) .Release.Namespace) | toJson -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "greensched.operatorAnnotations" -}}
+greensched.io/explain-port: {{ .Values.operator.settings.ledgerPort | quote }}
+checksum/config: {{ print (include "greensched.operatorEnvironment" .) (include "greensched.staticZones" .) | sha256sum }}
+{{- end -}}

@@ -1,0 +1,1 @@
+"""Holds work for a cleaner, cheaper window, frees it in time, and publishes grid signals."""

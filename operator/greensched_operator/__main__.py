@@ -1,0 +1,90 @@
+"""Starts one of the operator's processes; release-all ends by itself, the others when told."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+import uvloop
+from prometheus_client import disable_created_metrics
+
+from greensched_core.errors import BadInput
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.logs import set_up_logs
+from greensched_core.settings import load_settings, unknown_variables
+from greensched_operator.processes import stop_on_signals
+from greensched_operator.settings import OperatorSettings
+
+log = structlog.get_logger()
+
+Run = Callable[[OperatorSettings, ApiClient, asyncio.Event], Awaitable[int | None]]  # exit status
+
+
+async def _controller(settings: OperatorSettings, client: ApiClient, stop: asyncio.Event) -> None:
+    from greensched_operator.controller_process import ControllerProcess
+
+    access = settings.api_access()
+    await ControllerProcess(settings, access, client, settings.clock).run(stop)
+
+
+async def _webhook(settings: OperatorSettings, client: ApiClient, stop: asyncio.Event) -> None:
+    from greensched_operator.webhook import WebhookProcess
+
+    await WebhookProcess(settings, client, settings.clock).run(stop)
+
+
+async def _releaser(settings: OperatorSettings, client: ApiClient, stop: asyncio.Event) -> None:
+    from greensched_operator.releaser import Releaser
+
+    await Releaser(settings, client, settings.clock).run(stop)
+
+
+async def _release_all(settings: OperatorSettings, client: ApiClient, stop: asyncio.Event) -> int:
+    from greensched_operator.release_all import ReleaseAll
+
+    outcome = await ReleaseAll(settings, client, settings.clock).run(stop)
+    print(f"greensched: {outcome.text}")
+    return 0 if outcome.is_done else 1
+
+
+# Each imports what it needs itself: a releaser carries no numpy and no model in its memory.
+PROCESSES: dict[str, Run] = {
+    "controller": _controller,
+    "webhook": _webhook,
+    "releaser": _releaser,
+    "release-all": _release_all,
+}
+
+
+async def serve(name: str, settings: OperatorSettings) -> int:
+    """Run a process until it is done, SIGTERM or SIGINT, and return its exit status.
+
+    Raises BadInput when it cannot start.
+    """
+    stop = stop_on_signals()
+    async with ApiClient(settings.api_access()) as client:
+        return await PROCESSES[name](settings, client, stop) or 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the process that the first argument names; return its status, 2 for a wrong setting."""
+    name, *flags = arguments or ("",)
+    if name not in PROCESSES:
+        print(f"greensched_operator: name one of {', '.join(PROCESSES)}", file=sys.stderr)
+        return 2
+    try:
+        settings = load_settings(OperatorSettings, flags)
+        set_up_logs(f"operator-{name}", settings.log_level)
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # half of all lines, read by nobody
+        for variable in unknown_variables(OperatorSettings, os.environ):
+            log.warning("variable names no setting", variable=variable)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(serve(name, settings))
+    except BadInput as fault:
+        print(f"greensched_operator: {fault}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

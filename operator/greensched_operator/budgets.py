@@ -1,0 +1,57 @@
+"""What the work of each namespace has taken of its budget, by estimate, in the current period."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from greensched_core.ledger_records import Amounts, LedgerRecord
+from greensched_core.units import JOULES_PER_KWH
+from greensched_operator.green_policy import Budget
+
+LONGEST_PERIOD_S = 31 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Spent:
+    at_s: float
+    energy_kwh: float
+    carbon_kg: float
+
+
+class Budgets:
+    """Counts what is started; what is above a budget waits for the next period, if it may."""
+
+    def __init__(self) -> None:
+        self._spent: dict[str, list[_Spent]] = {}
+
+    def spend(self, namespace: str, at_s: float, amounts: Amounts) -> None:
+        """Count the estimate of a run that has been started."""
+        energy_kwh = (amounts.energy_j or 0.0) / JOULES_PER_KWH
+        entry = _Spent(at_s, energy_kwh, (amounts.carbon_g or 0.0) / 1e3)
+        kept = self._spent.setdefault(namespace, [])
+        kept.append(entry)
+        if kept[0].at_s < at_s - LONGEST_PERIOD_S:
+            self._spent[namespace] = [each for each in kept if each.at_s >= at_s - LONGEST_PERIOD_S]
+
+    def recall(self, records: Iterable[LedgerRecord]) -> None:
+        """Count what the ledger remembers of earlier starts, of nothing else."""
+        for record in records:
+            if not record.is_shadow:
+                self.spend(record.subject.namespace, record.at, record.planned)
+
+    def opens_s(self, namespace: str, budget: Budget | None, now_s: float) -> float:
+        """Return from when on work of a namespace may start: now, or when the next period begins.
+
+        Seconds since the epoch; minus infinity while something is left.
+        """
+        if budget is None:
+            return float("-inf")
+        span = budget.period.span(now_s)
+        spent = [each for each in self._spent.get(namespace, ()) if each.at_s >= span.begin]
+        is_over = (
+            budget.energy_kwh is not None
+            and sum(each.energy_kwh for each in spent) >= budget.energy_kwh
+        ) or (
+            budget.carbon_kg is not None
+            and sum(each.carbon_kg for each in spent) >= budget.carbon_kg
+        )
+        return span.end if is_over else float("-inf")

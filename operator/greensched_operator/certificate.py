@@ -1,0 +1,129 @@
+"""The webhook's certificate: made, kept in a Secret, and made anew long before it ends."""
+
+import base64
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from greensched_core.errors import BadInput
+
+LIFETIME = timedelta(days=365)
+RENEWED_BEFORE = timedelta(days=120)  # so that a cluster that is off for months comes back
+_CLOCK_SKEW = timedelta(minutes=5)
+CERT, KEY = "tls.crt", "tls.key"  # keys of a Secret of type kubernetes.io/tls
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A certificate and its private key, PEM; the certificate is its own authority."""
+
+    cert: bytes
+    key: bytes
+
+
+class _SecretMeta(msgspec.Struct):
+    resourceVersion: str = ""
+
+
+class SecretObject(msgspec.Struct):
+    """A Secret as the API server writes it; data is base64."""
+
+    metadata: _SecretMeta = msgspec.field(default_factory=_SecretMeta)
+    data: dict[str, str] | None = None
+
+
+_decode_secret = msgspec.json.Decoder(SecretObject).decode
+
+
+def new_pair(hosts: Sequence[str], now_s: float) -> Pair:
+    """Return a self-signed pair for a server known by `hosts`, DNS names and IP addresses."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "greensched-webhook")])
+    now = datetime.fromtimestamp(now_s, UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_after(now + LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_name(each) for each in hosts]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return Pair(
+        certificate.public_bytes(serialization.Encoding.PEM),
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        ),
+    )
+
+
+def serves(pair: Pair, hosts: Sequence[str], now_s: float) -> bool:
+    """Tell whether a pair is for these hosts and far enough from its end."""
+    try:
+        found = x509.load_pem_x509_certificate(pair.cert)
+        key = serialization.load_pem_private_key(pair.key, None)
+        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, TypeError, x509.ExtensionNotFound):
+        return False
+    now = datetime.fromtimestamp(now_s, UTC)
+    return (
+        key.public_key() == found.public_key()
+        and found.not_valid_before_utc <= now < found.not_valid_after_utc - RENEWED_BEFORE
+        and set(names) == {_name(each) for each in hosts}
+    )
+
+
+def is_certificate(pem: bytes) -> bool:
+    """Tell whether it is a certificate, so that who is told to trust it can."""
+    try:
+        x509.load_pem_x509_certificate(pem)
+    except ValueError:
+        return False
+    return True
+
+
+def secret_body(name: str, namespace: str, pair: Pair) -> bytes:
+    """Return the Secret of a pair, as JSON."""
+    data = {CERT: base64.b64encode(pair.cert).decode(), KEY: base64.b64encode(pair.key).decode()}
+    return msgspec.json.encode(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": namespace},
+            "type": "kubernetes.io/tls",
+            "data": data,
+        }
+    )
+
+
+def read_secret(raw: bytes | msgspec.Raw) -> Pair | None:
+    """Return the pair in a Secret, None where it holds none; raises BadInput for no Secret."""
+    try:
+        data = _decode_secret(raw).data or {}
+        cert, key = (base64.b64decode(data[name], validate=True) for name in (CERT, KEY))
+    except KeyError:
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as fault:
+        raise BadInput(f"no Secret of a certificate: {fault}") from fault
+    return Pair(cert, key)
+
+
+def _name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)

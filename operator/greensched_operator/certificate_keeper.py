@@ -1,0 +1,107 @@
+"""Keeps the webhook's Secret filled and the API server's trust in it, as the leader."""
+
+import asyncio
+import base64
+
+import msgspec
+import structlog
+
+from greensched_core.clock import Clock
+from greensched_core.errors import ApiUnavailable, BadInput
+from greensched_core.kubernetes_api import STRATEGIC_MERGE_PATCH, ApiClient
+from greensched_operator.certificate import (
+    Pair,
+    is_certificate,
+    new_pair,
+    read_secret,
+    secret_body,
+    serves,
+)
+from greensched_operator.settings import OperatorSettings
+
+log = structlog.get_logger()
+
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+LOOKS_EVERY_S = 60.0  # an upgrade of the chart may have emptied what we wrote
+TRIED_AGAIN_AFTER_S = 2.0  # without a certificate nothing is held
+
+
+class _ClientConfig(msgspec.Struct):
+    caBundle: str = ""
+
+
+class _Webhook(msgspec.Struct):
+    name: str
+    clientConfig: _ClientConfig = msgspec.field(default_factory=_ClientConfig)
+
+
+class _Configuration(msgspec.Struct):
+    webhooks: list[_Webhook] | None = None
+
+
+class CertificateKeeper:
+    """Makes the certificate, and has the API server trust it before it is served."""
+
+    def __init__(self, settings: OperatorSettings, client: ApiClient, clock: Clock) -> None:
+        """`clock` is the wall's: certificates are checked by others."""
+        self._settings = settings
+        self._client = client
+        self._clock = clock
+        self._secrets = f"/api/v1/namespaces/{settings.namespace}/secrets"
+
+    async def run(self) -> None:
+        """Look every minute, until cancelled."""
+        while True:
+            pause_s = LOOKS_EVERY_S
+            try:
+                await self.look()
+            except ApiUnavailable as fault:
+                log.warning("the webhook's certificate could not be kept", reason=str(fault))
+                pause_s = TRIED_AGAIN_AFTER_S
+            await asyncio.sleep(pause_s)
+
+    async def look(self) -> None:
+        """Renew what is missing, foreign or near its end; raises ApiUnavailable."""
+        settings = self._settings
+        exists, pair = await self._stored()
+        if pair is not None and serves(pair, settings.webhook_hosts, self._clock.now()):
+            await self._trust(pair.cert)
+            return
+        fresh = new_pair(settings.webhook_hosts, self._clock.now())
+        # The old one is served until every replica has seen the new one.
+        old = pair.cert if pair is not None and is_certificate(pair.cert) else b""
+        await self._trust(fresh.cert + old)
+        body = secret_body(settings.webhook_secret, settings.namespace, fresh)
+        if exists:
+            await self._client.patch(f"{self._secrets}/{settings.webhook_secret}", body)
+        else:
+            await self._client.create(self._secrets, body)
+        log.info("certificate made", secret=settings.webhook_secret, hosts=settings.webhook_hosts)
+
+    async def _stored(self) -> tuple[bool, Pair | None]:
+        try:
+            raw = await self._client.get(f"{self._secrets}/{self._settings.webhook_secret}")
+        except ApiUnavailable as fault:
+            if fault.status == 404:
+                return False, None
+            raise
+        try:
+            return True, read_secret(raw)
+        except BadInput as fault:
+            log.warning("the webhook's Secret is made anew", reason=str(fault))
+            return True, None
+
+    async def _trust(self, bundle: bytes) -> None:
+        """Have the API server trust a bundle; where all webhooks do, nothing is written."""
+        path = f"{CONFIGURATIONS}/{self._settings.webhook_configuration}"
+        found = msgspec.json.decode(await self._client.get(path), type=_Configuration)
+        wanted = base64.b64encode(bundle).decode()
+        trusted = [base64.b64decode(each.clientConfig.caBundle) for each in found.webhooks or ()]
+        if all(bundle in each for each in trusted):
+            return
+        webhooks = [
+            {"name": each.name, "clientConfig": {"caBundle": wanted}}
+            for each in found.webhooks or ()
+        ]
+        body = msgspec.json.encode({"webhooks": webhooks})
+        await self._client.patch(path, body, STRATEGIC_MERGE_PATCH)

@@ -1,0 +1,114 @@
+"""kopf's edge: events of Jobs, and nothing else, in a thread and an event loop of its own.
+
+When kopf ends it cancels whatever else its loop runs, so it gets no loop of ours.
+Only `on.event` (docs/decisions/0009): timers, daemons and indexes add finalizers, with which a
+deletion hangs while the operator is dead.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import kopf
+import structlog
+
+from greensched_core.errors import BadInput
+from greensched_core.kubernetes_api import ApiAccess, streaming_session
+from greensched_operator.held_works import HeldWorks
+from greensched_operator.kueue_keeper import KueueKeeper
+from greensched_operator.metrics import ControllerMetrics
+from greensched_operator.workloads import convert_job
+
+log = structlog.get_logger()
+
+_TOKEN_REREAD = timedelta(minutes=5)  # the kubelet rotates a bound token at 80 % of its hour
+
+
+class JobEvents:
+    """Takes in Jobs as kopf's events tell of them, from kopf's thread into our loop."""
+
+    def __init__(
+        self,
+        works: HeldWorks,
+        wake: Callable[[], None],
+        metrics: ControllerMetrics,
+        kueue: KueueKeeper,
+    ) -> None:
+        self._works = works
+        self._kueue = kueue
+        self._wake = wake
+        self._metrics = metrics
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Take in one event."""
+        body = event["object"]
+        if event["type"] == "DELETED":
+            uid = str(body["metadata"].get("uid", ""))
+            self._works.drop(uid)
+            self._kueue.drop_job(uid)
+            return
+        try:
+            job = convert_job(body)
+            self._works.put(job)
+        except BadInput as fault:
+            self._metrics.unreadable.inc()
+            log.warning("Job skipped", name=body["metadata"].get("name"), reason=str(fault))
+            return
+        if job.queue_gates is not None:
+            self._kueue.put_job(job)
+        self._wake()
+
+
+def operator_settings() -> kopf.OperatorSettings:
+    """Return kopf's settings: no peering, no events of its own, nothing written to objects."""
+    settings = kopf.OperatorSettings()
+    settings.peering.standalone = True
+    settings.posting.enabled = False
+    settings.scanning.disabled = True
+    settings.watching.server_timeout = 290
+    settings.watching.connect_timeout = 30
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # it tells of each event
+    settings.queueing.idle_timeout = 1.0  # a worker for each object that has just changed
+    return settings
+
+
+async def run_kopf(events: JobEvents, access: ApiAccess) -> None:
+    """Run kopf until cancelled; raises what ends it."""
+    stop = threading.Event()
+    loop = asyncio.get_running_loop()
+    registry = kopf.OperatorRegistry()
+
+    @kopf.on.login(registry=registry)
+    async def login(**_: Any) -> kopf.AiohttpSession:
+        """Log in as the rest of us does; a token is read anew before it is old.
+
+        kopf's own session leaves sockets open where the loop ends before their leave over TLS.
+        """
+        session = streaming_session(access)
+        if token := access.bearer_token():
+            session.headers["Authorization"] = f"Bearer {token}"
+        return kopf.AiohttpSession(
+            server=access.base_url,
+            aiohttp_session=session,
+            expiration=datetime.now(UTC) + _TOKEN_REREAD if token else None,
+        )
+
+    @kopf.on.event("batch", "v1", "jobs", registry=registry)
+    async def job_changed(event: kopf.RawEvent, **_: Any) -> None:
+        """Hand a Job on as it is now."""
+        loop.call_soon_threadsafe(events.take, event)
+
+    async def work() -> None:
+        await kopf.operator(
+            registry=registry, settings=operator_settings(), clusterwide=True, stop_flag=stop
+        )
+
+    working = asyncio.create_task(asyncio.to_thread(asyncio.run, work()))
+    try:
+        await asyncio.shield(working)
+    finally:
+        stop.set()
+        await asyncio.wait([working])

@@ -1,0 +1,94 @@
+"""The leader's measuring as a whole: pods' runs, the grid's past, and who asks Prometheus."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import httpx
+import structlog
+from prometheus_client import CollectorRegistry
+
+from greensched_core.clock import Clock, WallClock
+from greensched_core.ledger_records import Amounts, LedgerRecord
+from greensched_core.power.pod_energy import MeasuredPods
+from greensched_core.power.prometheus import PrometheusApi
+from greensched_core.signals.chain import GridSignals
+from greensched_core.watching import Sink
+from greensched_operator.cluster_state import Nodes
+from greensched_operator.ledger.grid_history import NOTED_EVERY_S, GridHistory, known_from
+from greensched_operator.ledger.measured_amounts import measured_amounts
+from greensched_operator.ledger.measuring import Measuring
+from greensched_operator.ledger.metrics import MeasuringMetrics
+from greensched_operator.ledger.placements import PlacedPod
+from greensched_operator.ledger.pod_runs import PodRuns, Ran
+from greensched_operator.settings import OperatorSettings
+
+log = structlog.get_logger()
+
+
+class EnergyKeeping:
+    """All parts of measuring, wired; without a Prometheus nothing is measured."""
+
+    def __init__(
+        self,
+        settings: OperatorSettings,
+        nodes: Nodes,
+        signals: GridSignals,
+        write: Callable[[LedgerRecord], None],
+        registry: CollectorRegistry,
+        clock: Clock,
+    ) -> None:
+        self._settings, self._nodes = settings, nodes
+        self._history = GridHistory(known_from(signals), clock)
+        self._runs: PodRuns | None = None
+        self._http: httpx.AsyncClient | None = None
+        self._measuring: Measuring | None = None
+        metrics = MeasuringMetrics(registry)
+        # A meter's seconds are the wall's: on a clock that goes faster they would tell nothing.
+        if not settings.prometheus_url or settings.clock_rate != 1.0:
+            return
+        self._http = httpx.AsyncClient(trust_env=False)
+        prometheus = PrometheusApi(
+            self._http, settings.prometheus_url, timeout_s=settings.prometheus_timeout_s
+        )
+        self._measuring = Measuring(
+            prometheus, self._take_pods, self._amounts, write, clock,
+            metrics.count_measured, metrics.count_unmeasured, settings.measure_after_s,
+        )  # fmt: skip
+
+    def runs_before(
+        self, inner: Sink[PlacedPod], pod_ended: Callable[[str, float | None, float], None]
+    ) -> PodRuns:
+        """Return the sink that notes pods' runs and hands all on; `pod_ended` as it tells."""
+        schedulers = frozenset(self._settings.scheduler_names)
+        self._runs = PodRuns(inner, schedulers, self._nodes.site_of, WallClock(), pod_ended)
+        return self._runs
+
+    def ended(self, record: LedgerRecord) -> None:
+        """Have the record of an end completed, where there is a meter; returns at once."""
+        if self._measuring is None:
+            self._take_pods(record.subject.uid or "")
+        else:
+            self._measuring.take(record)
+
+    async def run(self) -> None:
+        """Note the grid and measure until cancelled."""
+        if self._measuring is None or self._http is None:
+            await asyncio.Event().wait()
+            return
+        async with self._http, asyncio.TaskGroup() as group:
+            group.create_task(self._measuring.run())
+            group.create_task(self._note())
+
+    async def _note(self) -> None:
+        while True:
+            try:
+                self._history.note(self._nodes.zone_names())
+            except Exception:  # our own fault: no ledger, no harm
+                log.exception("the grid's values were not noted")
+            await asyncio.sleep(NOTED_EVERY_S)
+
+    def _take_pods(self, workload_uid: str) -> list[Ran]:
+        return self._runs.take(workload_uid) if self._runs else []
+
+    def _amounts(self, measured: MeasuredPods, pods: Sequence[Ran]) -> Amounts:
+        return measured_amounts(measured, pods, self._settings.pue, self._history.mean)

@@ -1,0 +1,103 @@
+"""Connections to the database that a path or a DSN names."""
+
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import NullPool, QueuePool
+
+from greensched_core.errors import BadInput
+
+_BUSY_S = 5.0  # how long another process's lock is waited for
+# A server that does not answer is given up; nothing of ours takes long.
+_SERVER_OPTIONS = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+    "options": "-c statement_timeout=30000 -c lock_timeout=5000 -c timezone=UTC",
+}
+
+
+def file_of(database: str) -> Path | None:
+    """Return the SQLite file that `database` names: a path, or sqlite:///path; else None."""
+    if database.startswith("sqlite:///"):
+        return Path(database.removeprefix("sqlite:///"))
+    return None if "://" in database else Path(database)
+
+
+def shown(database: str) -> str:
+    """Return what may be printed of a path or a DSN: no password."""
+    file = file_of(database)
+    return str(file) if file else _server(database).render_as_string(hide_password=True)
+
+
+def writing_engine(database: str) -> Engine:
+    """Return an engine whose transactions write; raise BadInput for an unknown kind of DSN."""
+    file = file_of(database)
+    if file is None:
+        return create_engine(_server(database), pool_size=1, connect_args=_SERVER_OPTIONS)
+    # IMMEDIATE: who shall write asks for the lock at once, and waits for it, not half-way through.
+    return _sqlite(lambda: _opened_to_write(file), "BEGIN IMMEDIATE", poolclass=QueuePool)
+
+
+def reading_engine(database: str) -> Engine:
+    """Return an engine that changes nothing; raise BadInput for an unknown kind of DSN."""
+    file = file_of(database)
+    if file is None:
+        return create_engine(_server(database), poolclass=NullPool, connect_args=_SERVER_OPTIONS)
+    return _sqlite(lambda: _opened_to_read(file), "BEGIN", poolclass=NullPool)
+
+
+def _server(database: str) -> URL:
+    try:
+        url = make_url(database)
+    except (ArgumentError, ValueError) as fault:  # the latter for a port that is no number
+        raise BadInput(f"a ledger is a file or postgresql://…: {fault}") from fault
+    if url.drivername.partition("+")[0] not in ("postgresql", "postgres"):
+        raise BadInput(f"a ledger is a file or postgresql://…, not {url.drivername}://…")
+    return url.set(drivername="postgresql+psycopg")
+
+
+def _sqlite(opened: Callable[[], sqlite3.Connection], begin: str, **options: Any) -> Engine:
+    engine = create_engine("sqlite://", creator=opened, **options)
+
+    @event.listens_for(engine, "begin")
+    def _(connection: Connection) -> None:
+        # The module's own transactions leave out the statements that make tables.
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+def _opened_to_write(file: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        file, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        # In this order: a file's vacuuming is settled before its first table.
+        for pragma in ("auto_vacuum=INCREMENTAL", "journal_mode=WAL", "synchronous=NORMAL"):
+            connection.execute(f"PRAGMA {pragma}")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _opened_to_read(file: Path) -> sqlite3.Connection:
+    # Where nothing can be written no log can be made either, which readers of WAL need; a file
+    # that has none and cannot be changed is read as it stands.
+    log = file.with_name(f"{file.name}-wal")
+    is_settled = not log.exists() and not os.access(file.parent, os.W_OK)
+    mode = "immutable=1" if is_settled else "mode=ro"
+    return sqlite3.connect(
+        f"file:{quote(str(file.absolute()))}?{mode}",
+        uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False,
+    )  # fmt: skip

@@ -1,0 +1,200 @@
+"""Asks every extender replica what it decided on a pod, through the API server's pods/portforward.
+
+Extenders explain themselves on loopback only. A port-forward costs the API server and a kubelet a
+connection each, so one to each replica is kept open, and a pod costs a request over it. It takes
+the permission to `create` and `get` pods/portforward in GreenSched's own namespace.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+import httptools
+import msgspec
+
+from greensched_core import labels
+from greensched_core.clock import Clock
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiAccess, ApiClient, ListPage
+from greensched_core.objects import ObjectMeta
+
+_SELECTOR = "app.kubernetes.io/part-of=greensched,app.kubernetes.io/component=extender"
+_PORT = 8889
+_PROTOCOL = "v4.channel.k8s.io"
+_DATA, _ERROR = 0, 1  # channels of the only port; the first frame of each tells the port's number
+_PORT_FRAME_BYTES = 2
+_LISTED_FOR_S = 30.0  # a new replica is found after this
+_MOST_BYTES = 32 * 2**20  # of an answer: five decisions with thousands of nodes each
+_OK, _NOT_REMEMBERED = 200, 404
+
+
+class _PodItem(msgspec.Struct):
+    metadata: ObjectMeta
+
+
+class _Answer:
+    """A response of HTTP/1.1, as it comes in pieces."""
+
+    def __init__(self) -> None:
+        self.body = bytearray()
+        self.is_whole = False
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body."""
+        self.body += body
+        if len(self.body) > _MOST_BYTES:
+            raise ValueError("an extender's answer is too long")
+
+    def on_message_complete(self) -> None:
+        """Note that all has come."""
+        self.is_whole = True
+
+
+class Forward:
+    """An open port-forward to one port of one pod, for one request at a time."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket
+        self._begun: set[int] = set()
+
+    async def get(self, path: str) -> tuple[int, bytes]:
+        """GET `path`; return status and body. Raises OSError or ValueError when it is broken."""
+        request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n"
+        await self._socket.send_bytes(bytes([_DATA]) + request.encode("ascii"))
+        answer = _Answer()
+        parser = httptools.HttpResponseParser(answer)
+        while not answer.is_whole:
+            try:
+                parser.feed_data(await self._piece())
+            except httptools.HttpParserError as fault:
+                raise ValueError(f"no HTTP came over the port-forward: {fault}") from fault
+        return parser.get_status_code(), bytes(answer.body)
+
+    async def close(self) -> None:
+        """Close it."""
+        await self._socket.close()
+
+    async def _piece(self) -> bytes:
+        while True:
+            message = await self._socket.receive()
+            if message.type is not aiohttp.WSMsgType.BINARY or not message.data:
+                raise ConnectionError(f"the port-forward ended: {message.type.name}")
+            channel, piece = message.data[0], bytes(message.data[1:])
+            if channel not in self._begun and len(piece) == _PORT_FRAME_BYTES:
+                self._begun.add(channel)
+            elif channel == _ERROR:
+                raise ConnectionError(f"the port-forward failed: {piece.decode(errors='replace')}")
+            else:
+                return piece
+
+
+class ExtenderReplicas:
+    """All running extenders of a namespace; one that does not answer is left out and tried again.
+
+    An `AskReplicas` of placements. Closed by `close`.
+    """
+
+    def __init__(
+        self,
+        access: ApiAccess,
+        api: ApiClient,
+        namespace: str,
+        clock: Clock,
+        *,
+        patience_s: float = 5.0,
+    ) -> None:
+        self._access = access
+        self._api = api
+        self._pods = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods"
+        self._clock = clock
+        self._patience_s = patience_s
+        self._session: aiohttp.ClientSession | None = None
+        self._forwards: dict[str, Forward] = {}
+        self._turns: dict[str, asyncio.Lock] = {}  # one request at a time over each
+        self._ports: dict[str, int] = {}
+        self._listed_at = float("-inf")
+
+    async def __call__(self, namespace: str, pod: str) -> Sequence[Mapping[str, Any]]:
+        """Return each replica's answer about a pod; raise ApiUnavailable when none can be listed.
+
+        A replica that remembers no decision, or does not answer, is left out.
+        """
+        await self._list()
+        path = f"/v1/decisions/{quote(namespace, safe='')}/{quote(pod, safe='')}"
+        answers = await asyncio.gather(*(self._ask(replica, path) for replica in self._ports))
+        return [answer for answer in answers if answer is not None]
+
+    async def close(self) -> None:
+        """Close all port-forwards."""
+        for replica in list(self._forwards):
+            await self._drop(replica)
+        if self._session is not None:
+            await self._session.close()
+
+    async def _list(self) -> None:
+        now = self._clock.monotonic()
+        if now - self._listed_at < _LISTED_FOR_S:
+            return
+        wanted = {"labelSelector": _SELECTOR, "fieldSelector": "status.phase=Running"}
+        try:
+            page = msgspec.json.decode(await self._api.get(self._pods, wanted), type=ListPage)
+            pods = [msgspec.json.decode(item, type=_PodItem).metadata for item in page.items]
+        except msgspec.MsgspecError as fault:
+            raise ApiUnavailable(f"the answer is no list of pods: {fault}") from fault
+        self._listed_at = now
+        self._ports = {pod.name: _port(pod.annotations or {}) for pod in pods}
+        for gone in self._forwards.keys() - self._ports.keys():
+            await self._drop(gone)
+
+    async def _ask(self, replica: str, path: str) -> Mapping[str, Any] | None:
+        async with self._turns.setdefault(replica, asyncio.Lock()):
+            # The other end closes what was idle for long: then one that is new is worth a try.
+            for _ in range(2 if replica in self._forwards else 1):
+                try:
+                    async with asyncio.timeout(self._patience_s):
+                        return await self._answer(replica, path)
+                except (OSError, TimeoutError, ValueError, aiohttp.ClientError):
+                    await self._drop(replica)
+                except BaseException:  # such as a cancellation: half an answer is on its way
+                    await self._drop(replica)
+                    raise
+        return None
+
+    async def _answer(self, replica: str, path: str) -> Mapping[str, Any] | None:
+        if replica not in self._forwards:
+            self._forwards[replica] = await self._opened(replica)
+        status, body = await self._forwards[replica].get(path)
+        if status == _NOT_REMEMBERED:
+            return None
+        found = json.loads(body)
+        if status != _OK or not isinstance(found, dict):
+            raise ValueError(f"an extender answered HTTP {status}")
+        return found
+
+    async def _opened(self, replica: str) -> Forward:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(ssl=self._access.verify)
+            )
+        token = self._access.bearer_token()
+        url = f"{self._access.base_url.rstrip('/')}{self._pods}/{quote(replica, safe='')}"
+        socket = await self._session.ws_connect(
+            f"{url}/portforward?ports={self._ports[replica]}",
+            protocols=(_PROTOCOL,),
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+            max_msg_size=_MOST_BYTES,
+        )
+        return Forward(socket)
+
+    async def _drop(self, replica: str) -> None:
+        forward = self._forwards.pop(replica, None)
+        if forward is not None:
+            await forward.close()
+
+
+def _port(annotations: Mapping[str, str]) -> int:
+    text = annotations.get(labels.EXPLAIN_PORT, "")
+    return int(text) if text.isascii() and text.isdecimal() else _PORT

@@ -1,0 +1,40 @@
+"""What a workload's pods took as the ledger tells it: at their site's wall, by the grid's past.
+
+Like the estimates beside them: a pod's energy times the PUE of its node, and that times carbon and
+price of its zone while it was taken. One part that is not known leaves the sum unknown.
+"""
+
+from collections.abc import Callable, Sequence
+
+from greensched_core.ledger_records import Amounts
+from greensched_core.power.pod_courses import Piece
+from greensched_core.power.pod_energy import MeasuredPods
+from greensched_core.units import JOULES_PER_KWH, KWH_PER_MWH
+from greensched_operator.ledger.grid_history import Known
+from greensched_operator.ledger.pod_runs import Ran
+
+GridMean = Callable[[str, float, float], Known]  # of a zone, from a time to another
+
+
+def measured_amounts(
+    measured: MeasuredPods, pods: Sequence[Ran], default_pue: float, grid: GridMean
+) -> Amounts:
+    """Return the energy of all pods, with carbon and cost where the grid was known throughout."""
+    energy_j = 0.0
+    carbon_g: float | None = 0.0
+    cost: float | None = 0.0
+    for pod in pods:
+        pue = (pod.site.pue if pod.site else None) or default_pue
+        for piece in measured.pieces.get(pod.uid, ()):
+            kwh = piece.energy_j * pue / JOULES_PER_KWH
+            energy_j += piece.energy_j * pue
+            carbon, price = _grid(pod, piece, grid)
+            carbon_g = None if carbon_g is None or carbon is None else carbon_g + kwh * carbon
+            cost = None if cost is None or price is None else cost + kwh * price / KWH_PER_MWH
+    return Amounts(energy_j, carbon_g, cost)
+
+
+def _grid(pod: Ran, piece: Piece, grid: GridMean) -> Known:
+    if pod.site is None:
+        return None, None
+    return grid(pod.site.zone, piece.begin_s, piece.until_s)

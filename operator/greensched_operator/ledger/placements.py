@@ -1,0 +1,214 @@
+"""Placements: a bound pod, and what the extenders said of it, as a record; and who is asked.
+
+Extenders explain themselves on their pods' loopback only. How one gets there is the caller's: this
+module takes an async function that asks every replica. In a cluster that can be the API server's
+pods/portforward, as `greensched explain` does it, which takes its permission in GreenSched's own
+namespace; without one a placement is recorded with its node and nothing else.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from greensched_core.errors import BadInput
+from greensched_core.ledger_records import Amounts, InputAge, LedgerRecord, Subject, What
+from greensched_core.objects import PodMeta, PodObject, PodStatus, workload_of
+from greensched_core.signals.timestamps import parse_timestamp
+
+_KEPT_CANDIDATES = 5  # the cheapest and the one that was chosen; there may be thousands of others
+
+Decision = Mapping[str, Any]  # as an extender's explain route tells it
+# Returns what each replica answers to GET /v1/decisions/<namespace>/<pod>; one that is away is left
+# out. It may raise: the placement is then recorded without a decision.
+AskReplicas = Callable[[str, str], Awaitable[Sequence[Mapping[str, Any]]]]
+
+
+class Owner(msgspec.Struct):
+    """An entry of metadata.ownerReferences."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class PlacedMeta(PodMeta):
+    """metadata of a Pod, with who made it."""
+
+    ownerReferences: list[Owner] | None = None
+
+
+class Condition(msgspec.Struct):
+    """A condition of a Pod."""
+
+    type: str = ""
+    status: str = ""
+    lastTransitionTime: str | None = None
+
+
+class ContainerTimes(msgspec.Struct):
+    """What a container's state tells of time: it runs, or has ended."""
+
+    startedAt: str | None = None
+
+
+class ContainerState(msgspec.Struct):
+    """state of a container; at most one of both is there."""
+
+    running: ContainerTimes | None = None
+    terminated: ContainerTimes | None = None
+
+
+class ContainerStatus(msgspec.Struct):
+    """An entry of status.containerStatuses."""
+
+    state: ContainerState = msgspec.field(default_factory=ContainerState)
+
+
+class PlacedStatus(PodStatus):
+    """status of a Pod, with its conditions and when its containers began."""
+
+    conditions: list[Condition] | None = None
+    containerStatuses: list[ContainerStatus] | None = None
+    initContainerStatuses: list[ContainerStatus] | None = None
+
+
+class PlacedPod(PodObject):
+    """A Pod as the watch brings it, read as far as a placement needs."""
+
+    metadata: PlacedMeta = msgspec.field(default_factory=PlacedMeta)
+    status: PlacedStatus = msgspec.field(default_factory=PlacedStatus)
+
+
+async def placement_of(pod: PlacedPod, ask: AskReplicas, now: float) -> LedgerRecord | None:
+    """Return the record of a pod's placement with the latest decision on it; None while unbound."""
+    if not pod.spec.nodeName or not pod.metadata.uid:
+        return None
+    try:
+        answers = await ask(pod.metadata.namespace, pod.metadata.name)
+    # The decision is worth having, not worth losing the placement for.
+    except Exception:  # noqa: BLE001 - whatever keeps replicas from answering
+        answers = ()
+    return placed(pod, latest(answers, pod.metadata.uid), now)
+
+
+def latest(answers: Iterable[Mapping[str, Any]], uid: str) -> Decision | None:
+    """Return the newest decision on the pod of this UID among replicas' answers; None without."""
+    listed = (answer.get("decisions") for answer in answers)
+    mine = [
+        decision
+        for decisions in listed
+        if isinstance(decisions, list)
+        for decision in decisions
+        if isinstance(decision, dict)
+        and _part(decision, "pod").get("uid") == uid
+        and _number(decision.get("decidedAt")) is not None
+    ]
+    return max(mine, key=lambda decision: float(decision["decidedAt"]), default=None)
+
+
+def placed(pod: PlacedPod, decision: Decision | None, now: float) -> LedgerRecord | None:
+    """Return the record of a bound pod; None while it is not bound, or has no UID.
+
+    `now` is its time where the pod does not tell since when it is scheduled.
+    """
+    node, told = pod.spec.nodeName, decision or {}
+    if not node or not pod.metadata.uid:
+        return None
+    chosen = next((each for each in _candidates(told) if each.get("node") == node), {})
+    zone = chosen.get("zone")
+    return LedgerRecord(
+        what=What.PLACED,
+        at=_scheduled_at(pod) or now,
+        subject=_subject(pod),
+        policy=_text(told.get("policy")),
+        reason=_text(told.get("why")),
+        zone=_text(zone),
+        input_ages=_ages(told, zone),
+        expected_runtime_s=_number(chosen.get("runtimeSeconds")),
+        planned=Amounts(
+            _number(chosen.get("energyJoules")),
+            _number(chosen.get("carbonGrams")),
+            _number(chosen.get("cost")),
+        ),
+        currency=_text(chosen.get("currency")),
+        node=node,
+        decision=json.dumps(_short(told, node), separators=(",", ":")) if told else None,
+    )
+
+
+def _subject(pod: PlacedPod) -> Subject:
+    asked = workload_of(pod)
+    owners = pod.metadata.ownerReferences or ()
+    owner = next((each for each in owners if each.controller), None)
+    return Subject(
+        kind="Pod",
+        namespace=asked.namespace,
+        name=asked.name,
+        uid=asked.uid,
+        owner=f"{owner.kind}/{owner.name}" if owner else None,
+        cpu_cores=asked.cpu_cores,
+        memory_bytes=asked.memory_bytes,
+        gpus=asked.gpus,
+    )
+
+
+def _scheduled_at(pod: PlacedPod) -> float | None:
+    for condition in pod.status.conditions or ():
+        is_bound = condition.type == "PodScheduled" and condition.status == "True"
+        if is_bound and condition.lastTransitionTime:
+            try:
+                return parse_timestamp(condition.lastTransitionTime)
+            except BadInput:
+                return None
+    return None
+
+
+def _ages(decision: Decision, zone: object) -> tuple[InputAge, ...]:
+    mine = [each for each in _listed(decision, "zones") if each.get("zone") == zone]
+    ages = {"snapshot": _number(decision.get("snapshotAgeSeconds"))}
+    for each in mine[:1]:
+        ages["carbon"] = _number(each.get("carbonAgeSeconds"))
+        ages["price"] = _number(each.get("priceAgeSeconds"))
+    return tuple(InputAge(name, age_s) for name, age_s in ages.items() if age_s is not None)
+
+
+def _short(decision: Decision, node: str) -> dict[str, Any]:
+    """Return the decision with the cheapest candidates and the chosen one, the others counted."""
+    candidates = _candidates(decision)
+    kept = [
+        each
+        for number, each in enumerate(candidates)
+        if number < _KEPT_CANDIDATES or each.get("node") == node
+    ]
+    left_out = len(candidates) - len(kept)
+    return {**decision, "candidates": kept, "candidatesLeftOut": left_out}
+
+
+def _candidates(decision: Decision) -> list[dict[str, Any]]:
+    return _listed(decision, "candidates")
+
+
+def _listed(decision: Decision, key: str) -> list[dict[str, Any]]:
+    found = decision.get(key)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _part(decision: Decision, key: str) -> Mapping[str, Any]:
+    found = decision.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None

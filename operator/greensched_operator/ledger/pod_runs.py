@@ -1,0 +1,136 @@
+"""Runs of our pods: when each began and ended, and where; what energy is measured over.
+
+Stands before another sink of the same watch of bound pods, so that they are read once.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from greensched_core.clock import Clock
+from greensched_core.errors import BadInput
+from greensched_core.power.pod_energy import PodRun
+from greensched_core.signals.timestamps import parse_timestamp
+from greensched_core.watching import Sink
+from greensched_operator.cluster_state import Site
+from greensched_operator.ledger.placements import PlacedPod
+
+_MOST_WORKLOADS = 20_000  # that are remembered; the oldest are forgotten first
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One pod of a workload, where it ran and for how long."""
+
+    uid: str
+    namespace: str
+    name: str
+    site: Site | None  # None: its node was not known
+    begin_s: float | None  # of its first container, seconds since the epoch; None before
+    until_s: float | None = None  # None while it runs
+
+    @property
+    def run(self) -> PodRun | None:
+        """The run, once it has ended; None for a pod that was not seen to run."""
+        if self.until_s is None or self.begin_s is None:
+            return None
+        until_s = max(self.until_s, self.begin_s)
+        return PodRun(self.uid, self.namespace, self.name, self.begin_s, until_s)
+
+
+class PodRuns:
+    """Remembers pods by the workload they belong to; a sink that hands all on."""
+
+    def __init__(
+        self,
+        inner: Sink[PlacedPod],
+        scheduler_names: frozenset[str],
+        site_of: Callable[[str], Site | None],
+        clock: Clock,
+        pod_ended: Callable[[str, float | None, float], None],
+    ) -> None:
+        """`clock` is the wall's, as pods' times are.
+
+        `pod_ended` is told the UID, begin and end of each pod that no Job has made.
+        """
+        self._inner = inner
+        self._schedulers = scheduler_names
+        self._site_of = site_of
+        self._clock = clock
+        self._pod_ended = pod_ended
+        self._of: OrderedDict[str, dict[str, Ran]] = OrderedDict()  # by workload, by pod
+        self._unlisted: dict[str, str] = {}  # workload of each pod that a list has not shown yet
+
+    def take(self, workload_uid: str) -> list[Ran]:
+        """Return, and forget, the pods of a workload that has ended: a Job's, or the pod itself."""
+        return list(self._of.pop(workload_uid, {}).values())
+
+    def list_began(self) -> None:
+        """A full list follows."""
+        self._unlisted = {
+            pod: workload
+            for workload, pods in self._of.items()
+            for pod, ran in pods.items()
+            if ran.until_s is None
+        }
+        self._inner.list_began()
+
+    def upsert(self, item: PlacedPod) -> None:
+        """A pod is there or has changed."""
+        self._inner.upsert(item)
+        uid, begin_s = item.metadata.uid, _begin_s(item)
+        if not uid or item.spec.schedulerName not in self._schedulers:
+            return
+        self._unlisted.pop(uid, None)
+        pods = self._of.setdefault(_workload_of(item), {})
+        node, meta = item.spec.nodeName or "", item.metadata
+        known = pods.get(uid) or Ran(uid, meta.namespace, meta.name, None, begin_s)
+        site = known.site or self._site_of(node)
+        begin_s = begin_s if known.begin_s is None else known.begin_s
+        pods[uid] = replace(known, site=site, begin_s=begin_s)
+        while len(self._of) > _MOST_WORKLOADS:
+            self._of.popitem(last=False)
+
+    def list_ended(self) -> None:
+        """Whatever was not in the list has ended."""
+        for uid, workload in self._unlisted.items():
+            self._end(workload, uid)
+        self._unlisted = {}
+        self._inner.list_ended()
+
+    def remove(self, item: PlacedPod) -> None:
+        """A pod has ended, or is gone."""
+        self._inner.remove(item)
+        self._end(_workload_of(item), item.metadata.uid)
+
+    def _end(self, workload: str, uid: str) -> None:
+        ran = self._of.get(workload, {}).get(uid)
+        if ran is None or ran.until_s is not None:
+            return
+        until_s = self._clock.now()
+        self._of[workload][uid] = replace(ran, until_s=until_s)
+        if workload == uid:
+            self._pod_ended(uid, ran.begin_s, until_s)
+
+
+def _workload_of(pod: PlacedPod) -> str:
+    """Return the UID of the Job that made a pod, else its own."""
+    owners = pod.metadata.ownerReferences or ()
+    jobs = (each.uid for each in owners if each.controller and each.kind == "Job" and each.uid)
+    return next(jobs, pod.metadata.uid)
+
+
+def _begin_s(pod: PlacedPod) -> float | None:
+    """Return when the first of a pod's containers began; None before that."""
+    statuses = [*(pod.status.initContainerStatuses or ()), *(pod.status.containerStatuses or ())]
+    states = [state for each in statuses for state in (each.state.running, each.state.terminated)]
+    return min(_times(each.startedAt for each in states if each is not None), default=None)
+
+
+def _times(texts: Iterable[str | None]) -> Iterable[float]:
+    for text in texts:
+        try:
+            if text:
+                yield parse_timestamp(text)
+        except BadInput:
+            continue

@@ -1,0 +1,150 @@
+"""What is to be sent to the API server: the most urgent first, some at a time, the rest paced."""
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+import structlog
+from aiolimiter import AsyncLimiter
+
+log = structlog.get_logger()
+
+Send = Callable[[], Awaitable[None]]
+_AT_ONCE = 8  # requests in flight; httpx slows with the square of its connections
+# A forecast may move thousands of plans: what they are written for is hours away, and webhook and
+# API server have others to serve.
+_PLANS_PER_SECOND = 100.0
+
+
+class Lane(Enum):
+    """What waits for which rate limit; an earlier one goes first."""
+
+    RELEASE = auto()  # a start that nothing hurries
+    NOW = auto()  # by no limit
+    PLAN = auto()
+
+
+@dataclass(order=True)
+class _Entry:
+    urgency_s: float
+    order: int
+    uid: str = field(compare=False)
+    send: Send = field(compare=False)
+    lane: Lane = field(compare=False)
+
+
+class _Waiting:
+    """The entries of one lane; one of them waits for its rate limit, so that no other has to."""
+
+    def __init__(self, per_second: float | None) -> None:
+        self.heap: list[_Entry] = []
+        self.is_pacing = False
+        self._limiter = None
+        if per_second is not None:
+            self._limiter = AsyncLimiter(max(per_second, 1.0), max(1.0 / per_second, 1.0))
+
+    @property
+    def is_paced(self) -> bool:
+        """Tell whether there is a limit."""
+        return self._limiter is not None
+
+    async def pace(self) -> None:
+        """Wait until one more may be sent."""
+        assert self._limiter is not None
+        self.is_pacing = True
+        try:
+            await self._limiter.acquire()
+        finally:
+            self.is_pacing = False
+
+
+class Outbox:
+    """Sends by lane and urgency; of one workload the newest alone, and never two at a time."""
+
+    def __init__(self, per_second: float, plans_per_second: float = _PLANS_PER_SECOND) -> None:
+        """`per_second` limits releases; what is urgent passes by both limits."""
+        self._lanes = {
+            Lane.RELEASE: _Waiting(per_second),
+            Lane.NOW: _Waiting(None),
+            Lane.PLAN: _Waiting(plans_per_second),
+        }
+        self._newest: dict[str, _Entry] = {}
+        self._sending: set[str] = set()
+        self._order = itertools.count()
+        self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._newest)
+
+    def put(self, uid: str, urgency_s: float, send: Send, lane: Lane = Lane.NOW) -> None:
+        """Have something sent about a workload, in place of what was put before and not sent yet.
+
+        The least `urgency_s` of a lane goes first.
+        """
+        entry = _Entry(urgency_s, next(self._order), uid, send, lane)
+        self._newest[uid] = entry
+        heapq.heappush(self._lanes[lane].heap, entry)
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_AT_ONCE):
+                group.create_task(self._send_all())
+
+    async def _send_all(self) -> None:
+        while True:
+            entry = self._next()
+            if entry is None:
+                self._changed.clear()
+                await self._changed.wait()
+                continue
+            lane = self._lanes[entry.lane]
+            if lane.is_paced:
+                await lane.pace()
+                self._changed.set()
+            if not self._take(entry):
+                continue  # another has taken its place meanwhile
+            self._sending.add(entry.uid)
+            try:
+                await entry.send()
+            except Exception:  # one workload's fault holds up no other; it is tried again
+                log.exception("not sent", uid=entry.uid)
+            finally:
+                self._sending.discard(entry.uid)
+                self._changed.set()
+
+    def _next(self) -> _Entry | None:
+        """Return what goes next, of the first lane whose limit nothing waits for already.
+
+        What waits for a limit may be replaced meanwhile.
+        """
+        for lane in self._lanes.values():
+            if not lane.is_pacing and (entry := self._first(lane.heap)):
+                return entry
+        return None
+
+    def _first(self, heap: list[_Entry]) -> _Entry | None:
+        aside: list[_Entry] = []
+        found = None
+        while heap and found is None:
+            entry = heapq.heappop(heap)
+            if self._newest.get(entry.uid) is not entry:
+                continue  # another has taken its place
+            if entry.uid in self._sending:
+                aside.append(entry)
+                continue
+            found = entry
+        for entry in aside:
+            heapq.heappush(heap, entry)
+        return found
+
+    def _take(self, entry: _Entry) -> bool:
+        """Take what is about to be sent, if nothing newer has come."""
+        if self._newest.get(entry.uid) is not entry:
+            return False
+        del self._newest[entry.uid]
+        return True

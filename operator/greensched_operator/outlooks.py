@@ -1,0 +1,68 @@
+"""The zones' signals, slot by slot, as planning takes them."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from greensched_core.signals.chain import Forecast, GridSignals
+from greensched_policies.outlook import Outlook, outlook_of
+
+SLOT_S = 900.0  # as the simulator's: markets and forecasts step in quarter hours at the finest
+
+
+@dataclass(frozen=True, eq=False)
+class Outlooks:
+    """What is forecast for some zones at one time."""
+
+    outlook: Outlook
+    sources: tuple[str, ...]  # of each zone, "" where nothing is forecast
+    observed_s: tuple[float | None, ...]  # when each zone's oldest signal was read
+
+    @cached_property
+    def digest(self) -> str:
+        """Return what tells one forecast's values from another's."""
+        return hashlib.sha256(self.outlook.values.tobytes()).hexdigest()[:16]
+
+
+def slot_begin(now_s: float) -> float:
+    """Return when the slot began that holds at a time."""
+    return now_s // SLOT_S * SLOT_S
+
+
+def outlooks_of(
+    signals: GridSignals, zones: Sequence[str], now_s: float, horizon_s: float
+) -> Outlooks:
+    """Return the outlook from the current slot's begin on.
+
+    A slot is known while a forecast of the zone covers it; beyond, and where there is none at all,
+    estimates stand: the mean of the hour of the day, or the static value.
+    """
+    begin_s, slots = slot_begin(now_s), max(int(horizon_s // SLOT_S), 1)
+    values = np.full((2, len(zones), slots), np.nan)
+    known = np.ones(len(zones), np.int64)
+    sources, observed = [], list[float | None]()
+    for row, zone in enumerate(zones):
+        found = signals.forecasts(zone, now_s)
+        state = signals.zone(zone, now_s)
+        for kind, (forecast, now) in enumerate(
+            zip(found, (state.carbon, state.price), strict=True)
+        ):
+            if forecast is not None:
+                values[kind, row] = _slots(forecast, begin_s, slots)
+            elif now.value is not None:
+                values[kind, row] = now.value
+        ends = [each.series.end for each in found if each is not None]
+        if ends:
+            known[row] = max(int((max(ends) - begin_s) // SLOT_S), 1)
+        sources.append("+".join(sorted({each.source for each in found if each is not None})))
+        observed.append(min((each.known_at for each in found if each is not None), default=None))
+    outlook = outlook_of(begin_s, SLOT_S, values[0], values[1], known)
+    return Outlooks(outlook, tuple(sources), tuple(observed))
+
+
+def _slots(forecast: Forecast, begin_s: float, slots: int) -> list[float]:
+    edges = [begin_s + place * SLOT_S for place in range(slots + 1)]
+    return [forecast.mean(edges[place], edges[place + 1]) for place in range(slots)]

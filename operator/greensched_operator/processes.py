@@ -1,0 +1,84 @@
+"""How each of the operator's processes lives: servers and tasks start, run until told, end."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from greensched_core.serving import Server
+
+log = structlog.get_logger()
+
+
+def stop_on_signals() -> asyncio.Event:
+    """Return an event that SIGTERM and SIGINT set."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+class Tasks:
+    """The tasks of a process by name; one that ends by itself has failed."""
+
+    def __init__(self) -> None:
+        self._tasks: list[asyncio.Task[None]] = []
+        self.failed = asyncio.Event()
+
+    def start(self, work: Mapping[str, Coroutine[Any, Any, None]]) -> None:
+        """Start each coroutine as a task of that name."""
+        for name, each in work.items():
+            task = asyncio.create_task(each, name=name)
+            task.add_done_callback(self._ended)
+            self._tasks.append(task)
+
+    def alive(self) -> str:
+        """Return "" while every task runs, else which ended; only a bug ends one."""
+        ended = [task.get_name() for task in self._tasks if task.done()]
+        return f"ended: {', '.join(ended)}" if ended else ""
+
+    async def stop(self) -> None:
+        """Cancel all, and wait for them."""
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled():
+            return
+        fault = task.exception()
+        log.error("task ended", task=task.get_name(), exc_info=fault)
+        self.failed.set()
+
+
+async def run_servers(servers: Sequence[Server], stop: asyncio.Event) -> None:
+    """Serve until `stop` is set or a server ends; raises what ended it."""
+    serving = [asyncio.create_task(one.serve()) for one in servers]
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([*serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in servers:
+            one.should_exit = True
+        ended = await asyncio.gather(*serving, return_exceptions=True)
+        stopping.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await stopping
+    for fault in ended:
+        if isinstance(fault, BaseException):
+            raise fault
+
+
+async def until_set(*events: asyncio.Event) -> None:
+    """Wait until one of some events is set."""
+    waiting = [asyncio.create_task(each.wait()) for each in events]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()

@@ -1,0 +1,73 @@
+"""Keys of providers, read from Secrets of the operator's own namespace."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from urllib.parse import quote
+
+import msgspec
+
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.labels import PROVIDER_SECRET_TYPE
+from greensched_operator.providers.answers import ProviderFault, Reason
+from greensched_operator.providers.secret_keys import SecretKey
+
+_SHORTEST_HIDDEN = 4  # characters; hiding less would garble plain words
+
+
+class _Secret(msgspec.Struct):
+    type: str = ""
+    data: dict[str, str] | None = None
+
+
+_decode = msgspec.json.Decoder(_Secret).decode
+
+
+class ProviderSecrets:
+    """Reads Secrets of type greensched.io/provider, and of no other type.
+
+    Whoever may write a GridSignal chooses which key goes to which address; the type keeps that
+    from the other Secrets of the namespace, such as certificates.
+    """
+
+    def __init__(self, api: ApiClient, namespace: str) -> None:
+        self._api = api
+        self._namespace = namespace
+
+    async def read(self, keys: Sequence[SecretKey]) -> tuple[str, ...]:
+        """Return what the keys hold, in order; raise ProviderFault that names a missing one."""
+        return tuple([await self._one(key) for key in keys])
+
+    async def _one(self, key: SecretKey) -> str:
+        where = f"Secret {self._namespace}/{key.secret}"
+        try:
+            raw = await self._api.get(f"/api/v1/namespaces/{self._namespace}/secrets/{key.secret}")
+            secret = _decode(raw)
+        except ApiUnavailable as fault:
+            if fault.status in (403, 404):
+                raise _missing(f"{where} does not exist or may not be read") from fault
+            raise ProviderFault(Reason.UNREACHABLE, f"{where} could not be read now") from fault
+        except msgspec.DecodeError as fault:
+            raise _missing(f"{where} cannot be read") from fault
+        if secret.type != PROVIDER_SECRET_TYPE:
+            raise _missing(f"{where} must be of type {PROVIDER_SECRET_TYPE}")
+        try:
+            value = base64.b64decode((secret.data or {}).get(key.key, "")).decode().strip()
+        except (binascii.Error, UnicodeDecodeError) as fault:
+            raise _missing(f"{where}: {key.key} is no text") from fault
+        if not value or not value.isascii() or not value.isprintable():
+            raise _missing(f"{where} has no key {key.key} of plain text")
+        return value
+
+
+def _missing(text: str) -> ProviderFault:
+    return ProviderFault(Reason.UNAUTHORISED, text)
+
+
+def without_secrets(text: str, secrets: Sequence[str]) -> str:
+    """Return `text` with each secret in it, plain or as in an address, written as ***."""
+    for secret in secrets:
+        if len(secret) >= _SHORTEST_HIDDEN:
+            text = text.replace(secret, "***").replace(quote(secret, safe=""), "***")
+    return text

@@ -1,0 +1,168 @@
+"""What providers are asked and what they answer, as values; no network in here."""
+
+import math
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from greensched_core.errors import SignalUnavailable
+from greensched_core.signals.grid import MOST_GRAMS_PER_KWH
+
+GRAMS_PER_KWH = "g/kWh"
+PER_MWH = "/MWh"  # behind a currency
+_MOST_PER_MWH = 1e9  # as core's reader of GridSignals
+
+
+class Reason(StrEnum):
+    """Why a provider gave nothing; a counter has one label value for each."""
+
+    UNREACHABLE = "unreachable"
+    RATE_LIMITED = "rate-limited"
+    UNAUTHORISED = "unauthorised"  # no Secret, a wrong key, or outside the plan
+    UNKNOWN_ZONE = "unknown-zone"
+    NO_DATA = "no-data"  # nulls, all zeros, nothing for now
+    SERVER_ERROR = "server-error"
+    GARBAGE = "garbage"  # not what the provider documents
+    TOO_OLD = "too-old"  # all of it is over
+
+
+class ProviderFault(SignalUnavailable):
+    """A provider gave nothing usable; the message holds neither keys nor addresses with keys."""
+
+    def __init__(self, reason: Reason, text: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(text)
+        self.reason = reason
+        self.retry_after_s = retry_after_s  # what a rate limit asks for
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A value from `start` (epoch seconds) until the next slot; None is no data."""
+
+    start: float
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a provider says of one signal of one zone; slots by rising start, at least one value."""
+
+    slots: tuple[Slot, ...]
+    end: float  # until when the last slot holds, epoch seconds
+    unit: str  # g/kWh, or a currency and /MWh
+    source: str  # provider, and for carbon: average or marginal, life-cycle or direct
+    currency: str = ""  # of prices; "" when the provider does not say
+    observed_at: float | None = None  # when the provider says that it made them
+    is_estimated: bool = False  # by the provider
+
+    def gaps(self) -> int:
+        """Return how many slots hold no data."""
+        return sum(slot.value is None for slot in self.slots)
+
+    def at(self, when: float, late_s: float = 0.0) -> Slot | None:
+        """Return the slot whose value holds at `when`, or ended at most `late_s` before."""
+        stop = self.end
+        for slot in reversed(self.slots):
+            if slot.start <= when and slot.value is not None:
+                return slot if when < stop or (late_s and when <= stop + late_s) else None
+            stop = slot.start
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A value of [start, end), in epoch seconds; None is no data."""
+
+    start: float
+    end: float
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A GET; parameters and headers may hold keys and are never shown."""
+
+    url: str
+    parameters: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back: below 300, or between 400 and 499 but for 429."""
+
+    status: int
+    body: bytes
+
+
+# Gives requests, is sent their replies (or thrown their faults), and returns what it made of them.
+Conversation = Generator[Request, Reply, Answer]
+
+
+def carbon_answer(
+    intervals: Iterable[Interval],
+    source: str,
+    *,
+    observed_at: float | None = None,
+    is_estimated: bool = False,
+) -> Answer:
+    """Return an answer in g/kWh; raise ProviderFault when no value is left.
+
+    A negative value, or one beyond any grid, is no data; so are zeros when there is nothing else.
+    """
+    sound = [_sound(interval, 0.0, MOST_GRAMS_PER_KWH) for interval in intervals]
+    if not any(interval.value for interval in sound):
+        if any(interval.value == 0 for interval in sound):
+            raise ProviderFault(Reason.NO_DATA, "every value is 0, which is how no data is sent")
+    slots, end = _slots(sound)
+    return Answer(slots, end, GRAMS_PER_KWH, source, "", observed_at, is_estimated)
+
+
+def price_answer(
+    intervals: Iterable[Interval],
+    source: str,
+    currency: str,
+    *,
+    observed_at: float | None = None,
+    is_estimated: bool = False,
+) -> Answer:
+    """Return an answer in `currency` per MWh, negative or not; raise ProviderFault without one."""
+    sound = [_sound(interval, -_MOST_PER_MWH, _MOST_PER_MWH) for interval in intervals]
+    slots, end = _slots(sound)
+    unit = f"{currency}{PER_MWH}"
+    return Answer(slots, end, unit, source, currency, observed_at, is_estimated)
+
+
+def _sound(interval: Interval, least: float, most: float) -> Interval:
+    value = interval.value
+    if value is None or least <= value <= most:  # false for NaN
+        return interval
+    return Interval(interval.start, interval.end, None)
+
+
+def _slots(intervals: Iterable[Interval]) -> tuple[tuple[Slot, ...], float]:
+    """Put intervals in order, a slot without data where they leave a hole.
+
+    Of two with one start the later in the list counts.
+    """
+    by_start = {
+        interval.start: interval
+        for interval in intervals
+        if math.isfinite(interval.start) and interval.start < interval.end < math.inf
+    }
+    slots: list[Slot] = []
+    reached = math.inf
+    for start in sorted(by_start):
+        if start > reached:
+            slots.append(Slot(reached, None))
+        slots.append(Slot(start, by_start[start].value))
+        reached = by_start[start].end
+    if all(slot.value is None for slot in slots):
+        raise ProviderFault(Reason.NO_DATA, "no value in what was sent")
+    return tuple(slots), reached
+
+
+def without_empty_ends(answer_slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
+    """Return the slots from the first to the last with a value."""
+    known = [index for index, slot in enumerate(answer_slots) if slot.value is not None]
+    return answer_slots[known[0] : known[-1] + 1] if known else ()

@@ -1,0 +1,106 @@
+"""A CSV or Parquet file on the operator's volume, read by DuckDB."""
+
+import re
+from pathlib import Path
+from typing import ClassVar
+
+import duckdb
+import msgspec
+
+from greensched_core.signals.steps import SignalKind
+from greensched_core.units import SECONDS_PER_HOUR
+from greensched_operator.providers.answers import (
+    Answer,
+    Interval,
+    ProviderFault,
+    Reason,
+    carbon_answer,
+    price_answer,
+)
+from greensched_operator.providers.decoding import garbage
+from greensched_operator.providers.secret_keys import SecretKey
+
+_BEFORE_S, _AHEAD_S = 24 * SECONDS_PER_HOUR, 240 * SECONDS_PER_HOUR
+_MOST_ROWS = 10_000
+# DuckDB would else look on the web for extensions that it lacks.
+_ALONE: dict[str, bool | int] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "threads": 1,
+}
+_HAS_OFFSET = r":\d\d([.]\d+)?([zZ]|[+-]\d\d(:?\d\d)?)$"  # else it would be read as local time
+_READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
+
+
+class File(msgspec.Struct, frozen=True, rename="camel"):
+    """Two columns of a file below the operator's folder of signal files."""
+
+    name: ClassVar[str] = "file"
+    least_interval_s: ClassVar[float] = 60.0
+
+    path: str  # relative to the folder
+    value_column: str
+    start_column: str = "start"  # timestamps, UTC where no zone is said, or epoch seconds
+    slot_seconds: float | None = None  # else the shortest step between starts
+    multiply: float = 1.0  # into g/kWh or a price per MWh
+    currency: str = ""
+
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """Return nothing: it needs no key."""
+        return ()
+
+
+def read(file: File, folder: Path | None, kind: SignalKind, now: float) -> Answer:
+    """Return a day back and ten ahead; blocks on the disk. Raises ProviderFault."""
+    found = _rows(_place(file, folder), file, now)
+    if not found:
+        raise ProviderFault(Reason.NO_DATA, f"{file.path} holds no row of the days around now")
+    starts = [start for start, _ in found]
+    steps = [later - earlier for earlier, later in zip(starts, starts[1:], strict=False)]
+    step_s = file.slot_seconds or min((step for step in steps if step > 0), default=3_600.0)
+    intervals = [
+        Interval(start, start + step_s, None if value is None else value * file.multiply)
+        for start, value in found
+    ]
+    if kind == "carbon":
+        return carbon_answer(intervals, "file")
+    return price_answer(intervals, "file", file.currency)
+
+
+def _place(file: File, folder: Path | None) -> Path:
+    """Return where the file stands; a link out of the folder counts as absent."""
+    if folder is None:
+        raise ProviderFault(Reason.UNREACHABLE, "the operator has no folder of signal files")
+    place = (folder / file.path).resolve()
+    if not place.is_relative_to(folder.resolve()) or not place.is_file():
+        raise ProviderFault(Reason.UNREACHABLE, f"no file {file.path} in the folder")
+    if place.suffix not in _READERS:
+        raise garbage(f"{file.path} must end in .csv or .parquet")
+    return place
+
+
+def _rows(place: Path, file: File, now: float) -> list[tuple[float, float | None]]:
+    start, value = _quoted(file.start_column), _quoted(file.value_column)
+    text = f"CAST({start} AS VARCHAR)"
+    dated = f"CASE WHEN regexp_matches({text}, '{_HAS_OFFSET}') THEN {text} ELSE {text} || 'Z' END"
+    seconds = f"coalesce(try_cast({start} AS DOUBLE), epoch(try_cast({dated} AS TIMESTAMPTZ)))"
+    query = (
+        f"SELECT s, v FROM (SELECT {seconds} AS s, TRY_CAST({value} AS DOUBLE) AS v"
+        f" FROM {_source(place)}) WHERE s BETWEEN ? AND ? ORDER BY s LIMIT {_MOST_ROWS}"
+    )
+    try:
+        with duckdb.connect(config=dict(_ALONE)) as connection:
+            return connection.execute(query, [now - _BEFORE_S, now + _AHEAD_S]).fetchall()
+    except duckdb.Error as fault:
+        first_line = re.sub(r"\s+", " ", str(fault))[:160]
+        raise garbage(f"{file.path} cannot be read: {first_line}") from fault
+
+
+def _source(place: Path) -> str:
+    path = str(place).replace("'", "''")
+    options = ", all_varchar = true" if place.suffix == ".csv" else ""
+    return f"{_READERS[place.suffix]}('{path}'{options})"
+
+
+def _quoted(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'

@@ -1,0 +1,128 @@
+"""A JSON endpoint of one's own: where its slots stand is said by paths."""
+
+from typing import Any, ClassVar
+
+import msgspec
+
+from greensched_core.signals.steps import SignalKind
+from greensched_core.units import SECONDS_PER_HOUR
+from greensched_operator.providers.answers import (
+    Answer,
+    Conversation,
+    Interval,
+    ProviderFault,
+    Reason,
+    Request,
+    carbon_answer,
+    price_answer,
+)
+from greensched_operator.providers.decoding import (
+    accepted,
+    garbage,
+    json_of,
+    moment,
+    moment_if_any,
+    number,
+    rows,
+)
+from greensched_operator.providers.secret_keys import SecretKey, TokenRef
+
+_MILLISECONDS_FROM = 1e11  # epoch seconds beyond the year 5138 are milliseconds
+
+
+class JsonEndpoint(msgspec.Struct, frozen=True, rename="camel"):
+    """An address, and the dotted paths to slots, starts and values within its answer.
+
+    With `slots`, the other paths lead on from each of them; without, to lists of equal length.
+    """
+
+    name: ClassVar[str] = "jsonEndpoint"
+    least_interval_s: ClassVar[float] = 60.0
+
+    url: str
+    start: str
+    value: str
+    slots: str | None = None  # "" is the answer itself
+    end: str | None = None
+    slot_seconds: float | None = None  # without `end`; else the shortest step between starts
+    multiply: float = 1.0  # into g/kWh or a price per MWh
+    currency: str = ""
+    observed_at: str | None = None
+    header: str = "Authorization"
+    secret_ref: TokenRef | None = None  # the whole value of the header
+
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """Return the key of the header's value, if one is wanted."""
+        return () if self.secret_ref is None else (self.secret_ref.secret_key(),)
+
+    def ask_for(self, kind: SignalKind, secrets: tuple[str, ...]) -> Conversation:
+        """Ask for carbon or a price, which look alike."""
+        headers = tuple((self.header, secret) for secret in secrets)
+        reply = yield Request(self.url, (), headers)
+        # Who writes GridSignals learns nothing else of what the operator can reach.
+        return read(accepted(reply, refusals=_REFUSALS, quotes=False), self, kind)
+
+
+_REFUSALS = {400: Reason.UNKNOWN_ZONE, 404: Reason.NO_DATA}
+
+
+def read(body: bytes, endpoint: JsonEndpoint, kind: SignalKind) -> Answer:
+    """Return what stands at the paths. Raises ProviderFault, without a word of the answer in it."""
+    whole = json_of(body)
+    starts, ends, values = _columns(whole, endpoint)
+    if not len(starts) == len(ends) == len(values):
+        raise garbage("the lists of starts, ends and values differ in length")
+    begins = [_when(raw) for raw in starts]
+    step_s = endpoint.slot_seconds or _step_s(begins)
+    intervals = []
+    for begin, end, raw in zip(begins, ends, values, strict=True):
+        found = number(raw, "a value")
+        value = None if found is None else found * endpoint.multiply
+        intervals.append(Interval(begin, begin + step_s if end is None else _when(end), value))
+    observed_at = None
+    if endpoint.observed_at is not None:
+        observed_at = moment_if_any(_at(whole, endpoint.observed_at))
+    if kind == "carbon":
+        return carbon_answer(intervals, "json-endpoint", observed_at=observed_at)
+    return price_answer(intervals, "json-endpoint", endpoint.currency, observed_at=observed_at)
+
+
+def _columns(whole: Any, endpoint: JsonEndpoint) -> tuple[list[Any], list[Any], list[Any]]:
+    if endpoint.slots is None:
+        starts = list(rows(_at(whole, endpoint.start), "start"))
+        values = list(rows(_at(whole, endpoint.value), "value"))
+        ends = [None] * len(starts)
+        if endpoint.end is not None:
+            ends = list(rows(_at(whole, endpoint.end), "end"))
+        return starts, ends, values
+    slots = rows(_at(whole, endpoint.slots), "slots")
+    ends = [None if endpoint.end is None else _at(slot, endpoint.end) for slot in slots]
+    values = [_at(slot, endpoint.value, or_none=True) for slot in slots]
+    return [_at(slot, endpoint.start) for slot in slots], ends, values
+
+
+def _at(raw: Any, path: str, *, or_none: bool = False) -> Any:
+    """Return what stands at a dotted path; a number is a place in a list, negative from its end."""
+    for name in path.split(".") if path else []:
+        try:
+            raw = raw[int(name)] if isinstance(raw, list) else raw[name]
+        except (KeyError, IndexError, ValueError, TypeError):
+            if or_none:
+                return None
+            raise ProviderFault(Reason.GARBAGE, f"nothing stands at {path!r}") from None
+    return raw
+
+
+def _when(raw: Any) -> float:
+    if isinstance(raw, str):
+        return moment(raw, "a start or end")
+    seconds = number(raw, "a start or end")
+    if seconds is None:
+        raise garbage("a start or end is null")
+    return seconds / 1_000 if seconds > _MILLISECONDS_FROM else seconds
+
+
+def _step_s(begins: list[float]) -> float:
+    ordered = sorted(set(begins))
+    steps = [later - earlier for earlier, later in zip(ordered, ordered[1:], strict=False)]
+    return min(steps, default=SECONDS_PER_HOUR)

@@ -1,0 +1,128 @@
+"""Nord Pool's data portal: day-ahead prices of the Nordics and beyond; no key, unofficial.
+
+Wire: as gjohansson-ST/pynordpool reads it.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from greensched_operator.providers.answers import (
+    Answer,
+    Conversation,
+    Interval,
+    ProviderFault,
+    Reason,
+    Reply,
+    Request,
+    price_answer,
+)
+from greensched_operator.providers.decoding import (
+    accepted,
+    garbage,
+    json_of,
+    mapping,
+    moment,
+    moment_if_any,
+    number,
+    rows,
+    text,
+)
+from greensched_operator.providers.secret_keys import SecretKey
+
+_URL = "https://dataportal-api.nordpoolgroup.com/api/DayAheadPrices"
+_MARKET_ZONE = "Europe/Oslo"  # CET: a market day is one of its days
+_NOT_PUBLISHED = 204  # before about 13:00 CET
+
+
+class NordPool(msgspec.Struct, frozen=True, rename="camel"):
+    """One delivery area, such as SE3."""
+
+    name: ClassVar[str] = "nordPool"
+    least_interval_s: ClassVar[float] = 900.0
+
+    area: str
+    currency: str = "EUR"
+
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """Return nothing: it needs no key."""
+        return ()
+
+    def ask(self, now: float, secrets: tuple[str, ...]) -> Conversation:
+        """Ask for today and, which is no fault to lack, tomorrow."""
+        today = datetime.fromtimestamp(now, ZoneInfo(_MARKET_ZONE)).date()
+        first = _page((yield self._request(today.isoformat())))
+        if first is None:
+            raise ProviderFault(Reason.NO_DATA, "today's prices are not published")
+        pages = [first]
+        try:
+            reply = yield self._request((today + timedelta(days=1)).isoformat())
+            tomorrow = _page(reply)
+        except ProviderFault:
+            tomorrow = None  # today's prices are worth having without it
+        if tomorrow is not None:
+            pages.append(tomorrow)
+        return read(pages, self.area)
+
+    def _request(self, date: str) -> Request:
+        asked = (
+            ("date", date),
+            ("market", "DayAhead"),
+            ("deliveryArea", self.area),
+            ("currency", self.currency),
+        )
+        return Request(_URL, asked)
+
+
+def _page(reply: Reply) -> bytes | None:
+    if reply.status == _NOT_PUBLISHED:
+        return None
+    return accepted(reply, refusals={400: Reason.UNKNOWN_ZONE})
+
+
+def read(pages: list[bytes], area: str) -> Answer:
+    """Return the prices of one or two days. Raises ProviderFault."""
+    intervals: list[Interval] = []
+    currencies = set()
+    observed_at, is_preliminary = None, False
+    for body in pages:
+        page = mapping(json_of(body), "the answer")
+        intervals += _intervals(page, area)
+        currencies.add(text(page.get("currency")))
+        observed_at = moment_if_any(page.get("updatedAt")) or observed_at
+        is_preliminary = is_preliminary or _is_preliminary(page, area)
+    if len(currencies) != 1:
+        raise garbage("the days come in several currencies")
+    return price_answer(
+        intervals,
+        "nord-pool/day-ahead",
+        currencies.pop(),
+        observed_at=observed_at,
+        is_estimated=is_preliminary,
+    )
+
+
+def _intervals(page: Mapping[str, Any], area: str) -> list[Interval]:
+    intervals = []
+    for raw in rows(page.get("multiAreaEntries"), "multiAreaEntries"):
+        entry = mapping(raw, "an entry")
+        prices = mapping(entry.get("entryPerArea"), "entryPerArea")
+        if area not in prices:
+            raise ProviderFault(Reason.UNKNOWN_ZONE, f"no prices of area {area}")
+        start = moment(entry.get("deliveryStart"), "deliveryStart")
+        end = moment(entry.get("deliveryEnd"), "deliveryEnd")
+        intervals.append(Interval(start, end, number(prices[area], "a price")))
+    return intervals
+
+
+def _is_preliminary(page: Mapping[str, Any], area: str) -> bool:
+    states = page.get("areaStates")
+    for raw in states if isinstance(states, list) else []:
+        state = raw if isinstance(raw, Mapping) else {}
+        areas = state.get("areas")
+        if isinstance(areas, list) and area in areas:
+            return state.get("state") == "Preliminary"
+    return False

@@ -1,0 +1,92 @@
+"""A time-of-use tariff: prices by the local clock, computed, two days ahead."""
+
+from datetime import datetime
+from typing import ClassVar, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+
+from greensched_operator.providers.answers import (
+    Answer,
+    Conversation,
+    Interval,
+    ProviderFault,
+    Reason,
+    price_answer,
+)
+from greensched_operator.providers.secret_keys import SecretKey
+
+_STEP_S = 900.0  # all clocks of the world change by multiples of a quarter of an hour
+_STEPS = 192  # 48 h
+Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+_DAYS: tuple[Day, ...] = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+class Period(msgspec.Struct, frozen=True, rename="camel"):
+    """A price between two times of the local clock; one that ends before it starts spans midnight.
+
+    Of several that hold at once the first counts.
+    """
+
+    start: str  # HH:MM, on a quarter of an hour
+    end: str  # 24:00 is the day's end
+    price_per_mwh: float
+    days: tuple[Day, ...] = _DAYS  # on which it starts
+
+
+class Tariff(msgspec.Struct, frozen=True, rename="camel"):
+    """Prices by the local clock, and what it costs at all other times."""
+
+    name: ClassVar[str] = "tariff"
+    least_interval_s: ClassVar[float] = 60.0
+
+    time_zone: str
+    price_per_mwh: float
+    periods: tuple[Period, ...] = ()
+    currency: str = ""
+
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """Return nothing: it needs no key."""
+        return ()
+
+    def ask(self, now: float, secrets: tuple[str, ...]) -> Conversation:
+        """Ask nobody."""
+        return compute(self, now)
+        yield  # makes it a conversation
+
+
+def compute(tariff: Tariff, now: float) -> Answer:
+    """Return the prices from the quarter of an hour that runs on. Raises ProviderFault.
+
+    Days of 23 and 25 hours come out right, since each quarter reads the local clock.
+    """
+    try:
+        zone = ZoneInfo(tariff.time_zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # "../x", a folder of zones
+        raise ProviderFault(
+            Reason.UNKNOWN_ZONE, f"{tariff.time_zone!r} is no time zone; write Europe/Berlin"
+        ) from None
+    first = now // _STEP_S * _STEP_S
+    intervals: list[Interval] = []
+    for step in range(_STEPS):
+        start = first + step * _STEP_S
+        price = _price(tariff, datetime.fromtimestamp(start, zone))
+        if intervals and intervals[-1].value == price:
+            intervals[-1] = Interval(intervals[-1].start, start + _STEP_S, price)
+        else:
+            intervals.append(Interval(start, start + _STEP_S, price))
+    return price_answer(intervals, "tariff", tariff.currency)
+
+
+def _price(tariff: Tariff, local: datetime) -> float:
+    clock, day = f"{local:%H:%M}", local.weekday()
+    for period in tariff.periods:
+        if period.start < period.end:
+            holds = period.start <= clock < period.end and _DAYS[day] in period.days
+        else:
+            holds = (clock >= period.start and _DAYS[day] in period.days) or (
+                clock < period.end and _DAYS[day - 1] in period.days
+            )
+        if holds:
+            return period.price_per_mwh
+    return tariff.price_per_mwh

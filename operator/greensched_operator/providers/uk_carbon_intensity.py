@@ -1,0 +1,91 @@
+"""Carbon Intensity API of Great Britain: average, direct, half hours; no key, CC BY 4.0.
+
+Wire: https://carbon-intensity.github.io/api-definitions
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_operator.providers.answers import (
+    Answer,
+    Conversation,
+    Interval,
+    ProviderFault,
+    Reason,
+    Request,
+    carbon_answer,
+)
+from greensched_operator.providers.decoding import (
+    accepted,
+    json_of,
+    mapping,
+    moment,
+    number,
+    rows,
+    text,
+)
+from greensched_operator.providers.secret_keys import SecretKey
+
+_URL = "https://api.carbonintensity.org.uk"
+_SLOT_S = 1_800.0
+_REFUSALS = {400: Reason.UNKNOWN_ZONE}
+
+
+class UkCarbonIntensity(msgspec.Struct, frozen=True, rename="camel"):
+    """Great Britain, or one of its 17 regions."""
+
+    name: ClassVar[str] = "ukCarbonIntensity"
+    least_interval_s: ClassVar[float] = 300.0
+
+    region_id: int | None = None  # 1 … 17; None is all of Great Britain
+
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """Return nothing: it needs no key."""
+        return ()
+
+    def ask(self, now: float, secrets: tuple[str, ...]) -> Conversation:
+        """Ask for 48 hours from the half hour that runs."""
+        since = format_timestamp(now // _SLOT_S * _SLOT_S).replace(":00Z", "Z")
+        path = f"/intensity/{since}/fw48h"
+        if self.region_id is not None:
+            path = f"/regional{path}/regionid/{self.region_id}"
+        return read(accepted((yield Request(_URL + path)), refusals=_REFUSALS), now)
+
+
+def read(body: bytes, now: float) -> Answer:
+    """Return what was measured, else forecast. Raises ProviderFault, also for an error with 200."""
+    page = mapping(json_of(body), "the answer")
+    if "error" in page:
+        raise _error(page["error"])
+    intervals = []
+    is_estimated = True
+    for raw in _slots(page.get("data")):
+        slot = mapping(raw, "a slot")
+        start, end = moment(slot.get("from"), "from"), moment(slot.get("to"), "to")
+        intensity = mapping(slot.get("intensity"), "intensity")
+        actual = number(intensity.get("actual"), "actual")
+        forecast = number(intensity.get("forecast"), "forecast")
+        if start <= now < end:
+            is_estimated = actual is None
+        intervals.append(Interval(start, end, forecast if actual is None else actual))
+    return carbon_answer(intervals, "uk-carbon-intensity/average/direct", is_estimated=is_estimated)
+
+
+def _slots(raw: object) -> Sequence[Any]:
+    """Return the slots: national ones are a list, a region's are within an object or its list."""
+    if raw is None:
+        raise ProviderFault(Reason.NO_DATA, "the answer is empty")
+    regional = raw[0] if isinstance(raw, list) and len(raw) == 1 else raw
+    if isinstance(regional, Mapping) and "data" in regional:
+        return rows(regional["data"], "data of the region")
+    return rows(raw, "data")
+
+
+def _error(raw: object) -> ProviderFault:
+    error = raw if isinstance(raw, Mapping) else {}
+    code = text(error.get("code"))
+    reason = Reason.SERVER_ERROR if code.startswith("5") else Reason.UNKNOWN_ZONE
+    return ProviderFault(reason, f"refused: {code[:40]}: {text(error.get('message'))[:120]}")

@@ -1,0 +1,129 @@
+"""Hours in which nothing held is started, by the wall clock of a time zone.
+
+Each window begins and ends at an instant, so a night on which the clocks change stays one piece: an
+hour that is skipped isn't quiet, and of one that is repeated both are. That is, whenever the wall
+clock reads a time within a window, it is quiet.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from functools import lru_cache
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # in the order of date.weekday()
+EVERY_DAY = frozenset(range(len(DAYS)))
+MINUTES_A_DAY = 24 * 60
+_WEEK = timedelta(days=7)
+_LOOKED_AHEAD = 2 * _WEEK  # an hour of the week may be skipped once by the clocks
+_DAY_S = 86_400.0
+
+
+class Span(NamedTuple):
+    """A stretch of time, seconds since the Unix epoch; its end is no longer within."""
+
+    begin: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuietWindow:
+    """Quiet from one time of the day to another, the next day's where it isn't later."""
+
+    from_minute: int  # since midnight, 0..1439
+    to_minute: int  # 0..1440, not from_minute
+    zone: ZoneInfo
+    days: frozenset[int] = EVERY_DAY  # on which it begins; 0 is Monday
+
+    def span(self, day: date) -> Span:
+        """Return the window that begins on that day; of no length where the clocks skip it."""
+        ends = day if self.to_minute > self.from_minute else day + timedelta(days=1)
+        return Span(
+            _instant(self.zone, day, self.from_minute, is_end=False),
+            _instant(self.zone, ends, self.to_minute, is_end=True),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class QuietHours:
+    """All quiet windows of a policy; without any it is never quiet."""
+
+    windows: tuple[QuietWindow, ...] = ()
+
+    def spans(self, begin: float, end: float) -> tuple[Span, ...]:
+        """Return when it is quiet between two instants, in order, joined and cut to fit.
+
+        Seconds since the Unix epoch; raises ValueError or OverflowError far outside our time.
+        """
+        joined: list[Span] = []
+        for span in sorted(self._spans(begin, end)):
+            if joined and span.begin <= joined[-1].end:
+                joined[-1] = Span(joined[-1].begin, max(joined[-1].end, span.end))
+            else:
+                joined.append(span)
+        return tuple(
+            Span(max(span.begin, begin), min(span.end, end))
+            for span in joined
+            if max(span.begin, begin) < min(span.end, end)
+        )
+
+    def is_quiet(self, now: float) -> bool:
+        """Return whether nothing held is to start now, seconds since the Unix epoch."""
+        return any(span.begin <= now < span.end for span in self._spans(now, now))
+
+    def next_allowed(self, now: float) -> float | None:
+        """Return the first instant from now on that isn't quiet; None where each one is."""
+        if not self.windows:
+            return now
+        today = now // _DAY_S * _DAY_S
+        spans, until = _spans_ahead(self, today)
+        place = bisect_right(spans, now, key=lambda span: span.begin) - 1
+        if place < 0 or spans[place].end <= now:
+            return now
+        return None if spans[place].end >= until else spans[place].end
+
+    def _spans(self, begin: float, end: float) -> Iterator[Span]:
+        for window in self.windows:
+            day = datetime.fromtimestamp(begin, window.zone).date() - timedelta(days=2)
+            last = datetime.fromtimestamp(end, window.zone).date()
+            while day <= last:
+                if day.weekday() in window.days:
+                    span = window.span(day)
+                    if span.end > span.begin:
+                        yield span
+                day += timedelta(days=1)
+
+
+@lru_cache(maxsize=256)  # each held workload of a policy is asked about on the same few days
+def _spans_ahead(quiet: QuietHours, begin: float) -> tuple[tuple[Span, ...], float]:
+    """Return the spans from an instant on, and how far was looked."""
+    until = begin + _DAY_S + _LOOKED_AHEAD.total_seconds()
+    return quiet.spans(begin, until), until
+
+
+@lru_cache(maxsize=4096)  # a replan asks for the same few days again and again
+def _instant(zone: ZoneInfo, day: date, minute: int, *, is_end: bool) -> float:
+    """Return when the wall clock of a zone reads that time; the last time for an end.
+
+    A time that is skipped is the instant of the change.
+    """
+    wall = datetime.combine(day, time.min) + timedelta(minutes=minute)
+    early, late = sorted(wall.replace(tzinfo=zone, fold=fold).timestamp() for fold in (0, 1))
+    if datetime.fromtimestamp(early, zone).replace(tzinfo=None) != wall:
+        return _change(zone, early, late)
+    return late if is_end else early
+
+
+def _change(zone: ZoneInfo, before: float, after: float) -> float:
+    """Return the whole second at which the clocks change, of the one change between two."""
+    low, high = int(before), int(after)
+    offset = datetime.fromtimestamp(low, zone).utcoffset()
+    while high - low > 1:
+        middle = (low + high) // 2
+        if datetime.fromtimestamp(middle, zone).utcoffset() == offset:
+            low = middle
+        else:
+            high = middle
+    return float(high)

@@ -1,0 +1,64 @@
+"""Metrics of the grid signals that the operator fetches; labels are zones and providers."""
+
+from collections.abc import Callable
+from typing import get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from greensched_core.signals.steps import SignalKind
+from greensched_operator.providers.answers import Reason
+from greensched_operator.providers.catalogue import NAMES
+
+_PREFIX = "greensched_operator_signal"
+OK = "ok"
+# Beside a provider's own reasons: why values are not the first provider's of now.
+GAP = "gap"  # a slot of a forecast without a value
+LAST_GOOD = "last-good"  # nobody answered; the values before stay
+
+
+class SignalMetrics:
+    """Its collectors, in the operator's registry; those with known labels start at 0."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.fetches = Counter(
+            f"{_PREFIX}_fetches",
+            "Questions to providers, by how they ended.",
+            ["provider", "outcome"],
+            registry=registry,
+        )
+        self.fallbacks = Counter(
+            f"{_PREFIX}_fallbacks",
+            "Times that a value was not the first provider's: by the reason it failed for, the "
+            "last good values after everybody failed, and slots of forecasts without a value.",
+            ["kind", "reason"],
+            registry=registry,
+        )
+        self.age = Gauge(
+            f"{_PREFIX}_age_seconds",
+            "Time since a zone's signal was read from its source.",
+            ["zone", "kind"],
+            registry=registry,
+        )
+        self.write_failures = Counter(
+            f"{_PREFIX}_write_failures",
+            "Statuses of GridSignals that the API server did not take.",
+            registry=registry,
+        )
+        for name in NAMES:
+            for outcome in (OK, *Reason):
+                self.fetches.labels(name, outcome)
+        for kind in get_args(SignalKind):
+            for reason in (*Reason, GAP, LAST_GOOD):
+                self.fallbacks.labels(kind, reason)
+
+    def follow_age(self, zone: str, kind: SignalKind, age_s: Callable[[], float]) -> None:
+        """Show a zone's age as `age_s` tells it whenever it is asked for."""
+        self.age.labels(zone, kind).set_function(age_s)
+
+    def forget(self, zone: str) -> None:
+        """Show a zone's ages no longer."""
+        for kind in get_args(SignalKind):
+            try:
+                self.age.remove(zone, kind)
+            except KeyError:
+                continue  # it never had this signal

@@ -1,0 +1,190 @@
+"""Which provider to ask next, for one signal of one zone; pure, the clock and chance passed in.
+
+Providers are asked in their order. One that fails rests, ever longer; the next one serves
+meanwhile, and the better one is asked again when it has rested. When all fail the last good values
+stay, up to a day; only then the static table is read.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from greensched_core.signals.steps import AgeLimits
+from greensched_operator.providers.answers import (
+    GRAMS_PER_KWH,
+    Answer,
+    ProviderFault,
+    Reason,
+)
+from greensched_operator.providers.catalogue import Provider
+from greensched_operator.providers.static import Static
+
+JITTER = 0.1  # of an interval, so that zones do not ask all at once
+LATE_S = 3_600.0  # a source may be an hour late with the next value
+_OLDEST_S = 86_400.0  # of a carbon intensity, where its source tells
+_LONGEST_REST_S = 3_600.0
+_LONGEST_REST_WITHOUT_KEY_S = 900.0  # a Secret is mended by hand, and somebody waits
+_FIRST_REST_S: Mapping[Reason, float] = {
+    Reason.UNREACHABLE: 60.0,
+    Reason.SERVER_ERROR: 60.0,
+    Reason.RATE_LIMITED: 300.0,
+    Reason.NO_DATA: 300.0,
+    Reason.TOO_OLD: 300.0,
+    Reason.GARBAGE: 300.0,
+    Reason.UNAUTHORISED: 300.0,
+    Reason.UNKNOWN_ZONE: 900.0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How a provider failed, and until when it rests."""
+
+    reason: Reason
+    text: str
+    times: int  # in a row
+    retry_at: float  # epoch seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a provider answered; times in epoch seconds."""
+
+    provider: Provider
+    answer: Answer
+    read_at: float
+    due_at: float  # when it is asked again
+
+
+@dataclass(frozen=True, slots=True)
+class SignalPlan:
+    """One signal of one zone: its providers, what is held, and who failed."""
+
+    providers: tuple[Provider, ...]
+    interval_s: float
+    held: Held | None = None
+    failures: Mapping[Provider, Failure] = field(default_factory=dict)
+    limits: AgeLimits = field(default_factory=AgeLimits)
+
+    def next_provider(self, now: float) -> Provider | None:
+        """Return who is to be asked at `now`; None while nobody is."""
+        for place, provider in enumerate(self.providers):
+            if isinstance(provider, Static) and place > 0 and self._outlasts_static(now):
+                return None
+            if self._due_at(provider) <= now:
+                return provider
+            if self._serves(provider):
+                return None
+        return None
+
+    def due_at(self, now: float) -> float:
+        """Return when somebody is to be asked next, `now` at the earliest; infinity for never."""
+        due = math.inf
+        for place, provider in enumerate(self.providers):
+            held = self.held
+            if isinstance(provider, Static) and place > 0 and held and self._outlasts_static(now):
+                due = min(due, self._good_until(held))
+            else:
+                due = min(due, self._due_at(provider))
+            if self._serves(provider):
+                break
+        return max(due, now)
+
+    def is_served_by_first(self) -> bool:
+        """Tell whether the best provider serves and did not fail since."""
+        return bool(self.providers) and self._serves(self.providers[0])
+
+    def is_last_good(self) -> bool:
+        """Tell whether what is held could not be read again when it was due."""
+        return self.held is not None and self.held.provider in self.failures
+
+    def good(self, now: float) -> Held | None:
+        """Return what is held while it may still be used."""
+        held = self.held
+        return held if held is not None and now <= self._good_until(held) else None
+
+    def _serves(self, provider: Provider) -> bool:
+        held = self.held
+        return held is not None and held.provider == provider and provider not in self.failures
+
+    def _due_at(self, provider: Provider) -> float:
+        failure = self.failures.get(provider)
+        if failure is not None:
+            return failure.retry_at
+        if self.held is not None and self.held.provider == provider:
+            return self.held.due_at
+        return -math.inf
+
+    def _outlasts_static(self, now: float) -> bool:
+        held = self.held
+        if held is None or isinstance(held.provider, Static):
+            return False
+        return now <= self._good_until(held)
+
+    def _good_until(self, held: Held) -> float:
+        return min(held.read_at, held.answer.end) + self.limits.last_good_s
+
+
+def interval_s(plan: SignalPlan, provider: Provider) -> float:
+    """Return how long an answer of a provider is good for."""
+    return max(plan.interval_s, provider.least_interval_s)
+
+
+def answered(
+    plan: SignalPlan, provider: Provider, answer: Answer, now: float, chance: float
+) -> SignalPlan:
+    """Return the plan that holds an answer; `chance` in [0, 1) moves its next question."""
+    due_at = now + interval_s(plan, provider) * (1 + JITTER * chance)
+    failures = {other: kept for other, kept in plan.failures.items() if other != provider}
+    return replace(plan, held=Held(provider, answer, now, due_at), failures=failures)
+
+
+def failed(
+    plan: SignalPlan, provider: Provider, fault: ProviderFault, now: float, chance: float
+) -> SignalPlan:
+    """Return the plan in which a provider rests: twice as long each time, at most an hour.
+
+    A rate limit that names a longer time is kept to.
+    """
+    before = plan.failures.get(provider)
+    times = 1 if before is None else before.times + 1
+    without_key = fault.reason is Reason.UNAUTHORISED
+    longest_s = _LONGEST_REST_WITHOUT_KEY_S if without_key else _LONGEST_REST_S
+    rest_s = min(_FIRST_REST_S[fault.reason] * 2.0 ** min(times - 1, 10), longest_s)
+    rest_s = max(rest_s, fault.retry_after_s or 0.0) * (1 + JITTER * chance)
+    failure = Failure(fault.reason, str(fault), times, now + rest_s)
+    return replace(plan, failures={**plan.failures, provider: failure})
+
+
+def replanned(plan: SignalPlan, providers: tuple[Provider, ...], interval: float) -> SignalPlan:
+    """Return the plan after an edit: what a removed provider said is gone, and nobody rests."""
+    held = plan.held if plan.held is not None and plan.held.provider in providers else None
+    return replace(plan, providers=providers, interval_s=interval, held=held, failures={})
+
+
+def checked(answer: Answer, now: float) -> Answer:
+    """Return an answer that tells about now; raise ProviderFault for one of yesterday or tomorrow.
+
+    A source may be late with its next value by an hour, and carbon forecast a day ago at most;
+    prices are made once a day.
+    """
+    if answer.end + LATE_S < now:
+        hours = (now - answer.end) / 3_600
+        raise ProviderFault(Reason.TOO_OLD, f"its last value was over {hours:.1f} h ago")
+    made_at = answer.observed_at
+    if made_at is not None and answer.unit == GRAMS_PER_KWH and made_at + _OLDEST_S < now:
+        hours = (now - made_at) / 3_600
+        raise ProviderFault(Reason.TOO_OLD, f"its source made it {hours:.1f} h ago")
+    if answer.at(now, LATE_S) is None:
+        raise ProviderFault(Reason.NO_DATA, "no value for now")
+    return answer
+
+
+def serving(plan: SignalPlan, now: float) -> dict[str, Any]:
+    """Return what a log line says of a plan."""
+    held = plan.good(now)
+    return {
+        "source": held.answer.source if held else None,
+        "failures": {one.name: str(how.reason) for one, how in plan.failures.items()},
+    }

@@ -1,0 +1,141 @@
+"""The webhook's process: watches what its answers stand on, and serves them over TLS."""
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from greensched_core.api_paths import CRON_JOBS
+from greensched_core.clock import Clock, WallClock
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.serving import Certificates, Server, keep_certificates, server
+from greensched_core.watching import Watch
+from greensched_operator import watched
+from greensched_operator.admission import Surroundings
+from greensched_operator.certificate import Pair, read_secret
+from greensched_operator.cron_jobs import CronJob, read_cron_job
+from greensched_operator.green_policy import GreenPolicy, Resolved, resolve
+from greensched_operator.metrics import WebhookMetrics
+from greensched_operator.processes import Tasks, run_servers, until_set
+from greensched_operator.settings import OperatorSettings
+from greensched_operator.webhook_app import Webhook, health_app, webhook_app
+
+log = structlog.get_logger()
+
+
+class _PairSink:
+    """Writes the newest pair to files, from which the server reads it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = Certificates(folder / "tls.crt", folder / "tls.key")
+        self.arrived = asyncio.Event()
+
+    def list_began(self) -> None:
+        """A list of one Secret follows."""
+
+    def list_ended(self) -> None:
+        """Without a Secret the last pair serves on."""
+
+    def upsert(self, item: Pair | None) -> None:
+        """The Secret is there or has changed."""
+        if item is None:
+            return
+        for path, content in ((self.files.key, item.key), (self.files.cert, item.cert)):
+            fresh = path.with_suffix(".new")
+            fresh.touch(mode=0o600)
+            fresh.write_bytes(content)
+            os.replace(fresh, path)
+        self.arrived.set()
+
+    def remove(self, item: Pair | None) -> None:
+        """Without a Secret the last pair serves on."""
+
+
+class WebhookProcess:
+    """All parts of the webhook, wired; nothing starts before `run`."""
+
+    def __init__(self, settings: OperatorSettings, client: ApiClient, clock: Clock) -> None:
+        self._settings = settings
+        self._client = client
+        self.metrics = WebhookMetrics()
+        self.policies = watched.Objects[GreenPolicy]()
+        self.cron_jobs = watched.Objects[CronJob]()
+        self.emergency = watched.Objects[watched.Switch]()
+        wall = WallClock()
+        self._watches: list[Watch[Any]] = [
+            Watch(
+                client, watched.GREEN_POLICIES, watched.decode_policy, self.policies, WallClock()
+            ),
+            Watch(client, CRON_JOBS, read_cron_job, self.cron_jobs, wall),
+            Watch(
+                client,
+                f"/api/v1/namespaces/{settings.namespace}/configmaps",
+                watched.decode_switch,
+                self.emergency,
+                wall,
+                field_selector=f"metadata.name={watched.EMERGENCY}",
+            ),
+        ]
+        self._webhook = Webhook(self.surroundings, self.metrics, clock)
+        self._tasks = Tasks()
+        self.serving: Server | None = None
+
+    def surroundings(self) -> Surroundings:
+        """Return what holds now."""
+        return Surroundings(
+            frozenset(self._settings.scheduler_names),
+            self.policy_for,
+            self.cron_jobs.get,
+            is_emergency=len(self.emergency) > 0,
+            kueue_gated_by=self._settings.kueue_gated_by,
+        )
+
+    def policy_for(self, namespace: str, name: str) -> Resolved:
+        """Return the GreenPolicy of work in a namespace that names one, or "" for none."""
+        return resolve(self.policies.by_name, namespace, name, self._settings.namespace)
+
+    def ready(self) -> str:
+        """Return "" once it knows what it answers by, and listens."""
+        missing = [each.path for each in self._watches if not each.health.synced]
+        if self.serving is None or not self.serving.started:
+            missing.append("the certificate")
+        return f"waits for {', '.join(missing)}" if missing else ""
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop` is set; without a certificate yet, wait for one."""
+        settings = self._settings
+        health = server(
+            health_app(self.metrics.registry, self._tasks.alive, self.ready),
+            settings.health_host,
+            settings.health_port,
+        )
+        with tempfile.TemporaryDirectory(prefix="greensched-webhook-") as folder:
+            pair = _PairSink(Path(folder))
+            self._tasks.start({each.path: each.run() for each in self._watches})
+            self._tasks.start({"certificate": self._pair_watch(pair).run()})
+            serving = asyncio.create_task(run_servers([health], stop))
+            try:
+                await until_set(pair.arrived, stop)
+                if not stop.is_set():
+                    await self._serve(pair.files, stop)
+            finally:
+                stop.set()
+                await serving
+                await self._tasks.stop()
+
+    async def _serve(self, files: Certificates, stop: asyncio.Event) -> None:
+        settings = self._settings
+        app = webhook_app(self._webhook)
+        self.serving = server(app, settings.webhook_host, settings.webhook_port, files)
+        context = self.serving.config.ssl
+        if context is not None:
+            self._tasks.start({"rotation": keep_certificates(context, files)})
+        await run_servers([self.serving], stop)
+
+    def _pair_watch(self, sink: _PairSink) -> Watch[Pair | None]:
+        path = f"/api/v1/namespaces/{self._settings.namespace}/secrets"
+        selector = f"metadata.name={self._settings.webhook_secret}"
+        return Watch(self._client, path, read_secret, sink, WallClock(), field_selector=selector)

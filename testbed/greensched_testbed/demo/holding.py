@@ -1,0 +1,183 @@
+"""What holding did in a run of the demo: told while it goes on, counted at its end.
+
+Times are seconds of the workload unless their names say otherwise.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from greensched_core import labels
+from greensched_core.clock import Clock
+from greensched_core.errors import BadInput
+from greensched_core.signals.timestamps import parse_timestamp
+from greensched_operator.release_patch import Reason
+from greensched_testbed.demo.results import HeldPod, Holding
+from greensched_testbed.replay import PodRun, Replay
+
+DAY_STARTS_S = 6 * 3600.0  # time of day at which the workload, and its grid, begin
+_AT_THEIR_LATEST = (Reason.LATEST_START.value, Reason.RELEASER.value)
+_EXAMPLES = 3  # pods told by name; more would scroll the rest away
+_TELL_EVERY_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What the operator has written on a pod that it held."""
+
+    planned_s: float | None = None
+    released_wall_s: float | None = None  # when we saw it, seconds since the epoch
+    reason: str = ""  # of its start
+
+    @property
+    def is_for_later(self) -> bool:
+        """Tell whether a later start was planned; else it was held only until that was known."""
+        return self.planned_s is not None
+
+
+def time_of_day(at_s: float) -> str:
+    """Return seconds of the workload as the time of its day, `13:05`; a later day is told."""
+    days, within_s = divmod(DAY_STARTS_S + at_s, 86_400.0)
+    minutes = int(within_s // 60)
+    later = f" +{days:.0f} d" if days else ""
+    return f"{minutes // 60:02d}:{minutes % 60:02d}{later}"
+
+
+class PodMetadata(msgspec.Struct):
+    """Its name, and what is written on it."""
+
+    name: str
+    annotations: dict[str, str] = {}
+
+
+class Pod(msgspec.Struct):
+    """A pod, as far as it tells of holding."""
+
+    metadata: PodMetadata
+
+
+class HoldingLog:
+    """Notes what a watch tells of held pods, and tells it on; the only writer of its marks."""
+
+    def __init__(
+        self, wall: Clock, starts_s: float, now: Callable[[], float], tell: Callable[[str], None]
+    ) -> None:
+        """`starts_s` is when the workload began on the operator's clock, `now` its seconds."""
+        self.marks: dict[str, Marks] = {}
+        self._wall = wall
+        self._starts_s = starts_s
+        self._now = now
+        self._tell = tell
+        self._told_at = 0.0
+
+    def list_began(self) -> None:
+        """A full list tells again what is there."""
+
+    def list_ended(self) -> None:
+        """A pod missing from a list stays as it was last seen."""
+
+    def remove(self, item: Pod) -> None:
+        """A pod that is gone stays as it was last seen."""
+
+    def upsert(self, item: Pod) -> None:
+        """Note that a pod is held, until when, and that it was started."""
+        name, said = item.metadata.name, item.metadata.annotations
+        if labels.HELD_AT not in said:
+            return
+        before = self.marks.get(name)
+        after = before or Marks()
+        if labels.PLANNED_START in said:
+            after = replace(after, planned_s=self._seconds(said[labels.PLANNED_START]))
+        if labels.RELEASED_AT in said and after.released_wall_s is None:
+            after = replace(
+                after,
+                released_wall_s=self._wall.now(),
+                reason=said.get(labels.RELEASE_REASON, ""),
+            )
+        self.marks[name] = after
+        self._tell_change(name, before or Marks(), after)
+
+    def _seconds(self, text: str) -> float | None:
+        try:
+            return parse_timestamp(text) - self._starts_s
+        except BadInput:
+            return None
+
+    def _tell_change(self, name: str, before: Marks, after: Marks) -> None:
+        if not after.is_for_later:
+            return
+        now_s, marks = self._now(), [each for each in self.marks.values() if each.is_for_later]
+        released = sum(each.released_wall_s is not None for each in marks)
+        if after.released_wall_s is not None and before.released_wall_s is None:
+            if released <= _EXAMPLES:
+                self._tell(f"{time_of_day(now_s)}  released {name}, by {after.reason}")
+        elif before.planned_s is None and after.planned_s is not None and len(marks) <= _EXAMPLES:
+            until = time_of_day(after.planned_s)
+            self._tell(f"{time_of_day(now_s)}  held {name} until {until}")
+        if now_s - self._told_at < _TELL_EVERY_S:
+            return
+        self._told_at = now_s - now_s % _TELL_EVERY_S
+        self._tell(f"{time_of_day(now_s)}  {self._counted(marks, released)}")
+
+    def _counted(self, marks: Sequence[Marks], released: int) -> str:
+        waiting = [each for each in marks if each.released_wall_s is None]
+        planned = [each.planned_s for each in waiting if each.planned_s is not None]
+        until = ""
+        if planned:
+            until = f" (until {time_of_day(min(planned))} to {time_of_day(max(planned))})"
+        return f"held {len(waiting)}{until}, released {released}"
+
+
+def holding_of(
+    record: Replay, marks: Mapping[str, Marks], zone_of: Mapping[str, str], factor: float
+) -> Holding:
+    """Return what holding came to in a run; `factor` is wall seconds per second of the workload.
+
+    `zone_of` names the grid zone of each node.
+    """
+    later = {name: each for name, each in marks.items() if each.is_for_later}
+    pods = [
+        _held(run, later[run.task.name], zone_of[run.node], record.started_at, factor)
+        for run in record.runs
+        if run.task.name in later and run.bound_at is not None and run.created_at is not None
+    ]
+    reasons = Counter(each.reason for each in later.values())
+    return Holding(
+        may_wait=sum(run.task.deadline_s is not None for run in record.runs),
+        pods=tuple(sorted(pods, key=lambda pod: pod.arrived_s)),
+        started_for=dict(sorted(reasons.items())),
+        at_latest_start=sum(reasons[name] for name in _AT_THEIR_LATEST),
+        deadlines_missed=deadlines_missed(record.runs, factor),
+    )
+
+
+def deadlines_missed(runs: Sequence[PodRun], factor: float) -> int:
+    """Return how many pods ended, or will end, after their deadline, or never started.
+
+    A deadline counts from the pod's creation, as the operator counts it.
+    """
+    missed = 0
+    for run in runs:
+        task = run.task
+        if task.deadline_s is None:
+            continue
+        if run.bound_at is None or run.created_at is None:
+            missed += 1
+            continue
+        took_s = (run.bound_at - run.created_at) / factor + task.runtime_s
+        missed += took_s > task.deadline_s - task.arrival_s
+    return missed
+
+
+def _held(run: PodRun, marks: Marks, zone: str, started_at: float, factor: float) -> HeldPod:
+    created, bound = run.created_at or 0.0, run.bound_at or 0.0
+    return HeldPod(
+        name=run.task.name,
+        zone=zone,
+        arrived_s=max(0.0, created - started_at) / factor,
+        started_s=max(0.0, bound - started_at) / factor,
+        runtime_s=run.task.runtime_s,
+        reason=marks.reason,
+    )

@@ -1,0 +1,191 @@
+"""The demo's stage and one run on it: GreenSched's processes, the grid, and a workload replayed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from greensched_core.clock import WallClock
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.watching import Watch
+from greensched_simulator.synthetic_grid import Slot
+from greensched_simulator.workload import Trace
+from greensched_testbed import replay
+from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.demo.billing import Assumed
+from greensched_testbed.demo.cluster import GreenSchedProcesses, publish_grid
+from greensched_testbed.demo.holding import HoldingLog, Marks, Pod
+from greensched_testbed.demo.waiting import WAIT_S, margin_s, zones_of_data
+from greensched_testbed.operator_processes import LEDGER_PORT, NAMESPACE, OperatorProcesses, Pace
+from greensched_testbed.replay import Progress, Replay, ReplayOptions
+
+Grid = Mapping[str, Sequence[Slot]]
+_SETTLE_S = 30.0
+_PUBLISH_EVERY_S = 3600.0  # of the workload; a signal counts as fresh for an hour and a half
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How the demo tells what it is doing."""
+
+    step: Callable[[str], None]
+    progress: Callable[[str, Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One run: what became of its pods, and what was written on those that were held."""
+
+    record: Replay
+    marks: Mapping[str, Marks]
+
+
+class Stage:
+    """GreenSched beside a control plane, extender and operator on one clock that goes faster."""
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        client: ApiClient,
+        assumed: Assumed,
+        rate: float,
+        since_s: float,
+        shows_s: float,
+    ) -> None:
+        """The clock shows `shows_s` at the wall time `since_s`, seconds since the epoch."""
+        self.plane = plane
+        self.client = client
+        self.assumed = assumed
+        self.rate = rate
+        self.greensched = GreenSchedProcesses(plane, assumed)
+        self._pace = Pace(rate, since_s, shows_s)
+        self._operator = OperatorProcesses(
+            plane,
+            self._pace,
+            replan_every_s=_PUBLISH_EVERY_S,
+            releaser_grace_s=rate,  # a real second: the controller comes first
+        )
+
+    def now(self) -> float:
+        """Return what GreenSched's clock shows, in seconds since the epoch."""
+        return self._pace.clock.now()
+
+    def install(self) -> None:
+        """Install the chart, its policy holding work; kwok plays the chart's pods."""
+        to_ledger = self._operator.ledger_port("controller")
+        self.plane.forward_pod_port(NAMESPACE, LEDGER_PORT, to_ledger)
+        values = {
+            "operator.enabled": "true",
+            "operator.webhook.url": self._operator.review_url(),
+            "policy.mode": "enforce",
+            "policy.spec.safetyMargin.duration": f"{margin_s(self.rate):.0f}s",
+        }
+        self.greensched.install_chart(
+            *(part for name, value in values.items() for part in ("--set", f"{name}={value}"))
+        )
+
+    def start(self) -> None:
+        """Start extender, second scheduler and operator, and wait until work is held."""
+        self.greensched.start(self._pace.settings)
+        self._operator.start_all()
+        self._operator.wait_until_called("default")
+
+    def go_on(self) -> None:
+        """Start extender, second scheduler and operator anew, on the wall's clock."""
+        self.greensched.stop()
+        self._pace = Pace()
+        self._operator.go_on(self._pace)
+        self.greensched.start()
+
+    async def publish(self, grid: Grid, starts_at: float) -> None:
+        """Write the grid's forecast as it is known now, its first slot at `starts_at`."""
+        await publish_grid(
+            self.client,
+            grid,
+            starts_at=starts_at,
+            wall_s_per_workload_s=1.0,
+            observed_at=self.now(),
+        )
+
+    @asynccontextmanager
+    async def published(self, grid: Grid) -> AsyncIterator[float]:
+        """Have a workload begin now: its grid is published, and again each hour.
+
+        Yields when it begins, on GreenSched's clock.
+        """
+        starts_at = self.now()
+        await self.publish(grid, starts_at)
+        publishing = asyncio.create_task(self._keep_publishing(grid, starts_at))
+        try:
+            yield starts_at
+        finally:
+            publishing.cancel()
+            await asyncio.gather(publishing, return_exceptions=True)
+
+    async def _keep_publishing(self, grid: Grid, starts_at: float) -> None:
+        while True:
+            await asyncio.sleep(_PUBLISH_EVERY_S / self.rate)
+            try:
+                await self.publish(grid, starts_at)
+            except ApiUnavailable:
+                continue  # what was published last still counts
+
+
+async def played(
+    stage: Stage,
+    trace: Trace,
+    grid: Grid,
+    name: str,
+    scheduler: str,
+    told: Told,
+    *,
+    holds: bool = False,
+) -> Played:
+    """Replay the workload in a namespace of its own; with `holds` its deadlines are told.
+
+    The pods of a run that holds stay, to be looked at.
+    """
+    namespace = f"demo-{name.replace(', ', '-').replace(' ', '-')}"
+    await asyncio.to_thread(stage.plane.create_namespace, namespace)
+    options = ReplayOptions(
+        namespace=namespace,
+        scheduler_name=scheduler,
+        wall_s_per_trace_s=1.0 / stage.rate,
+        until="bound",
+        settle_timeout_s=_SETTLE_S + (WAIT_S / stage.rate if holds else 0.0),
+        zone_of=zones_of_data(trace),
+    )
+    async with (
+        stage.published(grid) as starts_at,
+        _holding(stage, namespace, starts_at, told) as log,
+    ):
+        record = await replay.replay(
+            trace,
+            stage.plane.access,
+            replace(options, tells_deadlines=holds),
+            on_progress=lambda now: told.progress(name, now),
+        )
+    for reason in replay.pending_reasons(record, scheduler):
+        told.step(f"{name} found no node for {reason}")
+    if not holds:
+        await replay.delete_pods(stage.plane.access, namespace)
+    return Played(record, log.marks)
+
+
+@asynccontextmanager
+async def _holding(
+    stage: Stage, namespace: str, starts_at: float, told: Told
+) -> AsyncIterator[HoldingLog]:
+    """Watch what is held in a namespace meanwhile."""
+    log = HoldingLog(WallClock(), starts_at, lambda: stage.now() - starts_at, told.step)
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    decode = msgspec.json.Decoder(Pod).decode
+    watching = asyncio.create_task(Watch(stage.client, pods, decode, log, WallClock()).run())
+    try:
+        yield log
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)

@@ -1,0 +1,206 @@
+"""The operator's processes beside a control plane, on a clock that may go faster.
+
+They have what the chart gives them: its resources, its accounts' rights, its webhook's
+configuration and its settings.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import httpx
+
+from greensched_core.clock import Clock, ScaledClock, WallClock
+from greensched_operator.webhook_app import MUTATE
+from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.demo.cluster import RELEASE, chart_folder, given_by_chart
+from greensched_testbed.ports import free_port
+from greensched_testbed.processes import ManagedProcess
+
+NAMESPACE = "greensched"
+LEDGER_PORT = 8890  # of the controller's pods, by the chart's default
+_READY_TIMEOUT_S = 60.0
+_KINDS = ("controller", "webhook", "releaser")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How many times as fast as the wall's a clock goes, and what it showed when it was started."""
+
+    rate: float = 1.0
+    since_s: float = 0.0
+    shows_s: float = 0.0
+
+    @property
+    def clock(self) -> Clock:
+        """The clock itself."""
+        if self.rate == 1.0:
+            return WallClock()
+        return ScaledClock(self.since_s, self.shows_s, self.rate)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The operator's settings by which it has the same."""
+        if self.rate == 1.0:
+            return {}
+        return {
+            "CLOCK_RATE": str(self.rate),
+            "CLOCK_SINCE_S": repr(self.since_s),
+            "CLOCK_SHOWS_S": repr(self.shows_s),
+        }
+
+
+class OperatorProcesses:
+    """Controller replicas, a webhook and a releaser, started, stopped and killed by name."""
+
+    def __init__(self, plane: ControlPlane, pace: Pace, **settings: object) -> None:
+        """`settings` are the operator's, such as `replan_every_s=60`, for all its processes."""
+        self._plane = plane
+        self._pace = pace
+        self._settings = {name.upper(): str(value) for name, value in settings.items()}
+        self._webhook_port = free_port()
+        self._health_ports: dict[str, int] = {}
+        self._ledger_ports: dict[str, int] = {}
+
+    def install(self, *arguments: str) -> None:
+        """Install the chart, whose pods stay away: its processes run here, with what it gives them.
+
+        `arguments` are Helm's.
+        """
+        own = [f"operator.{kind}.replicas=0" for kind in _KINDS]
+        # Whoever places starts extender and scheduler by `GreenSchedProcesses`, or needs neither.
+        own += ["extender.replicas=0", "scheduler.replicas=0", "scheduler.extenderUrl=http://none"]
+        own += [f"operator.webhook.url={self.review_url()}"]
+        self._plane.helm(
+            "upgrade", "--install", RELEASE, str(chart_folder()), "--namespace", NAMESPACE,
+            "--create-namespace", *(part for each in own for part in ("--set", each)), *arguments,
+        )  # fmt: skip
+        for kind in ("greenpolicies", "jobpowerprofiles", "gridsignals"):
+            self._plane.kubectl("wait", "--for=condition=Established", "--timeout=30s",
+                                f"crd/{kind}.greensched.io")  # fmt: skip
+
+    def start_all(self) -> None:
+        """Start one of each, and wait until the API server calls the webhook."""
+        self.start("controller")
+        self.start("webhook")
+        self.start("releaser")
+
+    def start(
+        self,
+        kind: str,
+        name: str = "",
+        own: Mapping[str, str] = MappingProxyType({}),
+        *,
+        is_waited_for: bool = True,
+    ) -> ManagedProcess:
+        """Start a `controller`, `webhook` or `releaser`, and wait until it is ready.
+
+        `own` are settings of this process alone, such as CLOCK_SHOWS_S.
+        """
+        name = name or kind
+        port = self._health_ports.setdefault(name, free_port())
+        account = self._plane.service_account_dir(NAMESPACE, f"{RELEASE}-{kind}")
+        settings = {
+            "SERVICEACCOUNT_DIR": str(account),
+            "IDENTITY": name,
+            "WEBHOOK_HOST": "127.0.0.1",
+            "WEBHOOK_PORT": str(self._webhook_port),
+            "HEALTH_HOST": "127.0.0.1",
+            "HEALTH_PORT": str(port),
+            "LEDGER": str(self._plane.folder / "ledger.sqlite"),
+            "LEDGER_PORT": str(self.ledger_port(name)),
+            **self._pace.settings,
+            **self._settings,
+            **own,
+        }
+        process = self._plane.processes.start(
+            f"operator-{name}",
+            [sys.executable, "-m", "greensched_operator", kind],
+            {
+                **self._environment(),
+                **{f"GREENSCHED_OPERATOR_{key}": value for key, value in settings.items()},
+                **self._plane.in_cluster_environment(),
+                "PATH": str(Path(sys.executable).parent),
+                "TMPDIR": str(self._plane.folder),  # a killed webhook leaves its certificate
+            },
+        )
+        if is_waited_for:
+            process.wait_until(lambda: self._is_ready(port), "/readyz", _READY_TIMEOUT_S)
+        return process
+
+    def ledger_port(self, name: str) -> int:
+        """Return where a controller tells its ledger, which is not where the chart has it."""
+        return self._ledger_ports.setdefault(name, free_port())
+
+    def stop(self, name: str) -> None:
+        """Stop one by its name; safe to repeat."""
+        self._plane.stop(f"operator-{name}")
+
+    def go_on(self, pace: Pace) -> None:
+        """Stop one of each and start them again on another clock, with the chart's settings."""
+        for kind in reversed(_KINDS):
+            self.stop(kind)
+        self._pace, self._settings = pace, {}
+        self.start_all()
+
+    def kill(self, name: str) -> None:
+        """Kill one, as a machine that fails does."""
+        self._plane.processes[f"operator-{name}"].kill()
+
+    def pid(self, name: str) -> int:
+        """Return the process id of one."""
+        return self._plane.processes[f"operator-{name}"].pid
+
+    def metrics(self, name: str) -> Mapping[str, float]:
+        """Return the samples of one's metrics by name and labels, as Prometheus writes them."""
+        url = f"http://127.0.0.1:{self._health_ports[name]}/metrics"
+        found: dict[str, float] = {}
+        for line in httpx.get(url, timeout=10.0, trust_env=False).text.splitlines():
+            if not line.startswith("#"):
+                key, value = line.rsplit(" ", 1)
+                found[key] = float(value)
+        return found
+
+    def review_url(self) -> str:
+        """Return where the API server sends reviews."""
+        return f"https://127.0.0.1:{self._webhook_port}{MUTATE}"
+
+    def wait_until_called(self, namespace: str) -> None:
+        """Wait until the API server calls the webhook for work in a namespace."""
+        probe: dict[str, Any] = {
+            "apiVersion": "batch/v1", "kind": "Job",
+            "metadata": {"name": "probe", "namespace": namespace,
+                         "annotations": {"greensched.io/deadline": "6h",
+                                         "greensched.io/run-now": "true"}},
+            "spec": {"template": {"spec": {
+                "schedulerName": "greensched", "restartPolicy": "Never",
+                "containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}]}}},
+        }  # fmt: skip
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        while True:
+            self._plane.kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(probe))
+            if any(key.startswith("greensched_webhook_reviews_total")
+                   for key in self.metrics("webhook")):  # fmt: skip
+                return
+            if time.monotonic() > deadline:
+                raise TimeoutError("the API server does not call the webhook")
+            time.sleep(0.2)
+
+    def _environment(self) -> dict[str, str]:
+        """Return the settings of the chart's pods, and put the file that they mount beside us."""
+        policy = self._plane.folder / "policy.json"
+        policy.write_text(given_by_chart(self._plane, f"{RELEASE}-operator-policy")["policy.json"])
+        own = {"GREENSCHED_OPERATOR_DEFAULT_POLICY_FILE": str(policy)}
+        return given_by_chart(self._plane, f"{RELEASE}-operator") | own
+
+    def _is_ready(self, port: int) -> bool:
+        try:
+            reply = httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=2.0, trust_env=False)
+        except httpx.HTTPError:
+            return False
+        return reply.status_code == 200

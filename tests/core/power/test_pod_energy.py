@@ -1,0 +1,181 @@
+"""Whose word counts for a pod, and what it is asked for."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from greensched_core.errors import SignalUnavailable
+from greensched_core.power.pod_courses import energy_j
+from greensched_core.power.pod_energy import (
+    MeasuredPods,
+    PodMeter,
+    PodRun,
+    measured_pods,
+    question,
+    step_of,
+)
+from greensched_core.power.prometheus import PrometheusApi, PrometheusUnreachable
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "prometheus"
+NOTHING = b'{"status":"success","data":{"resultType":"matrix","result":[]}}'
+METERS = {
+    "kepler_pod_cpu_joules_total": "pods-kepler",
+    "kepler_pod_gpu_watts": "pods-kepler-gpu",
+    "kepler_container_joules_total": "pods-kepler-0.9",
+    "scaph_process_power_consumption_microwatts": "pods-scaphandre",
+}
+BEGAN_S = 1795000000.0
+RUN = PodRun(
+    "0f3c9a52-7d1e-4b1c-9c44-2a8f6f1f0c11", "team", "train-x7k2p", BEGAN_S, BEGAN_S + 600.0
+)
+
+Handler = Callable[[httpx.Request], httpx.Response]
+
+
+def metric_of(request: httpx.Request) -> str:
+    (metric,) = (name for name in METERS if name in request.url.params["query"])
+    return metric
+
+
+def replay(*metrics: str) -> Handler:
+    """A server that knows some of the meters."""
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        metric = metric_of(request)
+        if metric not in metrics:
+            return httpx.Response(200, content=NOTHING)
+        return httpx.Response(200, content=(GOLDEN / f"{METERS[metric]}.json").read_bytes())
+
+    return handler
+
+
+async def measured(handler: Handler, *runs: PodRun, with_gpus: bool = False) -> MeasuredPods | None:
+    async with httpx.AsyncClient(transport=httpx.MockTransport(handler)) as http:
+        prometheus = PrometheusApi(http, "http://prometheus:9090/", timeout_s=2.0)
+        return await measured_pods(prometheus, runs or (RUN,), with_gpus=with_gpus)
+
+
+def joules(found: MeasuredPods | None) -> Mapping[str, float]:
+    assert found is not None
+    return {uid: energy_j(pieces) for uid, pieces in found.pieces.items()}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "meter", "watts"),
+    [
+        pytest.param(list(METERS), PodMeter.KEPLER, 110.0, id="package-and-memory-not-platform"),
+        pytest.param(list(METERS)[2:], PodMeter.OLD_KEPLER, 85.0, id="containers-of-one-pod"),
+        pytest.param(list(METERS)[3:], PodMeter.SCAPHANDRE, 95.0, id="processes-in-microwatts"),
+    ],
+)
+async def test_the_first_meter_that_saw_the_run_counts(
+    metrics: list[str], meter: PodMeter, watts: float
+) -> None:
+    found = await measured(replay(*metrics))
+    assert found is not None and found.meter is meter
+    assert joules(found) == {RUN.uid: pytest.approx(watts * 600.0)}
+
+
+async def test_what_was_not_scraped_is_as_the_rest() -> None:
+    longer = replace(RUN, until_s=RUN.until_s + 60.0)
+    found = await measured(replay("scaph_process_power_consumption_microwatts"), longer)
+    assert joules(found) == {RUN.uid: pytest.approx(95.0 * 660.0)}
+
+
+async def test_a_run_that_was_hardly_seen_is_not_measured() -> None:
+    longer = replace(RUN, until_s=RUN.until_s + 600.0)
+    assert await measured(replay("scaph_process_power_consumption_microwatts"), longer) is None
+
+
+async def test_a_counter_that_stands_still_at_zero_is_no_meter() -> None:
+    points = ",".join(f'[{BEGAN_S + 20 + 30 * step},"0"]' for step in range(20))
+    still = f'[{{"metric":{{"pod_id":"{RUN.uid}","zone":"package"}},"values":[{points}]}}]'
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        is_kepler = metric_of(request) == "kepler_pod_cpu_joules_total"
+        answer = NOTHING.replace(b"[]", still.encode()) if is_kepler else NOTHING
+        return httpx.Response(200, content=answer)
+
+    assert await measured(handler) is None
+
+
+async def test_boards_count_where_there_are_some_and_without_them_nothing_is_measured() -> None:
+    found = await measured(replay(*METERS), with_gpus=True)
+    assert joules(found)[RUN.uid] == pytest.approx((110.0 + 250.0) * 600.0, rel=0.01)
+    assert await measured(replay("kepler_pod_cpu_joules_total"), with_gpus=True) is None
+    without_kepler = replay("scaph_process_power_consumption_microwatts")
+    assert await measured(without_kepler, with_gpus=True) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        pytest.param(
+            httpx.Response(400, content=(GOLDEN / "error.json").read_bytes()),
+            SignalUnavailable, "answered 400, bad_data", id="refused",
+        ),
+        pytest.param(
+            httpx.Response(200, content=(GOLDEN / "kepler-cpu.json").read_bytes()),
+            SignalUnavailable, "vector instead of a matrix", id="another-kind-of-answer",
+        ),
+        pytest.param(httpx.ReadTimeout("late"), PrometheusUnreachable, "within 2 s", id="late"),
+    ],
+)  # fmt: skip
+async def test_what_is_no_answer_is_a_missing_signal(
+    answer: httpx.Response | Exception, kind: type[Exception], words: str
+) -> None:
+    def handler(_: httpx.Request) -> httpx.Response:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    with pytest.raises(kind, match=words):
+        await measured(handler)
+
+
+@pytest.mark.parametrize("count", [1, 20, 21, 45])
+async def test_many_pods_are_asked_about_a_few_at_a_time(count: int) -> None:
+    asked: list[str] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.params["query"])
+        assert len(str(request.url)) < 4_000
+        return httpx.Response(200, content=NOTHING)
+
+    runs = [replace(RUN, uid=f"{place:036d}") for place in range(count)]
+    assert await measured(handler, *runs) is None
+    assert all(sum(run.uid in query for query in asked) == 1 for run in runs)
+    assert len(asked) == len(PodMeter) * -(-count // 20)
+
+
+def test_a_point_in_a_name_is_no_wildcard() -> None:
+    asked = question(PodMeter.SCAPHANDRE, [replace(RUN, name="a.b"), replace(RUN, name="c")], 5.0)
+    assert 'kubernetes_pod_name=~"a[.]b|c"' in asked
+
+
+@pytest.mark.parametrize("meter", PodMeter)
+def test_an_exporter_has_the_labels_that_it_is_asked_by(meter: PodMeter) -> None:
+    asked = question(meter, [RUN], 5.0)
+    (metric,) = (name for name in METERS if name in asked)
+    families = text_string_to_metric_families((GOLDEN / f"pods-{meter}.prom").read_text())
+    series = [s.labels for family in families for s in family.samples if s.name == metric]
+    wanted = re.findall(r'(\w+)(=~?)"([^"]*)"', asked)
+    assert any(
+        all(
+            re.fullmatch(value, labels[name]) if sign == "=~" else labels[name] == value
+            for name, sign, value in wanted
+        )
+        for labels in series
+    )
+    (by,) = re.findall(r"by \(([^)]*)\)", asked)
+    assert set(by.split(", ")) <= series[0].keys()
+
+
+@pytest.mark.parametrize(("length_s", "step_s"), [(0, 5), (1_200, 5), (1_201, 6), (86_400, 360)])
+def test_a_longer_run_has_longer_steps(length_s: float, step_s: float) -> None:
+    assert step_of(length_s) == step_s

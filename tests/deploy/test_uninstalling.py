@@ -1,0 +1,128 @@
+"""Before the operator goes, what it holds is started; who installs again holds again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
+
+if TYPE_CHECKING:
+    from tests.deploy.conftest import Installation
+
+pytestmark = [pytest.mark.helm, pytest.mark.controlplane]
+
+RELEASE = "greensched"
+SWITCH = "greensched-release-all"
+PATIENCE_S = 60.0
+# kwok plays the hook's pod: it succeeds after that long, whatever its image.
+PLAYED = ["--set-string", r"operator.podAnnotations.greensched\.io/testbed-runtime=0.2s"]
+
+
+async def offer(access: ApiAccess) -> tuple[str, ...]:
+    async with ApiClient(access) as api:
+        names = await create_nodes(api, [NodeGroup(1, "uninstall", 8.0, 2.0**36)])
+        await wait_until_ready(api, names)
+    return names
+
+
+async def withdraw(access: ApiAccess, names: tuple[str, ...]) -> None:
+    async with ApiClient(access) as api:
+        await delete_nodes(api, names)
+
+
+@pytest.fixture
+def node(control_plane: ControlPlane) -> Iterator[None]:
+    """A node for the hook's pod."""
+    names = asyncio.run(offer(control_plane.access))
+    yield
+    asyncio.run(withdraw(control_plane.access, names))
+
+
+def hold(installation: Installation, name: str) -> None:
+    """Have a Job that is held, as the webhook leaves it."""
+    body = json.loads(installation.job(name, hold_until="2099-01-01T00:00:00Z"))
+    body["spec"]["suspend"] = True
+    made = installation.kubectl("create", "-f", "-", stdin=json.dumps(body))
+    assert made.returncode == 0, made.stderr
+
+
+def switch(installation: Installation) -> dict[str, Any] | None:
+    shown = installation.kubectl(
+        *["get", "configmap", SWITCH, "-n", installation.namespace, "-o", "json"]
+    )
+    found: dict[str, Any] | None = json.loads(shown.stdout) if shown.returncode == 0 else None
+    return found
+
+
+def uninstall(installation: Installation, *arguments: str) -> None:
+    result = installation.helm(
+        *["uninstall", RELEASE, "--namespace", installation.namespace, *arguments]
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_charts_account_starts_all_and_its_switch_goes_with_the_release(
+    installation: Installation,
+) -> None:
+    for name in ("first", "second"):
+        hold(installation, name)
+    ended = installation.run_to_its_end("release-all")
+    assert ended.returncode == 0, ended.stderr
+    assert "greensched: released 2 held workloads; none is left\n" in ended.stdout
+    for name in ("first", "second"):
+        job = installation.get("job", name, installation.users)
+        assert job["spec"]["suspend"] is False
+        assert job["metadata"]["annotations"]["greensched.io/release-reason"] == "uninstall"
+    made = switch(installation)
+    assert made is not None
+    assert [each["name"] for each in made["metadata"]["ownerReferences"]] == [SWITCH]
+
+    uninstall(installation, "--no-hooks")
+    installation.upgrade()
+    installation.wait_until(lambda: switch(installation) is None, "the switch is gone")
+
+
+def test_the_documented_command_tells_what_is_still_held(
+    installation: Installation, repository: Path
+) -> None:
+    hold(installation, "waiting")
+    lines = (repository / "docs/install.md").read_text().splitlines()
+    (line,) = (line for line in lines if "hold-until)]" in line)
+    program, *arguments = shlex.split(line, comments=True)
+    shown = installation.kubectl(*arguments)
+    assert (program, shown.stderr) == ("kubectl", "")
+    assert f"Job {installation.users}/waiting" in shown.stdout.splitlines()
+
+
+@pytest.mark.usefixtures("node")
+def test_helm_runs_it_before_an_uninstall(installation: Installation) -> None:
+    installation.upgrade(*PLAYED)
+    uninstall(installation, "--timeout", "60s")
+    left = installation.kubectl("get", "jobs,deployments", "-n", installation.namespace)
+    assert left.stdout == ""
+
+
+@pytest.mark.usefixtures("node")
+def test_helm_runs_it_before_an_upgrade_that_takes_the_operator_away(
+    installation: Installation,
+) -> None:
+    installation.upgrade(*PLAYED)
+    installation.upgrade("--set", "operator.enabled=false", *PLAYED, "--timeout", "60s")
+    events = installation.kubectl(
+        *["get", "events", "-n", installation.namespace, "-o", "json"],
+        *["--field-selector", f"involvedObject.kind=Job,involvedObject.name={SWITCH}"],
+    )
+    reasons = {each["reason"] for each in json.loads(events.stdout)["items"]}
+    assert "Completed" in reasons
+    gone = installation.kubectl("get", "serviceaccount", SWITCH, "-n", installation.namespace)
+    assert "NotFound" in gone.stderr
+    installation.upgrade("--set", "operator.enabled=false", "--timeout", "20s")

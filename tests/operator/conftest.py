@@ -1,0 +1,323 @@
+"""The operator's processes on a real API server, in a namespace of their own."""
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest_asyncio
+import yaml
+
+from greensched_core import labels
+from greensched_core.clock import WallClock
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
+from greensched_core.signals.watched import GRID_SIGNALS
+from greensched_operator.certificate_keeper import CONFIGURATIONS, CertificateKeeper
+from greensched_operator.controller_process import ControllerProcess
+from greensched_operator.metrics import ControllerMetrics
+from greensched_operator.releaser import Releaser
+from greensched_operator.settings import OperatorSettings
+from greensched_operator.webhook import WebhookProcess
+from greensched_operator.webhook_app import MUTATE
+from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
+from greensched_testbed.ports import free_port
+
+CRDS = Path(__file__).resolve().parents[2] / "deploy/helm/greensched/files/crds"
+_CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_PLACE = "tests.greensched.io/place"
+PATIENCE_S = 60.0  # for what takes a second on an idle machine
+_POLL_S = 0.05
+GREEN_POLICIES = f"/apis/{labels.GROUP}/{labels.VERSION}/namespaces"
+
+
+async def exists(api: ApiClient, path: str) -> bool:
+    """Tell whether there is an object at a path, and its storage is ready."""
+    try:
+        await api.get(path)
+    except ApiUnavailable as fault:
+        if fault.status in (404, 429, 503):  # unknown, or its storage is being made
+            return False
+        raise
+    return True
+
+
+async def until(claim: Callable[[], Awaitable[Any]], what: str) -> Any:
+    """Return what a claim gives once that is true; fail when it is not in time."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        found = await claim()
+        if found:
+            return found
+        await asyncio.sleep(_POLL_S)  # what is waited for lies in another process
+    raise AssertionError(f"not within {PATIENCE_S:.0f} s: {what}")
+
+
+@pytest_asyncio.fixture
+async def crds(api: ApiClient) -> None:
+    """Our custom resources, known to the API server."""
+    for file in sorted(CRDS.glob("*.yaml")):
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+        name = found["metadata"]["name"]
+        if not await exists(api, f"{_CRD_PATH}/{name}"):
+            try:
+                await api.create(_CRD_PATH, json.dumps(found).encode())
+            except ApiUnavailable as fault:
+                if fault.status != 409:
+                    raise
+        plural = found["spec"]["names"]["plural"]
+        path = f"/apis/{labels.GROUP}/{labels.VERSION}/{plural}"
+        await until(partial(exists, api, path), f"{plural} are served")
+
+
+@dataclass
+class Place:
+    """A namespace of users, watched by an operator whose own namespace is another."""
+
+    api: ApiClient
+    namespace: str
+    own: str
+    settings: OperatorSettings
+    access: ApiAccess
+    signals: list[str] = field(default_factory=list)
+    nodes: list[str] = field(default_factory=list)
+
+    @property
+    def jobs(self) -> str:
+        """Where its Jobs are."""
+        return f"/apis/batch/v1/namespaces/{self.namespace}/jobs"
+
+    @property
+    def pods(self) -> str:
+        """Where its pods are."""
+        return f"/api/v1/namespaces/{self.namespace}/pods"
+
+    async def green_policy(self, name: str = "default", **spec: Any) -> None:
+        """Have a GreenPolicy in the users' namespace."""
+        body = {
+            "apiVersion": f"{labels.GROUP}/{labels.VERSION}",
+            "kind": "GreenPolicy",
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+        path = f"{GREEN_POLICIES}/{self.namespace}/{labels.GREEN_POLICIES}"
+        await self.api.create(path, json.dumps(body).encode())
+
+    async def create_job(self, name: str, **said: str) -> dict[str, Any]:
+        """Create a Job with annotations of ours: `max_delay` stands for greensched.io/max-delay."""
+        return await self.create(self.jobs, self.job(name, **said))
+
+    async def create_pod(self, name: str, **said: str) -> dict[str, Any]:
+        """Create a pod with annotations of ours."""
+        return await self.create(self.pods, self.pod(name, **said))
+
+    def job(self, name: str, scheduler: str = labels.SCHEDULER_NAME, **said: str) -> dict[str, Any]:
+        """Return a Job with annotations of ours."""
+        return {
+            "metadata": {"name": name, "annotations": _annotations(said)},
+            "spec": {"template": {"metadata": {}, "spec": _pod_spec(scheduler, self.own)}},
+        }
+
+    def pod(self, name: str, **said: str) -> dict[str, Any]:
+        """Return a pod with annotations of ours."""
+        return {
+            "metadata": {"name": name, "annotations": _annotations(said)},
+            "spec": _pod_spec(labels.SCHEDULER_NAME, self.own),
+        }
+
+    async def until(self, claim: Callable[[], Awaitable[Any]], what: str) -> Any:
+        """Return what a claim gives once that is true; fail when it is not in time."""
+        return await until(claim, what)
+
+    async def started(self, path: str) -> dict[str, Any] | None:
+        """Return a Job or pod that nothing of ours holds any more, else None."""
+        found = await self.get(path)
+        gates = [each["name"] for each in found["spec"].get("schedulingGates", ())]
+        is_held = found["spec"].get("suspend") or labels.GATE in gates
+        return None if is_held else found
+
+    async def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Create an object, and return it as it is stored."""
+        made: dict[str, Any] = json.loads(await self.api.create(path, json.dumps(body).encode()))
+        return made
+
+    async def get(self, path: str) -> dict[str, Any]:
+        """Return an object."""
+        found: dict[str, Any] = json.loads(await self.api.get(path))
+        return found
+
+    @asynccontextmanager
+    async def webhook(self) -> AsyncIterator[WebhookProcess]:
+        """A webhook that the API server calls for the users' namespace."""
+        path = f"{CONFIGURATIONS}/{self.settings.webhook_configuration}"
+        await self.api.create(CONFIGURATIONS, json.dumps(webhook_configuration(self)).encode())
+        stop = asyncio.Event()
+        process = WebhookProcess(self.settings, self.api, self.settings.clock)
+        running = asyncio.create_task(process.run(stop))
+        try:
+            await CertificateKeeper(self.settings, self.api, WallClock()).look()
+            await until(lambda: _ready(process, running), "the webhook is ready")
+            await until(lambda: self._calls(process), "the API server calls it")
+            yield process
+        finally:
+            stop.set()
+            await running
+            await self.api.delete(path)
+
+    async def _calls(self, process: WebhookProcess) -> bool:
+        probe = self.job("probe", deadline="6h", run_now="true")
+        await self.api.create(f"{self.jobs}?dryRun=All", json.dumps(probe).encode())
+        counted = {"outcome": "run-now"}
+        registry = process.metrics.registry
+        return registry.get_sample_value("greensched_webhook_reviews_total", counted) is not None
+
+    @asynccontextmanager
+    async def controller(self, identity: str = "first") -> AsyncIterator["Running"]:
+        """A controller; its webhook's configuration need not be there."""
+        stop = asyncio.Event()
+        settings = self.settings.model_copy(update={"identity": identity})
+        process = ControllerProcess(settings, self.access, self.api, settings.clock)
+        running = asyncio.create_task(process.run(stop))
+        try:
+            yield Running(process.metrics, stop)
+        finally:
+            stop.set()
+            await running
+
+    async def publish(
+        self, zone: str, carbon_g_per_kwh: Sequence[float], *, slot_s: float = 3600.0
+    ) -> None:
+        """Have a GridSignal of a zone: so many grams in each slot from now on."""
+        now_s = time.time() // 900 * 900
+        slots = [GridSlot(now_s + place * slot_s, grams, None)
+                 for place, grams in enumerate(carbon_g_per_kwh)]  # fmt: skip
+        end_s = now_s + len(slots) * slot_s
+        forecast = ZoneForecast(zone, "", time.time(), "test", slots[0], tuple(slots), end_s)
+        name = object_name(zone)
+        if not await exists(self.api, f"{GRID_SIGNALS}/{name}"):
+            await self.create(GRID_SIGNALS, {
+                "apiVersion": f"{labels.GROUP}/{labels.VERSION}", "kind": "GridSignal",
+                "metadata": {"name": name}, "spec": {"zone": zone},
+            })  # fmt: skip
+            self.signals.append(name)
+        body = json.dumps({"status": to_status(forecast)}).encode()
+        await self.api.patch(f"{GRID_SIGNALS}/{name}/status", body)
+
+    async def offer_node(self, zone: str, cpu_cores: float = 16.0) -> None:
+        """Have a node, which kwok plays, in a grid zone."""
+        group = NodeGroup(1, f"{zone.lower()}-{uuid.uuid4().hex[:4]}", cpu_cores, 2.0**36,
+                          grid_zone=zone, extra_labels={_PLACE: self.own})  # fmt: skip
+        names = await create_nodes(self.api, [group])
+        await wait_until_ready(self.api, names)
+        self.nodes += names
+
+    @asynccontextmanager
+    async def releaser(self) -> AsyncIterator[Releaser]:
+        """A releaser."""
+        stop = asyncio.Event()
+        process = Releaser(self.settings, self.api, self.settings.clock)
+        running = asyncio.create_task(process.run(stop))
+        try:
+            yield process
+        finally:
+            stop.set()
+            await running
+
+
+@dataclass
+class Running:
+    """A controller that runs, and what ends it."""
+
+    metrics: ControllerMetrics
+    stop: asyncio.Event
+
+
+async def _ready(process: WebhookProcess, running: asyncio.Task[None]) -> bool:
+    if running.done():
+        await running
+    return process.ready() == ""
+
+
+def webhook_configuration(place: Place) -> dict[str, Any]:
+    """Return the configuration, as the chart's, for a webhook on this machine."""
+    rules = [
+        {"apiGroups": ["batch"], "apiVersions": ["v1"], "resources": ["jobs"]},
+        {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]},
+    ]
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": place.settings.webhook_configuration},
+        "webhooks": [
+            {
+                "name": "hold.greensched.io",
+                "admissionReviewVersions": ["v1"],
+                "sideEffects": "None",
+                "failurePolicy": "Ignore",
+                "timeoutSeconds": 2,
+                "clientConfig": {"url": f"https://127.0.0.1:{place.settings.webhook_port}{MUTATE}"},
+                "namespaceSelector": {
+                    "matchLabels": {"kubernetes.io/metadata.name": place.namespace}
+                },
+                "rules": [{"operations": ["CREATE"], "scope": "Namespaced", **each}
+                          for each in rules],
+            }
+        ],
+    }  # fmt: skip
+
+
+@pytest_asyncio.fixture
+async def place(
+    api: ApiClient, api_access: ApiAccess, namespace: str, crds: None, tmp_path: Path
+) -> AsyncIterator[Place]:
+    """The users' namespace of this test and one for its operator."""
+    own = f"operator-{uuid.uuid4().hex[:6]}"
+    await api.create("/api/v1/namespaces", json.dumps({"metadata": {"name": own}}).encode())
+    settings = OperatorSettings(
+        namespace=own,
+        webhook_host="127.0.0.1",
+        webhook_port=free_port(),
+        webhook_hosts=["127.0.0.1"],
+        webhook_configuration=own,
+        health_host="127.0.0.1",
+        health_port=0,
+        releaser_grace_s=1.0,
+        kueue=True,
+        kueue_gated_by=True,
+        ledger=str(tmp_path / "ledger.sqlite"),
+        ledger_port=0,
+    )
+    made = Place(api, namespace, own, settings, api_access)
+    yield made
+    await api.delete(f"/api/v1/namespaces/{own}")
+    for name in made.signals:
+        await api.delete(f"{GRID_SIGNALS}/{name}")
+    await delete_nodes(api, made.nodes)
+
+
+def _annotations(said: dict[str, str]) -> dict[str, str]:
+    return {f"{labels.GROUP}/{name.replace('_', '-')}": value for name, value in said.items()}
+
+
+def _pod_spec(scheduler: str, place: str) -> dict[str, Any]:
+    """Return a pod for the nodes of one place, whatever other tests have left behind."""
+    return {
+        "nodeSelector": {_PLACE: place},
+        "schedulerName": scheduler,
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "containers": [
+            {
+                "name": "main",
+                "image": "registry.k8s.io/pause:3.10",
+                "resources": {"requests": {"cpu": "100m", "memory": "16Mi"}},
+            }
+        ],
+    }

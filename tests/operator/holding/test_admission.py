@@ -1,0 +1,170 @@
+"""The webhook's decision: held or not, with which patch, and what is told."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greensched_core import labels
+from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
+from greensched_operator.admission import (
+    AdmissionRequest,
+    Surroundings,
+    Verdict,
+    answer,
+    decide,
+    read_review,
+)
+from greensched_operator.green_policy import GreenPolicy, Mode, Origin, Resolved
+from greensched_operator.queue_gate import KUEUE_QUEUE
+from greensched_operator.workloads import Kind
+from tests.operator.holding.conftest import ENFORCING, HOUR_S, NOW_S, marks, stored
+
+SAYS_6H = {labels.DEADLINE: "6h"}
+
+
+def around(policy: GreenPolicy = ENFORCING, *, is_emergency: bool = False) -> Surroundings:
+    resolved = Resolved(policy, Origin.BUILT_IN)
+    return Surroundings(frozenset({labels.SCHEDULER_NAME}), lambda *_: resolved, lambda *_: None,
+                        is_emergency)  # fmt: skip
+
+
+def verdict_on(
+    item: dict[str, Any], surroundings: Surroundings | None = None, operation: str = "CREATE"
+) -> Verdict:
+    review = {"request": {"uid": "1", "kind": {"kind": item["kind"]}, "namespace": "team",
+                          "operation": operation, "object": item}}  # fmt: skip
+    request: AdmissionRequest = read_review(json.dumps(review).encode())
+    return decide(request, surroundings or around(), NOW_S)
+
+
+def patched(item: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
+    """Return an object as the API server stores it, by RFC 6902: of `add` and `remove`."""
+    found: dict[str, Any] = json.loads(json.dumps(item))
+    for each in verdict.patch:
+        *parents, last = (
+            part.replace("~1", "/").replace("~0", "~") for part in each["path"].split("/")[1:]
+        )
+        place: Any = found
+        for part in parents:
+            place = place[part]
+        if each["op"] == "remove":
+            del place[last]
+        elif last == "-":
+            place.append(each["value"])
+        else:
+            place[last] = each["value"]
+    return found
+
+
+def arriving(annotations: dict[str, str] | None = None, **told: Any) -> dict[str, Any]:
+    return stored(annotations=SAYS_6H if annotations is None else annotations,
+                  is_stopped=False, **told)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
+def test_what_may_wait_is_stopped_with_its_latest_start(kind: Kind) -> None:
+    item = arriving(kind=kind)
+    made = patched(item, verdict_on(item))
+    said = made["metadata"]["annotations"]
+    assert parse_timestamp(said[labels.HOLD_UNTIL]) == NOW_S + 5 * HOUR_S - 360.0
+    assert said[labels.HELD_AT] == format_timestamp(NOW_S)
+    if kind == Kind.JOB:
+        assert made["spec"]["suspend"] is True
+    else:
+        assert made["spec"]["schedulingGates"] == [{"name": labels.GATE}]
+
+
+@pytest.mark.parametrize(
+    ("item", "outcome"),
+    [
+        pytest.param(arriving(), "held", id="held"),
+        pytest.param(arriving({}), "no-wish", id="says-nothing"),
+        pytest.param(arriving({labels.DEADLINE: "soon"}), "bad-annotation", id="typo"),
+        pytest.param(arriving({labels.DEADLINE: "61m"}), "no-slack", id="no-slack"),
+        pytest.param(arriving(SAYS_6H | {labels.RUN_NOW: "true"}), "run-now", id="run-now"),
+        pytest.param(arriving(scheduler="default-scheduler"), "no-opt-in", id="no-opt-in"),
+        pytest.param(arriving({}, scheduler="default-scheduler"), "ignored", id="not-ours"),
+        pytest.param(stored(annotations=SAYS_6H), "ignored", id="arrives-suspended"),
+        pytest.param(
+            arriving(owner={"kind": "Job", "name": "a", "uid": "a", "controller": True},
+                     kind=Kind.POD), "ignored", id="pod-of-a-job",
+        ),
+        pytest.param(
+            arriving(owner={"kind": "ReplicaSet", "name": "a", "uid": "a", "controller": True},
+                     kind=Kind.POD), "ignored", id="pod-of-a-service",
+        ),
+    ],
+)  # fmt: skip
+def test_only_what_may_wait_is_held(item: dict[str, Any], outcome: str) -> None:
+    verdict = verdict_on(item)
+    assert verdict.outcome == outcome
+    assert bool(verdict.patch) is (outcome == "held")
+
+
+@pytest.mark.parametrize(
+    ("surroundings", "operation", "outcome"),
+    [
+        pytest.param(around(is_emergency=True), "CREATE", "emergency", id="emergency"),
+        pytest.param(around(GreenPolicy(mode=Mode.SHADOW)), "CREATE", "shadow", id="shadow"),
+        pytest.param(around(GreenPolicy(mode=Mode.OFF)), "CREATE", "policy-off", id="off"),
+        pytest.param(around(), "UPDATE", "ignored", id="changed-not-created"),
+    ],
+)
+def test_nothing_is_held_where_nothing_may_be(
+    surroundings: Surroundings, operation: str, outcome: str
+) -> None:
+    verdict = verdict_on(arriving(), surroundings, operation)
+    assert (verdict.outcome, verdict.patch) == (outcome, ())
+
+
+def test_kueue_owns_suspend_of_what_it_queues_and_a_pod_on_a_node_has_no_gate() -> None:
+    queued, bound = arriving(), arriving(kind=Kind.POD)
+    queued["metadata"]["labels"] = {KUEUE_QUEUE: "team"}
+    bound["spec"]["nodeName"] = "node"
+    assert verdict_on(queued).outcome == verdict_on(bound).outcome == "ignored"
+
+
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["held-anew", "arrives-suspended"])
+def test_marks_of_what_it_was_copied_from_go(is_stopped: bool) -> None:
+    old = marks(NOW_S - 9 * HOUR_S, NOW_S - HOUR_S, deadline="6h", planned_start="2020-01-01",
+                released_at="2020-01-01", decision="{}")  # fmt: skip
+    item = stored(annotations=old, is_stopped=is_stopped)
+    left = patched(item, verdict_on(item))["metadata"]["annotations"].keys()
+    fresh = set() if is_stopped else {labels.HOLD_UNTIL, labels.HELD_AT, labels.HOLD_REASON}
+    assert left == {labels.DEADLINE} | fresh
+
+
+TEXTS = st.one_of(st.text(max_size=20), st.sampled_from(["6h", "true", "-1h", "2020-01-01T00:00Z"]))
+WISHES = st.sampled_from(
+    [labels.DEADLINE, labels.MAX_DELAY, labels.RUNTIME, labels.WINDOW, labels.RUN_NOW,
+     labels.CHECKPOINTABLE, labels.POLICY, labels.GANG, *sorted(labels.WRITTEN)]
+)  # fmt: skip
+
+
+@given(st.dictionaries(WISHES, TEXTS), st.sampled_from([Kind.JOB, Kind.POD]))
+def test_whatever_is_written_it_is_admitted_and_a_hold_has_an_end(
+    said: dict[str, str], kind: Kind
+) -> None:
+    item = arriving(said, kind=kind)
+    verdict = verdict_on(item)
+    made = patched(item, verdict)
+    until = made["metadata"]["annotations"].get(labels.HOLD_UNTIL)
+    assert (until is not None) is (verdict.outcome == "held")
+    if until is not None:
+        assert NOW_S < parse_timestamp(until) <= NOW_S + ENFORCING.longest_hold_s
+    assert all(len(each) <= 256 for each in verdict.warnings)
+
+
+def test_the_answer_always_admits() -> None:
+    item = arriving()
+    reply = msgspec.json.decode(answer("1", verdict_on(item)))["response"]
+    assert (reply["allowed"], reply["patchType"]) == (True, "JSONPatch")
+    assert json.loads(base64.b64decode(reply["patch"]))[-1]["path"] == "/spec/suspend"
+    assert "patch" not in msgspec.json.decode(answer("1", Verdict("ignored")))["response"]

@@ -1,0 +1,114 @@
+"""Work that runs at once: what is told of it, and that one fault does not silence the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+
+from greensched_core import labels
+from greensched_core.clock import Clock, ManualClock
+from greensched_core.ledger_records import LedgerRecord, What
+from greensched_operator.arrivals import Arrivals
+from greensched_operator.budgets import Budgets
+from greensched_operator.cron_jobs import CronJob
+from greensched_operator.green_policy import Mode, Origin, Resolved
+from greensched_operator.held_works import News
+from greensched_operator.judging import Rules
+from greensched_operator.metrics import ControllerMetrics
+from greensched_operator.outbox import Outbox
+from greensched_operator.recording import Recorder
+from greensched_operator.workloads import Work
+from greensched_operator.writing import Writer
+from tests.operator.holding.conftest import ENFORCING, NOW_S, api_of, work_of
+from tests.operator.holding.test_start_planning import situation
+
+SHADOW = replace(ENFORCING, mode=Mode.SHADOW)
+
+
+class Scene:
+    """Arrivals with a ledger in memory and an API server that takes everything."""
+
+    def __init__(self) -> None:
+        self.records: list[LedgerRecord] = []
+        self.metrics = ControllerMetrics(CollectorRegistry())
+        clock: Clock = ManualClock(NOW_S)
+        writer = Writer(api_of(lambda _: httpx.Response(200)), clock, clock, self.metrics)
+        recorder = Recorder(self.records.append, Budgets(), clock, "EUR")
+        self.outbox = Outbox(10.0)
+        self.arrivals = Arrivals(writer, self.outbox, recorder, self.metrics, clock)
+
+    def fallbacks(self, reason: str) -> float:
+        """Return how often something was made up for."""
+        labels = {"reason": reason}
+        name = "greensched_planning_fallbacks_total"
+        return self.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+def rules(cursed: str = "") -> Rules:
+    """Return rules of shadow, which fail for the namespace of one workload."""
+
+    def policy_for(namespace: str, _: str) -> Resolved:
+        if namespace == cursed:
+            raise RuntimeError("rules that fail")
+        return Resolved(SHADOW, Origin.BUILT_IN)
+
+    return Rules(policy_for, lambda *_: None, False)
+
+
+def news(*works: Work) -> News:
+    return News(arrived={work.uid: work for work in works})
+
+
+def arriving(name: str) -> Work:
+    said = {"greensched.io/deadline": "8h", "greensched.io/runtime": "30m"}
+    return work_of(name, said, is_stopped=False)
+
+
+async def test_shadow_tells_the_ledger_what_it_would_hold() -> None:
+    scene = Scene()
+    await scene.arrivals.see_to(news(arriving("train")), rules(), lambda _: situation())
+    [record] = scene.records
+    assert (record.what, record.is_shadow, record.subject.name) == (What.PLANNED, True, "train")
+
+
+async def test_a_fault_with_one_workload_silences_no_other() -> None:
+    scene = Scene()
+    cursed = replace(arriving("cursed"), namespace="cursed")
+    work = news(cursed, arriving("train"))
+    await scene.arrivals.see_to(work, rules("cursed"), lambda _: situation())
+    assert [record.subject.name for record in scene.records] == ["train"]
+    assert scene.fallbacks("arrival-failed") == 1
+
+
+async def test_a_situation_that_cannot_be_told_ends_no_turn() -> None:
+    def fails(_: object) -> None:
+        raise RuntimeError("no situation")
+
+    scene = Scene()
+    await scene.arrivals.see_to(news(arriving("train")), rules(), fails)  # type: ignore[arg-type]  # it fails
+    assert scene.fallbacks("arrival-failed") == 1
+
+
+@pytest.mark.parametrize("mode", [Mode.OFF, Mode.ENFORCE])
+async def test_other_modes_plan_nothing_for_what_runs(mode: Mode) -> None:
+    scene = Scene()
+    policy = Resolved(replace(ENFORCING, mode=mode), Origin.BUILT_IN)
+    told = Rules(lambda *_: policy, lambda *_: None, False)
+    await scene.arrivals.see_to(news(arriving("train")), told, lambda _: situation())
+    assert scene.records == []
+
+
+@pytest.mark.parametrize(("paused", "learned"), [(False, 1), (True, 0)])
+async def test_a_cron_job_learns_no_runtime_from_a_run_that_was_paused(
+    paused: bool, learned: int
+) -> None:
+    scene, owner = Scene(), {"kind": "CronJob", "name": "nightly", "uid": "c", "controller": True}
+    cron_job = CronJob("team", "nightly", "c", {}, "0 0 * * *", "", ())
+    work = work_of("run", {labels.PAUSED_AT: "x"} if paused else {}, owner=owner)
+    ended = replace(work, started_s=NOW_S, ended_s=NOW_S + 600.0)
+    told = Rules(rules().policy_for, lambda *_: cron_job, False)
+    await scene.arrivals.see_to(News(ended=[ended]), told, lambda _: situation())
+    assert len(scene.outbox) == learned

@@ -1,0 +1,62 @@
+from datetime import datetime
+
+import pytest
+
+from greensched_core.ledger_records import Amounts, LedgerRecord, Subject, What
+from greensched_operator.budgets import Budgets
+from greensched_operator.green_policy import Budget, Period
+
+NOON = datetime.fromisoformat("2026-11-21T12:00:00+00:00").timestamp()
+MIDNIGHT = datetime.fromisoformat("2026-11-22T00:00:00+00:00").timestamp()
+KWH = 3.6e6
+OPEN = float("-inf")
+
+
+def record(what: What, at: float, *, is_shadow: bool = False) -> LedgerRecord:
+    return LedgerRecord(
+        what=what,
+        at=at,
+        subject=Subject(kind="Job", namespace="team", name="train", uid=str(at)),
+        is_shadow=is_shadow,
+        planned=Amounts(energy_j=10 * KWH, carbon_g=3_000.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("spent_kwh", "opens"),
+    [
+        pytest.param(9.999, OPEN, id="something-is-left"),
+        pytest.param(10.0, MIDNIGHT, id="just-spent"),
+    ],
+)
+def test_a_spent_budget_opens_with_the_next_period(spent_kwh: float, opens: float) -> None:
+    budgets = Budgets()
+    budgets.spend("team", NOON - 60.0, Amounts(energy_j=spent_kwh * KWH))
+    assert budgets.opens_s("team", Budget(Period.DAY, energy_kwh=10.0), NOON) == opens
+
+
+def test_carbon_has_a_budget_of_its_own() -> None:
+    budgets = Budgets()
+    budgets.spend("team", NOON, Amounts(energy_j=KWH, carbon_g=500.0))
+    assert budgets.opens_s("team", Budget(Period.DAY, carbon_kg=0.5), NOON) == MIDNIGHT
+    assert budgets.opens_s("team", Budget(Period.DAY, energy_kwh=2.0), NOON) == OPEN
+
+
+def test_what_others_or_yesterday_spent_does_not_count() -> None:
+    budgets = Budgets()
+    budgets.spend("others", NOON, Amounts(energy_j=100 * KWH))
+    budgets.spend("team", NOON - 13 * 3600.0, Amounts(energy_j=100 * KWH))
+    assert budgets.opens_s("team", Budget(Period.DAY, energy_kwh=10.0), NOON) == OPEN
+    assert budgets.opens_s("team", None, NOON) == OPEN
+
+
+def test_after_a_restart_the_ledger_tells_what_was_started() -> None:
+    budgets = Budgets()
+    budgets.recall(
+        [
+            record(What.RELEASED, NOON - 7200.0),
+            record(What.RELEASED, NOON - 3600.0, is_shadow=True),
+        ]
+    )
+    assert budgets.opens_s("team", Budget(Period.DAY, energy_kwh=10.0), NOON) == MIDNIGHT
+    assert budgets.opens_s("team", Budget(Period.DAY, energy_kwh=10.1), NOON) == OPEN

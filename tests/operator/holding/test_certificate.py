@@ -1,0 +1,121 @@
+"""The webhook's certificate: for whom, until when, and what is made anew."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from greensched_core.clock import ManualClock
+from greensched_core.errors import BadInput
+from greensched_operator.certificate import (
+    LIFETIME,
+    RENEWED_BEFORE,
+    Pair,
+    new_pair,
+    read_secret,
+    secret_body,
+    serves,
+)
+from greensched_operator.certificate_keeper import CertificateKeeper
+from greensched_operator.settings import OperatorSettings
+from tests.operator.holding.conftest import NOW_S, api_of, refused
+
+HOSTS = ["greensched-webhook.greensched.svc", "127.0.0.1"]
+PAIR = new_pair(HOSTS, NOW_S)
+USABLE_S = (LIFETIME - RENEWED_BEFORE).total_seconds()
+
+
+@pytest.mark.parametrize(
+    ("pair", "hosts", "at_s", "is_served"),
+    [
+        pytest.param(PAIR, HOSTS, NOW_S, True, id="fresh"),
+        pytest.param(PAIR, HOSTS[::-1], NOW_S, True, id="in-any-order"),
+        pytest.param(PAIR, HOSTS, NOW_S - 299.0, True, id="a-clock-that-is-slow"),
+        pytest.param(PAIR, HOSTS, NOW_S - 301.0, False, id="not-yet-valid"),
+        pytest.param(PAIR, HOSTS, NOW_S + USABLE_S - 1.0, True, id="to-the-last-day"),
+        pytest.param(PAIR, HOSTS, NOW_S + USABLE_S, False, id="long-before-its-end"),
+        pytest.param(PAIR, HOSTS[:1], NOW_S, False, id="other-hosts"),
+        pytest.param(replace(PAIR, key=new_pair(HOSTS, NOW_S).key), HOSTS, NOW_S, False,
+                     id="another-key"),
+        pytest.param(Pair(b"", b""), HOSTS, NOW_S, False, id="empty"),
+        pytest.param(replace(PAIR, cert=PAIR.cert[:200]), HOSTS, NOW_S, False, id="cut-off"),
+    ],
+)  # fmt: skip
+def test_a_pair_serves_its_hosts_while_its_end_is_far(
+    pair: Pair, hosts: list[str], at_s: float, is_served: bool
+) -> None:
+    assert serves(pair, hosts, at_s) is is_served
+
+
+def test_a_secret_gives_back_its_pair() -> None:
+    assert read_secret(secret_body("tls", "greensched", PAIR)) == PAIR
+
+
+@pytest.mark.parametrize("data", [None, {}, {"tls.crt": "AA=="}], ids=["none", "empty", "half"])
+def test_a_secret_without_a_pair_holds_none(data: dict[str, str] | None) -> None:
+    assert read_secret(json.dumps({"data": data}).encode()) is None
+
+
+@pytest.mark.parametrize("raw", [b"", b"[]", b'{"data": {"tls.crt": "#", "tls.key": "#"}}'])
+def test_what_is_no_secret_is_refused(raw: bytes) -> None:
+    with pytest.raises(BadInput):
+        read_secret(raw)
+
+
+class Cluster:
+    """Keeps the Secret and the webhook's configuration, and notes what was trusted."""
+
+    def __init__(self, pair: Pair | None) -> None:
+        self.secret = None if pair is None else secret_body("tls", "greensched", pair)
+        self.bundle = ""
+        self.trusted: list[bytes] = []
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        if "mutatingwebhookconfigurations" in request.url.path:
+            if request.method == "PATCH":
+                self.bundle = json.loads(request.content)["webhooks"][0]["clientConfig"]["caBundle"]
+                self.trusted.append(base64.b64decode(self.bundle))
+            config = {"webhooks": [{"name": "hold", "clientConfig": {"caBundle": self.bundle}}]}
+            return httpx.Response(200, json=config)
+        if request.method == "GET":
+            return httpx.Response(200, content=self.secret) if self.secret else refused(404)
+        self.secret = request.content
+        return httpx.Response(200, json={})
+
+    async def look(self, at_s: float = NOW_S) -> Pair:
+        settings = OperatorSettings(namespace="greensched", webhook_hosts=HOSTS)
+        await CertificateKeeper(settings, api_of(self.answer), ManualClock(at_s)).look()
+        assert self.secret is not None
+        found = read_secret(self.secret)
+        assert found is not None
+        return found
+
+
+async def test_without_a_secret_one_is_made_and_trusted() -> None:
+    cluster = Cluster(None)
+    pair = await cluster.look()
+    assert serves(pair, HOSTS, NOW_S)
+    assert cluster.trusted == [pair.cert]
+
+
+async def test_a_good_pair_is_kept_and_trusted_once() -> None:
+    cluster = Cluster(PAIR)
+    assert await cluster.look() == await cluster.look() == PAIR
+    assert cluster.trusted == [PAIR.cert]
+
+
+async def test_while_a_new_one_spreads_the_old_one_is_trusted_too() -> None:
+    cluster = Cluster(PAIR)
+    pair = await cluster.look(NOW_S + USABLE_S)
+    assert pair != PAIR
+    assert cluster.trusted == [pair.cert + PAIR.cert]
+
+
+async def test_an_old_one_that_is_no_certificate_is_not_trusted() -> None:
+    cluster = Cluster(replace(PAIR, cert=PAIR.cert[:200] + PAIR.cert[-26:]))
+    pair = await cluster.look()
+    assert cluster.trusted == [pair.cert]

@@ -1,0 +1,207 @@
+"""The controller beside a real API server: it plans, writes, and starts work in time."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from greensched_core import labels
+from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
+from greensched_operator.ledger.store import LedgerStore
+
+if TYPE_CHECKING:
+    from tests.operator.conftest import Place
+
+DIRTY_THEN_CLEAN = (500.0, 500.0, 500.0, 100.0, 100.0, 500.0)  # g/kWh, hour by hour
+
+
+def said(item: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = item["metadata"].get("annotations", {})
+    return found
+
+
+async def notes(place: Place, reason: str) -> list[str]:
+    events = (await place.get(f"/api/v1/namespaces/{place.namespace}/events"))["items"]
+    return [each["message"] for each in events if each["reason"] == reason]
+
+
+async def planned(place: Place, path: str) -> dict[str, Any] | None:
+    found = await place.get(path)
+    return found if labels.PLANNED_START in said(found) else None
+
+
+async def test_a_job_waits_for_the_clean_hours_and_says_so(place: Place) -> None:
+    await place.green_policy(mode="enforce")
+    await place.offer_node("ZZ-WAIT")
+    await place.publish("ZZ-WAIT", DIRTY_THEN_CLEAN)
+    async with place.webhook(), place.controller():
+        await place.create_job("train", deadline="6h", runtime="1h")
+        held = await place.until(lambda: planned(place, f"{place.jobs}/train"), "it is planned")
+        told = await place.until(lambda: notes(place, "Held"), "an event tells")
+    start_s = parse_timestamp(said(held)[labels.PLANNED_START])
+    assert held["spec"]["suspend"] is True
+    assert 3 * 3600 - 900 <= start_s - time.time() <= 4 * 3600
+    assert "100 instead of 500 g/kWh" in said(held)[labels.HOLD_REASON]
+    conditions = {each["type"]: each["message"] for each in held["status"]["conditions"]}
+    assert format_timestamp(start_s) in conditions["greensched.io/StartPlanned"]
+    assert len(told) == 1
+
+
+async def test_on_a_flat_grid_nothing_waits(place: Place) -> None:
+    await place.green_policy(mode="enforce")
+    await place.offer_node("ZZ-FLAT")
+    await place.publish("ZZ-FLAT", [400.0] * 24)
+    async with place.webhook(), place.controller():
+        await place.create_job("train", deadline="6h", runtime="1h")
+        await place.create_pod("one", deadline="6h", runtime="1h")
+        job = await place.until(lambda: place.started(f"{place.jobs}/train"), "the Job runs")
+        pod = await place.until(lambda: place.started(f"{place.pods}/one"), "the pod is free")
+        await place.until(lambda: notes(place, "Released"), "an event tells")
+    for each in (job, pod):
+        assert said(each)[labels.RELEASE_REASON] == "now-is-best"
+        assert labels.HOLD_UNTIL not in said(each)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "reason"),
+    [
+        pytest.param(labels.RUN_NOW, "true", "run-now", id="run-now"),
+        pytest.param(labels.DEADLINE, None, "un-opted", id="deadline-taken-away"),
+        pytest.param(labels.DEADLINE, "soon", "un-opted", id="deadline-spoilt"),
+        pytest.param(labels.HOLD_UNTIL, None, "un-opted", id="mark-taken-away"),
+        pytest.param(labels.DEADLINE, "1h6m30s", "latest-start", id="deadline-drawn-in"),
+    ],
+)
+async def test_a_user_starts_held_work_by_an_annotation(
+    place: Place, annotation: str, value: str | None, reason: str
+) -> None:
+    await place.green_policy(mode="enforce")
+    await place.offer_node("ZZ-EDIT")
+    await place.publish("ZZ-EDIT", DIRTY_THEN_CLEAN)
+    async with place.webhook(), place.controller():
+        await place.create_job("train", deadline="6h", runtime="1h")
+        await place.until(lambda: planned(place, f"{place.jobs}/train"), "it is planned")
+        change = {"metadata": {"annotations": {annotation: value}}}
+        await place.api.patch(f"{place.jobs}/train", json.dumps(change).encode())
+        job = await place.until(lambda: place.started(f"{place.jobs}/train"), "the Job runs")
+    assert said(job)[labels.RELEASE_REASON] == reason
+
+
+async def test_a_new_forecast_moves_the_plan_and_a_new_policy_ends_it(place: Place) -> None:
+    await place.green_policy(mode="enforce")
+    await place.offer_node("ZZ-MOVE")
+    await place.publish("ZZ-MOVE", DIRTY_THEN_CLEAN)
+    async with place.webhook(), place.controller():
+        await place.create_job("train", deadline="6h", runtime="1h")
+        held = await place.until(lambda: planned(place, f"{place.jobs}/train"), "it is planned")
+        before_s = parse_timestamp(said(held)[labels.PLANNED_START])
+        await place.publish("ZZ-MOVE", (500.0, 50.0, 50.0, 400.0, 400.0, 500.0))
+
+        async def moved() -> bool:
+            now = said(await place.get(f"{place.jobs}/train"))[labels.PLANNED_START]
+            return parse_timestamp(now) < before_s - 3600
+
+        await place.until(moved, "the plan moves to the earlier hours")
+        policies = f"/apis/greensched.io/v1alpha1/namespaces/{place.namespace}/greenpolicies"
+        await place.api.patch(
+            f"{policies}/default", json.dumps({"spec": {"mode": "shadow"}}).encode()
+        )
+        job = await place.until(lambda: place.started(f"{place.jobs}/train"), "the Job runs")
+    assert said(job)[labels.RELEASE_REASON] == "policy"
+
+
+async def test_shadow_tells_what_it_would_do_and_touches_nothing(place: Place) -> None:
+    await place.offer_node("ZZ-SHADE")
+    await place.publish("ZZ-SHADE", DIRTY_THEN_CLEAN)
+    async with place.webhook(), place.controller():
+        made = await place.create_job("train", deadline="6h", runtime="1h")
+        told = await place.until(lambda: notes(place, "WouldHold"), "an event tells")
+        now = await place.get(f"{place.jobs}/train")
+    assert "would hold until" in told[0]
+    assert said(now) == said(made)
+    assert not now["spec"].get("suspend")
+
+
+async def test_a_typo_is_told_in_an_event(place: Place) -> None:
+    await place.green_policy(mode="enforce")
+    async with place.webhook(), place.controller():
+        await place.create_job("train", deadline="tomorrow")
+        told = await place.until(lambda: notes(place, "NotHeld"), "an event tells")
+    assert "'tomorrow' is neither a duration" in told[0]
+
+
+async def test_a_gang_starts_together(place: Place) -> None:
+    await place.green_policy(mode="enforce")
+    await place.offer_node("ZZ-GANG")
+    await place.publish("ZZ-GANG", DIRTY_THEN_CLEAN)
+    async with place.webhook(), place.controller():
+        for name in ("one", "two", "three"):
+            await place.create_pod(name, deadline="6h", runtime="1h", gang="ranks")
+        paths = [f"{place.pods}/{name}" for name in ("one", "two", "three")]
+
+        async def all_planned() -> list[dict[str, Any]] | None:
+            found = [await planned(place, path) for path in paths]
+            return [each for each in found if each] if all(found) else None
+
+        held = await place.until(all_planned, "all are planned")
+        change = {"metadata": {"annotations": {labels.RUN_NOW: "true"}}}
+        await place.api.patch(f"{place.pods}/two", json.dumps(change).encode())
+
+        async def all_started() -> bool:
+            return all([await place.started(path) for path in paths])
+
+        await place.until(all_started, "all start")
+    assert len({said(each)[labels.PLANNED_START] for each in held}) == 1
+
+
+async def test_what_is_above_the_budget_of_its_namespace_waits(place: Place) -> None:
+    await place.green_policy(mode="enforce", budget={"period": "Month", "energyKwh": 0.000001})
+    await place.offer_node("ZZ-SPENT")
+    await place.publish("ZZ-SPENT", [400.0] * 24)
+    async with place.webhook(), place.controller():
+        await place.create_job("first", deadline="6h", runtime="1h")
+        await place.until(lambda: place.started(f"{place.jobs}/first"), "the first runs")
+        await place.create_job("second", deadline="6h", runtime="1h")
+        held = await place.until(lambda: planned(place, f"{place.jobs}/second"), "it is planned")
+    assert said(held)[labels.PLANNED_START] == said(held)[labels.HOLD_UNTIL]
+    assert "budget" in said(held)[labels.HOLD_REASON]
+
+
+async def test_the_ledger_is_told_of_starts_and_of_where_pods_went(place: Place) -> None:
+    await place.green_policy(mode="enforce")
+    await place.offer_node("ZZ-LEDGER")
+    await place.publish("ZZ-LEDGER", [400.0] * 24)
+    store = LedgerStore(place.settings.ledger)
+    bound = place.pod("bound")
+    bound["spec"]["nodeName"] = place.nodes[0]
+
+    async def told() -> dict[str, Any] | None:
+        found = {each.what.value: each for each in store.records(0.0, None, place.namespace)}
+        return found if {"released", "placed"} <= found.keys() else None
+
+    async with place.webhook(), place.controller():
+        await place.create_job("train", deadline="6h", runtime="1h")
+        await place.until(lambda: place.started(f"{place.jobs}/train"), "the Job runs")
+        await place.create(place.pods, bound)
+        records = await place.until(told, "the ledger has both")
+    store.close()
+    assert records["placed"].node == place.nodes[0]
+    assert records["released"].subject.name == "train"
+    assert records["released"].planned == records["released"].run_now
+    assert records["released"].planned.energy_j > 0.0
+
+
+async def test_two_controllers_have_one_leader_and_the_other_takes_over(place: Place) -> None:
+    async with place.controller() as first:
+        await place.until(lambda: _leads(first), "the first leads")
+        async with place.controller(identity="second") as second:
+            assert not await _leads(second)
+            first.stop.set()
+            await place.until(lambda: _leads(second), "the second takes over")
+
+
+async def _leads(process: Any) -> bool:
+    return bool(process.metrics.registry.get_sample_value("greensched_operator_leading"))

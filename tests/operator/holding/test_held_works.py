@@ -1,0 +1,219 @@
+"""What is held, judged and started again: tables at boundaries."""
+
+from __future__ import annotations
+
+import pytest
+
+from greensched_core import labels
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_operator.green_policy import GreenPolicy, Mode
+from greensched_operator.held_works import RESENT_AFTER_S, HeldWorks
+from greensched_operator.judging import Release
+from greensched_operator.release_patch import Reason
+from greensched_operator.workloads import Kind, Work
+from tests.operator.holding.conftest import HOUR_S, NOW_S, marks, rules, work_of
+
+LATEST_S = NOW_S + 6 * HOUR_S - HOUR_S - 360.0  # a deadline of 6 h, an hour of runtime, a margin
+RELEASED = {labels.RELEASED_AT: format_timestamp(NOW_S + 60)}
+
+
+def holding(*works: Work) -> HeldWorks:
+    found = HeldWorks(frozenset({labels.SCHEDULER_NAME}))
+    for each in works:
+        found.put(each)
+    return found
+
+
+def started(works: HeldWorks, at_s: float = NOW_S, monotonic_s: float = 0.0) -> dict[str, Reason]:
+    found = works.judged(rules(), at_s, monotonic_s)
+    for each in found:
+        works.sent(each.work.uid, monotonic_s)
+    return {each.work.name: each.reason for each in found}
+
+
+@pytest.mark.parametrize(
+    ("at_s", "expected"),
+    [
+        pytest.param(LATEST_S - 0.001, {}, id="a-moment-before"),
+        pytest.param(LATEST_S, {"train": Reason.LATEST_START}, id="at-its-latest-start"),
+        pytest.param(LATEST_S + HOUR_S, {"train": Reason.LATEST_START}, id="after-an-outage"),
+    ],
+)
+def test_held_work_starts_at_its_latest_start(at_s: float, expected: dict[str, Reason]) -> None:
+    works = holding(work_of())
+    assert started(works) == {}
+    assert started(works, at_s) == expected
+
+
+@pytest.mark.parametrize(
+    ("work", "is_held"),
+    [
+        pytest.param(work_of(), True, id="suspended-with-our-mark"),
+        pytest.param(work_of(annotations={}), False, id="suspended-by-its-user"),
+        pytest.param(work_of(annotations=marks() | RELEASED), True, id="paused-again-by-us"),
+        pytest.param(
+            work_of(annotations={labels.HELD_AT: format_timestamp(NOW_S)}), True,
+            id="our-mark-taken-off",
+        ),
+        pytest.param(
+            work_of(annotations={labels.HELD_AT: format_timestamp(NOW_S)} | RELEASED), False,
+            id="released-and-then-suspended-by-its-user",
+        ),
+        pytest.param(work_of(annotations={}, kind=Kind.POD), True, id="our-gate-without-a-mark"),
+        pytest.param(work_of(is_stopped=False), False, id="started-by-others"),
+        pytest.param(work_of(scheduler="default-scheduler"), True, id="held-and-un-opted"),
+        pytest.param(
+            work_of(annotations={}, scheduler="default-scheduler"), False, id="none-of-ours"
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_held_is_what_we_stopped(work: Work, is_held: bool) -> None:
+    assert (work.uid in holding(work).held) is is_held
+
+
+@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
+def test_work_whose_mark_was_taken_off_while_nobody_looked_starts(kind: Kind) -> None:
+    left = work_of(annotations={labels.HELD_AT: format_timestamp(NOW_S)}, kind=kind)
+    assert started(holding(left)) == {"train": Reason.UN_OPTED}
+
+
+def test_a_user_who_stops_what_was_just_released_keeps_it_stopped() -> None:
+    works = holding(work_of())
+    said = {labels.HELD_AT: format_timestamp(NOW_S)} | RELEASED
+    works.put(work_of(annotations=said))  # release and stop came as one event
+    assert started(works, LATEST_S) == {}
+
+
+@pytest.mark.parametrize(
+    ("judged", "reason"),
+    [
+        pytest.param(work_of(annotations=marks(deadline="6h", run_now="true")), Reason.RUN_NOW,
+                     id="run-now"),
+        pytest.param(work_of(annotations=marks()), Reason.UN_OPTED, id="un-opted"),
+        pytest.param(work_of(annotations=marks(deadline="soon")), Reason.UN_OPTED, id="typo"),
+        pytest.param(work_of(annotations=marks(deadline="61m")), Reason.LATEST_START,
+                     id="no-slack"),
+    ],
+)  # fmt: skip
+def test_a_start_that_was_not_taken_is_sent_again(judged: Work, reason: Reason) -> None:
+    works = holding(judged)
+    assert started(works, monotonic_s=0.0) == {"train": reason}
+    assert started(works, monotonic_s=RESENT_AFTER_S) == {}
+    assert started(works, monotonic_s=RESENT_AFTER_S + 0.1) == {"train": reason}
+
+
+def test_a_start_that_planning_sent_and_nobody_took_is_planned_again() -> None:
+    works = holding(work_of())
+    assert started(works) == {}
+    works.sent("train", 0.0)
+    assert works.waiting() == works.unplanned() == []
+    assert started(works, monotonic_s=RESENT_AFTER_S + 0.1) == {}
+    assert [one.work.name for one in works.unplanned()] == ["train"]
+
+
+def test_a_gang_starts_together() -> None:
+    works = holding(
+        work_of("first", marks(deadline="6h"), gang="ring"),
+        work_of("second", marks(deadline="9h"), gang="ring"),
+        work_of("other", marks(deadline="9h"), gang="else"),
+    )
+    assert started(works) == {}
+    assert started(works, LATEST_S) == dict.fromkeys(("first", "second"), Reason.LATEST_START)
+
+
+@pytest.mark.parametrize(
+    ("others", "is_started"),
+    [
+        pytest.param([work_of("first", gang="ring", is_stopped=False)], True, id="one-runs"),
+        pytest.param([work_of("first", gang="ring")], False, id="one-waits"),
+        pytest.param([work_of("first", gang="else", is_stopped=False)], False, id="another-runs"),
+        pytest.param(
+            [work_of("first", {labels.GANG: "ring"})], False, id="one-was-stopped-by-its-user"
+        ),
+        pytest.param(
+            [work_of("first", gang="ring", is_stopped=False, succeeded=1,
+                     conditions=[{"type": "Complete", "status": "True"}])],
+            False, id="one-has-ended",
+        ),
+    ],
+)  # fmt: skip
+def test_who_comes_late_to_a_gang_that_runs_starts_at_once(
+    others: list[Work], is_started: bool
+) -> None:
+    works = holding(*others, work_of("late", gang="ring"))
+    assert started(works) == ({"late": Reason.GANG} if is_started else {})
+
+
+def test_when_others_start_one_of_a_gang_its_mates_follow() -> None:
+    works = holding(*(work_of(name, gang="ring") for name in ("first", "second")))
+    assert started(works) == {}
+    works.put(work_of("first", gang="ring", is_stopped=False))
+    assert started(works) == {"second": Reason.GANG}
+
+
+def test_a_gang_of_which_planning_starts_one_starts_together() -> None:
+    works = holding(*(work_of(name, gang="ring") for name in ("first", "second", "third")))
+    works.put(work_of("other"))
+    assert started(works) == {}
+    release = Release(works.held["second"], Reason.HELD_SHARE, "too much is held")
+    found = works.with_mates(release)
+    assert {each.work.name for each in found} == {"first", "second", "third"}
+    assert {each.reason for each in found} == {Reason.HELD_SHARE}
+    for each in found:
+        works.sent(each.work.uid, 0.0)
+    assert works.with_mates(Release(works.held["first"], Reason.HELD_SHARE, "again")) == []
+
+
+def test_the_emergency_switch_starts_all_and_its_end_holds_what_was_not_started() -> None:
+    works = holding(work_of("one"), work_of("two"))
+    assert started(works) == {}
+    works.judge_all()
+    found = works.judged(rules(is_emergency=True), NOW_S, 0.0)
+    assert {each.reason for each in found} == {Reason.EMERGENCY}
+    assert started(works, monotonic_s=1.0) == {}
+
+
+@pytest.mark.parametrize("mode", [Mode.OFF, Mode.SHADOW])
+def test_a_policy_that_no_longer_enforces_starts_what_it_held(mode: Mode) -> None:
+    found = holding(work_of()).judged(rules(GreenPolicy(mode=mode)), NOW_S, 0.0)
+    assert [each.reason for each in found] == [Reason.POLICY]
+
+
+@pytest.mark.parametrize("ahead_s", [0.0, HOUR_S, 24 * HOUR_S])
+def test_a_webhook_whose_clock_is_fast_lengthens_no_deadline(ahead_s: float) -> None:
+    works = holding(work_of(annotations=marks(NOW_S + ahead_s, deadline="6h")))
+    assert started(works) == {}
+    assert works.next_due_s() == LATEST_S
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_start_that_others_made_is_news_once(is_ours: bool) -> None:
+    works = holding(work_of())
+    if is_ours:
+        works.sent("train", 0.0)
+    for _ in range(2):
+        works.put(work_of(annotations=RELEASED, is_stopped=False))
+    assert len(works.take_news().released) == (not is_ours)
+
+
+def test_a_pod_that_got_a_node_at_once_is_still_told_of() -> None:
+    works = holding(work_of(annotations={}, is_stopped=False, kind=Kind.POD))
+    works.drop("train")
+    assert list(works.take_news().arrived) == ["train"]
+
+
+def test_what_is_gone_or_has_ended_is_forgotten() -> None:
+    done = work_of("done", conditions=[{"type": "Complete", "status": "True"}])
+    works = holding(work_of("done"), work_of("gone"))
+    works.put(done)
+    works.drop("gone")
+    assert len(works) == 0
+    assert works.judged(rules(), LATEST_S, 0.0) == []
+
+
+def test_a_release_says_what_and_when() -> None:
+    works = holding(work_of())
+    assert started(works) == {}
+    [release] = works.judged(rules(), LATEST_S, 0.0)
+    assert isinstance(release, Release)
+    assert format_timestamp(LATEST_S) in release.text and "deadline" in release.text

@@ -1,0 +1,137 @@
+"""Until when work may be held: the strictest bound, at its boundaries."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greensched_operator.cron_jobs import CronJob
+from greensched_operator.green_policy import GreenPolicy, Mode, SafetyMargin
+from greensched_operator.holding import (
+    LEAST_HOLD_S,
+    Bound,
+    HoldTerms,
+    NotHeld,
+    Unheld,
+    hold_terms,
+)
+from greensched_operator.wishes import Wish
+from tests.operator.holding.conftest import HOUR_S, NOW_S
+
+POLICY = GreenPolicy(mode=Mode.ENFORCE, safety_margin=SafetyMargin(300.0, 0.1))
+HARDLY_ANY_MARGIN = GreenPolicy(mode=Mode.ENFORCE, safety_margin=SafetyMargin(1.0, 0.0))
+# NOW_S is 22:13:20 UTC; the next whole hour begins 2800 s later.
+HOURLY = CronJob("team", "nightly", "uid", {}, "0 * * * *", "", ())
+TO_NEXT_RUN_S = 2800.0
+
+
+def wish(**said: float | None) -> Wish:
+    """Return a wish; times are told in seconds from the arrival."""
+
+    def time(name: str) -> float | None:
+        after_s = said.get(name)
+        return None if after_s is None else NOW_S + after_s
+
+    return Wish(NOW_S, time("deadline_s"), time("start_by_s"), time("start_from_s"),
+                said.get("runtime_s"))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("asked", "policy", "cron_job", "wait_s", "bound"),
+    [
+        pytest.param(wish(deadline_s=6 * HOUR_S, runtime_s=HOUR_S), POLICY, None,
+                     5 * HOUR_S - 360.0, Bound.DEADLINE, id="a-tenth-of-the-runtime-is-spare"),
+        pytest.param(wish(deadline_s=HOUR_S, runtime_s=600.0), POLICY, None,
+                     HOUR_S - 900.0, Bound.DEADLINE, id="five-minutes-are-spare-at-least"),
+        pytest.param(wish(deadline_s=HOUR_S, runtime_s=600.0), HARDLY_ANY_MARGIN, None,
+                     HOUR_S - 630.0, Bound.DEADLINE, id="what-the-releaser-needs-is-spare"),
+        pytest.param(wish(start_by_s=HOUR_S), POLICY, None, HOUR_S, Bound.START_BY,
+                     id="max-delay"),
+        pytest.param(wish(deadline_s=6 * HOUR_S, start_by_s=HOUR_S, runtime_s=60.0), POLICY, None,
+                     HOUR_S, Bound.START_BY, id="the-stricter-of-two"),
+        pytest.param(wish(), GreenPolicy(default_delay_s=7200.0), None, 7200.0,
+                     Bound.DEFAULT_DELAY, id="default-delay"),
+        pytest.param(wish(start_by_s=HOUR_S), GreenPolicy(default_delay_s=60.0), None, HOUR_S,
+                     Bound.START_BY, id="a-wish-goes-before-the-default"),
+        pytest.param(wish(start_by_s=99 * HOUR_S), POLICY, None, 24 * HOUR_S, Bound.LONGEST_HOLD,
+                     id="longest-hold"),
+        pytest.param(wish(start_by_s=HOUR_S), POLICY, HOURLY, TO_NEXT_RUN_S - 60.0,
+                     Bound.NEXT_RUN, id="before-the-next-run"),
+    ],
+)  # fmt: skip
+def test_the_strictest_bound_holds(
+    asked: Wish, policy: GreenPolicy, cron_job: CronJob | None, wait_s: float, bound: Bound
+) -> None:
+    terms = hold_terms(asked, policy, cron_job)
+    assert isinstance(terms, HoldTerms)
+    assert terms.latest_start_s - NOW_S == pytest.approx(wait_s)
+    assert terms.bound == bound
+
+
+@pytest.mark.parametrize(
+    ("start_by_s", "is_held"),
+    [
+        pytest.param(LEAST_HOLD_S, True, id="just-worth-it"),
+        pytest.param(LEAST_HOLD_S - 0.001, False, id="not-worth-it"),
+        pytest.param(0.0, False, id="nothing-to-wait"),
+        pytest.param(-HOUR_S, False, id="past"),
+    ],
+)
+def test_what_can_hardly_wait_is_not_held(start_by_s: float, is_held: bool) -> None:
+    assert isinstance(hold_terms(wish(start_by_s=start_by_s), POLICY), HoldTerms) is is_held
+
+
+@pytest.mark.parametrize(
+    ("asked", "policy", "reason"),
+    [
+        pytest.param(wish(), POLICY, Unheld.NO_WISH, id="says-nothing"),
+        pytest.param(wish(start_by_s=HOUR_S), GreenPolicy(mode=Mode.OFF), Unheld.POLICY_OFF,
+                     id="policy-off"),
+        pytest.param(Wish(NOW_S, start_by_s=NOW_S + HOUR_S, run_now=True), POLICY, Unheld.RUN_NOW,
+                     id="run-now"),
+        pytest.param(Wish(NOW_S, start_by_s=NOW_S + HOUR_S, faults=("odd",)), POLICY,
+                     Unheld.BAD_ANNOTATION, id="a-fault-holds-nothing"),
+        pytest.param(wish(deadline_s=HOUR_S, runtime_s=HOUR_S), POLICY, Unheld.NO_SLACK,
+                     id="deadline-is-the-runtime"),
+    ],
+)  # fmt: skip
+def test_why_it_is_not_held(asked: Wish, policy: GreenPolicy, reason: Unheld) -> None:
+    terms = hold_terms(asked, policy)
+    assert isinstance(terms, NotHeld)
+    assert terms.reason == reason
+
+
+def test_the_runtime_is_what_was_said_else_learned_else_the_default() -> None:
+    learned = CronJob("team", "n", "uid", {}, "0 0 1 1 *", "", (50.0, 70.0, 60.0))
+    said = wish(start_by_s=HOUR_S, runtime_s=10.0)
+    found = [
+        hold_terms(said, POLICY, learned),
+        hold_terms(wish(start_by_s=HOUR_S), POLICY, learned),
+        hold_terms(wish(start_by_s=HOUR_S), POLICY),
+    ]
+    told = [(each.runtime_s, each.runtime_from) for each in found if isinstance(each, HoldTerms)]
+    assert told == [(10.0, "annotation"), (70.0, "past runs"), (3600.0, "default")]
+
+
+SECONDS = st.one_of(st.none(), st.floats(-1e6, 1e7))
+
+
+@given(SECONDS, SECONDS, SECONDS, st.one_of(st.none(), st.floats(0.001, 1e7)))
+def test_held_work_always_ends_before_its_deadline(
+    deadline_s: float | None,
+    start_by_s: float | None,
+    from_s: float | None,
+    runtime_s: float | None,
+) -> None:
+    asked = wish(deadline_s=deadline_s, start_by_s=start_by_s, start_from_s=from_s,
+                 runtime_s=runtime_s)  # fmt: skip
+    terms = hold_terms(asked, POLICY)
+    if isinstance(terms, NotHeld):
+        return
+    assert NOW_S <= terms.start_from_s <= terms.latest_start_s
+    assert terms.latest_start_s - NOW_S <= POLICY.longest_hold_s
+    if asked.deadline_s is not None:
+        assert terms.latest_start_s + terms.runtime_s < asked.deadline_s
+    if asked.start_by_s is not None:
+        assert terms.latest_start_s <= asked.start_by_s

@@ -1,0 +1,144 @@
+"""What the ledger is told of pauses, and how a pause is written on a Job."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from greensched_core import labels
+from greensched_core.clock import ManualClock
+from greensched_core.ledger_records import LedgerRecord, What
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_core.units import JOULES_PER_KWH
+from greensched_operator.budgets import Budgets
+from greensched_operator.cluster_state import Zone
+from greensched_operator.green_policy import Budget, GreenPolicy, Mode, Origin, Period, Resolved
+from greensched_operator.judging import Release, Rules, Waiting, judge
+from greensched_operator.outlooks import SLOT_S, Outlooks
+from greensched_operator.pausing import Pause, Stretch, choose_pauses
+from greensched_operator.recording import Recorder
+from greensched_operator.release_patch import Reason
+from greensched_operator.start_planning import Situation, plan_starts
+from greensched_operator.workloads import Work, convert_job
+from greensched_operator.writing import decision_of, pause_patch
+from greensched_policies.catalogue import WHEN_RULES
+from greensched_policies.outlook import outlook_of
+
+NOON_S = 1_700_006_400.0  # the begin of a slot, in seconds since the epoch
+RULES = Rules(
+    lambda _, __: Resolved(GreenPolicy(name="p", mode=Mode.ENFORCE), Origin.CLUSTER),
+    lambda _, __: None,
+)
+
+
+def job(written: dict[str, str], *, is_stopped: bool) -> Work:
+    """Return a Job of two hours and a core, created at noon, that is to end within 12 hours."""
+    asked = {labels.DEADLINE: "12h", labels.RUNTIME: "2h", labels.CHECKPOINTABLE: "true"}
+    pods = {
+        "schedulerName": "greensched",
+        "containers": [{"resources": {"requests": {"cpu": "1"}}}],
+    }
+    return convert_job({
+        "metadata": {"name": "train", "namespace": "n", "uid": "u", "resourceVersion": "7",
+                     "annotations": asked | written,
+                     "creationTimestamp": format_timestamp(NOON_S)},
+        "spec": {"suspend": is_stopped, "template": {"spec": pods}},
+        "status": {"ready": 1},
+    })  # fmt: skip
+
+
+def situation(now_s: float, grams: list[float]) -> Situation:
+    carbon = np.array([grams])
+    outlook = outlook_of(now_s, SLOT_S, carbon, np.full(carbon.shape, 50.0))
+    return Situation(
+        now_s=now_s,
+        zones=(Zone("Z", 8.0, 10.0),),
+        outlooks=Outlooks(outlook, ("test",), (now_s,)),
+        running=(),
+        standing=(),
+        zones_for=lambda _: frozenset(),
+        when_for=lambda _: WHEN_RULES["planned-window"],
+        opens_s=lambda _: 0.0,
+        jitter_s=0.0,
+    )
+
+
+def paused_after_an_hour(now_s: float) -> Pause:
+    stretch = Stretch(job({}, is_stopped=False), 3600.0, "Z")
+    (pause,) = choose_pauses([stretch], RULES, situation(now_s, [900.0] * 4 + [50.0] * 40), 0.0)
+    return pause
+
+
+def test_a_pause_and_what_follows_tell_of_all_the_work_not_only_of_what_is_left() -> None:
+    told: list[LedgerRecord] = []
+    budgets = Budgets()
+    recorder = Recorder(told.append, budgets, ManualClock(NOON_S), "EUR")
+    held = judge(job({labels.HOLD_UNTIL: "x"}, is_stopped=True), RULES, NOON_S)
+    assert isinstance(held, Waiting)
+    first = situation(NOON_S, [300.0] * 48)
+    (planned,), _ = plan_starts([held], first)
+    recorder.planned(planned, first)
+    recorder.released(Release(held.work, Reason.NOW_IS_BEST, ""))
+
+    now_s = NOON_S + 3600.0
+    pause = paused_after_an_hour(now_s)
+    recorder.paused(pause.planned, situation(now_s, [900.0] * 48))
+    written = pause.progress.annotations() | {labels.HOLD_UNTIL: "x"}
+    recorder.released(Release(job(written, is_stopped=True), Reason.RESUMED, ""))
+    recorder.ended(job(written, is_stopped=False))
+
+    assert [each.what for each in told] == [
+        What.RELEASED, What.PAUSED, What.RESUMED, What.ENDED]  # fmt: skip
+    before, *after = told
+    assert before.planned.energy_j == pytest.approx(7200.0 * 10.0)
+    for each in after:
+        # An hour at 300 g/kWh was run, an hour and a minute at 50 g/kWh follow.
+        assert each.planned.energy_j == pytest.approx((7200.0 + 60.0) * 10.0, rel=0.01)
+        assert each.planned.carbon_g == pytest.approx(10 * 0.3 + 10 * 0.05, rel=0.03)
+        assert each.run_now == before.run_now
+    twice_kwh = Budget(Period.DAY, energy_kwh=2 * 7200.0 * 10.0 / JOULES_PER_KWH)
+    assert budgets.opens_s("n", twice_kwh, now_s) < now_s  # what is resumed counts once
+
+
+def test_a_pause_is_one_write_that_a_changed_job_refuses() -> None:
+    pause = paused_after_an_hour(NOON_S + 3600.0)
+    body = json.loads(pause_patch(pause.planned, pause.progress, "why"))
+    until_s = pause.planned.waiting.terms.latest_start_s
+    assert body == {
+        "metadata": {
+            "uid": "u",
+            "resourceVersion": "7",
+            "annotations": {
+                labels.HOLD_UNTIL: format_timestamp(int(until_s)),
+                labels.HOLD_REASON: "why",
+                labels.DECISION: json.dumps(decision_of(pause.planned), separators=(",", ":")),
+                labels.PLANNED_START: format_timestamp(NOON_S + 7200.0),
+                labels.HELD_AT: format_timestamp(NOON_S),
+                labels.RELEASED_AT: None,
+                labels.RELEASE_REASON: None,
+                labels.WORK_DONE: "3600s",
+                labels.PAUSES: "1",
+                labels.PAUSED_AT: format_timestamp(NOON_S + 3600.0),
+            },
+        },
+        "spec": {"suspend": True},
+    }
+
+
+def test_a_paused_job_whose_marks_a_user_takes_off_is_still_known_as_stopped_by_us() -> None:
+    pause = paused_after_an_hour(NOON_S + 3600.0)
+    told = json.loads(pause_patch(pause.planned, pause.progress, "why"))["metadata"]["annotations"]
+    left = {name: text for name, text in told.items() if text and name != labels.HOLD_UNTIL}
+    assert job(left, is_stopped=True).is_left
+
+
+def test_of_a_paused_job_what_is_left_is_planned() -> None:
+    pause = paused_after_an_hour(NOON_S + 3600.0)
+    written = pause.progress.annotations() | {labels.HOLD_UNTIL: "x"}
+    waiting = judge(job(written, is_stopped=True), RULES, NOON_S + 3601.0)
+    assert isinstance(waiting, Waiting)
+    assert waiting.terms.runtime_s == 3600.0 + 60.0
+    assert waiting.terms == replace(
+        pause.planned.waiting.terms, most_restarts=waiting.terms.most_restarts
+    )

@@ -1,0 +1,152 @@
+"""Runs of pods as a watch brings them: whose, where, from when to when."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from greensched_core import labels
+from greensched_core.clock import ManualClock
+from greensched_core.power.pod_energy import PodRun
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_operator.cluster_state import Site
+from greensched_operator.ledger.placements import PlacedPod
+from greensched_operator.ledger.pod_runs import PodRuns, Ran
+
+NOW_S = 1_700_000_000.0
+SITE = Site("DE", 1.3)
+
+
+class Inner:
+    """A sink that notes what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def list_began(self) -> None:
+        self.told.append("began")
+
+    def upsert(self, item: PlacedPod) -> None:
+        self.told.append(item.metadata.uid)
+
+    def list_ended(self) -> None:
+        self.told.append("ended")
+
+    def remove(self, item: PlacedPod) -> None:
+        self.told.append(f"no {item.metadata.uid}")
+
+
+@dataclass
+class Scene:
+    """Runs before a sink, on a clock that stands."""
+
+    inner: Inner = field(default_factory=Inner)
+    clock: ManualClock = field(default_factory=lambda: ManualClock(NOW_S))
+    sites: dict[str, Site] = field(default_factory=lambda: {"n1": SITE})
+    ended: list[tuple[str, float | None, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.runs = PodRuns(
+            self.inner, frozenset({labels.SCHEDULER_NAME}), self.sites.get, self.clock,
+            lambda *told: self.ended.append(told),
+        )  # fmt: skip
+
+
+def pod(
+    uid: str = "p1",
+    job: str = "",
+    began_s: float | None = NOW_S,
+    scheduler: str = labels.SCHEDULER_NAME,
+) -> PlacedPod:
+    owners = [{"kind": "Job", "name": job, "uid": f"uid-of-{job}", "controller": True}]
+    state: dict[str, Any] = {"waiting": {"reason": "ContainerCreating"}}
+    if began_s is not None:
+        state = {"running": {"startedAt": format_timestamp(began_s)}}
+    body = {
+        "metadata": {"name": f"name-{uid}", "namespace": "team", "uid": uid,
+                     "ownerReferences": owners if job else None},
+        "spec": {"nodeName": "n1", "schedulerName": scheduler, "containers": []},
+        "status": {"phase": "Running", "containerStatuses": [{"state": state}]},
+    }  # fmt: skip
+    return msgspec.convert(body, PlacedPod)
+
+
+def test_the_pods_of_a_job_are_its_runs_and_are_given_once() -> None:
+    scene = Scene()
+    for uid in ("p1", "p2"):
+        scene.runs.upsert(pod(uid, "train"))
+    scene.clock.advance(60.0)
+    scene.runs.remove(pod("p1", "train"))
+    first, second = scene.runs.take("uid-of-train")
+    assert first.run == PodRun("p1", "team", "name-p1", NOW_S, NOW_S + 60.0)
+    assert (first.site, second.run) == (SITE, None), "the second still runs"
+    assert scene.runs.take("uid-of-train") == []
+    assert scene.ended == []
+
+
+def test_a_bare_pod_is_its_own_workload_and_its_end_is_told() -> None:
+    scene = Scene()
+    scene.runs.upsert(pod())
+    scene.clock.advance(60.0)
+    scene.runs.remove(pod())
+    scene.runs.remove(pod())
+    assert scene.ended == [("p1", NOW_S, NOW_S + 60.0)]
+    assert len(scene.runs.take("p1")) == 1
+
+
+def test_it_begins_with_its_first_container_not_with_its_binding() -> None:
+    scene = Scene()
+    scene.runs.upsert(pod(began_s=None))
+    scene.runs.upsert(pod(began_s=NOW_S + 40.0))
+    scene.runs.upsert(pod(began_s=NOW_S + 50.0))
+    scene.clock.advance(90.0)
+    scene.runs.remove(pod())
+    assert scene.ended == [("p1", NOW_S + 40.0, NOW_S + 90.0)]
+
+
+def test_a_pod_that_was_not_seen_to_run_has_an_end_but_no_run() -> None:
+    scene = Scene()
+    scene.runs.upsert(pod(began_s=None))
+    scene.runs.remove(pod(began_s=None))
+    assert scene.ended == [("p1", None, NOW_S)]
+    assert [ran.run for ran in scene.runs.take("p1")] == [None]
+
+
+def test_what_ended_while_nobody_watched_has_ended_by_the_next_list() -> None:
+    scene = Scene()
+    for uid in ("p1", "p2"):
+        scene.runs.upsert(pod(uid))
+    scene.runs.list_began()
+    scene.runs.upsert(pod("p2"))
+    scene.runs.list_ended()
+    assert [uid for uid, *_ in scene.ended] == ["p1"]
+
+
+def test_a_node_that_goes_first_was_known_while_the_pod_ran() -> None:
+    scene = Scene()
+    scene.sites.clear()
+    scene.runs.upsert(pod())
+    scene.sites["n1"] = SITE
+    scene.runs.upsert(pod())
+    scene.sites.clear()
+    scene.runs.upsert(pod())
+    assert [ran.site for ran in scene.runs.take("p1")] == [SITE]
+
+
+def test_others_pods_are_handed_on_and_not_remembered() -> None:
+    scene = Scene()
+    other = pod("p9", scheduler="default-scheduler")
+    scene.runs.list_began()
+    scene.runs.upsert(other)
+    scene.runs.list_ended()
+    scene.runs.remove(other)
+    assert scene.runs.take("p9") == []
+    assert scene.inner.told == ["began", "p9", "ended", "no p9"]
+
+
+def test_the_oldest_workloads_are_forgotten_first() -> None:
+    scene = Scene()
+    for place in range(20_001):
+        scene.runs.upsert(pod(f"p{place}"))
+    kept: list[list[Ran]] = [scene.runs.take(f"p{place}") for place in (0, 1, 20_000)]
+    assert [len(each) for each in kept] == [0, 1, 1]

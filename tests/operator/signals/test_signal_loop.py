@@ -1,0 +1,137 @@
+"""The keeper's own loop on the real API server: alone, in a hurry, beside a slow provider."""
+
+import asyncio
+import json
+import ssl
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from greensched_core.clock import ScaledClock, WallClock
+from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_core.signals.watched import GRID_SIGNALS
+from greensched_operator.signal_keeper import keep_signals
+from greensched_operator.signal_spec import decode_grid_signal
+
+UK_HOST = "api.carbonintensity.org.uk"
+PATH = f"{GRID_SIGNALS}/zz"
+Keeping = Any  # the fixture's
+
+
+async def test_the_coroutine_fills_a_signal_by_itself(
+    keeping: Keeping, providers: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "zz.csv").write_text(f"start,v\n{keeping.clock.now()},5\n")
+    running = asyncio.create_task(
+        keep_signals(
+            keeping.api,
+            keeping.clock,
+            keeping.metrics,
+            namespace=keeping.namespace,
+            folder=tmp_path,
+        )
+    )
+    await keeping.create(carbon=[{"file": {"path": "zz.csv", "valueColumn": "v"}}])
+    async with asyncio.timeout(20):
+        while not (await keeping.object()).get("status"):
+            await asyncio.sleep(0.05)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert (await keeping.object())["status"]["current"]["carbonGramsPerKwh"] == 5
+
+
+async def test_time_that_goes_faster_is_kept_up_with(keeping: Keeping, tmp_path: Path) -> None:
+    clock = ScaledClock(WallClock().now(), keeping.clock.now(), rate=600.0)
+    tariff = {"tariff": {"timeZone": "UTC", "pricePerMwh": 250}}
+    await keeping.create(price=[tariff], pollInterval="1m")
+    running = asyncio.create_task(
+        keep_signals(keeping.api, clock, keeping.metrics, namespace=keeping.namespace)
+    )
+
+    def asked() -> float:
+        return keeping.metric("fetches_total", provider="tariff", outcome="ok") or 0.0
+
+    async with asyncio.timeout(20):
+        while asked() < 10:
+            await asyncio.sleep(0.05)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_slow_provider_of_one_zone_keeps_no_other_waiting(
+    keeping: Keeping, providers: Any
+) -> None:
+    providers.behaviour[UK_HOST] = "hangs"
+    await keeping.create(carbon=[{"ukCarbonIntensity": {}}])
+    async with providers.http() as http, asyncio.timeout(20):
+        keep = keep_signals(
+            keeping.api, keeping.clock, keeping.metrics, namespace=keeping.namespace, http=http
+        )
+        running = asyncio.create_task(keep)
+        while UK_HOST not in [each.host for each in providers.asked]:
+            await asyncio.sleep(0.05)
+        path = await keeping.create_other(carbon=[{"static": {}}])
+        try:
+            while not json.loads(await keeping.api.get(path)).get("status"):
+                await asyncio.sleep(0.05)
+        finally:
+            await keeping.api.delete(path)
+        assert "status" not in await keeping.object(), "the other one still waits"
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_an_edit_while_a_provider_is_asked_drops_its_answer(
+    keeping: Keeping, providers: Any
+) -> None:
+    await keeping.create(carbon=[{"ukCarbonIntensity": {}}])
+    keeping.keeper.list_began()
+    keeping.keeper.upsert(decode_grid_signal(await keeping.api.get(PATH)))
+    keeping.keeper.list_ended()
+    turning = asyncio.create_task(keeping.keeper.turn())
+    while not providers.asked:
+        await asyncio.sleep(0)
+    edit: dict[str, Any] = {"spec": {"carbon": [{"static": {}}]}}
+    keeping.keeper.upsert(
+        decode_grid_signal(await keeping.api.patch(PATH, json.dumps(edit).encode()))
+    )
+    await turning
+    status = await keeping.turn()
+    assert status["carbon"]["provider"] == "static"
+    assert "failures" not in status["carbon"]
+
+
+async def test_a_status_that_is_not_taken_is_written_again_without_a_question(
+    keeping: Keeping, providers: Any
+) -> None:
+    refusals = [httpx.Response(500, json={"message": "etcd is away"})]
+    taken: list[bytes] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if refusals:
+            return refusals.pop()
+        taken.append(request.content)
+        return httpx.Response(200, content=raw)
+
+    raw = json.dumps(
+        {
+            "metadata": {"name": "zz", "generation": 1},
+            "spec": {"zone": "ZZ", "carbon": [{"ukCarbonIntensity": {}}]},
+        }
+    ).encode()
+    access = ApiAccess("http://api.test", ssl.create_default_context())
+    async with ApiClient(access, transport=httpx.MockTransport(answer)) as api:
+        keeping.api = api
+        keeping.restart()
+        keeping.keeper.upsert(decode_grid_signal(raw))
+        keeping.keeper.list_ended()
+        next_at = await keeping.keeper.turn()
+        assert keeping.metric("write_failures_total") == 1
+        assert next_at == keeping.clock.now() + 10
+        asked = len(providers.asked)
+        keeping.clock.advance(10)
+        await keeping.keeper.turn()
+    assert len(taken) == 1
+    assert json.loads(taken[0])["status"]["current"]["carbonGramsPerKwh"] == 266
+    assert len(providers.asked) == asked == 1
