@@ -193,13 +193,17 @@ def test_placing_is_told_against_the_default_and_waiting_against_starting_at_onc
 
 def test_held_pods_are_counted_with_their_mean_and_longest_wait() -> None:
     pods = tuple(
-        HeldPod(name, "A", HOUR_S, HOUR_S + waited_s, 60.0, "planned-start")
-        for name, waited_s in (("a", HOUR_S), ("b", 3 * HOUR_S))
+        HeldPod(name, "A", HOUR_S, HOUR_S + waited_s, 60.0, "planned-start", cores, grams, 400.0)
+        for name, waited_s, cores, grams in (
+            ("a", HOUR_S, 1.0, 100.0),
+            ("b", 3 * HOUR_S, 3.0, 300.0),
+        )
     )
     told = holding_rows(Holding(3, pods, {"planned-start": 2}, 1, 0), 9)
     rows = {row[0]: row[1] for row in told}
     assert rows["may wait"] == "3 of 9"
     assert rows["held for a later hour"] == "2"
     assert (rows["  waited, mean"], rows["  waited, longest"]) == ("2h", "3h")
+    assert rows["  grid while they ran"] == "250 g/kWh, at once 400 (-37.5 %)"
     assert rows["  started: planned-start"] == "2"
     assert (rows["started at their latest start"], rows["deadlines missed"]) == ("1", "0")

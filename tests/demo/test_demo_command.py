@@ -149,7 +149,7 @@ def test_the_demo_bills_all_runs_and_can_be_looked_into_until_ctrl_c(kept: Demo)
     assert re.search(r"\nended; stopped etcd, kube-api.*; removed /tmp/", kept.said())
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])  # SIGTERM ends it as SIGKILL does
 def test_nothing_survives_a_demo_that_is_ended_in_the_middle(tmp_path: Path, how: int) -> None:
     demo = Demo(tmp_path)
     demo.wait_for("placing 20 pods")

@@ -6,6 +6,7 @@ from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.synthetic import synthetic_trace
+from greensched_simulator.synthetic_grid import Slot
 from greensched_simulator.workload import Task, Trace
 from greensched_testbed.demo.holding import (
     HoldingLog,
@@ -13,6 +14,7 @@ from greensched_testbed.demo.holding import (
     PodMetadata,
     deadlines_missed,
     holding_of,
+    mean_carbon_g_per_kwh,
     time_of_day,
 )
 from greensched_testbed.demo.waiting import WAIT_S, with_deadlines, zones_of_data
@@ -20,6 +22,7 @@ from greensched_testbed.replay import PodRun, Replay
 
 HOUR_S = 3600.0
 RATE = 720.0
+GRID = {"A": [Slot(0.0, 400.0, 50.0), Slot(2 * HOUR_S, 100.0, 50.0)]}
 STARTS_S = 1_000_000.0  # on the operator's clock
 
 
@@ -91,7 +94,7 @@ def test_what_found_no_better_hour_is_not_called_held() -> None:
     task = Task("a", 0.0, 60.0, 1, 1, deadline_s=HOUR_S)
     log.upsert(watched("a", held_at=at(0), released_at=at(0), release_reason="now-is-best"))
     record = Replay((run_of(task, bound=2.0),), 0.0, 9.0, 0.01, False)
-    holding = holding_of(record, log.marks, {"n": "A"}, 0.01)
+    holding = holding_of(record, log.marks, {"n": "A"}, GRID, 0.01)
     assert (told, holding.may_wait, holding.pods, holding.started_for) == ([], 1, (), {})
 
 
@@ -117,7 +120,28 @@ def test_work_that_its_releaser_freed_started_at_its_latest_start_too() -> None:
     for task, reason in zip(tasks, ("planned-start", "latest-start", "releaser"), strict=True):
         log.upsert(watched(task.name, held_at=at(0), planned_start=at(1), released_at=at(1),
                            release_reason=reason))  # fmt: skip
-    holding = holding_of(record, log.marks, {"n": "A"}, 0.01)
+    holding = holding_of(record, log.marks, {"n": "A"}, GRID, 0.01)
     assert (holding.may_wait, len(holding.pods), holding.at_latest_start) == (3, 3, 2)
     assert holding.wait_mean_s == holding.wait_longest_s == 200.0
     assert holding.deadlines_missed == 0
+
+
+@pytest.mark.parametrize(("begin_h", "hours", "mean"), [
+    pytest.param(0.0, 1.0, 400.0, id="within-a-slot"),
+    pytest.param(1.0, 4.0, 175.0, id="a-quarter-in-the-first"),
+    pytest.param(90.0, 1.0, 100.0, id="the-last-slot-holds-on"),
+    pytest.param(2.0, 0.0, 100.0, id="no-length-at-a-boundary"),
+])  # fmt: skip
+def test_the_grid_behind_a_run_is_its_mean_over_time(
+    begin_h: float, hours: float, mean: float
+) -> None:
+    assert mean_carbon_g_per_kwh(GRID["A"], begin_h * HOUR_S, hours * HOUR_S) == mean
+
+
+def test_the_grid_behind_a_held_pod_is_told_beside_that_of_its_arrival() -> None:
+    task = Task("a", 0.0, HOUR_S, 1, 1, deadline_s=9 * HOUR_S)
+    log = HoldingLog(ManualClock(2.0), STARTS_S, lambda: 0.0, lambda _: None)
+    log.upsert(watched("a", held_at=at(0), planned_start=at(2), released_at=at(2)))
+    record = Replay((run_of(task, bound=72.0),), 0.0, 99.0, 0.01, False)
+    holding = holding_of(record, log.marks, {"n": "A"}, GRID, 0.01)
+    assert (holding.carbon_g_per_kwh, holding.at_once_carbon_g_per_kwh) == (100.0, 400.0)

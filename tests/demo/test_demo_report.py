@@ -29,7 +29,7 @@ def page(tmp_path: Path) -> str:
         )
         for name in ("greensched", "default-scheduler")
     ]  # fmt: skip
-    waited = HeldPod("a", ZONE, 0.0, HOUR_S / 2, HOUR_S, "planned-start")
+    waited = HeldPod("a", ZONE, 0.0, HOUR_S / 2, HOUR_S, "planned-start", 1.0, 100.0, 100.0)
     holding = Holding(1, (waited,), {"planned-start": 1}, 0, 0)
     outcome = Outcome(runs[1], runs[0], runs[0], holding)
     write_report(tmp_path / "report.html", outcome, grid, [("grid", "synthetic")])

@@ -3,9 +3,11 @@
 Times are seconds of the workload unless their names say otherwise.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 import msgspec
 
@@ -14,6 +16,7 @@ from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_operator.release_patch import Reason
+from greensched_simulator.synthetic_grid import Slot
 from greensched_testbed.demo.results import HeldPod, Holding
 from greensched_testbed.replay import PodRun, Replay
 
@@ -131,15 +134,19 @@ class HoldingLog:
 
 
 def holding_of(
-    record: Replay, marks: Mapping[str, Marks], zone_of: Mapping[str, str], factor: float
+    record: Replay,
+    marks: Mapping[str, Marks],
+    zone_of: Mapping[str, str],
+    grid: Mapping[str, Sequence[Slot]],
+    factor: float,
 ) -> Holding:
     """Return what holding came to in a run; `factor` is wall seconds per second of the workload.
 
-    `zone_of` names the grid zone of each node.
+    `zone_of` names the grid zone of each node, `grid` has the slots of each zone.
     """
     later = {name: each for name, each in marks.items() if each.is_for_later}
     pods = [
-        _held(run, later[run.task.name], zone_of[run.node], record.started_at, factor)
+        _held(run, later[run.task.name], zone_of[run.node], grid, record.started_at, factor)
         for run in record.runs
         if run.task.name in later and run.bound_at is not None and run.created_at is not None
     ]
@@ -171,13 +178,40 @@ def deadlines_missed(runs: Sequence[PodRun], factor: float) -> int:
     return missed
 
 
-def _held(run: PodRun, marks: Marks, zone: str, started_at: float, factor: float) -> HeldPod:
+def _held(
+    run: PodRun,
+    marks: Marks,
+    zone: str,
+    grid: Mapping[str, Sequence[Slot]],
+    started_at: float,
+    factor: float,
+) -> HeldPod:
     created, bound = run.created_at or 0.0, run.bound_at or 0.0
+    arrived_s, started_s = (max(0.0, wall - started_at) / factor for wall in (created, bound))
     return HeldPod(
         name=run.task.name,
         zone=zone,
-        arrived_s=max(0.0, created - started_at) / factor,
-        started_s=max(0.0, bound - started_at) / factor,
+        arrived_s=arrived_s,
+        started_s=started_s,
         runtime_s=run.task.runtime_s,
         reason=marks.reason,
+        cpu_cores=run.task.cpu_cores,
+        carbon_g_per_kwh=mean_carbon_g_per_kwh(grid[zone], started_s, run.task.runtime_s),
+        at_once_carbon_g_per_kwh=mean_carbon_g_per_kwh(grid[zone], arrived_s, run.task.runtime_s),
     )
+
+
+def mean_carbon_g_per_kwh(slots: Sequence[Slot], begin_s: float, length_s: float) -> float:
+    """Return a zone's mean carbon intensity over a run; its last slot holds for ever.
+
+    Of a run without length it is what holds at its begin.
+    """
+    until_s = begin_s + length_s
+    ends_s = (*(slot.start_s for slot in slots[1:]), math.inf)
+    within_s = [
+        max(min(until_s, end_s) - max(begin_s, slot.start_s), 0.0)
+        for slot, end_s in zip(slots, ends_s, strict=True)
+    ]
+    if sum(within_s) > 0:
+        return fmean([slot.carbon_g_per_kwh for slot in slots], within_s)
+    return [slot for slot in slots if slot.start_s <= begin_s][-1].carbon_g_per_kwh

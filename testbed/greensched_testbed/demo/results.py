@@ -1,7 +1,7 @@
 """What one run of the demo came to, and how two of them compare."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
@@ -82,6 +82,9 @@ class HeldPod:
     started_s: float
     runtime_s: float
     reason: str  # why it was started
+    cpu_cores: float
+    carbon_g_per_kwh: float  # of the grid, on the mean while it ran
+    at_once_carbon_g_per_kwh: float  # the same, had it started as it arrived
 
     @property
     def waited_s(self) -> float:
@@ -108,6 +111,23 @@ class Holding:
     def wait_longest_s(self) -> float:
         """Seconds that a held pod waited at most; NaN where none was held."""
         return max((pod.waited_s for pod in self.pods), default=math.nan)
+
+    @property
+    def carbon_g_per_kwh(self) -> float:
+        """Of the grid while the held pods ran, weighed by their core seconds; NaN without any."""
+        return self._weighed([pod.carbon_g_per_kwh for pod in self.pods])
+
+    @property
+    def at_once_carbon_g_per_kwh(self) -> float:
+        """The same, had each started as it arrived."""
+        return self._weighed([pod.at_once_carbon_g_per_kwh for pod in self.pods])
+
+    def _weighed(self, values: Sequence[float]) -> float:
+        return (
+            fmean(values, [pod.cpu_cores * pod.runtime_s for pod in self.pods])
+            if values
+            else math.nan
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +208,8 @@ def _holding_figures(holding: Holding) -> Mapping[str, float]:
         "held": len(holding.pods),
         "wait_mean_s": holding.wait_mean_s,
         "wait_longest_s": holding.wait_longest_s,
+        "held_grid_carbon_g_per_kwh": holding.carbon_g_per_kwh,
+        "held_grid_carbon_at_once_g_per_kwh": holding.at_once_carbon_g_per_kwh,
         "at_latest_start": holding.at_latest_start,
         "deadlines_missed": holding.deadlines_missed,
     }

@@ -161,7 +161,7 @@ def _billed(runs: Mapping[str, Played], stage: Stage, nodes: Sequence[Node], gri
         )
 
     zone_of = {node.name: node.zone for node in nodes}
-    holding = holding_of(runs[OURS].record, runs[OURS].marks, zone_of, factor)
+    holding = holding_of(runs[OURS].record, runs[OURS].marks, zone_of, grid, factor)
     return Outcome(billed(DEFAULT), billed(AT_ONCE), billed(OURS), holding)
 
 

@@ -96,10 +96,18 @@ def holding_rows(holding: Holding, pods: int) -> Sequence[Row]:
         ("held for a later hour", str(len(holding.pods))),
         ("  waited, mean", _length(holding.wait_mean_s)),
         ("  waited, longest", _length(holding.wait_longest_s)),
+        ("  grid while they ran", _grid_text(holding)),
         *((f"  started: {name}", str(count)) for name, count in holding.started_for.items()),
         ("started at their latest start", str(holding.at_latest_start)),
         ("deadlines missed", str(holding.deadlines_missed)),
     ]
+
+
+def _grid_text(holding: Holding) -> str:
+    waited, at_once = holding.carbon_g_per_kwh, holding.at_once_carbon_g_per_kwh
+    if math.isnan(waited):
+        return "–"
+    return f"{waited:.0f} g/kWh, at once {at_once:.0f} ({change_text(waited, at_once)})"
 
 
 def _length(seconds: float) -> str:
