@@ -16,7 +16,7 @@ from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.cron_jobs import CronJob
 from greensched_operator.green_policy import Mode, Resolved
-from greensched_operator.holding import HoldTerms, NotHeld, Unheld, hold_terms
+from greensched_operator.holding import HoldTerms, NotHeld, Unheld, hold_terms, not_ours
 from greensched_operator.queue_gate import (
     GATED_BY,
     KUEUE_QUEUE,
@@ -80,7 +80,8 @@ IGNORED = Verdict("ignored")
 def decide(request: AdmissionRequest, around: Surroundings, now_s: float) -> Verdict:
     """Return what becomes of a workload that is created now; raises BadInput for no workload.
 
-    Marks of ours that it brings are those of the object it was copied from: they go.
+    Marks of ours that it brings are those of the object it was copied from: they go. So does a
+    stop of ours that came with them, unless it is held anew: nobody else would take it away.
     """
     if request.operation != "CREATE" or request.kind.kind not in (Kind.JOB, Kind.POD):
         return IGNORED
@@ -91,18 +92,23 @@ def decide(request: AdmissionRequest, around: Surroundings, now_s: float) -> Ver
     elif work.is_served or shape.spec.nodeName or not _may_hold(work, shape, around):
         # Of a controller that waits for it; a pod on a node cannot be gated.
         verdict = IGNORED
+    elif foreign := not_ours(work):
+        verdict = Verdict("not-ours", warnings=_short([f"not held: {foreign}"]))
     else:
         verdict = _hold_or_not(work, shape, request.namespace, around, now_s)
+    if work.kind == Kind.JOB and work.is_held and verdict.outcome != "held":
+        verdict = replace(verdict, patch=(_add("/spec/suspend", False),))
     return replace(verdict, patch=(*_unmarking(shape), *verdict.patch))
 
 
 def _may_hold(work: Work, shape: "_Shape", around: Surroundings) -> bool:
     """Tell whether nobody else keeps it from starting, or we may do so beside Kueue.
 
-    A queue's Job is suspended by Kueue, which owns `suspend` there.
+    A queue's Job is suspended by Kueue, which owns `suspend` there. What arrives stopped by us is a
+    copy of held work, or went by a webhook of ours before.
     """
     if not shape.is_queued:
-        return not work.is_stopped
+        return not work.is_stopped or work.is_held
     return around.kueue_gated_by and work.kind == Kind.JOB
 
 
@@ -113,7 +119,7 @@ def _hold_or_not(
     if work.owner is not None and work.owner.kind == "CronJob":
         cron_job = around.cron_job(namespace, work.owner.name)
     said = {**(cron_job.annotations if cron_job else {}), **work.annotations}
-    wish = read_wish(said, now_s)
+    wish = read_wish(said, now_s, work.scheduled_s)
     resolved = around.policy_for(namespace, wish.policy)
     terms = hold_terms(wish, resolved.policy, cron_job)
     warnings = [resolved.fault] if resolved.fault else []
@@ -178,6 +184,11 @@ class _Shape(msgspec.Struct):
         return KUEUE_QUEUE in (self.metadata.labels or {})
 
     @property
+    def has_our_gate(self) -> bool:
+        """Tell whether it is a pod that arrives with our gate."""
+        return {"name": labels.GATE} in (self.spec.schedulingGates or ())
+
+    @property
     def gates(self) -> str:
         """Return who keeps Kueue from considering it, as it is written."""
         return (self.metadata.annotations or {}).get(GATED_BY, "")
@@ -200,7 +211,8 @@ def _patch(kind: Kind, shape: _Shape, terms: HoldTerms, now_s: float) -> tuple[d
     else:
         if shape.spec.schedulingGates is None:
             patch.append(_add("/spec/schedulingGates", []))
-        patch.append(_add("/spec/schedulingGates/-", {"name": labels.GATE}))
+        if not shape.has_our_gate:  # no gate may be there twice
+            patch.append(_add("/spec/schedulingGates/-", {"name": labels.GATE}))
     return tuple(patch)
 
 

@@ -14,7 +14,7 @@ from greensched_core.units import percent
 from greensched_operator.cron_jobs import with_runtime
 from greensched_operator.green_policy import Mode
 from greensched_operator.held_works import News
-from greensched_operator.holding import NotHeld, Unheld
+from greensched_operator.holding import NotHeld, Unheld, not_ours
 from greensched_operator.judging import Release, Rules, Waiting, terms_of
 from greensched_operator.metrics import ControllerMetrics
 from greensched_operator.outbox import Outbox
@@ -58,9 +58,10 @@ class Arrivals:
             with self._on_its_own(work):
                 self._learn(work, rules)
                 self._recorder.ended(work)
+        for work in news.marked:
+            self._outbox.put(work.uid, 0.0, partial(self._unmark, work))
         for work in news.started:
             with self._on_its_own(work):
-                self._outbox.put(work.uid, 0.0, partial(self._unmark, work))
                 if labels.PAUSED_AT not in work.annotations:
                     self._recorder.released(Release(work, Reason.OTHERS, ""))
         for work in news.released:
@@ -94,6 +95,10 @@ class Arrivals:
             if terms.reason in _TOLD:
                 self._tell(work, "NotHeld", terms.text, is_warning=True)
             return []
+        if foreign := not_ours(work):
+            self._metrics.unheld.labels("not-ours").inc()
+            self._tell(work, "NotHeld", foreign, is_warning=True)
+            return []
         is_shadowed = resolved.policy.mode == Mode.SHADOW and not work.is_marked
         return [Waiting(work, terms, resolved.policy)] if is_shadowed else []
 
@@ -124,8 +129,8 @@ class Arrivals:
         self._outbox.put(f"{work.uid}/{reason}", float("inf"), send)
 
     async def _unmark(self, work: Work) -> None:
-        """Take our mark off work that somebody else has started."""
-        await self._writer.release(work, Reason.OTHERS)
+        """Take our mark off work that somebody else has started; refused, it is told of again."""
+        await self._writer.unmark(work)
 
     def _learn(self, work: Work, rules: Rules) -> None:
         owner = work.owner

@@ -134,7 +134,7 @@ class Controller:
             await self._while_starting(pausing)
         elif unplanned := self.works.unplanned():
             await self._plan(unplanned, list(self.works.planned.values()))
-        await self._arrivals.see_to(self.works.take_news(), rules, self._situation)
+        await self._arrivals.see_to(self.works.take_news(monotonic_s), rules, self._situation)
         self._show()
 
     def _start_due(self) -> None:

@@ -310,6 +310,7 @@ class ControllerProcess:
             **self._first_policy(),
             **self._beside_kueue(),
             "kopf": run_kopf(events, self._access),
+            "gone": events.forget_gone(self._client),
             "certificate": keeper.run(),
             "signals": self._keep_signals(),
             "placements": self.ledger.placements.run(),

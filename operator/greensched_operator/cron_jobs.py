@@ -37,6 +37,7 @@ class _JobTemplate(msgspec.Struct):
 class _CronJobSpec(msgspec.Struct):
     schedule: str = ""
     timeZone: str | None = None
+    concurrencyPolicy: str = ""
     jobTemplate: _JobTemplate = msgspec.field(default_factory=_JobTemplate)
 
 
@@ -58,6 +59,7 @@ class CronJob:
     schedule: str
     time_zone: str  # "" for that of the controller manager, which is taken for UTC
     runtimes_s: tuple[float, ...]  # of its last runs, the newest last
+    may_overlap: bool = True  # else a run that is due deletes, or waits for, the one before
 
     @property
     def learned_runtime_s(self) -> float | None:
@@ -95,6 +97,7 @@ def read_cron_job(raw: object) -> CronJob:
         found.spec.schedule,
         found.spec.timeZone or "",
         _runtimes(said.get(labels.RUNTIMES)),
+        found.spec.concurrencyPolicy not in ("Forbid", "Replace"),
     )
 
 

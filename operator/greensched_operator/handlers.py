@@ -13,17 +13,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import kopf
+import msgspec
 import structlog
 
-from greensched_core.errors import BadInput
-from greensched_core.kubernetes_api import ApiAccess, streaming_session
+from greensched_core.errors import ApiUnavailable, BadInput
+from greensched_core.kubernetes_api import ApiAccess, ApiClient, streaming_session
 from greensched_operator.held_works import HeldWorks
 from greensched_operator.kueue_keeper import KueueKeeper
 from greensched_operator.metrics import ControllerMetrics
-from greensched_operator.workloads import convert_job
+from greensched_operator.workloads import Meta, convert_job
 
 log = structlog.get_logger()
 
+_LISTED_EVERY_S = 3600.0  # wall seconds
 _TOKEN_REREAD = timedelta(minutes=5)  # the kubelet rotates a bound token at 80 % of its hour
 
 
@@ -41,15 +43,16 @@ class JobEvents:
         self._kueue = kueue
         self._wake = wake
         self._metrics = metrics
+        self._known: set[str] = set()  # uids
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Take in one event."""
         body = event["object"]
+        uid = str(body["metadata"].get("uid", ""))
         if event["type"] == "DELETED":
-            uid = str(body["metadata"].get("uid", ""))
-            self._works.drop(uid)
-            self._kueue.drop_job(uid)
+            self._drop(uid)
             return
+        self._known.add(uid)
         try:
             job = convert_job(body)
             self._works.put(job)
@@ -60,6 +63,36 @@ class JobEvents:
         if job.queue_gates is not None:
             self._kueue.put_job(job)
         self._wake()
+
+    def _drop(self, uid: str) -> None:
+        self._known.discard(uid)
+        self._works.drop(uid)
+        self._kueue.drop_job(uid)
+
+    async def forget_gone(self, client: ApiClient) -> None:
+        """Forget each hour what is gone: of a deletion in a gap of its watch kopf does not tell."""
+        while True:
+            await asyncio.sleep(_LISTED_EVERY_S)
+            await self.forget_unlisted(client)
+
+    async def forget_unlisted(self, client: ApiClient) -> None:
+        """Forget Jobs that were known, and are in no list that began after that."""
+        known, listed = set(self._known), set[str]()
+        try:
+            async for page in client.pages("/apis/batch/v1/jobs"):
+                listed |= {_decode_listed(raw).metadata.uid for raw in page.items}
+        except (ApiUnavailable, msgspec.DecodeError) as fault:
+            log.warning("Jobs not listed", reason=str(fault))
+            return
+        for uid in known - listed:
+            self._drop(uid)
+
+
+class _Listed(msgspec.Struct):
+    metadata: Meta
+
+
+_decode_listed = msgspec.json.Decoder(_Listed).decode
 
 
 def operator_settings() -> kopf.OperatorSettings:

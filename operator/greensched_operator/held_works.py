@@ -27,6 +27,7 @@ class News:
     arrived: dict[str, Work] = field(default_factory=dict)  # opted in, and not held
     ended: list[Work] = field(default_factory=list)  # of those seen before their end
     started: list[Work] = field(default_factory=list)  # by others; our mark is still on them
+    marked: list[Work] = field(default_factory=list)  # of those, until our mark is off
     released: list[Work] = field(default_factory=list)  # by one of us, but not by this controller
 
 
@@ -45,6 +46,8 @@ class HeldWorks:
         self._gangs: frozenset[tuple[str, str]] = frozenset()  # that ran at the last look
         self._disowned: set[str] = set()  # held still, but without our mark
         self._released: dict[str, float] = {}  # monotonic seconds of when that was sent
+        # Started by others with our mark still on it, and until when it is not told of again.
+        self._marked: dict[str, tuple[Work, float]] = {}
 
     def __len__(self) -> int:
         return len(self.held)
@@ -146,9 +149,13 @@ class HeldWorks:
         """Tell whether a release of it is on its way."""
         return uid in self._released
 
-    def take_news(self) -> News:
-        """Return what has changed, and begin anew."""
+    def take_news(self, monotonic_s: float) -> News:
+        """Return what has changed, and begin anew; our mark is told of until it is off."""
         news, self.news = self.news, News()
+        for uid, (work, quiet_until_s) in self._marked.items():
+            if monotonic_s >= quiet_until_s:
+                news.marked.append(work)
+                self._marked[uid] = work, monotonic_s + RESENT_AFTER_S
         return news
 
     def next_due_s(self) -> float:
@@ -205,7 +212,11 @@ class HeldWorks:
             self.news.released.append(work)
         self._forget(work.uid)
         if work.is_marked and not work.is_barred:
-            self.news.started.append(work)
+            if work.uid not in self._marked:
+                self.news.started.append(work)
+            self._marked[work.uid] = work, float("-inf")
+        else:
+            self._marked.pop(work.uid, None)
         if work.uid not in self._going_on and not work.is_stopped and not work.is_served:
             self.news.arrived[work.uid] = work
         self._going_on[work.uid] = work
@@ -223,6 +234,7 @@ class HeldWorks:
     def _go_on_no_more(self, uid: str) -> bool:
         self.news.arrived.pop(uid, None)
         self.pausable.pop(uid, None)
+        self._marked.pop(uid, None)
         return self._going_on.pop(uid, None) is not None
 
     def _end(self, work: Work) -> None:

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from greensched_core.durations import format_duration
+from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.cron_jobs import CronJob
 from greensched_operator.green_policy import GreenPolicy, Mode
 from greensched_operator.wishes import Wish
+from greensched_operator.workloads import Kind, Work
 
 LEAST_HOLD_S = 60.0  # a shorter hold costs the API server more than it can save
 LEAST_MARGIN_S = 30.0  # the releaser gives the operator 20 s (releaser_grace_s) to come first
@@ -76,17 +78,19 @@ def hold_terms(
     bounds.append((wish.arrived_s + policy.longest_hold_s, Bound.LONGEST_HOLD))
     latest_s, bound = min(bounds)
     start_from_s = max(wish.start_from_s or wish.arrived_s, wish.arrived_s)
+    if start_from_s > latest_s >= wish.arrived_s:
+        opens, last = format_timestamp(round(start_from_s)), format_timestamp(round(latest_s))
+        text = f"its window opens at {opens}, after its latest start, {last}, by {bound}"
+        return NotHeld(Unheld.NO_SLACK, text)
     if latest_s < wish.arrived_s + LEAST_HOLD_S:
         slack = format_duration(max(latest_s - wish.arrived_s, 0.0))
-        margin = format_duration(round(_margin_s(policy, runtime_s)))
+        margin = format_duration(round(margin_s(policy, runtime_s)))
         return NotHeld(
             Unheld.NO_SLACK,
             f"only {slack} are left to wait by {bound}, with {format_duration(runtime_s)} of "
             f"runtime ({runtime_from}) and the policy's safety margin of {margin}",
         )
-    return HoldTerms(
-        min(start_from_s, latest_s), latest_s, bound, wish.deadline_s, runtime_s, runtime_from
-    )
+    return HoldTerms(start_from_s, latest_s, bound, wish.deadline_s, runtime_s, runtime_from)
 
 
 def _bounds(
@@ -94,24 +98,45 @@ def _bounds(
 ) -> list[tuple[float, Bound]]:
     """Return the latest starts that somebody asked for; none where nobody said it may wait."""
     bounds: list[tuple[float, Bound]] = []
+    takes_s = runtime_s + margin_s(policy, runtime_s)
     if wish.deadline_s is not None:
-        end_s = runtime_s + _margin_s(policy, runtime_s)
-        bounds.append((wish.deadline_s - end_s, Bound.DEADLINE))
+        bounds.append((wish.deadline_s - takes_s, Bound.DEADLINE))
     if wish.start_by_s is not None:
         bounds.append((wish.start_by_s, Bound.START_BY))
     if not bounds and policy.default_delay_s is not None:
         bounds.append((wish.arrived_s + policy.default_delay_s, Bound.DEFAULT_DELAY))
-    return bounds + next_run_bound(wish, cron_job) if bounds else bounds
+    return bounds + next_run_bound(wish, cron_job, takes_s) if bounds else bounds
 
 
-def _margin_s(policy: GreenPolicy, runtime_s: float) -> float:
+def margin_s(policy: GreenPolicy, runtime_s: float) -> float:
+    """Return how long before its deadline work of that runtime is to end."""
     return max(policy.safety_margin.seconds(runtime_s), LEAST_MARGIN_S)
 
 
-def next_run_bound(wish: Wish, cron_job: CronJob | None) -> list[tuple[float, Bound]]:
-    """Return that it runs before its CronJob's next run; nothing where there is none."""
-    next_s = cron_job.next_run_s(wish.arrived_s) if cron_job is not None else None
-    return [] if next_s is None else [(next_s - _BEFORE_NEXT_RUN_S, Bound.NEXT_RUN)]
+def next_run_bound(
+    wish: Wish, cron_job: CronJob | None, takes_s: float
+) -> list[tuple[float, Bound]]:
+    """Return that it starts before its CronJob's next run; nothing where there is none.
+
+    Where runs may not overlap it ends by then, too: with `Replace` it would be deleted, with
+    `Forbid` the next one left out. `takes_s` is what it takes, margin included.
+    """
+    if cron_job is None:
+        return []
+    # Its creator's clock may be ahead of that of who saw it arrive.
+    next_s = cron_job.next_run_s(max(wish.arrived_s, wish.scheduled_s or 0.0))
+    if next_s is None:
+        return []
+    before_s = _BEFORE_NEXT_RUN_S if cron_job.may_overlap else max(takes_s, _BEFORE_NEXT_RUN_S)
+    return [(next_s - before_s, Bound.NEXT_RUN)]
+
+
+def not_ours(work: Work) -> str:
+    """Return why a Job is not held by its `suspend`: another controller may write it; "" if not."""
+    if work.kind != Kind.JOB or work.is_ours or work.queue_gates is not None:
+        return ""
+    by = f"{work.owner.kind} {work.owner.name}" if work.owner else "another controller"
+    return f"{by} sees to it, and may resume it itself; a queue of Kueue lets it wait"
 
 
 def expected_runtime(

@@ -96,7 +96,7 @@ def wish_of(work: Work, rules: Rules, seen_s: float = float("inf")) -> tuple[Wis
     if work.owner is not None and work.owner.kind == "CronJob":
         cron_job = rules.cron_job(work.namespace, work.owner.name)
     said = {**(cron_job.annotations if cron_job else {}), **work.annotations}
-    return read_wish(said, min(arrived_s(work), seen_s)), cron_job
+    return read_wish(said, min(arrived_s(work), seen_s), work.scheduled_s), cron_job
 
 
 def judge(work: Work, rules: Rules, now_s: float) -> Release | Waiting:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Generic, TypeVar
 
+from greensched_core import labels
 from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.watching import Watch
@@ -25,6 +26,7 @@ from greensched_operator.kueue import (
     workload_work,
 )
 from greensched_operator.kueue_api import KueueWriter, served_path
+from greensched_operator.release_patch import Reason
 from greensched_operator.workloads import Work
 from greensched_operator.writing import Writer
 
@@ -163,7 +165,7 @@ class KueueKeeper:
             return
         self._unsaid.add(workload.metadata.uid)
         self._changed.set()
-        if workload.is_started or job is None or job.was_released or job.queue_gates:
+        if workload.is_started or job is None or _has_waited(job) or job.queue_gates:
             # A Job that is not seen yet comes; of other kinds of work we can read no wishes. One
             # that waits, or has waited, by its gate does not wait a second time.
             self._works.drop(workload.metadata.uid)
@@ -192,9 +194,15 @@ class KueueKeeper:
         job = self._jobs.get(workload.job_uid)
         if not workload.job_uid:
             wanted = [Wanted(each.name, State.READY, NO_JOB) for each in waited_for]
-        elif job is not None and job.was_released and not job.queue_gates:
+        elif job is not None and _has_waited(job) and not job.queue_gates:
             wanted = [Wanted(each.name, State.READY, WAITED) for each in waited_for]
         else:
             found = (wanted_state(workload, each) for each in waited_for)
             wanted = [each for each in found if each is not None]
         return not wanted or await writer.say(workload, wanted)
+
+
+def _has_waited(job: Work) -> bool:
+    """Tell whether one of us started it; Kueue may have taken it over from our first hold."""
+    reason = job.annotations.get(labels.RELEASE_REASON)
+    return job.was_released and reason != Reason.OTHERS

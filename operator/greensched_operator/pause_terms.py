@@ -19,6 +19,7 @@ from greensched_operator.holding import (
     NotHeld,
     Unheld,
     expected_runtime,
+    margin_s,
     next_run_bound,
 )
 from greensched_operator.job_power_profile import parse
@@ -114,11 +115,11 @@ def resume_terms(
         return NotHeld(Unheld.RUN_NOW if wish.run_now else Unheld.NO_WISH, text)
     whole_s, runtime_from = expected_runtime(wish, policy, cron_job)
     left_s = max(whole_s - progress.done_s, 0.0) + resume_s
-    margin_s = policy.safety_margin.seconds(whole_s)
+    takes_s = left_s + margin_s(policy, whole_s)
     bounds = [
-        (wish.deadline_s - margin_s - left_s, Bound.DEADLINE),
+        (wish.deadline_s - takes_s, Bound.DEADLINE),
         (progress.paused_at_s + policy.longest_hold_s, Bound.LONGEST_HOLD),
-        *next_run_bound(wish, cron_job),
+        *next_run_bound(wish, cron_job, takes_s),
     ]
     latest_s, bound = min(bounds)
     from_s = min(progress.paused_at_s + least_pause_s(work, policy), latest_s)

@@ -72,13 +72,7 @@ def release_patch(
     The API server refuses it (409, of some Jobs 422) for another object of the same name. Of gates
     only ours goes; of a Job that Kueue takes, `suspend` stays. `more` annotations come with it.
     """
-    annotations = {
-        labels.HOLD_UNTIL: None,
-        labels.HOLD_REASON: None,
-        labels.RELEASED_AT: format_timestamp(round(at_s, 3)),
-        labels.RELEASE_REASON: reason.value,
-        **(more or {}),
-    }
+    annotations = {**_released(reason, at_s), **(more or {})}
     if queue_gates:
         return msgspec.json.encode(_ungating(uid, queue_gates, annotations))
     metadata = {"metadata": {"uid": uid, "annotations": annotations}}
@@ -88,6 +82,30 @@ def release_patch(
     if kind == Kind.POD:
         spec = {"schedulingGates": [{"$patch": "delete", "name": labels.GATE}]}
     return msgspec.json.encode({**metadata, "spec": spec})
+
+
+def unmark_patch(work: Work, at_s: float) -> bytes:
+    """Return the patch that takes our mark off work that somebody else has started.
+
+    What stops it stays as it is: whoever started it may have stopped it again. The API server
+    refuses it (409) where the object has changed since.
+    """
+    if work.queue_gates:
+        return release_patch(work.kind, work.uid, Reason.OTHERS, at_s, work.queue_gates)
+    version = {"resourceVersion": work.version} if work.version else {}
+    annotations = _released(Reason.OTHERS, at_s)
+    return msgspec.json.encode(
+        {"metadata": {"uid": work.uid, **version, "annotations": annotations}}
+    )
+
+
+def _released(reason: Reason, at_s: float) -> dict[str, str | None]:
+    return {
+        labels.HOLD_UNTIL: None,
+        labels.HOLD_REASON: None,
+        labels.RELEASED_AT: format_timestamp(round(at_s, 3)),
+        labels.RELEASE_REASON: reason.value,
+    }
 
 
 def _ungating(uid: str, gates: str, annotations: Mapping[str, str | None]) -> list[dict[str, str]]:

@@ -35,6 +35,7 @@ class Wish:
     policy: str = ""  # name of a GreenPolicy
     power_profile: str = ""  # name of a JobPowerProfile
     faults: tuple[str, ...] = ()  # in words; work whose wish has any is never held
+    scheduled_s: float | None = None  # of a CronJob's run: when it was due
 
     @property
     def may_wait(self) -> bool:
@@ -42,10 +43,13 @@ class Wish:
         return self.deadline_s is not None or self.start_by_s is not None
 
 
-def read_wish(annotations: Mapping[str, str], arrived_s: float) -> Wish:
+def read_wish(
+    annotations: Mapping[str, str], arrived_s: float, scheduled_s: float | None = None
+) -> Wish:
     """Return what annotations ask for of a workload created at `arrived_s`; never raises.
 
-    Durations count from `arrived_s`. Of max-delay and window the stricter counts.
+    Durations count from `arrived_s`. Of max-delay and window the stricter counts. `scheduled_s` is
+    when it was due as a run of a CronJob.
     """
     faults: list[str] = []
     reader = _Reader(annotations, arrived_s, faults)
@@ -67,6 +71,7 @@ def read_wish(annotations: Mapping[str, str], arrived_s: float) -> Wish:
         annotations.get(labels.POLICY, ""),
         annotations.get(labels.POWER_PROFILE, ""),
         tuple(faults),
+        scheduled_s,
     )
 
 
@@ -169,7 +174,8 @@ def _hours(hours: re.Match[str], arrived_s: float) -> tuple[float | None, float]
     Its beginning is None where it is open already. Where clocks change, each end is the time that
     the clock on the wall shows.
     """
-    begins, ends = (_wall(*hours.group(*pair)) for pair in ((1, 2), (3, 4)))
+    begins = _wall(*hours.group(1, 2))
+    ends = time() if hours.group(3, 4) == ("24", "00") else _wall(*hours.group(3, 4))
     if begins == ends:
         raise BadInput("it begins and ends at the same time; leave it out to start at any hour")
     zone = _zone(hours[5])

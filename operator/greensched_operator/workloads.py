@@ -14,7 +14,9 @@ from greensched_operator.queue_gate import KUEUE_QUEUE, queue_gates
 
 _PREFIX = f"{labels.GROUP}/"
 # Labels by which others mark pods and Jobs that only make sense together.
-_GANG_LABELS = ("scheduling.x-k8s.io/pod-group", "jobset.sigs.k8s.io/jobset-name")
+_GANG_LABEL = "scheduling.x-k8s.io/pod-group"
+# Of a CronJob's run (kubernetes.io/docs/reference/labels-annotations-taints).
+_SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _JOB_CONTROLLER = "kubernetes.io/job-controller"  # spec.managedBy of what Kubernetes itself runs
 _GRACE_S = 30.0  # terminationGracePeriodSeconds where a pod says none
 # Their owner counts on them to run: a hold would only stall a rollout, or a daemon.
@@ -170,6 +172,7 @@ class Work:
     grace_s: float = 30.0  # its pods may take so long to end
     is_ending: bool = False  # pods of a stopped Job still run: they were told to end
     queue_gates: str | None = None  # of a Job that Kueue takes: see queue_gate.py
+    scheduled_s: float | None = None  # a CronJob's run: when it was due, by the controller manager
     job: "Work | None" = None  # that a Workload of Kueue's stands for
 
     @property
@@ -279,6 +282,7 @@ def job_work(job: JobObject) -> Work:
         if (grace_s := template.spec.terminationGracePeriodSeconds) is None
         else max(grace_s, 0.0),
         queue_gates=queue_gates(meta.labels, meta.annotations),
+        scheduled_s=_scheduled_s(meta),
     )
 
 
@@ -356,6 +360,13 @@ def _due(job: JobObject) -> int:
     return pods if whole is None else min(pods, whole - (job.status.succeeded or 0))
 
 
+def _scheduled_s(meta: Meta) -> float | None:
+    try:
+        return _time((meta.annotations or {}).get(_SCHEDULED))
+    except BadInput:
+        return None  # somebody else wrote it
+
+
 def _is_ours(job: JobObject) -> bool:
     """Tell whether nothing else is known that suspends it: no queue, and no other controller."""
     owner = _owner(job.metadata)
@@ -370,7 +381,7 @@ def _gang(meta: Meta) -> str:
     said = (meta.annotations or {}).get(labels.GANG)
     if said:
         return said
-    return next((meta.labels[each] for each in _GANG_LABELS if each in (meta.labels or {})), "")  # type: ignore[index]  # it holds one
+    return (meta.labels or {}).get(_GANG_LABEL, "")
 
 
 def _owner(meta: Meta) -> Owner | None:

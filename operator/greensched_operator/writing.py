@@ -18,7 +18,13 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.judging import arrived_s
 from greensched_operator.metrics import ControllerMetrics
 from greensched_operator.pause_terms import Progress
-from greensched_operator.release_patch import Reason, media_type, object_path, release_patch
+from greensched_operator.release_patch import (
+    Reason,
+    media_type,
+    object_path,
+    release_patch,
+    unmark_patch,
+)
 from greensched_operator.start_planning import Planned
 from greensched_operator.workloads import Kind, Work
 
@@ -171,6 +177,11 @@ class Writer:
         path = self._path(work)
         how = media_type(work.kind, work.queue_gates)
         return await self._sent("release", path, body, how, work)
+
+    async def unmark(self, work: Work) -> bool:
+        """Take our mark off work that others have started; tell whether it is off."""
+        body, how = unmark_patch(work, self._clock.now()), media_type(work.kind, work.queue_gates)
+        return await self._sent("unmark", self._path(work), body, how, work)
 
     async def plan(
         self,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -21,6 +23,7 @@ from greensched_operator.admission import (
     decide,
     read_review,
 )
+from greensched_operator.cron_jobs import read_cron_job
 from greensched_operator.green_policy import GreenPolicy, Mode, Origin, Resolved
 from greensched_operator.queue_gate import KUEUE_QUEUE
 from greensched_operator.workloads import Kind
@@ -38,10 +41,13 @@ def around(policy: GreenPolicy = ENFORCING, *, is_emergency: bool = False) -> Su
 def verdict_on(
     item: dict[str, Any], surroundings: Surroundings | None = None, operation: str = "CREATE"
 ) -> Verdict:
+    return decide(request_of(item, operation), surroundings or around(), NOW_S)
+
+
+def request_of(item: dict[str, Any], operation: str = "CREATE") -> AdmissionRequest:
     review = {"request": {"uid": "1", "kind": {"kind": item["kind"]}, "namespace": "team",
                           "operation": operation, "object": item}}  # fmt: skip
-    request: AdmissionRequest = read_review(json.dumps(review).encode())
-    return decide(request, surroundings or around(), NOW_S)
+    return read_review(json.dumps(review).encode())
 
 
 def patched(item: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
@@ -131,14 +137,83 @@ def test_kueue_owns_suspend_of_what_it_queues_and_a_pod_on_a_node_has_no_gate() 
     assert verdict_on(queued).outcome == verdict_on(bound).outcome == "ignored"
 
 
-@pytest.mark.parametrize("is_stopped", [False, True], ids=["held-anew", "arrives-suspended"])
-def test_marks_of_what_it_was_copied_from_go(is_stopped: bool) -> None:
-    old = marks(NOW_S - 9 * HOUR_S, NOW_S - HOUR_S, deadline="6h", planned_start="2020-01-01",
-                released_at="2020-01-01", decision="{}")  # fmt: skip
-    item = stored(annotations=old, is_stopped=is_stopped)
-    left = patched(item, verdict_on(item))["metadata"]["annotations"].keys()
-    fresh = set() if is_stopped else {labels.HOLD_UNTIL, labels.HELD_AT, labels.HOLD_REASON}
-    assert left == {labels.DEADLINE} | fresh
+OLD = marks(NOW_S - 9 * HOUR_S, NOW_S - HOUR_S, deadline="6h", planned_start="2020-01-01",
+            decision="{}")  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["started", "stopped-by-us"])
+def test_a_copy_of_held_work_is_held_anew_and_old_marks_go(kind: Kind, is_stopped: bool) -> None:
+    item = stored(annotations=OLD, is_stopped=is_stopped, kind=kind)
+    made = patched(item, verdict_on(item))
+    fresh = {labels.HOLD_UNTIL, labels.HELD_AT, labels.HOLD_REASON}
+    assert made["metadata"]["annotations"].keys() == {labels.DEADLINE} | fresh
+    assert made["metadata"]["annotations"][labels.HELD_AT] == format_timestamp(NOW_S)
+    assert made["spec"].get("suspend", True) is True
+    assert made["spec"].get("schedulingGates", [{"name": labels.GATE}]) == [{"name": labels.GATE}]
+
+
+@pytest.mark.parametrize(
+    ("more", "surroundings"),
+    [
+        pytest.param({}, around(is_emergency=True), id="emergency"),
+        pytest.param({}, around(GreenPolicy(mode=Mode.SHADOW)), id="shadow"),
+        pytest.param({labels.RUN_NOW: "true"}, around(), id="run-now"),
+        pytest.param({labels.MAX_DELAY: "soon"}, around(), id="bad-annotation"),
+    ],
+)
+def test_a_copy_of_held_work_that_may_not_wait_is_not_left_suspended(
+    more: dict[str, str], surroundings: Surroundings
+) -> None:
+    item = stored(annotations=OLD | more)
+    made = patched(item, verdict_on(item, surroundings))
+    assert made["spec"]["suspend"] is False
+    assert not labels.WRITTEN & made["metadata"]["annotations"].keys()
+
+
+@pytest.mark.parametrize("said", [
+    pytest.param({}, id="without-marks"),
+    pytest.param({labels.HELD_AT: "2020-01-01T00:00:00Z", labels.RELEASED_AT: "2020-01-01"},
+                 id="a-copy-of-what-was-started-and-then-suspended"),
+])  # fmt: skip
+def test_what_its_user_suspended_arrives_so(said: dict[str, str]) -> None:
+    item = stored(annotations=SAYS_6H | said)
+    made = patched(item, verdict_on(item))
+    assert made["spec"]["suspend"] is True
+    assert made["metadata"]["annotations"] == SAYS_6H
+
+
+@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
+def test_a_second_webhook_of_ours_changes_no_decision(kind: Kind) -> None:
+    once = patched(item := stored(annotations=SAYS_6H, is_stopped=False, kind=kind),
+                   verdict_on(item))  # fmt: skip
+    assert patched(once, verdict_on(once)) == once
+
+
+@pytest.mark.parametrize(("owner", "by", "told"), [
+    pytest.param({"kind": "JobSet", "name": "set", "uid": "s", "controller": True}, None,
+                 "JobSet set sees to it", id="of-a-job-set"),
+    pytest.param(None, "example.com/farm", "another controller sees to it", id="managed-elsewhere"),
+])  # fmt: skip
+def test_a_job_that_another_controller_may_resume_is_not_suspended(
+    owner: dict[str, Any] | None, by: str | None, told: str
+) -> None:
+    item = stored(annotations=SAYS_6H, is_stopped=False, owner=owner)
+    item["spec"]["managedBy"] = by
+    verdict = verdict_on(item)
+    assert (verdict.outcome, verdict.patch) == ("not-ours", ())
+    assert told in verdict.warnings[0]
+
+
+def test_a_run_whose_creator_has_a_clock_ahead_of_ours_is_held() -> None:
+    nightly = read_cron_job({"metadata": {"name": "nightly"}, "spec": {"schedule": "0 3 * * *"}})
+    owner = {"kind": "CronJob", "name": "nightly", "uid": "c", "controller": True}
+    item = stored(annotations=SAYS_6H, is_stopped=False, owner=owner)
+    three = datetime(2023, 6, 1, 3, tzinfo=UTC).timestamp()
+    due = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+    item["metadata"]["annotations"][due] = "2023-06-01T05:00:00+02:00"
+    where = replace(around(), cron_job=lambda *_: nightly)
+    assert decide(request_of(item), where, three - 0.05).outcome == "held"
 
 
 TEXTS = st.one_of(st.text(max_size=20), st.sampled_from(["6h", "true", "-1h", "2020-01-01T00:00Z"]))

@@ -97,3 +97,14 @@ def test_what_is_remembered_is_read_again_and_stays_short(runtimes_s: list[float
 def test_what_is_no_cron_job_is_refused(raw: bytes) -> None:
     with pytest.raises(BadInput):
         read_cron_job(raw)
+
+
+@pytest.mark.parametrize(("said", "may_overlap"), [
+    ("Allow", True), ("Forbid", False), ("Replace", False), (None, True),
+])  # fmt: skip
+def test_whether_runs_may_overlap_is_what_its_concurrency_policy_says(
+    said: str | None, may_overlap: bool
+) -> None:
+    spec = {"schedule": "@hourly"} | ({"concurrencyPolicy": said} if said else {})
+    found = read_cron_job({"metadata": {"name": "nightly"}, "spec": spec})
+    assert found.may_overlap is may_overlap

@@ -193,13 +193,24 @@ def test_a_start_that_others_made_is_news_once(is_ours: bool) -> None:
         works.sent("train", 0.0)
     for _ in range(2):
         works.put(work_of(annotations=RELEASED, is_stopped=False))
-    assert len(works.take_news().released) == (not is_ours)
+    assert len(works.take_news(0.0).released) == (not is_ours)
+
+
+def test_a_start_by_others_is_told_once_and_our_mark_until_it_is_off() -> None:
+    works = holding(work_of())
+    for _ in range(2):
+        works.put(work_of(is_stopped=False))
+    told = [works.take_news(at_s) for at_s in (0.0, RESENT_AFTER_S - 0.01, RESENT_AFTER_S)]
+    assert [len(news.started) for news in told] == [1, 0, 0]
+    assert [len(news.marked) for news in told] == [1, 0, 1]
+    works.put(work_of(annotations=RELEASED, is_stopped=False))
+    assert works.take_news(9 * RESENT_AFTER_S).marked == []
 
 
 def test_a_pod_that_got_a_node_at_once_is_still_told_of() -> None:
     works = holding(work_of(annotations={}, is_stopped=False, kind=Kind.POD))
     works.drop("train")
-    assert list(works.take_news().arrived) == ["train"]
+    assert list(works.take_news(0.0).arrived) == ["train"]
 
 
 def test_what_is_gone_or_has_ended_is_forgotten() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +25,7 @@ POLICY = GreenPolicy(mode=Mode.ENFORCE, safety_margin=SafetyMargin(300.0, 0.1))
 HARDLY_ANY_MARGIN = GreenPolicy(mode=Mode.ENFORCE, safety_margin=SafetyMargin(1.0, 0.0))
 # NOW_S is 22:13:20 UTC; the next whole hour begins 2800 s later.
 HOURLY = CronJob("team", "nightly", "uid", {}, "0 * * * *", "", ())
+ALONE = replace(HOURLY, may_overlap=False)
 TO_NEXT_RUN_S = 2800.0
 
 
@@ -58,6 +61,9 @@ def wish(**said: float | None) -> Wish:
                      id="longest-hold"),
         pytest.param(wish(start_by_s=HOUR_S), POLICY, HOURLY, TO_NEXT_RUN_S - 60.0,
                      Bound.NEXT_RUN, id="before-the-next-run"),
+        pytest.param(wish(start_by_s=HOUR_S, runtime_s=600.0), POLICY, ALONE,
+                     TO_NEXT_RUN_S - 900.0, Bound.NEXT_RUN,
+                     id="ended-before-the-next-run-where-runs-may-not-overlap"),
     ],
 )  # fmt: skip
 def test_the_strictest_bound_holds(
@@ -135,3 +141,19 @@ def test_held_work_always_ends_before_its_deadline(
         assert terms.latest_start_s + terms.runtime_s < asked.deadline_s
     if asked.start_by_s is not None:
         assert terms.latest_start_s <= asked.start_by_s
+
+
+def test_a_window_that_opens_after_the_latest_start_lets_nothing_wait() -> None:
+    asked = wish(start_from_s=2 * HOUR_S, start_by_s=8 * HOUR_S)
+    told = hold_terms(asked, POLICY, HOURLY)
+    assert isinstance(told, NotHeld) and told.reason == Unheld.NO_SLACK
+    assert "its window opens at 2023-11-15T00:13:20Z, after its latest start" in told.text
+
+
+@pytest.mark.parametrize("early_s", [0.0, 0.05, 60.0])
+def test_a_run_seen_before_it_was_due_is_not_its_own_next_run(early_s: float) -> None:
+    due_s = NOW_S + TO_NEXT_RUN_S
+    asked = Wish(due_s - early_s, start_by_s=due_s + 9 * HOUR_S, scheduled_s=due_s)
+    terms = hold_terms(asked, POLICY, HOURLY)
+    assert isinstance(terms, HoldTerms)
+    assert terms.latest_start_s == due_s + HOUR_S - 60.0

@@ -67,19 +67,22 @@ async def test_in_shadow_nothing_is_touched(place: Place) -> None:
     assert reviews == 1.0
 
 
-async def test_what_arrives_suspended_stays_its_owners_and_loses_copied_marks(
+async def test_what_arrives_suspended_stays_its_owners_and_a_copy_of_held_work_is_held_anew(
     place: Place,
 ) -> None:
     await place.green_policy(mode="enforce")
+    theirs = place.job("theirs", deadline="6h", released_at="2026-01-01T00:00:00Z")
     copied = place.job("copy", deadline="6h", hold_until="2026-01-01T00:00:00Z")
-    copied["spec"]["suspend"] = True
+    theirs["spec"]["suspend"] = copied["spec"]["suspend"] = True
     async with place.webhook(), place.releaser() as releaser:
-        made = await place.create(place.jobs, copied)
+        made = await place.create(place.jobs, theirs)
+        anew = await place.create(place.jobs, copied)
         await place.until(lambda: _synced(releaser), "the releaser sees")
         await releaser.release_due()
-        kept = await place.get(f"{place.jobs}/copy")
+        kept = [await place.get(f"{place.jobs}/{name}") for name in ("theirs", "copy")]
     assert set(said(made)) == {labels.DEADLINE}
-    assert kept["spec"]["suspend"] is True
+    assert said(anew)[labels.HOLD_UNTIL] > "2026-01-01T00:00:00Z"
+    assert [each["spec"]["suspend"] for each in kept] == [True, True]
 
 
 async def test_pods_of_a_held_job_are_not_held_once_more(place: Place) -> None:

@@ -114,6 +114,7 @@ def test_the_stricter_of_delay_and_window_counts() -> None:
         pytest.param("09:00-10:00", 23.0, 24.0, id="closes-now"),
         pytest.param("22:00-12:00", None, 2.0, id="open-since-yesterday"),
         pytest.param("22:00-06:00", 12.0, 20.0, id="over-midnight"),
+        pytest.param("22:00-24:00", 12.0, 14.0, id="until-midnight"),
         pytest.param("11:00-12:00 Europe/Berlin", None, 1.0, id="an-hour-east"),
     ],
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -55,6 +57,17 @@ async def test_what_is_refused_is_forgotten_only_when_it_is_gone(
     assert await writer.release(work_of(), Reason.RUN_NOW) is is_done
     assert await writer.plan(work_of(), NOW_S, NOW_S, "", {}) is is_done
     assert server.gone == gone * 2
+
+
+async def test_our_mark_goes_off_what_others_started_and_what_stops_it_stays() -> None:
+    server = Server(httpx.Response(200, json={}))
+    work = replace(work_of(), version="7")
+    assert await server.writer().unmark(work)
+    (body,) = server.bodies
+    assert body.keys() == {"metadata"}  # whoever suspended it meanwhile has the last word
+    meta = cast(dict[str, Any], body["metadata"])
+    assert (meta["uid"], meta["resourceVersion"]) == ("train", "7")
+    assert meta["annotations"][labels.HOLD_UNTIL] is None
 
 
 async def test_who_does_not_lead_any_more_writes_nothing() -> None:

@@ -227,3 +227,13 @@ async def test_what_has_waited_by_its_gate_does_not_wait_again(place: Place, que
 
 async def _sees(held: Any) -> bool:
     return any(True for _ in held)
+
+
+async def test_what_kueue_took_over_from_our_first_hold_still_waits(
+    place: Place, queue: str
+) -> None:
+    await in_a_dirty_hour(place)
+    taken_over = {"released_at": "2026-01-01T00:00:00Z", "release_reason": "started-by-others"}
+    async with place.controller():
+        await submit(place, queue, "train", deadline="6h", runtime="1h", **taken_over)
+        await place.until(lambda: waits(place, "train"), "it waits")
