@@ -72,7 +72,7 @@ def _outcome(records: Sequence[LedgerRecord]) -> Outcome:
     latest = {record.what: record for record in mine}
     ended, released = latest.get(What.ENDED), latest.get(What.RELEASED)
     shown = ended or released or mine[-1]
-    billed = _billed(mine, shown)
+    billed = _as_it_came(mine, _billed(mine, shown))
     deadline = next((each.deadline for each in reversed(mine) if each.deadline is not None), None)
     measured = shown.measured
     # In shadow it ran at once: its carbon and cost are not those of the plan that is told of.
@@ -102,6 +102,17 @@ def _billed(mine: Sequence[LedgerRecord], shown: LedgerRecord) -> LedgerRecord:
     """Return the record whose estimates count: the one shown, else the latest that has some."""
     with_both = [each for each in mine if each.planned != Amounts() and each.run_now != Amounts()]
     return shown if shown in with_both or not with_both else with_both[-1]
+
+
+def _as_it_came(mine: Sequence[LedgerRecord], billed: LedgerRecord) -> LedgerRecord:
+    """Return it with what running at once was expected to take when that was first looked at.
+
+    A later leader does not know that, and estimates it by the hour in which it began to lead.
+    """
+    first = next((each.run_now for each in mine if each.run_now != Amounts()), None)
+    if first is None or billed.run_now == Amounts():
+        return billed
+    return replace(billed, run_now=first)
 
 
 def _at_the_same_energy(measured: Amounts, billed: LedgerRecord) -> tuple[Amounts, Amounts]:

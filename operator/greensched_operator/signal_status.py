@@ -32,6 +32,7 @@ from greensched_operator.signal_plan import (
     interval_s,
 )
 from greensched_operator.signal_spec import KINDS, SignalSpec
+from greensched_operator.web import LONGEST_RETRY_AFTER_S
 
 MOST_SLOTS = 1_000  # as the CRD
 _KEPT_BEFORE_S = 86_400.0  # a day back, from which readers fill holes hour by hour
@@ -270,7 +271,7 @@ def restored(
     if not isinstance(part, Mapping) or status.get("observedGeneration") != spec.generation:
         return plan
     read = _restored_held(plan, kind, spec, status, now, chance)
-    failures = dict(_restored_failures(plan, part.get("failures")))
+    failures = dict(_restored_failures(plan, part.get("failures"), now))
     return SignalPlan(plan.providers, plan.interval_s, read, failures, plan.limits)
 
 
@@ -306,12 +307,13 @@ def _restored_held(
     return Held(provider, answer, origin.observed_at, due_at)
 
 
-def _restored_failures(plan: SignalPlan, raw: object) -> Iterable[tuple[Any, Failure]]:
+def _restored_failures(plan: SignalPlan, raw: object, now: float) -> Iterable[tuple[Any, Failure]]:
+    """Yield failures; none keeps from asking longer than a provider may ask for."""
     for each in raw if isinstance(raw, list) else []:
         try:
             provider = plan.providers[int(each["place"])]
             reason, times = Reason(each["reason"]), int(each["times"])
-            retry_at = parse_timestamp(each["retryAt"])
+            retry_at = min(parse_timestamp(each["retryAt"]), now + LONGEST_RETRY_AFTER_S)
             yield provider, Failure(reason, str(each["message"]), times, retry_at)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, BadInput):
             continue  # asked again at once, which is what we would do without a status

@@ -25,7 +25,7 @@ from greensched_operator.providers.answers import (
 )
 
 _TRANSIENT = {Reason.UNREACHABLE, Reason.SERVER_ERROR}
-_LONGEST_RETRY_AFTER_S = 6 * 3_600.0
+LONGEST_RETRY_AFTER_S = 6 * 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,4 +185,4 @@ def _retry_after_s(response: httpx.Response, now: float) -> float | None:
     else:
         with suppress(ValueError, TypeError, OverflowError):
             seconds = email.utils.parsedate_to_datetime(written).timestamp() - now
-    return None if seconds is None else min(max(seconds, 0.0), _LONGEST_RETRY_AFTER_S)
+    return None if seconds is None else min(max(seconds, 0.0), LONGEST_RETRY_AFTER_S)

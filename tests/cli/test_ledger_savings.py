@@ -57,6 +57,13 @@ def test_what_was_held_and_released_took_what_was_planned() -> None:
     assert outcome.release_reason == "planned start"
 
 
+def test_a_later_leader_does_not_change_what_running_at_once_would_have_taken() -> None:
+    later = Amounts(7.2e6, 90.0, 0.9)  # by the clean hour in which it began to lead
+    outcome = one([told(What.PLANNED, 1.0), told(What.PLANNED, 3.0, run_now=later),
+                   told(What.RELEASED, 5.0, run_now=later)])  # fmt: skip
+    assert (outcome.took, outcome.run_now) == (PLANNED, RUN_NOW)
+
+
 def test_what_is_only_held_has_not_started() -> None:
     assert not one([told(What.HELD, 1.0), told(What.PLANNED, 2.0)]).has_started
 

@@ -198,6 +198,28 @@ A_CLUSTER = ["--api-versions", "apiregistration.k8s.io/v1"]
             ["--set", "operator.healthPort=9443"], "both 9443: they must differ", id="one-port"
         ),
         pytest.param(
+            ["--set", "operator.settings.ledgerPort=8080"],
+            "operator.healthPort and operator.settings.ledgerPort are both 8080",
+            id="one-port-for-ledger-and-health",
+        ),
+        pytest.param(
+            [
+                "--set",
+                "operator.controller.replicas=1",
+                "--set",
+                "operator.controller.ledger.persistentVolumeClaim=ledger",
+                "--set",
+                "operator.controller.ledger.dsnSecret=dsn",
+            ],
+            "the ledger is kept in one place",
+            id="two-ledgers",
+        ),
+        pytest.param(
+            ["--set", "operator.settings.releaserGraceS=3600"],
+            "/operator/settings/releaserGraceS': maximum: got 3,600, want 60",
+            id="a-releaser-that-is-late",
+        ),
+        pytest.param(
             ["--set", "operator.webhook.url=http://10.0.0.5/mutate"],
             "/operator/webhook/url",
             id="webhook-without-tls",

@@ -1,11 +1,12 @@
 """The ledger in a database: writing, reading and forgetting; every fault is a LedgerUnusable."""
 
+import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, Select, Table, and_, func, or_, select, text
+from sqlalchemy import Connection, Engine, Select, Table, and_, func, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from greensched_core.ledger_records import LedgerRecord, Loss, LossReason, What, flat, from_flat
@@ -56,10 +57,18 @@ class LedgerStore:
             connection.execute(LOSSES.delete().where(LOSSES.c.until < before))
             gone = connection.execute(RECORDS.delete().where(RECORDS.c.id.in_(old))).rowcount
         if gone and file_of(self._database):
-            with told_as_ours(), self._engine().connect() as connection:
-                freed = f"PRAGMA incremental_vacuum({_FREED_PAGES})"
-                connection.execution_options(isolation_level="AUTOCOMMIT").execute(text(freed))
+            self._give_back()
         return gone
+
+    def _give_back(self) -> None:
+        """Give pages back to the disk, outside of a transaction.
+
+        Each step of the statement frees one page, and the module takes one step of what has no
+        columns; of a script it takes them all.
+        """
+        with told_as_ours(), closing(self._engine().raw_connection()) as connection:
+            file = cast(sqlite3.Connection, connection.driver_connection)
+            file.executescript(f"PRAGMA incremental_vacuum({_FREED_PAGES})")
 
     def released(self, since: float, until: float) -> list[LedgerRecord]:
         """Return all that was started from `since` to before `until`; raises as `records` does."""

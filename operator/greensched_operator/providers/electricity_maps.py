@@ -35,6 +35,7 @@ from greensched_operator.providers.secret_keys import SecretKey, TokenRef
 _URL = "https://api.electricitymaps.com/v4/carbon-intensity/"
 _LABELS = {"lifecycle": "life-cycle", "direct": "direct"}
 # A second call after these would meet the same fate.
+_NO_FORECAST = {Reason.UNAUTHORISED, Reason.NO_DATA, Reason.UNKNOWN_ZONE}  # not in the plan
 _FINAL = {Reason.UNREACHABLE, Reason.RATE_LIMITED, Reason.SERVER_ERROR, Reason.UNKNOWN_ZONE}
 
 
@@ -54,7 +55,11 @@ class ElectricityMaps(msgspec.Struct, frozen=True, rename="camel"):
         return (self.secret_ref.secret_key(),)
 
     def ask(self, now: float, secrets: tuple[str, ...]) -> Conversation:
-        """Ask for the hour now and, where the plan holds it, the forecast."""
+        """Ask for the hour now and, where the plan holds it, the forecast.
+
+        A forecast that fails for the moment fails the whole: the last good answer may hold hours
+        that the hour now alone would take away.
+        """
         refused: ProviderFault | None = None
         latest = forecast = None
         try:
@@ -66,6 +71,8 @@ class ElectricityMaps(msgspec.Struct, frozen=True, rename="camel"):
         try:
             forecast = accepted((yield self._request("forecast", secrets[0])), refusals=_REFUSALS)
         except ProviderFault as fault:
+            if fault.reason not in _NO_FORECAST:
+                raise
             refused = refused or fault
         if latest is None and forecast is None and refused is not None:
             raise refused

@@ -52,20 +52,14 @@ class NordPool(msgspec.Struct, frozen=True, rename="camel"):
         return ()
 
     def ask(self, now: float, secrets: tuple[str, ...]) -> Conversation:
-        """Ask for today and, which is no fault to lack, tomorrow."""
+        """Ask for today and, which is no fault to lack before it is published, tomorrow."""
         today = datetime.fromtimestamp(now, ZoneInfo(_MARKET_ZONE)).date()
         first = _page((yield self._request(today.isoformat())))
         if first is None:
             raise ProviderFault(Reason.NO_DATA, "today's prices are not published")
-        pages = [first]
-        try:
-            reply = yield self._request((today + timedelta(days=1)).isoformat())
-            tomorrow = _page(reply)
-        except ProviderFault:
-            tomorrow = None  # today's prices are worth having without it
-        if tomorrow is not None:
-            pages.append(tomorrow)
-        return read(pages, self.area)
+        # A failure fails the whole: the last good answer may hold tomorrow already.
+        tomorrow = _page((yield self._request((today + timedelta(days=1)).isoformat())))
+        return read([first] if tomorrow is None else [first, tomorrow], self.area)
 
     def _request(self, date: str) -> Request:
         asked = (

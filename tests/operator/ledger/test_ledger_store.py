@@ -4,6 +4,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,20 @@ def test_a_loss_that_grew_replaces_the_one_before(store: LedgerStore) -> None:
     store.write([], [grown])
     assert store.losses(0.0) == [grown]
     assert store.losses(31.0) == store.losses(0.0, 10.0) == []
+
+
+def test_a_file_shrinks_when_much_is_forgotten(tmp_path: Path, make_record: MakeRecord) -> None:
+    store, file = LedgerStore(str(tmp_path / "ledger.db")), tmp_path / "ledger.db"
+    store.write([make_record(number, reason="x" * 2_000) for number in range(1_000)])
+
+    def pages() -> int:
+        with closing(sqlite3.connect(file)) as connection:
+            return int(connection.execute("PRAGMA page_count").fetchone()[0])
+
+    before = pages()
+    assert store.forget(1e9) == 1_000
+    store.close()
+    assert pages() < before / 2
 
 
 def test_what_is_old_is_forgotten(store: LedgerStore, make_record: MakeRecord) -> None:

@@ -55,6 +55,18 @@ def test_electricity_maps_without_a_forecast_in_the_plan_gives_the_hour_now(
     assert answer.end == NOON + HOUR
 
 
+@pytest.mark.parametrize("refused", [
+    pytest.param(Reply(429, b""), id="rate-limited"),
+    pytest.param(ProviderFault(Reason.SERVER_ERROR, "503"), id="server-error"),
+    pytest.param(ProviderFault(Reason.UNREACHABLE, "slow"), id="unreachable"),
+])  # fmt: skip
+def test_electricity_maps_takes_no_forecast_away_that_fails_for_the_moment(
+    golden: Golden, talk: Talk, now: float, refused: Reply | ProviderFault
+) -> None:
+    with pytest.raises(ProviderFault):
+        talk(MAPS.ask(now, ("key",)), golden("electricity-maps-latest.json"), refused)
+
+
 def test_electricity_maps_without_recent_data_still_gives_the_forecast(
     golden: Golden, talk: Talk, now: float
 ) -> None:

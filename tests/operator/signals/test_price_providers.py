@@ -131,14 +131,23 @@ def test_nord_pool_gives_today_and_tomorrow(golden: Golden, talk: Talk, now: flo
 @pytest.mark.parametrize(
     "tomorrow",
     [
-        pytest.param(Reply(204, b""), id="not-published-yet"),
+        pytest.param(Reply(429, b""), id="rate-limited"),
         pytest.param(ProviderFault(Reason.UNREACHABLE, "gone"), id="unreachable"),
+        pytest.param(Reply(200, b"<html>"), id="garbage"),
     ],
 )
-def test_nord_pool_without_tomorrow_gives_today(
+def test_nord_pool_takes_no_tomorrow_away_that_was_known(
     golden: Golden, talk: Talk, now: float, tomorrow: Reply | ProviderFault
 ) -> None:
-    answer, _ = talk(NordPool("SE3").ask(now, ()), golden("nord-pool-today.json"), tomorrow)
+    with pytest.raises(ProviderFault):
+        talk(NordPool("SE3").ask(now, ()), golden("nord-pool-today.json"), tomorrow)
+
+
+def test_nord_pool_before_tomorrow_is_published_gives_today(
+    golden: Golden, talk: Talk, now: float
+) -> None:
+    not_yet = Reply(204, b"")
+    answer, _ = talk(NordPool("SE3").ask(now, ()), golden("nord-pool-today.json"), not_yet)
     assert answer.end == parse_timestamp("2026-01-19T23:00:00Z")
     assert not answer.is_estimated
 

@@ -194,6 +194,14 @@ def test_a_restart_finds_all_in_the_status_of_the_same_spec_only(generation: int
         assert status_of(spec, again, status["conditions"], NOW + 10) == status
 
 
+def test_nobody_is_left_unasked_for_longer_than_a_provider_may_ask_for() -> None:
+    failed_at = {"place": 0, "reason": "unreachable", "message": "x", "times": 1,
+                 "retryAt": "2099-01-01T00:00:00Z"}  # fmt: skip
+    status = {"observedGeneration": 4, "carbon": {"failures": [failed_at]}}
+    plan = SignalPlan((SPEC.providers["carbon"][0],), 900.0)
+    assert restored(plan, "carbon", SPEC, status, NOW, 0.0).due_at(NOW) == NOW + 6 * 3600
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=9),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),

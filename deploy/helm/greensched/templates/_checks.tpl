@@ -48,7 +48,13 @@
 {{- if and $controller.ledger.persistentVolumeClaim (gt (int $controller.replicas) 1) -}}
 {{- fail (printf "operator.controller.ledger.persistentVolumeClaim has one writer, and operator.controller.replicas is %v: set replicas=1, or give ledger.dsnSecret for a PostgreSQL that all replicas share" $controller.replicas) -}}
 {{- end -}}
+{{- if and $controller.ledger.persistentVolumeClaim $controller.ledger.dsnSecret -}}
+{{- fail "operator.controller.ledger has both persistentVolumeClaim and dsnSecret: the ledger is kept in one place; give one of them" -}}
+{{- end -}}
 {{- $operator := .Values.operator -}}
+{{- if eq (int $operator.healthPort) (int $operator.settings.ledgerPort) -}}
+{{- fail (printf "operator.healthPort and operator.settings.ledgerPort are both %d: they must differ" (int $operator.healthPort)) -}}
+{{- end -}}
 {{- if and $operator.enabled $operator.webhook.replicas (not $operator.webhook.url) -}}
 {{- range $process, $loss := dict "controller" "work would be held without a plan, until its latest start" "releaser" "held work would wait for ever if the controller died" -}}
 {{- if not (index $operator $process).replicas -}}
