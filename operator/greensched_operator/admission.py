@@ -96,7 +96,8 @@ def decide(request: AdmissionRequest, around: Surroundings, now_s: float) -> Ver
         verdict = Verdict("not-ours", warnings=_short([f"not held: {foreign}"]))
     else:
         verdict = _hold_or_not(work, shape, request.namespace, around, now_s)
-    if work.kind == Kind.JOB and work.is_held and verdict.outcome != "held":
+    is_suspended_by_us = work.kind == Kind.JOB and work.is_held and not shape.is_queued
+    if is_suspended_by_us and verdict.outcome != "held":
         verdict = replace(verdict, patch=(_add("/spec/suspend", False),))
     return replace(verdict, patch=(*_unmarking(shape), *verdict.patch))
 

@@ -25,7 +25,7 @@ from greensched_operator.admission import (
 )
 from greensched_operator.cron_jobs import read_cron_job
 from greensched_operator.green_policy import GreenPolicy, Mode, Origin, Resolved
-from greensched_operator.queue_gate import KUEUE_QUEUE
+from greensched_operator.queue_gate import GATED_BY, KUEUE_QUEUE
 from greensched_operator.workloads import Kind
 from tests.operator.holding.conftest import ENFORCING, HOUR_S, NOW_S, marks, stored
 
@@ -169,6 +169,14 @@ def test_a_copy_of_held_work_that_may_not_wait_is_not_left_suspended(
     made = patched(item, verdict_on(item, surroundings))
     assert made["spec"]["suspend"] is False
     assert not labels.WRITTEN & made["metadata"]["annotations"].keys()
+
+
+@pytest.mark.parametrize("is_emergency", [False, True])
+def test_a_copy_of_queued_work_stays_suspended_for_kueue(is_emergency: bool) -> None:
+    item = stored(annotations=OLD | {GATED_BY: labels.GATE}, queue="team")
+    made = patched(item, verdict_on(item, around(is_emergency=is_emergency)))
+    assert made["spec"]["suspend"] is True
+    assert GATED_BY not in made["metadata"]["annotations"]
 
 
 @pytest.mark.parametrize("said", [
