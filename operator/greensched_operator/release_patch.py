@@ -87,16 +87,12 @@ def release_patch(
 def unmark_patch(work: Work, at_s: float) -> bytes:
     """Return the patch that takes our mark off work that somebody else has started.
 
-    What stops it stays as it is: whoever started it may have stopped it again. The API server
-    refuses it (409) where the object has changed since.
+    What stops it stays as it is: whoever started it may have stopped it again.
     """
     if work.queue_gates:
         return release_patch(work.kind, work.uid, Reason.OTHERS, at_s, work.queue_gates)
-    version = {"resourceVersion": work.version} if work.version else {}
     annotations = _released(Reason.OTHERS, at_s)
-    return msgspec.json.encode(
-        {"metadata": {"uid": work.uid, **version, "annotations": annotations}}
-    )
+    return msgspec.json.encode({"metadata": {"uid": work.uid, "annotations": annotations}})
 
 
 def _released(reason: Reason, at_s: float) -> dict[str, str | None]:

@@ -125,6 +125,9 @@ class Users:
         await self.annotate("job", "typo-later", f"{labels.DEADLINE}=soon")
         await self.patch("job", "his", {"spec": {"suspend": False}})
         await stage.at(3.0)
+        async with asyncio.timeout(10):  # from then on what stops it is his
+            while labels.HOLD_UNTIL in said(await self.get("job", "his")):
+                await asyncio.sleep(0.05)
         stage.processes.kill("controller")
         await self.annotate("job", "marks-off", f"{labels.HOLD_UNTIL}-")
         await self.annotate("pod", "marks-off-pod", f"{labels.HOLD_UNTIL}-")
