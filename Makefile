@@ -8,6 +8,9 @@ ifeq ($(origin ARG),command line)
 $(error ARG means nothing here; did you mean ARGS="$(ARG)"?)
 endif
 
+# Tests start Python some hundred times: what it compiles is kept, whatever the caller's shell says.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 # A file newer than what it was made from: nothing is installed twice.
 DEPENDENCIES := .venv/.dependencies-installed

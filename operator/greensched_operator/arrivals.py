@@ -17,7 +17,7 @@ from greensched_operator.held_works import News
 from greensched_operator.holding import NotHeld, Unheld, not_ours
 from greensched_operator.judging import Release, Rules, Waiting, terms_of
 from greensched_operator.metrics import ControllerMetrics
-from greensched_operator.outbox import Outbox
+from greensched_operator.outbox import Lane, Outbox
 from greensched_operator.recording import Recorder
 from greensched_operator.release_patch import Reason, reason_of
 from greensched_operator.start_planning import Planned, Situation, plan_starts
@@ -67,9 +67,10 @@ class Arrivals:
         for work in news.released:
             with self._on_its_own(work):
                 if self._recorder.released_by_others(work):
-                    reason = reason_of(work)
-                    by = "greensched release" if reason is Reason.RUN_NOW else "the releaser"
-                    self._tell(work, "Released", f"{reason}: started by {by}")
+                    self._tell(work, "Released", _why(Release(work, reason_of(work), "")))
+        for release in news.over:
+            settle = partial(self._settle, release)
+            self._outbox.put(f"{release.work.uid}/over", float("inf"), settle, Lane.PLAN)
         shadowed: list[Waiting] = []
         for work in news.arrived.values():
             if work.created_s is not None and self._wall.now() - work.created_s > _OLD_S:
@@ -132,6 +133,10 @@ class Arrivals:
         """Take our mark off work that somebody else has started; refused, it is told of again."""
         await self._writer.unmark(work)
 
+    async def _settle(self, release: Release) -> None:
+        """Have the condition of a planned start say that the wait is over, and why."""
+        await self._writer.settle(release.work, release.reason, _why(release))
+
     def _learn(self, work: Work, rules: Rules) -> None:
         owner = work.owner
         if owner is None or owner.kind != "CronJob":
@@ -148,3 +153,11 @@ class Arrivals:
             await self._writer.remember_runtimes(work.namespace, cron_job.name, runtimes)
 
         self._outbox.put(f"{cron_job.uid}/{work.uid}", float("inf"), send)
+
+
+def _why(release: Release) -> str:
+    """Return why work was started; what this controller did not start has no text of its own."""
+    if release.text:
+        return f"{release.reason}: {release.text}"
+    by = {Reason.RUN_NOW: "greensched release", Reason.OTHERS: "somebody else"}
+    return f"{release.reason}: started by {by.get(release.reason, 'the releaser')}"

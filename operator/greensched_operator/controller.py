@@ -134,7 +134,8 @@ class Controller:
             await self._while_starting(pausing)
         elif unplanned := self.works.unplanned():
             await self._plan(unplanned, list(self.works.planned.values()))
-        await self._arrivals.see_to(self.works.take_news(monotonic_s), rules, self._situation)
+        news = self.works.take_news(monotonic_s)
+        await self._while_starting(self._arrivals.see_to(news, rules, self._situation))
         self._show()
 
     def _start_due(self) -> None:
@@ -212,7 +213,7 @@ class Controller:
 
     def _send(self, release: Release) -> None:
         """Have a workload started: by the rate limit where there is time, else at once."""
-        self.works.sent(release.work.uid, self._clock.monotonic())
+        self.works.sent(release, self._clock.monotonic())
         self._outbox.put(
             release.work.uid,
             self._latest_s(release.work.uid),

@@ -11,7 +11,7 @@ import structlog
 from greensched_core import labels
 from greensched_operator.cron_jobs import CronJob
 from greensched_operator.judging import Release, Rules, Waiting, at_its_latest, judge
-from greensched_operator.release_patch import Reason
+from greensched_operator.release_patch import Reason, reason_of
 from greensched_operator.start_planning import Planned
 from greensched_operator.workloads import Kind, Work
 
@@ -29,6 +29,7 @@ class News:
     started: list[Work] = field(default_factory=list)  # by others; our mark is still on them
     marked: list[Work] = field(default_factory=list)  # of those, until our mark is off
     released: list[Work] = field(default_factory=list)  # by one of us, but not by this controller
+    over: list[Release] = field(default_factory=list)  # waits with a planned start, by anybody
 
 
 class HeldWorks:
@@ -45,7 +46,7 @@ class HeldWorks:
         self.pausable: dict[str, Work] = {}  # of those: Jobs that may ask to be suspended
         self._gangs: frozenset[tuple[str, str]] = frozenset()  # that ran at the last look
         self._disowned: set[str] = set()  # held still, but without our mark
-        self._released: dict[str, float] = {}  # monotonic seconds of when that was sent
+        self._released: dict[str, tuple[Release, float]] = {}  # monotonic seconds of the sending
         # Started by others with our mark still on it, and until when it is not told of again.
         self._marked: dict[str, tuple[Work, float]] = {}
 
@@ -90,7 +91,7 @@ class HeldWorks:
 
         What is sent stays held until the watch shows otherwise, and is sent again after a while.
         """
-        self._released = {uid: at_s for uid, at_s in self._released.items()
+        self._released = {uid: (release, at_s) for uid, (release, at_s) in self._released.items()
                           if monotonic_s - at_s <= RESENT_AFTER_S}  # fmt: skip
         found: dict[str, Release] = {}
         gangs = self._running_gangs()
@@ -141,9 +142,9 @@ class HeldWorks:
         if self._waiting.get(uid) is planned.waiting:
             self.planned[uid] = planned
 
-    def sent(self, uid: str, monotonic_s: float) -> None:
+    def sent(self, release: Release, monotonic_s: float) -> None:
         """Note that a release was sent."""
-        self._released[uid] = monotonic_s
+        self._released[release.work.uid] = release, monotonic_s
 
     def was_sent(self, uid: str) -> bool:
         """Tell whether a release of it is on its way."""
@@ -210,6 +211,7 @@ class HeldWorks:
     def _go_on(self, work: Work) -> None:
         if self._was_released_by_others(work):
             self.news.released.append(work)
+        self._note_end_of_wait(work)
         self._forget(work.uid)
         if work.is_marked and not work.is_barred:
             if work.uid not in self._marked:
@@ -224,6 +226,15 @@ class HeldWorks:
             self.pausable[work.uid] = work
         else:
             self.pausable.pop(work.uid, None)
+
+    def _note_end_of_wait(self, work: Work) -> None:
+        """Have it told of why what stood planned is so no more; Kueue tells it of its Workloads."""
+        before = self.held.get(work.uid)
+        if before is None or before.kind == Kind.WORKLOAD:
+            return
+        if labels.PLANNED_START in before.annotations:
+            ours, _ = self._released.get(work.uid, (None, 0.0))
+            self.news.over.append(ours or Release(work, reason_of(work), ""))
 
     def _was_released_by_others(self, work: Work) -> bool:
         """Tell whether it is seen for the first time to have been started, and not by us."""

@@ -79,6 +79,23 @@ def plan_patch(
     )
 
 
+def settled_patch(work: Work, reason: Reason, text: str, wall_s: float) -> bytes:
+    """Return the strategic merge patch, for the status subresource, that tells why a wait is over.
+
+    Without it the condition would go on telling of a start that is planned.
+    """
+    condition = {
+        "type": CONDITION,
+        "status": "False",
+        "reason": reason.replace("-", " ").title().replace(" ", ""),
+        "message": text,
+        "lastTransitionTime": format_timestamp(int(wall_s)),
+    }
+    return msgspec.json.encode(
+        {"metadata": {"uid": work.uid}, "status": {"conditions": [condition]}}
+    )
+
+
 def pause_patch(planned: Planned, progress: Progress, text: str) -> bytes:
     """Return the strategic merge patch that suspends a running Job, and marks it as held by us.
 
@@ -200,6 +217,12 @@ class Writer:
         if work.kind != Kind.WORKLOAD:
             path += "/status"
         return await self._sent("plan", path, body, media_type(work.kind), work)
+
+    async def settle(self, work: Work, reason: Reason, text: str) -> bool:
+        """Write on started work why its wait is over; tell whether that is there, or it gone."""
+        body = settled_patch(work, reason, text, self._wall.now())
+        path = self._path(work) + "/status"
+        return await self._sent("condition", path, body, media_type(work.kind), work)
 
     async def pause(self, planned: Planned, progress: Progress, text: str) -> bool:
         """Suspend a running Job; tell whether it is."""

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.day]
 HELD = 5_000
 WORK = "thousands"
 JOBS, PODS = f"/apis/batch/v1/namespaces/{WORK}/jobs", f"/api/v1/namespaces/{WORK}/pods"
-AT_ONCE = 32
+AT_ONCE = 8
 READY_S = 12.0  # until the moment at which all are due: two processes start, one is killed
 
 

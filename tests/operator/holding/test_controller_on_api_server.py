@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from greensched_core import labels
+from greensched_core.kubernetes_api import STRATEGIC_MERGE_PATCH
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
 from greensched_operator.ledger.store import LedgerStore
+from greensched_operator.release_patch import Reason, release_patch
+from greensched_operator.workloads import Kind
 
 if TYPE_CHECKING:
     from tests.operator.conftest import Place
@@ -88,6 +92,41 @@ async def test_a_user_starts_held_work_by_an_annotation(
         await place.api.patch(f"{place.jobs}/train", json.dumps(change).encode())
         job = await place.until(lambda: place.started(f"{place.jobs}/train"), "the Job runs")
     assert said(job)[labels.RELEASE_REASON] == reason
+
+
+async def settled(place: Place, path: str) -> dict[str, Any] | None:
+    """Return the condition of a planned start once it says that the wait is over."""
+    found = (await place.get(path))["status"].get("conditions", ())
+    conditions = [each for each in found if each["type"] == "greensched.io/StartPlanned"]
+    return conditions[0] if conditions and conditions[0]["status"] == "False" else None
+
+
+@pytest.mark.parametrize("is_alive", [True, False], ids=["by-the-controller", "by-others"])
+async def test_the_condition_tells_why_a_planned_wait_ended(place: Place, is_alive: bool) -> None:
+    await place.green_policy(mode="enforce")
+    await place.offer_node("ZZ-OVER")
+    await place.publish("ZZ-OVER", DIRTY_THEN_CLEAN)
+    paths = (f"{place.jobs}/train", f"{place.pods}/one")
+    async with place.webhook(), place.controller():
+        await place.create_job("train", deadline="6h", runtime="1h")
+        await place.create_pod("one", deadline="6h", runtime="1h")
+        for path in paths:
+            await place.until(partial(planned, place, path), "it is planned")
+            change = {"metadata": {"annotations": {labels.RUN_NOW: "true"}}}
+            body = json.dumps(change).encode()
+            if not is_alive:
+                body = release_patch(
+                    Kind.JOB if path == paths[0] else Kind.POD, "", Reason.RELEASER, time.time()
+                )
+            await place.api.patch(path, body, STRATEGIC_MERGE_PATCH)
+        told = [
+            await place.until(partial(settled, place, path), "the condition tells")
+            for path in paths
+        ]
+    expected = "RunNow" if is_alive else "Releaser"
+    assert [each["reason"] for each in told] == [expected] * 2
+    text = "run-now: " if is_alive else "releaser: started by the releaser"
+    assert all(each["message"].startswith(text) for each in told)
 
 
 async def test_a_new_forecast_moves_the_plan_and_a_new_policy_ends_it(place: Place) -> None:

@@ -16,6 +16,8 @@ from tests.operator.holding.conftest import HOUR_S, NOW_S, marks, rules, work_of
 LATEST_S = NOW_S + 6 * HOUR_S - HOUR_S - 360.0  # a deadline of 6 h, an hour of runtime, a margin
 RELEASED = {labels.RELEASED_AT: format_timestamp(NOW_S + 60)}
 
+BY_US = Release(work_of(), Reason.PLANNED_START, "its planned start has come")
+
 
 def holding(*works: Work) -> HeldWorks:
     found = HeldWorks(frozenset({labels.SCHEDULER_NAME}))
@@ -27,7 +29,7 @@ def holding(*works: Work) -> HeldWorks:
 def started(works: HeldWorks, at_s: float = NOW_S, monotonic_s: float = 0.0) -> dict[str, Reason]:
     found = works.judged(rules(), at_s, monotonic_s)
     for each in found:
-        works.sent(each.work.uid, monotonic_s)
+        works.sent(each, monotonic_s)
     return {each.work.name: each.reason for each in found}
 
 
@@ -105,7 +107,7 @@ def test_a_start_that_was_not_taken_is_sent_again(judged: Work, reason: Reason) 
 def test_a_start_that_planning_sent_and_nobody_took_is_planned_again() -> None:
     works = holding(work_of())
     assert started(works) == {}
-    works.sent("train", 0.0)
+    works.sent(BY_US, 0.0)
     assert works.waiting() == works.unplanned() == []
     assert started(works, monotonic_s=RESENT_AFTER_S + 0.1) == {}
     assert [one.work.name for one in works.unplanned()] == ["train"]
@@ -160,7 +162,7 @@ def test_a_gang_of_which_planning_starts_one_starts_together() -> None:
     assert {each.work.name for each in found} == {"first", "second", "third"}
     assert {each.reason for each in found} == {Reason.HELD_SHARE}
     for each in found:
-        works.sent(each.work.uid, 0.0)
+        works.sent(each, 0.0)
     assert works.with_mates(Release(works.held["first"], Reason.HELD_SHARE, "again")) == []
 
 
@@ -190,10 +192,34 @@ def test_a_webhook_whose_clock_is_fast_lengthens_no_deadline(ahead_s: float) -> 
 def test_a_start_that_others_made_is_news_once(is_ours: bool) -> None:
     works = holding(work_of())
     if is_ours:
-        works.sent("train", 0.0)
+        works.sent(BY_US, 0.0)
     for _ in range(2):
         works.put(work_of(annotations=RELEASED, is_stopped=False))
     assert len(works.take_news(0.0).released) == (not is_ours)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize(
+    ("ours", "written", "reason"),
+    [
+        pytest.param(BY_US, "planned-start", Reason.PLANNED_START, id="by-us"),
+        pytest.param(None, "releaser", Reason.RELEASER, id="by-the-releaser"),
+        pytest.param(None, "", Reason.OTHERS, id="by-others"),
+    ],
+)
+def test_the_end_of_a_planned_wait_is_news_whoever_made_it(
+    kind: Kind, ours: Release | None, written: str, reason: Reason
+) -> None:
+    works = holding(work_of("never planned", kind=kind))
+    works.put(work_of(annotations=marks(planned_start="x"), kind=kind))
+    if ours:
+        works.sent(ours, 0.0)
+    for name in ("train", "never planned"):
+        for _ in range(2):
+            said = {labels.RELEASE_REASON: written}
+            works.put(work_of(name, said, kind=kind, is_stopped=False))
+    told = [] if kind == Kind.WORKLOAD else [("train", reason)]
+    assert [(each.work.name, each.reason) for each in works.take_news(0.0).over] == told
 
 
 def test_a_start_by_others_is_told_once_and_our_mark_until_it_is_off() -> None:

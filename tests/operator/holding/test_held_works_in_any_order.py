@@ -67,7 +67,7 @@ class Cluster:
         found = self.works.judged(rules(), now_s, now_s)
         for each in found:
             name = each.work.uid
-            self.works.sent(name, now_s)
+            self.works.sent(each, now_s)
             if not self.is_api_down:
                 assert self.states[name] in (HELD, UNMARKED), "it was not ours to start"
                 self.started.append((name, each.reason))

@@ -68,11 +68,25 @@ async def test_our_mark_goes_off_what_others_started_and_what_stops_it_stays() -
     assert meta["annotations"][labels.HOLD_UNTIL] is None
 
 
+@pytest.mark.parametrize(
+    ("reason", "camel"),
+    [(Reason.NOW_IS_BEST, "NowIsBest"), (Reason.POLICY, "Policy"), (Reason.RUN_NOW, "RunNow")],
+)
+async def test_the_condition_of_a_wait_that_is_over_says_why(reason: Reason, camel: str) -> None:
+    server = Server(httpx.Response(200, json={}))
+    assert await server.writer().settle(work_of(), reason, "why")
+    status = cast(dict[str, Any], server.bodies[0]["status"])
+    (condition,) = status["conditions"]
+    assert (condition["type"], condition["status"]) == ("greensched.io/StartPlanned", "False")
+    assert (condition["reason"], condition["message"]) == (camel, "why")
+
+
 async def test_who_does_not_lead_any_more_writes_nothing() -> None:
     server = Server(httpx.Response(200, json={}))
     writer = server.writer(leads=False)
     assert not await writer.release(work_of(), Reason.RUN_NOW)
     assert not await writer.plan(work_of(), NOW_S, NOW_S, "", {})
+    assert not await writer.settle(work_of(), Reason.RUN_NOW, "")
     assert not await writer.tell(work_of(), "Held", "")
     assert server.bodies == []
 
