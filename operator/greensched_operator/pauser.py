@@ -164,6 +164,7 @@ class Pauser:
         self._metrics.pauses.labels("paused").inc()
         self._recorder.paused(planned, situation)
         note = f"until {format_timestamp(round(planned.start_s))}: {text}"
+        await self._writer.announce(work, planned.start_s, text)
         await self._writer.tell(work, "Paused", note)
         log.info("paused", work=f"{work.namespace}/{work.name}", until=planned.start_s)
 

@@ -52,31 +52,23 @@ def plan_patch(
     An arrival that lies ahead of `now_s`, from a webhook whose clock is fast, is set right, so that
     durations from it stay what they are. `wall_s` is the machine's time, which conditions carry.
     """
-    start = format_timestamp(round(start_s))
     annotations = {
-        labels.PLANNED_START: start,
+        labels.PLANNED_START: format_timestamp(round(start_s)),
         labels.HOLD_UNTIL: format_timestamp(round(latest_start_s)),
         labels.HOLD_REASON: text,
         labels.DECISION: msgspec.json.encode(decision).decode(),
     }
     if arrived_s(work) > now_s:
         annotations[labels.HELD_AT] = format_timestamp(round(now_s, 3))
-    condition = {
-        "type": CONDITION,
-        "status": "True",
-        "reason": "WaitsForBetterPower",
-        "message": f"start planned for {start}: {text}",
-        "lastTransitionTime": format_timestamp(int(wall_s)),
-    }
     metadata = {"uid": work.uid, "annotations": annotations}
     if work.kind == Kind.WORKLOAD:  # its check follows from them
         return msgspec.json.encode({"metadata": metadata})
-    return msgspec.json.encode(
-        {
-            "metadata": metadata,
-            "status": {"conditions": [condition]},
-        }
-    )
+    return msgspec.json.encode({"metadata": metadata, **_planned(start_s, text, wall_s)})
+
+
+def announced_patch(work: Work, start_s: float, text: str, wall_s: float) -> bytes:
+    """Return the same patch with the condition alone: the annotations are there already."""
+    return msgspec.json.encode({"metadata": {"uid": work.uid}, **_planned(start_s, text, wall_s)})
 
 
 def settled_patch(work: Work, reason: Reason, text: str, wall_s: float) -> bytes:
@@ -84,16 +76,24 @@ def settled_patch(work: Work, reason: Reason, text: str, wall_s: float) -> bytes
 
     Without it the condition would go on telling of a start that is planned.
     """
+    status = _status(False, reason.replace("-", " ").title().replace(" ", ""), text, wall_s)
+    return msgspec.json.encode({"metadata": {"uid": work.uid}, **status})
+
+
+def _planned(start_s: float, text: str, wall_s: float) -> dict[str, object]:
+    start = format_timestamp(round(start_s))
+    return _status(True, "WaitsForBetterPower", f"start planned for {start}: {text}", wall_s)
+
+
+def _status(is_planned: bool, reason: str, text: str, wall_s: float) -> dict[str, object]:
     condition = {
         "type": CONDITION,
-        "status": "False",
-        "reason": reason.replace("-", " ").title().replace(" ", ""),
+        "status": str(is_planned),
+        "reason": reason,
         "message": text,
         "lastTransitionTime": format_timestamp(int(wall_s)),
     }
-    return msgspec.json.encode(
-        {"metadata": {"uid": work.uid}, "status": {"conditions": [condition]}}
-    )
+    return {"status": {"conditions": [condition]}}
 
 
 def pause_patch(planned: Planned, progress: Progress, text: str) -> bytes:
@@ -218,11 +218,15 @@ class Writer:
             path += "/status"
         return await self._sent("plan", path, body, media_type(work.kind), work)
 
+    async def announce(self, work: Work, start_s: float, text: str) -> bool:
+        """Write on paused work when it is resumed; tell whether that is there, or it gone."""
+        body = announced_patch(work, start_s, text, self._wall.now())
+        return await self._sent_status(work, body)
+
     async def settle(self, work: Work, reason: Reason, text: str) -> bool:
         """Write on started work why its wait is over; tell whether that is there, or it gone."""
         body = settled_patch(work, reason, text, self._wall.now())
-        path = self._path(work) + "/status"
-        return await self._sent("condition", path, body, media_type(work.kind), work)
+        return await self._sent_status(work, body)
 
     async def pause(self, planned: Planned, progress: Progress, text: str) -> bool:
         """Suspend a running Job; tell whether it is."""
@@ -231,6 +235,10 @@ class Writer:
         return await self._sent(
             "pause", path, body, STRATEGIC_MERGE_PATCH, work, is_done_when_gone=False
         )
+
+    async def _sent_status(self, work: Work, body: bytes) -> bool:
+        path = self._path(work) + "/status"
+        return await self._sent("condition", path, body, media_type(work.kind), work)
 
     async def tell(self, work: Work, reason: str, note: str, *, is_warning: bool = False) -> bool:
         """Create an event about a workload, unless there is one that says the same."""

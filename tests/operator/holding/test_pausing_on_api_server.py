@@ -62,6 +62,19 @@ async def paused(place: Place) -> dict[str, Any] | None:
     return found if found["spec"].get("suspend") and labels.PAUSED_AT in said(found) else None
 
 
+async def planned(place: Place, status: str) -> dict[str, Any] | None:
+    """Return the condition of a planned start once it has a status."""
+    found = (await place.get(f"{place.jobs}/train"))["status"].get("conditions", ())
+    ours = [each for each in found if each["type"] == "greensched.io/StartPlanned"]
+    return ours[0] if ours and ours[0]["status"] == status else None
+
+
+async def has_stopped(place: Place) -> bool:
+    """Tell whether its pods are gone, and the Job controller counts its time no more."""
+    job = await place.get(f"{place.jobs}/train")
+    return not (await place.get(place.pods))["items"] and "startTime" not in job["status"]
+
+
 async def prepared(place: Place, zone: str) -> None:
     """Have a node, a flat grid, and a policy that pauses at once."""
     await place.green_policy(mode="enforce", pause={"minimumRun": "1s", "minimumPause": "0s"})
@@ -90,11 +103,7 @@ async def test_a_job_is_paused_in_dirty_hours_and_resumed_when_they_are_over(pla
         stopped = await place.until(lambda: paused(place), "it is paused")
         told = await place.until(lambda: notes(place, "Paused"), "an event tells")
 
-        async def no_pods() -> bool:
-            return not (await place.get(place.pods))["items"]
-
-        await place.until(no_pods, "its pods end")
-        suspended = await place.get(f"{place.jobs}/train")
+        await place.until(partial(has_stopped, place), "its pods end")
         await place.publish("ZZ-PAUSE", FLAT, slot_s=SLOT_S)
         again = await place.until(lambda: place.started(f"{place.jobs}/train"), "it is resumed")
         resumed = await place.until(lambda: notes(place, "Resumed"), "an event tells")
@@ -114,7 +123,6 @@ async def test_a_job_is_paused_in_dirty_hours_and_resumed_when_they_are_over(pla
     assert "50 instead of" in marks[labels.HOLD_REASON]
     assert marks[labels.PAUSES] == "1"
     assert marks[labels.HOLD_REASON] in told[0]
-    assert "startTime" not in suspended["status"]
     # Its pods may have gone when all was planned anew, or a moment later.
     assert said(again)[labels.RELEASE_REASON] in ("now-is-best", "resumed")
     assert resumed[0].startswith(said(again)[labels.RELEASE_REASON])
@@ -122,6 +130,22 @@ async def test_a_job_is_paused_in_dirty_hours_and_resumed_when_they_are_over(pla
     assert not last["status"].get("failed")
     assert last["spec"]["template"] == spec["template"] == first["spec"]["template"]
     assert counted == 1.0
+
+
+async def test_the_condition_tells_until_when_a_job_is_paused_and_then_why_no_more(
+    place: Place,
+) -> None:
+    place = with_default_scheduler(place)
+    await prepared(place, "ZZ-TELL")
+    async with place.controller():
+        await running(place)
+        await place.publish("ZZ-TELL", DIRTY_THEN_CLEAN, slot_s=SLOT_S)
+        meanwhile = await place.until(partial(planned, place, "True"), "the condition tells")
+        await place.publish("ZZ-TELL", FLAT, slot_s=SLOT_S)
+        again = await place.until(lambda: place.started(f"{place.jobs}/train"), "it is resumed")
+        after = await place.until(partial(planned, place, "False"), "the condition tells")
+    assert "start planned for 2" in meanwhile["message"] and "paused: " in meanwhile["message"]
+    assert after["message"].startswith(said(again)[labels.RELEASE_REASON])
 
 
 async def test_without_the_controller_the_releaser_resumes_a_job_at_its_latest(
