@@ -23,6 +23,7 @@ HOLD_UNTIL = f"{GROUP}/hold-until"  # the latest safe start; it is there while w
 HELD_AT = f"{GROUP}/held-at"
 HOLD_REASON = f"{GROUP}/hold-reason"
 PLANNED_START = f"{GROUP}/planned-start"
+START_PLANNED = f"{GROUP}/StartPlanned"  # type of a condition: the same, until the wait is over
 RELEASED_AT = f"{GROUP}/released-at"
 RELEASE_REASON = f"{GROUP}/release-reason"
 DECISION = f"{GROUP}/decision"

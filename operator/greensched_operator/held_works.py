@@ -29,7 +29,7 @@ class News:
     started: list[Work] = field(default_factory=list)  # by others; our mark is still on them
     marked: list[Work] = field(default_factory=list)  # of those, until our mark is off
     released: list[Work] = field(default_factory=list)  # by one of us, but not by this controller
-    over: list[Release] = field(default_factory=list)  # waits with a planned start, by anybody
+    over: list[Release] = field(default_factory=list)  # whose condition still tells of a plan
 
 
 class HeldWorks:
@@ -49,6 +49,7 @@ class HeldWorks:
         self._released: dict[str, tuple[Release, float]] = {}  # monotonic seconds of the sending
         # Started by others with our mark still on it, and until when it is not told of again.
         self._marked: dict[str, tuple[Work, float]] = {}
+        self._over: set[str] = set()  # of `News.over`, until their condition tells
 
     def __len__(self) -> int:
         return len(self.held)
@@ -211,7 +212,12 @@ class HeldWorks:
     def _go_on(self, work: Work) -> None:
         if self._was_released_by_others(work):
             self.news.released.append(work)
-        self._note_end_of_wait(work)
+        if not work.tells_plan:
+            self._over.discard(work.uid)
+        elif not work.is_stopped and work.uid not in self._over:
+            self._over.add(work.uid)
+            ours, _ = self._released.get(work.uid, (None, 0.0))
+            self.news.over.append(ours or Release(work, reason_of(work), ""))
         self._forget(work.uid)
         if work.is_marked and not work.is_barred:
             if work.uid not in self._marked:
@@ -227,15 +233,6 @@ class HeldWorks:
         else:
             self.pausable.pop(work.uid, None)
 
-    def _note_end_of_wait(self, work: Work) -> None:
-        """Have it told of why what stood planned is so no more; Kueue tells it of its Workloads."""
-        before = self.held.get(work.uid)
-        if before is None or before.kind == Kind.WORKLOAD:
-            return
-        if labels.PLANNED_START in before.annotations:
-            ours, _ = self._released.get(work.uid, (None, 0.0))
-            self.news.over.append(ours or Release(work, reason_of(work), ""))
-
     def _was_released_by_others(self, work: Work) -> bool:
         """Tell whether it is seen for the first time to have been started, and not by us."""
         is_known = work.uid in self._going_on or work.uid in self._released
@@ -246,6 +243,7 @@ class HeldWorks:
         self.news.arrived.pop(uid, None)
         self.pausable.pop(uid, None)
         self._marked.pop(uid, None)
+        self._over.discard(uid)
         return self._going_on.pop(uid, None) is not None
 
     def _end(self, work: Work) -> None:

@@ -83,6 +83,7 @@ class PodStatus(msgspec.Struct):
 
     phase: str = ""
     startTime: str | None = None
+    conditions: list[Condition] | None = None
 
 
 class GatedPod(msgspec.Struct):
@@ -173,6 +174,7 @@ class Work:
     is_ending: bool = False  # pods of a stopped Job still run: they were told to end
     queue_gates: str | None = None  # of a Job that Kueue takes: see queue_gate.py
     scheduled_s: float | None = None  # a CronJob's run: when it was due, by the controller manager
+    tells_plan: bool = False  # its condition says that a start is planned
     job: "Work | None" = None  # that a Workload of Kueue's stands for
 
     @property
@@ -252,7 +254,7 @@ class Work:
 def job_work(job: JobObject) -> Work:
     """Return what a Job is to us; raises BadInput for times that cannot be read."""
     meta, template, status = job.metadata, job.spec.template, job.status
-    ended = {each.type for each in status.conditions or () if each.status == "True"}
+    told = _told(status.conditions)
     cores, memory, gpus = _asked(meta, template.spec)
     pods = _at_one_time(job.spec)
     return Work(
@@ -270,7 +272,7 @@ def job_work(job: JobObject) -> Work:
         gang=_gang(meta),
         owner=_owner(meta),
         is_stopped=bool(job.spec.suspend),
-        is_finished=bool(ended & {"Complete", "Failed"}),
+        is_finished=bool(told & {"Complete", "Failed"}),
         is_leaving=meta.deletionTimestamp is not None,
         started_s=_time(status.startTime),
         ended_s=_time(status.completionTime),
@@ -283,6 +285,7 @@ def job_work(job: JobObject) -> Work:
         else max(grace_s, 0.0),
         queue_gates=queue_gates(meta.labels, meta.annotations),
         scheduled_s=_scheduled_s(meta),
+        tells_plan=labels.START_PLANNED in told,
     )
 
 
@@ -308,6 +311,7 @@ def pod_work(pod: GatedPod) -> Work:
         is_finished=pod.status.phase in ("Succeeded", "Failed"),
         is_leaving=meta.deletionTimestamp is not None,
         started_s=_time(pod.status.startTime),
+        tells_plan=labels.START_PLANNED in _told(pod.status.conditions),
     )
 
 
@@ -329,6 +333,10 @@ def convert_job(body: object) -> Work:
         return job_work(msgspec.convert(body, JobObject))
     except msgspec.ValidationError as fault:
         raise BadInput(f"no Job: {fault}") from fault
+
+
+def _told(conditions: list[Condition] | None) -> set[str]:
+    return {each.type for each in conditions or () if each.status == "True"}
 
 
 def _ours(meta: Meta) -> dict[str, str]:

@@ -30,7 +30,6 @@ from greensched_operator.workloads import Kind, Work
 
 log = structlog.get_logger()
 
-CONDITION = f"{labels.GROUP}/StartPlanned"
 COMPONENT = "greensched-operator"
 _API_VERSIONS = {Kind.JOB: "batch/v1", Kind.POD: "v1"}
 _MOST_NOTE = 1024  # characters of an event's message (core/v1 Event)
@@ -87,7 +86,7 @@ def _planned(start_s: float, text: str, wall_s: float) -> dict[str, object]:
 
 def _status(is_planned: bool, reason: str, text: str, wall_s: float) -> dict[str, object]:
     condition = {
-        "type": CONDITION,
+        "type": labels.START_PLANNED,
         "status": str(is_planned),
         "reason": reason,
         "message": text,

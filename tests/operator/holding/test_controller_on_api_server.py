@@ -50,7 +50,7 @@ async def test_a_job_waits_for_the_clean_hours_and_says_so(place: Place) -> None
     assert 3 * 3600 - 900 <= start_s - time.time() <= 4 * 3600
     assert "100 instead of 500 g/kWh" in said(held)[labels.HOLD_REASON]
     conditions = {each["type"]: each["message"] for each in held["status"]["conditions"]}
-    assert format_timestamp(start_s) in conditions["greensched.io/StartPlanned"]
+    assert format_timestamp(start_s) in conditions[labels.START_PLANNED]
     assert len(told) == 1
 
 
@@ -97,7 +97,7 @@ async def test_a_user_starts_held_work_by_an_annotation(
 async def settled(place: Place, path: str) -> dict[str, Any] | None:
     """Return the condition of a planned start once it says that the wait is over."""
     found = (await place.get(path))["status"].get("conditions", ())
-    conditions = [each for each in found if each["type"] == "greensched.io/StartPlanned"]
+    conditions = [each for each in found if each["type"] == labels.START_PLANNED]
     return conditions[0] if conditions and conditions[0]["status"] == "False" else None
 
 

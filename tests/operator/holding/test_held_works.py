@@ -16,6 +16,8 @@ from tests.operator.holding.conftest import HOUR_S, NOW_S, marks, rules, work_of
 LATEST_S = NOW_S + 6 * HOUR_S - HOUR_S - 360.0  # a deadline of 6 h, an hour of runtime, a margin
 RELEASED = {labels.RELEASED_AT: format_timestamp(NOW_S + 60)}
 
+PLANNED = [{"type": labels.START_PLANNED, "status": "True"}]
+OVER = [{"type": labels.START_PLANNED, "status": "False"}]
 BY_US = Release(work_of(), Reason.PLANNED_START, "its planned start has come")
 
 
@@ -198,7 +200,7 @@ def test_a_start_that_others_made_is_news_once(is_ours: bool) -> None:
     assert len(works.take_news(0.0).released) == (not is_ours)
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
 @pytest.mark.parametrize(
     ("ours", "written", "reason"),
     [
@@ -210,16 +212,28 @@ def test_a_start_that_others_made_is_news_once(is_ours: bool) -> None:
 def test_the_end_of_a_planned_wait_is_news_whoever_made_it(
     kind: Kind, ours: Release | None, written: str, reason: Reason
 ) -> None:
-    works = holding(work_of("never planned", kind=kind))
-    works.put(work_of(annotations=marks(planned_start="x"), kind=kind))
+    works = holding(work_of("never planned", kind=kind), work_of(conditions=PLANNED, kind=kind))
     if ours:
         works.sent(ours, 0.0)
-    for name in ("train", "never planned"):
-        for _ in range(2):
-            said = {labels.RELEASE_REASON: written}
-            works.put(work_of(name, said, kind=kind, is_stopped=False))
-    told = [] if kind == Kind.WORKLOAD else [("train", reason)]
-    assert [(each.work.name, each.reason) for each in works.take_news(0.0).over] == told
+    said = {labels.RELEASE_REASON: written}
+    for _ in range(2):
+        works.put(work_of("never planned", said, kind=kind, is_stopped=False))
+        works.put(work_of("train", said, kind=kind, is_stopped=False, conditions=PLANNED))
+    works.drop("train")  # a pod that has a node
+    assert [(each.work.name, each.reason) for each in works.take_news(0.0).over] == [
+        ("train", reason)
+    ]
+
+
+def test_a_leader_that_was_not_there_when_a_wait_ended_tells_of_it_once() -> None:
+    said = {labels.RELEASE_REASON: "releaser"}
+    works = holding(work_of(annotations=said, is_stopped=False, conditions=PLANNED))
+    assert [each.reason for each in works.take_news(0.0).over] == [Reason.RELEASER]
+    for conditions in (PLANNED, OVER):
+        works.put(work_of(annotations=said, is_stopped=False, conditions=conditions))
+        assert works.take_news(0.0).over == []
+    works.put(work_of(annotations=said, is_stopped=False, conditions=PLANNED))
+    assert len(works.take_news(0.0).over) == 1, "a plan that was late overwrote it"
 
 
 def test_a_start_by_others_is_told_once_and_our_mark_until_it_is_off() -> None:

@@ -65,7 +65,7 @@ async def paused(place: Place) -> dict[str, Any] | None:
 async def planned(place: Place, status: str) -> dict[str, Any] | None:
     """Return the condition of a planned start once it has a status."""
     found = (await place.get(f"{place.jobs}/train"))["status"].get("conditions", ())
-    ours = [each for each in found if each["type"] == "greensched.io/StartPlanned"]
+    ours = [each for each in found if each["type"] == labels.START_PLANNED]
     return ours[0] if ours and ours[0]["status"] == status else None
 
 

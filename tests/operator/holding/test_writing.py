@@ -77,7 +77,7 @@ async def test_the_condition_of_a_wait_that_is_over_says_why(reason: Reason, cam
     assert await server.writer().settle(work_of(), reason, "why")
     status = cast(dict[str, Any], server.bodies[0]["status"])
     (condition,) = status["conditions"]
-    assert (condition["type"], condition["status"]) == ("greensched.io/StartPlanned", "False")
+    assert (condition["type"], condition["status"]) == (labels.START_PLANNED, "False")
     assert (condition["reason"], condition["message"]) == (camel, "why")
 
 
