@@ -245,10 +245,7 @@ class Work:
         return self.owner is not None and self.owner.kind in _SERVING_OWNERS | {"Job"}
 
     def _written_time_s(self, label: str) -> float | None:
-        try:
-            return _time(self.annotations.get(label))
-        except BadInput:
-            return None
+        return _readable_s(self.annotations.get(label))
 
 
 def job_work(job: JobObject) -> Work:
@@ -284,7 +281,7 @@ def job_work(job: JobObject) -> Work:
         if (grace_s := template.spec.terminationGracePeriodSeconds) is None
         else max(grace_s, 0.0),
         queue_gates=queue_gates(meta.labels, meta.annotations),
-        scheduled_s=_scheduled_s(meta),
+        scheduled_s=_readable_s((meta.annotations or {}).get(_SCHEDULED)),
         tells_plan=labels.START_PLANNED in told,
     )
 
@@ -368,13 +365,6 @@ def _due(job: JobObject) -> int:
     return pods if whole is None else min(pods, whole - (job.status.succeeded or 0))
 
 
-def _scheduled_s(meta: Meta) -> float | None:
-    try:
-        return _time((meta.annotations or {}).get(_SCHEDULED))
-    except BadInput:
-        return None  # somebody else wrote it
-
-
 def _is_ours(job: JobObject) -> bool:
     """Tell whether nothing else is known that suspends it: no queue, and no other controller."""
     owner = _owner(job.metadata)
@@ -401,3 +391,10 @@ def _owner(meta: Meta) -> Owner | None:
 
 def _time(text: str | None) -> float | None:
     return None if text is None else parse_timestamp(text)
+
+
+def _readable_s(text: str | None) -> float | None:
+    try:
+        return _time(text)
+    except BadInput:
+        return None  # somebody else wrote it
