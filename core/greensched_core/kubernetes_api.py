@@ -19,6 +19,7 @@ import httpx
 import msgspec
 
 from greensched_core.errors import ApiUnavailable, BadInput, ResourceExpired
+from greensched_core.handshakes import close_cancelled
 
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_REREAD_S = 60.0  # kubelet rotates a bound token at 80 % of its hour
@@ -171,6 +172,7 @@ class ApiClient:
             headers={"Accept": "application/json", "Accept-Encoding": "identity"},
             limits=httpx.Limits(max_connections=64, max_keepalive_connections=32),
             trust_env=False,
+            event_hooks={"request": [close_cancelled]},
         )
 
     async def __aenter__(self) -> Self:

@@ -15,6 +15,7 @@ import tenacity
 from aiolimiter import AsyncLimiter
 
 from greensched_core.clock import Clock
+from greensched_core.handshakes import close_cancelled
 from greensched_operator.providers.answers import (
     Answer,
     Conversation,
@@ -62,6 +63,7 @@ def make_http() -> httpx.AsyncClient:
         timeout=httpx.Timeout(10.0),
         headers={"User-Agent": "greensched", "Accept": "*/*"},
         limits=httpx.Limits(max_connections=64, max_keepalive_connections=8),
+        event_hooks={"request": [close_cancelled]},
     )
 
 
