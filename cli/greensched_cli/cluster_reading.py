@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import msgspec
+
 from greensched_cli.held_work import Surroundings, is_ours_to_start, is_released
 from greensched_cli.operator_reading import read_state
 from greensched_cli.operator_state import OperatorState, Part
@@ -16,6 +18,7 @@ from greensched_core import labels
 from greensched_core.api_paths import UNBOUND
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
+from greensched_operator.acceptance import CONDITION as ACCEPTED
 from greensched_operator.cron_jobs import CronJob, read_cron_job
 from greensched_operator.green_policy import GreenPolicy, parse
 from greensched_operator.workloads import Kind, Work, decode_work
@@ -164,20 +167,48 @@ async def _surroundings(
     scopes = [scope]
     if scope.namespace and scope.namespace != operator_namespace:
         scopes.append(Scope(operator_namespace))
-    found: list[GreenPolicy] = []
+    found: list[tuple[GreenPolicy, str]] = []
     for each in scopes:
         path = each.path(group, labels.GREEN_POLICIES)
-        found += await pieces.listed(Part.POLICIES, path, parse)
+        found += await pieces.listed(Part.POLICIES, path, _read_policy)
     crons: list[CronJob] = []
     if any(work.owner is not None and work.owner.kind == "CronJob" for work in works):
         path = scope.path("/apis/batch/v1", "cronjobs")
         crons = await pieces.listed(Part.CRON_JOBS, path, read_cron_job)
     return Surroundings(
-        {(each.namespace, each.name): each for each in found},
+        {(each.namespace, each.name): each for each, _ in found},
         {(each.namespace, each.name): each for each in crons},
         operator_namespace,
         knows_policies=Part.POLICIES not in pieces.unread,
+        refusals={each.title: why for each, why in found if why},
     )
+
+
+class _Verdict(msgspec.Struct):
+    type: str
+    status: str
+    message: str = ""
+
+
+class _Verdicts(msgspec.Struct):
+    conditions: list[_Verdict] = []
+
+
+class _Judged(msgspec.Struct):
+    status: _Verdicts = msgspec.field(default_factory=_Verdicts)
+
+
+_decode_judged = msgspec.json.Decoder(_Judged).decode
+
+
+def _read_policy(raw: bytes) -> tuple[GreenPolicy, str]:
+    """Return a GreenPolicy, and why the operator does not follow it as it is written, or ""."""
+    try:
+        verdicts = _decode_judged(raw).status.conditions
+    except msgspec.DecodeError:
+        verdicts = []
+    whys = [each.message for each in verdicts if each.type == ACCEPTED and each.status == "False"]
+    return parse(raw), " ".join(whys)
 
 
 def _reader(kind: Kind) -> Callable[[bytes], Work]:

@@ -1,7 +1,7 @@
 """What waits, as its own annotations and the policies that could be read tell it; pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -78,6 +78,7 @@ class Surroundings:
     cron_jobs: Mapping[tuple[str, str], CronJob]
     operator_namespace: str
     knows_policies: bool
+    refusals: Mapping[str, str] = field(default_factory=dict)  # of policies: why, by title
 
     def policy_for(self, namespace: str, name: str = "") -> Resolved:
         """Return the policy of work in a namespace that names one, or none."""

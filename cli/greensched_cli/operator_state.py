@@ -88,11 +88,13 @@ def advice(
     state: OperatorState,
     held: Sequence[HeldWork],
     policies: Mapping[str, GreenPolicy],
+    refusals: Mapping[str, str],
     now_s: float,
 ) -> list[str]:
     """Return a sentence for each thing that is wrong, with what to do; the most urgent first.
 
-    `policies` are those that hold in the namespaces looked at.
+    `policies` are those that hold in the namespaces looked at; `refusals` tell of each policy that
+    is not followed as it is written, by its title, why.
     """
     return [
         *_overdue(held, now_s),
@@ -101,6 +103,7 @@ def advice(
         *_releaser(state),
         *_webhook(state),
         *_signals(state),
+        *(f"{title} is not followed as it is written: {why}" for title, why in refusals.items()),
         *_policies(state, policies),
     ]
 

@@ -78,7 +78,7 @@ def _told(reading: Reading, scope: Scope, now_s: float, *, with_released: bool) 
         released=released if with_released else None,
         state=reading.state,
         policies=policies,
-        advice=advice(reading.state, held, policies, now_s),
+        advice=advice(reading.state, held, policies, reading.around.refusals, now_s),
         unread=reading.unread,
     )
 
@@ -116,10 +116,12 @@ async def _about(
     document: dict[str, Any]
     wrong: list[str] = []
     if is_ours_to_start(work):
-        held = read_held(work, await read_around(client, work, state))
+        around = await read_around(client, work, state)
+        held = read_held(work, around)
+        refusals = {title: why for title, why in around.refusals.items() if title == held.policy}
         lines = list(held_lines(held, times))
         document = held_json(held)
-        wrong = [f"! {text}." for text in advice(state, [held], {}, times.now_s)]
+        wrong = [f"! {text}." for text in advice(state, [held], {}, refusals, times.now_s)]
     elif is_released(work):
         lines = list(released_lines(read_released(work), times))
         document = released_json(read_released(work))

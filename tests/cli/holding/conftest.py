@@ -16,6 +16,7 @@ from greensched_core import labels
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import STRATEGIC_MERGE_PATCH, ApiClient
 from greensched_core.signals.timestamps import format_timestamp
+from greensched_operator.acceptance import Acceptance, changed_status
 from greensched_testbed.components import ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
 
@@ -128,6 +129,13 @@ class Users:
             "metadata": {"name": "default"}, "spec": {"mode": mode},
         }  # fmt: skip
         await self.create(f"{path}/{labels.GREEN_POLICIES}", body)
+
+    async def refuse_policy(self, namespace: str, why: str) -> None:
+        """Have the GreenPolicy of a namespace say, as the operator does, what is not followed."""
+        path = f"/apis/{labels.GROUP}/{labels.VERSION}/namespaces/{namespace}"
+        status = changed_status(None, 1, Acceptance(False, "BundleUnusable", why), self.now_s)
+        body = json.dumps({"status": status}).encode()
+        await self.api.patch(f"{path}/{labels.GREEN_POLICIES}/default/status", body)
 
     async def limited(self, role: str) -> Path:
         """Return the kubeconfig of a user who has a cluster role in the users' namespace alone."""

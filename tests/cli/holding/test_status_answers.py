@@ -55,7 +55,7 @@ def held(**said: str) -> HeldWork:
 
 
 def advised(state: OperatorState, *works: HeldWork, mode: Mode = Mode.ENFORCE) -> str:
-    return "\n".join(advice(state, works, {"team": replace(POLICY, mode=mode)}, NOW_S))
+    return "\n".join(advice(state, works, {"team": replace(POLICY, mode=mode)}, {}, NOW_S))
 
 
 def test_json_is_as_it_always_was() -> None:

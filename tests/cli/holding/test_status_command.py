@@ -102,6 +102,21 @@ async def test_a_policy_that_holds_nothing_is_told_with_what_to_write(
     assert "spec.mode enforce" in text
 
 
+async def test_a_policy_that_is_not_followed_as_it_is_written_is_named_with_why(
+    users: Users,
+) -> None:
+    await users.policy(users.own, "enforce")
+    await users.policy(users.namespace, "enforce")
+    await users.hold_job("train")
+    why = "bundle nope: there is no such ConfigMap"
+    told = f"! GreenPolicy {users.namespace}/default is not followed as it is written: {why}."
+    for told_of in ((), ("train",)):
+        assert "not followed" not in users.status(*told_of).stdout
+    await users.refuse_policy(users.namespace, why)
+    for told_of in ((), ("train",)):
+        assert told in users.status(*told_of).stdout
+
+
 async def test_one_workload_is_told_in_full_in_the_users_own_time(users: Users) -> None:
     await users.policy(users.namespace, "enforce")
     await users.hold_job("train")
