@@ -68,7 +68,7 @@ class Arrivals:
             with self._on_its_own(work):
                 if self._recorder.released_by_others(work):
                     self._tell(work, "Released", _why(Release(work, reason_of(work), "")))
-        for release in news.over:
+        for release in news.over.values():
             settle = partial(self._settle, release)
             self._outbox.put(f"{release.work.uid}/over", float("inf"), settle, Lane.PLAN)
         shadowed: list[Waiting] = []
@@ -159,5 +159,10 @@ def _why(release: Release) -> str:
     """Return why work was started; what this controller did not start has no text of its own."""
     if release.text:
         return f"{release.reason}: {release.text}"
-    by = {Reason.RUN_NOW: "greensched release", Reason.OTHERS: "somebody else"}
-    return f"{release.reason}: started by {by.get(release.reason, 'the releaser')}"
+    by = {
+        Reason.RUN_NOW: "greensched release",
+        Reason.OTHERS: "somebody else",
+        Reason.RELEASER: "the releaser",
+        Reason.UNINSTALL: "helm uninstall",
+    }
+    return f"{release.reason}: started by {by.get(release.reason, 'the operator')}"

@@ -7,30 +7,30 @@ from greensched_core.ledger_records import Amounts, LedgerRecord
 from greensched_core.units import JOULES_PER_KWH
 from greensched_operator.green_policy import Budget
 
-LONGEST_PERIOD_S = 31 * 86_400.0
+_DAY_S = 86_400.0  # of UTC; every period begins with one
+LONGEST_PERIOD_S = 31 * _DAY_S
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Spent:
-    at_s: float
-    energy_kwh: float
-    carbon_kg: float
+    energy_kwh: float = 0.0
+    carbon_kg: float = 0.0
 
 
 class Budgets:
     """Counts what is started; what is above a budget waits for the next period, if it may."""
 
     def __init__(self) -> None:
-        self._spent: dict[str, list[_Spent]] = {}
+        self._spent: dict[str, dict[int, _Spent]] = {}  # of a namespace, by day of UTC
 
     def spend(self, namespace: str, at_s: float, amounts: Amounts) -> None:
         """Count the estimate of a run that has been started."""
-        energy_kwh = (amounts.energy_j or 0.0) / JOULES_PER_KWH
-        entry = _Spent(at_s, energy_kwh, (amounts.carbon_g or 0.0) / 1e3)
-        kept = self._spent.setdefault(namespace, [])
-        kept.append(entry)
-        if kept[0].at_s < at_s - LONGEST_PERIOD_S:
-            self._spent[namespace] = [each for each in kept if each.at_s >= at_s - LONGEST_PERIOD_S]
+        days = self._spent.setdefault(namespace, {})
+        for day in [each for each in days if each < _day(at_s - LONGEST_PERIOD_S)]:
+            del days[day]
+        spent = days.setdefault(_day(at_s), _Spent())
+        spent.energy_kwh += (amounts.energy_j or 0.0) / JOULES_PER_KWH
+        spent.carbon_kg += (amounts.carbon_g or 0.0) / 1e3
 
     def recall(self, records: Iterable[LedgerRecord]) -> None:
         """Count what the ledger remembers of earlier starts, of nothing else."""
@@ -46,7 +46,8 @@ class Budgets:
         if budget is None:
             return float("-inf")
         span = budget.period.span(now_s)
-        spent = [each for each in self._spent.get(namespace, ()) if each.at_s >= span.begin]
+        days = self._spent.get(namespace, {})
+        spent = [each for day, each in days.items() if day >= _day(span.begin)]
         is_over = (
             budget.energy_kwh is not None
             and sum(each.energy_kwh for each in spent) >= budget.energy_kwh
@@ -55,3 +56,7 @@ class Budgets:
             and sum(each.carbon_kg for each in spent) >= budget.carbon_kg
         )
         return span.end if is_over else float("-inf")
+
+
+def _day(at_s: float) -> int:
+    return int(at_s // _DAY_S)

@@ -25,6 +25,7 @@ from greensched_operator.plan_words import why_held, why_now
 from greensched_operator.recording import Recorder
 from greensched_operator.release_patch import Reason
 from greensched_operator.start_planning import Planned, Situation, planned_before
+from greensched_operator.workloads import Kind
 from greensched_operator.writing import Writer, decision_of
 
 log = structlog.get_logger()
@@ -287,5 +288,8 @@ def _is_written(planned: Planned) -> bool:
     start_s, latest_s = planned_before(planned.waiting), planned.waiting.terms.latest_start_s
     if start_s is None or abs(start_s - planned.start_s) >= _WRITTEN_ANEW_S:
         return False
-    until_s = planned.waiting.work.hold_until_s
+    work = planned.waiting.work
+    if work.kind != Kind.WORKLOAD and not work.tells_plan:  # a pause was announced in vain
+        return False
+    until_s = work.hold_until_s
     return until_s is not None and until_s - latest_s < _WRITTEN_ANEW_S

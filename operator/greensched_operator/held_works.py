@@ -5,6 +5,7 @@ Level-triggered: whatever order events come in, what counts is how each object i
 
 from collections.abc import Container
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import structlog
 
@@ -16,6 +17,8 @@ from greensched_operator.start_planning import Planned
 from greensched_operator.workloads import Kind, Work
 
 log = structlog.get_logger()
+
+Value = TypeVar("Value")
 
 RESENT_AFTER_S = 10.0  # a release that the watch does not show by then is sent again
 
@@ -29,7 +32,7 @@ class News:
     started: list[Work] = field(default_factory=list)  # by others; our mark is still on them
     marked: list[Work] = field(default_factory=list)  # of those, until our mark is off
     released: list[Work] = field(default_factory=list)  # by one of us, but not by this controller
-    over: list[Release] = field(default_factory=list)  # whose condition still tells of a plan
+    over: dict[str, Release] = field(default_factory=dict)  # whose condition still tells of a plan
 
 
 class HeldWorks:
@@ -47,16 +50,17 @@ class HeldWorks:
         self._gangs: frozenset[tuple[str, str]] = frozenset()  # that ran at the last look
         self._disowned: set[str] = set()  # held still, but without our mark
         self._released: dict[str, tuple[Release, float]] = {}  # monotonic seconds of the sending
-        # Started by others with our mark still on it, and until when it is not told of again.
+        # What is told of until it is mended, and until when it is not told of again.
         self._marked: dict[str, tuple[Work, float]] = {}
-        self._over: set[str] = set()  # of `News.over`, until their condition tells
+        self._over: dict[str, tuple[Release, float]] = {}
 
     def __len__(self) -> int:
         return len(self.held)
 
     def put(self, work: Work) -> None:
         """An object is there or has changed."""
-        if work.scheduler not in self._schedulers and not (work.is_marked or work.is_left):
+        is_ours = work.scheduler in self._schedulers or work.is_marked or work.is_left
+        if not is_ours and work.uid not in self.held:
             return
         if work.is_finished or work.is_leaving:
             self._end(work)
@@ -152,12 +156,13 @@ class HeldWorks:
         return uid in self._released
 
     def take_news(self, monotonic_s: float) -> News:
-        """Return what has changed, and begin anew; our mark is told of until it is off."""
+        """Return what has changed, and begin anew; our mark is told of until it is off.
+
+        So is a condition until it tells that the wait is over.
+        """
         news, self.news = self.news, News()
-        for uid, (work, quiet_until_s) in self._marked.items():
-            if monotonic_s >= quiet_until_s:
-                news.marked.append(work)
-                self._marked[uid] = work, monotonic_s + RESENT_AFTER_S
+        news.marked = list(_due(self._marked, monotonic_s).values())
+        news.over |= _due(self._over, monotonic_s)
         return news
 
     def next_due_s(self) -> float:
@@ -189,6 +194,7 @@ class HeldWorks:
 
     def _hold(self, work: Work) -> None:
         self._go_on_no_more(work.uid)
+        self.news.over.pop(work.uid, None)
         if not work.is_marked:
             self._disowned.add(work.uid)
         before = self.held.get(work.uid)
@@ -212,12 +218,7 @@ class HeldWorks:
     def _go_on(self, work: Work) -> None:
         if self._was_released_by_others(work):
             self.news.released.append(work)
-        if not work.tells_plan:
-            self._over.discard(work.uid)
-        elif not work.is_stopped and work.uid not in self._over:
-            self._over.add(work.uid)
-            ours, _ = self._released.get(work.uid, (None, 0.0))
-            self.news.over.append(ours or Release(work, reason_of(work), ""))
+        self._end_wait(work)
         self._forget(work.uid)
         if work.is_marked and not work.is_barred:
             if work.uid not in self._marked:
@@ -233,6 +234,18 @@ class HeldWorks:
         else:
             self.pausable.pop(work.uid, None)
 
+    def _end_wait(self, work: Work) -> None:
+        """Have told that a planned wait is over, for as long as the condition says otherwise."""
+        if not work.tells_plan:
+            self._over.pop(work.uid, None)
+        elif work.uid not in self._over:
+            ours, _ = self._released.get(work.uid, (None, 0.0))
+            release = Release(work, reason_of(work), "")
+            if ours is not None and ours.reason is release.reason:
+                release = ours
+            self.news.over[work.uid] = release  # a pod may have a node before the news are taken
+            self._over[work.uid] = release, float("-inf")
+
     def _was_released_by_others(self, work: Work) -> bool:
         """Tell whether it is seen for the first time to have been started, and not by us."""
         is_known = work.uid in self._going_on or work.uid in self._released
@@ -243,10 +256,12 @@ class HeldWorks:
         self.news.arrived.pop(uid, None)
         self.pausable.pop(uid, None)
         self._marked.pop(uid, None)
-        self._over.discard(uid)
+        self._over.pop(uid, None)
         return self._going_on.pop(uid, None) is not None
 
     def _end(self, work: Work) -> None:
+        if work.is_finished:
+            self._end_wait(work)
         self._forget(work.uid)
         if self._go_on_no_more(work.uid) and work.is_finished:
             self.news.ended.append(work)
@@ -318,6 +333,13 @@ def _judged(work: Work, rules: Rules, now_s: float) -> Release | Waiting:
 def _may_ask_for_pauses(work: Work) -> bool:
     """Tell whether a Job says that it is saved, or its CronJob may say so for it."""
     return labels.CHECKPOINTABLE in work.annotations or work.owner is not None
+
+
+def _due(told: dict[str, tuple[Value, float]], monotonic_s: float) -> dict[str, Value]:
+    """Return what is to be told of again, and keep it quiet for a while from now on."""
+    found = {uid: one for uid, (one, quiet_until_s) in told.items() if monotonic_s >= quiet_until_s}
+    told |= {uid: (one, monotonic_s + RESENT_AFTER_S) for uid, one in found.items()}
+    return found
 
 
 def _says_else(before: Work, now: Work) -> bool:

@@ -117,7 +117,7 @@ class _Reader:
         if text is None:
             return None
         if "T" in text.upper() and "-" in text:
-            return self._tried(labels.DEADLINE, lambda: parse_timestamp(text))
+            return self._tried(labels.DEADLINE, lambda: _tellable(parse_timestamp(text)))
         try:
             return self.arrived_s + parse_duration(text)
         except BadInput:
@@ -166,6 +166,12 @@ class _Reader:
         except BadInput as fault:
             self.faults.append(f"{name}: {fault}")
             return None
+
+
+def _tellable(at_s: float) -> float:
+    """Return a time; raise BadInput where no calendar has it, so that nothing could tell of it."""
+    format_timestamp(at_s)
+    return at_s
 
 
 def _hours(hours: re.Match[str], arrived_s: float) -> tuple[float | None, float]:

@@ -32,6 +32,7 @@ log = structlog.get_logger()
 
 COMPONENT = "greensched-operator"
 _API_VERSIONS = {Kind.JOB: "batch/v1", Kind.POD: "v1"}
+_MOST_NAME = 236  # characters: 253 that a name may have, less the hash behind it
 _MOST_NOTE = 1024  # characters of an event's message (core/v1 Event)
 _ANOTHER = "UID in precondition"  # of a 409: another of its name is there
 
@@ -62,12 +63,13 @@ def plan_patch(
     metadata = {"uid": work.uid, "annotations": annotations}
     if work.kind == Kind.WORKLOAD:  # its check follows from them
         return msgspec.json.encode({"metadata": metadata})
-    return msgspec.json.encode({"metadata": metadata, **_planned(start_s, text, wall_s)})
+    return msgspec.json.encode({"metadata": metadata, **_planned(work, start_s, text, wall_s)})
 
 
 def announced_patch(work: Work, start_s: float, text: str, wall_s: float) -> bytes:
     """Return the same patch with the condition alone: the annotations are there already."""
-    return msgspec.json.encode({"metadata": {"uid": work.uid}, **_planned(start_s, text, wall_s)})
+    status = _planned(work, start_s, text, wall_s)
+    return msgspec.json.encode({"metadata": {"uid": work.uid}, **status})
 
 
 def settled_patch(work: Work, reason: Reason, text: str, wall_s: float) -> bytes:
@@ -75,23 +77,26 @@ def settled_patch(work: Work, reason: Reason, text: str, wall_s: float) -> bytes
 
     Without it the condition would go on telling of a start that is planned.
     """
-    status = _status(False, reason.replace("-", " ").title().replace(" ", ""), text, wall_s)
+    status = _status(work, False, reason.replace("-", " ").title().replace(" ", ""), text, wall_s)
     return msgspec.json.encode({"metadata": {"uid": work.uid}, **status})
 
 
-def _planned(start_s: float, text: str, wall_s: float) -> dict[str, object]:
-    start = format_timestamp(round(start_s))
-    return _status(True, "WaitsForBetterPower", f"start planned for {start}: {text}", wall_s)
+def _planned(work: Work, start_s: float, text: str, wall_s: float) -> dict[str, object]:
+    told = f"start planned for {format_timestamp(round(start_s))}: {text}"
+    return _status(work, True, "WaitsForBetterPower", told, wall_s)
 
 
-def _status(is_planned: bool, reason: str, text: str, wall_s: float) -> dict[str, object]:
+def _status(
+    work: Work, is_planned: bool, reason: str, text: str, wall_s: float
+) -> dict[str, object]:
     condition = {
         "type": labels.START_PLANNED,
         "status": str(is_planned),
         "reason": reason,
         "message": text,
-        "lastTransitionTime": format_timestamp(int(wall_s)),
     }
+    if not (is_planned and work.tells_plan):  # else the time that stands there is merged in
+        condition["lastTransitionTime"] = format_timestamp(int(wall_s))
     return {"status": {"conditions": [condition]}}
 
 
@@ -139,7 +144,7 @@ def event_body(work: Work, reason: str, note: str, wall_s: float, *, is_warning:
     """
     work = work.runs_as
     said = f"{work.uid}/{reason}/{note}"
-    name = f"{work.name}.{hashlib.sha256(said.encode()).hexdigest()[:16]}"
+    name = f"{work.name[:_MOST_NAME].rstrip('-.')}.{hashlib.sha256(said.encode()).hexdigest()[:16]}"
     at = format_timestamp(int(wall_s))
     return msgspec.json.encode(
         {

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from dataclasses import replace
+from typing import Any
 
 import httpx
 import pytest
@@ -16,13 +19,14 @@ from greensched_operator.budgets import Budgets
 from greensched_operator.cron_jobs import CronJob
 from greensched_operator.green_policy import Mode, Origin, Resolved
 from greensched_operator.held_works import News
-from greensched_operator.judging import Rules
+from greensched_operator.judging import Release, Rules
 from greensched_operator.metrics import ControllerMetrics
 from greensched_operator.outbox import Outbox
 from greensched_operator.recording import Recorder
+from greensched_operator.release_patch import Reason
 from greensched_operator.workloads import Work
 from greensched_operator.writing import Writer
-from tests.operator.holding.conftest import ENFORCING, NOW_S, api_of, work_of
+from tests.operator.holding.conftest import ENFORCING, NOW_S, api_of, running, work_of
 from tests.operator.holding.test_start_planning import situation
 
 SHADOW = replace(ENFORCING, mode=Mode.SHADOW)
@@ -33,12 +37,17 @@ class Scene:
 
     def __init__(self) -> None:
         self.records: list[LedgerRecord] = []
+        self.bodies: list[Any] = []
         self.metrics = ControllerMetrics(CollectorRegistry())
         clock: Clock = ManualClock(NOW_S)
-        writer = Writer(api_of(lambda _: httpx.Response(200)), clock, clock, self.metrics)
+        writer = Writer(api_of(self._answer), clock, clock, self.metrics)
         recorder = Recorder(self.records.append, Budgets(), clock, "EUR")
         self.outbox = Outbox(10.0)
         self.arrivals = Arrivals(writer, self.outbox, recorder, self.metrics, clock)
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        self.bodies.append(json.loads(request.content))
+        return httpx.Response(200)
 
     def fallbacks(self, reason: str) -> float:
         """Return how often something was made up for."""
@@ -72,6 +81,29 @@ async def test_shadow_tells_the_ledger_what_it_would_hold() -> None:
     await scene.arrivals.see_to(news(arriving("train")), rules(), lambda _: situation())
     [record] = scene.records
     assert (record.what, record.is_shadow, record.subject.name) == (What.PLANNED, True, "train")
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        (Reason.RELEASER, "releaser: started by the releaser"),
+        (Reason.RUN_NOW, "run-now: started by greensched release"),
+        (Reason.OTHERS, "started-by-others: started by somebody else"),
+        (Reason.UNINSTALL, "uninstall: started by helm uninstall"),
+        (Reason.PLANNED_START, "planned-start: started by the operator"),  # another leader's
+    ],
+)
+async def test_a_start_that_is_not_this_leaders_names_who_made_it(
+    reason: Reason, told: str
+) -> None:
+    scene = Scene()
+    over = {"train": Release(arriving("train"), reason, "")}
+    async with running(scene.outbox):
+        await scene.arrivals.see_to(News(over=over), rules(), lambda _: situation())
+        while not scene.bodies:
+            await asyncio.sleep(0.01)
+    [condition] = scene.bodies[0]["status"]["conditions"]
+    assert (condition["status"], condition["message"]) == ("False", told)
 
 
 async def test_a_fault_with_one_workload_silences_no_other() -> None:

@@ -7,11 +7,13 @@ import threading
 from collections.abc import Sequence
 
 import httpx
+import pytest
 from prometheus_client import CollectorRegistry
 
 from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.ledger_records import LedgerRecord
+from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.arrivals import Arrivals
 from greensched_operator.budgets import Budgets
 from greensched_operator.controller import Controller, Pace
@@ -118,6 +120,28 @@ async def test_a_start_that_is_sent_twice_counts_once() -> None:
     assert scene.started == ["train", "train"]
     assert scene.sample("released", reason="run-now") == 1.0
     assert len(scene.records) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "writes"), [pytest.param("True", 0, id="told"), pytest.param("False", 1, id="not")]
+)
+async def test_a_plan_is_written_again_only_where_the_condition_does_not_tell_of_it(
+    status: str, writes: int
+) -> None:
+    first, again = Scene(), Scene()
+    first.works.put(work_of("train", marks(deadline="12h", runtime="1h")))
+    await first.controller.turn()
+    planned = first.works.planned["train"]
+    planned_s, until_s = planned.start_s, planned.waiting.terms.latest_start_s
+    said = marks(NOW_S, until_s, deadline="12h", runtime="1h",
+                 planned_start=format_timestamp(planned_s))  # fmt: skip
+    told = [{"type": labels.START_PLANNED, "status": status}]
+    again.works.put(work_of("train", said, conditions=told))
+    async with running(again.outbox):
+        await again.controller.turn()
+        while len(again.outbox):
+            await asyncio.sleep(0.01)
+    assert again.sample("api_writes", kind="plan") == writes
 
 
 async def test_a_planning_that_fails_is_tried_again_within_seconds() -> None:

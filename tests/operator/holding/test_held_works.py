@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from greensched_core import labels
@@ -220,20 +222,77 @@ def test_the_end_of_a_planned_wait_is_news_whoever_made_it(
         works.put(work_of("never planned", said, kind=kind, is_stopped=False))
         works.put(work_of("train", said, kind=kind, is_stopped=False, conditions=PLANNED))
     works.drop("train")  # a pod that has a node
-    assert [(each.work.name, each.reason) for each in works.take_news(0.0).over] == [
-        ("train", reason)
+    over = [works.take_news(at_s).over for at_s in (0.0, RESENT_AFTER_S)]
+    assert [[(each.work.name, each.reason) for each in told.values()] for told in over] == [
+        [("train", reason)],
+        [],
     ]
 
 
-def test_a_leader_that_was_not_there_when_a_wait_ended_tells_of_it_once() -> None:
+def test_the_end_of_a_wait_is_news_until_the_condition_tells_of_it() -> None:
     said = {labels.RELEASE_REASON: "releaser"}
-    works = holding(work_of(annotations=said, is_stopped=False, conditions=PLANNED))
-    assert [each.reason for each in works.take_news(0.0).over] == [Reason.RELEASER]
-    for conditions in (PLANNED, OVER):
-        works.put(work_of(annotations=said, is_stopped=False, conditions=conditions))
-        assert works.take_news(0.0).over == []
+    planned = work_of(annotations=said, is_stopped=False, conditions=PLANNED)
+    works = holding(planned)
+    over = []
+    for at_s in (0.0, RESENT_AFTER_S - 0.01, RESENT_AFTER_S):
+        over.append([each.reason for each in works.take_news(at_s).over.values()])
+        works.put(planned)
+    assert over == [[Reason.RELEASER], [], [Reason.RELEASER]]
+    works.put(work_of(annotations=said, is_stopped=False, conditions=OVER))
+    assert works.take_news(9 * RESENT_AFTER_S).over == {}
+    works.put(planned)
+    assert len(works.take_news(9 * RESENT_AFTER_S).over) == 1, "a plan that was late overwrote it"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(work_of(annotations=RELEASED, is_stopped=False, conditions=PLANNED),
+                     id="once-it-is-seen"),
+        pytest.param(work_of(annotations=RELEASED, conditions=PLANNED), id="and-was-stopped-again"),
+        pytest.param(work_of(annotations=RELEASED, is_stopped=False, conditions=[
+                     *PLANNED, {"type": "Complete", "status": "True"}]), id="and-has-ended"),
+    ],
+)  # fmt: skip
+def test_a_leader_that_was_not_there_tells_that_a_wait_is_over(after: Work) -> None:
+    works = holding(after)
+    assert len(works.take_news(0.0).over) == 1
+
+
+def test_who_wrote_the_release_is_told_as_its_reason_and_not_who_was_about_to() -> None:
+    works = holding(work_of(conditions=PLANNED))
+    works.sent(BY_US, 0.0)
+    said = RELEASED | {labels.RELEASE_REASON: "releaser"}
     works.put(work_of(annotations=said, is_stopped=False, conditions=PLANNED))
-    assert len(works.take_news(0.0).over) == 1, "a plan that was late overwrote it"
+    [over] = works.take_news(0.0).over.values()
+    assert (over.reason, over.text) == (Reason.RELEASER, "")
+
+
+def test_what_is_held_anew_is_not_told_to_be_over() -> None:
+    works = holding(work_of(is_stopped=False, conditions=PLANNED))
+    works.put(work_of(conditions=PLANNED))
+    assert works.take_news(0.0).over == {}
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        pytest.param({"is_stopped": False}, id="and-runs"),
+        pytest.param({"is_stopped": True}, id="and-its-user-suspends-it"),
+        pytest.param(
+            {"is_stopped": False, "conditions": [{"type": "Complete", "status": "True"}]},
+            id="and-is-complete",
+        ),
+    ],
+)
+def test_held_work_of_another_scheduler_is_started_once(later: dict[str, Any]) -> None:
+    other = "the-name-before"
+    works = holding(work_of(scheduler=other))
+    assert started(works, LATEST_S) == {"train": Reason.LATEST_START}
+    works.put(work_of(annotations=RELEASED, scheduler=other, is_stopped=False))
+    works.put(work_of(annotations=RELEASED, scheduler=other, **later))
+    assert started(works, LATEST_S, 2 * RESENT_AFTER_S) == {}
+    assert len(works) == 0
 
 
 def test_a_start_by_others_is_told_once_and_our_mark_until_it_is_off() -> None:

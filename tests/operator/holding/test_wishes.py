@@ -47,6 +47,8 @@ def test_a_deadline_is_a_duration_or_a_time(text: str, hours: float) -> None:
     ("said", "words"),
     [
         pytest.param({"deadline": "tomorrow"}, "neither a duration", id="no-time"),
+        pytest.param({"deadline": "9999-12-31T23:59:59-14:00"}, "outside the years", id="too-far"),
+        pytest.param({"deadline": "0001-01-01T00:00:00+14:00"}, "outside the years", id="too-old"),
         pytest.param({"deadline": "2026-11-21T10:00:00Z"}, "is past", id="just-past"),
         pytest.param({"deadline": "2026-11-21T10:00:00"}, "RFC 3339", id="no-zone"),
         pytest.param({"deadline": "0s"}, "is past", id="no-time-at-all"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, cast
 
 import httpx
@@ -118,6 +119,30 @@ async def test_a_plan_sets_an_arrival_ahead_of_our_clock_right(
     await server.writer().plan(work_of(annotations=marks(at_s)), NOW_S, NOW_S, "", {})
     annotations = server.bodies[0]["metadata"]["annotations"]  # type: ignore[index]  # parsed JSON
     assert annotations.get(labels.HELD_AT) == corrected
+
+
+@pytest.mark.parametrize(
+    ("before", "has_time"),
+    [
+        pytest.param([], True, id="never-told"),
+        pytest.param([{"type": labels.START_PLANNED, "status": "False"}], True, id="over-before"),
+        pytest.param([{"type": labels.START_PLANNED, "status": "True"}], False, id="still-planned"),
+    ],
+)
+async def test_a_plan_that_moves_is_no_transition(
+    before: list[dict[str, str]], has_time: bool
+) -> None:
+    server = Server(httpx.Response(200, json={}))
+    await server.writer().plan(work_of(conditions=before), NOW_S, NOW_S, "", {})
+    status = cast(dict[str, Any], server.bodies[0]["status"])
+    assert ("lastTransitionTime" in status["conditions"][0]) is has_time
+
+
+@pytest.mark.parametrize("name", ["a" * 253, "a" * 235 + "-" * 17 + "a"])
+def test_an_event_of_a_long_name_has_one_that_is_allowed(name: str) -> None:
+    body = json.loads(event_body(work_of(name), "Held", "x", NOW_S, is_warning=False))
+    told = body["metadata"]["name"]
+    assert len(told) <= 253 and re.fullmatch(r"[a-z0-9-]*[a-z0-9]\.[0-9a-f]{16}", told)
 
 
 def test_an_event_is_short_enough_and_has_the_name_of_what_it_says() -> None:
