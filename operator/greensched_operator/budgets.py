@@ -47,7 +47,8 @@ class Budgets:
             return float("-inf")
         span = budget.period.span(now_s)
         days = self._spent.get(namespace, {})
-        spent = [each for day, each in days.items() if day >= _day(span.begin)]
+        # All at once: a planning asks from a thread of its own, while starts are counted.
+        spent = [each for day, each in tuple(days.items()) if day >= _day(span.begin)]
         is_over = (
             budget.energy_kwh is not None
             and sum(each.energy_kwh for each in spent) >= budget.energy_kwh

@@ -60,7 +60,7 @@ class HeldWorks:
     def put(self, work: Work) -> None:
         """An object is there or has changed."""
         is_ours = work.scheduler in self._schedulers or work.is_marked or work.is_left
-        if not is_ours and work.uid not in self.held:
+        if not (is_ours or work.uid in self.held or work.uid in self._going_on):
             return
         if work.is_finished or work.is_leaving:
             self._end(work)

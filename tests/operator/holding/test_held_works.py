@@ -19,6 +19,7 @@ LATEST_S = NOW_S + 6 * HOUR_S - HOUR_S - 360.0  # a deadline of 6 h, an hour of 
 RELEASED = {labels.RELEASED_AT: format_timestamp(NOW_S + 60)}
 
 PLANNED = [{"type": labels.START_PLANNED, "status": "True"}]
+DONE = [{"type": "Complete", "status": "True"}]
 OVER = [{"type": labels.START_PLANNED, "status": "False"}]
 BY_US = Release(work_of(), Reason.PLANNED_START, "its planned start has come")
 
@@ -251,7 +252,7 @@ def test_the_end_of_a_wait_is_news_until_the_condition_tells_of_it() -> None:
                      id="once-it-is-seen"),
         pytest.param(work_of(annotations=RELEASED, conditions=PLANNED), id="and-was-stopped-again"),
         pytest.param(work_of(annotations=RELEASED, is_stopped=False, conditions=[
-                     *PLANNED, {"type": "Complete", "status": "True"}]), id="and-has-ended"),
+                     *PLANNED, *DONE]), id="and-has-ended"),
     ],
 )  # fmt: skip
 def test_a_leader_that_was_not_there_tells_that_a_wait_is_over(after: Work) -> None:
@@ -280,7 +281,7 @@ def test_what_is_held_anew_is_not_told_to_be_over() -> None:
         pytest.param({"is_stopped": False}, id="and-runs"),
         pytest.param({"is_stopped": True}, id="and-its-user-suspends-it"),
         pytest.param(
-            {"is_stopped": False, "conditions": [{"type": "Complete", "status": "True"}]},
+            {"is_stopped": False, "conditions": DONE},
             id="and-is-complete",
         ),
     ],
@@ -293,6 +294,8 @@ def test_held_work_of_another_scheduler_is_started_once(later: dict[str, Any]) -
     works.put(work_of(annotations=RELEASED, scheduler=other, **later))
     assert started(works, LATEST_S, 2 * RESENT_AFTER_S) == {}
     assert len(works) == 0
+    works.put(work_of(annotations=RELEASED, scheduler=other, conditions=DONE))
+    assert works.known() == frozenset()
 
 
 def test_a_start_by_others_is_told_once_and_our_mark_until_it_is_off() -> None:
