@@ -23,10 +23,11 @@ def main() -> None:
     given = parser.parse_args()
     figures: dict[str, Any] = {"machine": machine()}
     print(f"machine: {figures['machine']}")
+    # First: it may refuse, for want of data.
+    world = operator_day.day_world() if "day" in given.only else None
     if "scale" in given.only:
         figures |= operator_scale.measure(given.held, given.seconds, _say)
-    if "day" in given.only:
-        world = operator_day.day_world()
+    if world is not None:
         figures |= operator_day.measure(world, given.rate, _say).figures()
     for name, value in figures.items():
         if isinstance(value, float | int):
