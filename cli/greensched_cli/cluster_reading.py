@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-import msgspec
-
 from greensched_cli.held_work import Surroundings, is_ours_to_start, is_released
 from greensched_cli.operator_reading import read_state
 from greensched_cli.operator_state import OperatorState, Part
@@ -18,9 +16,10 @@ from greensched_core import labels
 from greensched_core.api_paths import UNBOUND
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
-from greensched_operator.acceptance import CONDITION as ACCEPTED
+from greensched_operator.acceptance import refusal_in
 from greensched_operator.cron_jobs import CronJob, read_cron_job
 from greensched_operator.green_policy import GreenPolicy, parse
+from greensched_operator.resource_fields import decoded_object
 from greensched_operator.workloads import Kind, Work, decode_work
 
 Value = TypeVar("Value")
@@ -184,31 +183,10 @@ async def _surroundings(
     )
 
 
-class _Verdict(msgspec.Struct):
-    type: str
-    status: str
-    message: str = ""
-
-
-class _Verdicts(msgspec.Struct):
-    conditions: list[_Verdict] = []
-
-
-class _Judged(msgspec.Struct):
-    status: _Verdicts = msgspec.field(default_factory=_Verdicts)
-
-
-_decode_judged = msgspec.json.Decoder(_Judged).decode
-
-
 def _read_policy(raw: bytes) -> tuple[GreenPolicy, str]:
     """Return a GreenPolicy, and why the operator does not follow it as it is written, or ""."""
-    try:
-        verdicts = _decode_judged(raw).status.conditions
-    except msgspec.DecodeError:
-        verdicts = []
-    whys = [each.message for each in verdicts if each.type == ACCEPTED and each.status == "False"]
-    return parse(raw), " ".join(whys)
+    whole = decoded_object(raw)
+    return parse(whole), refusal_in(whole.get("status"))
 
 
 def _reader(kind: Kind) -> Callable[[bytes], Work]:

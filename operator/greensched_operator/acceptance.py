@@ -69,6 +69,12 @@ def changed_status(
     return {"observedGeneration": generation, "conditions": [condition]}
 
 
+def refusal_in(status: object) -> str:
+    """Return why a status says that its object is not followed as it is written, else ""."""
+    told = _condition(status)
+    return str(told.get("message", "")) if told is not None and told["status"] == "False" else ""
+
+
 def _condition(status: object) -> Mapping[str, Any] | None:
     conditions = status.get("conditions") if isinstance(status, Mapping) else None
     for condition in conditions if isinstance(conditions, list) else ():

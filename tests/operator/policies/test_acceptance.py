@@ -10,6 +10,7 @@ from greensched_operator.acceptance import (
     accept_policy,
     accept_profile,
     changed_status,
+    refusal_in,
 )
 
 GOOD = Acceptance(True, "Followed", "mode enforce, start chosen by planned-window")
@@ -91,5 +92,13 @@ def test_the_time_changes_with_the_verdict_alone() -> None:
 @pytest.mark.parametrize(
     "previous", [None, 3, {"conditions": None}, {"conditions": [{"type": "Accepted"}, 3]}]
 )
-def test_a_status_that_cannot_be_read_is_written_anew(previous: object) -> None:
+def test_a_status_that_cannot_be_read_is_written_anew_and_refuses_nothing(
+    previous: object,
+) -> None:
     assert written(previous, BAD, NOON) == written(None, BAD, NOON)
+    assert refusal_in(previous) == ""
+
+
+def test_a_status_tells_others_why_its_object_is_not_followed() -> None:
+    assert refusal_in(written(None, BAD, NOON)) == BAD.message
+    assert refusal_in(written(None, GOOD, NOON)) == ""
