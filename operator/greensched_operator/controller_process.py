@@ -309,7 +309,7 @@ class ControllerProcess:
             "status": status.run(),
             **self._first_policy(),
             **self._beside_kueue(),
-            "kopf": run_kopf(events, self._access),
+            "kopf": run_kopf(events, self._access, self.leadership.identity),
             "gone": events.forget_gone(self._client),
             "certificate": keeper.run(),
             "signals": self._keep_signals(),

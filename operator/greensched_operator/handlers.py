@@ -108,8 +108,12 @@ def operator_settings() -> kopf.OperatorSettings:
     return settings
 
 
-async def run_kopf(events: JobEvents, access: ApiAccess) -> None:
-    """Run kopf until cancelled; raises what ends it."""
+async def run_kopf(events: JobEvents, access: ApiAccess, identity: str) -> None:
+    """Run kopf until cancelled; raises what ends it.
+
+    `identity` names this replica. Without it kopf asks the system for its user's name, and the uid
+    that images run as has none.
+    """
     stop = threading.Event()
     loop = asyncio.get_running_loop()
     registry = kopf.OperatorRegistry()
@@ -136,7 +140,11 @@ async def run_kopf(events: JobEvents, access: ApiAccess) -> None:
 
     async def work() -> None:
         await kopf.operator(
-            registry=registry, settings=operator_settings(), clusterwide=True, stop_flag=stop
+            registry=registry,
+            settings=operator_settings(),
+            clusterwide=True,
+            identity=identity,  # type: ignore[arg-type]  # a NewType of str that kopf exports nowhere
+            stop_flag=stop,
         )
 
     working = asyncio.create_task(asyncio.to_thread(asyncio.run, work()))

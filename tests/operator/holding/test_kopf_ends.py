@@ -99,7 +99,9 @@ async def test_kopf_leaves_no_socket_behind_though_the_api_server_is_mute(
     events = FirstEvent()
     gc.collect()
     with no_resource_warnings():
-        running = asyncio.create_task(run_kopf(events, replace(place.access, base_url=valve.url)))
+        running = asyncio.create_task(
+            run_kopf(events, replace(place.access, base_url=valve.url), "test")
+        )
         async with asyncio.timeout(PATIENCE_S):
             await events.came.wait()
         valve.is_shut = True
