@@ -1,16 +1,42 @@
 # One file, a target per image: extender, operator. Build: docker build --target extender -t NAME .
-ARG PYTHON_IMAGE=python:3.12-slim
+#
+# python:3.12.14-slim-trixie, the index of all processors. A tag would be another image tomorrow.
+ARG PYTHON_IMAGE=python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
 
-# What every image runs on: no pip, no compiler, nobody is root, nothing is written.
+# What builds, on the builder's own processor: nothing of the image's is run while it is made.
+FROM --platform=$BUILDPLATFORM ${PYTHON_IMAGE} AS builder
+ARG TARGETARCH
+COPY deploy/images/install_dependencies.py /tmp/
+
+# Dependencies come before our code, in layers of their own: a change of ours fetches nothing anew.
+FROM builder AS extender-dependencies
+ARG TARGETARCH
+COPY requirements/extender.txt /tmp/
+RUN python /tmp/install_dependencies.py /tmp/extender.txt /opt/greensched/dependencies
+
+FROM builder AS operator-dependencies
+ARG TARGETARCH
+COPY requirements/operator.txt /tmp/
+RUN python /tmp/install_dependencies.py /tmp/operator.txt /opt/greensched/dependencies
+
+FROM builder AS extender-packages
+COPY core/greensched_core /opt/greensched/packages/greensched_core
+COPY policies/greensched_policies /opt/greensched/packages/greensched_policies
+COPY extender/greensched_extender /opt/greensched/packages/greensched_extender
+RUN python -m compileall -q --invalidation-mode unchecked-hash /opt/greensched/packages
+
+FROM builder AS operator-packages
+COPY core/greensched_core /opt/greensched/packages/greensched_core
+COPY policies/greensched_policies /opt/greensched/packages/greensched_policies
+COPY operator/greensched_operator /opt/greensched/packages/greensched_operator
+RUN python -m compileall -q --invalidation-mode unchecked-hash /opt/greensched/packages
+
+# What every image runs on: no compiler, nobody is root, nothing is written.
 FROM ${PYTHON_IMAGE} AS runtime
-RUN find / -xdev \( -name 'pip*' -o -name 'setuptools*' -o -name 'wheel*' -o -name ensurepip \) \
-        \( -path '*/site-packages/*' -o -path '/usr/local/bin/*' -o -path '*/python3*/ensurepip' \) \
-        -prune -exec rm -rf {} + \
-    && mkdir -p /opt/greensched
 # onnxruntime would report to its maker: a cluster's scheduler calls nobody unasked.
-ENV PATH=/opt/greensched/bin:$PATH \
-    ORT_DISABLE_TELEMETRY=1 \
+ENV ORT_DISABLE_TELEMETRY=1 \
     PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONPATH=/opt/greensched/packages:/opt/greensched/dependencies \
     PYTHONSAFEPATH=1 \
     PYTHONUNBUFFERED=1
 COPY LICENSE /opt/greensched/LICENSE
@@ -19,47 +45,17 @@ LABEL org.opencontainers.image.title="GreenSched" \
 USER 65532:65532
 WORKDIR /opt/greensched
 
-# Dependencies come before our code, so that a change of ours fetches nothing anew.
-FROM ${PYTHON_IMAGE} AS extender-dependencies
-COPY requirements/extender.txt /tmp/requirements.txt
-RUN python -m venv --without-pip /opt/greensched \
-    && python -m pip --python /opt/greensched/bin/python install \
-        --no-cache-dir --only-binary :all: --require-hashes --no-compile -r /tmp/requirements.txt
-
-FROM extender-dependencies AS extender-build
-COPY core/greensched_core /tmp/packages/greensched_core
-COPY policies/greensched_policies /tmp/packages/greensched_policies
-COPY extender/greensched_extender /tmp/packages/greensched_extender
-# unchecked-hash: the compiled files stay valid whatever times a layer gives to the sources.
-RUN mv /tmp/packages/* "$(/opt/greensched/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
-    && find /opt/greensched/bin -type f -delete \
-    && /opt/greensched/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/greensched/lib \
-    && PYTHONDONTWRITEBYTECODE=1 /opt/greensched/bin/python -c 'import greensched_extender, greensched_policies, greensched_core'
-
 FROM runtime AS extender
 LABEL org.opencontainers.image.description="Answers kube-scheduler: scores nodes by energy, money and carbon."
-COPY --from=extender-build /opt/greensched /opt/greensched
+COPY --from=extender-dependencies /opt/greensched /opt/greensched
+COPY --from=extender-packages /opt/greensched /opt/greensched
 EXPOSE 8888
 ENTRYPOINT ["python", "-m", "greensched_extender"]
 
-FROM ${PYTHON_IMAGE} AS operator-dependencies
-COPY requirements/operator.txt /tmp/requirements.txt
-RUN python -m venv --without-pip /opt/greensched \
-    && python -m pip --python /opt/greensched/bin/python install \
-        --no-cache-dir --only-binary :all: --require-hashes --no-compile -r /tmp/requirements.txt
-
-FROM operator-dependencies AS operator-build
-COPY core/greensched_core /tmp/packages/greensched_core
-COPY policies/greensched_policies /tmp/packages/greensched_policies
-COPY operator/greensched_operator /tmp/packages/greensched_operator
-RUN mv /tmp/packages/* "$(/opt/greensched/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
-    && find /opt/greensched/bin -type f -delete \
-    && /opt/greensched/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/greensched/lib \
-    && PYTHONDONTWRITEBYTECODE=1 /opt/greensched/bin/python -c 'import greensched_operator.controller_process, greensched_operator.webhook, greensched_operator.releaser'
-
 FROM runtime AS operator
 LABEL org.opencontainers.image.description="Holds work until power is clean or cheap, and starts it in time."
-COPY --from=operator-build /opt/greensched /opt/greensched
+COPY --from=operator-dependencies /opt/greensched /opt/greensched
+COPY --from=operator-packages /opt/greensched /opt/greensched
 EXPOSE 8080 9443
 # Which process is an argument: controller, webhook, releaser, release-all.
 ENTRYPOINT ["python", "-m", "greensched_operator"]

@@ -25,7 +25,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 
 .PHONY: help
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: $(READY) ## Install everything into .venv (PYTHON=python3.12 chooses the interpreter)
@@ -90,6 +90,18 @@ test-unit: setup ## The tests that start no server and run no simulation, under 
 .PHONY: fuzz
 fuzz: setup ## Try new random examples on every property, for as long as it takes
 	$(BIN)/pytest --quiet -m 'not ($(SERVERS))' --hypothesis-profile=new $(ARGS)
+
+# Of Debian and Ubuntu: what builds and runs images without Docker, and makes nodes of this machine.
+E2E_PACKAGES := buildah mmdebstrap runc
+
+.PHONY: e2e-setup
+e2e-setup: ## Install the system packages that tests of images and nodes need (Debian, Ubuntu; root)
+	@command -v apt-get >/dev/null || { echo "e2e-setup: no apt-get here; install $(E2E_PACKAGES)" >&2; exit 1; }
+	@[ "$$(id -u)" = 0 ] || { echo "e2e-setup: run it as root: sudo make e2e-setup" >&2; exit 1; }
+	@if ! dpkg-query --show $(E2E_PACKAGES) >/dev/null 2>&1; then \
+	  apt-get update --quiet=2; \
+	  DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet=2 --no-install-recommends $(E2E_PACKAGES); \
+	fi
 
 .PHONY: demo
 demo: setup ## Held, placed, released: a workload on a real control plane, and its bills (TRACE=file, ARGS="--keep")

@@ -1,8 +1,10 @@
 """What the Dockerfile and the kind scripts promise, as far as it shows without Docker."""
 
 import re
+import runpy
 import shutil
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 COPIED = re.findall(r"^COPY (?!--from)(\S+) ", DOCKERFILE, re.MULTILINE)
+INSTALLER = runpy.run_path(str(ROOT / "deploy/images/install_dependencies.py"))
 SCRIPTS = sorted((ROOT / "deploy" / "kind").glob("*.sh"))
 
 
@@ -22,7 +25,7 @@ def test_the_build_context_holds_what_is_copied(path: str) -> None:
 
 @pytest.mark.parametrize("image", ["extender", "operator"])
 def test_an_image_holds_its_own_layers_only(image: str) -> None:
-    build = DOCKERFILE.partition(f" AS {image}-build")[2].partition("\nFROM ")[0]
+    build = DOCKERFILE.partition(f" AS {image}-packages")[2].partition("\nFROM ")[0]
     packages = {Path(path).name for path in re.findall(r"^COPY (\S+) ", build, re.MULTILINE)}
     assert packages == {"greensched_core", "greensched_policies", f"greensched_{image}"}
 
@@ -30,7 +33,8 @@ def test_an_image_holds_its_own_layers_only(image: str) -> None:
 @pytest.mark.parametrize("image", ["extender", "operator"])
 def test_an_image_runs_its_own_program(image: str) -> None:
     target = DOCKERFILE.partition(f"FROM runtime AS {image}\n")[2].partition("\nFROM ")[0]
-    assert f"COPY --from={image}-build /opt/greensched /opt/greensched" in target
+    assert f"COPY --from={image}-dependencies /opt/greensched /opt/greensched" in target
+    assert f"COPY --from={image}-packages /opt/greensched /opt/greensched" in target
     assert f'ENTRYPOINT ["python", "-m", "greensched_{image}"]' in target
 
 
@@ -45,8 +49,61 @@ def test_an_image_runs_as_nobody_and_phones_nobody() -> None:
 def test_dependencies_are_installed_by_hash(image: str) -> None:
     layer = DOCKERFILE.partition(f" AS {image}-dependencies")[2].partition("\nFROM ")[0]
     assert f"requirements/{image}.txt" in layer
-    assert "--require-hashes" in layer
     assert "--hash=sha256:" in (ROOT / "requirements" / f"{image}.txt").read_text()
+
+
+def test_nothing_of_an_image_is_run_while_it_is_made() -> None:
+    """So that an image for another processor needs no emulation."""
+    stages = DOCKERFILE.split("\nFROM ")[1:]
+    for stage in stages:
+        if "RUN" in stage:
+            assert stage.startswith(("--platform=$BUILDPLATFORM", "builder AS"))
+
+
+def test_the_base_is_named_by_its_digest() -> None:
+    assert re.search(r"^ARG PYTHON_IMAGE=\S+@sha256:[0-9a-f]{64}$", DOCKERFILE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("target_arch", "machine", "wheels"),
+    [
+        pytest.param("", "x86_64", None, id="a-builder-that-names-none"),
+        pytest.param("amd64", "x86_64", None, id="its-own"),
+        pytest.param("arm64", "aarch64", None, id="its-own-arm"),
+        pytest.param("arm64", "x86_64", "aarch64", id="another"),
+        pytest.param("amd64", "aarch64", "x86_64", id="the-other-way"),
+    ],
+)
+def test_wheels_are_chosen_for_the_processor_of_the_image(
+    target_arch: str, machine: str, wheels: str | None
+) -> None:
+    options = INSTALLER["platform_options"](target_arch, machine)
+    if wheels is None:
+        assert options == []
+    else:
+        assert f"manylinux_2_28_{wheels}" in options
+        assert f"manylinux2014_{wheels}" in options
+
+
+def test_an_unknown_processor_is_refused_by_name() -> None:
+    with pytest.raises(SystemExit, match="TARGETARCH=s390x: name one of amd64, arm64"):
+        INSTALLER["platform_options"]("s390x", "x86_64")
+
+
+def test_what_is_left_out_of_images_is_there_to_be_left_out() -> None:
+    packages = Path(sysconfig.get_path("purelib"))
+    absent = [
+        pattern for pattern in INSTALLER["LEFT_OUT"] if not next(packages.glob(pattern), None)
+    ]
+    assert absent == ["bin"], "only pip's --target makes it"
+
+
+def test_leaving_out_keeps_the_rest(tmp_path: Path) -> None:
+    for path in ("numpy/f2py/a.py", "numpy/tests/b.py", "numpy/c.py", "numpy/c.pyi"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    INSTALLER["leave_out"](tmp_path)
+    assert [str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*.*")] == ["numpy/c.py"]
 
 
 def test_the_operator_knows_time_zones_where_the_system_does_not() -> None:

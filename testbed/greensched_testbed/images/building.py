@@ -1,0 +1,197 @@
+"""Builds our images from the Dockerfile by buildah, on a base of Debian's packages.
+
+A machine without an image registry cannot have the Dockerfile's own base. mmdebstrap makes one from
+Debian's packages instead: another Python (3.11), all else is the Dockerfile's.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from greensched_testbed.errors import BuildFailed
+
+PACKAGES = ("buildah", "mmdebstrap", "runc")  # Debian's and Ubuntu's, each a program of that name
+COMPONENTS = ("extender", "operator")
+
+_SUITE = "bookworm"
+_BASE_PACKAGES = ("ca-certificates", "python-is-python3", "python3", "python3-pip", "python3-venv")
+_NOT_IN_BASE = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
+_KEPT_S = 86_400.0  # another checkout on this machine may use it
+_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image of a store, and how its maker wants it to be run."""
+
+    name: str
+    layer_bytes: tuple[int, ...]  # unpacked, the base's first
+    environment: tuple[str, ...]  # NAME=value
+    entrypoint: tuple[str, ...]
+    folder: str  # in which the entrypoint runs
+    user: str  # uid:gid
+
+    def own_megabytes(self, base: "Image") -> float:
+        """Return what it adds to its base, in 10^6 bytes."""
+        return sum(self.layer_bytes[len(base.layer_bytes) :]) / 1e6
+
+
+def missing_parts() -> str:
+    """Return what this machine lacks to build and run images, or ""."""
+    if sys.platform != "linux":
+        return "Linux"
+    missing = [name for name in PACKAGES if shutil.which(name) is None]
+    if os.geteuid() != 0:
+        missing.append("root")
+    return ", ".join(missing)
+
+
+def default_store() -> Path:
+    """Return the folder in which images, and what they are built from, are kept."""
+    return platformdirs.user_cache_path("greensched", appauthor=False) / "images"
+
+
+class ImageStore:
+    """Images of one checkout, kept in a folder between runs."""
+
+    def __init__(self, checkout: Path, folder: Path | None = None) -> None:
+        self._checkout = checkout
+        self._folder = folder or default_store()
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def base(self) -> Image:
+        """Return the base of our images; make it on first use. Raises BuildFailed."""
+        recipe = f"{_SUITE} {_BASE_PACKAGES} {_NOT_IN_BASE}"
+        name = f"localhost/python:{_short_hash(recipe.encode())}"
+        with self._sole_builder():
+            if name not in self._names():
+                self._make_base(name)
+            return self._image(name)
+
+    def built(self, component: str) -> Image:
+        """Return a component's image of the checkout as it is now; raises BuildFailed.
+
+        Its tag is the hash of what is copied into it, so that unchanged sources build nothing.
+        """
+        base = self.base()
+        name = f"localhost/greensched-{component}:{self.tag(component)}"
+        with self._sole_builder():
+            if name not in self._names():
+                self._build(component, name, base.name)
+            return self._image(name)
+
+    def tag(self, component: str) -> str:
+        """Return the hash of what a component's image is built from."""
+        digest = hashlib.sha256((self._checkout / "Dockerfile").read_bytes())
+        lines = (self._checkout / ".dockerignore").read_text().splitlines()
+        others = [each for each in COMPONENTS if each != component]
+        for line in sorted(lines):
+            if line.startswith("!") and not any(other in line for other in others):
+                for path in _files(self._checkout / line[1:]):
+                    digest.update(f"{path.relative_to(self._checkout)}\0".encode())
+                    digest.update(path.read_bytes())
+        return digest.hexdigest()[:12]
+
+    @contextmanager
+    def root_of(self, image: Image) -> Iterator[Path]:
+        """Mount an image's file system, as long as this is entered; nothing written to it stays."""
+        container = self._run("from", "--pull-never", image.name).strip()
+        try:
+            yield Path(self._run("mount", container).strip())
+        finally:
+            self._run("rm", container)
+
+    def save(self, image: Image, archive: Path) -> None:
+        """Write an image as an archive that `docker load` and `ctr images import` take."""
+        archive.unlink(missing_ok=True)
+        self._run("push", "--quiet", image.name, f"docker-archive:{archive}:{image.name}")
+
+    def _make_base(self, name: str) -> None:
+        folder = self._folder / "base"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        left_out = [f"--dpkgopt=path-exclude={path}" for path in _NOT_IN_BASE]
+        _checked(
+            ["mmdebstrap", "--quiet", "--variant=minbase", *left_out,
+             f"--include={','.join(_BASE_PACKAGES)}", _SUITE, str(folder / "root.tar")]
+        )  # fmt: skip
+        (folder / "Dockerfile").write_text(
+            "FROM scratch\nADD root.tar /\nENV PATH=/usr/local/bin:/usr/bin:/bin\n"
+        )
+        self._run("bud", "--isolation=chroot", "--tag", name, str(folder))
+        shutil.rmtree(folder)
+
+    def _build(self, component: str, name: str, base: str) -> None:
+        # A machine behind a proxy of its own has its authorities here; the mount stays outside.
+        own = ["--volume", f"{_CERTIFICATES}:{_CERTIFICATES}:ro"] if _CERTIFICATES.exists() else []
+        self._run(
+            "bud", "--isolation=chroot", "--network=host", "--format=docker", "--layers",
+            "--quiet", "--pull-never", "--build-arg", f"PYTHON_IMAGE={base}", *own,
+            "--target", component, "--tag", name, str(self._checkout),
+        )  # fmt: skip
+        for other, made_s in self._names().items():
+            if other.split(":")[0] == name.split(":")[0] and time.time() - made_s > _KEPT_S:
+                self._run("rmi", other)
+
+    def _image(self, name: str) -> Image:
+        raw = json.loads(self._run("inspect", "--type", "image", name))
+        config = raw["OCIv1"]["config"]
+        return Image(
+            name,
+            tuple(layer["size"] for layer in json.loads(raw["Manifest"])["layers"]),
+            tuple(config.get("Env", ())),
+            tuple(config.get("Entrypoint", ())),
+            config.get("WorkingDir", "/"),
+            config.get("User", ""),
+        )
+
+    def _names(self) -> dict[str, float]:
+        """Return the images' names, and when each was made, in seconds since the epoch."""
+        listed = json.loads(self._run("images", "--json")) or ()
+        return {name: each["created"] for each in listed for name in each.get("names") or ()}
+
+    def _run(self, *arguments: str) -> str:
+        store = ["--root", str(self._folder / "root"), "--runroot", str(self._folder / "run")]
+        return _checked(["buildah", *store, *arguments])
+
+    @contextmanager
+    def _sole_builder(self) -> Iterator[None]:
+        with (self._folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _files(path: Path) -> list[Path]:
+    """Return a file, or a folder's files without what Python compiled."""
+    if path.is_file():
+        return [path]
+    return sorted(
+        each for each in path.rglob("*") if each.is_file() and "__pycache__" not in each.parts
+    )
+
+
+def _short_hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
+def _checked(command: list[str]) -> str:
+    """Return what a program prints; raise BuildFailed with its last words where it fails."""
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as fault:
+        raise BuildFailed(f"{command[0]}: {fault}; `make e2e-setup` installs it") from fault
+    if result.returncode != 0:
+        last = "\n".join((result.stdout + result.stderr).splitlines()[-15:])
+        raise BuildFailed(f"{command[0]} ended with {result.returncode}:\n{last}")
+    return result.stdout

@@ -1,0 +1,78 @@
+"""A network with one way out: a port of its own that leads to a server of this machine."""
+
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+_CLONE_NEWNET = 0x40000000  # sched.h
+_SIOCSIFFLAGS = 0x8914  # linux/sockios.h
+_IFF_UP = 1  # linux/if.h
+
+
+class Door:
+    """An empty network in which 127.0.0.1:port leads to the same port here.
+
+    A socket stays in the network in which it was made: no veth, no route, no rule is needed. The
+    network goes when this and all that run in it have ended. Raises OSError where we are not root.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._to_port = port
+        self._open: list[socket.socket] = []
+        with ThreadPoolExecutor(max_workers=1) as inside:  # its thread never comes back out
+            self._network, self._listening = inside.submit(_new_network, port).result()
+        self._thread = threading.Thread(target=self._serve, name="door", daemon=True)
+
+    @property
+    def network(self) -> Path:
+        """Return the path by which others join the network, while this is open."""
+        return Path(f"/proc/{os.getpid()}/fd/{self._network}")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in (self._listening, *self._open):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+        self._thread.join()
+        os.close(self._network)
+
+    def _serve(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                here, _ = self._listening.accept()
+                there = socket.create_connection(("127.0.0.1", self._to_port))
+                self._open += [here, there]
+                for source, sink in ((here, there), (there, here)):
+                    threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
+
+
+def _new_network(port: int) -> tuple[int, socket.socket]:
+    """Return a handle on a new network, which this thread joins, and what listens in it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "unshare: only root makes another network")
+    listening = socket.socket()
+    # A new network's own interface is down.
+    fcntl.ioctl(listening, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _IFF_UP))
+    listening.bind(("127.0.0.1", port))
+    listening.listen(64)
+    return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC), listening
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65_536):
+            sink.sendall(data)
+    with suppress(OSError):
+        sink.shutdown(socket.SHUT_WR)

@@ -1,0 +1,100 @@
+"""Our images, built from this checkout, and a control plane with the chart whose pods they are."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from greensched_testbed.components import ControlPlaneOptions
+from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.demo.cluster import chart_folder
+from greensched_testbed.images.building import COMPONENTS, Image, ImageStore, missing_parts
+from greensched_testbed.images.chart_pods import ChartPods
+from greensched_testbed.images.containers import Container, Run
+from greensched_testbed.images.door import Door
+
+NAMESPACE = "greensched"
+
+
+@pytest.fixture(scope="session")
+def image_store(repository: Path) -> ImageStore:
+    """Where images are built and kept."""
+    if missing := missing_parts():
+        pytest.skip(f"builds and runs images: missing {missing}; `make e2e-setup` installs it")
+    return ImageStore(repository)
+
+
+@pytest.fixture(scope="session")
+def images(image_store: ImageStore) -> dict[str, Image]:
+    """Each component's image."""
+    return {component: image_store.built(component) for component in COMPONENTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where containers run: what the chart gives them, and an API server behind a door."""
+
+    store: ImageStore
+    images: dict[str, Image]
+    pods: ChartPods
+    folder: Path
+
+    @property
+    def api_port(self) -> int:
+        """Return the API server's port."""
+        return urlsplit(self.pods.plane.url).port or 443
+
+    def run_of(self, deployment: str) -> Run:
+        """Return how the chart runs a Deployment's container."""
+        return self.pods.of_deployment(deployment, api_port=self.api_port)
+
+    def run_of_hook(self, job: str) -> Run:
+        """Return how Helm runs a hook of the chart."""
+        return self.pods.of_hook(job, api_port=self.api_port)
+
+    @contextmanager
+    def alone(self, image: str, run: Run) -> Iterator[Container]:
+        """Run an image without any network."""
+        with Container(self.store, self.images[image], run, self.folder) as container:
+            yield container
+
+    @contextmanager
+    def beside_api_server(self, image: str, run: Run) -> Iterator[Container]:
+        """Run an image that reaches the API server and nothing else."""
+        with Door(self.api_port) as door:
+            with self.alone(image, replace(run, network=door.network)) as container:
+                yield container
+
+
+@pytest.fixture(scope="module")
+def place(
+    image_store: ImageStore,
+    images: dict[str, Image],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Place]:
+    """A control plane with the chart installed; no node runs its pods."""
+    folder = tmp_path_factory.mktemp("images")
+    with ControlPlane(ControlPlaneOptions(kwok=False, scheduler=False)) as plane:
+        plane.helm(
+            "install", NAMESPACE, str(chart_folder()), "--namespace", NAMESPACE,
+            "--create-namespace",
+        )  # fmt: skip
+        yield Place(image_store, images, ChartPods(plane, NAMESPACE, folder), folder)
+
+
+Start = Callable[[str, str], Container]
+
+
+@pytest.fixture(scope="module")
+def start(place: Place) -> Iterator[Start]:
+    """Start a Deployment's container beside the API server; it ends with the module."""
+    with ExitStack() as stack:
+
+        def started(image: str, deployment: str) -> Container:
+            run = place.run_of(deployment)
+            return stack.enter_context(place.beside_api_server(image, run))
+
+        yield started
