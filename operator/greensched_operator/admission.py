@@ -5,7 +5,7 @@ extensible-admission-controllers). A patch is RFC 6902 JSON, in base64.
 """
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +29,10 @@ from greensched_operator.wishes import read_wish
 from greensched_operator.workloads import Kind, Work, decode_work
 
 _MOST_WARNING = 256  # characters; kube-apiserver cuts longer ones (webhook docs, "warnings")
+_UNRELEASABLE = (
+    "not held: nobody is there who would start it; "
+    "neither the operator's leader nor its releaser was heard of lately"
+)
 _ASKS = (labels.DEADLINE, labels.MAX_DELAY, labels.WINDOW, labels.CHECKPOINTABLE)
 
 
@@ -63,6 +67,7 @@ class Surroundings:
     cron_job: Callable[[str, str], CronJob | None]  # namespace, name
     is_emergency: bool = False  # nothing is held, all is released
     kueue_gated_by: bool = False  # the Kueue of this cluster knows its annotation
+    is_releasable: bool = True  # somebody lives who would start what is held
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ def decide(request: AdmissionRequest, around: Surroundings, now_s: float) -> Ver
         verdict = _hold_or_not(work, shape, request.namespace, around, now_s)
     is_suspended_by_us = work.kind == Kind.JOB and work.is_held and not shape.is_queued
     if is_suspended_by_us and verdict.outcome != "held":
-        verdict = replace(verdict, patch=(_add("/spec/suspend", False),))
+        verdict = replace(verdict, patch=(*verdict.patch, _add("/spec/suspend", False)))
     return replace(verdict, patch=(*_unmarking(shape), *verdict.patch))
 
 
@@ -132,6 +137,9 @@ def _hold_or_not(
         return Verdict(Unheld.EMERGENCY, warnings=_short(warnings))
     if resolved.policy.mode != Mode.ENFORCE:
         return Verdict("shadow", warnings=_short(warnings))
+    if not around.is_releasable:
+        marks = _annotated(shape, {labels.HOLD_REASON: _UNRELEASABLE})
+        return Verdict("unreleasable", tuple(marks), _short([*warnings, _UNRELEASABLE]))
     return Verdict("held", _patch(work.kind, shape, terms, now_s), _short(warnings))
 
 
@@ -196,15 +204,12 @@ class _Shape(msgspec.Struct):
 
 
 def _patch(kind: Kind, shape: _Shape, terms: HoldTerms, now_s: float) -> tuple[dict[str, Any], ...]:
-    patch: list[dict[str, Any]] = []
-    if shape.metadata.annotations is None:
-        patch.append(_add("/metadata/annotations", {}))
-    for name, value in (
-        (labels.HOLD_UNTIL, format_timestamp(round(terms.latest_start_s))),
-        (labels.HELD_AT, format_timestamp(round(now_s, 3))),
-        (labels.HOLD_REASON, f"waits for a plan; {terms.bound} lets it wait"),
-    ):
-        patch.append(_add(annotation_path(name), value))
+    marks = {
+        labels.HOLD_UNTIL: format_timestamp(round(terms.latest_start_s)),
+        labels.HELD_AT: format_timestamp(round(now_s, 3)),
+        labels.HOLD_REASON: f"waits for a plan; {terms.bound} lets it wait",
+    }
+    patch = _annotated(shape, marks)
     if kind == Kind.JOB and shape.is_queued:
         patch.append(_add(annotation_path(GATED_BY), with_ours(shape.gates)))
     elif kind == Kind.JOB:
@@ -215,6 +220,11 @@ def _patch(kind: Kind, shape: _Shape, terms: HoldTerms, now_s: float) -> tuple[d
         if not shape.has_our_gate:  # no gate may be there twice
             patch.append(_add("/spec/schedulingGates/-", {"name": labels.GATE}))
     return tuple(patch)
+
+
+def _annotated(shape: _Shape, marks: Mapping[str, str]) -> list[dict[str, Any]]:
+    first = [_add("/metadata/annotations", {})] if shape.metadata.annotations is None else []
+    return first + [_add(annotation_path(name), text) for name, text in marks.items()]
 
 
 def _unmarking(shape: _Shape) -> tuple[dict[str, Any], ...]:

@@ -5,6 +5,7 @@ on that alone. What it cannot read there counts as past.
 """
 
 import asyncio
+import socket
 from collections.abc import Iterator
 
 import msgspec
@@ -19,6 +20,7 @@ from greensched_core.serving import server
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.watching import Watch
 from greensched_operator import watched
+from greensched_operator.heartbeat import Heartbeat
 from greensched_operator.held import Held
 from greensched_operator.kueue_releasing import HeldWorkloads
 from greensched_operator.metrics import ReleaserMetrics
@@ -33,6 +35,7 @@ log = structlog.get_logger()
 
 LOOKS_EVERY_S = 1.0
 _MOST_TOLD = 5
+_BLIND_S = 30.0  # without a watch; then it gives no sign of life
 _AT_ONCE = 8  # patches in flight: what is late goes first, and the API server is not flooded
 
 
@@ -177,7 +180,18 @@ class Releaser:
             wall,
             field_selector=f"metadata.name={watched.EMERGENCY}",
         )
+        identity = settings.identity or socket.gethostname()
+        self._heartbeat = Heartbeat(
+            client, settings.namespace, settings.releaser_lease, identity, self.sees
+        )
         self._tasks = Tasks()
+
+    def sees(self) -> bool:
+        """Tell whether it knows what is held, and so can start it."""
+        wall = WallClock()
+        return all(
+            each.health.synced and each.health.age_s(wall) < _BLIND_S for each in self._watches
+        )
 
     def due(self) -> list[tuple[Held, Reason]]:
         """Return what is to be started now, the most overdue first."""
@@ -232,7 +246,7 @@ class Releaser:
         self._tasks.start({each.path: each.run() for each in (*self._watches, self._switch)})
         if self._settings.kueue:
             self._tasks.start({"kueue": self.workloads.run()})
-        self._tasks.start({"releases": self._keep_looking()})
+        self._tasks.start({"releases": self._keep_looking(), "heartbeat": self._heartbeat.run()})
         try:
             settings = self._settings
             await run_servers([server(app, settings.health_host, settings.health_port)], stop)

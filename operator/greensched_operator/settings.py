@@ -40,6 +40,11 @@ class OperatorSettings(ClusterSettings):
     lease: str = Field(
         default="greensched-operator", description="Lease by which the replicas elect a leader."
     )
+    releaser_lease: str = Field(
+        default="greensched-releaser",
+        description="Lease by which the releaser gives signs of life: without one of it or of the "
+        "leader within 60 seconds, the webhook holds nothing.",
+    )
     lease_duration_s: Positive = Field(
         default=15.0,
         description="Seconds without a word from the leader after which another may lead; it "

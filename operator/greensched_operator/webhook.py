@@ -18,12 +18,15 @@ from greensched_operator.admission import Surroundings
 from greensched_operator.certificate import Pair, read_secret
 from greensched_operator.cron_jobs import CronJob, read_cron_job
 from greensched_operator.green_policy import GreenPolicy, Resolved, resolve
+from greensched_operator.heartbeat import Pulse, decode_lease, leases_path
 from greensched_operator.metrics import WebhookMetrics
 from greensched_operator.processes import Tasks, run_servers, until_set
 from greensched_operator.settings import OperatorSettings
 from greensched_operator.webhook_app import Webhook, health_app, webhook_app
 
 log = structlog.get_logger()
+
+SIGN_OF_LIFE = "a sign of life of the leader or a releaser"
 
 
 class _PairSink:
@@ -64,6 +67,7 @@ class WebhookProcess:
         self.policies = watched.Objects[GreenPolicy]()
         self.cron_jobs = watched.Objects[CronJob]()
         self.emergency = watched.Objects[watched.Switch]()
+        self._pulses = {settings.lease: Pulse(), settings.releaser_lease: Pulse()}
         wall = WallClock()
         self._watches: list[Watch[Any]] = [
             Watch(
@@ -78,6 +82,7 @@ class WebhookProcess:
                 wall,
                 field_selector=f"metadata.name={watched.EMERGENCY}",
             ),
+            *self._lease_watches(),
         ]
         self._webhook = Webhook(self.surroundings, self.metrics, clock)
         self._tasks = Tasks()
@@ -91,7 +96,11 @@ class WebhookProcess:
             self.cron_jobs.get,
             is_emergency=len(self.emergency) > 0,
             kueue_gated_by=self._settings.kueue_gated_by,
+            is_releasable=self._is_releasable(),
         )
+
+    def _is_releasable(self) -> bool:
+        return any(pulse.is_heard for pulse in self._pulses.values())
 
     def policy_for(self, namespace: str, name: str) -> Resolved:
         """Return the GreenPolicy of work in a namespace that names one, or "" for none."""
@@ -102,6 +111,10 @@ class WebhookProcess:
         missing = [each.path for each in self._watches if not each.health.synced]
         if self.serving is None or not self.serving.started:
             missing.append("the certificate")
+        pulses = self._pulses.values()
+        # A replica that has not listened for long would hold nothing, whoever lives.
+        if not (self._is_releasable() or all(pulse.has_listened for pulse in pulses)):
+            missing.append(SIGN_OF_LIFE)
         return f"waits for {', '.join(missing)}" if missing else ""
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -114,7 +127,8 @@ class WebhookProcess:
         )
         with tempfile.TemporaryDirectory(prefix="greensched-webhook-") as folder:
             pair = _PairSink(Path(folder))
-            self._tasks.start({each.path: each.run() for each in self._watches})
+            watches = enumerate(self._watches)
+            self._tasks.start({f"{each.path}-{place}": each.run() for place, each in watches})
             self._tasks.start({"certificate": self._pair_watch(pair).run()})
             serving = asyncio.create_task(run_servers([health], stop))
             try:
@@ -134,6 +148,14 @@ class WebhookProcess:
         if context is not None:
             self._tasks.start({"rotation": keep_certificates(context, files)})
         await run_servers([self.serving], stop)
+
+    def _lease_watches(self) -> list[Watch[Any]]:
+        path = leases_path(self._settings.namespace)
+        return [
+            Watch(self._client, path, decode_lease, pulse, WallClock(),
+                  field_selector=f"metadata.name={name}")
+            for name, pulse in self._pulses.items()
+        ]  # fmt: skip
 
     def _pair_watch(self, sink: _PairSink) -> Watch[Pair | None]:
         path = f"/api/v1/namespaces/{self._settings.namespace}/secrets"

@@ -22,10 +22,11 @@ from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to
 from greensched_core.signals.watched import GRID_SIGNALS
 from greensched_operator.certificate_keeper import CONFIGURATIONS, CertificateKeeper
 from greensched_operator.controller_process import ControllerProcess
+from greensched_operator.heartbeat import Heartbeat
 from greensched_operator.metrics import ControllerMetrics
 from greensched_operator.releaser import Releaser
 from greensched_operator.settings import OperatorSettings
-from greensched_operator.webhook import WebhookProcess
+from greensched_operator.webhook import SIGN_OF_LIFE, WebhookProcess
 from greensched_operator.webhook_app import MUTATE
 from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
 from greensched_testbed.ports import free_port
@@ -154,22 +155,37 @@ class Place:
         return found
 
     @asynccontextmanager
-    async def webhook(self) -> AsyncIterator[WebhookProcess]:
-        """A webhook that the API server calls for the users' namespace."""
+    async def webhook(self, *, is_heard_of: bool = True) -> AsyncIterator[WebhookProcess]:
+        """A webhook that the API server calls for the users' namespace.
+
+        It holds as if a releaser lived, unless none is to be heard of.
+        """
         path = f"{CONFIGURATIONS}/{self.settings.webhook_configuration}"
         await self.api.create(CONFIGURATIONS, json.dumps(webhook_configuration(self)).encode())
         stop = asyncio.Event()
         process = WebhookProcess(self.settings, self.api, self.settings.clock)
         running = asyncio.create_task(process.run(stop))
+        beating = asyncio.create_task(self._beat()) if is_heard_of else None
         try:
             await CertificateKeeper(self.settings, self.api, WallClock()).look()
-            await until(lambda: _ready(process, running), "the webhook is ready")
+            await until(lambda: _ready(process, running, is_heard_of), "the webhook is ready")
             await until(lambda: self._calls(process), "the API server calls it")
             yield process
         finally:
             stop.set()
             await running
+            if beating is not None:
+                beating.cancel()
             await self.api.delete(path)
+
+    async def _beat(self) -> None:
+        settings = self.settings
+        beating = Heartbeat(
+            self.api, settings.namespace, settings.releaser_lease, "test", lambda: True
+        )
+        while True:
+            await beating.beat()
+            await asyncio.sleep(0.2)  # seen twice as soon as the webhook listens
 
     async def _calls(self, process: WebhookProcess) -> bool:
         probe = self.job("probe", deadline="6h", run_now="true")
@@ -239,10 +255,11 @@ class Running:
     stop: asyncio.Event
 
 
-async def _ready(process: WebhookProcess, running: asyncio.Task[None]) -> bool:
+async def _ready(process: WebhookProcess, running: asyncio.Task[None], is_heard_of: bool) -> bool:
     if running.done():
         await running
-    return process.ready() == ""
+    wanted = {""} if is_heard_of else {"", f"waits for {SIGN_OF_LIFE}"}
+    return process.ready() in wanted
 
 
 def webhook_configuration(place: Place) -> dict[str, Any]:

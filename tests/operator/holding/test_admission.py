@@ -114,6 +114,24 @@ def test_only_what_may_wait_is_held(item: dict[str, Any], outcome: str) -> None:
     assert bool(verdict.patch) is (outcome == "held")
 
 
+@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
+def test_what_nobody_would_start_is_not_held_and_says_so(kind: Kind) -> None:
+    item = arriving(kind=kind)
+    verdict = verdict_on(item, replace(around(), is_releasable=False))
+    made = patched(item, verdict)
+    assert verdict.outcome == "unreleasable"
+    assert made["spec"] == item["spec"]
+    assert made["metadata"]["annotations"][labels.HOLD_REASON] in verdict.warnings[0]
+    assert labels.HOLD_UNTIL not in made["metadata"]["annotations"]
+
+
+def test_a_copy_of_held_work_starts_where_nobody_would_start_it_later() -> None:
+    item = stored(annotations=SAYS_6H | marks(until_s=NOW_S + HOUR_S))
+    made = patched(item, verdict_on(item, replace(around(), is_releasable=False)))
+    assert made["spec"]["suspend"] is False
+    assert made["metadata"]["annotations"].keys() == {*SAYS_6H, labels.HOLD_REASON}
+
+
 @pytest.mark.parametrize(
     ("surroundings", "operation", "outcome"),
     [

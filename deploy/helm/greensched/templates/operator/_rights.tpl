@@ -104,6 +104,11 @@
 {{- end -}}
 
 {{- define "greensched.webhook.Role" -}}
+# Whether somebody lives who would start what it holds: the leader, or a releaser.
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ include "greensched.operatorName" .root }}, {{ include "greensched.releaserName" .root }}]
+  verbs: [get, list, watch]
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [{{ .switch }}]
@@ -125,6 +130,14 @@
 {{- end -}}
 
 {{- define "greensched.releaser.Role" -}}
+# Its signs of life.
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [create]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ include "greensched.releaserName" .root }}]
+  verbs: [patch]
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [{{ .switch }}]

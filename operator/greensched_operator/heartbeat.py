@@ -1,0 +1,135 @@
+"""Signs of life by Leases: who starts held work gives them, and the webhook listens for them.
+
+How old a sign is, is measured on the listener's own clock from when he saw it come, so that clocks
+that differ do no harm, as leader.py does.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import msgspec
+import structlog
+
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiClient
+
+log = structlog.get_logger()
+
+HEARD_WITHIN_S = 60.0
+BEATS_EVERY_S = 5.0  # as often as a leader renews its Lease
+_LOOKS_EVERY_S = 0.2  # until it can do its work
+# A leader and a releaser that live are heard twice within it.
+LISTENS_S = 15.0
+
+
+def leases_path(namespace: str) -> str:
+    """Return where the Leases of a namespace are."""
+    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    holderIdentity: str | None = None
+    renewTime: str | None = None
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """A Lease, read as far as a listener must."""
+
+    spec: _Spec = _Spec()
+
+
+decode_lease = msgspec.json.Decoder(Lease).decode
+
+
+class Pulse:
+    """What is heard of the holders of one Lease; a sink for `greensched_core.watching.Watch`.
+
+    A Lease that was there before us may be a dead one's: only a word that comes while we listen is
+    a sign of life.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._last: Lease | None = None
+        self._heard_at: float | None = None
+        self._listens_since: float | None = None  # when the first list ended
+        self._is_listed = False
+
+    @property
+    def is_heard(self) -> bool:
+        """Tell whether a holder has said something lately."""
+        heard_at = self._heard_at
+        return heard_at is not None and self._monotonic() - heard_at < HEARD_WITHIN_S
+
+    @property
+    def has_listened(self) -> bool:
+        """Tell whether who lives must have been heard by now."""
+        since = self._listens_since
+        return since is not None and self._monotonic() - since >= LISTENS_S
+
+    def list_began(self) -> None:
+        """A list of one Lease, or of none, follows."""
+        self._is_listed = False
+
+    def list_ended(self) -> None:
+        """Without a Lease nobody is heard."""
+        if not self._is_listed:
+            self._forget()
+        if self._listens_since is None:
+            self._listens_since = self._monotonic()
+
+    def upsert(self, item: Lease) -> None:
+        """The Lease is there or has changed."""
+        self._is_listed = True
+        before, self._last = self._last, item
+        if not item.spec.holderIdentity:  # given up
+            self._heard_at = None
+        elif item != before and self._listens_since is not None:
+            self._heard_at = self._monotonic()
+
+    def remove(self, item: Lease) -> None:
+        """The Lease is gone."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._last = self._heard_at = None
+
+
+class Heartbeat:
+    """Gives signs of life while somebody says that he can do his work."""
+
+    def __init__(
+        self, client: ApiClient, namespace: str, name: str, identity: str, able: Callable[[], bool]
+    ) -> None:
+        """Several of one name share a Lease: each word is one of a living."""
+        self._client = client
+        self._leases = leases_path(namespace)
+        self._name = name
+        self._identity = identity
+        self._able = able
+
+    async def run(self) -> None:
+        """Give signs until cancelled; what the API server refuses is tried again."""
+        while True:
+            while not self._able():
+                await asyncio.sleep(_LOOKS_EVERY_S)
+            try:
+                await self.beat()
+            except ApiUnavailable as fault:
+                log.warning("no sign of life could be given", reason=str(fault))
+            await asyncio.sleep(BEATS_EVERY_S)
+
+    async def beat(self) -> None:
+        """Give one sign; raises ApiUnavailable."""
+        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        lasts_s = round(HEARD_WITHIN_S)
+        spec = {"holderIdentity": self._identity, "leaseDurationSeconds": lasts_s, "renewTime": now}
+        body = msgspec.json.encode({"metadata": {"name": self._name}, "spec": spec})
+        try:
+            await self._client.patch(f"{self._leases}/{self._name}", body)
+        except ApiUnavailable as fault:
+            if fault.status != 404:
+                raise
+            await self._client.create(self._leases, body)
