@@ -1,4 +1,7 @@
-"""TLS with certificates that are read again when their files change, and uvicorn under our stop."""
+"""TLS with certificates that are read again when their files change, and uvicorn under our stop.
+
+Each connection has limits: see connections.py.
+"""
 
 import asyncio
 import socket
@@ -12,6 +15,7 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
+from greensched_core.connections import REQUEST_S, Connection, Gate, Refusal
 from greensched_core.errors import BadInput
 
 log = structlog.get_logger()
@@ -55,7 +59,12 @@ class Certificates:
 
 
 class Server(uvicorn.Server):
-    """uvicorn that leaves signals to `__main__`."""
+    """uvicorn that leaves signals to `__main__`, and callers only so much time."""
+
+    def __init__(self, config: uvicorn.Config, refused: Callable[[Refusal], None]) -> None:
+        """`refused` is called for each connection that is closed beyond a limit."""
+        super().__init__(config)
+        self._gate = Gate(refused)
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -70,6 +79,27 @@ class Server(uvicorn.Server):
         finally:
             for each in own:  # uvicorn leaves them open when it is told to stop while it starts
                 each.close()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve; a TLS handshake may take as long as a request."""
+        loop = asyncio.get_running_loop()
+        config, state = self.config, self.server_state
+        handshake_s = REQUEST_S if config.ssl else None
+
+        def connection() -> Connection:
+            return Connection(config, state, self.lifespan.state, loop, gate=self._gate)
+
+        self.servers = [
+            await loop.create_server(
+                connection,
+                sock=one,
+                ssl=config.ssl,
+                backlog=config.backlog,
+                ssl_handshake_timeout=handshake_s,
+            )
+            for one in sockets or ()
+        ]
+        self.started = True
 
     @property
     def port(self) -> int:
@@ -88,8 +118,21 @@ def _listening(host: str, port: int) -> socket.socket:
         ) from fault
 
 
-def server(app: ASGIApp, host: str, port: int, certificates: Certificates | None = None) -> Server:
-    """Return a server that is not started; raise BadInput when its certificates are wrong."""
+def _uncounted(_: Refusal) -> None:
+    """Count nothing."""
+
+
+def server(
+    app: ASGIApp,
+    host: str,
+    port: int,
+    certificates: Certificates | None = None,
+    refused: Callable[[Refusal], None] = _uncounted,
+) -> Server:
+    """Return a server that is not started; raise BadInput when its certificates are wrong.
+
+    `refused` is called for each connection that is closed beyond a limit of connections.py.
+    """
     config = uvicorn.Config(
         app,
         host=host,
@@ -111,7 +154,7 @@ def server(app: ASGIApp, host: str, port: int, certificates: Certificates | None
     config.load()
     if certificates is not None:
         config.ssl = certificates.context()
-    return Server(config)
+    return Server(config, refused)
 
 
 def _handing_over(fresh: ssl.SSLContext) -> Callable[..., None]:

@@ -220,9 +220,10 @@ class Process:
             max_body_bytes=settings.max_body_bytes,
         )
         self._certificates = _certificates(settings)
+        host, port, refuse = settings.listen_host, settings.listen_port, self.metrics.refuse
         return (
-            server(verbs, settings.listen_host, settings.listen_port, self._certificates),
-            server(explain_app(explanations), _LOOPBACK, settings.explain_port),
+            server(verbs, host, port, self._certificates, refuse),
+            server(explain_app(explanations), _LOOPBACK, settings.explain_port, refused=refuse),
         )
 
     def _work(self, verbs: Server) -> dict[str, Coroutine[Any, Any, None]]:

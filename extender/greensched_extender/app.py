@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from greensched_core.bodies import BadHeader, Bodies, BodyTooLarge, GoneAway, TooManyBodies
 from greensched_extender import protocol
 from greensched_extender.explain import Explanations
 from greensched_extender.metrics import ExtenderMetrics, Outcome
@@ -26,8 +27,6 @@ from greensched_extender.service import Answer, Extender
 log = structlog.get_logger()
 
 JSON = "application/json"
-BODY_LIMIT_S = 10.0  # far beyond kube-scheduler's own limit for a whole call
-_MOST_DIGITS = 18  # of a Content-Length; int() itself refuses thousands
 
 
 @dataclass(frozen=True)
@@ -38,18 +37,6 @@ class Health:
     ready: Callable[[], str]
 
 
-class BodyTooLarge(Exception):
-    """The body is larger than we read."""
-
-
-class BadHeader(Exception):
-    """A header says that the body cannot be had."""
-
-
-class GoneAway(Exception):
-    """The caller hung up before its body was complete."""
-
-
 class VerbEndpoint:
     """One verb as an ASGI application: reads the body up to a limit, answers, measures."""
 
@@ -58,36 +45,29 @@ class VerbEndpoint:
         verb: str,
         answer: Callable[[bytes], Answer | Awaitable[Answer]],
         metrics: ExtenderMetrics,
-        max_body_bytes: int,
-        body_limit_s: float = BODY_LIMIT_S,
+        bodies: Bodies,
     ) -> None:
         self._verb = verb
         self._answer = answer
         self._metrics = metrics
-        self._max_body_bytes = max_body_bytes
-        self._body_limit_s = body_limit_s
+        self._bodies = bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         try:
-            async with asyncio.timeout(self._body_limit_s):
-                body = await self._read(scope, receive)
+            body = await self._bodies.read(scope, receive)
         except GoneAway:
             return
-        except TimeoutError:
-            self._metrics.request(self._verb, Outcome.BAD_REQUEST, 0.0)
-            message = f"the body was not complete after {self._body_limit_s:g} s"
-            await _send(send, 408, protocol.error(message), 0.0, [(b"connection", b"close")])
-            return
         except BodyTooLarge:
-            message = f"body is larger than {self._max_body_bytes} bytes (max_body_bytes)"
-            self._metrics.request(self._verb, Outcome.TOO_LARGE, 0.0)
-            # The rest is never read, so the connection cannot be used again.
-            await _send(send, 413, protocol.error(message), 0.0, [(b"connection", b"close")])
+            message = f"body is larger than {self._bodies.most_bytes} bytes (max_body_bytes)"
+            await self._refuse(send, 413, message, Outcome.TOO_LARGE)
+            return
+        except TooManyBodies:
+            message = "too much is being read at a time: ask again"
+            await self._refuse(send, 503, message, Outcome.TOO_LARGE)
             return
         except BadHeader as fault:
-            self._metrics.request(self._verb, Outcome.BAD_REQUEST, 0.0)
-            await _send(send, 400, protocol.error(str(fault)), 0.0, [(b"connection", b"close")])
+            await self._refuse(send, 400, str(fault), Outcome.BAD_REQUEST)
             return
         # What the watches have brought by now is read first: after a standstill it may hold the
         # binding of this very pod, whose scheduler gave up on us.
@@ -99,29 +79,10 @@ class VerbEndpoint:
         self._metrics.request(self._verb, answer.outcome, seconds)
         await _send(send, answer.status, answer.body, seconds)
 
-    async def _read(self, scope: Scope, receive: Receive) -> bytes:
-        for name, value in scope["headers"]:
-            if name == b"upgrade":  # httptools takes the body for the other protocol's
-                raise BadHeader("Upgrade is not served here: send the request as HTTP/1.1")
-            if name != b"content-length":
-                continue
-            if not value.isdigit():
-                raise BadHeader(f"Content-Length is {value[:20]!r}: it must be a number of bytes")
-            if len(value) > _MOST_DIGITS or int(value) > self._max_body_bytes:
-                raise BodyTooLarge
-        chunks: list[bytes] = []
-        size = 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise GoneAway
-            chunk = message.get("body", b"")
-            size += len(chunk)
-            if size > self._max_body_bytes:
-                raise BodyTooLarge
-            chunks.append(chunk)
-            if not message.get("more_body", False):
-                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    async def _refuse(self, send: Send, status: int, message: str, outcome: Outcome) -> None:
+        self._metrics.request(self._verb, outcome, 0.0)
+        # The rest is never read, so the connection cannot be used again.
+        await _send(send, status, protocol.error(message), 0.0, [(b"connection", b"close")])
 
 
 async def _send(
@@ -156,8 +117,9 @@ def extender_app(
         "prioritize": extender.prioritize,
         "bind": extender.bind,
     }
+    bodies = Bodies(max_body_bytes, 2 * max_body_bytes)
     for verb, answer in answers.items():
-        endpoint = VerbEndpoint(verb, answer, metrics, max_body_bytes)
+        endpoint = VerbEndpoint(verb, answer, metrics, bodies)
         app.router.routes.append(Route(f"/{verb}", endpoint, methods=["POST"]))
 
     async def healthz(request: Request) -> Response:

@@ -6,6 +6,7 @@ from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from greensched_core.connections import Refusal
 from greensched_core.signals.grid import Fault
 from greensched_core.signals.steps import SignalKind, Step
 from greensched_policies.guard import FallbackReason
@@ -27,8 +28,8 @@ class Outcome(StrEnum):
     NOT_OPTED_IN = "not_opted_in"  # a pod of another scheduler: passed untouched
     DISABLED = "disabled"  # the verb is off
     ABSTAINED = "abstained"  # equal scores: there was nothing to decide by
-    BAD_REQUEST = "bad_request"  # 400, or 408: a body that does not come
-    TOO_LARGE = "too_large"  # 413
+    BAD_REQUEST = "bad_request"  # 400
+    TOO_LARGE = "too_large"  # 413; 503 where many large ones come at a time
     REFUSED = "refused"  # a binding that the API server refused
     FAILED = "failed"  # our own fault; answered safely all the same
 
@@ -101,6 +102,12 @@ class ExtenderMetrics:
             buckets=(1, 10, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000),
             registry=self.registry,
         )
+        refused = self._counter(
+            "refused_connections",
+            "Connections that were closed beyond a limit, by which.",
+            "reason",
+        )
+        self._refused = {reason: refused.labels(reason) for reason in Refusal}
         self.refused_nodes = self._counter(
             "refused_nodes", "Nodes refused by filter, for their power budget."
         )
@@ -184,6 +191,10 @@ class ExtenderMetrics:
 
     def _gauge(self, name: str, documentation: str, *labels: str) -> Gauge:
         return Gauge(f"{_PREFIX}_{name}", documentation, labels, registry=self.registry)
+
+    def refuse(self, why: Refusal) -> None:
+        """Count a connection that was closed beyond a limit."""
+        self._refused[why].inc()
 
     def request(self, verb: str, outcome: Outcome, seconds: float) -> None:
         """Count a request and the time in its handler."""

@@ -167,7 +167,7 @@ def read_review(body: bytes) -> AdmissionRequest:
     """Return the request in an AdmissionReview; raises BadInput when it is none."""
     try:
         return msgspec.json.decode(body, type=AdmissionReview).request
-    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise BadInput(f"no AdmissionReview: {fault}") from fault
 
 

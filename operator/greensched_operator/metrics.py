@@ -2,6 +2,8 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from greensched_core.connections import Refusal
+
 _PREFIX = "greensched"
 _ADMISSION_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0)
 _LATENESS_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
@@ -24,6 +26,18 @@ class WebhookMetrics:
             buckets=_ADMISSION_S,
             registry=self.registry,
         )
+        self._refused = Counter(
+            f"{_PREFIX}_webhook_refused_connections",
+            "Connections that were closed beyond a limit, by which.",
+            ["reason"],
+            registry=self.registry,
+        )
+        for reason in Refusal:
+            self._refused.labels(reason)
+
+    def refused(self, why: Refusal) -> None:
+        """Count a connection that was closed beyond a limit."""
+        self._refused.labels(why).inc()
 
 
 class ControllerMetrics:

@@ -87,6 +87,7 @@ class WebhookProcess:
         self._webhook = Webhook(self.surroundings, self.metrics, clock)
         self._tasks = Tasks()
         self.serving: Server | None = None
+        self.health: Server | None = None
 
     def surroundings(self) -> Surroundings:
         """Return what holds now."""
@@ -120,17 +121,18 @@ class WebhookProcess:
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until `stop` is set; without a certificate yet, wait for one."""
         settings = self._settings
-        health = server(
+        self.health = server(
             health_app(self.metrics.registry, self._tasks.alive, self.ready),
             settings.health_host,
             settings.health_port,
+            refused=self.metrics.refused,
         )
         with tempfile.TemporaryDirectory(prefix="greensched-webhook-") as folder:
             pair = _PairSink(Path(folder))
             watches = enumerate(self._watches)
             self._tasks.start({f"{each.path}-{place}": each.run() for place, each in watches})
             self._tasks.start({"certificate": self._pair_watch(pair).run()})
-            serving = asyncio.create_task(run_servers([health], stop))
+            serving = asyncio.create_task(run_servers([self.health], stop))
             try:
                 await until_set(pair.arrived, stop)
                 if not stop.is_set():
@@ -143,7 +145,8 @@ class WebhookProcess:
     async def _serve(self, files: Certificates, stop: asyncio.Event) -> None:
         settings = self._settings
         app = webhook_app(self._webhook)
-        self.serving = server(app, settings.webhook_host, settings.webhook_port, files)
+        host, port = settings.webhook_host, settings.webhook_port
+        self.serving = server(app, host, port, files, self.metrics.refused)
         context = self.serving.config.ssl
         if context is not None:
             self._tasks.start({"rotation": keep_certificates(context, files)})

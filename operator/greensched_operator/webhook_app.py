@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from greensched_core.bodies import BadHeader, Bodies, BodyTooLarge, GoneAway, TooManyBodies
 from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
 from greensched_operator.admission import Surroundings, Verdict, answer, decide, read_review
@@ -18,6 +19,9 @@ from greensched_operator.metrics import WebhookMetrics
 log = structlog.get_logger()
 
 MUTATE = "/mutate"
+# kube-apiserver takes requests of 3 MiB, and etcd stores 1.5; to decode 4 MiB takes 70 MB at worst.
+MOST_BODY_BYTES = 4 * 2**20
+_MOST_TOGETHER_BYTES = 4 * MOST_BODY_BYTES
 
 
 class Webhook:
@@ -30,6 +34,7 @@ class Webhook:
         self._surroundings = surroundings
         self._metrics = metrics
         self._clock = clock
+        self._bodies = Bodies(MOST_BODY_BYTES, _MOST_TOGETHER_BYTES)
 
     def review(self, body: bytes) -> bytes:
         """Return the answer to one AdmissionReview; raises BadInput when it is none."""
@@ -46,7 +51,16 @@ class Webhook:
 
     async def serve(self, request: Request) -> Response:
         """Answer one request over HTTP."""
-        body = await request.body()
+        try:
+            body = await self._bodies.read(request.scope, request.receive)
+        except GoneAway:
+            return Response(status_code=400)  # which nobody reads
+        except BodyTooLarge:
+            return self._refused(413, f"no review is larger than {MOST_BODY_BYTES} bytes")
+        except TooManyBodies:
+            return self._refused(503, "too much is being read at a time: ask again")
+        except BadHeader as fault:
+            return self._refused(400, str(fault))
         started = perf_counter()
         try:
             reply = self.review(body)
@@ -55,6 +69,11 @@ class Webhook:
             return PlainTextResponse(f"{fault}\n", status_code=400)
         self._metrics.seconds.observe(perf_counter() - started)
         return Response(reply, media_type="application/json")
+
+    def _refused(self, status: int, message: str) -> Response:
+        self._metrics.reviews.labels("bad-request").inc()
+        # The rest is never read, so the connection cannot be used again.
+        return PlainTextResponse(f"{message}\n", status, {"connection": "close"})
 
 
 def webhook_app(webhook: Webhook) -> Starlette:
