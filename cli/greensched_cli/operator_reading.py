@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from greensched_cli.operator_state import Leader, OperatorState, Part, Signal, Webhook
+from greensched_core.api_paths import CONFIGURATIONS
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.signals.grid import parse_grid_signal
 from greensched_core.signals.timestamps import parse_timestamp
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 _DEFAULTS = OperatorSettings.model_fields
 USUAL_NAMESPACE = str(_DEFAULTS["namespace"].default)
 LEASE = str(_DEFAULTS["lease"].default)
-_CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 _WEBHOOK_SUFFIX = ".greensched.io"  # of the chart's webhooks; a configuration's name may differ
 _RELEASER = "app.kubernetes.io/part-of=greensched,app.kubernetes.io/component=releaser"
 _NOT_FOUND = 404
@@ -92,7 +92,7 @@ async def read_state(pieces: "Pieces", namespace: str | None, now_s: float) -> O
     own = namespace or (lease.metadata.namespace if lease else USUAL_NAMESPACE)
     releasers, webhooks, is_emergency, signals = await asyncio.gather(
         _releasers(pieces, own),
-        pieces.listed(Part.WEBHOOK, _CONFIGURATIONS, _webhook),
+        pieces.listed(Part.WEBHOOK, CONFIGURATIONS, _webhook),
         is_emergency_on(pieces, own),
         pieces.listed(Part.SIGNALS, GRID_SIGNALS, lambda raw: _signal(raw, now_s)),
     )

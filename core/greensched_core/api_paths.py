@@ -4,6 +4,8 @@ NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
 JOBS = "/apis/batch/v1/jobs"
 CRON_JOBS = "/apis/batch/v1/cronjobs"
+# Of webhooks; read and written by name.
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 # Pods that hold resources of a node; the API server leaves out the others, old jobs above all.
 BOUND_AND_RUNNING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 # Pods that no node has yet; those that a gate holds are among them.

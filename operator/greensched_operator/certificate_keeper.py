@@ -6,6 +6,7 @@ import base64
 import msgspec
 import structlog
 
+from greensched_core.api_paths import CONFIGURATIONS
 from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import STRATEGIC_MERGE_PATCH, ApiClient
@@ -21,7 +22,6 @@ from greensched_operator.settings import OperatorSettings
 
 log = structlog.get_logger()
 
-CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 LOOKS_EVERY_S = 60.0  # an upgrade of the chart may have emptied what we wrote
 TRIED_AGAIN_AFTER_S = 2.0  # without a certificate nothing is held
 

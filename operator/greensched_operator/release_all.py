@@ -1,8 +1,9 @@
 """Starts all held work of the cluster, and ends: what an uninstall does before the operator goes.
 
-What is held is started first, then the emergency switch is turned on, so that webhook and operator
-hold nothing new. The switch goes with the ServiceAccount that `switch_owner` names, which an
-uninstall deletes: whoever installs again holds again.
+First the webhook's configuration goes, so that nothing new is held whatever Helm takes away next:
+it deletes accounts before webhooks. Then what is held is started, and the emergency switch is
+turned on, so that the operator pauses nothing either. The switch goes with the ServiceAccount that
+`switch_owner` names, which an uninstall deletes: whoever installs again holds again.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 import structlog
 
-from greensched_core.api_paths import JOBS, PODS, UNBOUND
+from greensched_core.api_paths import CONFIGURATIONS, JOBS, PODS, UNBOUND
 from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
@@ -27,6 +28,7 @@ from greensched_operator.workloads import Kind
 log = structlog.get_logger()
 
 _PAUSE_S = 2.0  # between two looks: what the webhook let through meanwhile is in the next
+_LOOKS_WITHOUT = 3  # what was being reviewed as the webhook went comes within 2 s
 _AT_ONCE = 8  # patches in flight
 _MOST_NAMED = 20  # of those that could not be started
 
@@ -46,6 +48,7 @@ class Outcome:
     released: int
     left: tuple[str, ...]  # what is still held, and why
     fault: str = ""  # what else keeps it from being done
+    note: str = ""  # what is to be seen to, though it is done
 
     @property
     def is_done(self) -> bool:
@@ -57,7 +60,7 @@ class Outcome:
         """Return it as a sentence for whoever uninstalls."""
         told = f"released {self.released} held workloads"
         if self.is_done:
-            return f"{told}; none is left"
+            return "; ".join(filter(None, [f"{told}; none is left", self.note]))
         more = f", and {len(self.left) - _MOST_NAMED} more" if len(self.left) > _MOST_NAMED else ""
         held = f"{len(self.left)} still held: {', '.join(self.left[:_MOST_NAMED])}{more}"
         return "; ".join((told, *([held] if self.left else []), *filter(None, [self.fault])))
@@ -76,6 +79,7 @@ class ReleaseAll:
         self._workloads = HeldWorkloads(client)
         self._seen: set[str] = set()  # uids of all that was held at some look
         self._refused: dict[str, str] = {}  # why, by uid
+        self._note = ""
         self._fault = "it was ended before the first look"
 
     async def run(self, stop: asyncio.Event) -> Outcome:
@@ -87,13 +91,13 @@ class ReleaseAll:
             f"{each.title} ({self._refused.get(each.uid, 'no time was left')})"
             for each in self._held.values()
         ]
-        return Outcome(len(self._seen - self._held.keys()), tuple(left), self._fault)
+        return Outcome(len(self._seen - self._held.keys()), tuple(left), self._fault, self._note)
 
     async def _until_none(self, stop: asyncio.Event) -> None:
-        is_on, looks_without = False, 0
-        # Two: what was being admitted while the switch was turned on shows in the second.
-        while looks_without < 2 and not stop.is_set():
+        is_unasked, is_on, looks_without = False, False, 0
+        while looks_without < _LOOKS_WITHOUT and not stop.is_set():
             try:
+                is_unasked = is_unasked or await self._take_webhook_away()
                 has_seen = await self._look()
                 await self._release()
                 is_on = is_on or await self._switch_on()
@@ -105,6 +109,17 @@ class ReleaseAll:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_PAUSE_S):
                     await stop.wait()
+
+    async def _take_webhook_away(self) -> bool:
+        name = self._settings.webhook_configuration
+        try:
+            await self._client.delete(f"{CONFIGURATIONS}/{name}")
+        except ApiUnavailable as fault:
+            if fault.status == 403:  # the account of an older chart; the switch must do
+                self._note = f"MutatingWebhookConfiguration {name} could not be deleted: {fault}"
+            elif fault.status != 404:
+                raise
+        return True
 
     async def _switch_on(self) -> bool:
         settings = self._settings

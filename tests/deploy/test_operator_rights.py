@@ -39,6 +39,7 @@ MAY = [
     ("releaser", EVERYWHERE, "list watch patch", "/pods"),
     ("release-all", EVERYWHERE, "list patch", "/pods"),
     ("release-all", HERE, "create", "/configmaps"),
+    ("release-all", EVERYWHERE, "delete", f"{WEBHOOKS}:greensched"),
 ]
 KUEUE = "kueue.x-k8s.io"
 # With operator.kueue.enabled.
@@ -91,6 +92,8 @@ MAY_NOT = [
     ("releaser", EVERYWHERE, "list", "greensched.io/greenpolicies"),
     ("release-all", EVERYWHERE, "delete", "batch/jobs"),
     ("release-all", HERE, "get delete", "/configmaps"),
+    ("release-all", EVERYWHERE, "delete", f"{WEBHOOKS}:another"),
+    ("release-all", EVERYWHERE, "get list patch create", f"{WEBHOOKS}:greensched"),
     ("release-all", HERE, "get list", "/secrets"),
 ]  # fmt: skip
 

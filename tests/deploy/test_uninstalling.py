@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import shlex
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +91,42 @@ def test_the_charts_account_starts_all_and_its_switch_goes_with_the_release(
     uninstall(installation, "--no-hooks")
     installation.upgrade()
     installation.wait_until(lambda: switch(installation) is None, "the switch is gone")
+
+
+def created(installation: Installation, name: str) -> bool:
+    """Create a Job that may wait; tell whether it is held."""
+    body = installation.job(name, deadline="6h")
+    made = installation.kubectl("create", "-o", "json", "-f", "-", stdin=body)
+    assert made.returncode == 0, made.stderr
+    return json.loads(made.stdout)["spec"].get("suspend") is True
+
+
+@pytest.mark.finding(20)
+def test_nothing_is_held_for_ever_by_an_upgrade_that_takes_the_operator_away(
+    installation: Installation,
+) -> None:
+    for process in ("controller", "webhook"):
+        installation.start(process)
+    numbers = itertools.count()
+    installation.wait_until(
+        lambda: created(installation, f"before-{next(numbers)}"), "the webhook holds"
+    )
+    ended = installation.run_to_its_end("release-all")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    # Helm takes accounts away before webhooks, and with its account goes the hook's switch.
+    gone = installation.kubectl("delete", "serviceaccount", SWITCH, "-n", installation.namespace)
+    assert gone.returncode == 0, gone.stderr
+    installation.wait_until(lambda: switch(installation) is None, "the switch is gone")
+    time.sleep(1.0)  # until the webhook has seen it
+    assert not any(created(installation, f"after-{each}") for each in range(10))
+    installation.upgrade("--set", "operator.enabled=false", "--timeout", "20s")
+    installation.stop()
+    shown = installation.kubectl("get", "jobs", "-n", installation.users, "-o", "json")
+    held = [each["metadata"]["name"] for each in json.loads(shown.stdout)["items"]
+            if each["spec"].get("suspend")]  # fmt: skip
+    assert held == []
+    installation.upgrade()
+    assert len(installation.ca_bundles()) == 2, "who installs again has the webhook again"
 
 
 def test_the_documented_command_tells_what_is_still_held(

@@ -15,12 +15,13 @@ import pytest_asyncio
 import yaml
 
 from greensched_core import labels
+from greensched_core.api_paths import CONFIGURATIONS
 from greensched_core.clock import WallClock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
 from greensched_core.signals.watched import GRID_SIGNALS
-from greensched_operator.certificate_keeper import CONFIGURATIONS, CertificateKeeper
+from greensched_operator.certificate_keeper import CertificateKeeper
 from greensched_operator.controller_process import ControllerProcess
 from greensched_operator.heartbeat import Heartbeat
 from greensched_operator.metrics import ControllerMetrics
@@ -176,7 +177,8 @@ class Place:
             await running
             if beating is not None:
                 beating.cancel()
-            await self.api.delete(path)
+            if await exists(self.api, path):  # or `release-all` took it away
+                await self.api.delete(path)
 
     async def _beat(self) -> None:
         settings = self.settings

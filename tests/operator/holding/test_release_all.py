@@ -56,6 +56,7 @@ class Server:
         self.held = {"free": True, "stuck": True}
         self.switches: list[dict[str, Any]] = []
         self.reasons: list[str] = []
+        self.refuses = 0  # the status of whoever would delete the webhook's configuration
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         """Answer as the API server would."""
@@ -64,6 +65,8 @@ class Server:
             items = [_job(name) for name, held in self.held.items() if held]
             listed = items if path.endswith("/jobs") else []
             return httpx.Response(200, json={"metadata": {}, "items": listed})
+        if request.method == "DELETE":
+            return httpx.Response(self.refuses or 200, json={"message": "you may not"})
         body = json.loads(request.content)
         if request.method == "POST":
             self.switches.append(body)
@@ -99,6 +102,14 @@ async def test_what_cannot_be_started_is_named_when_the_time_is_over() -> None:
     assert not outcome.is_done
     assert "Job team/stuck" in outcome.text
     assert "a policy of the cluster says no" in outcome.text
+
+
+async def test_an_account_of_an_older_chart_starts_all_the_same() -> None:
+    server = Server()
+    server.held, server.refuses = {"free": True}, 403
+    outcome = await run(server.answer, timeout_s=30.0)
+    assert outcome.is_done
+    assert "could not be deleted" in outcome.text
 
 
 async def test_a_server_that_never_answers_is_told_too() -> None:

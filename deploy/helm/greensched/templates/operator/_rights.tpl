@@ -145,6 +145,11 @@
 {{- end -}}
 
 {{- define "greensched.release-all.ClusterRole" -}}
+# First of all, so that nothing new is held.
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [mutatingwebhookconfigurations]
+  resourceNames: [{{ include "greensched.webhookConfiguration" .root }}]
+  verbs: [delete]
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [list, patch]
