@@ -1,5 +1,6 @@
 """Every setting of the extender: unit, default, reason."""
 
+from ipaddress import ip_address
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -10,6 +11,13 @@ from greensched_core.settings import OptionalPath, Port, Positive, Share
 
 MIB = 2**20
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class ExtenderSettings(ClusterSettings):
@@ -78,7 +86,9 @@ class ExtenderSettings(ClusterSettings):
         description="Seconds between two questions to Prometheus; scrapes are as far apart.",
     )
     filter_enabled: bool = Field(
-        default=False, description="Refuse nodes whose power budget the pod would exceed."
+        default=False,
+        description="Refuse nodes whose power budget the pod would exceed. Needs "
+        "tls_client_ca_file, or a loopback listen_host: else anybody could fill the budgets.",
     )
     bind_enabled: bool = Field(default=False, description="Answer /bind by creating the Binding.")
     max_body_bytes: int = Field(
@@ -102,6 +112,11 @@ class ExtenderSettings(ClusterSettings):
             raise ValueError("tls_cert_file and tls_key_file are set together or not at all")
         if self.tls_client_ca_file is not None and self.tls_cert_file is None:
             raise ValueError("tls_client_ca_file needs tls_cert_file and tls_key_file")
+        if self.filter_enabled and not (self.tls_client_ca_file or _is_loopback(self.listen_host)):
+            raise ValueError(
+                "filter_enabled needs tls_client_ca_file, or a listen_host that only this machine "
+                "reaches: else anybody fills power budgets with pods that do not exist"
+            )
         if self.listen_port == self.explain_port != 0:
             raise ValueError(
                 f"listen_port and explain_port are both {self.listen_port}: they must differ"

@@ -97,7 +97,13 @@ def understood(
             ],
             id="bind",
         ),
-        pytest.param(["--set", "extender.powerLimits.enabled=true"], id="power-limits"),
+        pytest.param(
+            [
+                "--set",
+                "extender.powerLimits.enabled=true,extender.replicas=0,scheduler.extenderUrl=http://e",
+            ],
+            id="power-limits",
+        ),
         pytest.param(["--set", "scheduler.defaultSpread=false"], id="no-default-spread"),
         pytest.param(["--set", "scheduler.scoreWeights.NodeAffinity=0"], id="fewer-scores"),
         pytest.param(["--set", "scheduler.scoreWeights.ImageLocality=4"], id="more-scores"),

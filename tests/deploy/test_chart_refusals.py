@@ -47,6 +47,11 @@ A_CLUSTER = ["--api-versions", "apiregistration.k8s.io/v1"]
             ["--set", "tls.client.enabled=true"], "needs tls.enabled", id="client-without-tls"
         ),
         pytest.param(
+            ["--set", "extender.powerLimits.enabled=true"],
+            "powerLimits.enabled needs tls.client.enabled",
+            id="power-limits-for-anybody",
+        ),
+        pytest.param(
             ["--set", "extender.bind.enabled=true"],
             "bind.enabled needs tls.client.enabled",
             id="bind-for-anybody",

@@ -61,8 +61,8 @@ def test_the_extender_entry_never_blocks_a_pod_and_sends_names_only(render: Rend
 )
 def test_a_verb_is_registered_only_when_it_is_on(render: Render, value: str, verb: str) -> None:
     assert verb not in extender_entry(render())
-    open_bind = "extender.bind.allowWithoutClientCertificates=true"
-    on = extender_entry(render("--set", f"{value}=true,{open_bind}"))
+    tls = "tls.enabled=true,tls.existingSecret=s,tls.client.enabled=true"
+    on = extender_entry(render("--set", f"{value}=true,{tls},tls.client.existingSecret=c"))
     assert on[verb] == verb.removesuffix("Verb")
 
 

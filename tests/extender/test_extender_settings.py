@@ -20,6 +20,7 @@ from greensched_extender.settings import ExtenderSettings
         pytest.param({"EXCHANGE_RATES": '{"USD": 0}'}, "EXCHANGE_RATES", id="rate-zero"),
         pytest.param({"EXCHANGE_RATES": '{"usd": 1}'}, "no currency such as USD", id="no-code"),
         pytest.param({"CURRENCY": "euro"}, "GREENSCHED_EXTENDER_CURRENCY", id="no-currency"),
+        pytest.param({"FILTER_ENABLED": "true"}, "needs tls_client_ca_file", id="for-anybody"),
         pytest.param({"SIGNAL_FRESH_S": "90000"}, "shorter than signal_fresh_s", id="ages"),
     ],
 )
@@ -30,6 +31,11 @@ def test_settings_that_cannot_be_meant_are_refused(
         monkeypatch.setenv(f"GREENSCHED_EXTENDER_{name}", value)
     with pytest.raises(BadInput, match=sentence):
         load_settings(ExtenderSettings)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+def test_power_budgets_need_no_certificate_where_only_this_machine_asks(host: str) -> None:
+    assert load_settings(ExtenderSettings, [f"--listen-host={host}", "--filter-enabled=true"])
 
 
 def test_two_ports_that_the_system_chooses_are_no_clash() -> None:

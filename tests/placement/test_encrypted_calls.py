@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import pytest
 import yaml
 from cryptography import x509
 
+from greensched_core import labels
 from greensched_testbed.certificates import Authority, KeyPair
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.cluster import CHART, RELEASE, GreenSchedProcesses
@@ -89,6 +91,7 @@ def encrypted(
             "GREENSCHED_EXTENDER_LISTEN_HOST": "127.0.0.1",
             "GREENSCHED_EXTENDER_LISTEN_PORT": str(port),
             "GREENSCHED_EXTENDER_EXPLAIN_PORT": str(explain_port),
+            "GREENSCHED_EXTENDER_FILTER_ENABLED": "true",
             "GREENSCHED_EXTENDER_SCHEDULER_NAMES": json.dumps([SCHEDULER]),
             "GREENSCHED_EXTENDER_TLS_CERT_FILE": str(server.certificate),
             "GREENSCHED_EXTENDER_TLS_KEY_FILE": str(server.key),
@@ -112,6 +115,7 @@ def configuration(plane: ControlPlane, extender: Encrypted) -> str:
         *["--set", f"scheduler.extenderUrl={extender.url},scheduler.name={SCHEDULER}"],
         *["--set", "tls.enabled=true,tls.existingSecret=s,tls.serverName=extender.test"],
         *["--set", "tls.client.enabled=true,tls.client.existingSecret=c"],
+        *["--set", "extender.powerLimits.enabled=true"],
     )
     config: str = yaml.safe_load(rendered)["data"]["config.yaml"]
     for mounted, here in (
@@ -124,13 +128,34 @@ def configuration(plane: ControlPlane, extender: Encrypted) -> str:
     return config
 
 
-async def scored_pods(extender: Encrypted) -> int:
-    """How many pods the extender has given scores for."""
+async def metric(extender: Encrypted, series: str) -> int:
+    """Return one of the extender's metrics."""
     context = extender.context(shows_certificate=True)
     async with httpx.AsyncClient(verify=context, trust_env=False) as http:
         lines = (await http.get(f"{extender.url}/metrics")).text.splitlines()
-    series = 'greensched_extender_requests_total{outcome="ok",verb="prioritize"} '
-    return sum(int(float(line.removeprefix(series))) for line in lines if line.startswith(series))
+    named = f"greensched_extender_{series} "
+    return sum(int(float(line.removeprefix(named))) for line in lines if line.startswith(named))
+
+
+async def scored_pods(extender: Encrypted) -> int:
+    """How many pods the extender has given scores for."""
+    return await metric(extender, 'requests_total{outcome="ok",verb="prioritize"}')
+
+
+async def offer_phantom(extender: Encrypted, node: str, *, shows_certificate: bool) -> bool:
+    """Ask, as the scheduler would, whether a pod that does not exist may go to a node."""
+    container = {"name": "main", "resources": {"requests": {"cpu": "8"}}}
+    pod = {"metadata": {"name": "phantom", "namespace": "default", "uid": "phantom"},
+           "spec": {"schedulerName": SCHEDULER, "containers": [container]}}  # fmt: skip
+    context = extender.context(shows_certificate=shows_certificate)
+    async with httpx.AsyncClient(verify=context, trust_env=False) as http:
+        try:
+            reply = await http.post(
+                f"{extender.url}/filter", json={"Pod": pod, "NodeNames": [node]}
+            )
+        except httpx.TransportError:
+            return False
+    return reply.is_success
 
 
 async def test_pods_are_scored_over_tls_and_still_after_the_certificate_was_renewed(
@@ -164,3 +189,40 @@ async def test_a_caller_without_a_certificate_is_not_served(encrypted: Encrypted
             await http.get(f"{encrypted.url}/healthz")
     async with httpx.AsyncClient(verify=known, trust_env=False) as http:
         assert (await http.get(f"{encrypted.url}/healthz")).is_success
+
+
+@pytest.mark.finding(5)
+async def test_pods_that_do_not_exist_fill_no_budget_of_a_node(
+    scene: Scene, encrypted: Encrypted
+) -> None:
+    limited = {labels.POWER_BUDGET_WATTS: "120"}  # room for 8 of 16 cores
+    machine = scene.machine(100, 180, annotations=limited)
+    (node,) = await scene.offer(machine, scheduler=SCHEDULER)
+    assert not await offer_phantom(encrypted, node, shows_certificate=False)
+    assert await scene.place("real", cpu=8, scheduler=SCHEDULER) == [node]
+    assert await metric(encrypted, "provisional_pods") == 0
+    # With the scheduler's own certificate it would have been counted: so nobody else may call.
+    assert await offer_phantom(encrypted, node, shows_certificate=True)
+
+
+@pytest.mark.finding(5)
+def test_an_extender_that_anybody_can_reach_keeps_no_power_budgets(
+    control_plane: ControlPlane,
+) -> None:
+    port, explain_port = free_ports(2)
+    ended = subprocess.run(
+        [sys.executable, "-m", "greensched_extender"],
+        env={
+            "PATH": str(Path(sys.executable).parent),
+            "GREENSCHED_EXTENDER_KUBECONFIG": str(control_plane.kubeconfig),
+            "GREENSCHED_EXTENDER_LISTEN_PORT": str(port),
+            "GREENSCHED_EXTENDER_EXPLAIN_PORT": str(explain_port),
+            "GREENSCHED_EXTENDER_FILTER_ENABLED": "true",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=20,
+    )
+    assert ended.returncode == 2
+    assert "filter_enabled needs tls_client_ca_file" in ended.stderr

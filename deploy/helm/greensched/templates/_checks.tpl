@@ -33,6 +33,9 @@
 {{- if and $bind.enabled (not .Values.tls.client.enabled) (not $bind.allowWithoutClientCertificates) -}}
 {{- fail "extender.bind.enabled needs tls.client.enabled: without client certificates any pod that reaches the extender could bind any pod; extender.bind.allowWithoutClientCertificates=true accepts that" -}}
 {{- end -}}
+{{- if and .Values.extender.powerLimits.enabled .Values.extender.replicas (not .Values.tls.client.enabled) -}}
+{{- fail "extender.powerLimits.enabled needs tls.client.enabled: without client certificates any pod that reaches the extender could fill a node's power budget with pods that do not exist, and keep real ones Pending" -}}
+{{- end -}}
 {{- if eq (int .Values.extender.port) (int $settings.explainPort) -}}
 {{- fail (printf "extender.port and extender.settings.explainPort are both %d: they must differ" (int .Values.extender.port)) -}}
 {{- end -}}
