@@ -4,6 +4,7 @@ GreenSchedError
 ├── BadInput              tell who sent it: the message says what, where and what to do
 │   ├── BadQuantity       … a Kubernetes quantity that does not parse
 │   └── BadDuration       … a duration that does not parse
+├── TaskEnded             end the process with status 1: a task of it ended that never should
 ├── SignalUnavailable     fall back to the next source, and count it
 └── ApiUnavailable        try again later; the API server did not answer as expected
     └── ResourceExpired   list again: the watched resourceVersion is gone (HTTP 410)
@@ -24,6 +25,10 @@ class BadQuantity(BadInput):
 
 class BadDuration(BadInput):
     """A string that is no duration."""
+
+
+class TaskEnded(GreenSchedError):
+    """A task ended by itself that is to run as long as its process; the message names it."""
 
 
 class SignalUnavailable(GreenSchedError):

@@ -15,7 +15,7 @@ from prometheus_client import disable_created_metrics
 
 from greensched_core.api_paths import BOUND_AND_RUNNING, NODES, PODS
 from greensched_core.clock import Clock
-from greensched_core.errors import BadInput
+from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.logs import set_up_logs
 from greensched_core.node_reading import NodeReader
@@ -162,10 +162,15 @@ class Process:
         )
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serve until `stop` is set; then end requests, servers and tasks, in that order."""
+        """Serve until `stop` is set; then end requests, servers and tasks, in that order.
+
+        Raises TaskEnded where a task failed, which sets `stop`.
+        """
         verbs, explanations = self._make_servers()
         for name, work in self._work(verbs).items():
-            self._tasks.append(asyncio.create_task(work, name=name))
+            task = asyncio.create_task(work, name=name)
+            task.add_done_callback(lambda ended: stop.set() if _failed(ended) else None)
+            self._tasks.append(task)
         self._servers = [verbs, explanations]
         serving = [asyncio.create_task(one.serve()) for one in self._servers]
         stopping = asyncio.create_task(stop.wait())
@@ -181,12 +186,15 @@ class Process:
             for one in self._servers:
                 one.should_exit = True
             ended = await asyncio.gather(*serving, return_exceptions=True)
-            for task in (*self._tasks, stopping):
-                task.cancel()
+            wrong = self.alive()
+            for each in (*self._tasks, stopping):
+                each.cancel()
             await asyncio.gather(*self._tasks, stopping, return_exceptions=True)
         for fault in ended:
             if isinstance(fault, BaseException):
                 raise fault
+        if wrong:
+            raise TaskEnded(wrong)
 
     def alive(self) -> str:
         """Return "" while every task runs, else which ended; only a bug ends one."""
@@ -273,7 +281,7 @@ async def serve(settings: ExtenderSettings) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the extender; return 2 when a setting is wrong."""
+    """Run the extender; return 2 for a wrong setting, 1 where it ended without being told."""
     try:
         settings = load_settings(ExtenderSettings, arguments)
         set_up_logs("extender", settings.log_level)
@@ -285,6 +293,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BadInput as fault:
         print(f"greensched_extender: {fault}", file=sys.stderr)
         return 2
+    except TaskEnded as fault:
+        log.error("the process ends by itself", reason=str(fault))
+        return 1
     return 0
 
 

@@ -9,7 +9,7 @@ import structlog
 import uvloop
 from prometheus_client import disable_created_metrics
 
-from greensched_core.errors import BadInput
+from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.logs import set_up_logs
 from greensched_core.settings import load_settings, unknown_variables
@@ -68,7 +68,10 @@ async def serve(name: str, settings: OperatorSettings) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the process that the first argument names; return its status, 2 for a wrong setting."""
+    """Run the process that the first argument names, and return its status.
+
+    That is 2 for a wrong setting, and 1 where the process ended without being told.
+    """
     name, *flags = arguments or ("",)
     if name not in PROCESSES:
         print(f"greensched_operator: name one of {', '.join(PROCESSES)}", file=sys.stderr)
@@ -84,6 +87,9 @@ def main(arguments: Sequence[str]) -> int:
     except BadInput as fault:
         print(f"greensched_operator: {fault}", file=sys.stderr)
         return 2
+    except TaskEnded as fault:
+        log.error("the process ends by itself", reason=str(fault))
+        return 1
 
 
 if __name__ == "__main__":

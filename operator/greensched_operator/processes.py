@@ -8,6 +8,7 @@ from typing import Any
 
 import structlog
 
+from greensched_core.errors import TaskEnded
 from greensched_core.serving import Server
 
 log = structlog.get_logger()
@@ -27,6 +28,8 @@ class Tasks:
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[None]] = []
+        self._failed: list[str] = []
+        self._is_stopping = False
         self.failed = asyncio.Event()
 
     def start(self, work: Mapping[str, Coroutine[Any, Any, None]]) -> None:
@@ -43,23 +46,30 @@ class Tasks:
 
     async def stop(self) -> None:
         """Cancel all, and wait for them."""
+        self._is_stopping = True
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def raise_failed(self) -> None:
+        """Raise TaskEnded where a task ended before it was told to."""
+        if self._failed:
+            raise TaskEnded(f"ended: {', '.join(self._failed)}")
+
     def _ended(self, task: asyncio.Task[None]) -> None:
-        if task.cancelled():
+        if task.cancelled() or self._is_stopping:
             return
+        self._failed.append(task.get_name())
         fault = task.exception()
         log.error("task ended", task=task.get_name(), exc_info=fault)
         self.failed.set()
 
 
-async def run_servers(servers: Sequence[Server], stop: asyncio.Event) -> None:
-    """Serve until `stop` is set or a server ends; raises what ended it."""
+async def run_servers(servers: Sequence[Server], *until: asyncio.Event) -> None:
+    """Serve until an event is set or a server ends; raises what ended it."""
     serving = [asyncio.create_task(one.serve()) for one in servers]
-    stopping = asyncio.create_task(stop.wait())
+    stopping = asyncio.create_task(until_set(*until))
     try:
         await asyncio.wait([*serving, stopping], return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -28,6 +28,7 @@ from greensched_operator.processes import Tasks, run_servers
 from greensched_operator.queue_gate import GATED_BY, KUEUE_QUEUE, is_ours_in
 from greensched_operator.release_patch import Reason, media_type, object_path, release_patch
 from greensched_operator.settings import OperatorSettings
+from greensched_operator.startup import say_when_late
 from greensched_operator.webhook_app import health_app
 from greensched_operator.workloads import Gate, Kind
 
@@ -184,7 +185,7 @@ class Releaser:
         self._heartbeat = Heartbeat(
             client, settings.namespace, settings.releaser_lease, identity, self.sees
         )
-        self._tasks = Tasks()
+        self.tasks = Tasks()
 
     def sees(self) -> bool:
         """Tell whether it knows what is held, and so can start it."""
@@ -242,13 +243,17 @@ class Releaser:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Release until `stop` is set."""
-        app = health_app(self.metrics.registry, self._tasks.alive, self.ready)
-        self._tasks.start({each.path: each.run() for each in (*self._watches, self._switch)})
+        app = health_app(self.metrics.registry, self.tasks.alive, self.ready)
+        self.tasks.start({each.path: each.run() for each in (*self._watches, self._switch)})
         if self._settings.kueue:
-            self._tasks.start({"kueue": self.workloads.run()})
-        self._tasks.start({"releases": self._keep_looking(), "heartbeat": self._heartbeat.run()})
+            self.tasks.start({"kueue": self.workloads.run()})
+        self.tasks.start({"releases": self._keep_looking(), "heartbeat": self._heartbeat.run()})
+        settings = self._settings
+        health = server(app, settings.health_host, settings.health_port)
+        saying = asyncio.create_task(say_when_late(self.ready, self._client, settings))
         try:
-            settings = self._settings
-            await run_servers([server(app, settings.health_host, settings.health_port)], stop)
+            await run_servers([health], stop, self.tasks.failed)
         finally:
-            await self._tasks.stop()
+            saying.cancel()
+            await self.tasks.stop()
+        self.tasks.raise_failed()

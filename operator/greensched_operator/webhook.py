@@ -22,6 +22,7 @@ from greensched_operator.heartbeat import Pulse, decode_lease, leases_path
 from greensched_operator.metrics import WebhookMetrics
 from greensched_operator.processes import Tasks, run_servers, until_set
 from greensched_operator.settings import OperatorSettings
+from greensched_operator.startup import say_when_late
 from greensched_operator.webhook_app import Webhook, health_app, webhook_app
 
 log = structlog.get_logger()
@@ -85,7 +86,7 @@ class WebhookProcess:
             *self._lease_watches(),
         ]
         self._webhook = Webhook(self.surroundings, self.metrics, clock)
-        self._tasks = Tasks()
+        self.tasks = Tasks()
         self.serving: Server | None = None
         self.health: Server | None = None
 
@@ -111,7 +112,8 @@ class WebhookProcess:
         """Return "" once it knows what it answers by, and listens."""
         missing = [each.path for each in self._watches if not each.health.synced]
         if self.serving is None or not self.serving.started:
-            missing.append("the certificate")
+            secret = f"{self._settings.namespace}/{self._settings.webhook_secret}"
+            missing.append(f"the certificate in Secret {secret}, which the controller makes")
         pulses = self._pulses.values()
         # A replica that has not listened for long would hold nothing, whoever lives.
         if not (self._is_releasable() or all(pulse.has_listened for pulse in pulses)):
@@ -122,7 +124,7 @@ class WebhookProcess:
         """Serve until `stop` is set; without a certificate yet, wait for one."""
         settings = self._settings
         self.health = server(
-            health_app(self.metrics.registry, self._tasks.alive, self.ready),
+            health_app(self.metrics.registry, self.tasks.alive, self.ready),
             settings.health_host,
             settings.health_port,
             refused=self.metrics.refused,
@@ -130,17 +132,20 @@ class WebhookProcess:
         with tempfile.TemporaryDirectory(prefix="greensched-webhook-") as folder:
             pair = _PairSink(Path(folder))
             watches = enumerate(self._watches)
-            self._tasks.start({f"{each.path}-{place}": each.run() for place, each in watches})
-            self._tasks.start({"certificate": self._pair_watch(pair).run()})
+            self.tasks.start({f"{each.path}-{place}": each.run() for place, each in watches})
+            self.tasks.start({"certificate": self._pair_watch(pair).run()})
             serving = asyncio.create_task(run_servers([self.health], stop))
+            saying = asyncio.create_task(say_when_late(self.ready, self._client, settings))
             try:
-                await until_set(pair.arrived, stop)
-                if not stop.is_set():
+                await until_set(pair.arrived, stop, self.tasks.failed)
+                if pair.arrived.is_set():
                     await self._serve(pair.files, stop)
             finally:
                 stop.set()
+                saying.cancel()
                 await serving
-                await self._tasks.stop()
+                await self.tasks.stop()
+        self.tasks.raise_failed()
 
     async def _serve(self, files: Certificates, stop: asyncio.Event) -> None:
         settings = self._settings
@@ -149,8 +154,8 @@ class WebhookProcess:
         self.serving = server(app, host, port, files, self.metrics.refused)
         context = self.serving.config.ssl
         if context is not None:
-            self._tasks.start({"rotation": keep_certificates(context, files)})
-        await run_servers([self.serving], stop)
+            self.tasks.start({"rotation": keep_certificates(context, files)})
+        await run_servers([self.serving], stop, self.tasks.failed)
 
     def _lease_watches(self) -> list[Watch[Any]]:
         path = leases_path(self._settings.namespace)

@@ -1,12 +1,15 @@
+import asyncio
 import ssl
+from collections.abc import Coroutine
 from typing import Any
 
 import httpx
 import pytest
 
 from greensched_core.clock import ManualClock
-from greensched_core.errors import BadInput
+from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_core.serving import Server
 from greensched_core.settings import load_settings
 from greensched_core.testing import make_node
 from greensched_extender.__main__ import Process
@@ -70,7 +73,23 @@ async def test_the_meters_are_told_the_cpus_that_the_snapshot_knows() -> None:
     assert process.cpu_cores("only-pods") is None
 
 
-def new_process() -> Process:
+def new_process(kind: type[Process] = Process, *flags: str) -> Process:
     access = ApiAccess("https://127.0.0.1:1", ssl.create_default_context())
     http = httpx.AsyncClient(trust_env=False)
-    return Process(load_settings(ExtenderSettings), ApiClient(access), http, ManualClock(0.0))
+    return kind(load_settings(ExtenderSettings, flags), ApiClient(access), http, ManualClock(0.0))
+
+
+class Broken(Process):
+    """An extender with a bug in one of its tasks."""
+
+    def _work(self, verbs: Server) -> dict[str, Coroutine[Any, Any, None]]:
+        async def bug() -> None:
+            raise RuntimeError("a bug")
+
+        return {**super()._work(verbs), "bug": bug()}
+
+
+async def test_an_extender_ends_when_one_of_its_tasks_has_failed() -> None:
+    async with asyncio.timeout(10):
+        with pytest.raises(TaskEnded, match="ended: bug"):
+            await new_process(Broken, "--listen-port=0", "--explain-port=0").run(asyncio.Event())

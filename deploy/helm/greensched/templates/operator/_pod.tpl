@@ -23,6 +23,11 @@ envFrom:
   - configMapRef:
       name: {{ include "greensched.operatorName" $root }}
 securityContext: {{- include "greensched.containerSecurity" $root | nindent 2 }}
+env:
+  - name: GREENSCHED_OPERATOR_POD_NAME
+    valueFrom: {fieldRef: {fieldPath: metadata.name}}
+  - name: GREENSCHED_OPERATOR_POD_UID
+    valueFrom: {fieldRef: {fieldPath: metadata.uid}}
 {{- end -}}
 
 {{- define "greensched.operatorProbes" -}}

@@ -104,6 +104,10 @@
 {{- end -}}
 
 {{- define "greensched.webhook.Role" -}}
+# What it waits for, where it cannot get ready.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create]
 # Whether somebody lives who would start what it holds: the leader, or a releaser.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
@@ -130,6 +134,10 @@
 {{- end -}}
 
 {{- define "greensched.releaser.Role" -}}
+# What it waits for, where it cannot get ready.
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create]
 # Its signs of life.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]

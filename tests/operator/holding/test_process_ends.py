@@ -1,0 +1,100 @@
+"""A process that ended by itself says so by its exit status; one that cannot start says so soon."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from greensched_core.errors import TaskEnded
+from greensched_operator.__main__ import PROCESSES, main
+from greensched_operator.processes import Tasks
+from greensched_operator.releaser import Releaser
+from greensched_operator.startup import say_when_late
+from greensched_operator.webhook import WebhookProcess
+
+if TYPE_CHECKING:
+    from greensched_testbed.controlplane import ControlPlane
+    from tests.operator.conftest import Place
+
+
+async def broken() -> None:
+    raise RuntimeError("a bug")
+
+
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
+async def stubborn() -> None:
+    try:
+        await forever()
+    finally:
+        raise RuntimeError("it cannot even be ended")
+
+
+@pytest.mark.parametrize(
+    ("work", "told"),
+    [
+        pytest.param({"releases": broken()}, "releases", id="failed"),
+        pytest.param({"watch": asyncio.sleep(0)}, "watch", id="ended-by-itself"),
+        pytest.param({"watch": forever(), "releases": stubborn()}, "", id="told-to-end"),
+    ],
+)
+async def test_who_ends_by_himself_is_named(
+    work: dict[str, Coroutine[Any, Any, None]], told: str
+) -> None:
+    tasks = Tasks()
+    tasks.start(work)
+    await asyncio.sleep(0.01)
+    await tasks.stop()
+    if told:
+        with pytest.raises(TaskEnded, match=f"ended: {told}"):
+            tasks.raise_failed()
+    else:
+        tasks.raise_failed()
+
+
+@pytest.mark.parametrize("process", [WebhookProcess, Releaser])
+async def test_a_process_ends_when_one_of_its_tasks_has(place: Place, process: Any) -> None:
+    made = process(place.settings, place.api, place.settings.clock)
+    running = asyncio.create_task(made.run(asyncio.Event()))
+    await asyncio.sleep(0.2)
+    made.tasks.start({"bug": broken()})
+    async with asyncio.timeout(10):
+        with pytest.raises(TaskEnded, match="bug"):
+            await running
+
+
+def test_that_is_exit_status_1(
+    control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ends(*_: object) -> None:
+        raise TaskEnded("ended: releases")
+
+    monkeypatch.setitem(PROCESSES, "ends", ends)
+    assert main(["ends", f"--kubeconfig={control_plane.kubeconfig}"]) == 1
+
+
+async def test_a_webhook_without_a_certificate_says_so_in_an_event_of_its_pod(
+    place: Place,
+) -> None:
+    meta = {"metadata": {"name": "greensched-webhook-1"}}
+    path = f"/api/v1/namespaces/{place.own}/pods"
+    container = {"name": "main", "image": "registry.k8s.io/pause:3.10"}
+    spec = {"containers": [container], "nodeSelector": {"nowhere": ""}}
+    pod = await place.create(path, {**meta, "spec": spec})
+    named = {"pod_name": pod["metadata"]["name"], "pod_uid": pod["metadata"]["uid"]}
+    settings = place.settings.model_copy(update=named)
+    process = WebhookProcess(settings, place.api, settings.clock)
+    saying = say_when_late(process.ready, place.api, settings, after_s=0.1)
+    async with asyncio.timeout(10):
+        await saying
+    told = json.loads(await place.api.get(f"/api/v1/namespaces/{place.own}/events"))["items"]
+    (event,) = (each for each in told if each["reason"] == "NotReady")
+    assert event["involvedObject"]["uid"] == pod["metadata"]["uid"]
+    assert event["type"] == "Warning"
+    assert f"Secret {place.own}/greensched-webhook, which the controller makes" in event["message"]
