@@ -251,7 +251,10 @@ class ControllerProcess:
         return ""
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Stand by, lead, and end when `stop` is set or the Lease is lost."""
+        """Stand by, lead, and end when `stop` is set.
+
+        Raises TaskEnded when one of its tasks ended, that which keeps the Lease among them.
+        """
         settings = self._settings
         health = server(
             health_app(self.metrics.registry, self._tasks.alive, self.ready),
@@ -270,6 +273,7 @@ class ControllerProcess:
         for fault in ended:
             if isinstance(fault, BaseException):
                 raise fault
+        self._tasks.raise_failed()
 
     async def _lead(self, stop: asyncio.Event) -> None:
         lost = asyncio.Event()

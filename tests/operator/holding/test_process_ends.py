@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Coroutine
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from greensched_core.errors import TaskEnded
 from greensched_operator.__main__ import PROCESSES, main
+from greensched_operator.controller_process import ControllerProcess
 from greensched_operator.processes import Tasks
 from greensched_operator.releaser import Releaser
 from greensched_operator.startup import say_when_late
@@ -66,6 +68,24 @@ async def test_a_process_ends_when_one_of_its_tasks_has(place: Place, process: A
     made.tasks.start({"bug": broken()})
     async with asyncio.timeout(10):
         with pytest.raises(TaskEnded, match="bug"):
+            await running
+
+
+async def test_a_controller_that_loses_its_lease_has_not_ended_as_told(place: Place) -> None:
+    settings = place.settings.model_copy(update={"lease_duration_s": 1.5})
+    process = ControllerProcess(settings, place.access, place.api, settings.clock)
+    running = asyncio.create_task(process.run(asyncio.Event()))
+
+    async def leads() -> bool:
+        return process.leadership.holds()
+
+    await place.until(leads, "it leads")
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{place.own}/leases/{settings.lease}"
+    now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    spec = {"holderIdentity": "another", "renewTime": now, "leaseDurationSeconds": 60}
+    await place.api.patch(path, json.dumps({"spec": spec}).encode())
+    async with asyncio.timeout(30):
+        with pytest.raises(TaskEnded, match="lease"):
             await running
 
 
