@@ -96,8 +96,46 @@ def test_cert_manager_is_asked_for_one_certificate_a_side(render: Render) -> Non
     }
 
 
+@pytest.mark.parametrize(
+    ("values", "callers"),
+    [
+        pytest.param("policy.create=true", 1, id="by-default"),
+        pytest.param("serviceMonitor.enabled=true", 2, id="and-scrapers"),
+        pytest.param("networkPolicy.metricsNamespace=mon", 2, id="and-those-of-a-namespace"),
+    ],
+)
+def test_only_the_scheduler_may_reach_the_extender(
+    render: Render, values: str, callers: int
+) -> None:
+    (policy,) = (each for each in render("--set", values) if each["kind"] == "NetworkPolicy")
+    spec = policy["spec"]
+    assert spec["policyTypes"] == ["Ingress"], "what it may reach differs by cluster"
+    assert "egress" not in spec
+    component = spec["ingress"][0]["from"][0]["podSelector"]["matchLabels"]
+    assert component["app.kubernetes.io/component"] == "scheduler"
+    assert len(spec["ingress"]) == callers
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param("networkPolicy.extenderIngress=false", id="switched-off"),
+        pytest.param("scheduler.replicas=0,scheduler.extenderUrl=http://e", id="from-outside"),
+    ],
+)
+def test_a_scheduler_outside_the_cluster_is_not_kept_out(render: Render, values: str) -> None:
+    assert "NetworkPolicy" not in {each["kind"] for each in render("--set", values)}
+
+
+def test_the_scheduler_may_reach_the_extender_and_the_api_server_alone(render: Render) -> None:
+    objects = render("--set", "networkPolicy.enabled=true")
+    spec = one(objects, "NetworkPolicy", "greensched-scheduler")["spec"]
+    assert {port["port"] for rule in spec["egress"] for port in rule["ports"]} == {
+        *(53, 443, 6443, 8888)
+    }
+
+
 def test_the_network_policy_opens_one_port_inwards_and_three_ways_outwards(render: Render) -> None:
-    assert "NetworkPolicy" not in {o["kind"] for o in render()}
     objects = render(
         *["--set", "networkPolicy.enabled=true", "--set", "networkPolicy.metricsNamespace=mon"],
         *["--set", "extender.settings.prometheusUrl=http://prometheus.mon:9090"],

@@ -88,3 +88,14 @@ topologySpreadConstraints:
       matchLabels: {{- include "greensched.selectorLabels" $arguments | nindent 8 }}
 {{- end }}
 {{- end -}}
+
+{{- /* Who may scrape, as peers of a NetworkPolicy. */}}
+{{- define "greensched.scrapers" -}}
+{{- if .Values.networkPolicy.metricsNamespace -}}
+- namespaceSelector:
+    matchLabels:
+      kubernetes.io/metadata.name: {{ .Values.networkPolicy.metricsNamespace | quote }}
+{{- else -}}
+- namespaceSelector: {}
+{{- end -}}
+{{- end -}}
