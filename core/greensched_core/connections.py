@@ -42,10 +42,12 @@ class Gate:
 
     def admit(self, fresh: "Connection", connections: int) -> None:
         """Let a connection in; of too many the one goes that has waited longest."""
-        if connections > MOST_CONNECTIONS:
-            self.count(Refusal.CROWDED)
-            next(iter(self.waiting), fresh).transport.abort()
         self.waiting[fresh] = None
+        if connections > MOST_CONNECTIONS:
+            longest = next(iter(self.waiting))
+            del self.waiting[longest]  # it is lost only a turn of the loop later
+            self.count(Refusal.CROWDED)
+            longest.transport.abort()
 
 
 class Connection(HttpToolsProtocol):

@@ -113,13 +113,20 @@ class Heartbeat:
     async def run(self) -> None:
         """Give signs until cancelled; what the API server refuses is tried again."""
         while True:
-            while not self._able():
-                await asyncio.sleep(_LOOKS_EVERY_S)
+            await self._until_able()
             try:
                 await self.beat()
             except ApiUnavailable as fault:
                 log.warning("no sign of life could be given", reason=str(fault))
             await asyncio.sleep(BEATS_EVERY_S)
+
+    async def _until_able(self) -> None:
+        waited_s = 0.0
+        while not self._able():
+            await asyncio.sleep(_LOOKS_EVERY_S)
+            waited_s += _LOOKS_EVERY_S
+            if waited_s - _LOOKS_EVERY_S < HEARD_WITHIN_S / 2 <= waited_s:  # once
+                log.warning("no sign of life is given: it does not see what it is to start")
 
     async def beat(self) -> None:
         """Give one sign; raises ApiUnavailable."""
