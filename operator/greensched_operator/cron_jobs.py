@@ -13,6 +13,7 @@ from cronsim import CronSim, CronSimError
 from greensched_core import labels
 from greensched_core.errors import BadInput
 from greensched_core.quoting import quoted
+from greensched_operator.own_annotations import ours
 from greensched_operator.workloads import Meta
 
 MOST_RUNTIMES = 32  # the last so many count: a workload that grows is followed within a month
@@ -93,7 +94,7 @@ def read_cron_job(raw: object) -> CronJob:
         found.metadata.namespace,
         found.metadata.name,
         found.metadata.uid,
-        {name: value for name, value in said.items() if name.startswith(f"{labels.GROUP}/")},
+        ours(said),
         found.spec.schedule,
         found.spec.timeZone or "",
         _runtimes(said.get(labels.RUNTIMES)),

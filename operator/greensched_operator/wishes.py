@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
-from difflib import get_close_matches
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
@@ -13,10 +12,10 @@ from greensched_core.durations import format_duration, parse_duration
 from greensched_core.errors import BadInput
 from greensched_core.quoting import quoted
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
+from greensched_operator.own_annotations import misspelt
 
 Value = TypeVar("Value")
 
-_NEARLY = 0.9  # of a name, its prefix included: one or two letters are wrong
 _TRUE, _FALSE = "true", "false"
 _HOURS = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)(?: (\S+))?", re.ASCII)
 
@@ -57,7 +56,7 @@ def read_wish(
     opens_s, closes_s = reader.window()
     start_by_s = _earlier(reader.delay(labels.MAX_DELAY), closes_s)
     runtime_s = reader.length(labels.RUNTIME)
-    faults += _misspelt(annotations)
+    faults += misspelt(annotations)
     if deadline_s is not None:
         faults += _contradictions(arrived_s, deadline_s, start_by_s, runtime_s)
     return Wish(
@@ -73,15 +72,6 @@ def read_wish(
         tuple(faults),
         scheduled_s,
     )
-
-
-def _misspelt(annotations: Mapping[str, str]) -> list[str]:
-    """Name what is nearly one of our annotations: it was meant to be one."""
-    found = []
-    for name in annotations.keys() - labels.ASKED - labels.WRITTEN - {labels.RUNTIMES}:
-        if close := get_close_matches(name, sorted(labels.ASKED), 1, _NEARLY):
-            found.append(f"{quoted(name)} is no annotation of ours; {close[0]} is")
-    return sorted(found)
 
 
 def _contradictions(

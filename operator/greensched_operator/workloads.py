@@ -10,9 +10,9 @@ from greensched_core import labels
 from greensched_core.errors import BadInput
 from greensched_core.objects import PodMeta, PodObject, PodSpec, workload_of
 from greensched_core.signals.timestamps import parse_timestamp
+from greensched_operator.own_annotations import ours
 from greensched_operator.queue_gate import KUEUE_QUEUE, queue_gates
 
-_PREFIX = f"{labels.GROUP}/"
 # Labels by which others mark pods and Jobs that only make sense together.
 _GANG_LABEL = "scheduling.x-k8s.io/pod-group"
 # Of a CronJob's run (kubernetes.io/docs/reference/labels-annotations-taints).
@@ -260,7 +260,7 @@ def job_work(job: JobObject) -> Work:
         name=meta.name or meta.generateName,
         uid=meta.uid,
         created_s=_time(meta.creationTimestamp),
-        annotations=_inherited(template.metadata) | _ours(meta),
+        annotations=_inherited(template.metadata) | ours(meta.annotations),
         scheduler=template.spec.schedulerName,
         cpu_cores=cores * pods,
         memory_bytes=memory * pods,
@@ -296,7 +296,7 @@ def pod_work(pod: GatedPod) -> Work:
         name=meta.name or meta.generateName,
         uid=meta.uid,
         created_s=_time(meta.creationTimestamp),
-        annotations=_ours(meta),
+        annotations=ours(meta.annotations),
         scheduler=pod.spec.schedulerName,
         cpu_cores=cores,
         memory_bytes=memory,
@@ -336,14 +336,10 @@ def _told(conditions: list[Condition] | None) -> set[str]:
     return {each.type for each in conditions or () if each.status == "True"}
 
 
-def _ours(meta: Meta) -> dict[str, str]:
-    said = meta.annotations or {}
-    return {name: value for name, value in said.items() if name.startswith(_PREFIX)}
-
-
 def _inherited(template: Meta) -> dict[str, str]:
     """Return what a template asks for; marks of ours on it are copies of others'."""
-    return {name: said for name, said in _ours(template).items() if name not in labels.WRITTEN}
+    said = ours(template.annotations)
+    return {name: value for name, value in said.items() if name not in labels.WRITTEN}
 
 
 def _asked(meta: Meta, spec: PodSpec) -> tuple[float, float, float]:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core import labels
+from greensched_operator.own_annotations import MOST_UNKNOWN, ours
 from greensched_operator.wishes import Wish, read_wish
 
 HOUR = 3600.0
@@ -101,6 +102,28 @@ def test_what_is_nearly_an_annotation_of_ours_is_told(name: str, meant: str | No
     found = read_wish({f"{labels.GROUP}/{name}": "6h"}, NOW)
     expected = f"'{labels.GROUP}/{name}' is no annotation of ours; {meant} is"
     assert found.faults == (() if meant is None else (expected,))
+
+
+@pytest.mark.parametrize(
+    ("count", "faults"), [pytest.param(32, 0, id="many"), pytest.param(33, 1, id="too-many")]
+)
+def test_too_many_unknown_names_are_one_fault(count: int, faults: int) -> None:
+    said = {f"{labels.GROUP}/odd-{number}": "" for number in range(count)}
+    assert len(read_wish(said, NOW).faults) == faults
+
+
+@given(st.text(min_size=1), st.integers(0, 40))
+def test_of_a_workload_so_many_unknown_names_are_kept_and_no_known_one_is_lost(
+    text: str, count: int
+) -> None:
+    unknown = {f"{labels.GROUP}/{number}{text}": text for number in range(count)}
+    kept = ours(unknown | {labels.DEADLINE: "6h", f"other.io/{text}": text})
+    assert kept.pop(labels.DEADLINE) == "6h"
+    assert kept == dict.fromkeys(list(unknown)[: MOST_UNKNOWN + 1], "")
+
+
+def test_a_name_of_any_length_is_read_at_once() -> None:
+    assert read_wish({f"{labels.GROUP}/{'deadline' * 100_000}": "6h"}, NOW).faults == ()
 
 
 def test_the_stricter_of_delay_and_window_counts() -> None:
