@@ -129,13 +129,13 @@ class Arrivals:
 
         self._outbox.put(f"{work.uid}/{reason}", float("inf"), send)
 
-    async def _unmark(self, work: Work) -> None:
-        """Take our mark off work that somebody else has started; refused, it is told of again."""
-        await self._writer.unmark(work)
+    async def _unmark(self, work: Work) -> bool:
+        """Take our mark off work that somebody else has started; refused, it is sent again."""
+        return await self._writer.unmark(work)
 
-    async def _settle(self, release: Release) -> None:
+    async def _settle(self, release: Release) -> bool:
         """Have the condition of a planned start say that the wait is over, and why."""
-        await self._writer.settle(release.work, release.reason, _why(release))
+        return await self._writer.settle(release.work, release.reason, _why(release))
 
     def _learn(self, work: Work, rules: Rules) -> None:
         owner = work.owner

@@ -191,21 +191,23 @@ class Controller:
         if not _is_written(planned):
             self._outbox.put(work.uid, planned.start_s, lambda: self._write(planned), Lane.PLAN)
 
-    async def _write(self, planned: Planned) -> None:
+    async def _write(self, planned: Planned) -> bool:
+        """Write a plan on its workload; tell whether that is done with."""
         waiting = planned.waiting
         work, latest_s = waiting.work, waiting.terms.latest_start_s
         standing = self.works.planned.get(work.uid)
         if standing is None or standing.start_s != planned.start_s:
-            return  # another plan has followed, or it has started
+            return True  # another plan has followed, or it has started
         is_first, text = planned_before(waiting) is None, why_held(planned)
         if not await self._writer.plan(work, planned.start_s, latest_s, text, decision_of(planned)):
-            return
+            return False
         self._metrics.plans.inc()
         if is_first:
             start = format_timestamp(round(planned.start_s))
             await self._writer.tell(work, "Held", f"start planned for {start}: {text}")
             if fault := waiting.policy_fault:
                 await self._writer.tell(work, "PolicyFault", fault, is_warning=True)
+        return True
 
     def _send_gang(self, release: Release) -> None:
         """Have a workload started that planning has no start for, and its gang with it."""

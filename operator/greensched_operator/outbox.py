@@ -3,6 +3,7 @@
 import asyncio
 import heapq
 import itertools
+import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -12,11 +13,12 @@ from aiolimiter import AsyncLimiter
 
 log = structlog.get_logger()
 
-Send = Callable[[], Awaitable[None]]
+Send = Callable[[], Awaitable[bool | None]]  # False: refused, and still to be sent
 _AT_ONCE = 8  # requests in flight; httpx slows with the square of its connections
 # A forecast may move thousands of plans: what they are written for is hours away, and webhook and
 # API server have others to serve.
 _PLANS_PER_SECOND = 100.0
+_FIRST_AGAIN_S, _LAST_AGAIN_S = 0.5, 5.0  # pauses between tries while all is refused
 
 
 class Lane(Enum):
@@ -34,6 +36,7 @@ class _Entry:
     uid: str = field(compare=False)
     send: Send = field(compare=False)
     lane: Lane = field(compare=False)
+    refusals: int = field(default=0, compare=False)
 
 
 class _Waiting:
@@ -72,28 +75,29 @@ class Outbox:
             Lane.PLAN: _Waiting(plans_per_second),
         }
         self._newest: dict[str, _Entry] = {}
+        self._refused: dict[str, _Entry] = {}
+        self._again_s = _FIRST_AGAIN_S
         self._sending: set[str] = set()
         self._order = itertools.count()
         self._changed = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._newest)
+        return len(self._newest) + len(self._refused)
 
     def put(self, uid: str, urgency_s: float, send: Send, lane: Lane = Lane.NOW) -> None:
         """Have something sent about a workload, in place of what was put before and not sent yet.
 
         The least `urgency_s` of a lane goes first.
         """
-        entry = _Entry(urgency_s, next(self._order), uid, send, lane)
-        self._newest[uid] = entry
-        heapq.heappush(self._lanes[lane].heap, entry)
-        self._changed.set()
+        self._refused.pop(uid, None)
+        self._push(_Entry(urgency_s, next(self._order), uid, send, lane))
 
     async def run(self) -> None:
         """Send until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(_AT_ONCE):
                 group.create_task(self._send_all())
+            group.create_task(self._try_again())
 
     async def _send_all(self) -> None:
         while True:
@@ -110,12 +114,43 @@ class Outbox:
                 continue  # another has taken its place meanwhile
             self._sending.add(entry.uid)
             try:
-                await entry.send()
+                self._note(entry, is_refused=await entry.send() is False)
             except Exception:  # one workload's fault holds up no other; it is tried again
                 log.exception("not sent", uid=entry.uid)
             finally:
                 self._sending.discard(entry.uid)
                 self._changed.set()
+
+    def _push(self, entry: _Entry) -> None:
+        self._newest[entry.uid] = entry
+        heapq.heappush(self._lanes[entry.lane].heap, entry)
+        self._changed.set()
+
+    def _note(self, entry: _Entry, *, is_refused: bool) -> None:
+        """Keep what was refused; once something is taken that was not before, all goes again."""
+        if is_refused:
+            entry.refusals += 1
+            if entry.uid not in self._newest:
+                self._refused[entry.uid] = entry
+        elif entry.refusals:
+            refused, self._refused = self._refused, {}
+            self._again_s = _FIRST_AGAIN_S
+            for each in refused.values():
+                self._push(each)
+
+    async def _try_again(self) -> None:
+        """Send one of what was refused now and then, the least tried first.
+
+        So nobody who refuses is flooded, and what will never be taken keeps nothing else back.
+        """
+        while True:
+            await asyncio.sleep(self._again_s * random.uniform(0.8, 1.0))
+            if not self._refused:
+                self._again_s = _FIRST_AGAIN_S
+                continue
+            first = min(self._refused.values(), key=lambda each: (each.refusals, each))
+            self._push(self._refused.pop(first.uid))
+            self._again_s = min(self._again_s * 2, _LAST_AGAIN_S)
 
     def _next(self) -> _Entry | None:
         """Return what goes next, of the first lane whose limit nothing waits for already.

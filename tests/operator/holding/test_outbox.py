@@ -135,3 +135,43 @@ def test_never_are_two_sent_at_a_time_about_one_workload(
     most, count = asyncio.run(play())
     assert most == (1 if puts else 0)
     assert len({uid for uid, _, _ in puts}) <= count <= len(puts)
+
+
+async def test_what_was_refused_goes_again_all_at_once_when_one_is_taken() -> None:
+    outbox, sent = Outbox(1000.0), Sent()
+    is_away, tries = True, 0
+
+    def refused_while_away(name: str) -> Callable[[], Awaitable[bool]]:
+        async def send() -> bool:
+            nonlocal tries
+            tries += 1
+            if not is_away:
+                sent.names.append(name)
+            return not is_away
+
+        return send
+
+    names = [f"plan-{place}" for place in range(20)]
+    for name in names:
+        outbox.put(name, 0.0, refused_while_away(name), Lane.PLAN)
+    async with running(outbox):
+        while tries < len(names) + 1:
+            await asyncio.sleep(0.01)
+        outbox.put(names[0], 0.0, sent.now("newer"), Lane.PLAN)
+        is_away = False
+        await until_sent(sent, len(names))
+    assert sorted(sent.names) == sorted([*names[1:], "newer"])
+    assert len(outbox) == 0
+
+
+async def test_what_is_always_refused_keeps_nothing_back() -> None:
+    outbox, sent = Outbox(1000.0), Sent()
+
+    async def never() -> bool:
+        return False
+
+    for place in range(20):
+        outbox.put(f"never-{place}", 0.0, never, Lane.PLAN)
+        outbox.put(f"good-{place}", 1.0, sent.now("good"), Lane.PLAN)
+    async with running(outbox):
+        await until_sent(sent, 20)
