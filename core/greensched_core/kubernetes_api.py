@@ -295,14 +295,15 @@ class ApiClient:
         return response.content
 
 
-def streaming_session(access: ApiAccess) -> aiohttp.ClientSession:
+def streaming_session(access: ApiAccess, *traces: aiohttp.TraceConfig) -> aiohttp.ClientSession:
     """Return a session for watches, to be made inside the running loop.
 
-    Closed, it leaves no socket behind. Whoever uses it adds the token.
+    Closed, it leaves no socket behind. Whoever uses it adds the token; `traces` see its requests.
     """
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(ssl=access.verify),
         response_class=_Stream,
+        trace_configs=list(traces),
         read_bufsize=2**20,
     )
 

@@ -57,6 +57,8 @@ class WatchHealth:
     lost_at: float | None = 0.0  # monotonic seconds since when there is no live watch
     lists: int = 0
     undecodable: int = 0
+    status: int | None = None  # HTTP status that the last try to list or watch was refused with
+    moved_at: float = 0.0  # monotonic seconds of the last thing that was done or heard
 
     def age_s(self, clock: Clock) -> float:
         """Return for how many seconds the picture may have been out of date; 0 while watching."""
@@ -115,6 +117,7 @@ class Watch(Generic[Object]):
         pause_s = _FIRST_PAUSE_S
         while True:
             self._opened_at = None
+            self._moved()
             ended_by_server = False
             try:
                 if not self._version:
@@ -125,6 +128,7 @@ class Watch(Generic[Object]):
                 self._version = ""
                 log.info("watch expired, listing again", path=self.path, reason=str(expired))
             except ApiUnavailable as fault:
+                self.health.status = fault.status
                 self._say_lost(str(fault), pause_s)
             if self._lasted():
                 pause_s = _FIRST_PAUSE_S
@@ -149,6 +153,7 @@ class Watch(Generic[Object]):
         self._sink.list_began()
         async for page in self._client.pages(self.path, field_selector=self._selector):
             version = page.metadata.resourceVersion
+            self._moved()
             for turn in range(0, len(page.items), _EVENTS_A_TURN):
                 for raw in page.items[turn : turn + _EVENTS_A_TURN]:
                     self._give(self._sink.upsert, raw)
@@ -162,12 +167,13 @@ class Watch(Generic[Object]):
         async with self._client.watch(
             self.path, self._version, field_selector=self._selector
         ) as events:
-            self.health.lost_at = None
+            self.health.lost_at = self.health.status = None
             self._said = ""
             self._opened_at = self._clock.monotonic()
             seen = 0
             async for line in events:
                 self._take(line)
+                self._moved()
                 seen += 1
                 if seen % _EVENTS_A_TURN == 0:
                     await asyncio.sleep(0)
@@ -200,6 +206,9 @@ class Watch(Generic[Object]):
     def _undecodable(self, fault: Exception) -> None:
         self.health.undecodable += 1
         log.warning("object skipped: not of the expected shape", path=self.path, reason=str(fault))
+
+    def _moved(self) -> None:
+        self.health.moved_at = self._clock.monotonic()
 
     def _lost(self) -> None:
         if self.health.lost_at is None:

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 
 from greensched_core.api_paths import BOUND_AND_RUNNING, CRON_JOBS, NODES, PODS, UNBOUND
 from greensched_core.clock import Clock, WallClock
-from greensched_core.errors import BadInput
+from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject
@@ -30,11 +30,13 @@ from greensched_operator.controller import Controller, Pace
 from greensched_operator.cron_jobs import CronJob, read_cron_job
 from greensched_operator.default_policy import DefaultPolicy
 from greensched_operator.green_policy import BUILT_IN, GreenPolicy, Resolved, resolve
-from greensched_operator.handlers import JobEvents, run_kopf
+from greensched_operator.handlers import JobEvents
 from greensched_operator.held_works import HeldWorks
+from greensched_operator.job_watch import JobWatch
 from greensched_operator.judging import Rules, Waiting
 from greensched_operator.kueue_keeper import KueueKeeper
 from greensched_operator.leader import Leadership
+from greensched_operator.lease_keeping import LeaseKeeping
 from greensched_operator.ledger.energy_keeping import EnergyKeeping
 from greensched_operator.ledger.faults import LedgerUnusable
 from greensched_operator.ledger.keeping import LedgerKeeping
@@ -49,6 +51,7 @@ from greensched_operator.policy_status import JOB_POWER_PROFILES, PolicyStatus, 
 from greensched_operator.processes import Tasks, run_servers, until_set
 from greensched_operator.recording import Recorder
 from greensched_operator.settings import OperatorSettings
+from greensched_operator.sight import Followed, Sight
 from greensched_operator.signal_keeper import keep_signals
 from greensched_operator.signal_metrics import SignalMetrics
 from greensched_operator.start_planning import Planned, Situation, plan_starts
@@ -78,18 +81,20 @@ class ControllerProcess:
         self.nodes = Nodes(NodeReader(PowerCatalogue(), settings.zone_map))
         self.signals = settings.grid_signals()
         self.outbox = Outbox(settings.releases_per_second)
-        self.leadership = _leadership(settings, client)
         lost = self.metrics.fallbacks.labels("placement-not-recorded").inc
         self.ledger = LedgerKeeping(settings, access, client, clock, self.metrics.registry, lost)
         runtime_s = BUILT_IN.default_runtime_s
+        self._watches: list[Followed] = []
+        self.sight = Sight(self._watches, settings.lease_duration_s, WallClock())
+        self.lease = _lease_keeping(settings, access, self.sight)
         self.pods = RunningPods(schedulers, runtime_s, clock, self.ledger.placements.take)
         self.budgets = Budgets()
         recorder = self._make_recorder()
         self.when = WhenChoice(lambda reason: self.metrics.fallbacks.labels(reason).inc())
         writer = Writer(client, clock, WallClock(), self.metrics,
-                        may_write=self.leadership.holds, gone=self.works.drop)  # fmt: skip
+                        may_write=self.lease.holds, gone=self.works.drop)  # fmt: skip
         self.kueue = KueueKeeper(client, self.works, writer, settings.scheduler_names[0],
-                                 self.leadership.holds)  # fmt: skip
+                                 self.lease.holds)  # fmt: skip
         self.controller = self._make_controller(writer, recorder)
         self.policies = watched.Objects[GreenPolicy](self.controller.rejudge)
         self.cron_jobs = watched.Objects[CronJob](self.controller.rejudge_runs)
@@ -97,8 +102,14 @@ class ControllerProcess:
         self._told_policies = watched.Objects[Told]()
         self._resumes_s: dict[tuple[str, str], float] = {}  # of JobPowerProfiles
         self._told_profiles = watched.Objects[Told](self._see_profile)
-        self._watches = self._make_watches()
-        self._tasks = Tasks()
+        self._own_watches = self._make_watches()
+        events = JobEvents(self.works, self.controller.wake, self.metrics, self.kueue)
+        self._events, self._jobs = (
+            events,
+            JobWatch(events, access, settings.identity or socket.gethostname(), WallClock()),
+        )
+        self._watches += [*self._own_watches, self._jobs]
+        self._tasks, self._standing = Tasks(), Tasks()
 
     def _make_controller(self, writer: Writer, recorder: Recorder) -> Controller:
         settings, clock = self._settings, self._clock
@@ -247,8 +258,8 @@ class ControllerProcess:
         ]  # fmt: skip
 
     def ready(self) -> str:
-        """Return "": a replica that stands by is as ready as the one that leads."""
-        return ""
+        """Return "" while a leader sees all that it must; who stands by is as ready."""
+        return self.sight.unseen() if self.lease.leading.is_set() else ""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Stand by, lead, and end when `stop` is set.
@@ -257,7 +268,7 @@ class ControllerProcess:
         """
         settings = self._settings
         health = server(
-            health_app(self.metrics.registry, self._tasks.alive, self.ready),
+            health_app(self.metrics.registry, self.alive, self.ready),
             settings.health_host,
             settings.health_port,
         )
@@ -270,40 +281,45 @@ class ControllerProcess:
             stop.set()
             ended = await asyncio.gather(serving, leading, return_exceptions=True)
             await self._tasks.stop()
+            await self._standing.stop()
         for fault in ended:
             if isinstance(fault, BaseException):
                 raise fault
+        self._standing.raise_failed()
         self._tasks.raise_failed()
 
     async def _lead(self, stop: asyncio.Event) -> None:
-        lost = asyncio.Event()
-        acquiring = asyncio.create_task(self.leadership.acquire())
-        stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait([acquiring, stopping], return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        if stop.is_set():
-            acquiring.cancel()
-            return
-        await acquiring
-        self.metrics.leading.set(1)
-        self.when.load_shipped()
-        self.ledger.start()
-        self._tasks.start({"lease": self._keep_lease(lost), **self._work()})
-        await until_set(stop, lost, self._tasks.failed)
-        self.metrics.leading.set(0)
-        await self._tasks.stop()
-        await self.ledger.stop()
-        if not lost.is_set():
-            await self.leadership.give_up()
+        """Stand for the Lease, and do a leader's work until it is lost; leave it last of all."""
+        lease = self.lease
+        self._standing.start({"lease": lease.run()})
+        await until_set(stop, lease.leading, self._standing.failed)
+        if lease.leading.is_set() and not stop.is_set():
+            self.metrics.leading.set_function(lambda: float(lease.holds()))
+            self.when.load_shipped()
+            self.ledger.start()
+            self.sight.begin(self.metrics.watch_age)
+            self._tasks.start(self._work())
+            ends = (lease.lost, self.sight.refused, self._tasks.failed, self._standing.failed)
+            await until_set(stop, *ends)
+            self.metrics.leading.set_function(lambda: 0.0)
+            await self._tasks.stop()
+            await self.ledger.stop()
+        await self._standing.stop()
+        if lease.lost.is_set():
+            raise TaskEnded("ended: lease: another holds it by now")
+        if self.sight.refused.is_set():
+            raise TaskEnded("ended: sight: another replica may see what this one is refused")
 
-    async def _keep_lease(self, lost: asyncio.Event) -> None:
-        await self.leadership.keep()
-        lost.set()
+    def alive(self) -> str:
+        """Return "" while all that should run does; a loop that is stuck gives no answer at all."""
+        still = self.sight.stuck() if self.lease.leading.is_set() else ""
+        return self._standing.alive() or self._tasks.alive() or still
 
     def _work(self) -> dict[str, Coroutine[Any, Any, None]]:
-        events = JobEvents(self.works, self.controller.wake, self.metrics, self.kueue)
         keeper = CertificateKeeper(self._settings, self._client, WallClock())
-        watching = {f"{each.path}-{place}": each.run() for place, each in enumerate(self._watches)}
+        watching = {
+            f"{each.path}-{place}": each.run() for place, each in enumerate(self._own_watches)
+        }
         status = PolicyStatus(
             self._client, WallClock(), self.when.fault_of,
             lambda: list(self._told_policies), lambda: list(self._told_profiles),
@@ -313,8 +329,9 @@ class ControllerProcess:
             "status": status.run(),
             **self._first_policy(),
             **self._beside_kueue(),
-            "kopf": run_kopf(events, self._access, self.leadership.identity),
-            "gone": events.forget_gone(self._client),
+            "kopf": self._jobs.run(),
+            "gone": self._events.forget_gone(self._client),
+            "sight": self.sight.run(is_blind=self.lease.is_blind),
             "certificate": keeper.run(),
             "signals": self._keep_signals(),
             "placements": self.ledger.placements.run(),
@@ -350,16 +367,19 @@ class ControllerProcess:
         """Take turns once all that decisions stand on has been listed; budgets may come later."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._recall_budgets())
-            while not all(each.health.synced for each in self._watches):
+            while not all(each.health.synced for each in self._own_watches):
                 await asyncio.sleep(0.05)
             await self.controller.run()
 
 
-def _leadership(settings: OperatorSettings, client: ApiClient) -> Leadership:
-    return Leadership(
+def _lease_keeping(settings: OperatorSettings, access: ApiAccess, sight: Sight) -> LeaseKeeping:
+    client = ApiClient(access, timeout_s=settings.lease_duration_s / 3)
+    leadership = Leadership(
         client,
         settings.namespace,
         settings.lease,
         settings.identity or socket.gethostname(),
         duration_s=settings.lease_duration_s,
+        sees=partial(sight.may_see, client),
     )
+    return LeaseKeeping(client, leadership, settings.lease_duration_s)

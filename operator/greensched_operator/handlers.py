@@ -1,23 +1,15 @@
-"""kopf's edge: events of Jobs, and nothing else, in a thread and an event loop of its own.
-
-When kopf ends it cancels whatever else its loop runs, so it gets no loop of ours.
-Only `on.event` (docs/decisions/0009): timers, daemons and indexes add finalizers, with which a
-deletion hangs while the operator is dead.
-"""
+"""What becomes of the events that kopf tells of Jobs."""
 
 import asyncio
-import logging
-import threading
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from contextlib import suppress
 from typing import Any
 
-import kopf
 import msgspec
 import structlog
 
 from greensched_core.errors import ApiUnavailable, BadInput
-from greensched_core.kubernetes_api import ApiAccess, ApiClient, streaming_session
+from greensched_core.kubernetes_api import ApiClient
 from greensched_operator.held_works import HeldWorks
 from greensched_operator.kueue_keeper import KueueKeeper
 from greensched_operator.metrics import ControllerMetrics
@@ -26,7 +18,7 @@ from greensched_operator.workloads import Meta, convert_job
 log = structlog.get_logger()
 
 _LISTED_EVERY_S = 3600.0  # wall seconds
-_TOKEN_REREAD = timedelta(minutes=5)  # the kubelet rotates a bound token at 80 % of its hour
+_AFTER_LIST_S = 5.0  # kopf hands on what it listed meanwhile
 
 
 class JobEvents:
@@ -44,6 +36,7 @@ class JobEvents:
         self._wake = wake
         self._metrics = metrics
         self._known: set[str] = set()  # uids
+        self.listed_anew = asyncio.Event()  # kopf did: what went in the gap it does not tell
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Take in one event."""
@@ -70,9 +63,12 @@ class JobEvents:
         self._kueue.drop_job(uid)
 
     async def forget_gone(self, client: ApiClient) -> None:
-        """Forget each hour what is gone: of a deletion in a gap of its watch kopf does not tell."""
+        """Forget what is gone, each hour and after each gap: of deletions in it kopf tells not."""
         while True:
-            await asyncio.sleep(_LISTED_EVERY_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.listed_anew.wait(), _LISTED_EVERY_S)
+            await asyncio.sleep(_AFTER_LIST_S)
+            self.listed_anew.clear()
             await self.forget_unlisted(client)
 
     async def forget_unlisted(self, client: ApiClient) -> None:
@@ -93,63 +89,3 @@ class _Listed(msgspec.Struct):
 
 
 _decode_listed = msgspec.json.Decoder(_Listed).decode
-
-
-def operator_settings() -> kopf.OperatorSettings:
-    """Return kopf's settings: no peering, no events of its own, nothing written to objects."""
-    settings = kopf.OperatorSettings()
-    settings.peering.standalone = True
-    settings.posting.enabled = False
-    settings.scanning.disabled = True
-    settings.watching.server_timeout = 290
-    settings.watching.connect_timeout = 30
-    logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # it tells of each event
-    settings.queueing.idle_timeout = 1.0  # a worker for each object that has just changed
-    return settings
-
-
-async def run_kopf(events: JobEvents, access: ApiAccess, identity: str) -> None:
-    """Run kopf until cancelled; raises what ends it.
-
-    `identity` names this replica. Without it kopf asks the system for its user's name, and the uid
-    that images run as has none.
-    """
-    stop = threading.Event()
-    loop = asyncio.get_running_loop()
-    registry = kopf.OperatorRegistry()
-
-    @kopf.on.login(registry=registry)
-    async def login(**_: Any) -> kopf.AiohttpSession:
-        """Log in as the rest of us does; a token is read anew before it is old.
-
-        kopf's own session leaves sockets open where the loop ends before their leave over TLS.
-        """
-        session = streaming_session(access)
-        if token := access.bearer_token():
-            session.headers["Authorization"] = f"Bearer {token}"
-        return kopf.AiohttpSession(
-            server=access.base_url,
-            aiohttp_session=session,
-            expiration=datetime.now(UTC) + _TOKEN_REREAD if token else None,
-        )
-
-    @kopf.on.event("batch", "v1", "jobs", registry=registry)
-    async def job_changed(event: kopf.RawEvent, **_: Any) -> None:
-        """Hand a Job on as it is now."""
-        loop.call_soon_threadsafe(events.take, event)
-
-    async def work() -> None:
-        await kopf.operator(
-            registry=registry,
-            settings=operator_settings(),
-            clusterwide=True,
-            identity=identity,  # type: ignore[arg-type]  # a NewType of str that kopf exports nowhere
-            stop_flag=stop,
-        )
-
-    working = asyncio.create_task(asyncio.to_thread(asyncio.run, work()))
-    try:
-        await asyncio.shield(working)
-    finally:
-        stop.set()
-        await asyncio.wait([working])

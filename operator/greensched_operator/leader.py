@@ -7,7 +7,7 @@ so that clocks that differ do no harm (client-go, tools/leaderelection).
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 import msgspec
@@ -19,6 +19,9 @@ from greensched_core.kubernetes_api import ApiClient
 log = structlog.get_logger()
 
 _WORDS_A_LEASE = 3  # renewals that fit into a lease: two may fail
+_LONGEST_WORD_S = 5.0  # then the next one is due
+_LEASES_STOOD_BACK = 4.0  # by who sees too little, of a Lease that nobody else has taken
+LEASES_A_LOOP_MAY_BE_STUCK = 3.0  # after that it leads no longer; a probe has it killed then
 
 
 class _Meta(msgspec.Struct):
@@ -52,7 +55,11 @@ class Leadership:
         *,
         duration_s: float = 15.0,
         monotonic: Callable[[], float] = time.monotonic,
+        sees: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
+        """`sees` tells whether this replica sees what a leader must; else it stands back."""
+        self._sees = sees
+        self._blind_at: float | None = None
         self._client = client
         self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._name = name
@@ -69,15 +76,24 @@ class Leadership:
             await asyncio.sleep(self._pause_s())
         log.info("leading", identity=self.identity)
 
-    async def keep(self) -> None:
-        """Renew until the Lease is lost; then return. Two thirds of it may pass without a word."""
+    @property
+    def is_blind(self) -> bool:
+        """Tell whether it took the Lease though it sees too little: nobody else did."""
+        return self._blind_at is not None
+
+    async def keep(self, speaks: Callable[[], bool] = lambda: True) -> None:
+        """Renew until another has the Lease; then return.
+
+        While `speaks` says no, and while the API server is away, it runs out: then `holds` says no,
+        and another may take it. Where nobody has, it is ours again with the next word.
+        """
         while True:
             await asyncio.sleep(self._pause_s())
-            if await self.tried():
+            if not speaks():
+                log.error("the Lease is not renewed: the event loop that works is stuck")
                 continue
-            silent_s = self._monotonic() - self._renewed_at
-            if self._seen[0] != self.identity or silent_s > self._duration_s * 2 / 3:
-                log.error("leadership lost", holder=self._seen[0], silent_s=round(silent_s, 1))
+            if not await self.tried() and self._seen[0] not in (self.identity, "", None):
+                log.error("leadership lost", holder=self._seen[0])
                 return
 
     def holds(self) -> bool:
@@ -91,23 +107,23 @@ class Leadership:
         """Leave the Lease to another at once, if it is ours."""
         self._renewed_at = -float("inf")
         try:
-            lease = await self._read()
-            if lease is not None and lease.spec.holderIdentity == self.identity:
-                await self._write(lease, holder="")
-        except ApiUnavailable as fault:
-            log.warning("the Lease runs out by itself", reason=str(fault))
+            async with asyncio.timeout(_LONGEST_WORD_S):
+                lease = await self._read()
+                if lease is not None and lease.spec.holderIdentity == self.identity:
+                    await self._write(lease, holder="")
+        except (ApiUnavailable, TimeoutError) as fault:
+            log.warning("the Lease runs out by itself", reason=str(fault) or "no answer in time")
 
     async def tried(self) -> bool:
         """Take or renew the Lease; tell whether it is ours now."""
         sent_at = self._monotonic()  # others count from when they saw it, which is later
         try:
-            lease = await self._read()
-            if lease is None:
-                await self._client.create(self._leases, self._body(None, self.identity))
-            elif not self._may_take(lease):
-                return False
-            else:
-                await self._write(lease, self.identity)
+            async with asyncio.timeout(min(_LONGEST_WORD_S, self._duration_s / 2)):
+                if not await self._took():
+                    return False
+        except TimeoutError:
+            log.warning("the Lease could not be written", reason="no answer in time")
+            return False
         except ApiUnavailable as fault:
             if fault.status != 409:  # another was faster
                 log.warning("the Lease could not be written", reason=str(fault))
@@ -115,6 +131,28 @@ class Leadership:
         self._seen = (self.identity, None)
         self._renewed_at = sent_at
         return True
+
+    async def _took(self) -> bool:
+        lease = await self._read()
+        if lease is not None and not self._may_take(lease):
+            return False
+        if self._seen[0] != self.identity and not await self._stands():
+            return False
+        if lease is None:
+            await self._client.create(self._leases, self._body(None, self.identity))
+        else:
+            await self._write(lease, self.identity)
+        return True
+
+    async def _stands(self) -> bool:
+        """Tell whether a Lease that is free is for us, or for somebody who sees more."""
+        if self._sees is None or await self._sees():
+            self._blind_at = None
+            return True
+        if self._blind_at is None:
+            self._blind_at = self._monotonic()
+            log.error("stands back: it has no right to see what a leader must")
+        return self._monotonic() - self._blind_at > self._duration_s * _LEASES_STOOD_BACK
 
     def _may_take(self, lease: _Lease) -> bool:
         holder, word = lease.spec.holderIdentity, lease.spec.renewTime

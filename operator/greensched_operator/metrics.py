@@ -46,6 +46,11 @@ class ControllerMetrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
         self.leading = self._gauge("operator_leading", "1 while this replica leads.")
+        self.watch_age = self._gauge(
+            "operator_watch_age_seconds",
+            "Seconds for which what the leader sees of a resource may be old; 0 while it watches.",
+            "resource",
+        )
         self.held = self._gauge("held_workloads", "Workloads that are held now.", "namespace")
         self.held_cores = self._gauge("held_cpu_cores", "CPU cores that held work asks for.")
         self.released = self._counter("released", "Workloads started, by reason.", "reason")

@@ -204,7 +204,7 @@ class Place:
         process = ControllerProcess(settings, self.access, self.api, settings.clock)
         running = asyncio.create_task(process.run(stop))
         try:
-            yield Running(process.metrics, stop)
+            yield Running(process.metrics, stop, process.ready, running)
         finally:
             stop.set()
             await running
@@ -255,6 +255,8 @@ class Running:
 
     metrics: ControllerMetrics
     stop: asyncio.Event
+    ready: Callable[[], str]
+    task: asyncio.Task[None]
 
 
 async def _ready(process: WebhookProcess, running: asyncio.Task[None], is_heard_of: bool) -> bool:

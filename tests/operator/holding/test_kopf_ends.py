@@ -7,7 +7,7 @@ import gc
 import socket
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from greensched_operator.handlers import JobEvents, run_kopf
+from greensched_operator.handlers import JobEvents
+from greensched_operator.job_watch import run_kopf
 
 if TYPE_CHECKING:
     from greensched_core.kubernetes_api import ApiAccess
@@ -52,9 +53,16 @@ class Valve:
             while (data := source.recv(65_536)) and not self.is_shut:
                 sink.sendall(data)
 
+    def cut(self) -> None:
+        """Cut all connections, and take new ones."""
+        self._close(self._open[1:])
+
     def close(self) -> None:
-        """Close all connections."""
-        for each in self._open:
+        """Close all connections, and take no more."""
+        self._close(self._open)
+
+    def _close(self, sockets: Sequence[socket.socket]) -> None:
+        for each in sockets:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from greensched_core.clock import ManualClock
 from greensched_operator.leader import Leadership
-from tests.operator.holding.conftest import api_of, refused
+from tests.operator.holding.conftest import PATIENCE_S, api_of, refused
 
 LASTS_S = 15.0
 
@@ -137,4 +138,29 @@ async def test_who_gives_up_leaves_it_to_another_at_once() -> None:
     assert not first.holds()
     assert await second.tried()
     await first.give_up()  # it is not its own any more
+    assert server.holder == "second"
+
+
+async def test_after_an_outage_a_leader_leads_on_where_nobody_has_followed() -> None:
+    server, clock = LeaseServer(), ManualClock()
+    leader = server.replica("leader", clock)
+    await leader.tried()
+    server.is_down = True
+    clock.advance(10 * LASTS_S)
+    assert not await leader.tried()
+    assert not leader.holds()
+    server.is_down = False
+    assert await leader.tried()
+    assert leader.holds()
+
+
+async def test_who_finds_another_in_his_place_keeps_it_no_longer() -> None:
+    server, clock = LeaseServer(), ManualClock()
+    first = Leadership(api_of(server.answer), "greensched", "lease", "first", duration_s=0.03,
+                       monotonic=clock.monotonic)  # fmt: skip
+    await first.tried()
+    assert server.lease is not None
+    server.lease["spec"]["holderIdentity"] = "second"
+    async with asyncio.timeout(PATIENCE_S):
+        await first.keep()
     assert server.holder == "second"

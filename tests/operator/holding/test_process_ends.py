@@ -77,7 +77,7 @@ async def test_a_controller_that_loses_its_lease_has_not_ended_as_told(place: Pl
     running = asyncio.create_task(process.run(asyncio.Event()))
 
     async def leads() -> bool:
-        return process.leadership.holds()
+        return process.lease.holds()
 
     await place.until(leads, "it leads")
     path = f"/apis/coordination.k8s.io/v1/namespaces/{place.own}/leases/{settings.lease}"
