@@ -17,6 +17,7 @@ import pytest
 import pytest_asyncio
 
 from greensched_core import labels
+from greensched_core.errors import TaskEnded
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from tests.operator.holding.test_kopf_ends import Valve, valve
 
@@ -160,13 +161,14 @@ async def test_a_leader_that_is_refused_leaves_the_lease_and_the_next_sees(
         await place.create(place.jobs, held_job(place, "train"))
         async with ApiClient(behind) as client:
             first = replace(account.place, api=client, access=behind)
-            async with first.controller() as running:
-                await place.until(is_planned_by_it, "it sees Jobs")
-                await account.may(STATUS)
-                await asyncio.sleep(1.0)  # the API server learns of it
-                valve.cut()
-                await place.until(has_left, "it ends")
-                assert await holder(place) == ""
+            with pytest.raises(TaskEnded, match="sight"):
+                async with first.controller() as running:
+                    await place.until(is_planned_by_it, "it sees Jobs")
+                    await account.may(STATUS)
+                    await asyncio.sleep(1.0)  # the API server learns of it
+                    valve.cut()
+                    await place.until(has_left, "it ends")
+                    assert await holder(place) == ""
         assert any("does not see /apis/batch/v1/jobs" in each for each in told)
         await account.may(JOBS, STATUS)
         await place.api.delete(f"{place.jobs}/train")
