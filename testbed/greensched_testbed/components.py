@@ -1,6 +1,7 @@
 """The command lines of the control plane's programs.
 
-The flags are the fewest that were seen to suffice; everything listens on 127.0.0.1.
+The flags are the fewest that were seen to suffice; everything listens on 127.0.0.1, but for an API
+server that is given another address.
 """
 
 from dataclasses import dataclass, field
@@ -43,6 +44,8 @@ class ControlPlaneOptions:
     client_qps, client_burst: of scheduler and controller-manager; Kubernetes' own 50 and 100 bind
         55 pods/s whatever else is true.
     extra_flags: program name → further flags.
+    address: where the API server listens, and what its certificate is valid for.
+    prefix: what each program is started through, such as nsenter with its arguments.
     """
 
     kwok: bool = True
@@ -53,6 +56,8 @@ class ControlPlaneOptions:
     max_requests_inflight: int = 3_000
     max_mutating_requests_inflight: int = 1_500
     extra_flags: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    address: str = "127.0.0.1"
+    prefix: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Blueprint:
     manager_port: int
     scheduler_port: int
     kubelet_port: int  # where kwok plays every node's kubelet
-    authority_file: Path
+    authority: Authority
     server: KeyPair
     token_keys: KeyPair
     admin: KeyPair
@@ -78,7 +83,7 @@ class Blueprint:
     @property
     def url(self) -> str:
         """Return the API server's address."""
-        return f"https://127.0.0.1:{self.api_port}"
+        return f"https://{self.options.address}:{self.api_port}"
 
     @property
     def kwok_folder(self) -> Path:
@@ -95,6 +100,7 @@ class Blueprint:
             KWOK: self._kwok,
         }[component]()
         return [
+            *self.options.prefix,
             self.programs / component,
             *arguments,
             *self.options.extra_flags.get(component, ()),
@@ -118,12 +124,12 @@ class Blueprint:
     def _api_server(self) -> list[str]:
         return [
             f"--etcd-servers=http://127.0.0.1:{self.etcd_ports[0]}",
-            "--bind-address=127.0.0.1",
-            "--advertise-address=127.0.0.1",
+            f"--bind-address={self.options.address}",
+            f"--advertise-address={self.options.address}",
             f"--secure-port={self.api_port}",
             f"--tls-cert-file={self.server.certificate}",
             f"--tls-private-key-file={self.server.key}",
-            f"--client-ca-file={self.authority_file}",
+            f"--client-ca-file={self.authority.certificate_file}",
             f"--cert-dir={self.folder / 'apiserver'}",
             # As which it calls kubelets, for logs, exec and port-forward.
             f"--kubelet-client-certificate={self.admin.certificate}",
@@ -146,7 +152,7 @@ class Blueprint:
             *_delegating(self.manager_kubeconfig, self.manager_port),
             f"--kubeconfig={self.manager_kubeconfig}",
             f"--service-account-private-key-file={self.token_keys.key}",
-            f"--root-ca-file={self.authority_file}",
+            f"--root-ca-file={self.authority.certificate_file}",
             "--use-service-account-credentials=true",
             "--leader-elect=false",
             f"--controllers={self.options.controllers}",
@@ -182,7 +188,7 @@ def draw(programs: Path, folder: Path, options: ControlPlaneOptions) -> Blueprin
     """Return a blueprint on free ports, its keys and kubeconfigs written below `folder`."""
     api, etcd, peer, manager, scheduler, kubelet = free_ports(6)
     authority = Authority(folder / "keys")
-    url = f"https://127.0.0.1:{api}"
+    url = f"https://{options.address}:{api}"
 
     def kubeconfig(name: str, client: KeyPair) -> Path:
         path = folder / f"{name}.kubeconfig"
@@ -198,8 +204,10 @@ def draw(programs: Path, folder: Path, options: ControlPlaneOptions) -> Blueprin
         manager_port=manager,
         scheduler_port=scheduler,
         kubelet_port=kubelet,
-        authority_file=authority.certificate_file,
-        server=authority.issue_server("apiserver", _SERVER_HOSTS),
+        authority=authority,
+        server=authority.issue_server(
+            "apiserver", tuple(dict.fromkeys((*_SERVER_HOSTS, options.address)))
+        ),
         token_keys=write_token_keys(folder / "keys"),
         admin=admin,
         admin_kubeconfig=kubeconfig("admin", admin),

@@ -14,7 +14,7 @@ import httpx
 from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiAccess
 from greensched_testbed.binaries import control_plane_programs
-from greensched_testbed.certificates import KeyPair
+from greensched_testbed.certificates import Authority, KeyPair
 from greensched_testbed.components import (
     API_SERVER,
     CONTROLLER_MANAGER,
@@ -88,8 +88,13 @@ class ControlPlane:
 
     @property
     def ca_file(self) -> Path:
-        """Return the authority that signed the API server's certificate."""
-        return self._blueprint.authority_file
+        """Return the certificate of the authority."""
+        return self.authority.certificate_file
+
+    @property
+    def authority(self) -> Authority:
+        """Return who signed the API server's certificate, and signs for nodes and users."""
+        return self._blueprint.authority
 
     @property
     def kubeconfig(self) -> Path:
