@@ -1,7 +1,8 @@
 """Builds the control plane's programs once, from source, and keeps them in the user's cache.
 
-They come out of Go modules that lie beside this file: `go/` (etcd, Kubernetes, kwok, Helm),
-`go/prometheus/` and `go/kueue/`. The cache's key is a hash of go.mod, go.sum and the flags.
+They come out of Go modules that lie beside this file: `go/` (etcd, Kubernetes, kwok, Helm) and one
+folder each below it for Prometheus, Kueue and what real nodes run. The cache's key is a hash of
+go.mod, go.sum and the flags.
 """
 
 import fcntl
@@ -51,6 +52,12 @@ class Recipe:
         return digest.hexdigest()[:16]
 
 
+# Without a version kubectl and Helm cannot parse what the server calls itself.
+_KUBERNETES_FLAGS = (
+    "-ldflags",
+    f"-s -w -X {_VERSION_PACKAGE}.gitVersion={KUBERNETES_VERSION}"
+    f" -X {_VERSION_PACKAGE}.gitMajor=1 -X {_VERSION_PACKAGE}.gitMinor=36",
+)
 CONTROL_PLANE = Recipe(
     title="Kubernetes control plane",
     module=_MODULES,
@@ -64,12 +71,7 @@ CONTROL_PLANE = Recipe(
         "helm",
     ),
     cpu_minutes=16.0,
-    flags=(
-        "-ldflags",
-        # Without a version kubectl and Helm cannot parse what the server calls itself.
-        f"-s -w -X {_VERSION_PACKAGE}.gitVersion={KUBERNETES_VERSION}"
-        f" -X {_VERSION_PACKAGE}.gitMajor=1 -X {_VERSION_PACKAGE}.gitMinor=36",
-    ),
+    flags=_KUBERNETES_FLAGS,
     renamed={"server": "etcd"},  # the module go.etcd.io/etcd/server/v3 is the program
 )
 PROMETHEUS = Recipe(
@@ -85,6 +87,27 @@ KUEUE = Recipe(
     module=_MODULES / "kueue",
     programs=("kueue",),
     cpu_minutes=6.0,
+    flags=("-ldflags", "-s -w"),
+)
+NODE = Recipe(
+    title="Kubernetes node",
+    module=_MODULES / "node",
+    programs=("kubelet", "kube-proxy"),
+    cpu_minutes=5.0,
+    flags=_KUBERNETES_FLAGS,
+)
+POD_NETWORK = Recipe(
+    title="CNI plugins",
+    module=_MODULES / "cni",
+    programs=("host-local", "loopback", "ptp"),
+    cpu_minutes=0.3,
+    flags=("-ldflags", "-s -w"),
+)
+DNS = Recipe(
+    title="cluster's DNS",
+    module=_MODULES / "coredns",
+    programs=("coredns",),
+    cpu_minutes=8.0,
     flags=("-ldflags", "-s -w"),
 )
 
