@@ -1,0 +1,199 @@
+"""A control plane and real nodes on one machine, joined by a network of their own."""
+
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Self
+
+import platformdirs
+import psutil
+
+from greensched_testbed.binaries import DNS, NODE, POD_NETWORK, built
+from greensched_testbed.components import API_SERVER, ControlPlaneOptions
+from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.errors import CommandFailed, NotReady
+from greensched_testbed.processes import Processes
+from greensched_testbed.real_nodes.cgroups import (
+    RunCgroups,
+    all_runs,
+    cgroups_of,
+    is_abandoned,
+    is_ours,
+)
+from greensched_testbed.real_nodes.dns import start_dns
+from greensched_testbed.real_nodes.lan import Lan, lay_lan, plugged_in, unplug
+from greensched_testbed.real_nodes.namespaces import hold_namespaces
+from greensched_testbed.real_nodes.node import NodeKind, RealNode
+from greensched_testbed.real_nodes.program_images import archive, scheduler_image, shell_image
+from greensched_testbed.real_nodes.requirements import require
+from greensched_testbed.scratch import new_scratch_folder
+
+_READY_TIMEOUT_S = 90.0
+_API_SERVER_FLAGS = (
+    "--endpoint-reconciler-type=lease",  # so that pods find it at 10.96.0.1
+    "--kubelet-preferred-address-types=InternalIP",
+    # It calls webhooks at their pods: no kube-proxy runs where it runs.
+    "--enable-aggregator-routing=true",
+)
+
+
+class RealCluster:
+    """A control plane, DNS and nodes that run containers, while it is entered.
+
+    On leaving nothing of it stays: no process, mount, namespace, cgroup, interface or folder. After
+    SIGKILL of ours `sweep`, or the next cluster's start, removes what the kernel does not. Raises
+    CannotRunNodes where the machine lacks something.
+    """
+
+    def __init__(
+        self,
+        kinds: Sequence[NodeKind],
+        *,
+        folder: Path | None = None,
+        outlives_us: bool = False,
+    ) -> None:
+        require()
+        for recipe in (NODE, POD_NETWORK, DNS):
+            built(recipe)
+        self._owns_folder = folder is None
+        self.folder = folder or new_scratch_folder()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._kinds = tuple(kinds)
+        self._outlives_us = outlives_us
+        self.processes = Processes(self.folder / "logs", outlive_us=outlives_us)
+        self.nodes: tuple[RealNode, ...] = ()
+        self.cgroups: RunCgroups | None = None
+        self.ready_s = 0.0  # seconds from start to all nodes Ready
+        self.plane: ControlPlane
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start everything and wait until all nodes are Ready; leave nothing when that fails."""
+        began = time.monotonic()
+        try:
+            sweep()
+            lan = self._lay_network()
+            with ThreadPoolExecutor(1) as beside:
+                loaded = beside.submit(self._boot_nodes)
+                self.plane = self._start_plane(lan)
+                loaded.result()
+            start_dns(self.plane, self.processes, self._beside_plane(), lan.gateway)
+            for node in self.nodes:
+                node.join(self.plane)
+            self._wait_until_ready()
+        except BaseException:
+            self.close()
+            raise
+        self.ready_s = time.monotonic() - began
+
+    def load_images(self, archives: Iterable[Path]) -> None:
+        """Give every node images as Docker or buildah saves them; raise CommandFailed."""
+        archives = tuple(archives)
+
+        def load(node: RealNode) -> None:
+            for each in archives:
+                node.load_image(each)
+
+        with ThreadPoolExecutor(len(self.nodes)) as at_once:
+            list(at_once.map(load, self.nodes))
+
+    def close(self) -> None:
+        """Kill all of it and remove every trace; safe to repeat."""
+        try:
+            if self.cgroups is not None:
+                remove_run(self.cgroups.name)
+        finally:
+            self.processes.stop_all()
+            if hasattr(self, "plane"):
+                self.plane.close()
+            if self._owns_folder:
+                shutil.rmtree(self.folder, ignore_errors=True)
+
+    def let_go(self) -> None:
+        """Leave everything running and forget about it; only for what was told to outlive us."""
+        self.plane.let_go()
+        self.processes.let_go()
+
+    def _lay_network(self) -> Lan:
+        self._middle = hold_namespaces(self.processes, "network")
+        self.cgroups = cgroups_of(psutil.Process(self._middle.holder.pid))
+        names = tuple(f"node-{number}" for number, _ in enumerate(self._kinds, start=1))
+        self.cgroups.make(names)
+        self.cgroups.take(self._middle.holder.pid)
+        lan = lay_lan(self._middle, self.cgroups.name)
+        self.nodes = tuple(
+            RealNode(number, kind, self.folder, self.processes, self.cgroups, lan)
+            for number, kind in enumerate(self._kinds, start=1)
+        )
+        lan.route_pods(len(self.nodes), self._middle)
+        return lan
+
+    def _boot_nodes(self) -> None:
+        for node in self.nodes:
+            node.boot(len(self.nodes))
+        folder = image_folder()
+        self.load_images(archive(each, folder) for each in (shell_image(), scheduler_image()))
+
+    def _start_plane(self, lan: Lan) -> ControlPlane:
+        options = ControlPlaneOptions(
+            kwok=False,
+            address=lan.gateway,
+            prefix=self._beside_plane(),
+            extra_flags={API_SERVER: _API_SERVER_FLAGS},
+        )
+        folder = self.folder / "control-plane"
+        plane = ControlPlane(options, folder=folder, outlives_us=self._outlives_us)
+        plane.start_all()
+        return plane
+
+    def _beside_plane(self) -> tuple[str, ...]:
+        if self.cgroups is None:
+            raise NotReady("the network comes first")
+        return (*self.cgroups.join(), *self._middle.prefix())
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        for node in self.nodes:
+            while not self._is_ready(node):
+                for process in self.processes.all():
+                    process.check()
+                if time.monotonic() > deadline:
+                    raise NotReady(f"{node.name} is not Ready after {_READY_TIMEOUT_S:.0f} s")
+                time.sleep(0.1)
+
+    def _is_ready(self, node: RealNode) -> bool:
+        path = "jsonpath={.status.conditions[?(@.type=='Ready')].status}"
+        try:
+            return self.plane.kubectl("get", "node", node.name, "--output", path) == "True"
+        except CommandFailed as fault:
+            if "NotFound" not in fault.stderr:
+                raise
+            return False
+
+
+def sweep() -> tuple[str, ...]:
+    """Remove what clusters left whose parents were killed, and return their names."""
+    runs = {run.name for run in all_runs()} | {name for name in plugged_in() if is_ours(name)}
+    abandoned = tuple(name for name in sorted(runs) if is_abandoned(name))
+    for name in abandoned:
+        remove_run(name)
+    return abandoned
+
+
+def remove_run(name: str) -> None:
+    """Kill all that runs in a run, and remove what it has outside its folder; safe to repeat."""
+    RunCgroups(name).remove()
+    unplug(name)
+
+
+def image_folder() -> Path:
+    """Return where archives of images are kept from one run to the next."""
+    return platformdirs.user_cache_path("greensched", appauthor=False) / "images"

@@ -1,0 +1,121 @@
+"""What of a machine real nodes could leave changed, to compare before and after.
+
+Processes count when they live in a network namespace that is not ours: all that a cluster starts
+does. What changes by itself is left out.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from greensched_testbed.real_nodes.cgroups import hierarchies
+from greensched_testbed.real_nodes.namespaces import run_command
+
+_FOLDERS = (
+    "/etc/cni",
+    "/etc/cni/net.d",
+    "/etc/containerd",
+    "/etc/kubernetes",
+    "/opt",
+    "/opt/cni",
+    "/run",
+    "/run/netns",
+    "/run/containerd",
+    "/usr/libexec/kubernetes",
+    "/var/lib",
+    "/var/lib/cni",
+    "/var/log",
+    "/var/log/containers",
+)
+# These change by themselves, or with any interface and process that comes and goes.
+_VOLATILE = re.compile(
+    r"^(fs/|kernel/(random/|ns_last_pid|pty/nr|sched_domain/|perf_event_max_sample_rate)"
+    r"|net/ipv[46]/(conf|neigh)/(?!all/|default/)|net/netfilter/nf_conntrack_count"
+    r"|net/netfilter/nf_log/|net/ipv4/route/flush|net/ipv6/route/flush|vm/(compact_memory|stat_refresh))"
+)
+
+
+class MachineState(msgspec.Struct, frozen=True):
+    """Lines that name each thing, by kind."""
+
+    processes: frozenset[str]
+    cgroups: frozenset[str]
+    mounts: frozenset[str]
+    sysctls: frozenset[str]
+    network: frozenset[str]
+    folders: frozenset[str]
+
+    def differences(self, later: "MachineState") -> tuple[str, ...]:
+        """Return in words what came, went or changed until `later`."""
+        found = []
+        for kind in self.__struct_fields__:
+            before, after = getattr(self, kind), getattr(later, kind)
+            found += [f"{kind}, new: {each}" for each in sorted(after - before)]
+            found += [f"{kind}, gone: {each}" for each in sorted(before - after)]
+        return tuple(found)
+
+
+def machine_state() -> MachineState:
+    """Return the state of this machine now; needs root."""
+    return MachineState(
+        processes=frozenset(_foreign_processes()),
+        cgroups=frozenset(_cgroups()),
+        mounts=frozenset(_mounts()),
+        sysctls=frozenset(_sysctls(Path("/proc/sys"))),
+        network=frozenset(_network()),
+        folders=frozenset(_entries()),
+    )
+
+
+def _foreign_processes() -> Iterator[str]:
+    ours = os.readlink("/proc/self/ns/net")
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            if os.readlink(folder / "ns/net") != ours:
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ")[:80]
+                yield f"{folder.name} {command.decode(errors='replace').strip()}"
+
+
+def _cgroups() -> Iterator[str]:
+    for hierarchy in hierarchies():
+        passed_on = hierarchy / "cgroup.subtree_control"
+        if passed_on.exists():
+            yield f"{passed_on}: {passed_on.read_text().strip()}"
+        yield from (str(each) for each in hierarchy.iterdir() if each.is_dir())
+
+
+def _mounts() -> Iterator[str]:
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        place, kind = line.split()[4], line.split(" - ")[1]
+        yield f"{place} ({kind})"
+
+
+def _sysctls(root: Path) -> Iterator[str]:
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = Path(folder) / name
+            label = str(path.relative_to(root))
+            if not _VOLATILE.match(label) and path.stat().st_mode & 0o200:
+                with suppress(OSError):  # some can only be written
+                    yield f"{label} = {path.read_text(errors='replace').strip()}"
+
+
+def _network() -> Iterator[str]:
+    yield from run_command("ip", "-brief", "-oneline", "link", "show").splitlines()
+    yield from run_command("ip", "-oneline", "address", "show").splitlines()
+    yield from run_command("ip", "route", "show", "table", "all").splitlines()
+    for program in ("nft list ruleset", "iptables-save"):
+        if shutil.which(program.split()[0]):
+            lines = run_command(*program.split()).splitlines()
+            yield from (line for line in lines if not line.startswith("#"))
+
+
+def _entries() -> Iterator[str]:
+    for folder in map(Path, _FOLDERS):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            yield from map(str, folder.iterdir())

@@ -1,0 +1,102 @@
+"""Images of one program each, FROM scratch, written without any engine.
+
+The same program gives the same archive to the byte, and an archive is written once.
+"""
+
+import hashlib
+import io
+import json
+import platform
+import shutil
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from greensched_testbed.binaries import KUBERNETES_VERSION, control_plane_programs
+from greensched_testbed.real_nodes.node_configuration import PAUSE_IMAGE
+
+SHELL_IMAGE = "localhost/greensched-e2e-shell:1"
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+# As process 1 a shell heeds only signals that it traps.
+_UNTIL_ASKED = "trap exit TERM INT; while :; do sleep 3600 & wait; done"
+
+
+@dataclass(frozen=True)
+class ProgramImage:
+    """An image's names, the one file in it, links to that file, and what it runs."""
+
+    names: tuple[str, ...]
+    program: Path
+    path: str
+    links: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+
+
+def scheduler_image() -> ProgramImage:
+    """Return the image that the chart's scheduler runs, under upstream's name."""
+    return ProgramImage(
+        names=(f"registry.k8s.io/kube-scheduler:{KUBERNETES_VERSION}",),
+        program=control_plane_programs() / "kube-scheduler",
+        path="usr/local/bin/kube-scheduler",
+    )
+
+
+def shell_image() -> ProgramImage:
+    """Return busybox, as the image of pods that tests make, and in the place of `pause`."""
+    program = Path(shutil.which("busybox") or "/usr/bin/busybox")
+    tools = ("sh", "sleep", "cat", "echo", "wget", "nslookup", "httpd", "true", "false", "id")
+    return ProgramImage(
+        names=(SHELL_IMAGE, PAUSE_IMAGE),
+        program=program,
+        path="bin/busybox",
+        links=tuple(f"bin/{tool}" for tool in tools),
+        command=("/bin/sh", "-c", _UNTIL_ASKED),
+    )
+
+
+def archive(image: ProgramImage, folder: Path) -> Path:
+    """Return the image as `docker load` and containerd read it, below `folder`."""
+    layer = _layer(image)
+    config = _config(image, hashlib.sha256(layer).hexdigest())
+    name = hashlib.sha256(config).hexdigest()
+    path = folder / f"{Path(image.path).name}-{name[:16]}.tar"
+    if path.exists():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest = [{"Config": f"{name}.json", "RepoTags": image.names, "Layers": ["layer.tar"]}]
+    partial = path.with_suffix(".partial")
+    with tarfile.open(partial, "w") as tar:
+        _add(tar, f"{name}.json", config)
+        _add(tar, "layer.tar", layer)
+        _add(tar, "manifest.json", json.dumps(manifest).encode())
+    return partial.rename(path)
+
+
+def _layer(image: ProgramImage) -> bytes:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w") as tar:
+        _add(tar, image.path, image.program.read_bytes(), mode=0o755)
+        for link in image.links:
+            entry = tarfile.TarInfo(link)
+            entry.type, entry.linkname = tarfile.SYMTYPE, f"/{image.path}"
+            tar.addfile(entry)
+    return held.getvalue()
+
+
+def _config(image: ProgramImage, layer: str) -> bytes:
+    settings = {"Env": ["PATH=/usr/local/bin:/usr/bin:/bin"], "Cmd": list(image.command) or None}
+    machine = platform.machine()
+    config = {
+        "architecture": _ARCHITECTURES.get(machine, machine),
+        "os": "linux",
+        "config": settings,
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer}"]},
+        "history": [],
+    }
+    return json.dumps(config, sort_keys=True).encode()
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int = 0o644) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(content), mode
+    tar.addfile(entry, io.BytesIO(content))
