@@ -48,6 +48,23 @@ def test_all_that_a_run_started_ends_with_it_and_no_folder_stays(run: RunCgroups
     assert not any((each / run.name).exists() for each in before)
 
 
+def test_a_node_that_is_cleared_ends_alone_and_takes_new_processes(run: RunCgroups) -> None:
+    run.make(("node-1", "node-2"))
+    first, other = (
+        subprocess.Popen([*run.join(name), "sleep", "60"]) for name in ("node-1", "node-2")
+    )
+    while len(run.processes()) < 2:
+        pass
+    run.clear("node-1")
+    assert first.wait(5) == -9
+    assert other.poll() is None
+    again = subprocess.Popen([*run.join("node-1"), "sleep", "60"])
+    while len(run.processes()) < 2:
+        pass
+    run.remove()
+    assert (again.wait(5), other.wait(5)) == (-9, -9)
+
+
 def test_a_folder_that_a_container_left_in_it_goes_too(run: RunCgroups) -> None:
     run.make(("node-1",))
     (hierarchies(run.root)[0] / run.name / "node-1/kubepods/pod-1/container").mkdir(parents=True)
@@ -72,6 +89,9 @@ def test_a_run_is_abandoned_when_its_holder_has_ended_or_its_number_is_another_s
     name = cgroups_of(psutil.Process(holder.pid)).name
     assert not is_abandoned(name)
     holder.kill()
+    while psutil.Process(holder.pid).status() != psutil.STATUS_ZOMBIE:
+        pass
+    assert is_abandoned(name), "nobody has waited for it yet"
     holder.wait()
     assert is_abandoned(name)
     assert is_abandoned(f"greensched-nodes-{os.getpid()}-1")

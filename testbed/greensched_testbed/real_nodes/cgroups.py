@@ -7,7 +7,7 @@ holder has ended knows that nobody will remove it.
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,9 @@ from greensched_testbed.errors import NotReady
 
 _ROOT = Path("/sys/fs/cgroup")
 _PREFIX = "greensched-nodes-"
-_PROCESSES = "processes"  # of the nodes themselves; containers lie below their node's folder
+# Of a machine's own processes, and of the network's; containers lie below the node's other folder.
+_OWN = "processes-"
+NETWORK = "network"
 _PASSED_ON = "cgroup.subtree_control"  # version 2's alone
 _LENT = "trusted.greensched.lent"  # an attribute of the run's folder, which goes with it
 _PATIENCE_S = 20.0
@@ -44,18 +46,23 @@ class RunCgroups:
                 os.setxattr(own, _LENT, " ".join(_pass_on_controllers(hierarchy)).encode())
                 _pass_on_controllers(own)
             _pass_on_cpus(own)
-            for inner in (_PROCESSES, *nodes):
-                (own / inner).mkdir()
-                _pass_on_cpus(own / inner)
+        for machine in (NETWORK, *nodes):
+            self._make_machine(machine)
 
-    def join(self) -> tuple[str, ...]:
-        """Return what a command is started through so that it and its children are the run's."""
+    def join(self, machine: str = NETWORK) -> tuple[str, ...]:
+        """Return what a command is started through so that it and its children are a machine's."""
         script = 'echo $$ > "$0" && exec "$@"'
-        return ("/bin/sh", "-c", script, str(self._own_processes()))
+        return ("/bin/sh", "-c", script, str(self._own_processes(machine)))
 
-    def take(self, pid: int) -> None:
-        """Make a process that runs already one of the run's."""
-        self._own_processes().write_text(str(pid))
+    def take(self, pid: int, machine: str = NETWORK) -> None:
+        """Make a process that runs already one of a machine's."""
+        self._own_processes(machine).write_text(str(pid))
+
+    def clear(self, node: str) -> None:
+        """Kill every process of a node and of its containers; its cgroups are then empty."""
+        inner = (node, f"{_OWN}{node}")
+        self._end(lambda: any(True for name in inner for _ in self._folders(name)), inner)
+        self._make_machine(node)
 
     def processes(self) -> set[int]:
         """Return the ids of all processes of the run and of its containers."""
@@ -66,21 +73,33 @@ class RunCgroups:
 
         Safe to repeat. Raises NotReady when one outlives it.
         """
-        deadline = time.monotonic() + _PATIENCE_S
         lent = self._lent()
-        while not self._is_gone():
-            for pid in self.processes():
+        self._end(self._is_there, ("",))
+        for controller in lent:
+            with suppress(OSError):  # someone else uses it by now
+                (self.root / _PASSED_ON).write_text(f"-{controller}")
+
+    def _end(self, is_left: Callable[[], bool], inner: tuple[str, ...]) -> None:
+        """Kill what lives below some folders and remove them, until nothing is left."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while is_left():
+            folders = [each for name in inner for each in self._folders(name)]
+            for pid in {pid for folder in folders for pid in _members(folder)}:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            for folder in self._folders():
+            for folder in folders:
                 with suppress(OSError):  # a process in it has not ended yet
                     folder.rmdir()
             if time.monotonic() > deadline:
                 raise NotReady(f"{self.name}: processes {self.processes()} do not end")
             time.sleep(0.02)
-        for controller in lent:
-            with suppress(OSError):  # someone else uses it by now
-                (self.root / _PASSED_ON).write_text(f"-{controller}")
+
+    def _make_machine(self, machine: str) -> None:
+        for hierarchy in hierarchies(self.root):
+            for inner in (machine, f"{_OWN}{machine}"):
+                folder = hierarchy / self.name / inner
+                folder.mkdir()
+                _pass_on_cpus(folder)
 
     def _lent(self) -> list[str]:
         """Return the controllers that version 2 did not pass on before the run."""
@@ -89,18 +108,18 @@ class RunCgroups:
         except OSError:
             return []
 
-    def _is_gone(self) -> bool:
-        return not any((each / self.name).exists() for each in hierarchies(self.root))
+    def _is_there(self) -> bool:
+        return any((each / self.name).exists() for each in hierarchies(self.root))
 
-    def _own_processes(self) -> Path:
+    def _own_processes(self, machine: str) -> Path:
         places = {each.name: each for each in hierarchies(self.root)}
         hierarchy = places.get("pids", next(iter(places.values())))
-        return hierarchy / self.name / _PROCESSES / "cgroup.procs"
+        return hierarchy / self.name / f"{_OWN}{machine}" / "cgroup.procs"
 
-    def _folders(self) -> Iterator[Path]:
-        """Yield the folders that there are, the innermost first."""
+    def _folders(self, inner: str = "") -> Iterator[Path]:
+        """Yield the folders that there are below one, and that one; the innermost first."""
         for hierarchy in hierarchies(self.root):
-            for parent, _, _ in os.walk(hierarchy / self.name, topdown=False):
+            for parent, _, _ in os.walk(hierarchy / self.name / inner, topdown=False):
                 yield Path(parent)
 
 
@@ -124,7 +143,8 @@ def is_abandoned(run: str) -> bool:
     """Say whether the process that a run is named after has ended."""
     pid, started = run.removeprefix(_PREFIX).split("-")
     try:
-        return _start_of(int(pid)) != int(started)
+        has_ended = psutil.Process(int(pid)).status() == psutil.STATUS_ZOMBIE
+        return has_ended or _start_of(int(pid)) != int(started)
     except psutil.NoSuchProcess:
         return True
 

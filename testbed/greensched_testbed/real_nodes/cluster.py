@@ -25,7 +25,8 @@ from greensched_testbed.real_nodes.cgroups import (
 from greensched_testbed.real_nodes.dns import start_dns
 from greensched_testbed.real_nodes.lan import Lan, lay_lan, plugged_in, unplug
 from greensched_testbed.real_nodes.namespaces import hold_namespaces
-from greensched_testbed.real_nodes.node import NodeKind, RealNode
+from greensched_testbed.real_nodes.node import RealNode
+from greensched_testbed.real_nodes.node_kinds import NodeKind
 from greensched_testbed.real_nodes.program_images import archive, scheduler_image, shell_image
 from greensched_testbed.real_nodes.requirements import require
 from greensched_testbed.scratch import new_scratch_folder
@@ -64,7 +65,7 @@ class RealCluster:
         self._outlives_us = outlives_us
         self.processes = Processes(self.folder / "logs", outlive_us=outlives_us)
         self.nodes: tuple[RealNode, ...] = ()
-        self.cgroups: RunCgroups | None = None
+        self.run = ""  # its name, once it has cgroups
         self.ready_s = 0.0  # seconds from start to all nodes Ready
         self.plane: ControlPlane
 
@@ -105,11 +106,23 @@ class RealCluster:
         with ThreadPoolExecutor(len(self.nodes)) as at_once:
             list(at_once.map(load, self.nodes))
 
+    def restart_node(self, name: str) -> None:
+        """Cut a node's power, boot it, and wait until it is Ready again."""
+        (node,) = (each for each in self.nodes if each.name == name)
+        before = self._last_heartbeat(name)
+        node.cut_power()
+        node.boot(len(self.nodes))
+        node.join(self.plane)
+        kubelet = self.processes[f"{name}-kubelet"]
+        alive = "its heartbeat"
+        kubelet.wait_until(lambda: self._last_heartbeat(name) != before, alive, _READY_TIMEOUT_S)
+        self._wait_until_ready()
+
     def close(self) -> None:
         """Kill all of it and remove every trace; safe to repeat."""
         try:
-            if self.cgroups is not None:
-                remove_run(self.cgroups.name)
+            if self.run:
+                remove_run(self.run)
         finally:
             self.processes.stop_all()
             if hasattr(self, "plane"):
@@ -124,13 +137,14 @@ class RealCluster:
 
     def _lay_network(self) -> Lan:
         self._middle = hold_namespaces(self.processes, "network")
-        self.cgroups = cgroups_of(psutil.Process(self._middle.holder.pid))
+        self._cgroups = cgroups_of(psutil.Process(self._middle.holder.pid))
+        self.run = self._cgroups.name
         names = tuple(f"node-{number}" for number, _ in enumerate(self._kinds, start=1))
-        self.cgroups.make(names)
-        self.cgroups.take(self._middle.holder.pid)
-        lan = lay_lan(self._middle, self.cgroups.name)
+        self._cgroups.make(names)
+        self._cgroups.take(self._middle.holder.pid)
+        lan = lay_lan(self._middle, self.run)
         self.nodes = tuple(
-            RealNode(number, kind, self.folder, self.processes, self.cgroups, lan)
+            RealNode(number, kind, self.folder, self.processes, self._cgroups, lan)
             for number, kind in enumerate(self._kinds, start=1)
         )
         lan.route_pods(len(self.nodes), self._middle)
@@ -155,9 +169,11 @@ class RealCluster:
         return plane
 
     def _beside_plane(self) -> tuple[str, ...]:
-        if self.cgroups is None:
-            raise NotReady("the network comes first")
-        return (*self.cgroups.join(), *self._middle.prefix())
+        return (*self._cgroups.join(), *self._middle.prefix())
+
+    def _last_heartbeat(self, node: str) -> str:
+        told = ("--namespace=kube-node-lease", "--output=jsonpath={.spec.renewTime}")
+        return self.plane.kubectl("get", "lease", node, *told)
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + _READY_TIMEOUT_S
@@ -196,4 +212,4 @@ def remove_run(name: str) -> None:
 
 def image_folder() -> Path:
     """Return where archives of images are kept from one run to the next."""
-    return platformdirs.user_cache_path("greensched", appauthor=False) / "images"
+    return platformdirs.user_cache_path("greensched", appauthor=False) / "image-archives"

@@ -53,6 +53,10 @@ class Lan:
             """
         )
 
+    def disconnect(self, name: str) -> None:
+        """Take a node's interface off the bridge, if it has not gone with the node."""
+        self.namespaces.run(f"ip link delete {name} 2>&1 || ! ip link show {name} 2>&1")
+
     def route_pods(self, count: int, machine: Namespaces, own: int = 0) -> None:
         """Tell a machine of the network where the pods of `count` nodes are, but for its `own`."""
         for node in range(1, count + 1):

@@ -1,7 +1,8 @@
 """What of a machine real nodes could leave changed, to compare before and after.
 
-Processes count when they live in a network namespace that is not ours: all that a cluster starts
-does. What changes by itself is left out.
+Processes count when they live in a network namespace that is not ours, as all that a cluster starts
+does, and nobody is left who started them. What changes by itself, and what others use now, is left
+out: others may start and stop containers meanwhile.
 """
 
 import os
@@ -12,8 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+import platformdirs
 
-from greensched_testbed.real_nodes.cgroups import hierarchies
+from greensched_testbed.real_nodes.cgroups import hierarchies, is_abandoned, is_ours
 from greensched_testbed.real_nodes.namespaces import run_command
 
 _FOLDERS = (
@@ -32,6 +34,7 @@ _FOLDERS = (
     "/var/log",
     "/var/log/containers",
 )
+_LASTING = ("sysctls", "network", "folders")
 # These change by themselves, or with any interface and process that comes and goes.
 _VOLATILE = re.compile(
     r"^(fs/|kernel/(random/|ns_last_pid|pty/nr|sched_domain/|perf_event_max_sample_rate)"
@@ -51,19 +54,23 @@ class MachineState(msgspec.Struct, frozen=True):
     folders: frozenset[str]
 
     def differences(self, later: "MachineState") -> tuple[str, ...]:
-        """Return in words what came, went or changed until `later`."""
+        """Return in words what came until `later`, and what of the machine's own went or changed.
+
+        What others had mounted or running may end meanwhile.
+        """
         found = []
         for kind in self.__struct_fields__:
             before, after = getattr(self, kind), getattr(later, kind)
             found += [f"{kind}, new: {each}" for each in sorted(after - before)]
-            found += [f"{kind}, gone: {each}" for each in sorted(before - after)]
+            if kind in _LASTING:
+                found += [f"{kind}, gone: {each}" for each in sorted(before - after)]
         return tuple(found)
 
 
 def machine_state() -> MachineState:
     """Return the state of this machine now; needs root."""
     return MachineState(
-        processes=frozenset(_foreign_processes()),
+        processes=frozenset(_forsaken_processes()),
         cgroups=frozenset(_cgroups()),
         mounts=frozenset(_mounts()),
         sysctls=frozenset(_sysctls(Path("/proc/sys"))),
@@ -72,13 +79,34 @@ def machine_state() -> MachineState:
     )
 
 
-def _foreign_processes() -> Iterator[str]:
-    ours = os.readlink("/proc/self/ns/net")
+def _forsaken_processes() -> Iterator[str]:
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended meanwhile
-            if os.readlink(folder / "ns/net") != ours:
+        with suppress(OSError, ValueError):  # it has ended meanwhile
+            if _is_foreign(int(folder.name)) and not _has_keeper(int(folder.name)):
                 command = (folder / "cmdline").read_bytes().replace(b"\0", b" ")[:80]
                 yield f"{folder.name} {command.decode(errors='replace').strip()}"
+
+
+def _is_foreign(pid: int) -> bool:
+    return os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net")
+
+
+def _has_keeper(pid: int) -> bool:
+    """Say whether it has an ancestor outside, beside the first of all, or is a living run's."""
+    outermost = pid
+    while pid > 1 and _is_foreign(pid):
+        outermost, pid = pid, _parent(pid)
+    return pid > 1 or _is_of_a_living_run(outermost)
+
+
+def _is_of_a_living_run(pid: int) -> bool:
+    names = Path(f"/proc/{pid}/cgroup").read_text().replace("\n", "/").split("/")
+    return any(is_ours(name) and not is_abandoned(name) for name in names)
+
+
+def _parent(pid: int) -> int:
+    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+    return int(after_name.split()[1])
 
 
 def _cgroups() -> Iterator[str]:
@@ -86,13 +114,27 @@ def _cgroups() -> Iterator[str]:
         passed_on = hierarchy / "cgroup.subtree_control"
         if passed_on.exists():
             yield f"{passed_on}: {passed_on.read_text().strip()}"
-        yield from (str(each) for each in hierarchy.iterdir() if each.is_dir())
+        for each in hierarchy.iterdir():
+            if each.is_dir() and not _is_used(each):
+                yield str(each)
+
+
+def _is_used(cgroup: Path) -> bool:
+    """Say whether a process lives in it that somebody is left for."""
+    for folder, _, _ in os.walk(cgroup):
+        with suppress(OSError, ValueError):
+            for pid in map(int, (Path(folder) / "cgroup.procs").read_text().split()):
+                if not _is_foreign(pid) or _has_keeper(pid):
+                    return True
+    return False
 
 
 def _mounts() -> Iterator[str]:
+    store = f"{platformdirs.user_cache_path('greensched', appauthor=False)}/"
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        place, kind = line.split()[4], line.split(" - ")[1]
-        yield f"{place} ({kind})"
+        place, kind = line.split()[4], line.split(" - ")[1].split()[0]
+        if not place.startswith(store):  # of images that are being built or looked at
+            yield f"{place} ({kind})"
 
 
 def _sysctls(root: Path) -> Iterator[str]:

@@ -1,8 +1,6 @@
 """One real node: containerd, kubelet and kube-proxy in namespaces of its own."""
 
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from greensched_testbed.binaries import NODE, POD_NETWORK, built
@@ -18,17 +16,11 @@ from greensched_testbed.real_nodes.node_configuration import (
     pod_network,
     proxy_config,
 )
+from greensched_testbed.real_nodes.node_kinds import NodeKind
 from greensched_testbed.real_nodes.sysctl_guard import guarding_script
 
 _RUNTIME_TIMEOUT_S = 30.0
 _SEARCH_PATH = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-
-
-@dataclass(frozen=True)
-class NodeKind:
-    """What a node says of itself; its name is the cluster's to give."""
-
-    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class RealNode:
@@ -57,9 +49,9 @@ class RealNode:
 
     def boot(self, node_count: int) -> None:
         """Make namespaces, folders and network, and start containerd; raise when one fails."""
-        self.folder.mkdir()
+        self.folder.mkdir(exist_ok=True)
         self.namespaces = hold_namespaces(self._processes, self.name)
-        self._cgroups.take(self.namespaces.holder.pid)
+        self._cgroups.take(self.namespaces.holder.pid, self.name)
         self._lay_folders()
         self._lan.connect(self.number, self.name, self.namespaces)
         self._lan.route_pods(node_count, self.namespaces, own=self.number)
@@ -68,7 +60,7 @@ class RealNode:
     def load_image(self, archive: Path) -> None:
         """Give containerd an image as Docker or buildah saves it; raise CommandFailed."""
         run_command(
-            *self._cgroups.join(),
+            *self._cgroups.join(self.name),
             *self.namespaces.prefix(),
             *("ctr", "--namespace=k8s.io", "images", "import", str(archive)),
         )
@@ -81,14 +73,15 @@ class RealNode:
         config = self._write("kube-proxy.yaml", proxy_config(kubeconfig, self.name))
         self._start("kube-proxy", programs / "kube-proxy", f"--config={config}")
 
-    def stop(self, program: str) -> None:
-        """Stop `kubelet`, `kube-proxy` or `containerd`; what runs in containers runs on."""
-        self._processes.stop(f"{self.name}-{program}")
+    def cut_power(self) -> None:
+        """End all of it at once; what it has on its disk stays for the next boot."""
+        self._cgroups.clear(self.name)
+        self._lan.disconnect(self.name)
 
     def _lay_folders(self) -> None:
         """Give the node /run, /var/lib and /var/log of its own, and its name."""
         for name in ("lib", "log"):
-            (self.folder / name).mkdir()
+            (self.folder / name).mkdir(exist_ok=True)
         self.namespaces.run(
             f"""
             echo {self.name} > /proc/sys/kernel/hostname
@@ -104,7 +97,7 @@ class RealNode:
 
     def _start_containerd(self) -> None:
         network = self.folder / "cni"
-        network.mkdir()
+        network.mkdir(exist_ok=True)
         (network / "10-pods.conflist").write_text(pod_network(self._lan.pods(self.number)))
         plugins = built(POD_NETWORK)
         config = self._write("containerd.toml", containerd_config(plugins, network))
@@ -148,7 +141,7 @@ class RealNode:
     def _start(self, program: str, path: Path, *arguments: str) -> None:
         self._processes.start(
             f"{self.name}-{program}",
-            [*self._cgroups.join(), *self.namespaces.prefix(), path, *arguments],
+            [*self._cgroups.join(self.name), *self.namespaces.prefix(), path, *arguments],
             _SEARCH_PATH,
         )
 

@@ -75,6 +75,9 @@ def archive(image: ProgramImage, folder: Path) -> Path:
 def _layer(image: ProgramImage) -> bytes:
     held = io.BytesIO()
     with tarfile.open(fileobj=held, mode="w") as tar:
+        writable = tarfile.TarInfo("tmp")
+        writable.type, writable.mode = tarfile.DIRTYPE, 0o1777
+        tar.addfile(writable)
         _add(tar, image.path, image.program.read_bytes(), mode=0o755)
         for link in image.links:
             entry = tarfile.TarInfo(link)

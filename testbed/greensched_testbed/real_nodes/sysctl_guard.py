@@ -18,7 +18,7 @@ _WANTED = {
 
 def guarding_script(folder: Path) -> str:
     """Write the files and return the script that lays them over the sysctls of its namespace."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     lines = []
     for name, value in _WANTED.items():
         stand_in = folder / name.replace("/", ".")

@@ -1,0 +1,33 @@
+"""What real nodes say of themselves: two grid zones, as in `deploy/kind/cluster.yaml`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from greensched_core import labels
+
+
+@dataclass(frozen=True)
+class NodeKind:
+    """A node's labels; its name is the cluster's to give."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def in_two_zones(count: int) -> tuple[NodeKind, ...]:
+    """Return so many nodes of one kind of machine, in Germany and in Sweden by turns."""
+    kinds = (
+        _in("DE", "europe-west3", "europe-west3-a"),
+        _in("SE-SE3", "europe-north1", "europe-north1-a"),
+    )
+    return tuple(kinds[index % len(kinds)] for index in range(count))
+
+
+def _in(grid_zone: str, region: str, zone: str) -> NodeKind:
+    return NodeKind(
+        {
+            labels.GRID_ZONE: grid_zone,
+            labels.TOPOLOGY_REGION: region,
+            labels.TOPOLOGY_ZONE: zone,
+            labels.INSTANCE_TYPE: "m5.2xlarge",
+        }
+    )
