@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from greensched_core.errors import BadInput
+
 if TYPE_CHECKING:
     from greensched_testbed.cluster import ClusterRecord
 
@@ -24,11 +26,30 @@ def up(
         int,
         typer.Option(min=0, help="Simulated nodes it shall have; also adds to one that is up."),
     ] = 0,
+    real_nodes: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Nodes that run containers, in their stead; needs Linux and root."
+        ),
+    ] = 0,
+    image: Annotated[
+        list[Path] | None,
+        typer.Option(help="Archive of an image, as `docker save` writes it, for the real nodes."),
+    ] = None,
 ) -> None:
-    """Start etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, and return."""
+    """Start etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, and return.
+
+    Real nodes come with containerd, kubelet and kube-proxy each, and with DNS in the place of kwok.
+    """
     from greensched_testbed import cluster
 
-    record = cluster.up(folder)
+    if nodes and real_nodes:
+        raise BadInput("--nodes are simulated and --real-nodes are not: give one of them")
+    record = cluster.up(folder, real_nodes=real_nodes, images=image or ())
+    if real_nodes and not record.run:
+        raise BadInput("a cluster without real nodes is up; take it down first")
+    if nodes and record.run:
+        raise BadInput("a cluster of real nodes is up, to which no simulated ones are added")
     if nodes:
         asyncio.run(cluster.add_nodes(record, nodes))
     print(f"{record.url} is up: {', '.join(each.name for each in record.processes)}")
@@ -58,16 +79,24 @@ def status(folder: Folder = None) -> None:
 
 
 def _how_to_use(record: "ClusterRecord", nodes: int, folder: Path | None) -> Iterator[str]:
+    from greensched_testbed.real_nodes.program_images import SHELL_IMAGE
+
     where = f" --folder {folder}" if folder else ""
     yield f"logs: {record.logs}"
     if nodes:
         yield f"nodes: {nodes}"
     else:
         yield f"nodes: none yet; `greensched cluster up{where} --nodes 10` adds ten"
-    yield (
-        "Nodes are simulated by kwok: pods are scheduled for real and then called Running and "
-        "Succeeded,\nbut no container runs in them, so a chart installed here does nothing."
-    )
+    if record.run:
+        yield (
+            "Nodes run containers. They reach no registry: besides busybox, as "
+            f"{SHELL_IMAGE},\nthey have the images that `--image` gave them."
+        )
+    else:
+        yield (
+            "Nodes are simulated by kwok: pods are scheduled for real and then called Running and "
+            "Succeeded,\nbut no container runs in them, so a chart installed here does nothing."
+        )
     yield f"Take it down with `greensched cluster down{where}`. To use it, also kubectl and helm:"
     yield f"export KUBECONFIG={record.kubeconfig}"
     yield f"export PATH={record.programs}:$PATH"

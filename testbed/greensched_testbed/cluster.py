@@ -17,6 +17,9 @@ from greensched_testbed.components import ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.world import mixed_nodes
 from greensched_testbed.nodes import create_nodes, wait_until_ready
+from greensched_testbed.processes import ManagedProcess
+from greensched_testbed.real_nodes.cluster import RealCluster, remove_run
+from greensched_testbed.real_nodes.node_kinds import in_two_zones
 
 _STATE_FILE = "cluster.json"
 _GRACE_S = 5.0
@@ -41,6 +44,7 @@ class ClusterRecord:
     kubeconfig: str
     programs: str  # the folder of kubectl and helm
     processes: tuple[ProcessRecord, ...]
+    run: str = ""  # of real nodes: what their cgroups and their network are called
 
     @property
     def logs(self) -> Path:
@@ -53,10 +57,18 @@ def default_folder() -> Path:
     return platformdirs.user_state_path("greensched", appauthor=False) / "cluster"
 
 
-def up(folder: Path | None = None, options: ControlPlaneOptions | None = None) -> ClusterRecord:
+def up(
+    folder: Path | None = None,
+    options: ControlPlaneOptions | None = None,
+    *,
+    real_nodes: int = 0,
+    images: Iterable[Path] = (),
+) -> ClusterRecord:
     """Start a control plane that outlives us, and return how to reach it.
 
-    When it is already up, nothing happens. Raises BadInput when the folder holds something else.
+    With real nodes, which get the archives of `images`, containers run in it. When it is already
+    up, nothing happens. Raises BadInput when the folder holds something else, CannotRunNodes where
+    real nodes cannot be.
     """
     folder = (folder or default_folder()).absolute()
     present = status(folder)
@@ -67,22 +79,49 @@ def up(folder: Path | None = None, options: ControlPlaneOptions | None = None) -
     if folder.exists() and any(folder.iterdir()):
         raise BadInput(f"{folder} is not empty and holds no cluster of ours; name another folder")
     try:
-        plane = ControlPlane(options, folder=folder, outlives_us=True)
-        plane.start_all()
+        if real_nodes:
+            return _start_real(folder, real_nodes, images)
+        return _start_simulated(folder, options)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _start_simulated(folder: Path, options: ControlPlaneOptions | None) -> ClusterRecord:
+    plane = ControlPlane(options, folder=folder, outlives_us=True)
+    plane.start_all()
+    record = _written(folder, plane, plane.processes.all())
+    plane.let_go()
+    return record
+
+
+def _start_real(folder: Path, count: int, images: Iterable[Path]) -> ClusterRecord:
+    cluster = RealCluster(in_two_zones(count), folder=folder, outlives_us=True)
+    cluster.start()
+    try:
+        cluster.load_images(images)
+    except BaseException:
+        cluster.close()
+        raise
+    processes = (*cluster.processes.all(), *cluster.plane.processes.all())
+    record = _written(folder, cluster.plane, processes, cluster.run)
+    cluster.let_go()
+    return record
+
+
+def _written(
+    folder: Path, plane: ControlPlane, processes: Iterable[ManagedProcess], run: str = ""
+) -> ClusterRecord:
+    """Write down what runs, and return it."""
     record = ClusterRecord(
         folder=str(folder),
         url=plane.url,
         kubeconfig=str(plane.kubeconfig),
         programs=str(plane.programs),
-        processes=tuple(
-            ProcessRecord(each.name, each.pid, each.started_at) for each in plane.processes.all()
-        ),
+        processes=tuple(ProcessRecord(each.name, each.pid, each.started_at) for each in processes),
+        run=run,
     )
     (folder / _STATE_FILE).write_bytes(msgspec.json.encode(record))
-    plane.let_go()
     return record
 
 
@@ -120,7 +159,11 @@ def down(folder: Path | None = None) -> tuple[str, ...]:
     record = _read(folder)
     if record is None:
         return ()
-    stopped = tuple(each.name for each in reversed(record.processes) if _stop(each))
+    if record.run:
+        stopped = tuple(each.name for each in reversed(record.processes) if _find(each))
+        remove_run(record.run)
+    else:
+        stopped = tuple(each.name for each in reversed(record.processes) if _stop(each))
     shutil.rmtree(folder)
     return stopped
 
