@@ -18,7 +18,7 @@ READY := .venv/.greensched-installed
 
 # Tests with these markers start real servers, or compile the simulator's engine; all others are unit
 # tests.
-SERVERS := controlplane or helm or prometheus or postgresql
+SERVERS := controlplane or helm or prometheus or postgresql or e2e
 LONG := $(SERVERS) or engine
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --quiet $(if $(UPGRADE),--upgrade)
@@ -87,12 +87,27 @@ test: setup ## Everything, the real control plane included (built on first use)
 test-unit: setup ## The tests that start no server and run no simulation, under a minute
 	$(BIN)/pytest --quiet --numprocesses auto -m 'not ($(LONG))' $(ARGS)
 
+# A KUBECONFIG of the caller's shell is not meant.
+E2E := $(if $(filter command line,$(origin KUBECONFIG)),GREENSCHED_E2E_KUBECONFIG='$(KUBECONFIG)') \
+	$(BIN)/pytest -m e2e -rs --durations=10
+
+.PHONY: e2e
+e2e: setup ## The chart on two real nodes (Linux, root, no Docker), or any cluster (KUBECONFIG=file)
+	@$(E2E) tests/e2e $(ARGS)
+
+.PHONY: e2e-short
+e2e-short: setup ## Only that it installs, places by signals, and uninstalls
+	@$(E2E) $(foreach name,installed placed_by_signals uninstalled_last,tests/e2e/test_$(name).py) $(ARGS)
+
 .PHONY: fuzz
 fuzz: setup ## Try new random examples on every property, for as long as it takes
 	$(BIN)/pytest --quiet -m 'not ($(SERVERS))' --hypothesis-profile=new $(ARGS)
 
 # Of Debian and Ubuntu: what builds and runs images without Docker, and makes nodes of this machine.
-E2E_PACKAGES := buildah mmdebstrap runc
+# Docker's own packages bring containerd and runc too, and would have to go for Debian's.
+E2E_PACKAGES := buildah busybox-static conntrack iproute2 kmod mmdebstrap nftables util-linux \
+	$(shell command -v containerd >/dev/null || echo containerd) \
+	$(shell command -v runc >/dev/null || echo runc)
 
 .PHONY: e2e-setup
 e2e-setup: ## Install the system packages that tests of images and nodes need (Debian, Ubuntu; root)

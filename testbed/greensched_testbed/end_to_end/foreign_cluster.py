@@ -1,0 +1,36 @@
+"""Any cluster of a user's, named by its kubeconfig and a few variables of the environment."""
+
+import os
+import shutil
+from pathlib import Path
+
+from greensched_core.errors import BadInput
+from greensched_testbed.binaries import control_plane_programs
+from greensched_testbed.end_to_end.clusters import Capabilities, Cluster
+
+KUBECONFIG = "GREENSCHED_E2E_KUBECONFIG"
+_SHELL_IMAGE = "GREENSCHED_E2E_SHELL_IMAGE"
+_EXTENDER_IMAGE = "GREENSCHED_E2E_EXTENDER_IMAGE"
+_OPERATOR_IMAGE = "GREENSCHED_E2E_OPERATOR_IMAGE"
+
+
+def foreign_cluster(home: Path) -> Cluster:
+    """Return the cluster of the variable KUBECONFIG; raise BadInput where none is to be found."""
+    kubeconfig = Path(os.environ[KUBECONFIG]).absolute()
+    if not kubeconfig.is_file():
+        raise BadInput(f"{KUBECONFIG}: there is no file {kubeconfig}")
+    can = Capabilities(
+        kind=f"the cluster of {kubeconfig}",
+        shell_image=os.environ.get(_SHELL_IMAGE, "busybox:1.37"),
+        extender_image=os.environ.get(_EXTENDER_IMAGE, ""),
+        operator_image=os.environ.get(_OPERATOR_IMAGE, ""),
+        outlives_tests=True,
+        kubelet_metrics=True,
+    )
+    kubectl, helm = (_program(name) for name in ("kubectl", "helm"))
+    return Cluster(kubeconfig, kubectl, helm, home, can)
+
+
+def _program(name: str) -> Path:
+    found = shutil.which(name)
+    return Path(found) if found else control_plane_programs() / name

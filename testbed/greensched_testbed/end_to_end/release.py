@@ -1,0 +1,97 @@
+"""The chart installed by real Helm, and what a test asks of the release."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from greensched_testbed.end_to_end.clusters import Cluster
+
+NAME = "greensched"
+NAMESPACE = "greensched"
+DEPLOYMENTS = ("extender", "scheduler", "controller", "webhook", "releaser")
+_TIMEOUT = "180s"
+_SCORED = 'greensched_extender_requests_total{outcome="ok",verb="prioritize"}'
+# Held work is started late by seconds instead of minutes, so that tests need not wait long.
+_QUICKER = ("operator.settings.releaseJitterS=0", "operator.settings.releaserGraceS=2")
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The chart on a cluster."""
+
+    cluster: Cluster
+    chart: Path
+    install_s: float  # from the call of Helm to all pods Ready
+
+    def upgrade(self, *values: str) -> None:
+        """Change values (`key=value`) and wait until all is Ready; raise CommandFailed."""
+        install(self.cluster, self.chart, *values)
+
+    def scale(self, component: str, replicas: int) -> None:
+        """Give a component so many pods, and wait until there are exactly those."""
+        deployment = f"deployment/{NAME}-{component}"
+        told = ("--namespace", NAMESPACE)
+        self.cluster.kubectl("scale", deployment, f"--replicas={replicas}", *told)
+        self.cluster.kubectl("rollout", "status", deployment, "--timeout=90s", *told)
+        self.cluster.wait_until(lambda: len(self.pods(component)) == replicas, deployment)
+
+    def wait_until_ready(self, timeout_s: float = 120.0) -> None:
+        """Wait until all Deployments have all their pods Ready; raise CommandFailed."""
+        for component in DEPLOYMENTS:
+            told = ("--namespace", NAMESPACE, f"--timeout={timeout_s:.0f}s")
+            self.cluster.kubectl("rollout", "status", f"deployment/{NAME}-{component}", *told)
+
+    def pods(self, component: str) -> list[dict[str, Any]]:
+        """Return a component's pods, those that are ending too."""
+        selector = f"app.kubernetes.io/component={component},app.kubernetes.io/name={NAME}"
+        return self.cluster.list("pods", NAMESPACE, selector)
+
+    def scored(self) -> float:
+        """Return how many pods the extenders that run now have scored."""
+        total = 0.0
+        for pod in self.pods("extender"):
+            path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}:8888/proxy"
+            text = self.cluster.kubectl("get", "--raw", f"{path}/metrics")
+            lines = [line for line in text.splitlines() if line.startswith(_SCORED)]
+            total += sum(float(line.rpartition(" ")[2]) for line in lines)
+        return total
+
+    def restarts(self) -> dict[str, int]:
+        """Return how often each container of the release was restarted, by pod."""
+        pods = self.cluster.list("pods", NAMESPACE, f"app.kubernetes.io/part-of={NAME}")
+        return {
+            pod["metadata"]["name"]: sum(
+                each["restartCount"] for each in pod["status"].get("containerStatuses", ())
+            )
+            for pod in pods
+        }
+
+
+def install(cluster: Cluster, chart: Path, *values: str) -> Release:
+    """Install or upgrade the chart in mode enforce and wait until all of it is Ready.
+
+    Raises CommandFailed with Helm's words where it is not.
+    """
+    images = [
+        f"{part}.image.{key}={value}"
+        for part, image in (
+            ("extender", cluster.can.extender_image),
+            ("operator", cluster.can.operator_image),
+        )
+        for key, value in zip(("repository", "tag"), image.rsplit(":", 1), strict=True)
+    ]
+    settings = [*images, "policy.mode=enforce", *_QUICKER, *values]
+    began = time.monotonic()
+    cluster.helm(
+        *("upgrade", "--install", NAME, str(chart), "--namespace", NAMESPACE),
+        *("--create-namespace", "--wait", "--timeout", _TIMEOUT),
+        *(part for each in settings for part in ("--set-string", each)),
+    )
+    return Release(cluster, chart, time.monotonic() - began)
+
+
+def uninstall(cluster: Cluster) -> str:
+    """Remove the release as a user does, if it is there, and return what Helm said."""
+    told = ("--namespace", NAMESPACE, "--timeout", "300s", "--ignore-not-found")
+    return cluster.helm("uninstall", NAME, *told)

@@ -1,0 +1,188 @@
+"""The chart on a cluster whose nodes run containers: real nodes of this machine, kind, or yours.
+
+`GREENSCHED_E2E_KUBECONFIG` names a cluster; without it two real nodes are started here. Tests know
+the cluster by kubectl and Helm, and skip what it cannot.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.foreign_cluster import KUBECONFIG, foreign_cluster
+from greensched_testbed.end_to_end.real_cluster import real_cluster
+from greensched_testbed.end_to_end.release import Release, install, uninstall
+from greensched_testbed.end_to_end.work import (
+    cron_job,
+    grid_signal,
+    grid_status,
+    job,
+    pod_template,
+)
+from greensched_testbed.errors import BuildFailed
+from greensched_testbed.images.building import missing_parts
+from greensched_testbed.real_nodes.machine_state import machine_state
+from greensched_testbed.real_nodes.requirements import missing
+
+ROOT = Path(__file__).parents[2]
+CLEAN, DIRTY = "SE-SE3", "DE"
+# Grams of CO2 a kWh and price a MWh, hour by hour: cleanest in two hours, so that work waits.
+_GRIDS = {
+    CLEAN: [*[(24.0, 41.0)] * 2, *[(5.0, 9.0)] * 3, *[(24.0, 41.0)] * 7],
+    DIRTY: [(380.0, 92.0)] * 12,
+}
+
+_figures: dict[str, str] = {}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of this folder."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("e2e")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print how long each stage took, and what was left behind."""
+    for name, figure in _figures.items():
+        terminalreporter.write_line(f"e2e: {name}: {figure}")
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The cluster under test; real nodes leave nothing behind, or the run fails."""
+    home = tmp_path_factory.mktemp("home")
+    if os.environ.get(KUBECONFIG):
+        yield foreign_cluster(home)
+        return
+    lacks = [*missing(), *filter(None, [missing_parts()])]
+    if lacks:
+        pytest.skip(f"real nodes need {'; '.join(lacks)}")
+    before, began = machine_state(), time.monotonic()
+    try:
+        with real_cluster(ROOT, home) as running:
+            _figures["nodes ready, images loaded"] = f"{time.monotonic() - began:.1f} s"
+            yield running
+            closing = time.monotonic()
+    except BuildFailed as fault:
+        pytest.skip(f"cannot be built here: {fault}")
+    left = before.differences(machine_state())
+    _figures["removed in"] = f"{time.monotonic() - closing:.1f} s"
+    _figures["in all"] = f"{time.monotonic() - began:.1f} s"
+    _figures["left behind"] = "; ".join([str(len(left)), *left])
+    assert not left
+
+
+@pytest.fixture(scope="session")
+def release(cluster: Cluster) -> Iterator[Release]:
+    """The chart, all of it Ready, in mode enforce, and what two grids do."""
+    if not (cluster.can.extender_image and cluster.can.operator_image):
+        pytest.skip(f"{cluster.can.kind} has no images of ours")
+    made = install(cluster, ROOT / "deploy/helm/greensched")
+    _figures["install to all Ready"] = f"{made.install_s:.1f} s"
+    cluster.apply(*(grid_signal(zone) for zone in _GRIDS))
+    for zone, hourly in _GRIDS.items():
+        publish(cluster, zone, hourly)
+    yield made
+    if cluster.can.outlives_tests:
+        uninstall(cluster)
+
+
+@pytest.fixture
+def told() -> Callable[[str, str], None]:
+    """Print a figure at the end."""
+    return _figures.__setitem__
+
+
+@pytest.fixture
+def shell(cluster: Cluster) -> str:
+    """An image with a shell."""
+    if not cluster.can.shell_image:
+        pytest.skip(f"{cluster.can.kind} has no image with a shell")
+    return cluster.can.shell_image
+
+
+@pytest.fixture
+def two_zones(cluster: Cluster) -> dict[str, str]:
+    """Each node's grid zone; with one zone alone no score decides."""
+    nodes = json.loads(cluster.kubectl("get", "nodes", "--output", "json"))["items"]
+    found = {each["metadata"]["name"]: each["metadata"]["labels"] for each in nodes}
+    zones = {name: said.get("greensched.io/grid-zone", "") for name, said in found.items()}
+    if not {CLEAN, DIRTY} <= set(zones.values()):
+        pytest.skip(f"{cluster.can.kind} has no nodes of both {CLEAN} and {DIRTY}")
+    return zones
+
+
+@dataclass(frozen=True)
+class EarlyWork:
+    """Work that is created before other tests, so that its time has come when they have run."""
+
+    namespace: str
+    opens: datetime  # when the Job `windowed` may start at the earliest
+    runs: datetime  # when the CronJob `nightly` runs
+
+
+@pytest.fixture(scope="session")
+def early_work(cluster: Cluster, release: Release) -> Iterator[EarlyWork]:
+    """A Job whose window opens in one to two minutes, and a CronJob that runs then."""
+    if not cluster.can.shell_image:
+        pytest.skip(f"{cluster.can.kind} has no image with a shell")
+    minute = timedelta(minutes=1)
+    soon = datetime.now(UTC).replace(second=0, microsecond=0) + 2 * minute
+    made = EarlyWork(f"early-{uuid.uuid4().hex[:6]}", soon, soon)
+    cluster.kubectl("create", "namespace", made.namespace)
+    template = pod_template(cluster.can.shell_image)
+    # It closes before power is cleaner: no later start is better than its first moment.
+    window = f"{made.opens:%H:%M}-{made.opens + 30 * minute:%H:%M} UTC"
+    cluster.apply(
+        job("windowed", template, window=window, runtime="10m"),
+        cron_job("nightly", f"{made.runs:%M %H} * * *", template, deadline="6h", runtime="10m"),
+        namespace=made.namespace,
+    )
+    yield made
+    cluster.kubectl("delete", "namespace", made.namespace, "--wait=false")
+
+
+@pytest.fixture
+def users(cluster: Cluster, early_work: EarlyWork) -> Iterator[str]:
+    """A namespace of users, whose work is held by the cluster's policy."""
+    name = f"users-{uuid.uuid4().hex[:6]}"
+    cluster.kubectl("create", "namespace", name)
+    yield name
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def publish(cluster: Cluster, zone: str, hourly: list[tuple[float, float]]) -> None:
+    """Write what a zone's grid does."""
+    patch = json.dumps({"status": grid_status(zone, hourly)})
+    name = zone.lower().replace("_", "-")
+    told = ("--subresource=status", "--type=merge", "--patch", patch)
+    cluster.kubectl("patch", "gridsignal", name, *told)
+
+
+@pytest.fixture
+def greensched(cluster: Cluster) -> Callable[..., str]:
+    """The command line, as a user of the cluster; it must exit with `status`."""
+
+    def run(*arguments: str, status: int = 0) -> str:
+        result = subprocess.run(
+            [sys.executable, "-m", "greensched_cli", *arguments],
+            env=cluster.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == status, result.stderr
+        return result.stdout + result.stderr
+
+    return run

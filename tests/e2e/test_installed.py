@@ -1,0 +1,35 @@
+"""What `helm install --wait` leaves running."""
+
+from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.release import DEPLOYMENTS, NAMESPACE, Release
+
+
+def test_all_is_ready_and_nothing_was_restarted(release: Release) -> None:
+    for component in DEPLOYMENTS:
+        for pod in release.pods(component):
+            conditions = {each["type"]: each["status"] for each in pod["status"]["conditions"]}
+            assert conditions["Ready"] == "True", pod["metadata"]["name"]
+    assert set(release.restarts().values()) == {0}
+
+
+def test_no_container_runs_as_root_or_may_write_its_image(
+    cluster: Cluster, release: Release
+) -> None:
+    for component in ("extender", "controller", "webhook", "releaser"):
+        for pod in release.pods(component):
+            name = pod["metadata"]["name"]
+            who = cluster.kubectl(
+                "exec", name, "-n", NAMESPACE, "--", "python", "-c", "import os; print(os.getuid())"
+            )
+            assert who.strip() == "65532", name
+
+
+def test_its_logs_are_read_through_the_kubelet(cluster: Cluster, release: Release) -> None:
+    for component in ("extender", "scheduler"):  # the operator has nothing to say yet
+        name = release.pods(component)[0]["metadata"]["name"]
+        assert cluster.kubectl("logs", name, "-n", NAMESPACE).strip(), name
+
+
+def test_the_webhook_is_called_by_the_api_server(cluster: Cluster, release: Release) -> None:
+    found = cluster.get("mutatingwebhookconfiguration", "greensched")["webhooks"]
+    assert all(each["clientConfig"].get("caBundle") for each in found)
