@@ -9,7 +9,7 @@
 {{- define "greensched.webhookConfiguration" -}}{{ include "greensched.fullname" . }}{{- end -}}
 
 {{- define "greensched.operatorImage" -}}
-{{- printf "%s:%s" .Values.operator.image.repository (default .Chart.AppVersion .Values.operator.image.tag) -}}
+{{- include "greensched.image" (list .Values.operator.image .Chart.AppVersion) -}}
 {{- end -}}
 
 {{- /* Without a webhook to call, the API server would only wait for one. */}}

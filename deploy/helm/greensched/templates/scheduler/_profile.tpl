@@ -2,10 +2,10 @@
 {{- define "greensched.schedulerImage" -}}
 {{- $image := .Values.scheduler.image -}}
 {{- $cluster := regexFind "^v[0-9]+\\.[0-9]+\\.[0-9]+(-(alpha|beta|rc)\\.[0-9]+)?" .Capabilities.KubeVersion.Version -}}
-{{- if not (or $cluster $image.tag) -}}
+{{- if not (or $cluster $image.tag $image.digest) -}}
 {{- fail (printf "the cluster's version %s has no patch number to find kube-scheduler's image by: set scheduler.image.tag, or give --kube-version in full" .Capabilities.KubeVersion.Version) -}}
 {{- end -}}
-{{- printf "%s:%s" $image.repository (default $cluster $image.tag) -}}
+{{- include "greensched.image" (list $image $cluster) -}}
 {{- end -}}
 
 {{- define "greensched.extenderUrl" -}}
