@@ -18,6 +18,7 @@ from greensched_core.settings import ComponentSettings
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import ONNX
 from greensched_extender.settings import ExtenderSettings
+from greensched_operator.install_check_settings import InstallCheckSettings
 from greensched_operator.ledger.metrics import LedgerMetrics, MeasuringMetrics
 from greensched_operator.ledger.tables import COLUMNS
 from greensched_operator.metrics import ControllerMetrics, ReleaserMetrics, WebhookMetrics
@@ -33,6 +34,7 @@ GENERATED = "<!-- Written by `make docs` from the code; changes by hand are lost
 SETTINGS: Mapping[str, type[ComponentSettings]] = {
     "Extender": ExtenderSettings,
     "Operator": OperatorSettings,
+    "Operator: check-install": InstallCheckSettings,
 }
 METRICS: Mapping[str, Callable[[CollectorRegistry], object]] = {
     "Extender": ExtenderMetrics,

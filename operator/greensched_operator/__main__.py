@@ -1,4 +1,7 @@
-"""Starts one of the operator's processes; release-all ends by itself, the others when told."""
+"""Starts one of the operator's processes.
+
+release-all and check-install end by themselves, the others when told.
+"""
 
 import asyncio
 import os
@@ -48,12 +51,24 @@ async def _release_all(settings: OperatorSettings, client: ApiClient, stop: asyn
     return 0 if outcome.is_done else 1
 
 
+async def _check_install(settings: OperatorSettings, client: ApiClient, stop: asyncio.Event) -> int:
+    from greensched_operator.install_check import InstallCheck
+    from greensched_operator.install_check_settings import InstallCheckSettings
+    from greensched_operator.install_checklist import State, checklist
+
+    told = load_settings(InstallCheckSettings)
+    findings = await InstallCheck(told, settings, client, settings.clock).run(stop)
+    print(checklist(findings), flush=True)
+    return int(stop.is_set() or any(each.state == State.FAILED for each in findings))
+
+
 # Each imports what it needs itself: a releaser carries no numpy and no model in its memory.
 PROCESSES: dict[str, Run] = {
     "controller": _controller,
     "webhook": _webhook,
     "releaser": _releaser,
     "release-all": _release_all,
+    "check-install": _check_install,
 }
 
 

@@ -1,5 +1,6 @@
 """Which image each pod of the chart runs: by digest, by a stated tag, by the chart's version."""
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ pytestmark = pytest.mark.helm
 
 Render = Callable[..., list[dict[str, Any]]]
 Refusal = Callable[..., str]
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "greensched"
 VERSION = yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"]
@@ -53,3 +55,13 @@ def test_every_process_of_the_operator_runs_the_same_image(render: Render) -> No
 )
 def test_what_is_no_digest_is_refused_by_name(refusal: Refusal, wrong: str) -> None:
     assert "/extender/image/digest" in refusal("--set", f"extender.image.digest={wrong}")
+
+
+def test_what_helm_test_tries_runs_the_operators_image(helm_offline: Run) -> None:
+    digest = f"operator.image.digest={DIGEST}"
+    ran = helm_offline("template", "greensched", "CHART", "--set", digest)
+    (pod,) = (each for each in yaml.safe_load_all(ran.stdout) if each and each["kind"] == "Pod")
+    (container,) = pod["spec"]["containers"]
+    told = {each["name"]: each["value"] for each in container["env"]}
+    image = f"localhost/greensched-operator@{DIGEST}"
+    assert (container["image"], told["GREENSCHED_CHECK_IMAGE"]) == (image, image)

@@ -1,0 +1,32 @@
+{{- define "greensched.checkName" -}}{{ include "greensched.fullname" . }}-check{{- end -}}
+
+{{- /* What `helm test` asks of the API server: the very rules that rbac.yaml gives. */}}
+{{- define "greensched.checkRights" -}}
+{{- $grants := list -}}
+{{- $names := dict "controller" (include "greensched.controllerName" .) "webhook" (include "greensched.webhookName" .) "releaser" (include "greensched.releaserName" .) -}}
+{{- range $process, $name := $names -}}
+{{- $told := dict "root" $ "switch" "greensched-release-all" "name" $name -}}
+{{- range $kind, $where := dict "ClusterRole" "" "Role" $.Release.Namespace -}}
+{{- $rules := include (printf "greensched.%s.%s" $process $kind) $told | fromYamlArray -}}
+{{- $grants = append $grants (dict "account" $name "account_namespace" $.Release.Namespace "namespace" $where "rules" $rules) -}}
+{{- end -}}
+{{- end -}}
+{{- if not .Values.scheduler.extenderUrl -}}
+{{- $seen := list (dict "apiGroups" (list "") "resources" (list "nodes" "pods") "verbs" (list "list" "watch")) (dict "apiGroups" (list "greensched.io") "resources" (list "gridsignals") "verbs" (list "list" "watch")) -}}
+{{- $grants = append $grants (dict "account" (include "greensched.extenderName" .) "account_namespace" .Release.Namespace "namespace" "" "rules" $seen) -}}
+{{- end -}}
+{{- if .Values.scheduler.replicas -}}
+{{- $binds := list (dict "apiGroups" (list "") "resources" (list "pods/binding") "verbs" (list "create")) -}}
+{{- $grants = append $grants (dict "account" (include "greensched.schedulerName" .) "account_namespace" .Release.Namespace "namespace" "" "rules" $binds) -}}
+{{- end -}}
+{{- toJson $grants -}}
+{{- end -}}
+
+{{- /* Everything of the check is there while it runs and gone afterwards, however it went. */}}
+{{- define "greensched.checkMeta" -}}
+labels: {{- include "greensched.labels" (list (first .) "check") | nindent 2 }}
+annotations:
+  helm.sh/hook: test
+  helm.sh/hook-weight: {{ last . | quote }}
+  helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
+{{- end -}}

@@ -1,0 +1,166 @@
+"""What an installation is asked, and how the answers read: pure, for `check-install`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel
+
+from greensched_core import labels
+
+_WIDTH = 6  # of the longest state, so that the titles stand below each other
+
+
+class State(StrEnum):
+    """How a check ended."""
+
+    PASSED = "ok"
+    FAILED = "FAILED"
+    SKIPPED = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the checklist."""
+
+    title: str
+    state: State
+    told: str
+    advice: str = ""  # what to do; only of what failed
+
+
+class CheckFailed(Exception):
+    """A check did not hold; says what was seen, and what to do."""
+
+    def __init__(self, told: str, advice: str) -> None:
+        super().__init__(told)
+        self.told = told
+        self.advice = advice
+
+
+class NotAsked(Exception):
+    """A check means nothing in this installation; says why."""
+
+
+def checklist(findings: Sequence[Finding]) -> str:
+    """Return all findings as lines that a person reads top to bottom."""
+    lines = []
+    for each in findings:
+        lines.append(f"{each.state:<{_WIDTH}}  {each.title}: {each.told}")
+        if each.advice:
+            lines.append(f"{'':<{_WIDTH}}  -> {each.advice}")
+    asked = [each for each in findings if each.state != State.SKIPPED]
+    passed = sum(each.state == State.PASSED for each in asked)
+    return "\n".join((*lines, f"{passed} of {len(asked)} checks passed"))
+
+
+class Rule(BaseModel):
+    """A rule of a Role or ClusterRole, in Kubernetes' words."""
+
+    apiGroups: list[str]
+    resources: list[str]
+    verbs: list[str]
+    resourceNames: list[str] = []
+
+
+class Grant(BaseModel):
+    """What an account is to have."""
+
+    account: str
+    account_namespace: str
+    namespace: str = ""  # where; empty: in all
+    rules: list[Rule]
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """One question to the API server: may this account do that?"""
+
+    account: str
+    account_namespace: str
+    namespace: str
+    verb: str
+    group: str
+    resource: str  # with its subresource, as a rule writes it
+    name: str
+
+    def __str__(self) -> str:
+        """Say it as `kubectl auth can-i` would."""
+        where = f" in {self.namespace}" if self.namespace else ""
+        group = f".{self.group}" if self.group else ""
+        named = f" {self.name}" if self.name else ""
+        return f"{self.account} {self.verb} {self.resource}{group}{named}{where}"
+
+    def review(self) -> dict[str, Any]:
+        """Return the SubjectAccessReview that asks it."""
+        resource, _, subresource = self.resource.partition("/")
+        attributes = {
+            "verb": self.verb,
+            "group": self.group,
+            "resource": resource,
+            "subresource": subresource,
+            "name": self.name,
+            "namespace": self.namespace,
+        }
+        accounts = "system:serviceaccounts"
+        groups = [accounts, f"{accounts}:{self.account_namespace}", "system:authenticated"]
+        user = f"system:serviceaccount:{self.account_namespace}:{self.account}"
+        spec = {"user": user, "groups": groups, "resourceAttributes": attributes}
+        kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+        return {**kind, "spec": spec}
+
+
+def rights(grants: Sequence[Grant]) -> list[Right]:
+    """Return every single right that the grants give."""
+    return list(_rights(grants))
+
+
+def _rights(grants: Sequence[Grant]) -> Iterator[Right]:
+    for grant in grants:
+        whose = (grant.account, grant.account_namespace, grant.namespace)
+        for rule in grant.rules:
+            for group in rule.apiGroups:
+                for resource in rule.resources:
+                    for verb in rule.verbs:
+                        for name in rule.resourceNames or [""]:
+                            yield Right(*whose, verb, group, resource, name)
+
+
+def tried_pod(scheduler: str, image: str) -> dict[str, Any]:
+    """Return the spec of a pod that asks for next to nothing and ends at once.
+
+    It fulfils the Pod Security Standard `restricted`.
+    """
+    container = {
+        "name": "check",
+        "image": image,
+        "command": ["python", "-c", "pass"],
+        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+    nobody = {"runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532}
+    return {
+        "schedulerName": scheduler,
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": 1,
+        "securityContext": {**nobody, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [container],
+    }
+
+
+def tried_job(name: str, pod: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a Job that may wait for six hours."""
+    annotations = {labels.DEADLINE: "6h", labels.RUNTIME: "1m"}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {"backoffLimit": 0, "template": {"spec": dict(pod)}},
+    }

@@ -1,0 +1,81 @@
+"""What `helm test` prints and which rights it asks after, without a cluster."""
+
+import pytest
+
+from greensched_operator.install_checklist import (
+    Finding,
+    Grant,
+    Rule,
+    State,
+    checklist,
+    rights,
+    tried_job,
+    tried_pod,
+)
+
+
+def test_the_checklist_says_what_to_do_below_what_failed() -> None:
+    told = checklist(
+        [
+            Finding("the extender answers", State.PASSED, "http://extender (0.1 s)"),
+            Finding("a pod is placed", State.FAILED, "it stays Pending", "give it room"),
+            Finding("a Job is held", State.SKIPPED, "this release holds nothing"),
+        ]
+    )
+    assert told.splitlines() == [
+        "ok      the extender answers: http://extender (0.1 s)",
+        "FAILED  a pod is placed: it stays Pending",
+        "        -> give it room",
+        "skip    a Job is held: this release holds nothing",
+        "1 of 2 checks passed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "asked"),
+    [
+        pytest.param(
+            Rule(apiGroups=["batch"], resources=["jobs"], verbs=["list", "watch"]),
+            ["robot list jobs.batch", "robot watch jobs.batch"],
+            id="verb-by-verb",
+        ),
+        pytest.param(
+            Rule(apiGroups=[""], resources=["pods", "pods/status"], verbs=["patch"]),
+            ["robot patch pods", "robot patch pods/status"],
+            id="resource-by-resource",
+        ),
+        pytest.param(
+            Rule(apiGroups=[""], resources=["secrets"], verbs=["get"], resourceNames=["a", "b"]),
+            ["robot get secrets a", "robot get secrets b"],
+            id="name-by-name",
+        ),
+    ],
+)
+def test_every_right_of_a_rule_is_asked_alone(rule: Rule, asked: list[str]) -> None:
+    grant = Grant(account="robot", account_namespace="green", rules=[rule])
+    assert [str(each) for each in rights([grant])] == asked
+
+
+def test_a_right_in_one_namespace_is_asked_there_as_that_account() -> None:
+    rule = Rule(apiGroups=[""], resources=["pods/portforward"], verbs=["create"])
+    grant = Grant(account="robot", account_namespace="green", namespace="green", rules=[rule])
+    (right,) = rights([grant])
+    spec = right.review()["spec"]
+    assert spec["user"] == "system:serviceaccount:green:robot"
+    assert "system:serviceaccounts:green" in spec["groups"]
+    assert spec["resourceAttributes"] == {
+        "verb": "create",
+        "group": "",
+        "resource": "pods",
+        "subresource": "portforward",
+        "name": "",
+        "namespace": "green",
+    }
+
+
+def test_what_is_tried_opts_in_asks_for_next_to_nothing_and_may_wait() -> None:
+    job = tried_job("trial", tried_pod("green", "image"))
+    spec = job["spec"]["template"]["spec"]
+    assert (spec["schedulerName"], spec["containers"][0]["image"]) == ("green", "image")
+    assert spec["containers"][0]["resources"]["requests"] == {"cpu": "10m", "memory": "16Mi"}
+    assert job["metadata"]["annotations"]["greensched.io/deadline"] == "6h"
