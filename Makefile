@@ -158,6 +158,23 @@ lock: setup ## Pin dependencies with hashes (UPGRADE=1 takes newer versions)
 	$(LOCK) --extra extender --constraints requirements/dev.txt --output-file requirements/extender.txt
 	$(LOCK) --extra operator --constraints requirements/dev.txt --output-file requirements/operator.txt
 
+RELEASE = $(BIN)/python -m deploy.release $(1) --version '$(VERSION)' \
+	$(if $(REGISTRY),--registry '$(REGISTRY)') $(if $(KEY),--key '$(KEY)') \
+	$(if $(IDENTITY),--identity '$(IDENTITY)' --issuer '$(ISSUER)') $(ARGS)
+
+.PHONY: release
+release: setup ## What is published of a version, into dist/release/ (VERSION=1.2.3 REGISTRY=… KEY=…; docs/releasing.md)
+	@$(call RELEASE,make) $(if $(PLATFORMS),--platforms '$(PLATFORMS)') \
+	  $(if $(BUILD_OPTIONS),--build-options='$(BUILD_OPTIONS)') $(if $(REHEARSAL),--rehearsal)
+
+.PHONY: release-verify
+release-verify: setup ## Signatures, checksums and digests of what make release made
+	@$(call RELEASE,verify)
+
+.PHONY: release-push
+release-push: setup ## Bring what make release made into the registry, signed
+	@$(call RELEASE,push)
+
 .PHONY: clean
 clean: ## Remove build results and caches; .venv and the built control plane stay
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

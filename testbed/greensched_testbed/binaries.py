@@ -1,8 +1,8 @@
 """Builds the control plane's programs once, from source, and keeps them in the user's cache.
 
 They come out of Go modules that lie beside this file: `go/` (etcd, Kubernetes, kwok, Helm) and one
-folder each below it for Prometheus, Kueue and what real nodes run. The cache's key is a hash of
-go.mod, go.sum, what Go code of our own lies beside them, and the flags.
+folder each below it for Prometheus, Kueue, what real nodes run, and what a release is made with. The
+cache's key is a hash of go.mod, go.sum, what Go code of our own lies beside them, and the flags.
 """
 
 import fcntl
@@ -111,6 +111,14 @@ DNS = Recipe(
     cpu_minutes=2.5,
     flags=("-ldflags", "-s -w"),
 )
+RELEASE = Recipe(
+    title="tools of a release",
+    module=_MODULES / "release",
+    programs=("cosign", "crane", "syft"),
+    cpu_minutes=12.0,
+    # Syft writes its version into each list that it makes.
+    flags=("-ldflags", "-s -w -X main.version=v1.57.0"),
+)
 
 
 def control_plane_programs() -> Path:
@@ -140,6 +148,11 @@ def kueue_crds() -> Path:
     if result.returncode != 0:
         raise BuildFailed(f"Kueue's sources are not to be found: {result.stderr.strip()}")
     return Path(json.loads(result.stdout)["Dir"]) / "config/components/crd/bases"
+
+
+def release_programs() -> Path:
+    """Return the folder of the programs that sign, list and carry a release; build them first."""
+    return built(RELEASE)
 
 
 def default_cache() -> Path:

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from greensched_testbed.binaries import CONTROL_PLANE, KUEUE, PROMETHEUS, Recipe, built, share_text
+from greensched_testbed.binaries import (
+    CONTROL_PLANE,
+    KUEUE,
+    PROMETHEUS,
+    RELEASE,
+    Recipe,
+    built,
+    share_text,
+)
 from greensched_testbed.errors import BuildFailed
 
 HELLO = 'package main\n\nfunc main() { println("hello") }\n'
@@ -98,7 +106,9 @@ def test_the_key_changes_with_the_flags_and_the_pinned_modules(recipe: Recipe) -
     assert recipe.key() != key
 
 
-@pytest.mark.parametrize("shipped", [CONTROL_PLANE, PROMETHEUS, KUEUE], ids=lambda each: each.title)
+@pytest.mark.parametrize(
+    "shipped", [CONTROL_PLANE, PROMETHEUS, KUEUE, RELEASE], ids=lambda each: each.title
+)
 def test_the_shipped_modules_are_pinned(shipped: Recipe) -> None:
     assert (shipped.module / "go.sum").stat().st_size > 10_000
     assert "\ntool" in (shipped.module / "go.mod").read_text()

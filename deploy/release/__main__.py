@@ -1,0 +1,105 @@
+"""make, verify and push a release: `make release VERSION=… REGISTRY=…`; docs/releasing.md."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from deploy.release.emulation import foreign, run_emulated
+from deploy.release.faults import ReleaseFault
+from deploy.release.images import PLATFORMS
+from deploy.release.making import Wanted, make
+from deploy.release.notes import release_notes
+from deploy.release.programs import ROOT
+from deploy.release.pushing import push, verify_pushed
+from deploy.release.signing import Signer, Verifier, make_key
+from deploy.release.verifying import verify
+from deploy.release.versions import require_version
+
+KEYLESS = "keyless"
+NOWHERE = "registry.example.com/greensched"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do what the first argument says; return 0, or 1 after saying what is wrong."""
+    told = _parser().parse_args(arguments)
+    try:
+        return int(_VERBS[told.verb](told) or 0)
+    except ReleaseFault as fault:
+        print(f"release: {fault}", file=sys.stderr)
+        return 1
+
+
+def _make(told: argparse.Namespace) -> int | None:
+    platforms = tuple(told.platforms.split(","))
+    if others := foreign(platforms):
+        command = [sys.executable, "-m", "deploy.release", *sys.argv[1:]]
+        return run_emulated(others, command)
+    if not told.rehearsal and (told.registry == NOWHERE or not told.key):
+        raise ReleaseFault(
+            "say where the images will be and who signs: REGISTRY=… KEY=cosign.key (or"
+            " KEY=keyless in a workflow); REHEARSAL=1 goes without"
+        )
+    options = (told.registry, platforms, told.build_options, told.rehearsal)
+    folder = make(Wanted(told.version, *options), Signer(_private(told)))
+    print(f"release: {folder.relative_to(ROOT)} holds")
+    for path in sorted(folder.iterdir()):
+        print(f"  {path.stat().st_size:>12,}  {path.name}")
+    return None
+
+
+def _verify(told: argparse.Namespace) -> None:
+    for line in verify(_folder(told), told.version, _verifier(told)):
+        print(f"ok  {line}")
+
+
+def _push(told: argparse.Namespace) -> None:
+    verifier = _verifier(told)
+    verify(_folder(told), told.version, verifier)
+    references = push(_folder(told), told.version, told.registry, Signer(_private(told)))
+    verify_pushed(references, verifier)
+    for reference in references:
+        print(f"pushed and signed  {reference}")
+
+
+def _notes(told: argparse.Namespace) -> None:
+    require_version(ROOT, told.version)
+    print(release_notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), told.version), end="")
+
+
+_VERBS = {"make": _make, "verify": _verify, "push": _push, "notes": _notes}
+
+
+def _folder(told: argparse.Namespace) -> Path:
+    return ROOT / "dist/release" / str(told.version)
+
+
+def _private(told: argparse.Namespace) -> Path | None:
+    if told.key == KEYLESS:
+        return None
+    return Path(told.key) if told.key else make_key(ROOT / "build/release/rehearsal")
+
+
+def _verifier(told: argparse.Namespace) -> Verifier:
+    private = _private(told)
+    public = private.with_suffix(".pub") if private else None
+    return Verifier(public, told.identity, told.issuer)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m deploy.release", description=__doc__)
+    parser.add_argument("verb", choices=sorted(_VERBS))
+    add = parser.add_argument
+    add("--version", required=True, help="what pyproject.toml and Chart.yaml say, as 1.2.3")
+    add("--registry", default=NOWHERE, help="where the images will be")
+    add("--platforms", default=",".join(PLATFORMS), help="of the images, with commas")
+    add("--build-options", default="", help="further ones of buildah bud")
+    add("--key", default="", help="cosign's private key, its .pub beside it; or keyless")
+    add("--identity", default="", help="of who signed keyless, a regular expression")
+    add("--issuer", default="", help="of that identity")
+    add("--rehearsal", action="store_true", help="from changed files, with notes of Unreleased")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,101 @@
+"""Builds the images for every platform and keeps each as one OCI archive."""
+
+import json
+import shlex
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deploy.release.faults import ReleaseFault
+from deploy.release.programs import run
+
+COMPONENTS = ("extender", "operator")
+PLATFORMS = ("linux/amd64", "linux/arm64")
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltImage:
+    """An image of all platforms in an OCI archive."""
+
+    component: str
+    archive: Path
+    digest: str  # of its index
+    platforms: Mapping[str, str]  # digest of each platform's manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Building:
+    """What all images of a release share."""
+
+    version: str
+    commit: str
+    commit_time_s: int  # every file's time, so that one commit gives one image
+    platforms: Sequence[str]
+    storage: Path  # buildah's own, apart from the user's
+    options: str  # further ones of `buildah bud`, as a shell would split them
+
+
+def build_image(component: str, building: Building, into: Path) -> BuiltImage:
+    """Build a component for every platform; raise ReleaseFault when one cannot be built."""
+    name = f"localhost/greensched-{component}:{building.version}"
+    archive = into / f"greensched-{component}-{building.version}.oci.tar"
+    archive.unlink(missing_ok=True)
+    storage = ("--root", str(building.storage / "root"), "--runroot", str(building.storage / "run"))
+    run("buildah", *storage, "manifest", "create", name)
+    try:
+        for platform in building.platforms:
+            _bud(component, platform, name, storage, building)
+        target = f"oci-archive:{archive}:{building.version}"
+        run("buildah", *storage, "manifest", "push", "--all", "--format", "oci", name, target)
+    finally:
+        run("buildah", *storage, "manifest", "rm", name)
+    digest, platforms = read_archive(archive)
+    if set(platforms) != set(building.platforms):
+        raise ReleaseFault(f"{archive} holds {sorted(platforms)}, not {building.platforms}")
+    return BuiltImage(component, archive, digest, platforms)
+
+
+def _bud(
+    component: str, platform: str, name: str, storage: Sequence[str], building: Building
+) -> None:
+    labels = {
+        "org.opencontainers.image.version": building.version,
+        "org.opencontainers.image.revision": building.commit,
+    }
+    run(
+        "buildah",
+        *storage,
+        *("bud", "--target", component, "--manifest", name, "--platform", platform),
+        # From a cache, buildah 1.28 gives an older build's labels.
+        *("--format", "oci", "--layers=false", "--timestamp", str(building.commit_time_s)),
+        *(part for key, value in labels.items() for part in ("--label", f"{key}={value}")),
+        *shlex.split(building.options),
+        ".",
+    )
+
+
+def read_archive(archive: Path) -> tuple[str, dict[str, str]]:
+    """Return the digest of an archive's index, and of each platform's manifest in it."""
+    with tarfile.open(archive) as tar:
+        (top,) = _json(tar, "index.json")["manifests"]
+        index = _json(tar, _blob(top["digest"]))
+    if "manifests" not in index:
+        raise ReleaseFault(f"{archive} holds the image of one platform, without an index")
+    return str(top["digest"]), {
+        f"{each['platform']['os']}/{each['platform']['architecture']}": str(each["digest"])
+        for each in index["manifests"]
+    }
+
+
+def _blob(digest: str) -> str:
+    return "blobs/" + digest.replace(":", "/")
+
+
+def _json(tar: tarfile.TarFile, name: str) -> dict[str, Any]:
+    member = tar.extractfile(name)
+    if member is None:
+        raise ReleaseFault(f"{tar.name!r} holds no {name}")
+    found: dict[str, Any] = json.load(member)
+    return found

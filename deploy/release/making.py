@@ -1,0 +1,118 @@
+"""Makes a release from a checkout, file by file."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from deploy.release.chart_values import NamedImage
+from deploy.release.checksums import sha256, write_checksums
+from deploy.release.contents import list_image, list_wheel
+from deploy.release.images import COMPONENTS, Building, BuiltImage, build_image
+from deploy.release.notes import UNRELEASED, release_notes
+from deploy.release.packages import build_wheel, package_chart
+from deploy.release.programs import ROOT
+from deploy.release.provenance import Origin, base_image, statement
+from deploy.release.signing import Signer
+from deploy.release.source import Source, checked_out
+from deploy.release.versions import require_version
+
+MATERIALS = (
+    *("Dockerfile", "requirements/extender.txt", "requirements/operator.txt"),
+    *("requirements/cli.txt", "testbed/greensched_testbed/go/release/go.sum"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a maintainer asks for."""
+
+    version: str
+    registry: str  # where the images will be: host and path, without a scheme
+    platforms: tuple[str, ...]
+    build_options: str
+    is_rehearsal: bool
+
+
+def make(wanted: Wanted, signer: Signer) -> Path:
+    """Make all files of a release and return their folder; raise ReleaseFault with the reason."""
+    began = _now()
+    require_version(ROOT, wanted.version)
+    source = checked_out(may_differ=wanted.is_rehearsal)
+    notes = release_notes(
+        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        UNRELEASED if wanted.is_rehearsal else wanted.version,
+    )
+    folder = ROOT / "dist/release" / wanted.version
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "RELEASE_NOTES.md").write_text(notes, encoding="utf-8")
+    complete(wanted, source, began, folder, _images(wanted, source, folder), signer)
+    return folder
+
+
+def complete(
+    wanted: Wanted,
+    source: Source,
+    began: str,
+    folder: Path,
+    images: Mapping[str, BuiltImage],
+    signer: Signer,
+) -> None:
+    """Add to the images what names them, and what vouches for all."""
+    named = {
+        name: NamedImage(f"{wanted.registry}/greensched-{name}", image.digest)
+        for name, image in images.items()
+    }
+    _tell("chart")
+    package_chart(folder, named, wanted.version)
+    _tell("wheel, and what is in it")
+    list_wheel(build_wheel(folder, source.commit_time_s), wanted.version, folder)
+    _write_provenance(wanted, source, began, folder, named, signer)
+    signer.sign(write_checksums(folder))
+
+
+def _images(wanted: Wanted, source: Source, folder: Path) -> dict[str, BuiltImage]:
+    building = Building(
+        *(wanted.version, source.commit, source.commit_time_s, wanted.platforms),
+        storage=ROOT / "build/release/storage",
+        options=wanted.build_options,
+    )
+    images = {}
+    for name in COMPONENTS:
+        _tell(f"image of the {name}, for {', '.join(wanted.platforms)}")
+        images[name] = build_image(name, building, folder)
+        _tell(f"what is in it: {images[name].digest}")
+        list_image(images[name], wanted.version, folder)
+    return images
+
+
+def _write_provenance(
+    wanted: Wanted,
+    source: Source,
+    began: str,
+    folder: Path,
+    images: dict[str, NamedImage],
+    signer: Signer,
+) -> None:
+    files = {path.name: sha256(path) for path in folder.iterdir()}
+    indexes = {each.repository: each.digest.removeprefix("sha256:") for each in images.values()}
+    materials = {name: sha256(ROOT / name) for name in MATERIALS}
+    if base := base_image((ROOT / "Dockerfile").read_text(), wanted.build_options):
+        materials |= dict([base])
+    builder = os.environ.get("RELEASE_BUILDER", f"host:{os.uname().machine}")
+    ended = _now()
+    origin = Origin(
+        *(source.repository, source.commit, wanted.version, builder, began, ended), materials
+    )
+    signer.attest(statement(origin, files | indexes), folder / "provenance.intoto.json")
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _tell(what: str) -> None:
+    print(f"release: {what}", flush=True)

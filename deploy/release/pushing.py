@@ -1,0 +1,46 @@
+"""Brings a release's images and chart into a registry, and signs them there."""
+
+from pathlib import Path
+
+from deploy.release.images import COMPONENTS, read_archive
+from deploy.release.programs import run
+from deploy.release.signing import Signer, Verifier
+
+
+def push(folder: Path, version: str, registry: str, signer: Signer) -> list[str]:
+    """Push and sign images and chart; return what is there now, each by its digest.
+
+    An image has in the registry the digest that it has in its archive, which the chart names.
+    """
+    references = []
+    for component in COMPONENTS:
+        archive = folder / f"greensched-{component}-{version}.oci.tar"
+        digest, _ = read_archive(archive)
+        name = f"{registry}/greensched-{component}"
+        copy = ("copy", "--quiet", "--all", "--preserve-digests", *_plain(registry, "--dest-tls"))
+        run("skopeo", *copy, f"oci-archive:{archive}:{version}", f"docker://{name}:{version}")
+        references.append(f"{name}@{digest}")
+    chart = folder / f"greensched-{version}.tgz"
+    plain = ("--plain-http",) if _is_here(registry) else ()
+    run("helm", "push", *plain, chart, f"oci://{registry}/charts")
+    name = f"{registry}/charts/greensched"
+    insecure = ("--insecure",) if _is_here(registry) else ()
+    digest = run("crane", "digest", *insecure, f"{name}:{version}").strip()
+    references.append(f"{name}@{digest}")
+    for reference in references:
+        signer.sign_image(reference)
+    return references
+
+
+def verify_pushed(references: list[str], verifier: Verifier) -> None:
+    """Raise ReleaseFault unless each is signed by who is trusted."""
+    for reference in references:
+        verifier.require_image(reference)
+
+
+def _is_here(registry: str) -> bool:
+    return registry.startswith(("127.0.0.1:", "localhost:"))
+
+
+def _plain(registry: str, option: str) -> tuple[str, ...]:
+    return (f"{option}-verify=false",) if _is_here(registry) else ()

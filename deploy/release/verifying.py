@@ -1,0 +1,55 @@
+"""Tells whether the files of a release are what was signed, and belong together."""
+
+import re
+import tarfile
+from pathlib import Path
+
+import yaml
+
+from deploy.release.checksums import NAME, checksum_faults
+from deploy.release.faults import ReleaseFault
+from deploy.release.images import COMPONENTS, read_archive
+from deploy.release.programs import ROOT
+from deploy.release.signing import Verifier
+
+PROVENANCE = "provenance.intoto.json"
+_PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)", re.MULTILINE)
+
+
+def verify(folder: Path, version: str, verifier: Verifier) -> list[str]:
+    """Return what was found to hold, a line each; raise ReleaseFault at the first that does not."""
+    verifier.require(folder / NAME)
+    if faults := checksum_faults(folder):
+        raise ReleaseFault("; ".join(faults))
+    told = [f"{NAME} is signed, and every file has its checksum"]
+    for path in _attested(folder, version):
+        verifier.require_attested(path, folder / PROVENANCE)
+        told.append(f"the signed provenance names {path.name}")
+    values = _chart_values(folder / f"greensched-{version}.tgz")
+    for component in COMPONENTS:
+        digest, platforms = read_archive(folder / f"greensched-{component}-{version}.oci.tar")
+        if values[component]["image"]["digest"] != digest:
+            raise ReleaseFault(f"the chart names another {component} than the archive's {digest}")
+        told.append(f"the chart names the {component} of {', '.join(sorted(platforms))}: {digest}")
+    return told
+
+
+def pins(requirements: str) -> set[tuple[str, str]]:
+    """Return name and version of every pin of a requirements file."""
+    path = ROOT / "requirements" / f"{requirements}.txt"
+    return {(each["name"], each["version"]) for each in _PIN.finditer(path.read_text())}
+
+
+def _attested(folder: Path, version: str) -> list[Path]:
+    images = [folder / f"greensched-{name}-{version}.oci.tar" for name in COMPONENTS]
+    wheel = folder / f"greensched-{version}-py3-none-any.whl"
+    return [*images, folder / f"greensched-{version}.tgz", wheel]
+
+
+def _chart_values(chart: Path) -> dict[str, dict[str, dict[str, str]]]:
+    with tarfile.open(chart) as tar:
+        member = tar.extractfile("greensched/values.yaml")
+        if member is None:
+            raise ReleaseFault(f"{chart} holds no values.yaml")
+        values: dict[str, dict[str, dict[str, str]]] = yaml.safe_load(member)
+    return values

@@ -1,0 +1,169 @@
+"""Version, notes, chart values, provenance and checksums of a release, without any program."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deploy.release.chart_values import NamedImage, values_by_digest
+from deploy.release.checksums import NAME, checksum_faults, write_checksums
+from deploy.release.emulation import registration
+from deploy.release.faults import ReleaseFault
+from deploy.release.notes import release_notes
+from deploy.release.provenance import Origin, base_image, statement
+from deploy.release.versions import project_version, version_faults
+
+ROOT = Path(__file__).resolve().parents[2]
+VALUES = (ROOT / "deploy/helm/greensched/values.yaml").read_text()
+IMAGES = {
+    name: NamedImage(f"registry.example.com/greensched-{name}", f"sha256:{digit * 64}")
+    for name, digit in (("extender", "a"), ("operator", "b"))
+}
+CHANGELOG = """# Changelog
+
+## [Unreleased]
+
+## [0.2.0] - 2026-12-01
+
+### Added
+
+- A second thing.
+
+## [0.1.0] - 2026-11-24
+
+- A first thing.
+"""
+
+
+def test_project_and_chart_tell_one_version() -> None:
+    assert version_faults(ROOT, project_version(ROOT)) == []
+
+
+def test_every_place_with_another_version_is_named_at_once() -> None:
+    faults = version_faults(ROOT, "99.0.0")
+    assert [fault.split(" is ")[0].split(" in ")[0] for fault in faults] == [
+        "version",
+        "version",
+        "appVersion",
+    ]
+
+
+@pytest.mark.parametrize("wrong", ["v0.1.0", "0.1", "0.1.0-rc.1", "00.1.0", "", "latest"])
+def test_what_is_no_version_is_refused(wrong: str) -> None:
+    (fault,) = version_faults(ROOT, wrong)
+    assert "write it as 1.2.3" in fault
+
+
+@pytest.mark.parametrize(
+    ("version", "notes"),
+    [
+        pytest.param("0.2.0", "### Added\n\n- A second thing.\n", id="up-to-the-next-version"),
+        pytest.param("0.1.0", "- A first thing.\n", id="the-last-to-the-end"),
+    ],
+)
+def test_the_notes_are_the_section_of_that_version(version: str, notes: str) -> None:
+    assert release_notes(CHANGELOG, version) == notes
+
+
+@pytest.mark.parametrize(
+    ("changelog", "version", "sentence"),
+    [
+        pytest.param(CHANGELOG, "0.3.0", "has no section 0.3.0", id="absent"),
+        pytest.param(CHANGELOG, "0.1", "has no section 0.1 ", id="part-of-another"),
+        pytest.param(CHANGELOG, "Unreleased", "says nothing of Unreleased", id="empty"),
+        pytest.param("## [0.3.0]\n\n- x\n", "0.3.0", "has no date", id="undated"),
+    ],
+)
+def test_a_version_of_which_nothing_is_told_has_no_notes(
+    changelog: str, version: str, sentence: str
+) -> None:
+    with pytest.raises(ReleaseFault, match="CHANGELOG") as refused:
+        release_notes(changelog, version)
+    assert sentence in str(refused.value)
+
+
+def test_the_charts_values_name_the_images_by_digest_and_change_nothing_else() -> None:
+    text = values_by_digest(VALUES, IMAGES)
+    before, after = yaml.safe_load(VALUES), yaml.safe_load(text)
+    for name, image in IMAGES.items():
+        assert after[name]["image"].pop("digest") == image.digest
+        assert after[name]["image"].pop("repository") == image.repository
+        del before[name]["image"]["digest"], before[name]["image"]["repository"]
+    assert after == before
+    assert "No image is published" not in text
+
+
+def test_values_that_lack_an_image_are_refused() -> None:
+    with pytest.raises(ReleaseFault, match="no agent.image with repository and digest"):
+        values_by_digest(VALUES, {"agent": IMAGES["extender"]})
+
+
+@given(st.dictionaries(st.sampled_from(sorted(IMAGES)), st.text("0123456789abcdef", min_size=64)))
+def test_any_digest_is_taken_as_it_is(digests: dict[str, str]) -> None:
+    images = {name: NamedImage("r/i", f"sha256:{digest}") for name, digest in digests.items()}
+    after = yaml.safe_load(values_by_digest(VALUES, images))
+    assert {name: after[name]["image"]["digest"] for name in images} == {
+        name: image.digest for name, image in images.items()
+    }
+
+
+def test_the_provenance_names_every_file_the_commit_and_what_went_in() -> None:
+    origin = Origin("https://git.example.com/g", "c0ffee", "0.1.0", "ci", "b", "e", {"lock": "1a"})
+    told = statement(origin, {"b.whl": "22", "a.tgz": "11"})
+    assert told["_type"] == "https://in-toto.io/Statement/v1"
+    assert told["predicateType"] == "https://slsa.dev/provenance/v1"
+    assert [each["name"] for each in told["subject"]] == ["a.tgz", "b.whl"]
+    source, lock = told["predicate"]["buildDefinition"]["resolvedDependencies"]
+    assert source["digest"] == {"gitCommit": "c0ffee"}
+    assert lock == {"uri": "lock", "digest": {"sha256": "1a"}}
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "options", "found"),
+    [
+        ("ARG PYTHON_IMAGE=python:3.12-slim", "", None),
+        (f"ARG PYTHON_IMAGE=python@sha256:{'a' * 64}", "", ("docker://python", "a" * 64)),
+        (
+            f"ARG PYTHON_IMAGE=python@sha256:{'a' * 64}",
+            f"--build-arg PYTHON_IMAGE=mine@sha256:{'b' * 64} --pull",
+            ("docker://mine", "b" * 64),
+        ),
+    ],
+)
+def test_the_base_is_told_where_a_digest_names_it(
+    dockerfile: str, options: str, found: tuple[str, str] | None
+) -> None:
+    assert base_image(dockerfile, options) == found
+
+
+def test_checksums_tell_of_a_changed_a_missing_and_an_added_file(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_text(name)
+    write_checksums(tmp_path)
+    (tmp_path / f"{NAME}.sigstore.json").write_text("{}")
+    assert checksum_faults(tmp_path) == []
+    (tmp_path / "a").write_text("A")
+    (tmp_path / "b").unlink()
+    (tmp_path / "d").write_text("d")
+    assert checksum_faults(tmp_path) == [
+        "a was changed: its checksum is another",
+        "b is missing",
+        f"d is in no line of {NAME}",
+    ]
+
+
+def test_an_emulator_is_registered_by_the_header_of_its_processors_programs() -> None:
+    line = registration("arm64", "/usr/bin/qemu")
+    name, kind, offset, magic, mask, interpreter, flags = line.removeprefix(":").split(":")
+    assert (name, kind, offset, interpreter, flags) == (
+        "qemu-arm64",
+        "M",
+        "",
+        "/usr/bin/qemu",
+        "OCF",
+    )
+    header, bits = (part.encode().decode("unicode_escape") for part in (magic, mask))
+    assert len(header) == len(bits) == 20
+    assert magic.endswith(r"\x02\x00\xb7\x00")
