@@ -138,13 +138,11 @@ async def run_kopf(
         loop.call_soon_threadsafe(events.take, event)
 
     async def work() -> None:
+        name: Any = identity  # of a type of kopf's own, a str, that it exports nowhere
+        own = operator_settings()
         try:
             await kopf.operator(
-                registry=registry,
-                settings=operator_settings(),
-                clusterwide=True,
-                identity=identity,  # type: ignore[arg-type]  # a NewType of str, exported nowhere
-                stop_flag=stop,
+                clusterwide=True, identity=name, registry=registry, settings=own, stop_flag=stop
             )
         finally:
             stop.set()  # a thread of kopf's loop waits for it, and the loop for that thread

@@ -1,7 +1,7 @@
 """Builds the control plane's programs once, from source, and keeps them in the user's cache.
 
 They come out of Go modules that lie beside this file: `go/` (etcd, Kubernetes, kwok, Helm) and one
-folder each below it for Prometheus, Kueue, what real nodes run, and what a release is made with. The
+folder each below it for Prometheus, Kueue, what real nodes run, and what makes a release. The
 cache's key is a hash of go.mod, go.sum, what Go code of our own lies beside them, and the flags.
 """
 
