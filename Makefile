@@ -142,6 +142,10 @@ bench-ledger: setup ## How fast the ledger takes decisions, and its memory, into
 bench-operator: setup ## Replans, memory, reviews and a whole held day of the operator, into build/bench/operator.json
 	@$(BIN)/python -m benchmarks.operator $(ARGS)
 
+.PHONY: bench-real
+bench-real: setup ## Images, findings of the review, and end-to-end tests on real nodes and kind, into build/bench/real.json
+	@$(BIN)/python -m benchmarks.real $(ARGS)
+
 .PHONY: format
 format: setup ## Put the code into shape, mend what the linter can
 	$(BIN)/ruff check --fix --quiet .

@@ -19,9 +19,10 @@ from typing import Any
 import pytest
 
 from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.container_memory import ContainerMemory
 from greensched_testbed.end_to_end.foreign_cluster import KUBECONFIG, foreign_cluster
 from greensched_testbed.end_to_end.real_cluster import real_cluster
-from greensched_testbed.end_to_end.release import Release, install, uninstall
+from greensched_testbed.end_to_end.release import NAMESPACE, Release, install, uninstall
 from greensched_testbed.end_to_end.work import (
     cron_job,
     grid_signal,
@@ -42,7 +43,9 @@ _GRIDS = {
     DIRTY: [(380.0, 92.0)] * 12,
 }
 
-_figures: dict[str, str] = {}
+_figures: dict[str, float | str] = {}  # what `make bench-real` reads, and what they are of
+_memory: list[ContainerMemory] = []
+_FIGURES = ROOT / "build/e2e/figures.json"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -53,9 +56,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print how long each stage took, and what was left behind."""
+    """Print and write how long each stage took, and what was left behind."""
     for name, figure in _figures.items():
-        terminalreporter.write_line(f"e2e: {name}: {figure}")
+        text = f"{figure:.3g}" if isinstance(figure, float) else figure
+        terminalreporter.write_line(f"e2e: {name}: {text}")
+    if _figures:
+        _FIGURES.parent.mkdir(parents=True, exist_ok=True)
+        _FIGURES.write_text(json.dumps(_figures, indent=2) + "\n")
 
 
 @pytest.fixture(scope="session")
@@ -71,15 +78,17 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     before, began = machine_state(), time.monotonic()
     try:
         with real_cluster(ROOT, home) as running:
-            _figures["nodes ready, images loaded"] = f"{time.monotonic() - began:.1f} s"
+            _figures["nodes_ready_s"] = time.monotonic() - began  # images loaded too
             yield running
             closing = time.monotonic()
     except BuildFailed as fault:
         pytest.skip(f"cannot be built here: {fault}")
     left = before.differences(machine_state())
-    _figures["removed in"] = f"{time.monotonic() - closing:.1f} s"
-    _figures["in all"] = f"{time.monotonic() - began:.1f} s"
-    _figures["left behind"] = "; ".join([str(len(left)), *left])
+    _figures["removed_s"] = time.monotonic() - closing
+    _figures["e2e_s"] = time.monotonic() - began
+    _figures["left_behind"] = len(left)
+    if left:
+        _figures["left_behind_are"] = "; ".join(left)
     assert not left
 
 
@@ -89,19 +98,27 @@ def release(cluster: Cluster) -> Iterator[Release]:
     if not (cluster.can.extender_image and cluster.can.operator_image):
         pytest.skip(f"{cluster.can.kind} has no images of ours")
     made = install(cluster, ROOT / "deploy/helm/greensched")
-    _figures["install to all Ready"] = f"{made.install_s:.1f} s"
+    _figures["install_ready_s"] = made.install_s
     cluster.apply(*(grid_signal(zone) for zone in _GRIDS))
     for zone, hourly in _GRIDS.items():
         publish(cluster, zone, hourly)
-    yield made
+    with ContainerMemory(cluster, NAMESPACE) as watching:
+        _memory.append(watching)
+        yield made
+    for name, share in sorted(watching.shares().items()):
+        _figures[f"memory_share_{name}"] = share
+    _figures["worst_memory_share"] = max(watching.shares().values(), default=float("nan"))
     if cluster.can.outlives_tests:
         uninstall(cluster)
 
 
 @pytest.fixture
-def told() -> Callable[[str, str], None]:
-    """Print a figure at the end."""
-    return _figures.__setitem__
+def memory(release: Release, cluster: Cluster) -> ContainerMemory:
+    """What each container of the release took most since it was installed, by its kubelet."""
+    if not cluster.can.kubelet_metrics:
+        pytest.skip(f"{cluster.can.kind}: no test may ask its kubelets")
+    assert _memory, "it began with the release"
+    return _memory[0]
 
 
 @pytest.fixture

@@ -1,0 +1,116 @@
+"""`make bench-real`: what was seen of our images on nodes that really run them, in one run.
+
+Counts what tests showed, never what a list says: a test that was skipped has not passed. Writes
+build/bench/real.json.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bench_cluster import ROOT, machine, write_json
+from greensched_testbed.end_to_end.counted import Counted, mended, read_junit
+from greensched_testbed.images.building import COMPONENTS, ImageStore, missing_parts
+
+RESULT = ROOT / "build/bench/real.json"
+E2E_FIGURES = ROOT / "build/e2e/figures.json"
+GRAVEST = frozenset({2, 4, 5, 8, 20, 26, 28})  # of the review of security and reliability, 2026-11
+_PARTS = ("images", "findings", "e2e", "kind")
+
+
+def main() -> None:
+    """Run the parts named on the command line, all by default."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", default=_PARTS, choices=_PARTS, metavar="PART")
+    given = parser.parse_args()
+    figures: dict[str, Any] = {"machine": machine()}
+    print(f"machine: {figures['machine']}")
+    if "images" in given.only:
+        figures |= _images()
+    if "findings" in given.only:
+        figures |= _findings()
+    if "e2e" in given.only:
+        figures |= _e2e("e2e", ["make", "e2e"]) | _told()
+    if "kind" in given.only:
+        figures |= _e2e("kind_e2e", ["make", "e2e-kind"])
+    for name, value in figures.items():
+        if isinstance(value, float | int):
+            print(f"{name}: {value:.4g}")
+    write_json(RESULT, figures)
+    print(f"written to {RESULT.relative_to(ROOT)}")
+
+
+def _images() -> dict[str, Any]:
+    if missing := missing_parts():
+        raise SystemExit(f"bench-real builds and runs images: missing {missing}; make e2e-setup")
+    store = ImageStore(ROOT)
+    base = store.base()
+    sizes = {f"{each}_layers_mb": store.built(each).own_megabytes(base) for each in COMPONENTS}
+    run = _pytest("images", ["tests/images"])
+    start = run.count("passed") == len(run.cases) > 0
+    return {**sizes, "images_start_as_chart_runs_them": int(start)}
+
+
+def _findings() -> dict[str, Any]:
+    run = _pytest("findings", ["-m", "finding", "tests"])
+    found = mended(run.cases)
+    return {
+        "gravest_open": len(GRAVEST - found),
+        "gravest_open_numbers": sorted(GRAVEST - found),
+        "finding_tests_passed": run.count("passed"),
+        "finding_tests_failed": run.count("failed"),
+    }
+
+
+def _pytest(name: str, arguments: Sequence[str]) -> Counted:
+    return _run(name, [sys.executable, "-m", "pytest", "-n0", "-q", *arguments])
+
+
+def _run(name: str, command: Sequence[str]) -> Counted:
+    """Run a command that ends in pytest, which takes its further options from the environment."""
+    report = ROOT / f"build/bench/real-{name}.xml"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    print(f"  {' '.join(command)}", flush=True)
+    began = time.monotonic()
+    _call(command, report)
+    wall_s = time.monotonic() - began
+    if not report.exists():
+        raise SystemExit(f"bench-real: {' '.join(command)} ran no test")
+    run = Counted(read_junit(report.read_text()), wall_s)
+    outcomes = (f"{run.count(each)} {each}" for each in ("passed", "failed", "skipped"))
+    print(f"  {', '.join(outcomes)} in {wall_s:.0f} s", flush=True)
+    for why, number in run.reasons.items():
+        print(f"    {number} skipped: {why}", flush=True)
+    return run
+
+
+def _call(command: Sequence[str], report: Path) -> None:
+    options = f"{os.environ.get('PYTEST_ADDOPTS', '')} --junitxml={report}"
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTEST_ADDOPTS": options}, check=False)
+
+
+def _e2e(prefix: str, command: Sequence[str]) -> dict[str, Any]:
+    run = _run(prefix, command)
+    return {
+        f"{prefix}_passed": run.count("passed"),
+        f"{prefix}_failed": run.count("failed"),
+        f"{prefix}_skipped": run.count("skipped"),
+        f"{prefix}_skipped_for": run.reasons,
+    }
+
+
+def _told() -> dict[str, Any]:
+    """Return what the tests measured meanwhile: they write it when they end."""
+    figures: dict[str, Any] = json.loads(E2E_FIGURES.read_text())
+    return figures
+
+
+if __name__ == "__main__":
+    main()

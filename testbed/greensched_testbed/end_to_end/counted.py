@@ -1,0 +1,56 @@
+"""What a run of tests showed, read from the JUnit file that pytest writes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test of a run."""
+
+    name: str
+    outcome: str  # passed, failed or skipped
+    why: str  # it was skipped
+    findings: frozenset[int]  # of the review, which it proves mended
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What became of some tests."""
+
+    cases: tuple[Case, ...]
+    wall_s: float
+
+    def count(self, outcome: str) -> int:
+        """Return how many tests had an outcome."""
+        return sum(case.outcome == outcome for case in self.cases)
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """Return why tests were skipped, and how many for each reason."""
+        whys = [case.why for case in self.cases if case.outcome == "skipped"]
+        return {why: whys.count(why) for why in sorted(set(whys))}
+
+
+def read_junit(text: str) -> tuple[Case, ...]:
+    """Return the tests of a JUnit file as pytest writes it."""
+    return tuple(map(_case, ElementTree.fromstring(text).iter("testcase")))
+
+
+def mended(cases: Sequence[Case]) -> frozenset[int]:
+    """Return the findings that have tests, all of which passed."""
+    proven = {number for case in cases for number in case.findings}
+    refuted = {number for case in cases for number in case.findings if case.outcome != "passed"}
+    return frozenset(proven - refuted)
+
+
+def _case(element: ElementTree.Element) -> Case:
+    outcome, why = "passed", ""
+    if (skipped := element.find("skipped")) is not None:
+        outcome, why = "skipped", skipped.get("message", "")
+    if element.find("failure") is not None or element.find("error") is not None:
+        outcome = "failed"
+    told = element.iterfind("properties/property")
+    findings = {int(each.get("value", "0")) for each in told if each.get("name") == "finding"}
+    return Case(element.get("name", ""), outcome, why, frozenset(findings))

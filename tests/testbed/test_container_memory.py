@@ -1,0 +1,29 @@
+"""What a kubelet's cAdvisor says of memory, read for one namespace."""
+
+import pytest
+
+from greensched_testbed.end_to_end.container_memory import Reading, read_cadvisor
+
+# Lines of a real kubelet 1.36 with containerd (`/metrics/cadvisor`), shortened.
+BODY = """# TYPE container_memory_working_set_bytes gauge
+container_memory_working_set_bytes{container="",id="/",image="",name="",namespace="",pod=""} 1.2e+09 1795464611000
+container_memory_working_set_bytes{container="",id="/pod1",image="",name="",namespace="greensched",pod="webhook-1"} 9.1e+07 1795464611000
+container_memory_working_set_bytes{container="webhook",id="/pod1/c",image="i",name="n",namespace="greensched",pod="webhook-1"} 9e+07 1795464611000
+container_memory_working_set_bytes{container="scheduler",id="/pod2/c",image="i",name="n",namespace="greensched",pod="scheduler-1"} 4e+07 1795464611000
+container_memory_working_set_bytes{container="main",id="/pod3/c",image="i",name="n",namespace="users",pod="train"} 5e+07 1795464611000
+# TYPE container_spec_memory_limit_bytes gauge
+container_spec_memory_limit_bytes{container="webhook",id="/pod1/c",image="i",name="n",namespace="greensched",pod="webhook-1"} 2.68435456e+08
+container_spec_memory_limit_bytes{container="scheduler",id="/pod2/c",image="i",name="n",namespace="greensched",pod="scheduler-1"} 0
+"""  # noqa: E501  # as the kubelet writes it
+
+
+def test_containers_of_a_namespace_are_read_without_their_pods_and_machines() -> None:
+    assert sorted(read_cadvisor(BODY, "greensched"), key=lambda one: one.container) == [
+        Reading("scheduler", 4e7, 0.0),
+        Reading("webhook", 9e7, 268435456.0),
+    ]
+
+
+@pytest.mark.parametrize("body", ["", "# nothing yet\n"])
+def test_a_kubelet_that_has_not_looked_yet_says_nothing(body: str) -> None:
+    assert list(read_cadvisor(body, "greensched")) == []

@@ -1,0 +1,49 @@
+"""What tests showed is counted: skipped is not passed, and failed proves nothing."""
+
+import pytest
+
+from greensched_testbed.end_to_end.counted import Case, Counted, mended, read_junit
+
+JUNIT = """<?xml version="1.0"?><testsuites><testsuite>
+<testcase name="heard"><properties><property name="finding" value="26"/></properties></testcase>
+<testcase name="refused"><properties><property name="finding" value="2"/></properties>
+  <failure message="late">...</failure></testcase>
+<testcase name="broken"><error message="no server">...</error></testcase>
+<testcase name="absent"><skipped message="needs root">...</skipped></testcase>
+</testsuite></testsuites>"""
+
+
+def case(outcome: str, *findings: int) -> Case:
+    return Case("test", outcome, "", frozenset(findings))
+
+
+def test_a_report_tells_each_outcome_and_what_it_proves() -> None:
+    assert read_junit(JUNIT) == (
+        Case("heard", "passed", "", frozenset({26})),
+        Case("refused", "failed", "", frozenset({2})),
+        Case("broken", "failed", "", frozenset()),
+        Case("absent", "skipped", "needs root", frozenset()),
+    )
+
+
+@pytest.mark.parametrize(
+    ("cases", "numbers"),
+    [
+        pytest.param([case("passed", 2)], {2}, id="its-test-passed"),
+        pytest.param([case("passed", 2), case("failed", 2)], set(), id="one-of-two-failed"),
+        pytest.param([case("passed", 2), case("skipped", 2)], set(), id="one-of-two-skipped"),
+        pytest.param([case("skipped", 2)], set(), id="its-test-was-skipped"),
+        pytest.param([case("passed")], set(), id="a-test-of-something-else"),
+        pytest.param([], set(), id="no-test-ran"),
+    ],
+)
+def test_a_finding_is_mended_where_all_its_tests_ran_and_passed(
+    cases: list[Case], numbers: set[int]
+) -> None:
+    assert mended(cases) == numbers
+
+
+def test_skipped_tests_are_told_by_their_reason() -> None:
+    run = Counted(read_junit(JUNIT), 1.0)
+    assert run.reasons == {"needs root": 1}
+    assert (run.count("passed"), run.count("failed"), run.count("skipped")) == (1, 2, 1)
