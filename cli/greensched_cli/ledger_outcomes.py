@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from greensched_core.ledger_records import NOTHING_KNOWN, Amounts, LedgerRecord, What
+from greensched_core.power.pod_energy import PodMeter
 
 _LATE_S = 1.0  # times of Kubernetes' objects are whole seconds
 
@@ -13,8 +14,8 @@ _LATE_S = 1.0  # times of Kubernetes' objects are whole seconds
 class Outcome:
     """One workload: what it took, or will, beside what it would have taken at once.
 
-    Where energy was measured the counterfactual is told at the same energy: its estimate, times
-    measured over planned energy. None is no data.
+    Where energy was measured, or told by CPU time, the counterfactual is told at the same energy:
+    its estimate, times that over planned energy. None is no data.
     """
 
     namespace: str
@@ -25,6 +26,7 @@ class Outcome:
     run_now: Amounts
     currency: str | None
     is_measured: bool
+    is_by_cpu_time: bool  # energy by the CPU time that it took: an estimate, no measurement
     release_reason: str | None
     late_s: float | None  # past the deadline; None without an end or a deadline
     deadline: float | None
@@ -74,9 +76,10 @@ def _outcome(records: Sequence[LedgerRecord]) -> Outcome:
     shown = ended or released or mine[-1]
     billed = _as_it_came(mine, _billed(mine, shown))
     deadline = next((each.deadline for each in reversed(mine) if each.deadline is not None), None)
-    measured = shown.measured
+    has_energy = shown.measured.energy_j is not None
+    is_by_cpu_time = has_energy and shown.meter == PodMeter.KUBELET
     # In shadow it ran at once: its carbon and cost are not those of the plan that is told of.
-    of_the_plan = Amounts(measured.energy_j) if shown.is_shadow else measured
+    of_the_plan = Amounts(shown.measured.energy_j) if shown.is_shadow else shown.measured
     took, run_now = _at_the_same_energy(of_the_plan, billed)
     return Outcome(
         namespace=shown.subject.namespace,
@@ -86,7 +89,8 @@ def _outcome(records: Sequence[LedgerRecord]) -> Outcome:
         took=took,
         run_now=run_now,
         currency=billed.currency or shown.currency,
-        is_measured=shown.measured.energy_j is not None,
+        is_measured=has_energy and not is_by_cpu_time,
+        is_by_cpu_time=is_by_cpu_time,
         release_reason=(released.reason or "not told") if released else None,
         late_s=None if ended is None or deadline is None else ended.at - deadline,
         deadline=deadline,
@@ -94,7 +98,7 @@ def _outcome(records: Sequence[LedgerRecord]) -> Outcome:
         was_held=What.HELD in latest,
         pauses=sum(1 for record in mine if record.what is What.PAUSED),
         estimated=billed.planned,
-        measured=measured,
+        measured=NOTHING_KNOWN if is_by_cpu_time else shown.measured,
     )
 
 

@@ -112,6 +112,7 @@ def decided_rows(report: LedgerReport) -> list[Row]:
     done = report.done.outcomes
     every = [*done, *report.waiting]
     measured = sum(outcome.is_measured for outcome in done)
+    by_cpu_time = sum(outcome.is_by_cpu_time for outcome in done)
     dearer = [outcome for outcome in done if _took_more_carbon(outcome)]
     late = sum(map(is_late, done))
     overdue = sum(is_overdue(outcome, report.span.until) for outcome in every)
@@ -126,6 +127,7 @@ def decided_rows(report: LedgerReport) -> list[Row]:
         ("placed on a node", _count(report.placed_by_us)),
         (f"more carbon than {BASELINE}", f"{_count(len(dearer))} of {_count(len(done))}"),
         ("energy measured", f"{_count(measured)} of {_count(len(done))}, else estimated"),
+        ("energy estimated by CPU time", f"{_count(by_cpu_time)} of {_count(len(done))}"),
         ("only watched, in shadow mode", _count(len(report.shadow.outcomes))),
         ("decisions that are not in the ledger", _lost_cell(report.lost)),
     ]

@@ -103,6 +103,7 @@ class LedgerRecord:
     planned: Amounts = NOTHING_KNOWN  # estimated, as decided
     run_now: Amounts = NOTHING_KNOWN  # estimated, of the counterfactual
     measured: Amounts = NOTHING_KNOWN
+    meter: str | None = None  # that measured; the kubelet's word is an estimate
     currency: str | None = None
     node: str | None = None
     decision: str | None = None  # the extender's, as JSON

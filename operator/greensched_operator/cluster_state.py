@@ -25,6 +25,7 @@ class Site:
 
     zone: str  # "" where that is not known
     pue: float | None  # None: the default
+    node: Node | None = None  # the machine itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class Nodes:
     def site_of(self, name: str) -> Site | None:
         """Return where a node stands; None for no such node."""
         node = self._nodes.get(name)
-        return None if node is None else Site(node.zone, node.pue)
+        return None if node is None else Site(node.zone, node.pue, node)
 
     def zone_names(self) -> frozenset[str]:
         """Return the zones of all nodes, also of those that take no work now."""

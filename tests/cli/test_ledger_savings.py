@@ -57,6 +57,15 @@ def test_what_was_held_and_released_took_what_was_planned() -> None:
     assert outcome.release_reason == "planned start"
 
 
+def test_energy_by_cpu_time_counts_and_is_not_called_measured() -> None:
+    by_cpu_time = told(What.ENDED, 9.0, measured=Amounts(3.6e6, 60.0, 0.5), meter="kubelet")
+    outcome = one([told(What.RELEASED, 5.0), by_cpu_time])
+    assert outcome.took == Amounts(3.6e6, 60.0, 0.5)
+    assert outcome.run_now.energy_j == 3.6e6, "the counterfactual at the same energy"
+    assert (outcome.is_measured, outcome.is_by_cpu_time) == (False, True)
+    assert measured_rows([outcome]) == []
+
+
 def test_a_later_leader_does_not_change_what_running_at_once_would_have_taken() -> None:
     later = Amounts(7.2e6, 90.0, 0.9)  # by the clean hour in which it began to lead
     outcome = one([told(What.PLANNED, 1.0), told(What.PLANNED, 3.0, run_now=later),
@@ -258,7 +267,8 @@ def test_what_was_decided_is_counted() -> None:
         "held": "2", "still waiting": "1", "started": "1", "released: planned start": "1",
         "ended late": Cell("1", "worse"), "past its deadline, end not told": Cell("0"),
         "paused": "1", "placed on a node": "1", "more carbon than run-now": "0 of 1",
-        "energy measured": "0 of 1, else estimated", "only watched, in shadow mode": "1",
+        "energy measured": "0 of 1, else estimated",
+        "energy estimated by CPU time": "0 of 1", "only watched, in shadow mode": "1",
         "decisions that are not in the ledger": Cell("7 (locked)", "worse"),
     }  # fmt: skip
 

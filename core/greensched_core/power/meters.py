@@ -158,7 +158,7 @@ def _gpu_watts(samples: Samples) -> dict[str, tuple[str, float]]:
     """Return the GPUs' watts by node: DCGM's, else Kepler's."""
     boards: dict[tuple[str, str], float] = {}
     for sample in samples.get(Ask.DCGM, ()):
-        node, watts = _node_of(sample), sample.value
+        node, watts = node_named(sample.labels), sample.value
         if node and 0 <= watts < _MOST_BOARD_W:
             board = (node, sample.labels.get("UUID", ""))  # MIG and time-slicing repeat the board
             boards[board] = max(boards.get(board, 0.0), watts)
@@ -179,15 +179,16 @@ def _by_node(samples: Iterable[Sample]) -> dict[str, float]:
     """Return the finite, non-negative values by node; one meter scraped twice counts once."""
     values: dict[str, float] = {}
     for sample in samples:
-        node = _node_of(sample)
+        node = node_named(sample.labels)
         if node and math.isfinite(sample.value) and sample.value >= 0:
             values[node] = max(values.get(node, 0.0), sample.value)
     return values
 
 
-def _node_of(sample: Sample) -> str:
+def node_named(labels: Mapping[str, str]) -> str:
+    """Return the node that a series is of, "" where none of its labels tells."""
     for label in NODE_LABELS:
-        name = sample.labels.get(label)
+        name = labels.get(label)
         if name:
             return _PORT.sub("", name)
     return ""

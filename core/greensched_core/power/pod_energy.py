@@ -1,16 +1,18 @@
-"""What pods took from start to end, by Kepler or Scaphandre, read from Prometheus.
+"""What pods took from start to end, by Kepler, Scaphandre or the kubelet, read from Prometheus.
 
 Names and labels: Kepler docs/user/metrics.md (0.10 and later; `pod_id` is the pod's UID, `state`
 running or terminated; a counter begins with its pod) and its 0.9 collector, Scaphandre
 docs_src/references/metrics.md (`--containers`). Kepler's are of active power, without a node's idle
-watts; Scaphandre divides all that the host draws among its processes.
+watts; Scaphandre divides all that the host draws among its processes. The kubelet counts CPU time
+alone: its word is an estimate, by `cpu_energy`, and counts where no meter saw a run.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from greensched_core.power.kubelet_energy import kubelet_pieces
 from greensched_core.power.pod_courses import (
     Piece,
     counter_pieces,
@@ -19,6 +21,7 @@ from greensched_core.power.pod_courses import (
     scaled,
     share_seen,
 )
+from greensched_core.power.pod_runs import PodRun, any_of
 from greensched_core.power.prometheus import PrometheusApi, Track
 from greensched_core.units import watts_from_microwatts
 
@@ -35,17 +38,15 @@ class PodMeter(StrEnum):
     KEPLER = "kepler"
     OLD_KEPLER = "kepler-0.9"
     SCAPHANDRE = "scaphandre"
+    KUBELET = "kubelet"
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether its word is an estimate: nobody measured energy."""
+        return self is PodMeter.KUBELET
 
 
-@dataclass(frozen=True, slots=True)
-class PodRun:
-    """One pod, from its start to its end."""
-
-    uid: str
-    namespace: str
-    name: str
-    begin_s: float  # seconds since the Unix epoch
-    until_s: float
+_SEE_NO_BOARDS = frozenset({PodMeter.SCAPHANDRE, PodMeter.KUBELET})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +58,20 @@ class MeasuredPods:
 
 
 async def measured_pods(
-    prometheus: PrometheusApi, runs: Sequence[PodRun], *, with_gpus: bool = False
+    prometheus: PrometheusApi,
+    runs: Sequence[PodRun],
+    *,
+    with_gpus: bool = False,
+    meters: Sequence[PodMeter] = tuple(PodMeter),
 ) -> MeasuredPods | None:
     """Return what pods of one namespace took by the first meter that saw nearly all of their time.
 
     What it missed is taken to be as the rest. None where there is none, `with_gpus` none that saw
     the boards too. Raises SignalUnavailable with the reason.
     """
-    for meter in PodMeter:
-        if with_gpus and meter is PodMeter.SCAPHANDRE:
-            continue  # it sees no boards
+    for meter in meters:
+        if with_gpus and meter in _SEE_NO_BOARDS:
+            continue
         pieces: dict[str, list[Piece]] = {}
         for some in _some_at_a_time(runs):
             pieces |= await _pieces(prometheus, meter, some, with_gpus=with_gpus)
@@ -100,6 +105,8 @@ async def _pieces(
 ) -> dict[str, list[Piece]]:
     begin_s, until_s = min(run.begin_s for run in runs), max(run.until_s for run in runs)
     step_s = step_of(until_s - begin_s)
+    if meter is PodMeter.KUBELET:
+        return await kubelet_pieces(prometheus, runs, step_s)
     until_s += max(_AFTERWARDS_S, step_s)
     tracks = await prometheus.over(question(meter, runs, step_s), begin_s + step_s, until_s, step_s)
     found = {run.uid: _of_run(meter, run, tracks, step_s) for run in runs}
@@ -125,7 +132,7 @@ def step_of(length_s: float) -> float:
 
 def question(meter: PodMeter, runs: Sequence[PodRun], step_s: float) -> str:
     """Return the PromQL that gives a meter's word on pods of one namespace at each step."""
-    space, names = runs[0].namespace, _any_of(run.name for run in runs)
+    space, names = runs[0].namespace, any_of(run.name for run in runs)
     if meter is PodMeter.SCAPHANDRE:
         return (
             "sum by (kubernetes_pod_name) (scaph_process_power_consumption_microwatts{"
@@ -140,7 +147,7 @@ def question(meter: PodMeter, runs: Sequence[PodRun], step_s: float) -> str:
     else:
         by, series = (
             "pod_id, zone",
-            f'kepler_pod_cpu_joules_total{{pod_id=~"{_any_of(run.uid for run in runs)}",'
+            f'kepler_pod_cpu_joules_total{{pod_id=~"{any_of(run.uid for run in runs)}",'
             'zone=~"package|dram|psys"}',
         )
     # The last word of each step, also of a series that has ended within it.
@@ -149,12 +156,7 @@ def question(meter: PodMeter, runs: Sequence[PodRun], step_s: float) -> str:
 
 def gpu_question(runs: Sequence[PodRun]) -> str:
     """Return the PromQL of the watts of pods' boards, by Kepler from 0.11.4."""
-    return f'max by (pod_id) (kepler_pod_gpu_watts{{pod_id=~"{_any_of(r.uid for r in runs)}"}})'
-
-
-def _any_of(names: Iterable[str]) -> str:
-    """Return the regular expression of names of Kubernetes: letters, digits, `-` and `.`."""
-    return "|".join(name.replace(".", "[.]") for name in names)
+    return f'max by (pod_id) (kepler_pod_gpu_watts{{pod_id=~"{any_of(r.uid for r in runs)}"}})'
 
 
 def _of_run(meter: PodMeter, run: PodRun, tracks: Sequence[Track], step_s: float) -> list[Piece]:

@@ -129,7 +129,8 @@ class Measuring:
         if found is None:
             self._again(asking, Unmeasured.NO_METER, "no meter saw nearly all of it")
             return
-        self._write(replace(record, measured=self._in_amounts(found, asking.pods)))
+        took = self._in_amounts(found, asking.pods)
+        self._write(replace(record, measured=took, meter=str(found.meter)))
         self._count_measured(found.meter)
 
     def _again(self, asking: _Asking, reason: Unmeasured, text: str) -> None:

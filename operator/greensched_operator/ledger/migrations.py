@@ -41,7 +41,8 @@ _FIRST: Step = (
     )
     """,
 )
-STEPS: Sequence[Step] = (_FIRST,)
+_METER: Step = ("ALTER TABLE records ADD COLUMN meter TEXT",)
+STEPS: Sequence[Step] = (_FIRST, _METER)
 _LOCK = 0x67726E73  # any number that no other program takes
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
-from greensched_core.power.pod_energy import PodRun
+from greensched_core.power.pod_runs import PodRun
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.watching import Sink
 from greensched_operator.cluster_state import Site
@@ -35,7 +35,8 @@ class Ran:
         if self.until_s is None or self.begin_s is None:
             return None
         until_s = max(self.until_s, self.begin_s)
-        return PodRun(self.uid, self.namespace, self.name, self.begin_s, until_s)
+        node = self.site.node if self.site else None
+        return PodRun(self.uid, self.namespace, self.name, self.begin_s, until_s, node)
 
 
 class PodRuns:

@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, Select, Table, and_, func, or_, select
+from sqlalchemy import Connection, Engine, Select, Table, and_, func, inspect, null, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from greensched_core.ledger_records import LedgerRecord, Loss, LossReason, What, flat, from_flat
@@ -92,7 +92,9 @@ class LedgerStore:
             wanted &= RECORDS.c.namespace == namespace
         if what is not None:
             wanted &= RECORDS.c.what == what
-        page = select(RECORDS).where(wanted).order_by(RECORDS.c.at, RECORDS.c.id).limit(_PAGE)
+        page = (
+            select(*self._columns()).where(wanted).order_by(RECORDS.c.at, RECORDS.c.id).limit(_PAGE)
+        )
         rows = self._rows(page)
         while rows:
             yield from map(from_flat, rows)
@@ -141,6 +143,18 @@ class LedgerStore:
                 raise
             self._writing = engine
         return self._writing
+
+    def _columns(self) -> list[Any]:
+        """Return the columns to read; of an older ledger, which nobody has opened, NULL for some.
+
+        A file that was copied is read as it is, and is brought forward by who writes it.
+        """
+        with told_as_ours(), self._reading.connect() as connection:
+            looked_at = inspect(connection)
+            if not looked_at.has_table(RECORDS.name):
+                return list(RECORDS.c)
+            there = {column["name"] for column in looked_at.get_columns(RECORDS.name)}
+        return [each if each.name in there else null().label(each.name) for each in RECORDS.c]
 
     def _rows(self, query: Select[Any]) -> list[dict[str, Any]]:
         with told_as_ours(), self._reading.connect() as connection:

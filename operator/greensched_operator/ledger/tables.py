@@ -50,9 +50,12 @@ COLUMNS: dict[str, About] = {
     "run_now_energy_j": About(Double, "estimated, of the counterfactual, joules"),
     "run_now_carbon_g": About(Double, "estimated, of the counterfactual, grams"),
     "run_now_cost": About(Double, "estimated, of the counterfactual, in the currency"),
-    "measured_energy_j": About(Double, "measured, joules"),
+    "measured_energy_j": About(
+        Double, "measured, or by CPU time where the meter is kubelet, joules"
+    ),
     "measured_carbon_g": About(Double, "by measured energy and the grid as it was, grams"),
     "measured_cost": About(Double, "by measured energy and the price as it was"),
+    "meter": About(Text, "that measured: kepler, kepler-0.9, scaphandre; kubelet is an estimate"),
     "currency": About(Text, "of all costs of the record"),
     "node": About(Text, "where it was placed"),
     "decision": About(Text, "the extender's, as JSON"),

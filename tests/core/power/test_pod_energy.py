@@ -10,16 +10,19 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from greensched_core.errors import SignalUnavailable
+from greensched_core.power.curves import PowerCurve
+from greensched_core.power.kubelet_energy import pod_questions
 from greensched_core.power.pod_courses import energy_j
 from greensched_core.power.pod_energy import (
     MeasuredPods,
     PodMeter,
-    PodRun,
     measured_pods,
     question,
     step_of,
 )
+from greensched_core.power.pod_runs import PodRun
 from greensched_core.power.prometheus import PrometheusApi, PrometheusUnreachable
+from greensched_core.state import Node
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prometheus"
 NOTHING = b'{"status":"success","data":{"resultType":"matrix","result":[]}}'
@@ -28,17 +31,31 @@ METERS = {
     "kepler_pod_gpu_watts": "pods-kepler-gpu",
     "kepler_container_joules_total": "pods-kepler-0.9",
     "scaph_process_power_consumption_microwatts": "pods-scaphandre",
+    "pod_cpu_usage_seconds_total": "pods-kubelet",
+    "container_cpu_usage_seconds_total": "pods-kubelet-containers",
+    "node_cpu_usage_seconds_total": "pods-kubelet-node",
 }
 BEGAN_S = 1795000000.0
+NODE = Node(
+    "n1",
+    "DE",
+    8.0,
+    2.0**35,
+    None,
+    PowerCurve(tuple(100.0 + 10.0 * at for at in range(11))),
+    "label",
+    "",
+)
 RUN = PodRun(
-    "0f3c9a52-7d1e-4b1c-9c44-2a8f6f1f0c11", "team", "train-x7k2p", BEGAN_S, BEGAN_S + 600.0
+    "0f3c9a52-7d1e-4b1c-9c44-2a8f6f1f0c11", "team", "train-x7k2p", BEGAN_S, BEGAN_S + 600.0, NODE
 )
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
 
 def metric_of(request: httpx.Request) -> str:
-    (metric,) = (name for name in METERS if name in request.url.params["query"])
+    metrics = {name for name in METERS if re.search(rf"\b{name}\b", request.url.params["query"])}
+    (metric,) = metrics
     return metric
 
 
@@ -71,6 +88,9 @@ def joules(found: MeasuredPods | None) -> Mapping[str, float]:
         pytest.param(list(METERS), PodMeter.KEPLER, 110.0, id="package-and-memory-not-platform"),
         pytest.param(list(METERS)[2:], PodMeter.OLD_KEPLER, 85.0, id="containers-of-one-pod"),
         pytest.param(list(METERS)[3:], PodMeter.SCAPHANDRE, 95.0, id="processes-in-microwatts"),
+        # Half of the 50 W above idle that a node draws at half load.
+        pytest.param(list(METERS)[4:], PodMeter.KUBELET, 25.0, id="cpu-time-by-the-curve"),
+        pytest.param(list(METERS)[5:], PodMeter.KUBELET, 25.0, id="cpu-time-of-containers"),
     ],
 )
 async def test_the_first_meter_that_saw_the_run_counts(
@@ -79,6 +99,26 @@ async def test_the_first_meter_that_saw_the_run_counts(
     found = await measured(replay(*metrics))
     assert found is not None and found.meter is meter
     assert joules(found) == {RUN.uid: pytest.approx(watts * 600.0)}
+
+
+async def test_cpu_time_tells_nothing_on_a_node_that_is_not_known() -> None:
+    unknown = replace(RUN, node=None)
+    assert await measured(replay(*list(METERS)[4:]), unknown) is None
+    elsewhere = replace(RUN, node=replace(NODE, name="n2"))
+    assert await measured(replay(*list(METERS)[4:]), elsewhere) is None
+    assert await measured(replay("pod_cpu_usage_seconds_total"), RUN) is None
+
+
+def test_only_cpu_time_is_an_estimate() -> None:
+    assert [meter for meter in PodMeter if meter.is_estimated] == [PodMeter.KUBELET]
+    assert list(PodMeter)[-1] is PodMeter.KUBELET, "it counts where no meter saw a run"
+
+
+async def test_one_who_asks_for_a_meter_is_told_its_word_alone() -> None:
+    async with httpx.AsyncClient(transport=httpx.MockTransport(replay(*METERS))) as http:
+        prometheus = PrometheusApi(http, "http://prometheus:9090/", timeout_s=2.0)
+        found = await measured_pods(prometheus, [RUN], meters=[PodMeter.KUBELET])
+    assert found is not None and found.meter is PodMeter.KUBELET
 
 
 async def test_what_was_not_scraped_is_as_the_rest() -> None:
@@ -150,7 +190,8 @@ async def test_many_pods_are_asked_about_a_few_at_a_time(count: int) -> None:
     runs = [replace(RUN, uid=f"{place:036d}") for place in range(count)]
     assert await measured(handler, *runs) is None
     assert all(sum(run.uid in query for query in asked) == 1 for run in runs)
-    assert len(asked) == len(PodMeter) * -(-count // 20)
+    by_meters, by_cpu_time = len(PodMeter) - 1, 2  # that of pods, and of their containers
+    assert len(asked) == (by_meters + by_cpu_time) * -(-count // 20)
 
 
 def test_a_point_in_a_name_is_no_wildcard() -> None:
@@ -158,13 +199,18 @@ def test_a_point_in_a_name_is_no_wildcard() -> None:
     assert 'kubernetes_pod_name=~"a[.]b|c"' in asked
 
 
-@pytest.mark.parametrize("meter", PodMeter)
-def test_an_exporter_has_the_labels_that_it_is_asked_by(meter: PodMeter) -> None:
-    asked = question(meter, [RUN], 5.0)
-    (metric,) = (name for name in METERS if name in asked)
+@pytest.mark.parametrize(
+    ("meter", "asked"),
+    [
+        *((meter, question(meter, [RUN], 5.0)) for meter in PodMeter if not meter.is_estimated),
+        *((PodMeter.KUBELET, asked) for asked in pod_questions([RUN], 5.0)),
+    ],
+)
+def test_an_exporter_has_the_labels_that_it_is_asked_by(meter: PodMeter, asked: str) -> None:
+    (metric,) = (name for name in METERS if re.search(rf"\b{name}\b", asked))
     families = text_string_to_metric_families((GOLDEN / f"pods-{meter}.prom").read_text())
     series = [s.labels for family in families for s in family.samples if s.name == metric]
-    wanted = re.findall(r'(\w+)(=~?)"([^"]*)"', asked)
+    wanted = re.findall(r'(\w+)((?<!!)=~?)"([^"]*)"', asked)
     assert any(
         all(
             re.fullmatch(value, labels[name]) if sign == "=~" else labels[name] == value
@@ -173,7 +219,7 @@ def test_an_exporter_has_the_labels_that_it_is_asked_by(meter: PodMeter) -> None
         for labels in series
     )
     (by,) = re.findall(r"by \(([^)]*)\)", asked)
-    assert set(by.split(", ")) <= series[0].keys()
+    assert set(by.split(", ")) - {"id"} <= series[0].keys(), "an id is cadvisor's"
 
 
 @pytest.mark.parametrize(("length_s", "step_s"), [(0, 5), (1_200, 5), (1_201, 6), (86_400, 360)])

@@ -177,6 +177,19 @@ def test_an_older_ledger_is_brought_forward_with_what_it_holds(
     assert [tuple(row) for row in rows] == [("job-1", None)]
 
 
+def test_a_copy_of_an_older_ledger_is_read_as_it_is(database: str, make_record: MakeRecord) -> None:
+    engine = writing_engine(database)
+    with engine.begin() as connection:
+        migrate(connection, STEPS[:1])
+        row = {name: value for name, value in flat(make_record(1)).items() if name != "meter"}
+        columns = ", ".join(row)
+        values = ", ".join(f":{name}" for name in row)
+        connection.execute(text(f"INSERT INTO records ({columns}) VALUES ({values})"), row)
+    engine.dispose()
+    [record] = LedgerStore(database).records(0.0)
+    assert record == make_record(1) and record.meter is None
+
+
 def test_a_step_that_fails_changes_nothing(database: str) -> None:
     engine = writing_engine(database)
     with pytest.raises(Exception, match="syntax"), engine.begin() as connection:

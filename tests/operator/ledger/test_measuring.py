@@ -86,7 +86,7 @@ async def test_an_end_is_told_again_with_what_was_measured(make_record: MakeReco
     await scene.after(1.0)
     # 1,000 J at the pod, 1,500 J at the wall of its site; 360 g/kWh and 100 per MWh.
     [told] = scene.written
-    assert told == replace(ended, measured=told.measured)
+    assert told == replace(ended, measured=told.measured, meter="kepler")
     assert told.measured.energy_j == pytest.approx(1_500.0)
     assert told.measured.carbon_g == pytest.approx(0.15)
     assert told.measured.cost == pytest.approx(1_500 / KWH_J * 0.1)

@@ -9,9 +9,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from greensched_core.power.curves import PowerCurve
 from greensched_core.power.pod_courses import energy_j
-from greensched_core.power.pod_energy import MeasuredPods, PodMeter, PodRun, measured_pods
+from greensched_core.power.pod_energy import MeasuredPods, PodMeter, measured_pods
+from greensched_core.power.pod_runs import PodRun
 from greensched_core.power.prometheus import PrometheusApi
+from greensched_core.state import Node
 from greensched_testbed.metering import Exporter, Prometheus
 
 pytestmark = pytest.mark.prometheus
@@ -22,6 +25,8 @@ SCRAPE_S = 30.0
 PACKAGE_W, DRAM_W = 100.0, 10.0
 UID = "0f3c9a52-7d1e-4b1c-9c44-2a8f6f1f0c11"
 POD = f'node_name="n1",pod_id="{UID}",pod_name="train-x7k2p",pod_namespace="team"'
+CURVE = PowerCurve(tuple(100.0 + 10.0 * step for step in range(11)))
+NODE = Node("n1", "DE", 8.0, 2.0**35, None, CURVE, "annotation", "")
 CONTAINER = 'pod_name="train-x7k2p",container_namespace="team",container_name="main"'
 
 
@@ -45,6 +50,17 @@ def old_kepler(age_s: float, at_ms: int) -> str:
         f'kepler_container_joules_total{{{CONTAINER},container_id="a1",mode="{mode}"}} '
         f"{watts * age_s} {at_ms}\n"
         for mode, watts in {"dynamic": 80.0, "idle": 30.0}.items()
+    )
+
+
+def kubelet(age_s: float, at_ms: int) -> str:
+    """The kubelet's page: 2 of 8 cores are a third pod's from 30 s on, 2 are the system's."""
+    node_s, pod_s = 90_000.0 + 4.0 * age_s, 2.0 * max(age_s - SCRAPE_S, 0.0)
+    return (
+        "# TYPE node_cpu_usage_seconds_total counter\n"
+        f"node_cpu_usage_seconds_total {node_s} {at_ms}\n"
+        "# TYPE pod_cpu_usage_seconds_total counter\n"
+        f'pod_cpu_usage_seconds_total{{namespace="team",pod="cpu-only"}} {pod_s} {at_ms}\n'
     )
 
 
@@ -75,9 +91,14 @@ def prometheus(began_s: float, tmp_path_factory: pytest.TempPathFactory) -> Iter
     pages = {
         "kepler": replayed(kepler, began_s),
         "kepler-0.9": replayed(old_kepler, began_s),
+        "kubelet": replayed(kubelet, began_s - SCRAPE_S),  # a node is there before its pods
     }
     folder: Path = tmp_path_factory.mktemp("prometheus")
-    with Exporter(pages) as exporter, Prometheus(exporter, folder, "150ms") as running:
+    where = {"kubelet": {"node": NODE.name}}
+    with (
+        Exporter(pages) as exporter,
+        Prometheus(exporter, folder, "150ms", labels=where) as running,
+    ):
         yield running
 
 
@@ -94,18 +115,22 @@ async def energy_of(prometheus: Prometheus, run: PodRun) -> MeasuredPods:
 
 
 @pytest.mark.parametrize(
-    ("uid", "meter", "joules"),
+    ("uid", "name", "meter", "joules"),
     [
         # What came between its last scrape and its restart, 10 s of 600, is lost.
-        pytest.param(UID, PodMeter.KEPLER, (PACKAGE_W + DRAM_W) * 590.0, id="kepler"),
+        pytest.param(
+            UID, "train-x7k2p", PodMeter.KEPLER, (PACKAGE_W + DRAM_W) * 590.0, id="kepler"
+        ),
         # Seen until 590 s: the last ten are as the rest.
-        pytest.param("another", PodMeter.OLD_KEPLER, 80.0 * 600.0, id="kepler-0.9"),
+        pytest.param("another", "train-x7k2p", PodMeter.OLD_KEPLER, 80.0 * 600.0, id="kepler-0.9"),
+        # Half of the 50 W above idle that its node draws.
+        pytest.param("third", "cpu-only", PodMeter.KUBELET, 25.0 * 600.0, id="kubelet"),
     ],
 )
 async def test_a_pods_energy_is_what_its_meter_counted(
-    prometheus: Prometheus, began_s: float, uid: str, meter: PodMeter, joules: float
+    prometheus: Prometheus, began_s: float, uid: str, name: str, meter: PodMeter, joules: float
 ) -> None:
-    run = PodRun(uid, "team", "train-x7k2p", began_s, began_s + LENGTH_S)
+    run = PodRun(uid, "team", name, began_s, began_s + LENGTH_S, NODE)
     found = await energy_of(prometheus, run)
     assert found.meter is meter
     assert energy_j(found.pieces[uid]) == pytest.approx(joules, rel=1e-3)

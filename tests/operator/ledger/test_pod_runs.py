@@ -7,7 +7,7 @@ import msgspec
 
 from greensched_core import labels
 from greensched_core.clock import ManualClock
-from greensched_core.power.pod_energy import PodRun
+from greensched_core.power.pod_runs import PodRun
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.cluster_state import Site
 from greensched_operator.ledger.placements import PlacedPod

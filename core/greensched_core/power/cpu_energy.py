@@ -1,0 +1,80 @@
+"""What a pod took above idle, by CPU time and its node's power curve: an estimate, no measurement.
+
+    joules = integral over time of (curve(u) - curve(0)) * (pod's CPU time / node's CPU time)
+
+with u the node's CPU time per second and core. The share by CPU time is Kepler's way of dividing
+what a node draws (docs/developer/power-attribution-guide.md); in place of its meter stands the
+curve, as `greensched_core.power.catalogue` has it. Memory, boards and disks have no part in it.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from greensched_core.power.curves import PowerCurve
+from greensched_core.power.pod_courses import Point
+
+
+def above_idle_j(
+    curve: PowerCurve, cpu_cores: float, length_s: float, node_cpu_s: float, pod_cpu_s: float
+) -> float:
+    """Return the joules above idle that a pod took within `length_s` seconds.
+
+    In these its node was busy for `node_cpu_s` seconds of CPU time, the pod for `pod_cpu_s` of
+    them. Two counters are never read at the same moment: a node is at least as busy as its pod.
+    """
+    busy_s = max(node_cpu_s, pod_cpu_s)
+    if length_s <= 0 or cpu_cores <= 0 or busy_s <= 0:
+        return 0.0
+    watts = curve.at(busy_s / length_s / cpu_cores) - curve.idle_w
+    return watts * length_s * pod_cpu_s / busy_s
+
+
+def joules_counter(
+    pod: Sequence[Point],
+    node: Sequence[Point],
+    begin_s: float,
+    curve: PowerCurve,
+    cpu_cores: float,
+) -> list[Point]:
+    """Return a counter of joules above idle, out of those of CPU seconds of a pod and its node.
+
+    The pod's begins at 0 with its run, and goes on from 0 where it is set back. A point at which
+    the node's is not known is left out; what was taken until then stands at the next.
+    """
+    joules, since_s, known_s = 0.0, begin_s, 0.0
+    counter: list[Point] = []
+    for at_s, cpu_s in pod:
+        if not math.isfinite(cpu_s) or cpu_s < 0:
+            continue
+        taken_s = cpu_s - known_s if cpu_s >= known_s else cpu_s
+        node_cpu_s = risen(node, since_s, at_s)
+        if node_cpu_s is None:
+            continue
+        joules += above_idle_j(curve, cpu_cores, at_s - since_s, node_cpu_s, taken_s)
+        counter.append((at_s, joules))
+        since_s, known_s = at_s, cpu_s
+    return counter
+
+
+def risen(counter: Sequence[Point], begin_s: float, until_s: float) -> float | None:
+    """Return by how much a counter rose between two times, evenly between its points.
+
+    None where it was not seen, or was set back.
+    """
+    begin, until = _value_at(counter, begin_s), _value_at(counter, until_s)
+    if begin is None or until is None or until < begin:
+        return None
+    return until - begin
+
+
+def _value_at(counter: Sequence[Point], at_s: float) -> float | None:
+    place = bisect_left(counter, (at_s, -math.inf))
+    if place < len(counter) and counter[place][0] == at_s:
+        value = counter[place][1]
+        return value if math.isfinite(value) else None
+    if place in (0, len(counter)):
+        return None
+    (before_s, before), (after_s, after) = counter[place - 1], counter[place]
+    value = before + (after - before) * (at_s - before_s) / (after_s - before_s)
+    return value if math.isfinite(value) else None
