@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from greensched_cli import (
+    benchmark,
     bound,
     cluster,
     decisions,
@@ -47,6 +48,7 @@ def root(
     """Kubernetes work where it costs the least energy, money and carbon."""
 
 
+app.command("benchmark")(benchmark.benchmark)
 app.command("compare")(simulate.compare)
 app.command("bound")(bound.bound)
 app.command("demo")(demo.demo)

@@ -17,6 +17,7 @@ from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.watching import Watch
 from greensched_simulator.workload import Task, Trace
+from greensched_testbed.creating import create_once
 
 TESTBED_RUNTIME = f"{labels.GROUP}/testbed-runtime"  # annotation that kwok's stages obey
 _AT_ONCE = 8  # creations in flight; httpx slows with the square of its connections
@@ -232,7 +233,7 @@ async def _submit(trace: Trace, client: ApiClient, pods: str, options: ReplayOpt
 
     async def submit(task: Task) -> None:
         async with gate:
-            await _create(client, pods, msgspec.json.encode(pod_object(task, options)))
+            await create_once(client, pods, msgspec.json.encode(pod_object(task, options)))
 
     try:
         async with asyncio.TaskGroup() as submissions:
@@ -242,22 +243,6 @@ async def _submit(trace: Trace, client: ApiClient, pods: str, options: ReplayOpt
                 submissions.create_task(submit(task))
     except* ApiUnavailable as refusals:
         raise refusals.exceptions[0] from None
-
-
-async def _create(client: ApiClient, pods: str, body: bytes) -> None:
-    """Create a pod; when the server was away and already has it from our last try, all is well."""
-    is_retry = False
-    while True:
-        try:
-            await client.create(pods, body)
-            return
-        except ApiUnavailable as fault:
-            if is_retry and fault.status == 409:
-                return
-            if fault.status is not None and fault.status < 500 and fault.status != 429:
-                raise
-        is_retry = True
-        await asyncio.sleep(_RETRY_S)
 
 
 class _Metadata(msgspec.Struct):

@@ -23,6 +23,7 @@ print("imported", *sys.modules)
 VERBS = [
     "", "demo", "explain", "nodes", "replay", "cluster", "cluster up", "policy check",
     "simulate", "compare", "report", "scenario", "scenario check", "status", "release",
+    "benchmark",
 ]  # fmt: skip
 
 

@@ -4,11 +4,10 @@ Like the estimates beside them: a pod's energy times the PUE of its node, and th
 price of its zone while it was taken. One part that is not known leaves the sum unknown.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from greensched_core.ledger_records import Amounts
 from greensched_core.power.pod_courses import Piece
-from greensched_core.power.pod_energy import MeasuredPods
 from greensched_core.units import JOULES_PER_KWH, KWH_PER_MWH
 from greensched_operator.ledger.grid_history import Known
 from greensched_operator.ledger.pod_runs import Ran
@@ -17,15 +16,18 @@ GridMean = Callable[[str, float, float], Known]  # of a zone, from a time to ano
 
 
 def measured_amounts(
-    measured: MeasuredPods, pods: Sequence[Ran], default_pue: float, grid: GridMean
+    pieces: Mapping[str, Sequence[Piece]], pods: Sequence[Ran], default_pue: float, grid: GridMean
 ) -> Amounts:
-    """Return the energy of all pods, with carbon and cost where the grid was known throughout."""
+    """Return the energy of all pods, with carbon and cost where the grid was known throughout.
+
+    `pieces` tells what each took, by UID.
+    """
     energy_j = 0.0
     carbon_g: float | None = 0.0
     cost: float | None = 0.0
     for pod in pods:
         pue = (pod.site.pue if pod.site else None) or default_pue
-        for piece in measured.pieces.get(pod.uid, ()):
+        for piece in pieces.get(pod.uid, ()):
             kwh = piece.energy_j * pue / JOULES_PER_KWH
             energy_j += piece.energy_j * pue
             carbon, price = _grid(pod, piece, grid)

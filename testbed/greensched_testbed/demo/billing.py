@@ -11,8 +11,9 @@ from greensched_core.state import Node
 from greensched_policies.accounting import Bill as NodeBills
 from greensched_policies.accounting import bill_schedule
 from greensched_policies.cost import CostModel, curve_table
-from greensched_policies.courses import BilledNodes, Placements, ZoneSeries
+from greensched_policies.courses import Placements, ZoneSeries
 from greensched_simulator.synthetic_grid import Slot
+from greensched_testbed.billed_nodes import billed_nodes
 from greensched_testbed.demo.results import Bill, Group, RunResult
 
 
@@ -76,15 +77,7 @@ def _bills(
     curves = sorted({node.curve.watts for node in nodes})
     zone_names = list(grid)
     row = {node.name: number for number, node in enumerate(nodes)}
-    billed = BilledNodes(
-        cpu_capacity=np.array([node.cpu_cores for node in nodes]),
-        curve_class=np.array([curves.index(node.curve.watts) for node in nodes]),
-        gpu_capacity=np.array([float(node.gpu_count) for node in nodes]),
-        gpu_idle_w=np.array([node.gpu.idle_w if node.gpu else 0.0 for node in nodes]),
-        gpu_peak_w=np.array([node.gpu.peak_w if node.gpu else 0.0 for node in nodes]),
-        pue=np.array([node.pue or assumed.pue for node in nodes]),
-        zone=np.array([zone_names.index(node.zone) for node in nodes]),
-    )
+    billed = billed_nodes(nodes, curves, zone_names, assumed.pue)
     starts = np.array([pod.bound_at_s or 0.0 for pod in placed], dtype=np.float64)
     schedule = Placements(
         node=np.array([row[pod.node or ""] for pod in placed], dtype=np.int64),

@@ -10,7 +10,7 @@ import pytest
 from greensched_core.clock import ManualClock
 from greensched_core.ledger_records import Amounts, LedgerRecord, What
 from greensched_core.power.pod_courses import Piece
-from greensched_core.power.pod_energy import MeasuredPods, PodMeter
+from greensched_core.power.pod_energy import PodMeter
 from greensched_core.power.prometheus import PrometheusApi
 from greensched_operator.cluster_state import Site
 from greensched_operator.ledger.grid_history import Known
@@ -61,7 +61,9 @@ class Scene:
         self.measuring = Measuring(
             PrometheusApi(http, "http://prometheus"),
             lambda uid: self.pods.pop(uid, []),
-            lambda found, pods: measured_amounts(found, pods, 1.2, lambda *_: (360.0, 100.0)),
+            lambda found, pods: measured_amounts(
+                found.pieces, pods, 1.2, lambda *_: (360.0, 100.0)
+            ),
             self.written.append,
             self.clock,
             self.measured.append,
@@ -188,8 +190,7 @@ async def test_gpus_that_no_meter_sees_leave_the_estimate(make_record: MakeRecor
 
 def amounts(pods: list[Ran], grid: Callable[[str, float, float], Known]) -> Amounts:
     pieces = [Piece(BEGAN_S, BEGAN_S + 50.0, KWH_J), Piece(BEGAN_S + 50.0, UNTIL_S, 3 * KWH_J)]
-    measured = MeasuredPods(PodMeter.KEPLER, {pod.uid: pieces for pod in pods})
-    return measured_amounts(measured, pods, 1.25, grid)
+    return measured_amounts({pod.uid: pieces for pod in pods}, pods, 1.25, grid)
 
 
 def by_the_half(zone: str, begin_s: float, _: float) -> Known:

@@ -1,0 +1,153 @@
+"""What a run took above idle by each meter there is, with carbon and cost by the grid as it was.
+
+Runs are compared by one meter: the best that saw all of them (`meter_of_all`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from greensched_core.errors import SignalUnavailable
+from greensched_core.ledger_records import Amounts
+from greensched_core.power.pod_courses import Piece
+from greensched_core.power.pod_energy import PodMeter, measured_pods
+from greensched_core.power.prometheus import PrometheusApi
+from greensched_operator.cluster_state import Site
+from greensched_operator.ledger.measured_amounts import measured_amounts
+from greensched_operator.ledger.pod_runs import Ran
+from greensched_policies.accounting import bill_placements
+from greensched_policies.cost import CostModel, curve_table
+from greensched_policies.courses import Placements
+from greensched_testbed.billed_nodes import billed_nodes
+from greensched_testbed.stress.ground import Ground
+from greensched_testbed.stress.job_log import JobRun
+from greensched_testbed.stress.kubelet_meter import KubeletMeter
+
+KUBELET_API, CURVE = "kubelet-api", "curve"
+METERS = (*map(str, PodMeter), KUBELET_API, CURVE)  # best first
+MEANING = {
+    "kepler": "Kepler, measured, by Prometheus",
+    "kepler-0.9": "Kepler to 0.9, measured, by Prometheus",
+    "scaphandre": "Scaphandre, measured, a share of idle watts too, by Prometheus",
+    "kubelet": "the kubelet's CPU time and the nodes' power curves, by Prometheus: estimated",
+    KUBELET_API: "the kubelet's CPU time and the nodes' power curves: estimated",
+    CURVE: "requested cores, taken as used, and the nodes' power curves: estimated",
+}
+
+
+def is_estimated(meter: str) -> bool:
+    """Tell whether nobody measured energy."""
+    return meter in (PodMeter.KUBELET, KUBELET_API, CURVE)
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What GreenSched ships with, where nothing says better."""
+
+    pue: float
+    gpu_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Meters:
+    """Who is asked."""
+
+    ground: Ground
+    assumed: Assumed
+    kubelet: KubeletMeter | None = None
+    prometheus: PrometheusApi | None = None
+
+
+async def amounts_by_meter(
+    meters: Meters, namespace: str, runs: Sequence[JobRun]
+) -> tuple[dict[str, Amounts], tuple[str, ...]]:
+    """Return what a run's pods took by each meter that saw them, and why others told nothing."""
+    ran = [each for run in runs if (each := _ran(run, namespace, meters.ground)) is not None]
+    found: dict[str, Amounts] = {}
+    faults: list[str] = []
+    if not ran:
+        return found, ("no pod of it was seen to run and end",)
+    by_uid = {run.pod_uid: run for run in runs}
+    with_gpus = any(by_uid[each.uid].job.gpus for each in ran)
+    for meter in METERS:
+        try:
+            pieces = await _pieces(meters, meter, ran, by_uid, with_gpus=with_gpus)
+        except SignalUnavailable as fault:
+            faults.append(f"{meter}: {fault}")
+            continue
+        if pieces is not None:
+            pue, mean = meters.assumed.pue, meters.ground.history.mean
+            found[meter] = measured_amounts(pieces, ran, pue, mean)
+    return found, tuple(faults)
+
+
+async def _pieces(
+    meters: Meters,
+    meter: str,
+    ran: Sequence[Ran],
+    by_uid: Mapping[str, JobRun],
+    *,
+    with_gpus: bool,
+) -> Mapping[str, Sequence[Piece]] | None:
+    pod_runs = [run for each in ran if (run := each.run) is not None]
+    if meter == CURVE:
+        return curve_pieces(ran, by_uid, meters.assumed)
+    if meter == KUBELET_API:
+        return None if with_gpus or meters.kubelet is None else meters.kubelet.pieces(pod_runs)
+    if meters.prometheus is None:
+        return None
+    told = await measured_pods(
+        meters.prometheus, pod_runs, with_gpus=with_gpus, meters=[PodMeter(meter)]
+    )
+    return None if told is None else told.pieces
+
+
+def _ran(run: JobRun, namespace: str, ground: Ground) -> Ran | None:
+    """Return the run of a Job's pod; None for one that did not run, or not to an end."""
+    node = ground.nodes.get(run.node)
+    if node is None or run.started_at is None or run.finished_at is None:
+        return None
+    site = Site(node.zone, node.pue, node)
+    return Ran(run.pod_uid, namespace, run.pod_name, site, run.started_at, run.finished_at)
+
+
+def curve_pieces(
+    ran: Sequence[Ran], by_uid: Mapping[str, JobRun], assumed: Assumed
+) -> dict[str, list[Piece]]:
+    """Return what pods took by the cores that they asked for, as the bills of schedules do.
+
+    Only they are known: their nodes count as empty beside them. Watts are the machines' own.
+    """
+    known = [each.site.node for each in ran if each.site is not None and each.site.node is not None]
+    nodes = list({node.name: node for node in known}.values())
+    rows = {node.name: row for row, node in enumerate(nodes)}
+    curves = sorted({node.curve.watts for node in nodes})
+    first_s = min(each.begin_s or 0.0 for each in ran)
+    begins = np.array([(each.begin_s or 0.0) - first_s for each in ran])
+    ends = np.array([(each.until_s or 0.0) - first_s for each in ran])
+    jobs = [by_uid[each.uid].job for each in ran]
+    placements = Placements(
+        node=np.array([rows[by_uid[each.uid].node] for each in ran], dtype=np.int64),
+        start_s=begins,
+        end_s=ends,
+        cpu_cores=np.array([job.cores for job in jobs]),
+        gpus=np.array([float(job.gpus) for job in jobs]),
+    )
+    own_watts = [replace(node, pue=1.0) for node in nodes]
+    bill = bill_placements(
+        billed_nodes(own_watts, curves, (), 1.0),
+        placements,
+        (),
+        (0.0, float(ends.max())),
+        CostModel(curve_table(curves), 1.0, assumed.gpu_ratio, empty_nodes_sleep=False),
+    )
+    return {
+        each.uid: [Piece(each.begin_s or 0.0, each.until_s or 0.0, float(taken_j))]
+        for each, taken_j in zip(ran, bill.energy_active_j, strict=True)
+    }
+
+
+def meter_of_all(told: Sequence[Mapping[str, Amounts]]) -> str | None:
+    """Return the best meter that saw every run, so that like is compared with like."""
+    return next((meter for meter in METERS if told and all(meter in each for each in told)), None)

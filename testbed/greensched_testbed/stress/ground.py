@@ -1,0 +1,168 @@
+"""The cluster as a benchmark looks at it meanwhile: its nodes, and the grid behind them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from greensched_core.api_paths import NODES
+from greensched_core.clock import Clock
+from greensched_core.errors import ApiUnavailable, BadInput
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.node_reading import NodeReader
+from greensched_core.objects import NodeObject
+from greensched_core.power.catalogue import PowerCatalogue
+from greensched_core.signals.chain import GridSignals
+from greensched_core.signals.watched import GRID_SIGNALS, SignalSink, decode_signal
+from greensched_core.state import Node
+from greensched_core.watching import Watch
+from greensched_operator.ledger.grid_history import NOTED_EVERY_S, GridHistory, known_from
+from greensched_testbed.stress.suite import Room
+
+_KWOK = "kwok.x-k8s.io/node"  # annotation of nodes that kwok plays
+_TAINTED = ("NoSchedule", "NoExecute")  # effects that keep our Jobs away
+_decode_node = msgspec.json.Decoder(NodeObject).decode
+
+
+class _Taint(msgspec.Struct):
+    effect: str = ""
+
+
+class _LookSpec(msgspec.Struct):
+    taints: list[_Taint] | None = None
+
+
+class _NodeInfo(msgspec.Struct):
+    kubeletVersion: str = ""
+
+
+class _LookStatus(msgspec.Struct):
+    nodeInfo: _NodeInfo = msgspec.field(default_factory=_NodeInfo)
+
+
+class _LookMeta(msgspec.Struct):
+    annotations: dict[str, str] | None = None
+
+
+class _Look(msgspec.Struct):
+    """What a decision does not read of a node, and a benchmark does."""
+
+    metadata: _LookMeta
+    spec: _LookSpec = msgspec.field(default_factory=_LookSpec)
+    status: _LookStatus = msgspec.field(default_factory=_LookStatus)
+
+    def takes_work(self) -> bool:
+        return not any(taint.effect in _TAINTED for taint in self.spec.taints or ())
+
+    def is_played(self) -> bool:
+        is_marked = _KWOK in (self.metadata.annotations or {})
+        return is_marked or self.status.nodeInfo.kubeletVersion.startswith("kwok")
+
+
+_decode_look = msgspec.json.Decoder(_Look).decode
+
+
+@dataclass(frozen=True, slots=True)
+class GridNow:
+    """A zone's grid at one time; None is no data."""
+
+    carbon_g_per_kwh: float | None
+    price_per_mwh: float | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The nodes that take work, as GreenSched believes them to be, and what was noted of grids."""
+
+    nodes: Mapping[str, Node]
+    faults: tuple[str, ...]  # what could not be read of them
+    is_played: bool  # by kwok: no container runs
+    signals: GridSignals
+    history: GridHistory
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """The grid zones, by name; a node without one has no carbon and no price."""
+        return tuple(sorted({node.zone for node in self.nodes.values() if node.zone}))
+
+    @property
+    def room(self) -> Room:
+        """What every node has."""
+        nodes = self.nodes.values()
+        return Room(
+            min(node.cpu_cores for node in nodes),
+            min(node.memory_bytes for node in nodes),
+            any(node.gpu_count for node in nodes),
+        )
+
+    def grid_at(self, now_s: float) -> dict[str, GridNow]:
+        """Return what is known of each zone at a time, and who says so."""
+        found = {}
+        for zone in self.zones:
+            state = self.signals.zone(zone, now_s)
+            found[zone] = GridNow(state.carbon.value, state.price.value, state.carbon.source)
+        return found
+
+
+@asynccontextmanager
+async def looked_at(
+    client: ApiClient, zone_map: Mapping[str, str], signals: GridSignals, clock: Clock
+) -> AsyncIterator[Ground]:
+    """Read the nodes, follow the grid's signals and note them while it is open.
+
+    Raises ApiUnavailable where nodes may not be listed, BadInput where none takes work.
+    """
+    nodes, faults, is_played = await _read_nodes(client, zone_map)
+    ground = Ground(nodes, faults, is_played, signals, GridHistory(known_from(signals), clock))
+    following = [asyncio.create_task(_note(ground))]
+    if await _has_signals(client):
+        watch = Watch(client, GRID_SIGNALS, decode_signal, SignalSink(signals, clock), clock)
+        following.append(asyncio.create_task(watch.run()))
+        while not watch.health.synced:
+            await asyncio.sleep(0.05)
+    try:
+        yield ground
+    finally:
+        for task in following:
+            task.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
+
+
+async def _read_nodes(
+    client: ApiClient, zone_map: Mapping[str, str]
+) -> tuple[dict[str, Node], tuple[str, ...], bool]:
+    reader = NodeReader(PowerCatalogue(), zone_map)
+    nodes: dict[str, Node] = {}
+    faults: list[str] = []
+    played = 0
+    async for page in client.pages(NODES):
+        for raw in page.items:
+            look, (node, told) = _decode_look(raw), reader.read(_decode_node(raw))
+            if not (node.schedulable and node.cpu_cores > 0 and look.takes_work()):
+                continue
+            nodes[node.name] = node
+            faults += [f"{node.name}: {fault}" for fault in told]
+            played += look.is_played()
+    if not nodes:
+        raise BadInput("the cluster has no node that takes work")
+    return nodes, tuple(faults), played == len(nodes)
+
+
+async def _has_signals(client: ApiClient) -> bool:
+    """Tell whether GridSignals can be read; without GreenSched there are none."""
+    try:
+        await client.get(GRID_SIGNALS, {"limit": 1})
+    except ApiUnavailable as fault:
+        if fault.status in (403, 404):
+            return False
+        raise
+    return True
+
+
+async def _note(ground: Ground) -> None:
+    while True:
+        ground.history.note(ground.zones)
+        await asyncio.sleep(NOTED_EVERY_S)

@@ -1,0 +1,208 @@
+"""What becomes of the suite's Jobs, as the watches of Jobs and pods tell it.
+
+Times are read from our own clock when the watch first tells of a change, as `replay` does.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import msgspec
+
+from greensched_core.clock import Clock
+from greensched_testbed.replay import Progress
+from greensched_testbed.stress.job_objects import JOB_LABEL
+from greensched_testbed.stress.suite import StressJob
+
+End = Literal["", "completed", "failed"]
+_ENDS: dict[str, End] = {
+    "Succeeded": "completed", "Complete": "completed", "Failed": "failed",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """What became of one Job; seconds since the epoch, None for what did not happen."""
+
+    job: StressJob
+    created_at: float | None = None
+    bound_at: float | None = None
+    started_at: float | None = None  # its container runs
+    finished_at: float | None = None
+    end: End = ""
+    node: str = ""
+    pod_name: str = ""
+    pod_uid: str = ""
+    why: str = ""  # why it waits or failed, in the cluster's words
+
+    @property
+    def completion_s(self) -> float | None:
+        """From its creation to its end; None for a Job that did not complete."""
+        if self.end != "completed" or self.created_at is None or self.finished_at is None:
+            return None
+        return self.finished_at - self.created_at
+
+    @property
+    def run_s(self) -> float | None:
+        """From its start to its end, likewise."""
+        if self.end != "completed" or self.started_at is None or self.finished_at is None:
+            return None
+        return self.finished_at - self.started_at
+
+    @property
+    def has_missed(self) -> bool:
+        """Whether it had a deadline and did not complete by then."""
+        if self.job.deadline_s is None:
+            return False
+        taken_s = self.completion_s
+        return taken_s is None or taken_s > self.job.deadline_s
+
+
+class _Meta(msgspec.Struct):
+    name: str = ""
+    uid: str = ""
+    labels: dict[str, str] | None = None
+
+
+class _Spec(msgspec.Struct):
+    nodeName: str = ""
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+    message: str = ""
+
+
+class _Waiting(msgspec.Struct):
+    reason: str = ""
+
+
+class _Terminated(msgspec.Struct):
+    reason: str = ""
+    exitCode: int = 0
+
+
+class _State(msgspec.Struct):
+    waiting: _Waiting | None = None
+    terminated: _Terminated | None = None
+
+
+class _Container(msgspec.Struct):
+    state: _State = msgspec.field(default_factory=_State)
+
+
+class _Status(msgspec.Struct):
+    phase: str = ""
+    message: str = ""
+    conditions: list[_Condition] = []
+    containerStatuses: list[_Container] = []
+
+
+class Seen(msgspec.Struct):
+    """A Job or a pod: what we read of either."""
+
+    metadata: _Meta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+decode_seen = msgspec.json.Decoder(Seen).decode
+
+
+class JobLog:
+    """Notes when the watches first tell of each change; the only writer of the runs."""
+
+    def __init__(
+        self, jobs: Sequence[StressJob], clock: Clock, on_progress: Callable[[Progress], None]
+    ) -> None:
+        self.complete = asyncio.Event()
+        self._runs = {job.name: JobRun(job) for job in jobs}
+        self._clock = clock
+        self._on_progress = on_progress
+
+    def runs(self) -> tuple[JobRun, ...]:
+        """Return what is known of each Job, in the suite's order."""
+        return tuple(self._runs.values())
+
+    def created(self, name: str) -> None:
+        """Note that the API server has taken a Job."""
+        self._note(replace(self._runs[name], created_at=self._clock.now()))
+
+    def list_began(self) -> None:
+        """A full list changes nothing: it only tells again what is there."""
+
+    def list_ended(self) -> None:
+        """What is missing from a list stays as it was last seen."""
+
+    def remove(self, item: Seen) -> None:
+        """What was deleted stays as it was last seen."""
+
+    def upsert(self, item: Seen) -> None:
+        """Note a Job's end, or its pod's node, start and end, when they are new."""
+        run = self._runs.get((item.metadata.labels or {}).get(JOB_LABEL, ""))
+        if run is None or run.end:
+            return
+        now = self._clock.now()
+        if item.status.phase:
+            run = _with_pod(run, item, now)
+        end = _end_of(item)
+        if end:
+            run = replace(run, end=end, finished_at=now)
+        self._note(run)
+
+    def _note(self, run: JobRun) -> None:
+        if run == self._runs[run.job.name]:
+            return
+        self._runs[run.job.name] = run
+        runs = self._runs.values()
+        created, bound, ended = (
+            sum(bool(value) for value in values)
+            for values in zip(*((r.created_at, r.bound_at, r.end) for r in runs), strict=True)
+        )
+        self._on_progress(Progress(len(runs), created, bound, ended))
+        if ended == len(runs):
+            self.complete.set()
+
+
+def _with_pod(run: JobRun, pod: Seen, now: float) -> JobRun:
+    node = pod.spec.nodeName
+    has_started = pod.status.phase in ("Running", "Succeeded", "Failed")
+    return replace(
+        run,
+        bound_at=now if node and run.bound_at is None else run.bound_at,
+        started_at=now if has_started and run.started_at is None else run.started_at,
+        node=node or run.node,
+        pod_name=pod.metadata.name,
+        pod_uid=pod.metadata.uid,
+        why=_why(pod.status),
+    )
+
+
+def _end_of(item: Seen) -> End:
+    """Return how a pod or a Job ended; a Job that fails before it has a pod tells by itself."""
+    if item.status.phase:
+        return _ENDS.get(item.status.phase, "")
+    ends = (
+        _ENDS.get(each.type, "")
+        for each in item.status.conditions
+        if each.status == "True" and each.type in ("Complete", "Failed")
+    )
+    return next(ends, "")
+
+
+def _why(status: _Status) -> str:
+    """Return why a pod waits or failed, "" where nothing is said."""
+    for container in status.containerStatuses:
+        state = container.state
+        if state.waiting is not None and state.waiting.reason:
+            return state.waiting.reason
+        if state.terminated is not None and state.terminated.exitCode:
+            return f"{state.terminated.reason}, exit code {state.terminated.exitCode}"
+    refused = (
+        each.message
+        for each in status.conditions
+        if each.type == "PodScheduled" and each.status == "False"
+    )
+    return status.message or next(refused, "")

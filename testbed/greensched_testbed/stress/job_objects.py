@@ -1,0 +1,118 @@
+"""Stress Jobs as batch/v1 Jobs: fixed work in a plain busybox, fit for restricted namespaces."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from greensched_core import labels
+from greensched_testbed.replay import TESTBED_RUNTIME
+from greensched_testbed.stress.strategies import Strategy
+from greensched_testbed.stress.suite import BODIES, Kind, StressJob
+
+JOB_LABEL = f"{labels.GROUP}/stress-job"  # on Jobs and their pods: the suite's name for it
+IMAGE = "busybox:1.37"
+GPU_IMAGE = "nvcr.io/nvidia/k8s/cuda-sample:nbody"
+_NOBODY = 65_534
+_HASH_CORES = """\
+set -e; started=
+for core in $(seq "$CORES"); do
+  { dd if=/dev/zero bs=1M count="$MIB" 2>/dev/null | sha256sum > /dev/null; } &
+  started="$started $!"
+done
+for each in $started; do wait "$each"; done
+"""
+_HASH_MEMORY = """\
+set -e
+dd if=/dev/zero of=/fill/zeros bs=1M count="$MIB" 2>/dev/null
+for pass in $(seq "$PASSES"); do sha256sum /fill/zeros > /dev/null; done
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """What the containers run; another mirror's name where the usual one is out of reach."""
+
+    plain: str = IMAGE
+    gpu: str = GPU_IMAGE
+
+
+def namespace_object(name: str) -> dict[str, Any]:
+    """Return the namespace of one run; Pod Security holds its pods to `restricted`."""
+    kept = {"pod-security.kubernetes.io/enforce": "restricted", JOB_LABEL: "suite"}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": kept}}
+
+
+def job_object(
+    job: StressJob, strategy: Strategy, images: Images, *, is_played: bool = False
+) -> dict[str, Any]:
+    """Return the Job as JSON would hold it; `is_played`: by kwok, which takes the time as told."""
+    marks = {JOB_LABEL: job.name}
+    template_notes = {TESTBED_RUNTIME: f"{job.runtime_s:.3f}s"} if is_played else {}
+    metadata = {"name": job.name, "labels": marks, "annotations": _asked(job, strategy)}
+    template = {
+        "metadata": {"labels": marks, "annotations": template_notes},
+        "spec": _pod_spec(job, strategy, images),
+    }
+    spec = {"backoffLimit": 0, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def _asked(job: StressJob, strategy: Strategy) -> dict[str, str]:
+    if not strategy.tells_runtime:
+        return {}
+    asked = {labels.RUNTIME: f"{job.runtime_s:.0f}s" if job.runtime_s >= 1 else "1s"}
+    if not strategy.tells_deadlines:
+        return asked | {labels.RUN_NOW: "true"}  # whatever the namespace's policy says
+    if job.deadline_s is not None:
+        asked[labels.DEADLINE] = f"{job.deadline_s:.0f}s"
+    return asked
+
+
+def _pod_spec(job: StressJob, strategy: Strategy, images: Images) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "schedulerName": strategy.scheduler,
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": 0,
+        "securityContext": {
+            "runAsNonRoot": True, "runAsUser": _NOBODY, "runAsGroup": _NOBODY,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(job, images)],
+    }  # fmt: skip
+    if job.kind is Kind.MEMORY:
+        fill = {"medium": "Memory", "sizeLimit": f"{job.fill_mib + 1}Mi"}
+        spec["volumes"] = [{"name": "fill", "emptyDir": fill}]
+    return spec
+
+
+def _container(job: StressJob, images: Images) -> dict[str, Any]:
+    # Limits as requests: what a Job may take does not depend on who else is there.
+    amounts = {labels.CPU: f"{job.cores * 1000:.0f}m", labels.MEMORY: str(job.memory_bytes)}
+    if job.gpus:
+        amounts[labels.NVIDIA_GPU] = str(job.gpus)
+    return {
+        "name": "stress",
+        **_program(job, images),
+        "resources": {"requests": amounts, "limits": amounts},
+        "securityContext": {
+            "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }  # fmt: skip
+
+
+def _program(job: StressJob, images: Images) -> dict[str, Any]:
+    if job.kind is Kind.GPU:
+        words = ["nbody", "-benchmark", f"-numbodies={BODIES}", f"-i={job.work}"]
+        return {"image": images.gpu, "command": words}
+    if job.kind is Kind.MEMORY:
+        told = {"MIB": job.fill_mib, "PASSES": job.work}
+        mounts = [{"name": "fill", "mountPath": "/fill"}]
+        return _script(images, _HASH_MEMORY, told) | {"volumeMounts": mounts}
+    return _script(images, _HASH_CORES, {"CORES": max(1, math.floor(job.cores)), "MIB": job.work})
+
+
+def _script(images: Images, text: str, told: dict[str, int]) -> dict[str, Any]:
+    env = [{"name": name, "value": str(value)} for name, value in told.items()]
+    return {"image": images.plain, "command": ["sh", "-c", text], "env": env}

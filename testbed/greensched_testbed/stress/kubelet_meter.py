@@ -1,0 +1,103 @@
+"""Asks every node's kubelet for CPU time while the suite runs, and tells what its pods took."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from greensched_core.clock import Clock
+from greensched_core.errors import ApiUnavailable, BadInput
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.power.cpu_energy import joules_counter
+from greensched_core.power.pod_courses import (
+    Piece,
+    Point,
+    counter_pieces,
+    energy_j,
+    scaled,
+    share_seen,
+)
+from greensched_core.power.pod_runs import PodRun
+from greensched_testbed.stress.kubelet_pages import Named, read_page
+
+EVERY_S = 5.0  # the kubelet itself looks every ten seconds or so
+_AT_ONCE = 8
+# Of a run's time. A pod is forgotten with its end, and was looked at some ten seconds before; the
+# suite's work is steady, so that the rest is as what was seen.
+_LEAST_SEEN = 0.5
+
+
+class KubeletMeter:
+    """The CPU time that kubelets told, by node and by pod."""
+
+    def __init__(self, client: ApiClient, nodes: Sequence[str], clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._nodes: dict[str, list[Point]] = {name: [] for name in nodes}
+        self._pods: dict[Named, list[Point]] = {}
+        self.fault = ""  # why a kubelet could not be asked last; "" where all answer
+
+    @asynccontextmanager
+    async def asking(self, every_s: float = EVERY_S) -> AsyncIterator[None]:
+        """Ask by and by while this is open, and once more at its end."""
+        asking = asyncio.create_task(self._keep_asking(every_s))
+        try:
+            yield
+            await self.ask()
+        finally:
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+    async def ask(self) -> None:
+        """Ask every kubelet once; one that does not answer is left out and told in `fault`."""
+        gate, faults = asyncio.Semaphore(_AT_ONCE), []
+
+        async def one(node: str) -> None:
+            async with gate:
+                try:
+                    page = await read_page(self._client, node, self._clock.now())
+                except (ApiUnavailable, BadInput) as fault:
+                    faults.append(f"{node}: {fault}")
+                    return
+            if page.node is not None:
+                _add(self._nodes[node], page.node)
+            for whose, point in page.pods.items():
+                _add(self._pods.setdefault(whose, []), point)
+
+        await asyncio.gather(*map(one, self._nodes))
+        self.fault = faults[0] if faults else ""
+
+    def pieces(self, runs: Sequence[PodRun]) -> Mapping[str, Sequence[Piece]] | None:
+        """Return what each run took, by UID; None where too little of all their time was seen."""
+        found: dict[str, list[Piece]] = {}
+        whole_s = seen_s = 0.0
+        for run in runs:
+            points = self._pods.get((run.namespace, run.name), [])
+            node = self._nodes.get(run.node.name, []) if run.node else []
+            mine = _pieces(run, points, node)
+            length_s = max(run.until_s - run.begin_s, 1.0)
+            seen = share_seen(mine, run.begin_s, run.until_s)
+            whole_s, seen_s = whole_s + length_s, seen_s + seen * length_s
+            found[run.uid] = mine
+        share = seen_s / whole_s if whole_s else 0.0
+        if share < _LEAST_SEEN or not any(map(energy_j, found.values())):
+            return None
+        return {uid: scaled(mine, 1.0 / share) for uid, mine in found.items()}
+
+    async def _keep_asking(self, every_s: float) -> None:
+        while True:
+            await self.ask()
+            await asyncio.sleep(every_s)
+
+
+def _pieces(run: PodRun, points: Sequence[Point], node: Sequence[Point]) -> list[Piece]:
+    if run.node is None:
+        return []
+    within = [point for point in points if point[0] > run.begin_s]
+    counter = joules_counter(within, node, run.begin_s, run.node.curve, run.node.cpu_cores)
+    return counter_pieces(counter, run.begin_s, run.until_s)
+
+
+def _add(points: list[Point], point: Point) -> None:
+    """Add a point unless it is the last one told again, as between two looks of the kubelet's."""
+    if not points or point[0] > points[-1][0]:
+        points.append(point)

@@ -1,0 +1,141 @@
+"""One run: the suite under one strategy in a namespace of its own, which is deleted afterwards."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from greensched_core.api_paths import JOBS, PODS
+from greensched_core.clock import Clock
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.watching import Watch
+from greensched_testbed.creating import create_once
+from greensched_testbed.errors import NotReady
+from greensched_testbed.replay import Progress
+from greensched_testbed.stress.ground import GridNow, Ground
+from greensched_testbed.stress.job_log import JobLog, JobRun, decode_seen
+from greensched_testbed.stress.job_objects import Images, job_object, namespace_object
+from greensched_testbed.stress.strategies import Strategy
+from greensched_testbed.stress.suite import Suite
+
+_NAMESPACES = "/api/v1/namespaces"
+_ACCOUNT_S = 30.0  # for the namespace's service account, without which no pod is made
+_GONE_S = 180.0  # for a namespace with all that is in it
+_LOOK_EVERY_S = 0.2
+_SLOWEST = 5.0  # times the expected runtime, that a Job may take on the slowest node
+_STARTS_S = 300.0  # pulling an image, and waiting for room
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What became of the suite in one run; seconds since the epoch."""
+
+    strategy: Strategy
+    round: int  # from 0
+    started_at: float
+    ended_at: float
+    timed_out: bool
+    runs: tuple[JobRun, ...]
+    grid: Mapping[str, GridNow]  # by zone, when it began
+
+
+def settle_s(suite: Suite) -> float:
+    """Return for how long after the last arrival a run is waited for at most."""
+    longest_s = max((job.runtime_s for job in suite.jobs), default=0.0)
+    may_wait_s = max((job.deadline_s or 0.0 for job in suite.jobs), default=0.0)
+    return may_wait_s + _SLOWEST * longest_s + _STARTS_S
+
+
+async def played(
+    client: ApiClient,
+    suite: Suite,
+    strategy: Strategy,
+    number: int,
+    ground: Ground,
+    images: Images,
+    name: str,
+    clock: Clock,
+    on_progress: Callable[[Progress], None],
+    patience_s: float | None = None,
+) -> Played:
+    """Create the suite's Jobs as they arrive, and return what became of each.
+
+    `name` is that of the namespace, which is gone on return, also where this is cancelled.
+    Raises ApiUnavailable where the API server is away from the start or refuses an object.
+    """
+    log = JobLog(suite.jobs, clock, on_progress)
+    async with _namespace(client, name):
+        paths = (_within(JOBS, name), _within(PODS, name))
+        watches = [
+            asyncio.create_task(Watch(client, path, decode_seen, log, clock).run())
+            for path in paths
+        ]
+        started_at, timed_out, grid = clock.now(), False, ground.grid_at(clock.now())
+        last_s = max((job.arrival_s for job in suite.jobs), default=0.0)
+        limit_s = last_s + (settle_s(suite) if patience_s is None else patience_s)
+        try:
+            async with asyncio.timeout(limit_s):
+                for job in suite.jobs:
+                    await asyncio.sleep(max(0.0, started_at + job.arrival_s - clock.now()))
+                    body = job_object(job, strategy, images, is_played=ground.is_played)
+                    await create_once(client, paths[0], msgspec.json.encode(body))
+                    log.created(job.name)
+                await log.complete.wait()
+        except TimeoutError:
+            timed_out = True
+        finally:
+            for watch in watches:
+                watch.cancel()
+            await asyncio.gather(*watches, return_exceptions=True)
+    return Played(strategy, number, started_at, clock.now(), timed_out, log.runs(), grid)
+
+
+def _within(path: str, namespace: str) -> str:
+    head, _, plural = path.rpartition("/")
+    return f"{head}/namespaces/{namespace}/{plural}"
+
+
+@asynccontextmanager
+async def _namespace(client: ApiClient, name: str) -> AsyncIterator[None]:
+    """Make a namespace that is there while this is open, and gone afterwards whatever happens."""
+    await client.create(_NAMESPACES, msgspec.json.encode(namespace_object(name)))
+    try:
+        account = f"{_NAMESPACES}/{name}/serviceaccounts/default"
+        await _until(client, account, _ACCOUNT_S, is_there=True)
+        yield
+    finally:
+        # Its own task: what was cancelled once is not cancelled again while it cleans up.
+        await asyncio.shield(asyncio.create_task(_delete(client, name)))
+
+
+async def _delete(client: ApiClient, name: str) -> None:
+    try:
+        await client.delete(f"{_NAMESPACES}/{name}")
+    except ApiUnavailable as fault:
+        if fault.status != 404:
+            raise
+    await _until(client, f"{_NAMESPACES}/{name}", _GONE_S, is_there=False)
+
+
+async def _until(client: ApiClient, path: str, limit_s: float, *, is_there: bool) -> None:
+    """Wait until an object is there, or gone; raise NotReady after a while."""
+    try:
+        async with asyncio.timeout(limit_s):
+            while await _exists(client, path) is not is_there:
+                await asyncio.sleep(_LOOK_EVERY_S)
+    except TimeoutError:
+        state = "not there" if is_there else "still there"
+        raise NotReady(f"{path} is {state} after {limit_s:.0f} s") from None
+
+
+async def _exists(client: ApiClient, path: str) -> bool:
+    try:
+        await client.get(path)
+    except ApiUnavailable as fault:
+        if fault.status != 404:
+            raise
+        return False
+    return True

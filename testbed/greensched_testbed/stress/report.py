@@ -1,0 +1,100 @@
+"""The benchmark's page: one HTML file that needs no network."""
+
+from pathlib import Path
+
+import plotly.graph_objects as go
+
+from greensched_simulator.reports.page import (
+    heading,
+    page,
+    paragraph,
+    plots,
+    section,
+    styled,
+    table,
+)  # fmt: skip
+from greensched_testbed.stress.plots import COLOURS, completions_of, rounds_of, shares, unit_of
+from greensched_testbed.stress.results import LINES, OF_METERS
+from greensched_testbed.stress.run import Outcome
+from greensched_testbed.stress.tables import fact_rows, meter_rows, meter_text, strategy_rows
+
+_TITLE = "The same work, by each strategy"
+
+
+def write_report(path: Path, outcome: Outcome) -> None:
+    """Write the page."""
+    names = list(outcome.figures)
+    parts = [
+        heading(_TITLE),
+        paragraph(
+            f"Mean of {outcome.options.rounds} rounds, in brackets the least and the most; behind "
+            f"it the change against {names[0]}, where all completed the same Jobs in each round. "
+            "Energy, cost and carbon are of the suite's pods above idle; by "
+            f"{meter_text(outcome.meter)}. Carbon is location-based. What is not known is a dash.",
+            "lead",
+        ),
+        table(strategy_rows(outcome)),
+    ]
+    if outcome.meter is not None:
+        parts.append(section("What they took; points are rounds", plots(_took(outcome))))
+    parts.append(section("When Jobs were done", plots([_done(outcome)])))
+    parts.append(section("Where they ran, by node", plots(_lanes(outcome))))
+    if by_meter := meter_rows(outcome):
+        parts.append(section("By each meter that saw all runs", table(by_meter)))
+    parts.append(section("What was run", table([("", ""), *fact_rows(outcome)], "facts")))
+    path.write_text(page("GreenSched stress benchmark", "\n".join(parts)), encoding="utf-8")
+
+
+def _colour(outcome: Outcome, name: str) -> str:
+    return COLOURS[list(outcome.figures).index(name) % len(COLOURS)]
+
+
+def _took(outcome: Outcome) -> list[go.Figure]:
+    figures = []
+    for key in OF_METERS:
+        figure = go.Figure()
+        for name, told in outcome.figures.items():
+            rounds = rounds_of(outcome, name, key)
+            marker = {"color": _colour(outcome, name)}
+            figure.add_bar(x=[name], y=[told[key].mean], marker=marker, showlegend=False)
+            figure.add_scatter(
+                x=[name] * len(rounds), y=rounds, mode="markers", showlegend=False,
+                marker={"color": "#ffffff", "line": {"color": "#1f2933", "width": 1}, "size": 8},
+            )  # fmt: skip
+        title = f"{LINES[key].title}, {unit_of(outcome, key)}"
+        figures.append(styled(figure.update_layout(title=title)))
+    return figures
+
+
+def _done(outcome: Outcome) -> go.Figure:
+    figure = go.Figure()
+    for name in outcome.figures:
+        taken_s = completions_of(outcome, name)
+        line = {"shape": "hv", "color": _colour(outcome, name)}
+        figure.add_scatter(x=taken_s, y=shares(len(taken_s)), name=name, line=line)
+    return styled(
+        figure.update_layout(
+            xaxis_title="from a Job's creation to its end, s", yaxis_title="share of Jobs"
+        )
+    )
+
+
+def _lanes(outcome: Outcome) -> list[go.Figure]:
+    """Return for each strategy its first round: each line a Job, on the node where it ran."""
+    figures = []
+    for result in outcome.results:
+        played = result.played
+        if played.round:
+            continue
+        figure = go.Figure()
+        for run in played.runs:
+            if run.started_at is not None and run.finished_at is not None and run.created_at:
+                times = [at - played.started_at for at in (run.started_at, run.finished_at)]
+                figure.add_scatter(
+                    x=times, y=[run.node] * 2, mode="lines", showlegend=False, opacity=0.6,
+                    line={"color": _colour(outcome, played.strategy.name), "width": 8},
+                    text=run.job.name, hoverinfo="text+x",
+                )  # fmt: skip
+        figure.update_layout(title=played.strategy.name, xaxis_title="seconds of the run")
+        figures.append(styled(figure))
+    return figures

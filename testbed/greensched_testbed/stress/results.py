@@ -1,0 +1,126 @@
+"""What the strategies came to: figures of each, their spread over rounds, and their differences."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median, quantiles
+
+from greensched_core.ledger_records import Amounts
+from greensched_testbed.demo.results import change_pct
+from greensched_testbed.stress.job_log import JobRun
+from greensched_testbed.stress.play import Played
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One run, and what it took by each meter that saw it."""
+
+    played: Played
+    amounts: Mapping[str, Amounts]
+
+    @property
+    def completed(self) -> frozenset[str]:
+        """Names of the Jobs that were done."""
+        return frozenset(run.job.name for run in self.played.runs if run.end == "completed")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of one strategy over all rounds; None is not known."""
+
+    mean: float | None
+    least: float | None
+    most: float | None
+    change_pct: float | None = None  # of the mean, against the first strategy's
+
+
+Read = Callable[[RunResult, str | None], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A figure's title, its unit, and how it is read of a run and by a meter."""
+
+    title: str
+    unit: str
+    read: Read
+    is_compared: bool = True  # change against the first strategy
+
+
+def _count(tells: Callable[[JobRun], bool]) -> Read:
+    return lambda result, _: float(sum(map(tells, result.played.runs)))
+
+
+def _times(read: Callable[[JobRun], float | None], of: Callable[[list[float]], float]) -> Read:
+    def figure(result: RunResult, _: str | None) -> float | None:
+        known = [value for run in result.played.runs if (value := read(run)) is not None]
+        return of(known) if known else None
+
+    return figure
+
+
+def _amount(name: str) -> Read:
+    def figure(result: RunResult, meter: str | None) -> float | None:
+        amounts = result.amounts.get(meter or "")
+        return None if amounts is None else getattr(amounts, name)
+
+    return figure
+
+
+def _p95(values: list[float]) -> float:
+    return quantiles(values, n=20, method="inclusive")[-1] if len(values) > 1 else values[0]
+
+
+def _completion_s(run: JobRun) -> float | None:
+    return run.completion_s
+
+
+LINES: Mapping[str, Line] = {
+    "jobs": Line("Jobs", "", _count(lambda run: True), is_compared=False),
+    "completed": Line("completed", "", _count(lambda run: run.end == "completed"), False),
+    "failed": Line("failed", "", _count(lambda run: run.end == "failed"), False),
+    "unfinished": Line("not ended in time", "", _count(lambda run: not run.end), False),
+    "missed_deadlines": Line(
+        "deadlines missed", "", _count(lambda run: run.has_missed), is_compared=False
+    ),
+    "completion_median_s": Line("completion, median", "s", _times(_completion_s, median)),
+    "completion_p95_s": Line("completion, 95th percentile", "s", _times(_completion_s, _p95)),
+    "run_median_s": Line("of that running, median", "s", _times(lambda run: run.run_s, median)),
+    "energy_j": Line("energy above idle", "J", _amount("energy_j")),
+    "cost": Line("cost above idle", "", _amount("cost")),
+    "carbon_g": Line("carbon above idle", "g", _amount("carbon_g")),
+}
+OF_METERS = ("energy_j", "cost", "carbon_g")
+
+
+def figures_of(results: Sequence[RunResult], meter: str | None) -> dict[str, dict[str, Figure]]:
+    """Return the figures by strategy, the first one's first, and by name.
+
+    Of what is not known of a round nothing is told. No change is told where not all completed the
+    same Jobs in each round: else who did less work would seem to save.
+    """
+    by_strategy: dict[str, list[RunResult]] = {}
+    for result in results:
+        by_strategy.setdefault(result.played.strategy.name, []).append(result)
+    is_fair = len({result.completed for result in results}) == 1
+    found: dict[str, dict[str, Figure]] = {}
+    for name, mine in by_strategy.items():
+        first = next(iter(found.values()), None)
+        found[name] = {
+            key: _figure(line, mine, meter, first[key] if first and is_fair else None)
+            for key, line in LINES.items()
+        }
+    return found
+
+
+def _figure(
+    line: Line, mine: Sequence[RunResult], meter: str | None, first: Figure | None
+) -> Figure:
+    values = [line.read(result, meter) for result in mine]
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return Figure(None, None, None)
+    mean = fmean(known)
+    change = None
+    if line.is_compared and first is not None and first.mean is not None:
+        change = change_pct(mean, first.mean)
+    return Figure(mean, min(known), max(known), change)

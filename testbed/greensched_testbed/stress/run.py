@@ -1,0 +1,193 @@
+"""The benchmark as a whole: rounds of all strategies on one cluster, and what they came to."""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from functools import partial
+
+import httpx
+import msgspec
+
+from greensched_core.clock import Clock, WallClock
+from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_core.power.prometheus import PrometheusApi
+from greensched_extender.settings import ExtenderSettings
+from greensched_testbed.replay import Progress
+from greensched_testbed.stress.amounts import Assumed, Meters, amounts_by_meter, meter_of_all
+from greensched_testbed.stress.ground import Ground, looked_at
+from greensched_testbed.stress.job_objects import Images
+from greensched_testbed.stress.kubelet_meter import KubeletMeter
+from greensched_testbed.stress.play import Played, played
+from greensched_testbed.stress.results import Figure, RunResult, figures_of
+from greensched_testbed.stress.strategies import Strategy, order_of
+from greensched_testbed.stress.suite import Suite, SuiteOptions, make_suite
+
+SCRAPES_LAG_S = 60.0  # Prometheus is asked when it has scraped the ends
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkOptions:
+    """What is run, and how it is metered.
+
+    prometheus_url: "" asks none. zone_map: grid zone by topology label. patience_s: after the last
+    arrival; None: by the suite's runtimes and deadlines.
+    """
+
+    strategies: tuple[Strategy, ...]
+    suite: SuiteOptions = field(default_factory=SuiteOptions)
+    rounds: int = 3
+    images: Images = field(default_factory=Images)
+    prometheus_url: str = ""
+    zone_map: Mapping[str, str] = field(default_factory=dict)
+    patience_s: float | None = None
+    scrapes_lag_s: float = SCRAPES_LAG_S
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How the benchmark tells what it is doing."""
+
+    step: Callable[[str], None]
+    progress: Callable[[str, Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What was run on."""
+
+    url: str
+    version: str
+    nodes: int
+    cores: float
+    zones: tuple[str, ...]
+    hardware: Mapping[str, int]  # nodes by what their curve is of
+    is_played: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All runs, and the figures by one meter."""
+
+    suite: Suite
+    options: BenchmarkOptions
+    cluster: Cluster
+    currency: str
+    results: tuple[RunResult, ...]
+    meter: str | None  # that all runs were compared by; None: none saw all
+    figures: Mapping[str, Mapping[str, Figure]]  # by strategy
+    notes: tuple[str, ...]
+
+
+async def run_benchmark(
+    access: ApiAccess, options: BenchmarkOptions, told: Told, clock: Clock | None = None
+) -> Outcome:
+    """Run every strategy in every round, and return what they came to.
+
+    Interrupted, it deletes the namespace of the run that was on. Raises BadInput where nothing
+    fits the nodes, ApiUnavailable where the API server is away or refuses an object.
+    """
+    clock = clock or WallClock()
+    shipped = ExtenderSettings.model_construct()
+    signals = shipped.grid_signals()
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(ApiClient(access))
+        ground = await stack.enter_async_context(
+            looked_at(client, options.zone_map, signals, clock)
+        )
+        suite = make_suite(options.suite, ground.room)
+        cluster = await cluster_of(client, access, ground)
+        told.step(intention(suite, options, cluster))
+        kubelet = None
+        if not ground.is_played:  # kwok's nodes have no kubelet
+            kubelet = KubeletMeter(client, list(ground.nodes), clock)
+            await stack.enter_async_context(kubelet.asking())
+        runs = await _all_rounds(client, suite, options, ground, clock, told)
+        prometheus = await _prometheus(stack, options, told)
+        assumed = Assumed(shipped.pue, shipped.gpu_ratio)
+        meters = Meters(ground, assumed, kubelet, prometheus)
+        results, notes = [], list(ground.faults)
+        for name, run in runs:
+            amounts, faults = await amounts_by_meter(meters, name, run.runs)
+            results.append(RunResult(run, amounts))
+            notes += faults
+    if kubelet is not None and kubelet.fault:
+        notes.append(f"a kubelet was not asked: {kubelet.fault}")
+    meter = meter_of_all([result.amounts for result in results])
+    figures = figures_of(results, meter)
+    return Outcome(
+        suite, options, cluster, signals.currency, tuple(results), meter, figures,
+        tuple(dict.fromkeys(notes)),
+    )  # fmt: skip
+
+
+async def _all_rounds(
+    client: ApiClient,
+    suite: Suite,
+    options: BenchmarkOptions,
+    ground: Ground,
+    clock: Clock,
+    told: Told,
+) -> list[tuple[str, Played]]:
+    """Return the runs with the names of their namespaces."""
+    mark, runs = uuid.uuid4().hex[:6], []
+    for number in range(options.rounds):
+        for strategy in order_of(options.strategies, number):
+            title = f"round {number + 1}, {strategy.name}"
+            name = f"stress-{mark}-{number + 1}-{strategy.namespace_part}"
+            run = await played(
+                client, suite, strategy, number, ground, options.images, name, clock,
+                partial(told.progress, title), options.patience_s,
+            )  # fmt: skip
+            for line in troubles(run):
+                told.step(line)
+            runs.append((name, run))
+    return runs
+
+
+def troubles(run: Played) -> list[str]:
+    """Return in words which Jobs of a run did not complete, and why."""
+    return [
+        f"round {run.round + 1}, {run.strategy.name}: {each.job.name} "
+        f"{each.end or 'did not end in time'}{f': {each.why}' if each.why else ''}"
+        for each in run.runs
+        if each.end != "completed"
+    ]
+
+
+async def _prometheus(
+    stack: AsyncExitStack, options: BenchmarkOptions, told: Told
+) -> PrometheusApi | None:
+    if not options.prometheus_url:
+        return None
+    told.step(f"waiting {options.scrapes_lag_s:.0f} s for Prometheus to have scraped the ends")
+    await asyncio.sleep(options.scrapes_lag_s)
+    http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
+    return PrometheusApi(http, options.prometheus_url)
+
+
+async def cluster_of(client: ApiClient, access: ApiAccess, ground: Ground) -> Cluster:
+    """Return what is told of the cluster."""
+    version = msgspec.json.decode(await client.get("/version"))["gitVersion"]
+    hardware: dict[str, int] = {}
+    for node in ground.nodes.values():
+        name = f"{node.hardware} (curve by {node.curve_source})"
+        hardware[name] = hardware.get(name, 0) + 1
+    return Cluster(
+        access.base_url, version, len(ground.nodes),
+        sum(node.cpu_cores for node in ground.nodes.values()), ground.zones, hardware,
+        ground.is_played,
+    )  # fmt: skip
+
+
+def intention(suite: Suite, options: BenchmarkOptions, cluster: Cluster) -> str:
+    """Return in words what will be run, and where."""
+    span_s = max(options.suite.span_s, 1.0)
+    share = suite.core_seconds / span_s / cluster.cores if cluster.cores else 0.0
+    return (
+        f"suite {suite.digest} (seed {options.suite.seed}): {len(suite.jobs)} Jobs within "
+        f"{options.suite.span_s:.0f} s, about {share:.0%} of the {cluster.cores:g} cores of "
+        f"{cluster.nodes} nodes at {cluster.url}; {options.rounds} rounds of "
+        f"{', '.join(each.name for each in options.strategies)}"
+    )

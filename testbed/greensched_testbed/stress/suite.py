@@ -1,0 +1,178 @@
+"""The suite: Jobs of fixed work, drawn by a seed, and the same for every strategy.
+
+Work is an amount, not a time, so that a node that is faster is done earlier. How long a Job takes
+on the reference core is an expectation: it is told to schedulers, and deadlines are made of it.
+"""
+
+import hashlib
+import random
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+
+import msgspec
+
+from greensched_core.errors import BadInput
+
+MIB = 2**20
+# busybox 1.35, `dd if=/dev/zero bs=1M count=400 | sha256sum` on one core of an AMD EPYC: 400 MiB in
+# 2.6 to 2.7 seconds of CPU time. Busybox from 1.36 on is several times as fast with SHA-NI.
+MIB_PER_CORE_S = 150.0
+# 20 flops an interaction (NVIDIA's count) at 10 Tflop/s, what an A100 has about; not run by us.
+BODIES = 262_144
+ITERATIONS_PER_GPU_S = 10e12 / (20.0 * BODIES**2)
+_CORES = (0.25, 0.5, 1.0, 2.0, 4.0)
+_FILLED_MIB = (64, 128, 256, 512, 1024)
+_MEMORY_BESIDE = 64 * MIB  # what the programs themselves need
+_EVERY_DEADLINE = 3  # Jobs without GPU, of which one has a deadline
+_EVERY_MEMORY = 4  # likewise, of which one fills memory
+_SHARE_OF_NODE = 0.5  # that a Job may ask for, so that it fits beside what runs there
+_SPARE_S = 60.0  # before a deadline: pulling an image, and what schedulers and kubelets take
+
+
+class Kind(StrEnum):
+    """What a Job wears out."""
+
+    CPU = "cpu"
+    MEMORY = "memory"
+    GPU = "gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class StressJob:
+    """One Job: when it comes, what it asks for, and how much it has to do."""
+
+    name: str
+    kind: Kind
+    arrival_s: float
+    cores: float
+    memory_bytes: int
+    gpus: int
+    work: int  # cpu: MiB hashed by each core; memory: times the fill is hashed; gpu: iterations
+    runtime_s: float  # expected on the reference core or board
+    fill_mib: int = 0  # memory: what is filled
+    deadline_s: float | None = None  # seconds from its creation
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What the nodes that take work have, at least, and whether some have boards."""
+
+    cores: float
+    memory_bytes: float
+    has_gpus: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteOptions:
+    """How large a suite is.
+
+    span_s: within which its Jobs arrive. runtime_s: what one takes on the reference core on the
+    mean. wait_s: how long a Job with a deadline may wait. gpu_jobs: of the Jobs, where there are
+    boards.
+    """
+
+    jobs: int = 12
+    seed: int = 1
+    span_s: float = 120.0
+    runtime_s: float = 90.0
+    wait_s: float = 600.0
+    gpu_jobs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The work, by arrival."""
+
+    jobs: tuple[StressJob, ...]
+    options: SuiteOptions = field(default_factory=SuiteOptions)
+
+    @property
+    def digest(self) -> str:
+        """Return what tells two suites apart: runs of one digest did the same work."""
+        told = msgspec.json.encode([asdict(job) for job in self.jobs])
+        return hashlib.sha256(told).hexdigest()[:12]
+
+    @property
+    def core_seconds(self) -> float:
+        """CPU time on the reference core."""
+        return sum(job.cores * job.runtime_s for job in self.jobs)
+
+
+def make_suite(options: SuiteOptions, room: Room) -> Suite:
+    """Return the suite that a seed gives on nodes of such a size; the same for the same.
+
+    Raises BadInput where nothing fits, or where GPUs are asked for and there are none.
+    """
+    cores = [each for each in _CORES if each <= room.cores * _SHARE_OF_NODE]
+    fills = [
+        each
+        for each in _FILLED_MIB
+        if each * MIB + _MEMORY_BESIDE <= room.memory_bytes * _SHARE_OF_NODE
+    ]
+    if not cores or not fills:
+        raise BadInput(
+            f"no stress Job fits: the smallest node offers {room.cores:g} cores and "
+            f"{room.memory_bytes / MIB:.0f} MiB; it needs 0.5 and 256"
+        )
+    if options.gpu_jobs and not room.has_gpus:
+        raise BadInput("--gpu-jobs: no node offers nvidia.com/gpu")
+    draw = random.Random(options.seed)
+    arrivals = sorted(draw.uniform(0.0, options.span_s) for _ in range(options.jobs))
+    on_boards = set(draw.sample(range(options.jobs), min(options.gpu_jobs, options.jobs)))
+    jobs: list[StressJob] = []
+    plain = 0
+    for place, arrival_s in enumerate(arrivals):
+        runtime_s = options.runtime_s * draw.uniform(0.5, 1.5)
+        if place in on_boards:
+            jobs.append(_on_board(place, arrival_s, runtime_s))
+            continue
+        wait_s = options.wait_s if plain % _EVERY_DEADLINE == 0 else None
+        if plain % _EVERY_MEMORY == _EVERY_MEMORY - 1:
+            one = min(1.0, cores[-1])
+            jobs.append(_of_memory(place, arrival_s, runtime_s, one, draw.choice(fills), wait_s))
+        else:
+            jobs.append(_of_cpu(place, arrival_s, runtime_s, draw.choice(cores), wait_s))
+        plain += 1
+    return Suite(tuple(jobs), options)
+
+
+def _of_cpu(
+    place: int, arrival_s: float, runtime_s: float, cores: float, wait_s: float | None
+) -> StressJob:
+    rate = MIB_PER_CORE_S * min(cores, 1.0)  # a part of a core hashes alone, and slower
+    work = max(1, round(runtime_s * rate))
+    expected_s = work / rate
+    return StressJob(
+        f"cpu-{place}", Kind.CPU, round(arrival_s, 3), cores, _MEMORY_BESIDE, 0, work,
+        round(expected_s, 3), deadline_s=_deadline_s(expected_s, wait_s),
+    )  # fmt: skip
+
+
+def _of_memory(
+    place: int,
+    arrival_s: float,
+    runtime_s: float,
+    cores: float,
+    fill_mib: int,
+    wait_s: float | None,
+) -> StressJob:
+    pass_s = fill_mib / (MIB_PER_CORE_S * cores)
+    passes = max(1, round(runtime_s / pass_s))
+    return StressJob(
+        f"memory-{place}", Kind.MEMORY, round(arrival_s, 3), cores,
+        fill_mib * MIB + _MEMORY_BESIDE, 0, passes, round(passes * pass_s, 3), fill_mib,
+        _deadline_s(passes * pass_s, wait_s),
+    )  # fmt: skip
+
+
+def _on_board(place: int, arrival_s: float, runtime_s: float) -> StressJob:
+    iterations = max(1, round(runtime_s * ITERATIONS_PER_GPU_S))
+    return StressJob(
+        f"gpu-{place}", Kind.GPU, round(arrival_s, 3), 1.0, 1024 * MIB, 1, iterations,
+        round(iterations / ITERATIONS_PER_GPU_S, 3),
+    )  # fmt: skip
+
+
+def _deadline_s(runtime_s: float, wait_s: float | None) -> float | None:
+    """Return when a Job must have ended after its creation: a slow node may take twice as long."""
+    return None if wait_s is None else round(wait_s + 2.0 * runtime_s + _SPARE_S, 3)

@@ -1,0 +1,115 @@
+"""The benchmark's figures as rows of text, for the terminal and for the page."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from greensched_simulator.cells import count, short
+from greensched_testbed.demo.tables import change_text
+from greensched_testbed.stress.amounts import MEANING, METERS, is_estimated
+from greensched_testbed.stress.results import LINES, Figure
+from greensched_testbed.stress.run import Outcome
+
+Row = tuple[str, ...]
+_UNKNOWN = "–"
+
+
+def strategy_rows(outcome: Outcome) -> list[Row]:
+    """Return a head and a line for each figure: mean, spread over rounds, change to the first."""
+    rows: list[Row] = [("", *outcome.figures)]
+    for key, line in LINES.items():
+        factor, unit = _units(key, outcome.currency)
+        told = count if not unit else short
+        title = f"{line.title}, {unit}" if unit else line.title
+        cells = (_cell(figures[key], factor, told) for figures in outcome.figures.values())
+        rows.append((title, *cells))
+    return rows
+
+
+def _units(key: str, currency: str) -> tuple[float, str]:
+    """Return by what a figure is multiplied for a table, and its unit there; "" of a count."""
+    if key == "cost":
+        return 1_000.0, f"{currency} for 1,000 times"  # a suite takes less than a cent
+    return 1.0, LINES[key].unit
+
+
+def _cell(figure: Figure, factor: float, told: Callable[[float], str]) -> str:
+    if figure.mean is None or figure.least is None or figure.most is None:
+        return _UNKNOWN
+    mean, least, most = (told(each * factor) for each in (figure.mean, figure.least, figure.most))
+    text = mean if least == most else f"{mean} ({least} to {most})"
+    if figure.change_pct is not None:
+        text += f"  {change_text(100.0 + figure.change_pct, 100.0)}"
+    return text
+
+
+def meter_rows(outcome: Outcome) -> list[Row]:
+    """Return the mean energy above idle by every meter that saw all runs, in joules."""
+    names = list(outcome.figures)
+    rows: list[Row] = [("energy above idle, J", *names)]
+    for meter in METERS:
+        means = []
+        for name in names:
+            mine = [each for each in outcome.results if each.played.strategy.name == name]
+            told = [each.amounts[meter].energy_j for each in mine if meter in each.amounts]
+            known = [energy_j for energy_j in told if energy_j is not None]
+            means.append(short(sum(known) / len(mine)) if len(known) == len(mine) else _UNKNOWN)
+        if any(mean != _UNKNOWN for mean in means):
+            rows.append((f"{meter}{' (estimated)' if is_estimated(meter) else ''}", *means))
+    return rows if len(rows) > 1 else []
+
+
+def fact_rows(outcome: Outcome) -> list[Row]:
+    """Return what was run, where, and what the grid was."""
+    cluster, options = outcome.cluster, outcome.options
+    first = min(each.played.started_at for each in outcome.results)
+    last = max(each.played.ended_at for each in outcome.results)
+    hardware = ", ".join(f"{number} × {name}" for name, number in sorted(cluster.hardware.items()))
+    return [
+        ("cluster", f"{cluster.url}, Kubernetes {cluster.version}"),
+        ("nodes", f"{cluster.nodes} with {cluster.cores:g} cores: {hardware}"),
+        *_kwok_rows(outcome),
+        ("suite", outcome.suite.digest),
+        ("", f"{options.suite.jobs} Jobs of seed {options.suite.seed}"),
+        ("rounds", f"{options.rounds}; each strategy begins in turn"),
+        ("energy", meter_text(outcome.meter)),
+        ("from, to", f"{_moment(first)}, {_moment(last)}"),
+        *_grid_rows(outcome),
+        *(("note", note) for note in outcome.notes),
+    ]  # fmt: skip
+
+
+def _kwok_rows(outcome: Outcome) -> list[Row]:
+    told = "played by kwok: no container ran, and runtimes are those expected"
+    return [("", told)] if outcome.cluster.is_played else []
+
+
+def meter_text(meter: str | None) -> str:
+    """Return in words who told the energy."""
+    return "no meter saw all runs: not known" if meter is None else f"{meter}: {MEANING[meter]}"
+
+
+def _grid_rows(outcome: Outcome) -> list[Row]:
+    """Return a line for each zone: its range over the starts of the runs, and who said so."""
+    rows: list[Row] = []
+    for zone in outcome.cluster.zones:
+        states = [each.played.grid[zone] for each in outcome.results]
+        carbon = [each.carbon_g_per_kwh for each in states if each.carbon_g_per_kwh is not None]
+        price = [each.price_per_mwh for each in states if each.price_per_mwh is not None]
+        sources = ", ".join(dict.fromkeys(each.source for each in states if each.source))
+        told = (
+            f"{_range(carbon)} g/kWh, {_range(price)} {outcome.currency}/MWh at the starts of the "
+            f"runs ({sources or 'nobody knows it'})"
+        )
+        rows.append((f"grid {zone}", told))
+    return rows or [("grid", "no node's grid zone is known: no carbon and no cost")]
+
+
+def _range(values: Sequence[float]) -> str:
+    if not values:
+        return _UNKNOWN
+    least, most = min(values), max(values)
+    return short(least) if least == most else f"{short(least)} to {short(most)}"
+
+
+def _moment(at_s: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at_s))
