@@ -1,4 +1,4 @@
-"""Writes the tables of docs/ and the chart's lists of policies from the code.
+"""Writes the tables of docs/, the chart's lists of policies and some examples from the code.
 
 `--check` only compares.
 """
@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from docs.run_folder_tables import run_folder_tables
 from docs.scenario_tables import scenario_tables
+from docs.stress_examples import stress_examples
 from greensched_core.settings import ComponentSettings
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import ONNX
@@ -64,6 +65,7 @@ def main(arguments: list[str]) -> int:
         "docs/ledger.md": ledger_page(_read(ROOT / "docs/ledger.md")),
         "docs/scenarios.md": scenarios_page(_read(ROOT / "docs/scenarios.md")),
         CHART_SCHEMA: chart_schema(_read(ROOT / CHART_SCHEMA)),
+        **stress_examples(),
     }
     if arguments == ["--check"]:
         stale = [name for name, text in pages.items() if _read(ROOT / name) != text]

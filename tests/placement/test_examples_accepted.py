@@ -18,7 +18,7 @@ from greensched_testbed.demo.cluster import GreenSchedProcesses
 pytestmark = [pytest.mark.controlplane, pytest.mark.usefixtures("greensched")]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-OBJECTS = sorted(EXAMPLES.glob("*.yaml"))
+OBJECTS = sorted([*EXAMPLES.glob("*.yaml"), *EXAMPLES.glob("stress/*.yaml")])
 
 
 @pytest.mark.parametrize("path", OBJECTS, ids=lambda path: path.stem)

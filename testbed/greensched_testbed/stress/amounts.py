@@ -68,6 +68,10 @@ async def amounts_by_meter(
     faults: list[str] = []
     if not ran:
         return found, ("no pod of it was seen to run and end",)
+    ended = [run for run in runs if run.end]
+    if len(ran) < len(ended):  # the others alone would seem to take less
+        lost = ", ".join(run.job.name for run in ended if run.node not in meters.ground.nodes)
+        return found, (f"energy not told: {lost or 'a pod'} ended on a node that was not known",)
     by_uid = {run.pod_uid: run for run in runs}
     with_gpus = any(by_uid[each.uid].job.gpus for each in ran)
     for meter in METERS:

@@ -16,9 +16,7 @@ from greensched_testbed.stress.job_objects import JOB_LABEL
 from greensched_testbed.stress.suite import StressJob
 
 End = Literal["", "completed", "failed"]
-_ENDS: dict[str, End] = {
-    "Succeeded": "completed", "Complete": "completed", "Failed": "failed",
-}  # fmt: skip
+_ENDS: dict[str, End] = {"Succeeded": "completed", "Failed": "failed"}  # by a pod's phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,15 +179,16 @@ def _with_pod(run: JobRun, pod: Seen, now: float) -> JobRun:
 
 
 def _end_of(item: Seen) -> End:
-    """Return how a pod or a Job ended; a Job that fails before it has a pod tells by itself."""
+    """Return how a pod ended, or that a Job failed, as one does whose pod was deleted.
+
+    That a Job completed is told by its pod, which knows where.
+    """
     if item.status.phase:
         return _ENDS.get(item.status.phase, "")
-    ends = (
-        _ENDS.get(each.type, "")
-        for each in item.status.conditions
-        if each.status == "True" and each.type in ("Complete", "Failed")
+    has_failed = any(
+        each.type == "Failed" and each.status == "True" for each in item.status.conditions
     )
-    return next(ends, "")
+    return "failed" if has_failed else ""
 
 
 def _why(status: _Status) -> str:

@@ -47,14 +47,18 @@ def job_object(
 ) -> dict[str, Any]:
     """Return the Job as JSON would hold it; `is_played`: by kwok, which takes the time as told."""
     marks = {JOB_LABEL: job.name}
-    template_notes = {TESTBED_RUNTIME: f"{job.runtime_s:.3f}s"} if is_played else {}
-    metadata = {"name": job.name, "labels": marks, "annotations": _asked(job, strategy)}
+    played = {TESTBED_RUNTIME: f"{job.runtime_s:.3f}s"} if is_played else {}
+    metadata = {"name": job.name, "labels": marks, **_annotated(_asked(job, strategy))}
     template = {
-        "metadata": {"labels": marks, "annotations": template_notes},
+        "metadata": {"labels": marks, **_annotated(played)},
         "spec": _pod_spec(job, strategy, images),
     }
     spec = {"backoffLimit": 0, "template": template}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def _annotated(notes: dict[str, str]) -> dict[str, Any]:
+    return {"annotations": notes} if notes else {}
 
 
 def _asked(job: StressJob, strategy: Strategy) -> dict[str, str]:

@@ -1,6 +1,10 @@
 """The suite is the same for the same seed, fits its nodes, and is told as Jobs."""
 
+import os
+import subprocess
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,7 +136,7 @@ def test_a_strategy_is_a_scheduler_and_what_it_is_told(
     strategy: Strategy, scheduler: str, told: dict[str, str]
 ) -> None:
     assert pod_of(CPU, strategy)["schedulerName"] == scheduler
-    assert job_object(CPU, strategy, IMAGES)["metadata"]["annotations"] == told
+    assert job_object(CPU, strategy, IMAGES)["metadata"].get("annotations", {}) == told
 
 
 def test_strategies_are_read_and_each_begins_in_turn() -> None:
@@ -149,3 +153,21 @@ def test_strategies_are_read_and_each_begins_in_turn() -> None:
 def test_a_strategy_that_nobody_knows_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="--strategies"):
         parse_strategies(text)
+
+
+def run_here(job: StressJob, path: str) -> int:
+    """Run a Job's own script with this machine's shell, and return its exit status."""
+    (container,) = pod_of(job)["containers"]
+    told = {each["name"]: each["value"] for each in container["env"]}
+    return subprocess.run(
+        container["command"], env={"PATH": path, **told}, timeout=60, check=False
+    ).returncode
+
+
+def test_the_script_does_its_work_and_fails_where_it_cannot(tmp_path: Path) -> None:
+    small = replace(CPU, work=2)
+    assert run_here(small, os.environ["PATH"]) == 0
+    broken = tmp_path / "sha256sum"
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    assert run_here(small, f"{tmp_path}:{os.environ['PATH']}") == 3
