@@ -57,6 +57,13 @@ def job_object(
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
+def pinned(job: dict[str, Any], node: str) -> dict[str, Any]:
+    """Return the Job with its pod on a node, whatever schedulers think."""
+    template = job["spec"]["template"]
+    spec = {**template["spec"], "nodeName": node}
+    return {**job, "spec": {**job["spec"], "template": {**template, "spec": spec}}}
+
+
 def _annotated(notes: dict[str, str]) -> dict[str, Any]:
     return {"annotations": notes} if notes else {}
 

@@ -1,9 +1,10 @@
 """One run: the suite under one strategy in a namespace of its own, which is deleted afterwards."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 
@@ -17,15 +18,16 @@ from greensched_testbed.errors import NotReady
 from greensched_testbed.replay import Progress
 from greensched_testbed.stress.ground import GridNow, Ground
 from greensched_testbed.stress.job_log import JobLog, JobRun, decode_seen
-from greensched_testbed.stress.job_objects import Images, job_object, namespace_object
-from greensched_testbed.stress.strategies import Strategy
-from greensched_testbed.stress.suite import Suite
+from greensched_testbed.stress.job_objects import Images, job_object, namespace_object, pinned
+from greensched_testbed.stress.strategies import DEFAULT, Strategy
+from greensched_testbed.stress.suite import MIB, Kind, StressJob, Suite
 
 _NAMESPACES = "/api/v1/namespaces"
 _ACCOUNT_S = 30.0  # for the namespace's service account, without which no pod is made
 _GONE_S = 180.0  # for a namespace with all that is in it
 _LOOK_EVERY_S = 0.2
 _SLOWEST = 5.0  # times the expected runtime, that a Job may take on the slowest node
+_PULLED_S = 300.0  # for the image to come to every node
 _STARTS_S = 300.0  # pulling an image, and waiting for room
 
 
@@ -67,30 +69,64 @@ async def played(
     Raises ApiUnavailable where the API server is away from the start or refuses an object.
     """
     log = JobLog(suite.jobs, clock, on_progress)
+    last_s = max((job.arrival_s for job in suite.jobs), default=0.0)
+    limit_s = last_s + (settle_s(suite) if patience_s is None else patience_s)
+    bodies = [job_object(job, strategy, images, is_played=ground.is_played) for job in suite.jobs]
     async with _namespace(client, name):
-        paths = (_within(JOBS, name), _within(PODS, name))
-        watches = [
-            asyncio.create_task(Watch(client, path, decode_seen, log, clock).run())
-            for path in paths
-        ]
-        started_at, timed_out, grid = clock.now(), False, ground.grid_at(clock.now())
-        last_s = max((job.arrival_s for job in suite.jobs), default=0.0)
-        limit_s = last_s + (settle_s(suite) if patience_s is None else patience_s)
-        try:
-            async with asyncio.timeout(limit_s):
-                for job in suite.jobs:
-                    await asyncio.sleep(max(0.0, started_at + job.arrival_s - clock.now()))
-                    body = job_object(job, strategy, images, is_played=ground.is_played)
-                    await create_once(client, paths[0], msgspec.json.encode(body))
-                    log.created(job.name)
-                await log.complete.wait()
-        except TimeoutError:
-            timed_out = True
-        finally:
-            for watch in watches:
-                watch.cancel()
-            await asyncio.gather(*watches, return_exceptions=True)
+        started_at, grid = clock.now(), ground.grid_at(clock.now())
+        timed_out = not await _ended(client, name, log, bodies, clock, limit_s)
     return Played(strategy, number, started_at, clock.now(), timed_out, log.runs(), grid)
+
+
+async def pull_images(
+    client: ApiClient, ground: Ground, images: Images, name: str, clock: Clock
+) -> tuple[str, ...]:
+    """Start the plain image once on every node, and return those where that did not end in time.
+
+    Else whoever runs first would wait for it alone. `name` is of a namespace, as for `played`.
+    """
+    small = StressJob("", Kind.CPU, 0.0, 0.1, 32 * MIB, 0, 1, 0.1)
+    jobs = {node: replace(small, name=f"pull-{at}") for at, node in enumerate(ground.nodes)}
+    bodies = [
+        pinned(job_object(job, DEFAULT, images, is_played=ground.is_played), node)
+        for node, job in jobs.items()
+    ]
+    log = JobLog(tuple(jobs.values()), clock, lambda _: None)
+    async with _namespace(client, name):
+        await _ended(client, name, log, bodies, clock, _PULLED_S)
+    done = {run.job.name for run in log.runs() if run.end == "completed"}
+    return tuple(node for node, job in jobs.items() if job.name not in done)
+
+
+async def _ended(
+    client: ApiClient,
+    namespace: str,
+    log: JobLog,
+    bodies: Sequence[Mapping[str, Any]],
+    clock: Clock,
+    limit_s: float,
+) -> bool:
+    """Create Jobs as they arrive, and tell whether all have ended in time."""
+    jobs = _within(JOBS, namespace)
+    watches = [
+        asyncio.create_task(Watch(client, path, decode_seen, log, clock).run())
+        for path in (jobs, _within(PODS, namespace))
+    ]
+    began_s = clock.now()
+    try:
+        async with asyncio.timeout(limit_s):
+            for run, body in zip(log.runs(), bodies, strict=True):
+                await asyncio.sleep(max(0.0, began_s + run.job.arrival_s - clock.now()))
+                await create_once(client, jobs, msgspec.json.encode(body))
+                log.created(run.job.name)
+            await log.complete.wait()
+    except TimeoutError:
+        return False
+    finally:
+        for watch in watches:
+            watch.cancel()
+        await asyncio.gather(*watches, return_exceptions=True)
+    return True
 
 
 def _within(path: str, namespace: str) -> str:

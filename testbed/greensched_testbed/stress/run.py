@@ -19,7 +19,7 @@ from greensched_testbed.stress.amounts import Assumed, Meters, amounts_by_meter,
 from greensched_testbed.stress.ground import Ground, looked_at
 from greensched_testbed.stress.job_objects import Images
 from greensched_testbed.stress.kubelet_meter import KubeletMeter
-from greensched_testbed.stress.play import Played, played
+from greensched_testbed.stress.play import Played, played, pull_images
 from greensched_testbed.stress.results import Figure, RunResult, figures_of
 from greensched_testbed.stress.strategies import Strategy, order_of
 from greensched_testbed.stress.suite import Suite, SuiteOptions, make_suite
@@ -132,6 +132,11 @@ async def _all_rounds(
 ) -> list[tuple[str, Played]]:
     """Return the runs with the names of their namespaces."""
     mark, runs = uuid.uuid4().hex[:6], []
+    if not ground.is_played:  # kwok pulls nothing
+        without = await pull_images(client, ground, options.images, f"stress-{mark}-pull", clock)
+        told.step(f"{options.images.plain} was started on {len(ground.nodes) - len(without)} nodes")
+        for node in without:
+            told.step(f"{node}: it did not start there, and Jobs there will wait for it")
     for number in range(options.rounds):
         for strategy in order_of(options.strategies, number):
             title = f"round {number + 1}, {strategy.name}"

@@ -14,10 +14,14 @@ import pytest_asyncio
 from typer.testing import CliRunner
 
 from greensched_cli.__main__ import app
+from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_extender.settings import ExtenderSettings
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
-from greensched_testbed.stress.job_objects import JOB_LABEL
+from greensched_testbed.stress.ground import looked_at
+from greensched_testbed.stress.job_objects import JOB_LABEL, Images
+from greensched_testbed.stress.play import pull_images
 from greensched_testbed.stress.run import BenchmarkOptions, Told, run_benchmark
 from greensched_testbed.stress.strategies import parse_strategies
 from greensched_testbed.stress.suite import SuiteOptions
@@ -58,6 +62,16 @@ async def test_what_no_scheduler_places_is_waited_for_no_longer_than_asked(
     assert result.played.timed_out and not result.completed
     figures = outcome.figures["scheduler:nobody"]
     assert (figures["unfinished"].mean, figures["energy_j"].mean) == (4.0, None)
+    assert left_over(control_plane) == ""
+
+
+async def test_the_image_is_started_on_every_node_whatever_schedulers_think(
+    control_plane: ControlPlane, api: ApiClient
+) -> None:
+    clock, signals = WallClock(), ExtenderSettings.model_construct().grid_signals()
+    async with looked_at(api, {}, signals, clock) as ground:
+        name = f"stress-{uuid.uuid4().hex[:6]}-pull"
+        assert await pull_images(api, ground, Images(), name, clock) == ()
     assert left_over(control_plane) == ""
 
 
