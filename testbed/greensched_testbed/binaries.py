@@ -29,6 +29,7 @@ KUBERNETES_VERSION = "v1.36.3"
 _MODULES = Path(__file__).parent / "go"
 _STALE = "{{if .Stale}}{{.ImportPath}}{{end}}"
 _KUEUE_MODULE = "sigs.k8s.io/kueue"
+_KIND_MODULE = "sigs.k8s.io/kind"
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 
 
@@ -119,6 +120,35 @@ RELEASE = Recipe(
     # Syft writes its version into each list that it makes.
     flags=("-ldflags", "-s -w -X main.version=v1.57.0"),
 )
+CONTAINERD = Recipe(
+    title="containerd of kind's nodes",
+    module=_MODULES / "containerd",
+    programs=("containerd", "containerd-shim-runc-v2", "ctr"),
+    cpu_minutes=5.0,
+    # kind's nodes use overlayfs alone; btrfs would need C.
+    flags=("-tags", "no_btrfs no_devmapper no_zfs", "-ldflags", "-s -w"),
+)
+CRI_TOOLS = Recipe(
+    title="crictl of kind's nodes",
+    module=_MODULES / "crictl",
+    programs=("crictl",),
+    cpu_minutes=3.0,
+    flags=("-ldflags", "-s -w"),
+)
+KUBEADM = Recipe(
+    title="kubeadm of kind's nodes",
+    module=_MODULES / "kubeadm",
+    programs=("kubeadm",),
+    cpu_minutes=4.0,
+    flags=_KUBERNETES_FLAGS,
+)
+KIND = Recipe(
+    title="kind",
+    module=_MODULES / "kind",
+    programs=("kind",),
+    cpu_minutes=0.5,
+    flags=("-ldflags", "-s -w"),
+)
 
 
 def control_plane_programs() -> Path:
@@ -139,15 +169,24 @@ def kueue_program() -> Path:
 def kueue_crds() -> Path:
     """Return the folder of Kueue's CRDs, in the sources that the controller was built from."""
     kueue_program()
+    return _sources(KUEUE, _KUEUE_MODULE) / "config/components/crd/bases"
+
+
+def kind_sources() -> Path:
+    """Return the folder of kind's sources, which hold the files of its node image."""
+    return _sources(KIND, _KIND_MODULE)
+
+
+def _sources(recipe: Recipe, module: str) -> Path:
     # It fetches them anew where a `go clean -modcache` has taken them since.
-    command = [str(find_go(default_cache())), "mod", "download", "-json", _KUEUE_MODULE]
+    command = [str(find_go(default_cache())), "mod", "download", "-json", module]
     environment = {**os.environ, "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local"}
     result = subprocess.run(
-        command, cwd=KUEUE.module, env=environment, capture_output=True, text=True, check=False
+        command, cwd=recipe.module, env=environment, capture_output=True, text=True, check=False
     )
     if result.returncode != 0:
-        raise BuildFailed(f"Kueue's sources are not to be found: {result.stderr.strip()}")
-    return Path(json.loads(result.stdout)["Dir"]) / "config/components/crd/bases"
+        raise BuildFailed(f"sources of {module} are not to be found: {result.stderr.strip()}")
+    return Path(json.loads(result.stdout)["Dir"])
 
 
 def release_programs() -> Path:
