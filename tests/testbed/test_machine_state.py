@@ -7,8 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+import psutil
 import pytest
 
+from greensched_testbed.real_nodes.cgroups import cgroups_of
 from greensched_testbed.real_nodes.machine_state import MachineState, machine_state
 
 NOTHING: frozenset[str] = frozenset()
@@ -55,6 +57,23 @@ def test_a_container_whose_keeper_runs_is_somebodys() -> None:
     finally:
         child.kill()
         child.wait()
+
+
+@needs_root
+def test_an_interface_of_a_run_is_told_once_nobody_is_left_for_the_run() -> None:
+    before, ours = machine_state(), cgroups_of(psutil.Process()).name
+    ip = ["ip", "link"]
+    subprocess.run([*ip, *"add greensched253 type veth peer name other253".split()], check=True)
+    try:
+        told = []
+        for run in (ours, "greensched-nodes-4194304-1"):
+            subprocess.run([*ip, "set", "greensched253", "alias", run], check=True)
+            told.append(
+                any("greensched253" in each for each in before.differences(machine_state()))
+            )
+        assert told == [False, True]
+    finally:
+        subprocess.run([*ip, "delete", "greensched253"], check=True)
 
 
 def wait_until(claim: Callable[[], bool]) -> None:

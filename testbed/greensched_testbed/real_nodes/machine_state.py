@@ -16,6 +16,7 @@ import msgspec
 import platformdirs
 
 from greensched_testbed.real_nodes.cgroups import hierarchies, is_abandoned, is_ours
+from greensched_testbed.real_nodes.lan import plugged_in
 from greensched_testbed.real_nodes.namespaces import run_command
 
 _FOLDERS = (
@@ -148,6 +149,13 @@ def _sysctls(root: Path) -> Iterator[str]:
 
 
 def _network() -> Iterator[str]:
+    """Yield links, addresses, routes and filters, but for the interfaces of runs that go on."""
+    used = [name for run, name in plugged_in().items() if is_ours(run) and not is_abandoned(run)]
+    theirs = re.compile("|".join(rf"\b{name}\b" for name in used) or "(?!)")
+    yield from (line for line in _network_lines() if not theirs.search(line))
+
+
+def _network_lines() -> Iterator[str]:
     yield from run_command("ip", "-brief", "-oneline", "link", "show").splitlines()
     yield from run_command("ip", "-oneline", "address", "show").splitlines()
     yield from run_command("ip", "route", "show", "table", "all").splitlines()
