@@ -99,6 +99,10 @@ e2e: setup ## The chart on two real nodes (Linux, root, no Docker), or any clust
 e2e-short: setup ## Only that it installs, places by signals, and uninstalls
 	@$(E2E) $(foreach name,installed placed_by_signals uninstalled_last,tests/e2e/test_$(name).py) $(ARGS)
 
+.PHONY: node-image
+node-image: setup ## Make a node image for kind without a registry (Linux, root)
+	@$(BIN)/python -m greensched_testbed.kind node-image
+
 .PHONY: fuzz
 fuzz: setup ## Try new random examples on every property, for as long as it takes
 	$(BIN)/pytest --quiet -m 'not ($(SERVERS))' --hypothesis-profile=new $(ARGS)

@@ -6,7 +6,7 @@ cannot be written. Where a file with the value it wants lies over each, it finds
 
 from pathlib import Path
 
-_WANTED = {
+WANTED = {
     "vm/overcommit_memory": 1,
     "vm/panic_on_oom": 0,
     "kernel/panic": 10,
@@ -20,7 +20,7 @@ def guarding_script(folder: Path) -> str:
     """Write the files and return the script that lays them over the sysctls of its namespace."""
     folder.mkdir(exist_ok=True)
     lines = []
-    for name, value in _WANTED.items():
+    for name, value in WANTED.items():
         stand_in = folder / name.replace("/", ".")
         stand_in.write_text(f"{value}\n")
         lines.append(f"mount --bind {stand_in} /proc/sys/{name}")

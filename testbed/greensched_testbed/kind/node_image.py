@@ -1,0 +1,181 @@
+"""kind's node image from what is built here: Debian's packages, Go modules and kind's own files.
+
+`kind build node-image` does the same in an engine, with images out of registries.
+"""
+
+import hashlib
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import platformdirs
+
+from greensched_testbed.binaries import (
+    CONTAINERD,
+    CONTROL_PLANE,
+    CRI_TOOLS,
+    DNS,
+    KIND,
+    KUBEADM,
+    KUBERNETES_VERSION,
+    NODE,
+    POD_NETWORK,
+    built,
+    control_plane_programs,
+    kind_sources,
+)
+from greensched_testbed.kind.debian_base import base_key, base_tar
+from greensched_testbed.kind.layers import Entry, layer_at, write_image, write_layer
+from greensched_testbed.kind.node_images import write_node_images
+from greensched_testbed.progress import LiveLine
+from greensched_testbed.real_nodes.program_images import SHELL_IMAGE
+from greensched_testbed.real_nodes.sysctl_guard import WANTED
+
+_HERE = Path(__file__).parent
+_MADE_BY = ("layers.py", "node_image.py", "node_images.py", "pod-network.yaml", "storage.yaml")
+_RECIPES = (CONTROL_PLANE, NODE, POD_NETWORK, DNS, CONTAINERD, CRI_TOOLS, KUBEADM, KIND)
+_SETTINGS = {
+    "Env": [
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "container=docker",  # by which systemd knows that it runs in one
+    ],
+    "Entrypoint": ["/usr/local/bin/entrypoint", "/sbin/init"],
+    "StopSignal": "SIGRTMIN+3",
+}
+_UNITS = "etc/systemd/system"
+# Nothing that runs in a node, systemd and kubelet above all, may write a setting of the machine:
+# those of a network are each node's own, all others are everyone's.
+_GUARD = """
+log_info 'guarding the settings of this machine'
+mkdir -p /kind/proc-sys-net
+mount --make-private /proc # else the last unmounting takes both mounts
+mount --bind /proc/sys/net /kind/proc-sys-net
+mount --bind /proc/sys /proc/sys
+mount -o remount,bind,ro /proc/sys
+mount --bind /kind/proc-sys-net /proc/sys/net
+umount /kind/proc-sys-net
+for file in /kind/sysctls/*; do
+  name=${file##*/}
+  mount --bind "$file" "/proc/sys/${name//.//}"
+done
+"""
+_LAST_STEP = "log_info 'starting init'"
+_IMPORT = "ctr --namespace=k8s.io images import --all-platforms --no-unpack --digests"
+_WITH_IMAGES = f"""\
+[Service]
+ExecStartPost=/bin/sh -euc 'for file in /kind/images/*.tar; do /usr/local/bin/{_IMPORT} \
+--label=io.cri-containerd.pinned=pinned $file; done'
+TimeoutStartSec=300
+"""
+_AFTER_IMAGES = "[Unit]\nAfter=containerd.service\nRequires=containerd.service\n"
+
+
+def default_folder() -> Path:
+    """Return where the image and what it is made of are kept."""
+    return platformdirs.user_cache_path("greensched", appauthor=False) / "kind"
+
+
+def node_image_name() -> str:
+    """Return the image's name, whose tag is the hash of all that it is made of."""
+    digest = hashlib.sha256(base_key().encode())
+    for recipe in _RECIPES:
+        digest.update(recipe.key().encode())
+    for name in _MADE_BY:
+        digest.update((_HERE / name).read_bytes())
+    return f"localhost/greensched-kind-node:{KUBERNETES_VERSION}-{digest.hexdigest()[:10]}"
+
+
+def node_image(folder: Path | None = None) -> Path:
+    """Return the image as `docker load` takes it; make it on first use. Raises BuildFailed."""
+    folder = folder or default_folder()
+    path = folder / f"node-{node_image_name().rpartition('-')[2]}.tar"
+    if path.exists():
+        return path
+    for recipe in _RECIPES:
+        built(recipe)
+    base = base_tar(folder)
+    LiveLine().say("kind's node image: putting it together, half a minute")
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        parts = Path(name)
+        archives = write_node_images(base, parts)
+        added = write_layer(_added(archives), parts / "added.tar")
+        partial = parts / "node.tar"
+        write_image(partial, [node_image_name()], _SETTINGS, [layer_at(base), added])
+        for older in folder.glob("node-*.tar"):
+            older.unlink()
+        return partial.rename(path)
+
+
+def _added(archives: tuple[Path, ...]) -> Iterator[Entry]:
+    yield from _files_of_kind(kind_sources() / "images/base/files")
+    yield from _programs()
+    yield from _services()
+    yield Entry("kind/version", KUBERNETES_VERSION.encode())
+    for each in archives:
+        yield Entry(f"kind/images/{each.name}", each)
+    network = (_HERE / "pod-network.yaml").read_text().replace("${IMAGE}", SHELL_IMAGE)
+    yield Entry("kind/manifests/default-cni.yaml", network.encode())
+    yield Entry("kind/manifests/default-storage.yaml", (_HERE / "storage.yaml").read_bytes())
+    for setting, value in WANTED.items():
+        yield Entry(f"kind/sysctls/{setting.replace('/', '.')}", f"{value}\n".encode())
+
+
+def _files_of_kind(files: Path) -> Iterator[Entry]:
+    changed = {
+        "usr/local/bin/entrypoint": (_LAST_STEP, f"{_GUARD}\n{_LAST_STEP}"),
+        # Lowering it needs a capability that root does not have everywhere.
+        "etc/containerd/config.toml": (
+            "restrict_oom_score_adj = false",
+            "restrict_oom_score_adj = true",
+        ),
+        # It goes on where the machine has cgroups of version 1.
+        "etc/default/kubelet": ("KUBELET_EXTRA_ARGS=", "KUBELET_EXTRA_ARGS=--fail-cgroupv1=false "),
+    }
+    for path in sorted(each for each in files.rglob("*") if each.is_file()):
+        name = str(path.relative_to(files))
+        content = path.read_text()
+        old, new = changed.pop(name, ("", ""))
+        if old not in content:
+            raise ValueError(f"{name} of kind has no {old!r} any more")
+        program = "/bin/" in name
+        text = content.replace(old, new) if old else content
+        yield Entry(name, text.encode(), 0o755 if program else 0o644)
+    if changed:
+        raise ValueError(f"kind has no {', '.join(changed)} any more")
+
+
+def _programs() -> Iterator[Entry]:
+    places = {
+        "usr/bin/kubeadm": built(KUBEADM),
+        "usr/bin/kubelet": built(NODE),
+        "usr/bin/kubectl": control_plane_programs(),
+        "usr/local/bin/crictl": built(CRI_TOOLS),
+        **{f"usr/local/bin/{name}": built(CONTAINERD) for name in CONTAINERD.programs},
+        **{f"opt/cni/bin/{name}": built(POD_NETWORK) for name in POD_NETWORK.programs},
+    }
+    for place, folder in places.items():
+        yield Entry(place, folder / Path(place).name, 0o755)
+
+
+def _services() -> Iterator[Entry]:
+    for name in ("kubelet", "containerd", "undo-mount-hacks"):
+        link = f"{_UNITS}/multi-user.target.wants/{name}.service"
+        yield Entry(link, target=f"/{_UNITS}/{name}.service")
+    yield Entry(f"{_UNITS}/systemd-binfmt.service", target="/dev/null")
+    yield Entry(f"{_UNITS}/containerd.service.d/10-images.conf", _WITH_IMAGES.encode())
+    yield Entry(f"{_UNITS}/kubelet.service.d/12-images.conf", _AFTER_IMAGES.encode())
+    yield Entry("etc/systemd/journald.conf.d/kind.conf", b"[Journal]\nReadKMsg=no\n")
+    yield Entry("etc/containerd/cri-base.json", json.dumps(_container_defaults()).encode())
+    yield Entry("etc/kubernetes/manifests")
+
+
+def _container_defaults() -> dict[str, object]:
+    """Return what containerd starts every container from, as kind's Dockerfile makes it."""
+    ctr = built(CONTAINERD) / "ctr"
+    told = subprocess.run([ctr, "oci", "spec"], capture_output=True, text=True, check=True).stdout
+    spec: dict[str, dict[str, object]] = json.loads(told)
+    spec["process"].pop("rlimits", None)
+    spec["hooks"] = {"createContainer": [{"path": "/kind/bin/mount-product-files.sh"}]}
+    return {**spec}
