@@ -99,6 +99,13 @@ e2e: setup ## The chart on two real nodes (Linux, root, no Docker), or any clust
 e2e-short: setup ## Only that it installs, places by signals, and uninstalls
 	@$(E2E) $(foreach name,installed placed_by_signals uninstalled_last,tests/e2e/test_$(name).py) $(ARGS)
 
+# On Docker where it answers, as on a laptop: kind's own node image, our images built by Docker. Else,
+# as root on Linux, on an engine in a network of its own, with a node image and images made without a
+# registry. Either way `deploy/kind/up.sh` makes the cluster.
+.PHONY: e2e-kind
+e2e-kind: setup ## The same over five nodes of kind, made by deploy/kind/up.sh and removed afterwards
+	@$(BIN)/python -m greensched_testbed.kind test $(ARGS)
+
 .PHONY: node-image
 node-image: setup ## Make a node image for kind without a registry (Linux, root)
 	@$(BIN)/python -m greensched_testbed.kind node-image
@@ -109,7 +116,7 @@ fuzz: setup ## Try new random examples on every property, for as long as it take
 
 # Of Debian and Ubuntu: what builds and runs images without Docker, and makes nodes of this machine.
 # Docker's own packages bring containerd and runc too, and would have to go for Debian's.
-E2E_PACKAGES := buildah busybox-static conntrack iproute2 kmod mmdebstrap nftables util-linux \
+E2E_PACKAGES := buildah busybox-static conntrack iproute2 iptables kmod mmdebstrap nftables util-linux \
 	$(shell command -v containerd >/dev/null || echo containerd) \
 	$(shell command -v runc >/dev/null || echo runc)
 

@@ -9,9 +9,9 @@ from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.end_to_end.clusters import Capabilities, Cluster
 
 KUBECONFIG = "GREENSCHED_E2E_KUBECONFIG"
-_SHELL_IMAGE = "GREENSCHED_E2E_SHELL_IMAGE"
-_EXTENDER_IMAGE = "GREENSCHED_E2E_EXTENDER_IMAGE"
-_OPERATOR_IMAGE = "GREENSCHED_E2E_OPERATOR_IMAGE"
+SHELL_IMAGE = "GREENSCHED_E2E_SHELL_IMAGE"
+EXTENDER_IMAGE = "GREENSCHED_E2E_EXTENDER_IMAGE"
+OPERATOR_IMAGE = "GREENSCHED_E2E_OPERATOR_IMAGE"
 
 
 def foreign_cluster(home: Path) -> Cluster:
@@ -21,9 +21,9 @@ def foreign_cluster(home: Path) -> Cluster:
         raise BadInput(f"{KUBECONFIG}: there is no file {kubeconfig}")
     can = Capabilities(
         kind=f"the cluster of {kubeconfig}",
-        shell_image=os.environ.get(_SHELL_IMAGE, "busybox:1.37"),
-        extender_image=os.environ.get(_EXTENDER_IMAGE, ""),
-        operator_image=os.environ.get(_OPERATOR_IMAGE, ""),
+        shell_image=os.environ.get(SHELL_IMAGE, "busybox:1.37"),
+        extender_image=os.environ.get(EXTENDER_IMAGE, ""),
+        operator_image=os.environ.get(OPERATOR_IMAGE, ""),
         outlives_tests=True,
         kubelet_metrics=True,
     )

@@ -1,0 +1,135 @@
+"""Docker's engine in a network and among mounts of its own, which leaves nothing behind."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from greensched_testbed.errors import CommandFailed
+from greensched_testbed.kind import runc_without_resource
+from greensched_testbed.kind.docker_packages import docker_folders
+from greensched_testbed.processes import Processes
+from greensched_testbed.real_nodes.cgroups import cgroups_of
+from greensched_testbed.real_nodes.cluster import remove_run, sweep
+from greensched_testbed.real_nodes.namespaces import hold_namespaces
+from greensched_testbed.real_nodes.requirements import missing
+from greensched_testbed.scratch import new_scratch_folder
+
+_CONTAINERS = "containers"
+_RUNTIME = "without-resource"
+_START_TIMEOUT_S = 60.0
+_CAP_SYS_RESOURCE = 24  # linux/capability.h
+# The engine, its containerd and the folders that it binds write here: to a copy that goes with it.
+_SHADOWED = ("/etc", "/opt", "/usr/lib")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A running engine."""
+
+    run_name: str  # of its cgroups, by which `sweep` knows it
+    folder: Path
+    prefix: tuple[str, ...]  # through which a command runs where the engine does, and ends with it
+    environment: Mapping[str, str]  # for the client, and for what uses it
+
+    def run(self, command: Sequence[str | Path], folder: Path, more: Mapping[str, str]) -> int:
+        """Run a command where the engine's published ports are reached; return its status."""
+        inside = [*self.prefix, "env", "--chdir", str(folder), *command]
+        environment = {**os.environ, **self.environment, **more}
+        return subprocess.run(inside, env=environment, check=False).returncode
+
+    def load(self, archive: Path) -> None:
+        """Give the engine an image as `docker save` writes it; raise CommandFailed."""
+        environment = {**os.environ, **self.environment}
+        command = ["docker", "load", "--quiet", "--input", str(archive)]
+        result = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False
+        )
+        if result.returncode != 0:
+            raise CommandFailed(" ".join(command), result.returncode, result.stderr)
+
+
+def lacking() -> tuple[str, ...]:
+    """Return in words what an engine lacks here; nothing when it can run."""
+    if shutil.which("iptables") is None:
+        return (*missing(), "the package iptables (`make e2e-setup` installs it)")
+    return missing()
+
+
+@contextmanager
+def engine() -> Iterator[Engine]:
+    """Run an engine while this is entered; then no process, mount, network or file of it stays.
+
+    After SIGKILL of ours the next start, or `sweep`, removes what the kernel does not. Raises
+    BuildFailed, NotReady or ProcessDied where it does not start.
+    """
+    search_path = os.pathsep.join([*map(str, docker_folders()), os.environ["PATH"]])
+    sweep()
+    folder = new_scratch_folder()
+    processes = Processes(folder / "logs")
+    run = ""
+    try:
+        namespaces = hold_namespaces(processes, "network")
+        cgroups = cgroups_of(psutil.Process(namespaces.holder.pid))
+        run = cgroups.name
+        cgroups.make((_CONTAINERS,))
+        cgroups.take(namespaces.holder.pid)
+        namespaces.run(_preparation(folder))
+        socket = folder / "docker.sock"
+        environment = {"PATH": search_path, "DOCKER_HOST": f"unix://{socket}"}
+        prefix = (*cgroups.join(), *namespaces.prefix())
+        options = [f"--host=unix://{socket}", f"--cgroup-parent=/{run}/{_CONTAINERS}"]
+        command = [*prefix, "dockerd", *options, *_options(folder)]
+        dockerd = processes.start("dockerd", command, {**os.environ, **environment})
+        dockerd.wait_until(socket.exists, "its socket", _START_TIMEOUT_S)
+        yield Engine(run, folder, prefix, environment)
+    finally:
+        try:
+            if run:
+                remove_run(run)
+        finally:
+            processes.stop_all()
+            shutil.rmtree(folder)
+
+
+def _options(folder: Path) -> Iterator[str]:
+    yield f"--data-root={folder / 'data'}"
+    yield "--exec-root=/run/docker"
+    yield "--pidfile=/run/docker.pid"
+    yield "--storage-driver=overlay2"
+    yield "--log-level=warn"
+    if not _may_raise_limits():
+        runtime = folder / "runc"
+        script = Path(runc_without_resource.__file__)
+        runtime.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{script}" "$@"\n')
+        runtime.chmod(runtime.stat().st_mode | stat.S_IXUSR)
+        yield f"--add-runtime={_RUNTIME}={runtime}"
+        yield f"--default-runtime={_RUNTIME}"
+
+
+def _may_raise_limits() -> bool:
+    """Say whether we have the capability that privileged containers are given."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) >> _CAP_SYS_RESOURCE & 1)
+    return False
+
+
+def _preparation(folder: Path) -> str:
+    """Return the script that gives the engine /run and other folders of its own."""
+    lines = ["ip link set lo up", "mount -t tmpfs -o mode=755 run /run", "mkdir /run/lock"]
+    for place in _SHADOWED:
+        written, work = (folder / f"{kind}{place.replace('/', '-')}" for kind in ("to", "work"))
+        written.mkdir()
+        work.mkdir()
+        options = f"lowerdir={place},upperdir={written},workdir={work}"
+        lines.append(f"mount -t overlay -o {options} overlay {place}")
+    lines.append("mkdir -p /lib/modules")  # which kind binds into its nodes
+    return "\n".join(lines)

@@ -1,0 +1,93 @@
+"""kind without Docker and registries, as far as it shows without root: files that others read."""
+
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from greensched_testbed.kind import node_image
+from greensched_testbed.kind.figures import counted
+from greensched_testbed.kind.layers import Entry, compressed, write_image, write_layer
+from greensched_testbed.kind.runc_without_resource import reduce_what_is_named, reduced
+
+PROCESS = {
+    "args": ["/sbin/init"],
+    "rlimits": [{"type": "RLIMIT_NOFILE", "hard": 1024, "soft": 1024}],
+    "oomScoreAdj": -999,
+    "capabilities": {"bounding": ["CAP_KILL", "CAP_SYS_RESOURCE"], "ambient": []},
+}
+REDUCED = {
+    "args": ["/sbin/init"],
+    "capabilities": {"bounding": ["CAP_KILL"], "ambient": []},
+}
+
+
+def test_an_image_names_its_layers_by_what_they_are_unpacked(tmp_path: Path) -> None:
+    entries = (Entry("bin"), Entry("bin/sh", b"#!", 0o755), Entry("sh", target="/bin/sh"))
+    plain = write_layer(entries, tmp_path / "one.tar")
+    write_image(tmp_path / "image.tar", ["localhost/one:1"], {"User": "0"}, [compressed(plain)])
+    with tarfile.open(tmp_path / "image.tar") as image:
+        files = {member.name: image.extractfile(member) for member in image}
+        held = {name: file.read() for name, file in files.items() if file is not None}
+    (manifest,) = json.loads(held["manifest.json"])
+    assert manifest["RepoTags"] == ["localhost/one:1"]
+    assert hashlib.sha256(held[manifest["Config"]]).hexdigest() == Path(manifest["Config"]).stem
+    layer = gzip.decompress(held[manifest["Layers"][0]])
+    config = json.loads(held[manifest["Config"]])
+    assert config["rootfs"]["diff_ids"] == [f"sha256:{hashlib.sha256(layer).hexdigest()}"]
+    with tarfile.open(fileobj=io.BytesIO(layer)) as unpacked:
+        assert unpacked.getmember("bin/sh").mode == 0o755
+        assert unpacked.getmember("bin").isdir()
+        assert unpacked.getmember("sh").linkname == "/bin/sh"
+
+
+def test_runc_is_not_asked_for_what_needs_the_capability() -> None:
+    assert reduced(PROCESS) == REDUCED
+
+
+def test_a_raised_oom_score_stays() -> None:
+    assert reduced({"args": [], "oomScoreAdj": 500}) == {"args": [], "oomScoreAdj": 500}
+
+
+def test_both_a_containers_and_a_processs_file_are_reduced(tmp_path: Path) -> None:
+    bundle, process = tmp_path / "config.json", tmp_path / "process.json"
+    bundle.write_text(json.dumps({"root": {}, "process": PROCESS}))
+    process.write_text(json.dumps(PROCESS))
+    reduce_what_is_named(["--log", "x", "create", "--bundle", str(tmp_path), "one"])
+    reduce_what_is_named(["exec", "--process", str(process), "one"])
+    assert json.loads(bundle.read_text()) == {"root": {}, "process": REDUCED}
+    assert json.loads(process.read_text()) == REDUCED
+
+
+JUNIT = """<testsuites><testsuite>
+<testcase name="a"/><testcase name="b"/>
+<testcase name="c"><failure message="no"/></testcase>
+<testcase name="d"><error message="no"/></testcase>
+<testcase name="e"><skipped message="one zone"/></testcase>
+</testsuite></testsuites>"""
+
+
+def test_what_was_skipped_has_not_passed(tmp_path: Path) -> None:
+    (tmp_path / "kind.xml").write_text(JUNIT)
+    assert counted(tmp_path / "kind.xml") == {
+        "kind_e2e_passed": 2,
+        "kind_e2e_failed": 2,
+        "kind_e2e_skipped": 1,
+        "kind_e2e_skipped_because": {"one zone": 1},
+    }
+
+
+def test_tests_that_did_not_begin_have_failed(tmp_path: Path) -> None:
+    assert counted(tmp_path / "kind.xml")["kind_e2e_failed"] == 1
+
+
+@pytest.mark.parametrize("name", ["pod-network.yaml", "storage.yaml"])
+def test_what_kind_applies_is_yaml_that_it_takes_for_no_template_of_its_own(name: str) -> None:
+    text = (Path(node_image.__file__).parent / name).read_text()
+    assert "would you kindly" not in text
+    assert all(each["kind"] for each in yaml.safe_load_all(text))
