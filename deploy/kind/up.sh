@@ -1,6 +1,11 @@
 #!/usr/bin/env bash
-# From nothing to the first scheduled pods on kind. Needs docker, kind, kubectl and helm.
-# Run it again after a change: it rebuilds the image and upgrades the release.
+# From nothing to held, placed and released work on kind, in minutes. Needs docker, kind, kubectl and
+# helm. Run it again after a change: it builds the images anew and upgrades the release.
+#
+# Optional, from the environment:
+#   GREENSCHED_NODE_IMAGE      of kind's nodes; else kind's own of its version (`make node-image` makes one)
+#   GREENSCHED_EXTENDER_IMAGE  ready-made, and in Docker already; else built from this checkout
+#   GREENSCHED_OPERATOR_IMAGE  the same
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -8,47 +13,91 @@ root=$(cd "$here/../.." && pwd)
 cluster=greensched
 repository=localhost/greensched
 
+say() { printf '\n== %s\n' "$*"; }
+
+# What `kubectl wait` cannot in every version: wait until a command prints something, for a minute.
+until_told() {
+  for _ in $(seq 60); do
+    [ -z "$("$@")" ] || return 0
+    sleep 1
+  done
+  echo "up.sh: nothing within a minute from: $*" >&2
+  return 1
+}
+
 for program in docker kind kubectl helm; do
   command -v "$program" >/dev/null || { echo "up.sh: $program is missing; see docs/install.md" >&2; exit 1; }
 done
 
-if ! kind get clusters | grep -qx "$cluster"; then
-  kind create cluster --config "$here/cluster.yaml" --wait 120s
+say "1. A cluster: four workers in two grid zones, Germany (DE) and Sweden (SE-SE3)"
+if kind get clusters 2>/dev/null | grep -qx "$cluster"; then
+  echo "the cluster $cluster is there already"
+else
+  kind create cluster --config "$here/cluster.yaml" --wait 180s \
+    ${GREENSCHED_NODE_IMAGE:+--image "$GREENSCHED_NODE_IMAGE"}
 fi
 # Not under /tmp, where another user could put a file of that name first.
 export KUBECONFIG="$root/build/kind/kubeconfig"
 (umask 077 && mkdir -p "$root/build/kind")
-kind export kubeconfig --name "$cluster" --kubeconfig "$KUBECONFIG"
+kind export kubeconfig --quiet --name "$cluster" --kubeconfig "$KUBECONFIG"
+kubectl wait nodes --all --for=condition=Ready --timeout=120s >/dev/null
+kubectl get nodes --label-columns greensched.io/grid-zone,node.kubernetes.io/instance-type
 
-# The tag is the image's content, so that a rebuilt image rolls its Deployments.
+say "2. GreenSched's two images, onto the workers"
 images=()
+values=()
 for component in extender operator; do
-  id=$(docker build --quiet --target "$component" "$root")
-  tag=${id#sha256:}
-  tag=${tag:0:12}
-  docker tag "$id" "$repository-$component:$tag"
-  kind load docker-image --name "$cluster" "$repository-$component:$tag"
-  images+=(--set "$component.image.repository=$repository-$component" --set-string "$component.image.tag=$tag")
+  given="GREENSCHED_$(tr '[:lower:]' '[:upper:]' <<<"$component")_IMAGE" # bash 3.2 of macOS has no ^^
+  image=${!given:-}
+  if [ -z "$image" ]; then
+    echo "building $component (the first time takes some minutes)"
+    id=$(docker build --quiet --target "$component" "$root")
+    # The tag is the image's content, so that a rebuilt image rolls its Deployments.
+    tag=${id#sha256:}
+    image=$repository-$component:${tag:0:12}
+    docker tag "$id" "$image"
+  fi
+  echo "$component: $image"
+  images+=("$image")
+  values+=(--set "$component.image.repository=${image%:*}" --set-string "$component.image.tag=${image##*:}")
 done
+printf '%s\n' "${images[@]}" >"$root/build/kind/images"
+workers=$(kind get nodes --name "$cluster" | grep -v control-plane | paste -sd , -)
+echo "loading both into four nodes (a minute or two)"
+kind load docker-image --quiet --name "$cluster" --nodes "$workers" "${images[@]}"
 
+say "3. The chart, in mode enforce: work that may wait does"
 helm upgrade --install greensched "$root/deploy/helm/greensched" \
-  --namespace greensched --create-namespace \
-  "${images[@]}" --wait --timeout 5m
+  --namespace greensched --create-namespace --set policy.mode=enforce \
+  "${values[@]}" --wait --timeout 5m >/dev/null
+kubectl get deployments --namespace greensched
 
-# Made-up values: Germany dirtier and dearer than Sweden.
+say "4. What the grids do: Germany dirty and dear; Sweden clean, and cleaner from an hour on (made up)"
 kubectl apply -f "$here/gridsignals.yaml"
 "$here/publish-signal.sh" de 380 92
-"$here/publish-signal.sh" se-se3 24 41
+"$here/publish-signal.sh" se-se3 24 41 5 9
+kubectl get gridsignals
 
-kubectl delete job first --ignore-not-found
+say "5. Placed: eight pods that opt in go to the cleaner zone"
+kubectl delete job first may-wait --ignore-not-found
 kubectl apply -f "$here/pods.yaml"
 # `kubectl wait` fails at once while the Job has not made its pods yet.
-for _ in $(seq 60); do
-  [ -n "$(kubectl get pods --selector job-name=first --output name)" ] && break
-  sleep 1
-done
-kubectl wait pod --selector job-name=first --for=condition=PodScheduled --timeout=60s
-kubectl get pods --selector job-name=first -o wide
+until_told kubectl get pods --selector job-name=first --output name
+kubectl wait pod --selector job-name=first --for=condition=PodScheduled --timeout=60s >/dev/null
+kubectl get pods --selector job-name=first -o 'custom-columns=POD:.metadata.name,NODE:.spec.nodeName'
+
+say "6. Held: a Job with a deadline in six hours waits for the cleaner hour"
+kubectl apply -f "$here/held-job.yaml"
+until_told kubectl get job may-wait --output 'jsonpath={.metadata.annotations.greensched\.io/planned-start}'
+kubectl get job may-wait
+kubectl describe job may-wait | grep -E 'greensched\.io/(planned-start|hold-until)|Held'
+
+say "7. Released: whoever cannot wait says so"
+echo "kubectl annotate job may-wait greensched.io/run-now=true"
+kubectl annotate job may-wait greensched.io/run-now=true
+until_told kubectl get job may-wait --output 'jsonpath={.status.active}'
+kubectl get job may-wait
+kubectl describe job may-wait | grep -E 'greensched\.io/release'
 
 echo
 echo "Look around with: export KUBECONFIG=$KUBECONFIG"

@@ -1,14 +1,20 @@
 """What the Dockerfile and the kind scripts promise, as far as it shows without Docker."""
 
+import json
+import os
 import re
 import runpy
 import shutil
 import subprocess
 import sysconfig
+import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 import yaml
+
+from greensched_core.signals.grid import parse_grid_signal
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -132,6 +138,49 @@ def test_scripts_keep_no_file_where_others_may_write(script: Path) -> None:
     text = script.read_text()
     assert not re.search(r"^[^#]*(/tmp|TMPDIR)", text, re.MULTILINE)
     assert "KUBECONFIG" not in text or "build/kind/kubeconfig" in text
+
+
+@pytest.mark.parametrize(
+    ("later", "grams"),
+    [
+        pytest.param((), 24.0, id="as-now-unless-said"),
+        pytest.param(("5", "9"), 5.0, id="cleaner"),
+    ],
+)
+def test_a_signal_that_is_published_has_a_forecast(
+    tmp_path: Path, later: tuple[str, ...], grams: float
+) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text('#!/bin/sh\nfor last; do :; done\nprintf "%s" "$last"\n')
+    kubectl.chmod(0o755)
+    script = ROOT / "deploy" / "kind" / "publish-signal.sh"
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    told = subprocess.run(
+        [script, "se-se3", "24", "41", *later],
+        env={"PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    now_s, written = time.time(), {"spec": {"zone": "SE-SE3"}, **yaml.safe_load(told)}
+    forecast, faults = parse_grid_signal(json.dumps(written, default=datetime.isoformat), now_s)
+    assert faults == ()
+    assert forecast is not None
+    assert [slot.carbon_g_per_kwh for slot in forecast.forecast] == [grams]
+    assert forecast.forecast_end is not None and forecast.forecast_end - now_s > 6 * 3600
+
+
+def test_the_kind_clusters_held_job_opts_in_and_may_wait() -> None:
+    job = yaml.safe_load((ROOT / "deploy" / "kind" / "held-job.yaml").read_text())
+    assert job["spec"]["template"]["spec"]["schedulerName"] == "greensched"
+    assert job["metadata"]["annotations"]["greensched.io/deadline"] == "6h"
+
+
+def test_what_up_takes_from_the_environment_is_documented() -> None:
+    script = (ROOT / "deploy" / "kind" / "up.sh").read_text()
+    inputs = set(re.findall(r"GREENSCHED_[A-Z]+_IMAGE", script))
+    assert len(inputs) == 3
+    assert inputs <= set(re.findall(r"\w+", (ROOT / "docs" / "install.md").read_text()))
 
 
 def test_pods_are_there_before_they_are_waited_for() -> None:
