@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bench_cluster import ROOT, machine, write_json
-from greensched_testbed.end_to_end.counted import Counted, mended, read_junit
+from greensched_testbed.end_to_end.counted import Counted, mended, read_results
 from greensched_testbed.images.building import COMPONENTS, ImageStore, missing_parts
 
 RESULT = ROOT / "build/bench/real.json"
 E2E_FIGURES = ROOT / "build/e2e/figures.json"
+KIND_FIGURES = ROOT / "build/e2e/kind.json"
 GRAVEST = frozenset({2, 4, 5, 8, 20, 26, 28})  # of the review of security and reliability, 2026-11
 _PARTS = ("images", "findings", "e2e", "kind")
 
@@ -36,9 +37,10 @@ def main() -> None:
     if "findings" in given.only:
         figures |= _findings()
     if "e2e" in given.only:
-        figures |= _e2e("e2e", ["make", "e2e"]) | _told()
+        E2E_FIGURES.unlink(missing_ok=True)
+        figures |= _e2e()
     if "kind" in given.only:
-        figures |= _e2e("kind_e2e", ["make", "e2e-kind"])
+        figures |= _kind()
     for name, value in figures.items():
         if isinstance(value, float | int):
             print(f"{name}: {value:.4g}")
@@ -80,12 +82,9 @@ def _run(name: str, command: Sequence[str]) -> Counted:
     print(f"  {' '.join(command)}", flush=True)
     began = time.monotonic()
     _call(command, report)
-    wall_s = time.monotonic() - began
-    if not report.exists():
-        raise SystemExit(f"bench-real: {' '.join(command)} ran no test")
-    run = Counted(read_junit(report.read_text()), wall_s)
+    run = read_results(report)
     outcomes = (f"{run.count(each)} {each}" for each in ("passed", "failed", "skipped"))
-    print(f"  {', '.join(outcomes)} in {wall_s:.0f} s", flush=True)
+    print(f"  {', '.join(outcomes)} in {time.monotonic() - began:.0f} s", flush=True)
     for why, number in run.reasons.items():
         print(f"    {number} skipped: {why}", flush=True)
     return run
@@ -96,19 +95,23 @@ def _call(command: Sequence[str], report: Path) -> None:
     subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTEST_ADDOPTS": options}, check=False)
 
 
-def _e2e(prefix: str, command: Sequence[str]) -> dict[str, Any]:
-    run = _run(prefix, command)
-    return {
-        f"{prefix}_passed": run.count("passed"),
-        f"{prefix}_failed": run.count("failed"),
-        f"{prefix}_skipped": run.count("skipped"),
-        f"{prefix}_skipped_for": run.reasons,
-    }
+def _e2e() -> dict[str, Any]:
+    run = _run("e2e", ["make", "e2e"])
+    return run.figures("e2e") | _written(E2E_FIGURES)
 
 
-def _told() -> dict[str, Any]:
-    """Return what the tests measured meanwhile: they write it when they end."""
-    figures: dict[str, Any] = json.loads(E2E_FIGURES.read_text())
+def _kind() -> dict[str, Any]:
+    KIND_FIGURES.unlink(missing_ok=True)
+    print("  make e2e-kind", flush=True)
+    subprocess.run(["make", "e2e-kind"], cwd=ROOT, check=False)
+    return _written(KIND_FIGURES)
+
+
+def _written(file: Path) -> dict[str, Any]:
+    """Return what tests wrote when they ended."""
+    if not file.exists():
+        raise SystemExit(f"bench-real: {file.relative_to(ROOT)} was not written: no test ran")
+    figures: dict[str, Any] = json.loads(file.read_text())
     return figures
 
 

@@ -1,8 +1,10 @@
 """What tests showed is counted: skipped is not passed, and failed proves nothing."""
 
+from pathlib import Path
+
 import pytest
 
-from greensched_testbed.end_to_end.counted import Case, Counted, mended, read_junit
+from greensched_testbed.end_to_end.counted import Case, Counted, mended, read_junit, read_results
 
 JUNIT = """<?xml version="1.0"?><testsuites><testsuite>
 <testcase name="heard"><properties><property name="finding" value="26"/></properties></testcase>
@@ -44,6 +46,13 @@ def test_a_finding_is_mended_where_all_its_tests_ran_and_passed(
 
 
 def test_skipped_tests_are_told_by_their_reason() -> None:
-    run = Counted(read_junit(JUNIT), 1.0)
-    assert run.reasons == {"needs root": 1}
-    assert (run.count("passed"), run.count("failed"), run.count("skipped")) == (1, 2, 1)
+    assert Counted(read_junit(JUNIT)).figures("e2e") == {
+        "e2e_passed": 1,
+        "e2e_failed": 2,
+        "e2e_skipped": 1,
+        "e2e_skipped_because": {"needs root": 1},
+    }
+
+
+def test_tests_that_did_not_begin_have_failed(tmp_path: Path) -> None:
+    assert read_results(tmp_path / "none.xml").figures("e2e")["e2e_failed"] == 1

@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from greensched_testbed.kind import node_image
-from greensched_testbed.kind.figures import counted
 from greensched_testbed.kind.layers import Entry, compressed, write_image, write_layer
 from greensched_testbed.kind.runc_without_resource import reduce_what_is_named, reduced
 
@@ -62,28 +61,6 @@ def test_both_a_containers_and_a_processs_file_are_reduced(tmp_path: Path) -> No
     reduce_what_is_named(["exec", "--process", str(process), "one"])
     assert json.loads(bundle.read_text()) == {"root": {}, "process": REDUCED}
     assert json.loads(process.read_text()) == REDUCED
-
-
-JUNIT = """<testsuites><testsuite>
-<testcase name="a"/><testcase name="b"/>
-<testcase name="c"><failure message="no"/></testcase>
-<testcase name="d"><error message="no"/></testcase>
-<testcase name="e"><skipped message="one zone"/></testcase>
-</testsuite></testsuites>"""
-
-
-def test_what_was_skipped_has_not_passed(tmp_path: Path) -> None:
-    (tmp_path / "kind.xml").write_text(JUNIT)
-    assert counted(tmp_path / "kind.xml") == {
-        "kind_e2e_passed": 2,
-        "kind_e2e_failed": 2,
-        "kind_e2e_skipped": 1,
-        "kind_e2e_skipped_because": {"one zone": 1},
-    }
-
-
-def test_tests_that_did_not_begin_have_failed(tmp_path: Path) -> None:
-    assert counted(tmp_path / "kind.xml")["kind_e2e_failed"] == 1
 
 
 @pytest.mark.parametrize("name", ["pod-network.yaml", "storage.yaml"])

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 
@@ -20,7 +22,6 @@ class Counted:
     """What became of some tests."""
 
     cases: tuple[Case, ...]
-    wall_s: float
 
     def count(self, outcome: str) -> int:
         """Return how many tests had an outcome."""
@@ -31,6 +32,20 @@ class Counted:
         """Return why tests were skipped, and how many for each reason."""
         whys = [case.why for case in self.cases if case.outcome == "skipped"]
         return {why: whys.count(why) for why in sorted(set(whys))}
+
+    def figures(self, prefix: str) -> dict[str, Any]:
+        """Return the numbers by name; without any test one has failed: they did not even begin."""
+        return {
+            f"{prefix}_passed": self.count("passed"),
+            f"{prefix}_failed": self.count("failed") if self.cases else 1,
+            f"{prefix}_skipped": self.count("skipped"),
+            f"{prefix}_skipped_because": self.reasons,
+        }
+
+
+def read_results(file: Path) -> Counted:
+    """Return what a JUnit file holds, nothing where there is none."""
+    return Counted(read_junit(file.read_text()) if file.exists() else ())
 
 
 def read_junit(text: str) -> tuple[Case, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from greensched_testbed.binaries import KIND, built, control_plane_programs
+from greensched_testbed.end_to_end.counted import read_results
 from greensched_testbed.end_to_end.foreign_cluster import (
     EXTENDER_IMAGE,
     KUBECONFIG,
@@ -24,7 +25,6 @@ from greensched_testbed.end_to_end.real_cluster import image_archives
 from greensched_testbed.end_to_end.release import NAME, NAMESPACE
 from greensched_testbed.images.building import missing_parts
 from greensched_testbed.kind.engine import Engine, engine, lacking
-from greensched_testbed.kind.figures import counted
 from greensched_testbed.kind.node_image import node_image, node_image_name
 from greensched_testbed.real_nodes import program_images
 from greensched_testbed.real_nodes.machine_state import machine_state
@@ -144,7 +144,7 @@ def _test(
         ignored = [f"--ignore={each}" for each in _OTHERS]
         options = [f"--junitxml={results}", *ignored, *arguments]
         status = run([*command, *options, "tests/e2e"], told)
-    return status, {**figures, **counted(results)}
+    return status, {**figures, **read_results(results).figures("kind_e2e")}
 
 
 def _uninstall(run: Run, told: Mapping[str, str]) -> None:
