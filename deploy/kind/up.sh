@@ -29,6 +29,11 @@ for program in docker kind kubectl helm; do
   command -v "$program" >/dev/null || { echo "up.sh: $program is missing; see docs/install.md" >&2; exit 1; }
 done
 
+# A file of its own: the user's stays as it is. Not under /tmp, where another user could put a file of
+# that name first.
+export KUBECONFIG="$root/build/kind/kubeconfig"
+(umask 077 && mkdir -p "$root/build/kind")
+
 say "1. A cluster: four workers in two grid zones, Germany (DE) and Sweden (SE-SE3)"
 if kind get clusters 2>/dev/null | grep -qx "$cluster"; then
   echo "the cluster $cluster is there already"
@@ -36,9 +41,6 @@ else
   kind create cluster --config "$here/cluster.yaml" --wait 180s \
     ${GREENSCHED_NODE_IMAGE:+--image "$GREENSCHED_NODE_IMAGE"}
 fi
-# Not under /tmp, where another user could put a file of that name first.
-export KUBECONFIG="$root/build/kind/kubeconfig"
-(umask 077 && mkdir -p "$root/build/kind")
 kind export kubeconfig --quiet --name "$cluster" --kubeconfig "$KUBECONFIG"
 kubectl wait nodes --all --for=condition=Ready --timeout=120s >/dev/null
 kubectl get nodes --label-columns greensched.io/grid-zone,node.kubernetes.io/instance-type

@@ -156,6 +156,7 @@ class Installation:
             f"{PREFIX}WEBHOOK_PORT": str(self.webhook_port),
             f"{PREFIX}HEALTH_HOST": "127.0.0.1",
             f"{PREFIX}HEALTH_PORT": str(health_port),
+            f"{PREFIX}LEDGER_PORT": "0",  # any: others have the chart's beside us
         }
 
     def start(self, process: str, health_port: int = 0) -> ManagedProcess:

@@ -110,6 +110,7 @@ def extender(control_plane: ControlPlane, greensched: GreenSchedProcesses) -> It
         *["--show-only", "templates/scheduler/configmap.yaml"],
         *["--set", f"scheduler.extenderUrl=http://127.0.0.1:{script.port}"],
         *["--set", f"scheduler.name={SCHEDULER}", "--set", "extender.powerLimits.enabled=true"],
+        *["--set", "extender.replicas=0"],  # what is asked runs elsewhere
     )
     config = yaml.safe_load(rendered)["data"]["config.yaml"]
     assert yaml.safe_load(config)["extenders"][0]["ignorable"] is True

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+import logging
+from collections.abc import Coroutine, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import structlog
 
 from greensched_core.errors import TaskEnded
 from greensched_operator.__main__ import PROCESSES, main
@@ -89,6 +91,18 @@ async def test_a_controller_that_loses_its_lease_has_not_ended_as_told(place: Pl
             await running
 
 
+@pytest.fixture
+def logs_as_before() -> Iterator[None]:
+    """Undo what a process does to all logs: the tests after this one read them too."""
+    root, before = logging.getLogger(), structlog.get_config()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.configure(**before)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.mark.usefixtures("logs_as_before")
 def test_that_is_exit_status_1(
     control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
