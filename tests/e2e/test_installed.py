@@ -33,3 +33,13 @@ def test_its_logs_are_read_through_the_kubelet(cluster: Cluster, release: Releas
 def test_the_webhook_is_called_by_the_api_server(cluster: Cluster, release: Release) -> None:
     found = cluster.get("mutatingwebhookconfiguration", "greensched")["webhooks"]
     assert all(each["clientConfig"].get("caBundle") for each in found)
+
+
+def test_helm_test_tries_the_installation_and_leaves_nothing(
+    cluster: Cluster, release: Release
+) -> None:
+    told = cluster.helm("test", "greensched", "--namespace", NAMESPACE, "--timeout", "290s")
+    assert "Phase:          Succeeded" in told
+    assert "Phase:          Failed" not in told
+    assert not cluster.has("pod", "greensched-check", NAMESPACE)
+    cluster.wait_until(lambda: not cluster.has("namespace", "greensched-check"), "all is gone")
