@@ -5,7 +5,6 @@ ARG PYTHON_IMAGE=python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc
 
 # What builds, on the builder's own processor: nothing of the image's is run while it is made.
 FROM --platform=$BUILDPLATFORM ${PYTHON_IMAGE} AS builder
-ARG TARGETARCH
 COPY deploy/images/install_dependencies.py /tmp/
 
 # Dependencies come before our code, in layers of their own: a change of ours fetches nothing anew.

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from deploy.release.emulation import foreign, run_emulated
 from deploy.release.faults import ReleaseFault
 from deploy.release.images import PLATFORMS
 from deploy.release.making import Wanted, make
@@ -24,17 +23,15 @@ def main(arguments: Sequence[str]) -> int:
     """Do what the first argument says; return 0, or 1 after saying what is wrong."""
     told = _parser().parse_args(arguments)
     try:
-        return int(_VERBS[told.verb](told) or 0)
+        _VERBS[told.verb](told)
     except ReleaseFault as fault:
         print(f"release: {fault}", file=sys.stderr)
         return 1
+    return 0
 
 
-def _make(told: argparse.Namespace) -> int | None:
+def _make(told: argparse.Namespace) -> None:
     platforms = tuple(told.platforms.split(","))
-    if others := foreign(platforms):
-        command = [sys.executable, "-m", "deploy.release", *sys.argv[1:]]
-        return run_emulated(others, command)
     if not told.rehearsal and (told.registry == NOWHERE or not told.key):
         raise ReleaseFault(
             "say where the images will be and who signs: REGISTRY=… KEY=cosign.key (or"
@@ -45,7 +42,6 @@ def _make(told: argparse.Namespace) -> int | None:
     print(f"release: {folder.relative_to(ROOT)} holds")
     for path in sorted(folder.iterdir()):
         print(f"  {path.stat().st_size:>12,}  {path.name}")
-    return None
 
 
 def _verify(told: argparse.Namespace) -> None:

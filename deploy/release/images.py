@@ -1,6 +1,7 @@
 """Builds the images for every platform and keeps each as one OCI archive."""
 
 import json
+import platform
 import shlex
 import tarfile
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from deploy.release.programs import run
 
 COMPONENTS = ("extender", "operator")
 PLATFORMS = ("linux/amd64", "linux/arm64")
+_PROCESSORS = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,8 @@ def build_image(component: str, building: Building, into: Path) -> BuiltImage:
     storage = ("--root", str(building.storage / "root"), "--runroot", str(building.storage / "run"))
     run("buildah", *storage, "manifest", "create", name)
     try:
-        for platform in building.platforms:
-            _bud(component, platform, name, storage, building)
+        for wanted in building.platforms:
+            _bud(component, wanted, name, storage, building)
         target = f"oci-archive:{archive}:{building.version}"
         run("buildah", *storage, "manifest", "push", "--all", "--format", "oci", name, target)
     finally:
@@ -57,8 +59,17 @@ def build_image(component: str, building: Building, into: Path) -> BuiltImage:
     return BuiltImage(component, archive, digest, platforms)
 
 
+def builder_platform() -> str:
+    """Return the platform of this machine, on which the Dockerfile's programs run.
+
+    BuildKit tells it to the Dockerfile by itself, buildah 1.28 does not.
+    """
+    machine = platform.machine()
+    return f"linux/{_PROCESSORS.get(machine, machine)}"
+
+
 def _bud(
-    component: str, platform: str, name: str, storage: Sequence[str], building: Building
+    component: str, wanted: str, name: str, storage: Sequence[str], building: Building
 ) -> None:
     labels = {
         "org.opencontainers.image.version": building.version,
@@ -67,7 +78,8 @@ def _bud(
     run(
         "buildah",
         *storage,
-        *("bud", "--target", component, "--manifest", name, "--platform", platform),
+        *("bud", "--target", component, "--manifest", name, "--platform", wanted),
+        *("--build-arg", f"BUILDPLATFORM={builder_platform()}"),
         # From a cache, buildah 1.28 gives an older build's labels.
         *("--format", "oci", "--layers=false", "--timestamp", str(building.commit_time_s)),
         *(part for key, value in labels.items() for part in ("--label", f"{key}={value}")),

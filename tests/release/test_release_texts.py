@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from deploy.release.chart_values import NamedImage, values_by_digest
 from deploy.release.checksums import NAME, checksum_faults, write_checksums
-from deploy.release.emulation import registration
 from deploy.release.faults import ReleaseFault
 from deploy.release.notes import release_notes
 from deploy.release.provenance import Origin, base_image, statement
@@ -152,18 +151,3 @@ def test_checksums_tell_of_a_changed_a_missing_and_an_added_file(tmp_path: Path)
         "b is missing",
         f"d is in no line of {NAME}",
     ]
-
-
-def test_an_emulator_is_registered_by_the_header_of_its_processors_programs() -> None:
-    line = registration("arm64", "/usr/bin/qemu")
-    name, kind, offset, magic, mask, interpreter, flags = line.removeprefix(":").split(":")
-    assert (name, kind, offset, interpreter, flags) == (
-        "qemu-arm64",
-        "M",
-        "",
-        "/usr/bin/qemu",
-        "OCF",
-    )
-    header, bits = (part.encode().decode("unicode_escape") for part in (magic, mask))
-    assert len(header) == len(bits) == 20
-    assert magic.endswith(r"\x02\x00\xb7\x00")
