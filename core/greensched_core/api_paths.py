@@ -10,3 +10,8 @@ CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigura
 BOUND_AND_RUNNING = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 # Pods that no node has yet; those that a gate holds are among them.
 UNBOUND = "spec.nodeName=,status.phase=Pending"
+
+
+def leases_path(namespace: str) -> str:
+    """Return where the Leases of a namespace are."""
+    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"

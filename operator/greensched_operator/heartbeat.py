@@ -7,13 +7,14 @@ that differ do no harm, as leader.py does.
 import asyncio
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 import msgspec
 import structlog
 
+from greensched_core.api_paths import leases_path
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
+from greensched_core.signals.timestamps import format_micro_time
 
 log = structlog.get_logger()
 
@@ -22,11 +23,6 @@ BEATS_EVERY_S = 5.0  # as often as a leader renews its Lease
 _LOOKS_EVERY_S = 0.2  # until it can do its work
 # A leader and a releaser that live are heard twice within it.
 LISTENS_S = 15.0
-
-
-def leases_path(namespace: str) -> str:
-    """Return where the Leases of a namespace are."""
-    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
 
 
 class _Spec(msgspec.Struct, frozen=True):
@@ -130,7 +126,7 @@ class Heartbeat:
 
     async def beat(self) -> None:
         """Give one sign; raises ApiUnavailable."""
-        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        now = format_micro_time(time.time())
         lasts_s = round(HEARD_WITHIN_S)
         spec = {"holderIdentity": self._identity, "leaseDurationSeconds": lasts_s, "renewTime": now}
         body = msgspec.json.encode({"metadata": {"name": self._name}, "spec": spec})

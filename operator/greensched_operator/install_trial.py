@@ -8,6 +8,7 @@ import msgspec
 import structlog
 
 from greensched_core import labels
+from greensched_core.api_paths import CONFIGURATIONS
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_operator.install_check_settings import InstallCheckSettings
@@ -26,7 +27,6 @@ log = structlog.get_logger()
 _PAUSE_S = 0.5  # between two questions
 _CLEANING_S = 20.0
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-_CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 
 
 class Trial:
@@ -158,7 +158,7 @@ class Trial:
                 self._kubectl(f"delete configmap {EMERGENCY}"),
             )
         configuration = self._operator.webhook_configuration
-        found = await self._exists(f"{_CONFIGURATIONS}/{configuration}")
+        found = await self._exists(f"{CONFIGURATIONS}/{configuration}")
         if not found:
             return CheckFailed(
                 f"there is no MutatingWebhookConfiguration {configuration}",

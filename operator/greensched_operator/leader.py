@@ -8,13 +8,14 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 
 import msgspec
 import structlog
 
+from greensched_core.api_paths import leases_path
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
+from greensched_core.signals.timestamps import format_micro_time
 
 log = structlog.get_logger()
 
@@ -61,7 +62,7 @@ class Leadership:
         self._sees = sees
         self._blind_at: float | None = None
         self._client = client
-        self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self._leases = leases_path(namespace)
         self._name = name
         self.identity = identity
         self._duration_s = duration_s
@@ -177,7 +178,7 @@ class Leadership:
         await self._client.patch(f"{self._leases}/{self._name}", body)
 
     def _body(self, lease: _Lease | None, holder: str) -> bytes:
-        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        now = format_micro_time(time.time())
         passed = (lease.spec.leaseTransitions or 0) if lease else 0
         is_new = lease is not None and lease.spec.holderIdentity != holder
         meta = {"name": self._name}

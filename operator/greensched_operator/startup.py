@@ -1,20 +1,19 @@
 """A process that cannot get ready says what it waits for: in its log and in an event of its pod."""
 
 import asyncio
+import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 
-import msgspec
 import structlog
 
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
+from greensched_operator.events import Regarded, event_body
 from greensched_operator.settings import OperatorSettings
 
 log = structlog.get_logger()
 
 LATE_AFTER_S = 25.0  # so that it is told within 30
-_MOST_MESSAGE = 1000  # characters; the API server refuses events of more than 1,024
 
 
 async def say_when_late(
@@ -39,25 +38,6 @@ async def say_when_late(
         log.warning("no event could be written", reason=str(fault))
 
 
-def _event(settings: OperatorSettings, message: str) -> bytes:
-    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "namespace": settings.namespace,
-        "name": settings.pod_name,
-        "uid": settings.pod_uid,
-    }
-    return msgspec.json.encode(
-        {
-            "metadata": {"generateName": f"{settings.pod_name}-"},
-            "involvedObject": pod,
-            "reason": "NotReady",
-            "message": message[:_MOST_MESSAGE],
-            "type": "Warning",
-            "source": {"component": "greensched"},
-            "firstTimestamp": now,
-            "lastTimestamp": now,
-            "count": 1,
-        }
-    )
+def _event(settings: OperatorSettings, note: str) -> bytes:
+    pod = Regarded("v1", "Pod", settings.namespace, settings.pod_name, settings.pod_uid)
+    return event_body(pod, "NotReady", note, time.time(), is_warning=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from greensched_core.api_paths import CRON_JOBS
+from greensched_core.api_paths import CRON_JOBS, leases_path
 from greensched_core.clock import Clock, WallClock
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.serving import Certificates, Server, keep_certificates, server
@@ -18,7 +18,7 @@ from greensched_operator.admission import Surroundings
 from greensched_operator.certificate import Pair, read_secret
 from greensched_operator.cron_jobs import CronJob, read_cron_job
 from greensched_operator.green_policy import GreenPolicy, Resolved, resolve
-from greensched_operator.heartbeat import Pulse, decode_lease, leases_path
+from greensched_operator.heartbeat import Pulse, decode_lease
 from greensched_operator.metrics import WebhookMetrics
 from greensched_operator.processes import Tasks, run_servers, until_set
 from greensched_operator.settings import OperatorSettings

@@ -3,7 +3,6 @@
 A plan goes to the status subresource, which takes the condition and the annotations in one write.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -15,6 +14,7 @@ from greensched_core.durations import format_duration
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import STRATEGIC_MERGE_PATCH, ApiClient
 from greensched_core.signals.timestamps import format_timestamp
+from greensched_operator.events import Regarded, event_body
 from greensched_operator.judging import arrived_s
 from greensched_operator.metrics import ControllerMetrics
 from greensched_operator.pause_terms import Progress
@@ -30,10 +30,7 @@ from greensched_operator.workloads import Kind, Work
 
 log = structlog.get_logger()
 
-COMPONENT = "greensched-operator"
 _API_VERSIONS = {Kind.JOB: "batch/v1", Kind.POD: "v1"}
-_MOST_NAME = 236  # characters: 253 that a name may have, less the hash behind it
-_MOST_NOTE = 1024  # characters of an event's message (core/v1 Event)
 _ANOTHER = "UID in precondition"  # of a 409: another of its name is there
 
 
@@ -137,34 +134,10 @@ def decision_of(planned: Planned) -> dict[str, object]:
     }
 
 
-def event_body(work: Work, reason: str, note: str, wall_s: float, *, is_warning: bool) -> bytes:
-    """Return a core/v1 Event about a workload; what says the same has the same name.
-
-    About a Workload of Kueue's it is told at its Job, where users look.
-    """
+def regarded(work: Work) -> Regarded:
+    """Return what events about a workload are written on: of a Workload of Kueue's its Job."""
     work = work.runs_as
-    said = f"{work.uid}/{reason}/{note}"
-    name = f"{work.name[:_MOST_NAME].rstrip('-.')}.{hashlib.sha256(said.encode()).hexdigest()[:16]}"
-    at = format_timestamp(int(wall_s))
-    return msgspec.json.encode(
-        {
-            "metadata": {"name": name, "namespace": work.namespace},
-            "involvedObject": {
-                "apiVersion": _API_VERSIONS[work.kind],
-                "kind": work.kind,
-                "namespace": work.namespace,
-                "name": work.name,
-                "uid": work.uid,
-            },
-            "reason": reason,
-            "message": note[:_MOST_NOTE],
-            "type": "Warning" if is_warning else "Normal",
-            "source": {"component": COMPONENT},
-            "firstTimestamp": at,
-            "lastTimestamp": at,
-            "count": 1,
-        }
-    )
+    return Regarded(_API_VERSIONS[work.kind], work.kind, work.namespace, work.name, work.uid)
 
 
 class Writer:
@@ -246,7 +219,7 @@ class Writer:
 
     async def tell(self, work: Work, reason: str, note: str, *, is_warning: bool = False) -> bool:
         """Create an event about a workload, unless there is one that says the same."""
-        body = event_body(work, reason, note, self._wall.now(), is_warning=is_warning)
+        body = event_body(regarded(work), reason, note, self._wall.now(), is_warning=is_warning)
         return await self._sent("event", f"/api/v1/namespaces/{work.namespace}/events", body)
 
     async def remember_runtimes(self, namespace: str, cron_job: str, runtimes: str) -> bool:

@@ -39,5 +39,13 @@ def format_timestamp(seconds: float) -> str:
         moment = datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
         raise BadInput(f"{seconds} s since the epoch is outside the years 1 to 9999") from None
-    unit = "microseconds" if moment.microsecond else "seconds"
+    return _written(moment, "microseconds" if moment.microsecond else "seconds")
+
+
+def format_micro_time(seconds: float) -> str:
+    """Write it as a MicroTime, which is what a Lease carries: always with six digits."""
+    return _written(datetime.fromtimestamp(seconds, UTC), "microseconds")
+
+
+def _written(moment: datetime, unit: str) -> str:
     return moment.isoformat(timespec=unit).replace("+00:00", "Z")

@@ -1,9 +1,15 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
+from greensched_core.signals.timestamps import (
+    format_micro_time,
+    format_timestamp,
+    parse_timestamp,
+)
 
 TEN = 1_795_255_200.0  # 2026-11-21T10:00:00Z
 
@@ -41,3 +47,11 @@ def test_a_time_out_of_range_cannot_be_written() -> None:
 @given(st.floats(0, 4e9))
 def test_a_time_is_read_as_it_was_written(seconds: float) -> None:
     assert parse_timestamp(format_timestamp(seconds)) == pytest.approx(seconds, abs=2e-6)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5, 1_763_719_200.25])
+def test_a_micro_time_has_six_digits_always(seconds: float) -> None:
+    """Older API servers read no Lease without them."""
+    written = format_micro_time(seconds)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", written)
+    assert parse_timestamp(written) == seconds
