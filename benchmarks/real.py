@@ -16,7 +16,8 @@ from typing import Any
 
 from benchmarks.bench_cluster import ROOT, machine, write_json
 from greensched_testbed.end_to_end.counted import Counted, mended, read_results
-from greensched_testbed.images.building import COMPONENTS, ImageStore, missing_parts
+from greensched_testbed.images.building import COMPONENTS, ImageStore
+from greensched_testbed.requirements import IMAGES, missing
 
 RESULT = ROOT / "build/bench/real.json"
 E2E_FIGURES = ROOT / "build/e2e/figures.json"
@@ -49,8 +50,8 @@ def main() -> None:
 
 
 def _images() -> dict[str, Any]:
-    if missing := missing_parts():
-        raise SystemExit(f"bench-real builds and runs images: missing {missing}; make e2e-setup")
+    if lacks := missing(IMAGES):
+        raise SystemExit(f"bench-real builds and runs images, which needs {'; '.join(lacks)}")
     store = ImageStore(ROOT)
     base = store.base()
     sizes = {f"{each}_layers_mb": store.built(each).own_megabytes(base) for each in COMPONENTS}

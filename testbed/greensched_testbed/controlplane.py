@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiAccess
 from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.certificates import Authority, KeyPair
+from greensched_testbed.commands import run_command
 from greensched_testbed.components import (
     API_SERVER,
     CONTROLLER_MANAGER,
@@ -30,7 +30,7 @@ from greensched_testbed.credentials import (
     write_service_account_dir,
     write_token_kubeconfig,
 )
-from greensched_testbed.errors import CommandFailed, NotReady
+from greensched_testbed.errors import NotReady
 from greensched_testbed.ports import free_port
 from greensched_testbed.processes import ManagedProcess, Processes
 from greensched_testbed.scratch import new_scratch_folder
@@ -258,21 +258,13 @@ class ControlPlane:
         return _answers(self._probe, f"{self.url}{path}")
 
     def _command(self, program: str, arguments: tuple[str, ...], stdin: str | None) -> str:
-        result = subprocess.run(
-            [str(self.programs / program), *arguments],
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=_COMMAND_TIMEOUT_S,
-            env=self._environment(),
-            check=False,
+        return run_command(
+            self.programs / program,
+            *arguments,
+            environment=self._environment(),
+            stdin=stdin,
+            timeout_s=_COMMAND_TIMEOUT_S,
         )
-        if result.returncode != 0:
-            raise CommandFailed(
-                f"{program} {' '.join(arguments[:6])}", result.returncode, result.stderr
-            )
-        return result.stdout
 
     def _environment(self) -> dict[str, str]:
         """What the programs see: none of the user's own Kubernetes or Helm settings."""

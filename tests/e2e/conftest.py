@@ -31,9 +31,8 @@ from greensched_testbed.end_to_end.work import (
     pod_template,
 )
 from greensched_testbed.errors import BuildFailed
-from greensched_testbed.images.building import missing_parts
 from greensched_testbed.real_nodes.machine_state import machine_state
-from greensched_testbed.real_nodes.requirements import missing
+from greensched_testbed.requirements import IMAGES, NODES, missing
 
 ROOT = Path(__file__).parents[2]
 CLEAN, DIRTY = "SE-SE3", "DE"
@@ -72,7 +71,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     if os.environ.get(KUBECONFIG):
         yield foreign_cluster(home)
         return
-    lacks = [*missing(), *filter(None, [missing_parts()])]
+    lacks = missing(IMAGES, NODES)
     if lacks:
         pytest.skip(f"real nodes need {'; '.join(lacks)}")
     before, began = machine_state(), time.monotonic()

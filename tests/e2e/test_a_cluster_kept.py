@@ -13,7 +13,7 @@ from greensched_testbed.cluster import status
 from greensched_testbed.real_nodes.cgroups import RunCgroups
 from greensched_testbed.real_nodes.cluster import sweep
 from greensched_testbed.real_nodes.machine_state import MachineState, machine_state
-from greensched_testbed.real_nodes.requirements import missing
+from greensched_testbed.requirements import NODES, missing
 
 KILLED = """
 import sys, time
@@ -33,8 +33,8 @@ with RealCluster(in_two_zones(1), folder=Path(sys.argv[1])) as cluster:
 @pytest.fixture
 def before() -> Iterator[MachineState]:
     """How the machine was, and must be afterwards."""
-    if missing():
-        pytest.skip(f"real nodes need {'; '.join(missing())}")
+    if missing(NODES):
+        pytest.skip(f"real nodes need {'; '.join(missing(NODES))}")
     yield machine_state()
     sweep()
 

@@ -10,10 +10,10 @@ import pytest
 
 from greensched_testbed.errors import BuildFailed
 from greensched_testbed.kind.docker_packages import docker_folders
-from greensched_testbed.kind.engine import lacking
 from greensched_testbed.real_nodes.cgroups import RunCgroups
 from greensched_testbed.real_nodes.cluster import sweep
 from greensched_testbed.real_nodes.machine_state import MachineState, machine_state
+from greensched_testbed.requirements import ENGINE, missing
 from greensched_testbed.scratch import remove_abandoned
 
 RUNS = """
@@ -35,8 +35,8 @@ with engine() as running:
 @pytest.fixture
 def before() -> Iterator[MachineState]:
     """How the machine was, and must be afterwards."""
-    if lacking():
-        pytest.skip(f"an engine needs {'; '.join(lacking())}")
+    if missing(ENGINE):
+        pytest.skip(f"an engine needs {'; '.join(missing(ENGINE))}")
     try:
         docker_folders()
     except BuildFailed as fault:

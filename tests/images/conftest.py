@@ -11,10 +11,11 @@ import pytest
 from greensched_testbed.components import ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.cluster import chart_folder
-from greensched_testbed.images.building import COMPONENTS, Image, ImageStore, missing_parts
+from greensched_testbed.images.building import COMPONENTS, Image, ImageStore
 from greensched_testbed.images.chart_pods import ChartPods
 from greensched_testbed.images.containers import Container, Run
 from greensched_testbed.images.door import Door
+from greensched_testbed.requirements import IMAGES, missing
 
 NAMESPACE = "greensched"
 
@@ -22,8 +23,8 @@ NAMESPACE = "greensched"
 @pytest.fixture(scope="session")
 def image_store(repository: Path) -> ImageStore:
     """Where images are built and kept."""
-    if missing := missing_parts():
-        pytest.skip(f"builds and runs images: missing {missing}; `make e2e-setup` installs it")
+    if lacks := missing(IMAGES):
+        pytest.skip(f"building and running images needs {'; '.join(lacks)}")
     return ImageStore(repository)
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from greensched_core import labels
-from greensched_testbed.errors import CommandFailed, NotReady
+from greensched_testbed.commands import run_command
+from greensched_testbed.errors import NotReady
 
 _COMMAND_TIMEOUT_S = 400.0
 _POLL_S = 0.2
@@ -103,20 +103,13 @@ class Cluster:
             time.sleep(_POLL_S)
 
     def _command(self, program: Path, arguments: tuple[str, ...], stdin: str | None) -> str:
-        result = subprocess.run(
-            [str(program), *arguments],
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=_COMMAND_TIMEOUT_S,
-            env=self.environment(),
-            check=False,
+        return run_command(
+            program,
+            *arguments,
+            environment=self.environment(),
+            stdin=stdin,
+            timeout_s=_COMMAND_TIMEOUT_S,
         )
-        if result.returncode != 0:
-            said = f"{program.name} {' '.join(arguments[:6])}"
-            raise CommandFailed(said, result.returncode, result.stderr + result.stdout)
-        return result.stdout
 
     def environment(self) -> dict[str, str]:
         """Return what kubectl, Helm and `greensched` see: this cluster and no user's settings."""

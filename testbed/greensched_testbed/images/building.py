@@ -7,10 +7,7 @@ Debian's packages instead: another Python (3.11), all else is the Dockerfile's.
 import fcntl
 import hashlib
 import json
-import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,14 +16,13 @@ from pathlib import Path
 
 import platformdirs
 
-from greensched_testbed.errors import BuildFailed
+from greensched_testbed.commands import run_builder
+from greensched_testbed.images.debian import LEFT_OUT, debian_tar
 
-PACKAGES = ("buildah", "mmdebstrap", "runc")  # Debian's and Ubuntu's, each a program of that name
 COMPONENTS = ("extender", "operator")
 
 _SUITE = "bookworm"
 _BASE_PACKAGES = ("ca-certificates", "python-is-python3", "python3", "python3-pip", "python3-venv")
-_NOT_IN_BASE = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
 _KEPT_S = 86_400.0  # another checkout on this machine may use it
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
@@ -47,16 +43,6 @@ class Image:
         return sum(self.layer_bytes[len(base.layer_bytes) :]) / 1e6
 
 
-def missing_parts() -> str:
-    """Return what this machine lacks to build and run images, or ""."""
-    if sys.platform != "linux":
-        return "Linux"
-    missing = [name for name in PACKAGES if shutil.which(name) is None]
-    if os.geteuid() != 0:
-        missing.append("root")
-    return ", ".join(missing)
-
-
 def default_store() -> Path:
     """Return the folder in which images, and what they are built from, are kept."""
     return platformdirs.user_cache_path("greensched", appauthor=False) / "images"
@@ -72,7 +58,7 @@ class ImageStore:
 
     def base(self) -> Image:
         """Return the base of our images; make it on first use. Raises BuildFailed."""
-        recipe = f"{_SUITE} {_BASE_PACKAGES} {_NOT_IN_BASE}"
+        recipe = f"{_SUITE} {_BASE_PACKAGES} {LEFT_OUT}"
         name = f"localhost/python:{_short_hash(recipe.encode())}"
         with self._sole_builder():
             if name not in self._names():
@@ -121,11 +107,7 @@ class ImageStore:
         folder = self._folder / "base"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        left_out = [f"--dpkgopt=path-exclude={path}" for path in _NOT_IN_BASE]
-        _checked(
-            ["mmdebstrap", "--quiet", "--variant=minbase", *left_out,
-             f"--include={','.join(_BASE_PACKAGES)}", _SUITE, str(folder / "root.tar")]
-        )  # fmt: skip
+        debian_tar(folder / "root.tar", _SUITE, _BASE_PACKAGES)
         (folder / "Dockerfile").write_text(
             "FROM scratch\nADD root.tar /\nENV PATH=/usr/local/bin:/usr/bin:/bin\n"
         )
@@ -163,7 +145,7 @@ class ImageStore:
 
     def _run(self, *arguments: str) -> str:
         store = ["--root", str(self._folder / "root"), "--runroot", str(self._folder / "run")]
-        return _checked(["buildah", *store, *arguments])
+        return run_builder(["buildah", *store, *arguments])
 
     @contextmanager
     def _sole_builder(self) -> Iterator[None]:
@@ -183,15 +165,3 @@ def _files(path: Path) -> list[Path]:
 
 def _short_hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:12]
-
-
-def _checked(command: list[str]) -> str:
-    """Return what a program prints; raise BuildFailed with its last words where it fails."""
-    try:
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as fault:
-        raise BuildFailed(f"{command[0]}: {fault}; `make e2e-setup` installs it") from fault
-    if result.returncode != 0:
-        last = "\n".join((result.stdout + result.stderr).splitlines()[-15:])
-        raise BuildFailed(f"{command[0]} ended with {result.returncode}:\n{last}")
-    return result.stdout

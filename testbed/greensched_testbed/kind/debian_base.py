@@ -5,10 +5,9 @@ that is udev, which would set up this machine's devices anew from inside a privi
 """
 
 import hashlib
-import subprocess
 from pathlib import Path
 
-from greensched_testbed.errors import BuildFailed
+from greensched_testbed.images.debian import LEFT_OUT, debian_tar
 from greensched_testbed.progress import LiveLine
 
 _SUITE = "trixie"
@@ -18,7 +17,6 @@ _PACKAGES = (
     *("libseccomp2", "e2fsprogs", "bash", "ca-certificates", "curl", "jq", "procps"),
     "runc",  # kind builds it from source, for which a C compiler would be needed here
 )
-_LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
 # In the words of that Dockerfile: services that have no sense in a container.
 _TIDY = """
 cd "$1/usr/lib/systemd/system"
@@ -31,7 +29,7 @@ ln -sf /usr/lib/systemd/systemd "$1/sbin/init"
 
 def base_key() -> str:
     """Return what the cache knows the base by."""
-    return hashlib.sha256(f"{_SUITE} {_PACKAGES} {_LEFT_OUT} {_TIDY}".encode()).hexdigest()[:12]
+    return hashlib.sha256(f"{_SUITE} {_PACKAGES} {LEFT_OUT} {_TIDY}".encode()).hexdigest()[:12]
 
 
 def base_tar(folder: Path) -> Path:
@@ -42,19 +40,7 @@ def base_tar(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     LiveLine().say("kind's node image: its base from Debian's packages, once: about a minute")
     partial = path.with_suffix(".partial.tar")
-    command = [
-        *("mmdebstrap", "--quiet", "--variant=minbase"),
-        *(f"--dpkgopt=path-exclude={each}" for each in _LEFT_OUT),
-        f"--include={','.join(_PACKAGES)}",
-        f"--customize-hook={_TIDY.strip()}",
-        *(_SUITE, str(partial)),
-    ]
-    try:
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as fault:
-        raise BuildFailed(f"mmdebstrap: {fault}; `make e2e-setup` installs it") from fault
-    if result.returncode != 0:
-        raise BuildFailed(f"mmdebstrap ended with {result.returncode}:\n{result.stderr[-2000:]}")
+    debian_tar(partial, _SUITE, _PACKAGES, hook=_TIDY.strip())
     for older in folder.glob("base-*.tar"):
         if older != partial:
             older.unlink()

@@ -4,10 +4,9 @@ Their installation would start the engine in this machine's own network.
 """
 
 import shutil
-import subprocess
 from pathlib import Path
 
-from greensched_testbed.errors import BuildFailed
+from greensched_testbed.commands import run_builder
 from greensched_testbed.kind.node_image import default_folder
 from greensched_testbed.progress import LiveLine
 
@@ -26,21 +25,9 @@ def docker_folders() -> tuple[Path, ...]:
         partial = root.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        _run("apt-get", "--quiet", "download", *_PACKAGES, folder=partial)
+        run_builder(["apt-get", "--quiet", "download", *_PACKAGES], partial)
         for package in partial.glob("*.deb"):
-            _run("dpkg-deb", "--extract", package.name, ".", folder=partial)
+            run_builder(["dpkg-deb", "--extract", package.name, "."], partial)
             package.unlink()
         partial.rename(root)
     return tuple(root / each for each in _SEARCHED)
-
-
-def _run(*command: str, folder: Path) -> None:
-    try:
-        result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    except OSError as fault:
-        raise BuildFailed(f"{command[0]}: {fault}; Debian and Ubuntu have it") from fault
-    if result.returncode != 0:
-        raise BuildFailed(
-            f"{' '.join(command[:3])} ended with {result.returncode} (is `apt-get update` due?):\n"
-            f"{result.stderr}"
-        )

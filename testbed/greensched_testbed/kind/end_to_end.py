@@ -23,11 +23,11 @@ from greensched_testbed.end_to_end.foreign_cluster import (
 )
 from greensched_testbed.end_to_end.real_cluster import image_archives
 from greensched_testbed.end_to_end.release import NAME, NAMESPACE
-from greensched_testbed.images.building import missing_parts
-from greensched_testbed.kind.engine import Engine, engine, lacking
+from greensched_testbed.kind.engine import Engine, engine
 from greensched_testbed.kind.node_image import node_image, node_image_name
 from greensched_testbed.real_nodes import program_images
 from greensched_testbed.real_nodes.machine_state import machine_state
+from greensched_testbed.requirements import ENGINE, IMAGES, missing
 
 # Runs a command in the checkout, with these variables more, and returns its status.
 Run = Callable[[Sequence[str | Path], Mapping[str, str]], int]
@@ -47,7 +47,7 @@ def run_tests(checkout: Path, arguments: Sequence[str]) -> int:
     (checkout / _RESULTS).mkdir(parents=True, exist_ok=True)
     if _has_docker():
         return _on_docker(checkout, arguments)
-    lacks = [*lacking(), *filter(None, [missing_parts()])]
+    lacks = missing(IMAGES, ENGINE)
     if lacks:
         print(f"kind: no Docker answers here, and our own engine needs {'; '.join(lacks)}: skipped")
         return 0

@@ -12,14 +12,13 @@ from pathlib import Path
 
 import psutil
 
-from greensched_testbed.errors import CommandFailed
+from greensched_testbed.commands import run_command
 from greensched_testbed.kind import runc_without_resource
 from greensched_testbed.kind.docker_packages import docker_folders
 from greensched_testbed.processes import Processes
 from greensched_testbed.real_nodes.cgroups import cgroups_of
 from greensched_testbed.real_nodes.cluster import remove_run, sweep
 from greensched_testbed.real_nodes.namespaces import hold_namespaces
-from greensched_testbed.real_nodes.requirements import missing
 from greensched_testbed.scratch import new_scratch_folder
 
 _CONTAINERS = "containers"
@@ -27,6 +26,7 @@ _RUNTIME = "without-resource"
 _START_TIMEOUT_S = 60.0
 _CAP_SYS_RESOURCE = 24  # linux/capability.h
 # The engine, its containerd and the folders that it binds write here: to a copy that goes with it.
+_LOADING_S = 600.0
 _SHADOWED = ("/etc", "/opt", "/usr/lib")
 
 
@@ -47,20 +47,8 @@ class Engine:
 
     def load(self, archive: Path) -> None:
         """Give the engine an image as `docker save` writes it; raise CommandFailed."""
-        environment = {**os.environ, **self.environment}
-        command = ["docker", "load", "--quiet", "--input", str(archive)]
-        result = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False
-        )
-        if result.returncode != 0:
-            raise CommandFailed(" ".join(command), result.returncode, result.stderr)
-
-
-def lacking() -> tuple[str, ...]:
-    """Return in words what an engine lacks here; nothing when it can run."""
-    if shutil.which("iptables") is None:
-        return (*missing(), "the package iptables (`make e2e-setup` installs it)")
-    return missing()
+        command = ("docker", "load", "--quiet", "--input", archive)
+        run_command(*command, environment={**os.environ, **self.environment}, timeout_s=_LOADING_S)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from greensched_testbed.real_nodes.namespaces import hold_namespaces
 from greensched_testbed.real_nodes.node import RealNode
 from greensched_testbed.real_nodes.node_kinds import NodeKind
 from greensched_testbed.real_nodes.program_images import archive, scheduler_image, shell_image
-from greensched_testbed.real_nodes.requirements import require
+from greensched_testbed.requirements import require_nodes
 from greensched_testbed.scratch import new_scratch_folder
 
 _READY_TIMEOUT_S = 90.0
@@ -55,7 +55,7 @@ class RealCluster:
         folder: Path | None = None,
         outlives_us: bool = False,
     ) -> None:
-        require()
+        require_nodes()
         for recipe in (NODE, POD_NETWORK, DNS):
             built(recipe)
         self._owns_folder = folder is None

@@ -7,8 +7,9 @@ host on it: nothing of its own network changes but one interface, which carries 
 import json
 from dataclasses import dataclass
 
+from greensched_testbed.commands import run_command
 from greensched_testbed.errors import CommandFailed, NotReady
-from greensched_testbed.real_nodes.namespaces import Namespaces, run_command
+from greensched_testbed.real_nodes.namespaces import Namespaces
 
 POD_NETWORK = "10.244.0.0/16"
 _BRIDGE = "lan"

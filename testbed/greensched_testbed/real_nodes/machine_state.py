@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
+from greensched_testbed.commands import run_command
 from greensched_testbed.real_nodes.cgroups import hierarchies, is_abandoned, is_ours
 from greensched_testbed.real_nodes.lan import plugged_in
-from greensched_testbed.real_nodes.namespaces import run_command
 
 _FOLDERS = (
     "/etc/cni",

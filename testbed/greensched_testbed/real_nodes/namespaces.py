@@ -1,15 +1,12 @@
 """Namespaces of Linux that a process holds open, and how to start programs inside."""
 
-import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from greensched_testbed.errors import CommandFailed
+from greensched_testbed.commands import run_command
 from greensched_testbed.processes import ManagedProcess, Processes
 
 _PATIENCE_S = 10.0
-_COMMAND_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -36,22 +33,6 @@ def hold_namespaces(processes: Processes, name: str) -> Namespaces:
     # unshare has become it: all namespaces are there.
     holder.wait_until(lambda: _command_name(holder.pid) == "sleep", "namespaces", _PATIENCE_S)
     return Namespaces(holder)
-
-
-def run_command(*command: str) -> str:
-    """Return what a command prints; raise CommandFailed when it fails."""
-    result = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=_COMMAND_TIMEOUT_S,
-        env={"PATH": os.environ.get("PATH", os.defpath)},
-        check=False,
-    )
-    if result.returncode != 0:
-        raise CommandFailed(" ".join(command[:10]), result.returncode, result.stderr)
-    return result.stdout
 
 
 def _command_name(pid: int) -> str:

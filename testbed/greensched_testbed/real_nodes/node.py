@@ -4,12 +4,13 @@ import shutil
 from pathlib import Path
 
 from greensched_testbed.binaries import NODE, POD_NETWORK, built
+from greensched_testbed.commands import run_command
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.credentials import write_client_kubeconfig
 from greensched_testbed.processes import Processes
 from greensched_testbed.real_nodes.cgroups import RunCgroups
 from greensched_testbed.real_nodes.lan import Lan
-from greensched_testbed.real_nodes.namespaces import hold_namespaces, run_command
+from greensched_testbed.real_nodes.namespaces import hold_namespaces
 from greensched_testbed.real_nodes.node_configuration import (
     containerd_config,
     kubelet_config,

@@ -1,14 +1,16 @@
-"""What a machine must have for real nodes, and what of it is missing."""
+"""What a machine must have for images and nodes of its own, and what of it is missing."""
 
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from greensched_core.errors import GreenSchedError
 
-# Program → Debian's and Ubuntu's package.
-_PACKAGES = {
+# Program → the package of Debian and Ubuntu that holds it.
+IMAGES: Mapping[str, str] = {name: name for name in ("buildah", "mmdebstrap", "runc")}
+NODES: Mapping[str, str] = {
     "containerd": "containerd",
     "ctr": "containerd",
     "runc": "runc",
@@ -19,27 +21,30 @@ _PACKAGES = {
     "unshare": "util-linux",
     "busybox": "busybox-static",
 }
+ENGINE: Mapping[str, str] = {**NODES, "iptables": "iptables"}  # Docker's, for kind
 
 
 class CannotRunNodes(GreenSchedError):
     """This machine lacks something that real nodes need; the message says what."""
 
 
-def missing() -> tuple[str, ...]:
-    """Return in words what real nodes lack here; nothing when they can run."""
+def missing(*needs: Mapping[str, str]) -> tuple[str, ...]:
+    """Return in words what of Linux, root, cgroups and these programs is missing, if anything."""
     if sys.platform != "linux":
         return ("Linux",)
     lacks = [] if os.geteuid() == 0 else ["root"]
     if not Path("/sys/fs/cgroup").is_dir():
         lacks.append("cgroups at /sys/fs/cgroup")
-    absent = {package for name, package in _PACKAGES.items() if shutil.which(name) is None}
-    if absent:
-        lacks.append(f"the packages {' '.join(sorted(absent))} (`make e2e-setup` installs them)")
+    packages = {
+        package for need in needs for name, package in need.items() if shutil.which(name) is None
+    }
+    if packages:
+        lacks.append(f"the packages {' '.join(sorted(packages))} (`make e2e-setup` installs them)")
     return tuple(lacks)
 
 
-def require() -> None:
+def require_nodes() -> None:
     """Raise CannotRunNodes when something is missing."""
-    lacks = missing()
+    lacks = missing(NODES)
     if lacks:
         raise CannotRunNodes(f"real nodes need {', and '.join(lacks)}")

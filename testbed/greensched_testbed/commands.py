@@ -1,0 +1,67 @@
+"""Runs programs to their end: what one prints is returned, a failure is told in its own words."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from greensched_testbed.errors import BuildFailed, CommandFailed, NotReady
+
+_MOST_WORDS_TOLD = 10
+_MOST_LINES_TOLD = 15
+_TIMEOUT_S = 120.0
+
+
+def run_command(
+    *command: str | Path,
+    environment: Mapping[str, str] | None = None,
+    stdin: str | None = None,
+    timeout_s: float = _TIMEOUT_S,
+) -> str:
+    """Return what a program prints.
+
+    It sees the PATH alone where no environment is given. Raises CommandFailed when it fails,
+    NotReady when it has not ended in time.
+    """
+    words = [str(each) for each in command]
+    told = " ".join([Path(words[0]).name, *words[1:_MOST_WORDS_TOLD]])
+    try:
+        result = subprocess.run(
+            words,
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            env={"PATH": os.environ.get("PATH", os.defpath)}
+            if environment is None
+            else environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as fault:
+        raise NotReady(f"{told} has not ended within {timeout_s:g} s") from fault
+    if result.returncode != 0:
+        raise CommandFailed(told, result.returncode, result.stderr + result.stdout)
+    return result.stdout
+
+
+def run_builder(command: Sequence[str], folder: Path | None = None) -> str:
+    """Return what a program prints that builds or fetches something, however long it takes.
+
+    It sees our environment: proxies, indexes of packages. Raises BuildFailed with its last words.
+    """
+    try:
+        result = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError as fault:
+        raise BuildFailed(f"{command[0]}: {fault}; `make e2e-setup` installs it") from fault
+    if result.returncode != 0:
+        last = "\n".join((result.stdout + result.stderr).splitlines()[-_MOST_LINES_TOLD:])
+        raise BuildFailed(f"{command[0]} ended with {result.returncode}:\n{last}")
+    return result.stdout
