@@ -17,12 +17,14 @@ from typing import Any
 from benchmarks.bench_cluster import ROOT, machine, write_json
 from greensched_testbed.end_to_end.counted import Counted, mended, read_results
 from greensched_testbed.images.building import COMPONENTS, ImageStore
+from greensched_testbed.images.weights import weights_mb
 from greensched_testbed.requirements import IMAGES, missing
 
 RESULT = ROOT / "build/bench/real.json"
 E2E_FIGURES = ROOT / "build/e2e/figures.json"
 KIND_FIGURES = ROOT / "build/e2e/kind.json"
 GRAVEST = frozenset({2, 4, 5, 8, 20, 26, 28})  # of the review of security and reliability, 2026-11
+_HEAVY_MB = 5.0
 _PARTS = ("images", "findings", "e2e", "kind")
 
 
@@ -55,9 +57,17 @@ def _images() -> dict[str, Any]:
     store = ImageStore(ROOT)
     base = store.base()
     sizes = {f"{each}_layers_mb": store.built(each).own_megabytes(base) for each in COMPONENTS}
+    with store.root_of(store.built("operator")) as root:
+        weights = {
+            name: round(size, 1) for name, size in weights_mb(root).items() if size > _HEAVY_MB
+        }
+    print(
+        "  in the operator's image: "
+        + ", ".join(f"{name} {mb:g} MB" for name, mb in weights.items())
+    )
     run = _pytest("images", ["tests/images"])
     start = run.count("passed") == len(run.cases) > 0
-    return {**sizes, "images_start_as_chart_runs_them": int(start)}
+    return {**sizes, "operator_weights_mb": weights, "images_start_as_chart_runs_them": int(start)}
 
 
 def _findings() -> dict[str, Any]:

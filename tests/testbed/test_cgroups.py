@@ -42,9 +42,12 @@ def test_all_that_a_run_started_ends_with_it_and_no_folder_stays(run: RunCgroups
     started = subprocess.Popen([*run.join(), "sh", "-c", script], stdout=subprocess.PIPE)
     assert started.stdout is not None and started.stdout.readline() == b"started\n"
     started.stdout.close()
-    assert len(run.processes()) == 2
+    begun = [psutil.Process(pid) for pid in run.processes()]
+    assert len(begun) == 2
     run.remove()
-    started.wait(5)  # the shell may see its child's end before its own comes
+    started.wait(5)  # with its child's end where the shell sees that before its own comes
+    gone, alive = psutil.wait_procs(begun, 5)
+    assert len(gone) == 2 and not alive
     assert not any((each / run.name).exists() for each in before)
 
 
