@@ -18,6 +18,7 @@ from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.watching import Watch
 from greensched_simulator.workload import Task, Trace
 from greensched_testbed.creating import create_once
+from greensched_testbed.pod_conditions import Condition, why_unplaced
 
 TESTBED_RUNTIME = f"{labels.GROUP}/testbed-runtime"  # annotation that kwok's stages obey
 _AT_ONCE = 8  # creations in flight; httpx slows with the square of its connections
@@ -253,23 +254,9 @@ class _Spec(msgspec.Struct):
     nodeName: str = ""
 
 
-class _Condition(msgspec.Struct):
-    type: str = ""
-    status: str = ""
-    message: str = ""
-
-
 class _Status(msgspec.Struct):
     phase: str = ""
-    conditions: list[_Condition] = []
-
-    def why_pending(self) -> str:
-        refused = (
-            each.message
-            for each in self.conditions
-            if each.type == "PodScheduled" and each.status == "False"
-        )
-        return next(refused, "")
+    conditions: list[Condition] = []
 
 
 class _Pod(msgspec.Struct):
@@ -327,7 +314,7 @@ class _PodLog:
             node=node or run.node,
             finished_at=now if is_newly_finished else run.finished_at,
             phase=phase,
-            why_pending=item.status.why_pending(),
+            why_pending=why_unplaced(item.status.conditions),
         )
         self._created += is_new
         self._bound += is_newly_bound

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from greensched_core.clock import Clock
+from greensched_testbed.pod_conditions import Condition, why_unplaced
 from greensched_testbed.replay import Progress
 from greensched_testbed.stress.job_objects import JOB_LABEL
 from greensched_testbed.stress.suite import StressJob
@@ -67,12 +68,6 @@ class _Spec(msgspec.Struct):
     nodeName: str = ""
 
 
-class _Condition(msgspec.Struct):
-    type: str = ""
-    status: str = ""
-    message: str = ""
-
-
 class _Waiting(msgspec.Struct):
     reason: str = ""
 
@@ -94,7 +89,7 @@ class _Container(msgspec.Struct):
 class _Status(msgspec.Struct):
     phase: str = ""
     message: str = ""
-    conditions: list[_Condition] = []
+    conditions: list[Condition] = []
     containerStatuses: list[_Container] = []
 
 
@@ -199,9 +194,4 @@ def _why(status: _Status) -> str:
             return state.waiting.reason
         if state.terminated is not None and state.terminated.exitCode:
             return f"{state.terminated.reason}, exit code {state.terminated.exitCode}"
-    refused = (
-        each.message
-        for each in status.conditions
-        if each.type == "PodScheduled" and each.status == "False"
-    )
-    return status.message or next(refused, "")
+    return status.message or why_unplaced(status.conditions)
