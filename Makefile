@@ -180,7 +180,8 @@ RELEASE = $(BIN)/python -m deploy.release $(1) --version '$(VERSION)' \
 .PHONY: release
 release: setup ## What is published of a version, into dist/release/ (VERSION=1.2.3 REGISTRY=… KEY=…; docs/releasing.md)
 	@$(call RELEASE,make) $(if $(PLATFORMS),--platforms '$(PLATFORMS)') \
-	  $(if $(BUILD_OPTIONS),--build-options='$(BUILD_OPTIONS)') $(if $(REHEARSAL),--rehearsal)
+	  $(if $(BUILD_OPTIONS),--build-options='$(BUILD_OPTIONS)') $(if $(REHEARSAL),--rehearsal) \
+	  $(if $(filter debian,$(BASE)),--on-debian)
 
 .PHONY: release-verify
 release-verify: setup ## Signatures, checksums and digests of what make release made

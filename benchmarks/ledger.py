@@ -5,6 +5,7 @@ event loop beside it looks how late it is woken: that is what a decision would f
 build/bench/ledger.json.
 """
 
+import argparse
 import asyncio
 import json
 import resource
@@ -31,9 +32,11 @@ _OUT = ROOT / "build/bench/ledger.json"
 
 
 def main(arguments: list[str]) -> None:
-    """Measure both databases, or the one named by `arguments`, and print what it came to."""
-    if arguments:
-        print(json.dumps(asyncio.run(_measured(arguments[0]))))
+    """Measure both databases, or the one that `arguments` name, and print what it came to."""
+    parser = argparse.ArgumentParser(prog="make bench-ledger", description=__doc__)
+    parser.add_argument("database", nargs="?", help="a file, or the DSN of a PostgreSQL server")
+    if database := parser.parse_args(arguments).database:
+        print(json.dumps(asyncio.run(_measured(database))))
         return
     told: dict[str, Any] = {"records": _RECORDS, "machine": machine()}
     with tempfile.TemporaryDirectory() as folder:

@@ -14,6 +14,7 @@ from deploy.release.pushing import push, verify_pushed
 from deploy.release.signing import Signer, Verifier, make_key
 from deploy.release.verifying import verify
 from deploy.release.versions import require_version
+from greensched_core.errors import GreenSchedError
 
 KEYLESS = "keyless"
 NOWHERE = "registry.example.com/greensched"
@@ -24,7 +25,7 @@ def main(arguments: Sequence[str]) -> int:
     told = _parser().parse_args(arguments)
     try:
         _VERBS[told.verb](told)
-    except ReleaseFault as fault:
+    except GreenSchedError as fault:
         print(f"release: {fault}", file=sys.stderr)
         return 1
     return 0
@@ -37,7 +38,9 @@ def _make(told: argparse.Namespace) -> None:
             "say where the images will be and who signs: REGISTRY=… KEY=cosign.key (or"
             " KEY=keyless in a workflow); REHEARSAL=1 goes without"
         )
-    options = (told.registry, platforms, told.build_options, told.rehearsal)
+    if told.on_debian and not told.rehearsal:
+        raise ReleaseFault("BASE=debian is for rehearsals: a release names its base by digest")
+    options = (told.registry, platforms, told.build_options, told.rehearsal, told.on_debian)
     folder = make(Wanted(told.version, *options), Signer(_private(told)))
     print(f"release: {folder.relative_to(ROOT)} holds")
     for path in sorted(folder.iterdir()):
@@ -93,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--key", default="", help="cosign's private key, its .pub beside it; or keyless")
     add("--identity", default="", help="of who signed keyless, a regular expression")
     add("--issuer", default="", help="of that identity")
+    add("--on-debian", action="store_true", help="on a base of Debian's packages, for a rehearsal")
     add("--rehearsal", action="store_true", help="from changed files, with notes of Unreleased")
     return parser
 

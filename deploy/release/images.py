@@ -44,7 +44,7 @@ def build_image(component: str, building: Building, into: Path) -> BuiltImage:
     name = f"localhost/greensched-{component}:{building.version}"
     archive = into / f"greensched-{component}-{building.version}.oci.tar"
     archive.unlink(missing_ok=True)
-    storage = ("--root", str(building.storage / "root"), "--runroot", str(building.storage / "run"))
+    storage = in_storage(building.storage)
     run("buildah", *storage, "manifest", "create", name)
     try:
         for wanted in building.platforms:
@@ -57,6 +57,11 @@ def build_image(component: str, building: Building, into: Path) -> BuiltImage:
     if set(platforms) != set(building.platforms):
         raise ReleaseFault(f"{archive} holds {sorted(platforms)}, not {building.platforms}")
     return BuiltImage(component, archive, digest, platforms)
+
+
+def in_storage(folder: Path) -> tuple[str, ...]:
+    """Return the options with which buildah keeps all it has in a folder."""
+    return ("--root", str(folder / "root"), "--runroot", str(folder / "run"))
 
 
 def builder_platform() -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from deploy.release.chart_values import NamedImage
 from deploy.release.checksums import sha256, write_checksums
 from deploy.release.contents import list_image, list_wheel
+from deploy.release.debian_base import make_base
 from deploy.release.images import COMPONENTS, Building, BuiltImage, build_image
 from deploy.release.notes import UNRELEASED, release_notes
 from deploy.release.packages import build_wheel, package_chart
@@ -34,6 +35,7 @@ class Wanted:
     platforms: tuple[str, ...]
     build_options: str
     is_rehearsal: bool
+    on_debian: bool = False  # in the place of the Dockerfile's base
 
 
 def make(wanted: Wanted, signer: Signer) -> Path:
@@ -75,10 +77,14 @@ def complete(
 
 
 def _images(wanted: Wanted, source: Source, folder: Path) -> dict[str, BuiltImage]:
+    storage, options = ROOT / "build/release/storage", wanted.build_options
+    if wanted.on_debian:
+        _tell("base of Debian's packages")
+        options = f"{make_base(wanted.platforms, storage)} {options}"
     building = Building(
         *(wanted.version, source.commit, source.commit_time_s, wanted.platforms),
-        storage=ROOT / "build/release/storage",
-        options=wanted.build_options,
+        storage=storage,
+        options=options,
     )
     images = {}
     for name in COMPONENTS:

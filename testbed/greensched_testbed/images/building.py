@@ -17,14 +17,17 @@ from pathlib import Path
 import platformdirs
 
 from greensched_testbed.commands import run_builder
-from greensched_testbed.images.debian import LEFT_OUT, debian_tar
+from greensched_testbed.images.debian import (
+    LEFT_OUT,
+    PYTHON_PACKAGES,
+    PYTHON_SUITE,
+    build_options,
+    write_python_base,
+)
 
 COMPONENTS = ("extender", "operator")
 
-_SUITE = "bookworm"
-_BASE_PACKAGES = ("ca-certificates", "python-is-python3", "python3", "python3-pip", "python3-venv")
 _KEPT_S = 86_400.0  # another checkout on this machine may use it
-_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class ImageStore:
 
     def base(self) -> Image:
         """Return the base of our images; make it on first use. Raises BuildFailed."""
-        recipe = f"{_SUITE} {_BASE_PACKAGES} {LEFT_OUT}"
+        recipe = f"{PYTHON_SUITE} {PYTHON_PACKAGES} {LEFT_OUT}"
         name = f"localhost/python:{_short_hash(recipe.encode())}"
         with self._sole_builder():
             if name not in self._names():
@@ -107,19 +110,13 @@ class ImageStore:
         folder = self._folder / "base"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        debian_tar(folder / "root.tar", _SUITE, _BASE_PACKAGES)
-        (folder / "Dockerfile").write_text(
-            "FROM scratch\nADD root.tar /\nENV PATH=/usr/local/bin:/usr/bin:/bin\n"
-        )
+        write_python_base(folder)
         self._run("bud", "--isolation=chroot", "--tag", name, str(folder))
         shutil.rmtree(folder)
 
     def _build(self, component: str, name: str, base: str) -> None:
-        # A machine behind a proxy of its own has its authorities here; the mount stays outside.
-        own = ["--volume", f"{_CERTIFICATES}:{_CERTIFICATES}:ro"] if _CERTIFICATES.exists() else []
         self._run(
-            "bud", "--isolation=chroot", "--network=host", "--format=docker", "--layers",
-            "--quiet", "--pull-never", "--build-arg", f"PYTHON_IMAGE={base}", *own,
+            "bud", "--format=docker", "--layers", "--quiet", *build_options(base),
             "--target", component, "--tag", name, str(self._checkout),
         )  # fmt: skip
         for other, made_s in self._names().items():

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from greensched_testbed.commands import run_builder
 
+PYTHON_PACKAGES = ("ca-certificates", "python-is-python3", "python3", "python3-pip", "python3-venv")
+PYTHON_SUITE = "bookworm"
+_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
 
 
@@ -28,3 +31,24 @@ def debian_tar(
             *(suite, str(path)),
         ]
     )
+
+
+def write_python_base(folder: Path, *, processor: str = "") -> None:
+    """Write the folder from which buildah makes a base with Python; raise BuildFailed."""
+    debian_tar(folder / "root.tar", PYTHON_SUITE, PYTHON_PACKAGES, processor=processor)
+    (folder / "Dockerfile").write_text(
+        "FROM scratch\nADD root.tar /\nENV PATH=/usr/local/bin:/usr/bin:/bin\n"
+    )
+
+
+def build_options(base: str) -> list[str]:
+    """Return buildah's options that build the Dockerfile on a base of ours, also in a container.
+
+    A machine behind a proxy of its own has its authorities in a file that the build sees too;
+    nothing of it gets into an image.
+    """
+    own = ["--volume", f"{_CERTIFICATES}:{_CERTIFICATES}:ro"] if _CERTIFICATES.exists() else []
+    return [
+        *("--isolation=chroot", "--network=host", "--pull-never"),
+        *("--build-arg", f"PYTHON_IMAGE={base}", *own),
+    ]
