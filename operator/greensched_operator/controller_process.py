@@ -31,6 +31,7 @@ from greensched_operator.cron_jobs import CronJob, read_cron_job
 from greensched_operator.default_policy import DefaultPolicy
 from greensched_operator.green_policy import BUILT_IN, GreenPolicy, Resolved, resolve
 from greensched_operator.handlers import JobEvents
+from greensched_operator.heartbeat import Heartbeat
 from greensched_operator.held_works import HeldWorks
 from greensched_operator.job_watch import JobWatch
 from greensched_operator.judging import Rules, Waiting
@@ -55,6 +56,7 @@ from greensched_operator.sight import Followed, Sight
 from greensched_operator.signal_keeper import keep_signals
 from greensched_operator.signal_metrics import SignalMetrics
 from greensched_operator.start_planning import Planned, Situation, plan_starts
+from greensched_operator.startup import say_when_late
 from greensched_operator.webhook_app import health_app
 from greensched_operator.when_choice import BundleSink, WhenChoice, decode_config_map
 from greensched_operator.writing import Writer
@@ -258,8 +260,8 @@ class ControllerProcess:
         ]  # fmt: skip
 
     def ready(self) -> str:
-        """Return "" while a leader sees all that it must; who stands by is as ready."""
-        return self.sight.unseen() if self.lease.leading.is_set() else ""
+        """Return "" while a leader sees all that it must, and who stands by could lead."""
+        return self.sight.unseen() if self.lease.leading.is_set() else self.lease.unread()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Stand by, lead, and end when `stop` is set.
@@ -275,10 +277,12 @@ class ControllerProcess:
         ledger = server(Starlette(routes=self.ledger.routes()), "127.0.0.1", settings.ledger_port)
         serving = asyncio.create_task(run_servers([health, ledger], stop))
         leading = asyncio.create_task(self._lead(stop))
+        saying = asyncio.create_task(say_when_late(self.ready, self._client, settings))
         try:
             await asyncio.wait([serving, leading], return_when=asyncio.FIRST_COMPLETED)
         finally:
             stop.set()
+            saying.cancel()
             ended = await asyncio.gather(serving, leading, return_exceptions=True)
             await self._tasks.stop()
             await self._standing.stop()
@@ -332,6 +336,7 @@ class ControllerProcess:
             "kopf": self._jobs.run(),
             "gone": self._events.forget_gone(self._client),
             "sight": self.sight.run(is_blind=self.lease.is_blind),
+            "heartbeat": self._heartbeat(),
             "certificate": keeper.run(),
             "signals": self._keep_signals(),
             "placements": self.ledger.placements.run(),
@@ -352,10 +357,18 @@ class ControllerProcess:
             limits=settings.age_limits,
         )
 
+    def _heartbeat(self) -> Coroutine[Any, Any, None]:
+        settings, name = self._settings, self._settings.heartbeat_lease
+        identity = settings.identity or socket.gethostname()
+        return Heartbeat(
+            self._client, settings.namespace, name, identity,
+            lambda: self.lease.holds() and self.sight.sees(),
+        ).run()  # fmt: skip
+
     def _beside_kueue(self) -> dict[str, Coroutine[Any, Any, None]]:
         if not self._settings.kueue:
             return {}
-        return {"kueue": self.kueue.run(self.controller.wake)}
+        return {"kueue": self.kueue.run(self.controller.wake, self.sight.follow)}
 
     def _first_policy(self) -> dict[str, Coroutine[Any, Any, None]]:
         file = self._settings.default_policy_file

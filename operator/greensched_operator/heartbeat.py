@@ -1,27 +1,34 @@
-"""Signs of life by Leases: who starts held work gives them, and the webhook listens for them.
+"""Signs of life by a Lease: who can start held work gives them, and the webhook listens for them.
+
+The Lease by which a leader is elected is no such sign: a leader may be blind, or have lost the
+right to start anything, while nobody is there to do better.
 
 How old a sign is, is measured on the listener's own clock from when he saw it come, so that clocks
 that differ do no harm, as leader.py does.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 
 import msgspec
 import structlog
 
-from greensched_core.api_paths import leases_path
+from greensched_core.api_paths import JOBS, PODS, leases_path
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.timestamps import format_micro_time
+from greensched_operator.rights import may
 
 log = structlog.get_logger()
 
 HEARD_WITHIN_S = 60.0
 BEATS_EVERY_S = 5.0  # as often as a leader renews its Lease
 _LOOKS_EVERY_S = 0.2  # until it can do its work
-# A leader and a releaser that live are heard twice within it.
+_ASKS_EVERY_S = 20.0  # whether it still has the right to
+_STARTED = (JOBS, PODS)
+# Who lives is heard twice within it.
 LISTENS_S = 15.0
 
 
@@ -94,17 +101,19 @@ class Pulse:
 
 
 class Heartbeat:
-    """Gives signs of life while somebody says that he can do his work."""
+    """Gives signs of life of a process that sees what is held and has the right to start it."""
 
     def __init__(
-        self, client: ApiClient, namespace: str, name: str, identity: str, able: Callable[[], bool]
+        self, client: ApiClient, namespace: str, name: str, identity: str, sees: Callable[[], bool]
     ) -> None:
-        """Several of one name share a Lease: each word is one of a living."""
+        """All who can start what is held share a Lease: each word is of one of them."""
         self._client = client
         self._leases = leases_path(namespace)
         self._name = name
         self._identity = identity
-        self._able = able
+        self._sees = sees
+        self._may_start = False
+        self._asked_at = -math.inf
 
     async def run(self) -> None:
         """Give signs until cancelled; what the API server refuses is tried again."""
@@ -118,11 +127,20 @@ class Heartbeat:
 
     async def _until_able(self) -> None:
         waited_s = 0.0
-        while not self._able():
+        while why := await self._why_not():
             await asyncio.sleep(_LOOKS_EVERY_S)
             waited_s += _LOOKS_EVERY_S
             if waited_s - _LOOKS_EVERY_S < HEARD_WITHIN_S / 2 <= waited_s:  # once
-                log.warning("no sign of life is given: it does not see what it is to start")
+                log.warning("no sign of life is given", reason=why)
+
+    async def _why_not(self) -> str:
+        if not self._sees():
+            return "it does not see what it is to start"
+        pause_s = _ASKS_EVERY_S if self._may_start else BEATS_EVERY_S
+        if time.monotonic() - self._asked_at > pause_s:
+            rights = await asyncio.gather(*(may(self._client, "patch", path) for path in _STARTED))
+            self._may_start, self._asked_at = all(rights), time.monotonic()
+        return "" if self._may_start else "it has no right to start Jobs and pods"
 
     async def beat(self) -> None:
         """Give one sign; raises ApiUnavailable."""

@@ -136,8 +136,8 @@ class KueueKeeper:
         """An AdmissionCheck is gone; Kueue takes it off the Workloads."""
         self._checks.pop(check.metadata.name, None)
 
-    async def run(self, wake: Callable[[], None]) -> None:
-        """Hold until cancelled."""
+    async def run(self, wake: Callable[[], None], follow: Callable[..., None]) -> None:
+        """Hold until cancelled; `follow` is given the watches, to see how they do."""
         path = await served_path(self._client)
         self._writer.kueue_path = path
         writer = KueueWriter(self._client, path, WallClock(), self._may_write)
@@ -149,6 +149,7 @@ class KueueKeeper:
             self._client, f"{path}/workloads", decode_workload,
             Sink(self.put_workload, self.drop_workload, wake), WallClock(),
         )  # fmt: skip
+        follow(checks, workloads)
         async with asyncio.TaskGroup() as group:
             group.create_task(checks.run())
             group.create_task(workloads.run())

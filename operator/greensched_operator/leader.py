@@ -70,6 +70,8 @@ class Leadership:
         self._seen: tuple[str | None, str | None] = (None, None)  # holder, and its last word
         self._seen_at = monotonic()
         self._renewed_at = -float("inf")  # when the last word was sent that was taken
+        self._read_at = -float("inf")  # when the Lease was last read, and taken or left to another
+        self._fault = "it has not been read yet"
 
     async def acquire(self) -> None:
         """Return once this replica leads."""
@@ -81,6 +83,12 @@ class Leadership:
     def is_blind(self) -> bool:
         """Tell whether it took the Lease though it sees too little: nobody else did."""
         return self._blind_at is not None
+
+    def unread(self) -> str:
+        """Return "" while the Lease is read and, where it is free, taken; else why it is not."""
+        if self._monotonic() - self._read_at < self._duration_s:
+            return ""
+        return f"cannot stand for the Lease {self._name}: {self._fault}"
 
     async def keep(self, speaks: Callable[[], bool] = lambda: True) -> None:
         """Renew until another has the Lease; then return.
@@ -120,14 +128,16 @@ class Leadership:
         sent_at = self._monotonic()  # others count from when they saw it, which is later
         try:
             async with asyncio.timeout(min(_LONGEST_WORD_S, self._duration_s / 2)):
-                if not await self._took():
-                    return False
-        except TimeoutError:
-            log.warning("the Lease could not be written", reason="no answer in time")
+                is_ours = await self._took()
+        except (ApiUnavailable, TimeoutError) as fault:
+            if isinstance(fault, ApiUnavailable) and fault.status == 409:  # another was faster
+                self._read_at = sent_at
+                return False
+            self._fault = str(fault) or "no answer in time"
+            log.warning("the Lease could not be written", reason=self._fault)
             return False
-        except ApiUnavailable as fault:
-            if fault.status != 409:  # another was faster
-                log.warning("the Lease could not be written", reason=str(fault))
+        self._read_at = sent_at
+        if not is_ours:
             return False
         self._seen = (self.identity, None)
         self._renewed_at = sent_at

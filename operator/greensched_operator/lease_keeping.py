@@ -39,6 +39,10 @@ class LeaseKeeping:
         """Tell whether nobody else can lead by now."""
         return self._leadership.holds()
 
+    def unread(self) -> str:
+        """Return "" while the Lease is read and, where it is free, taken; else why it is not."""
+        return self._leadership.unread()
+
     @property
     def is_blind(self) -> bool:
         """Tell whether it was taken though this replica sees too little: nobody else did."""

@@ -28,6 +28,7 @@ from greensched_operator.processes import Tasks, run_servers
 from greensched_operator.queue_gate import GATED_BY, KUEUE_QUEUE, is_ours_in
 from greensched_operator.release_patch import Reason, media_type, object_path, release_patch
 from greensched_operator.settings import OperatorSettings
+from greensched_operator.sight import sees
 from greensched_operator.startup import say_when_late
 from greensched_operator.webhook_app import health_app
 from greensched_operator.workloads import Gate, Kind
@@ -36,7 +37,6 @@ log = structlog.get_logger()
 
 LOOKS_EVERY_S = 1.0
 _MOST_TOLD = 5
-_BLIND_S = 30.0  # without a watch; then it gives no sign of life
 _AT_ONCE = 8  # patches in flight: what is late goes first, and the API server is not flooded
 
 
@@ -183,16 +183,13 @@ class Releaser:
         )
         identity = settings.identity or socket.gethostname()
         self._heartbeat = Heartbeat(
-            client, settings.namespace, settings.releaser_lease, identity, self.sees
+            client, settings.namespace, settings.heartbeat_lease, identity, self.sees
         )
         self.tasks = Tasks()
 
     def sees(self) -> bool:
         """Tell whether it knows what is held, and so can start it."""
-        wall = WallClock()
-        return all(
-            each.health.synced and each.health.age_s(wall) < _BLIND_S for each in self._watches
-        )
+        return sees(self._watches, WallClock())
 
     def due(self) -> list[tuple[Held, Reason]]:
         """Return what is to be started now, the most overdue first."""

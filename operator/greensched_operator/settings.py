@@ -46,10 +46,10 @@ class OperatorSettings(ClusterSettings):
     lease: str = Field(
         default="greensched-operator", description="Lease by which the replicas elect a leader."
     )
-    releaser_lease: str = Field(
-        default="greensched-releaser",
-        description="Lease by which the releaser gives signs of life: without one of it or of the "
-        "leader within 60 seconds, the webhook holds nothing.",
+    heartbeat_lease: str = Field(
+        default="greensched-heartbeat",
+        description="Lease by which the leader and the releasers tell that they can start what is "
+        "held: without a word of one of them within 60 seconds, the webhook holds nothing.",
     )
     lease_duration_s: Positive = Field(
         default=15.0,

@@ -18,7 +18,7 @@ from greensched_operator.admission import Surroundings
 from greensched_operator.certificate import Pair, read_secret
 from greensched_operator.cron_jobs import CronJob, read_cron_job
 from greensched_operator.green_policy import GreenPolicy, Resolved, resolve
-from greensched_operator.heartbeat import Pulse, decode_lease
+from greensched_operator.heartbeat import Lease, Pulse, decode_lease
 from greensched_operator.metrics import WebhookMetrics
 from greensched_operator.processes import Tasks, run_servers, until_set
 from greensched_operator.settings import OperatorSettings
@@ -68,7 +68,7 @@ class WebhookProcess:
         self.policies = watched.Objects[GreenPolicy]()
         self.cron_jobs = watched.Objects[CronJob]()
         self.emergency = watched.Objects[watched.Switch]()
-        self._pulses = {settings.lease: Pulse(), settings.releaser_lease: Pulse()}
+        self._pulse = Pulse()
         wall = WallClock()
         self._watches: list[Watch[Any]] = [
             Watch(
@@ -83,7 +83,7 @@ class WebhookProcess:
                 wall,
                 field_selector=f"metadata.name={watched.EMERGENCY}",
             ),
-            *self._lease_watches(),
+            self._pulse_watch(),
         ]
         self._webhook = Webhook(self.surroundings, self.metrics, clock)
         self.tasks = Tasks()
@@ -98,11 +98,8 @@ class WebhookProcess:
             self.cron_jobs.get,
             is_emergency=len(self.emergency) > 0,
             kueue_gated_by=self._settings.kueue_gated_by,
-            is_releasable=self._is_releasable(),
+            is_releasable=self._pulse.is_heard,
         )
-
-    def _is_releasable(self) -> bool:
-        return any(pulse.is_heard for pulse in self._pulses.values())
 
     def policy_for(self, namespace: str, name: str) -> Resolved:
         """Return the GreenPolicy of work in a namespace that names one, or "" for none."""
@@ -114,9 +111,8 @@ class WebhookProcess:
         if self.serving is None or not self.serving.started:
             secret = f"{self._settings.namespace}/{self._settings.webhook_secret}"
             missing.append(f"the certificate in Secret {secret}, which the controller makes")
-        pulses = self._pulses.values()
         # A replica that has not listened for long would hold nothing, whoever lives.
-        if not (self._is_releasable() or all(pulse.has_listened for pulse in pulses)):
+        if not (self._pulse.is_heard or self._pulse.has_listened):
             missing.append(SIGN_OF_LIFE)
         return f"waits for {', '.join(missing)}" if missing else ""
 
@@ -157,13 +153,12 @@ class WebhookProcess:
             self.tasks.start({"rotation": keep_certificates(context, files)})
         await run_servers([self.serving], stop, self.tasks.failed)
 
-    def _lease_watches(self) -> list[Watch[Any]]:
+    def _pulse_watch(self) -> Watch[Lease]:
         path = leases_path(self._settings.namespace)
-        return [
-            Watch(self._client, path, decode_lease, pulse, WallClock(),
-                  field_selector=f"metadata.name={name}")
-            for name, pulse in self._pulses.items()
-        ]  # fmt: skip
+        selector = f"metadata.name={self._settings.heartbeat_lease}"
+        return Watch(
+            self._client, path, decode_lease, self._pulse, WallClock(), field_selector=selector
+        )
 
     def _pair_watch(self, sink: _PairSink) -> Watch[Pair | None]:
         path = f"/api/v1/namespaces/{self._settings.namespace}/secrets"

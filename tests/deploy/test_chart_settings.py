@@ -25,7 +25,7 @@ SET_BY_THE_CHART = {
 # The operator's: set from other values, given by the pod, or for tests alone.
 OPERATORS_SET_BY_THE_CHART = {
     *{"kubeconfig", "serviceaccount_dir", "namespace", "identity", "scheduler_names", "lease"},
-    *{"releaser_lease", "pod_name", "pod_uid"},
+    *{"heartbeat_lease", "pod_name", "pod_uid"},
     *{"webhook_host", "webhook_port", "webhook_hosts", "webhook_secret", "webhook_configuration"},
     *{"ledger", "signal_files", "kueue", "kueue_gated_by"},
     *{"health_host", "health_port", "static_zones_file", "default_policy_file", "switch_owner"},

@@ -183,7 +183,7 @@ class Place:
     async def _beat(self) -> None:
         settings = self.settings
         beating = Heartbeat(
-            self.api, settings.namespace, settings.releaser_lease, "test", lambda: True
+            self.api, settings.namespace, settings.heartbeat_lease, "test", lambda: True
         )
         while True:
             await beating.beat()

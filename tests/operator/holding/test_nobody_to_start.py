@@ -48,7 +48,7 @@ async def warnings_of(place: Place, item: dict[str, Any]) -> list[str]:
 @pytest.mark.finding(2)
 async def test_what_nobody_could_start_is_not_held_and_says_so(place: Place) -> None:
     await place.green_policy(mode="enforce")
-    for lease in (place.settings.lease, place.settings.releaser_lease):
+    for lease in (place.settings.lease, place.settings.heartbeat_lease):
         await leave_lease(place, lease, ahead_s=3600.0)
     async with place.webhook(is_heard_of=False) as webhook:
         job = await place.create_job("train", deadline="6h")

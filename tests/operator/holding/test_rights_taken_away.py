@@ -19,6 +19,12 @@ import pytest_asyncio
 from greensched_core import labels
 from greensched_core.errors import TaskEnded
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_operator.controller_process import ControllerProcess
+from greensched_operator.heartbeat import BEATS_EVERY_S
+from greensched_operator.releaser import Releaser
+from greensched_operator.settings import OperatorSettings
+from greensched_operator.webhook import WebhookProcess
+from greensched_testbed.ports import free_port
 from tests.operator.holding.test_kopf_ends import Valve, valve
 
 __all__ = ["valve"]  # a fixture
@@ -79,8 +85,9 @@ async def account(place: Place, control_plane: ControlPlane) -> AsyncIterator[Ac
 async def holder(place: Place) -> str:
     """Return who holds the Lease."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{place.own}/leases"
-    found = (await place.get(path))["items"]
-    return str(found[0]["spec"]["holderIdentity"]) if found else ""
+    found = {each["metadata"]["name"]: each for each in (await place.get(path))["items"]}
+    lease = found.get(place.settings.lease)
+    return str(lease["spec"]["holderIdentity"]) if lease else ""
 
 
 def held_job(place: Place, name: str) -> dict[str, Any]:
@@ -202,3 +209,78 @@ async def test_without_a_better_one_the_blind_leads_says_so_and_sees_with_the_ri
             assert aged > 1.0
             await account.may(JOBS, STATUS)
             await place.until(sees, "it sees with the rights")
+
+
+READ_ONLY = {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list", "watch"]}
+HEARD_S = BEATS_EVERY_S + 3.0  # by then somebody who gives signs of life was heard
+
+
+@pytest.mark.finding(2)
+@pytest.mark.parametrize(
+    ("who", "rights"),
+    [
+        pytest.param("controller", [STATUS], id="a-leader-that-sees-no-jobs"),
+        pytest.param("controller", [READ_ONLY, STATUS], id="a-leader-that-may-start-none"),
+        pytest.param("releaser", [READ_ONLY], id="a-releaser-that-may-start-none"),
+    ],
+)
+async def test_nothing_is_held_for_who_could_not_start_it(
+    place: Place, account: Account, who: str, rights: list[dict[str, Any]]
+) -> None:
+    async def leads() -> bool:
+        return who == "releaser" or await holder(place) == "first"
+
+    async def is_heard() -> bool:
+        return webhook.surroundings().is_releasable
+
+    await account.may(*rights)
+    await place.green_policy(mode="enforce")
+    async with place.webhook(is_heard_of=False) as webhook, getattr(account.place, who)():
+        await place.until(leads, "it leads")
+        heard = [await is_heard()]
+        until_s = time.monotonic() + HEARD_S
+        while time.monotonic() < until_s:
+            await asyncio.sleep(0.5)
+            heard.append(await is_heard())
+        assert not any(heard)
+        made = await place.create_job("train", deadline="6h")
+        assert not made["spec"].get("suspend")
+        await account.may(JOBS, STATUS)
+        await place.until(is_heard, "it could start them now")
+
+
+async def test_who_cannot_get_ready_says_so_in_an_event_of_its_pod(
+    place: Place, account: Account
+) -> None:
+    """A webhook without a certificate, a releaser without Jobs, a controller without Leases."""
+    settings, api = account.place.settings, account.place.api
+    rules = [{**ALL[0], "apiGroups": ["", labels.GROUP]}]
+    await place.api.patch(
+        f"{RBAC}/clusterroles/{account.name}", json.dumps({"rules": rules}).encode()
+    )
+    stop = asyncio.Event()
+
+    def of(pod: str) -> OperatorSettings:
+        ports = {"health_port": free_port(), "ledger_port": free_port()}
+        return settings.model_copy(update={"pod_name": pod, "pod_uid": f"uid-{pod}", **ports})
+
+    processes = (
+        WebhookProcess(of("webhook"), api, settings.clock),
+        Releaser(of("releaser"), api, settings.clock),
+        ControllerProcess(of("controller"), account.place.access, api, settings.clock),
+    )
+    running = [asyncio.create_task(each.run(stop)) for each in processes]
+
+    async def told() -> dict[str, str]:
+        found = (await place.get(f"/api/v1/namespaces/{place.own}/events"))["items"]
+        events = {each["involvedObject"]["name"]: each["message"] for each in found}
+        return events if {"webhook", "releaser", "controller"} <= events.keys() else {}
+
+    try:
+        events = await place.until(told, "each has told what it waits for")
+    finally:
+        stop.set()
+        await asyncio.gather(*running, return_exceptions=True)
+    assert "Secret" in events["webhook"]
+    assert "/apis/batch/v1/jobs" in events["releaser"]
+    assert "Lease" in events["controller"] and "403" in events["controller"]

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from greensched_core.api_paths import leases_path
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_operator.leader import LEASES_A_LOOP_MAY_BE_STUCK
+from tests.operator.conftest import exists
 
 if TYPE_CHECKING:
     from tests.operator.conftest import Place
@@ -26,24 +28,27 @@ pytestmark = [
 LASTS_S = 1.0
 
 
+def lease_path(place: Place) -> str:
+    return f"{leases_path(place.own)}/{place.settings.lease}"
+
+
 async def lease_word_s(place: Place) -> float | None:
     """Return when the holder of the Lease spoke last; None where nobody holds it."""
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{place.own}/leases"
-    found = (await place.get(path))["items"]
-    if not found or not found[0]["spec"]["holderIdentity"]:
+    if not await exists(place.api, lease_path(place)):
         return None
-    return parse_timestamp(found[0]["spec"]["renewTime"])
+    spec = (await place.get(lease_path(place)))["spec"]
+    return parse_timestamp(spec["renewTime"]) if spec["holderIdentity"] else None
 
 
 def silence_s(place: Place, blocked_s: float) -> float:
     """Block this event loop, and return how long the holder had been silent at the end of that."""
-    url = f"{place.access.base_url}/apis/coordination.k8s.io/v1/namespaces/{place.own}/leases"
+    url = f"{place.access.base_url}{lease_path(place)}"
     found: list[float] = []
 
     def look() -> None:
         time.sleep(blocked_s)
         reply = httpx.get(url, verify=place.access.verify, trust_env=False)
-        found.append(time.time() - parse_timestamp(reply.json()["items"][0]["spec"]["renewTime"]))
+        found.append(time.time() - parse_timestamp(reply.json()["spec"]["renewTime"]))
 
     looking = threading.Thread(target=look)
     looking.start()

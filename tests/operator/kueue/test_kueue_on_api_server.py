@@ -130,7 +130,7 @@ async def test_a_queued_job_waits_and_says_so_and_run_now_starts_it(
     place: Place, queue: str
 ) -> None:
     await in_a_dirty_hour(place)
-    async with place.controller():
+    async with place.controller() as running:
         await submit(place, queue, "train", deadline="6h", runtime="1h")
         held = await place.until(lambda: waits(place, "train"), "it waits")
         said = held["metadata"]["annotations"]
@@ -139,6 +139,9 @@ async def test_a_queued_job_waits_and_says_so_and_run_now_starts_it(
         assert "100 instead of 500 g/kWh" in check_of(held)["message"]
         check = await place.get(f"{API}/admissionchecks/{place.own}")
         assert is_true(check, "Active")
+        seen = running.metrics.registry.get_sample_value
+        for resource in ("workloads", "admissionchecks"):
+            assert seen("greensched_operator_watch_age_seconds", {"resource": resource}) == 0.0
         now = {"metadata": {"annotations": {labels.RUN_NOW: "true"}}}
         await place.api.patch(f"{place.jobs}/train", json.dumps(now).encode())
         started = await place.until(lambda: admitted(place, "train"), "it is admitted")

@@ -73,6 +73,11 @@
   resources: [leases]
   resourceNames: [{{ include "greensched.operatorName" .root }}]
   verbs: [get, patch]
+# Its signs of life.
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ include "greensched.heartbeatName" .root }}]
+  verbs: [patch]
 # The webhook's certificate; and the keys of grid data providers, one by one, by the names that
 # GridSignals give: only those of type greensched.io/provider are used.
 - apiGroups: [""]
@@ -108,10 +113,10 @@
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
-# Whether somebody lives who would start what it holds: the leader, or a releaser.
+# Whether somebody is there who can start what it holds: the leader, or a releaser.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  resourceNames: [{{ include "greensched.operatorName" .root }}, {{ include "greensched.releaserName" .root }}]
+  resourceNames: [{{ include "greensched.heartbeatName" .root }}]
   verbs: [get, list, watch]
 - apiGroups: [""]
   resources: [configmaps]
@@ -144,7 +149,7 @@
   verbs: [create]
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  resourceNames: [{{ include "greensched.releaserName" .root }}]
+  resourceNames: [{{ include "greensched.heartbeatName" .root }}]
   verbs: [patch]
 - apiGroups: [""]
   resources: [configmaps]

@@ -10,7 +10,7 @@ What the extender believes of grid, money and nodes, the operator believes too: 
 {{ $prefix }}SCHEDULER_NAMES: {{ list .Values.scheduler.name | toJson | quote }}
 {{ $prefix }}HEALTH_PORT: {{ .Values.operator.healthPort | quote }}
 {{ $prefix }}LEASE: {{ include "greensched.operatorName" . | quote }}
-{{ $prefix }}RELEASER_LEASE: {{ include "greensched.releaserName" . | quote }}
+{{ $prefix }}HEARTBEAT_LEASE: {{ include "greensched.heartbeatName" . | quote }}
 {{ $prefix }}WEBHOOK_PORT: {{ .Values.operator.webhook.port | quote }}
 {{ $prefix }}WEBHOOK_HOSTS: {{ include "greensched.webhookHosts" . | quote }}
 {{ $prefix }}WEBHOOK_SECRET: {{ include "greensched.webhookName" . | quote }}
