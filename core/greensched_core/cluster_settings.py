@@ -2,11 +2,12 @@
 
 import re
 from pathlib import Path
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from greensched_core.clock import Clock, ScaledClock, WallClock
+from greensched_core.events import Regarded
 from greensched_core.kubernetes_api import SERVICE_ACCOUNT_DIR, ApiAccess
 from greensched_core.settings import CURRENCY, ComponentSettings, OptionalPath, Positive, Share
 from greensched_core.signals.chain import CountFault, CountSteps, GridSignals
@@ -22,12 +23,21 @@ def _uncounted(*_: object) -> None:
 class ClusterSettings(ComponentSettings):
     """Where the API server is, who opts in, and what is assumed of nodes, grids and money."""
 
+    component: ClassVar[str] = "greensched"  # as its events name who tells
+
     kubeconfig: OptionalPath = Field(
         default=None, description="Kubeconfig of the API server; empty: in the cluster."
     )
     serviceaccount_dir: Path = Field(
         default=SERVICE_ACCOUNT_DIR, description="Folder of token and ca.crt when in the cluster."
     )
+    pod_name: str = Field(
+        default="",
+        description="This process's pod: an event tells there what a process waits for that is "
+        "not ready within 30 seconds; empty: the log alone does.",
+    )
+    pod_namespace: str = Field(default="", description="The namespace of that pod.")
+    pod_uid: str = Field(default="", description="The UID of that pod.")
     scheduler_names: list[str] = Field(
         default=["greensched"],
         min_length=1,
@@ -126,6 +136,12 @@ class ClusterSettings(ComponentSettings):
         if self.kubeconfig is not None:
             return ApiAccess.from_kubeconfig(self.kubeconfig)
         return ApiAccess.in_cluster(self.serviceaccount_dir)
+
+    def own_pod(self) -> Regarded | None:
+        """Return the pod that this process runs in; None where it was not told."""
+        if not self.pod_name or not self.pod_namespace:
+            return None
+        return Regarded("v1", "Pod", self.pod_namespace, self.pod_name, self.pod_uid)
 
     def grid_signals(
         self, count_steps: CountSteps = _uncounted, count_fault: CountFault = _uncounted

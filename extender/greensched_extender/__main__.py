@@ -17,6 +17,7 @@ from greensched_core.api_paths import BOUND_AND_RUNNING, NODES, PODS
 from greensched_core.clock import Clock
 from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.kubernetes_api import ApiClient
+from greensched_core.lateness import say_when_late
 from greensched_core.logs import set_up_logs
 from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject, PodObject
@@ -65,6 +66,7 @@ class Process:
         self, settings: ExtenderSettings, client: ApiClient, http: httpx.AsyncClient, clock: Clock
     ) -> None:
         self._settings = settings
+        self._client = client
         self._clock = clock
         self.metrics = ExtenderMetrics()
         self.decisions = Decisions(settings.decisions_max_bytes)
@@ -174,6 +176,9 @@ class Process:
         self._servers = [verbs, explanations]
         serving = [asyncio.create_task(one.serve()) for one in self._servers]
         stopping = asyncio.create_task(stop.wait())
+        saying = asyncio.create_task(
+            say_when_late(self.watches.missing, self._client, self._settings)
+        )
         try:
             while not all(one.started for one in self._servers) and not any(
                 task.done() for task in (*serving, stopping)
@@ -187,9 +192,9 @@ class Process:
                 one.should_exit = True
             ended = await asyncio.gather(*serving, return_exceptions=True)
             wrong = self.alive()
-            for each in (*self._tasks, stopping):
+            for each in (*self._tasks, stopping, saying):
                 each.cancel()
-            await asyncio.gather(*self._tasks, stopping, return_exceptions=True)
+            await asyncio.gather(*self._tasks, stopping, saying, return_exceptions=True)
         for fault in ended:
             if isinstance(fault, BaseException):
                 raise fault

@@ -1,7 +1,7 @@
 """Every setting of the extender: unit, default, reason."""
 
 from ipaddress import ip_address
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
@@ -24,6 +24,7 @@ class ExtenderSettings(ClusterSettings):
     """How the extender listens, what it prefers and what it assumes where nothing is measured."""
 
     model_config = SettingsConfigDict(env_prefix="GREENSCHED_EXTENDER_")
+    component: ClassVar[str] = "greensched-extender"
 
     listen_host: str = Field(default="0.0.0.0", description="Address that kube-scheduler calls.")
     listen_port: Port = Field(default=8888, description="Port of that address; 0 takes a free one.")

@@ -14,6 +14,7 @@ from greensched_core.api_paths import BOUND_AND_RUNNING, CRON_JOBS, NODES, PODS,
 from greensched_core.clock import Clock, WallClock
 from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_core.lateness import say_when_late
 from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject
 from greensched_core.power.catalogue import PowerCatalogue
@@ -56,7 +57,6 @@ from greensched_operator.sight import Followed, Sight
 from greensched_operator.signal_keeper import keep_signals
 from greensched_operator.signal_metrics import SignalMetrics
 from greensched_operator.start_planning import Planned, Situation, plan_starts
-from greensched_operator.startup import say_when_late
 from greensched_operator.webhook_app import health_app
 from greensched_operator.when_choice import BundleSink, WhenChoice, decode_config_map
 from greensched_operator.writing import Writer

@@ -16,6 +16,7 @@ from greensched_core.api_paths import JOBS, PODS, UNBOUND
 from greensched_core.clock import Clock, WallClock
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
+from greensched_core.lateness import say_when_late
 from greensched_core.serving import server
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.watching import Watch
@@ -29,7 +30,6 @@ from greensched_operator.queue_gate import GATED_BY, KUEUE_QUEUE, is_ours_in
 from greensched_operator.release_patch import Reason, media_type, object_path, release_patch
 from greensched_operator.settings import OperatorSettings
 from greensched_operator.sight import sees
-from greensched_operator.startup import say_when_late
 from greensched_operator.webhook_app import health_app
 from greensched_operator.workloads import Gate, Kind
 

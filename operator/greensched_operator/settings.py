@@ -1,5 +1,7 @@
 """Every setting of the operator's processes: unit, default, reason."""
 
+from typing import ClassVar
+
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
@@ -11,6 +13,7 @@ class OperatorSettings(ClusterSettings):
     """What the operator's processes go by; each reads the settings that concern it."""
 
     model_config = SettingsConfigDict(env_prefix="GREENSCHED_OPERATOR_")
+    component: ClassVar[str] = "greensched-operator"
 
     namespace: str = Field(
         default="greensched",
@@ -20,12 +23,6 @@ class OperatorSettings(ClusterSettings):
     identity: str = Field(
         default="", description="This replica's name in the Lease; empty: the host's name."
     )
-    pod_name: str = Field(
-        default="",
-        description="This process's pod: an event tells there what a process waits for that is "
-        "not ready within 30 seconds; empty: the log alone does.",
-    )
-    pod_uid: str = Field(default="", description="The UID of that pod.")
     webhook_host: str = Field(default="0.0.0.0", description="Address that the API server calls.")
     webhook_port: Port = Field(
         default=9443, description="Port of that address; 0 takes a free one."

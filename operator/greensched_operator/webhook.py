@@ -11,6 +11,7 @@ import structlog
 from greensched_core.api_paths import CRON_JOBS, leases_path
 from greensched_core.clock import Clock, WallClock
 from greensched_core.kubernetes_api import ApiClient
+from greensched_core.lateness import say_when_late
 from greensched_core.serving import Certificates, Server, keep_certificates, server
 from greensched_core.watching import Watch
 from greensched_operator import watched
@@ -22,7 +23,6 @@ from greensched_operator.heartbeat import Lease, Pulse, decode_lease
 from greensched_operator.metrics import WebhookMetrics
 from greensched_operator.processes import Tasks, run_servers, until_set
 from greensched_operator.settings import OperatorSettings
-from greensched_operator.startup import say_when_late
 from greensched_operator.webhook_app import Webhook, health_app, webhook_app
 
 log = structlog.get_logger()

@@ -12,9 +12,9 @@ from greensched_core import labels
 from greensched_core.clock import Clock
 from greensched_core.durations import format_duration
 from greensched_core.errors import ApiUnavailable
+from greensched_core.events import Regarded, event_body
 from greensched_core.kubernetes_api import STRATEGIC_MERGE_PATCH, ApiClient
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.events import Regarded, event_body
 from greensched_operator.judging import arrived_s
 from greensched_operator.metrics import ControllerMetrics
 from greensched_operator.pause_terms import Progress
@@ -25,11 +25,13 @@ from greensched_operator.release_patch import (
     release_patch,
     unmark_patch,
 )
+from greensched_operator.settings import OperatorSettings
 from greensched_operator.start_planning import Planned
 from greensched_operator.workloads import Kind, Work
 
 log = structlog.get_logger()
 
+COMPONENT = OperatorSettings.component
 _API_VERSIONS = {Kind.JOB: "batch/v1", Kind.POD: "v1"}
 _ANOTHER = "UID in precondition"  # of a 409: another of its name is there
 
@@ -219,7 +221,8 @@ class Writer:
 
     async def tell(self, work: Work, reason: str, note: str, *, is_warning: bool = False) -> bool:
         """Create an event about a workload, unless there is one that says the same."""
-        body = event_body(regarded(work), reason, note, self._wall.now(), is_warning=is_warning)
+        at_s, about = self._wall.now(), regarded(work)
+        body = event_body(about, reason, note, at_s, component=COMPONENT, is_warning=is_warning)
         return await self._sent("event", f"/api/v1/namespaces/{work.namespace}/events", body)
 
     async def remember_runtimes(self, namespace: str, cron_job: str, runtimes: str) -> bool:

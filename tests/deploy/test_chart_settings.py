@@ -18,14 +18,14 @@ Render = Callable[..., Objects]
 SET_BY_THE_CHART = {
     *{"listen_host", "listen_port", "kubeconfig", "serviceaccount_dir", "scheduler_names"},
     *{"tls_cert_file", "tls_key_file", "tls_client_ca_file", "static_zones_file", "bundle"},
-    *{"filter_enabled", "bind_enabled"},
+    *{"filter_enabled", "bind_enabled", "pod_name", "pod_namespace", "pod_uid"},
     *{"clock_rate", "clock_since_s", "clock_shows_s"},  # for tests and replays alone
 }
 
 # The operator's: set from other values, given by the pod, or for tests alone.
 OPERATORS_SET_BY_THE_CHART = {
     *{"kubeconfig", "serviceaccount_dir", "namespace", "identity", "scheduler_names", "lease"},
-    *{"heartbeat_lease", "pod_name", "pod_uid"},
+    *{"heartbeat_lease", "pod_name", "pod_namespace", "pod_uid"},
     *{"webhook_host", "webhook_port", "webhook_hosts", "webhook_secret", "webhook_configuration"},
     *{"ledger", "signal_files", "kueue", "kueue_gated_by"},
     *{"health_host", "health_port", "static_zones_file", "default_policy_file", "switch_owner"},

@@ -13,11 +13,11 @@ import pytest
 import structlog
 
 from greensched_core.errors import TaskEnded
+from greensched_core.lateness import say_when_late
 from greensched_operator.__main__ import PROCESSES, main
 from greensched_operator.controller_process import ControllerProcess
 from greensched_operator.processes import Tasks
 from greensched_operator.releaser import Releaser
-from greensched_operator.startup import say_when_late
 from greensched_operator.webhook import WebhookProcess
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ async def test_a_webhook_without_a_certificate_says_so_in_an_event_of_its_pod(
     spec = {"containers": [container], "nodeSelector": {"nowhere": ""}}
     pod = await place.create(path, {**meta, "spec": spec})
     named = {"pod_name": pod["metadata"]["name"], "pod_uid": pod["metadata"]["uid"]}
-    settings = place.settings.model_copy(update=named)
+    settings = place.settings.model_copy(update={**named, "pod_namespace": place.own})
     process = WebhookProcess(settings, place.api, settings.clock)
     saying = say_when_late(process.ready, place.api, settings, after_s=0.1)
     async with asyncio.timeout(10):

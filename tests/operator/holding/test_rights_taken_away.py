@@ -13,12 +13,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 import pytest_asyncio
 
 from greensched_core import labels
 from greensched_core.errors import TaskEnded
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_extender.__main__ import Process as Extender
+from greensched_extender.settings import ExtenderSettings
 from greensched_operator.controller_process import ControllerProcess
 from greensched_operator.heartbeat import BEATS_EVERY_S
 from greensched_operator.releaser import Releaser
@@ -252,9 +255,10 @@ async def test_nothing_is_held_for_who_could_not_start_it(
 async def test_who_cannot_get_ready_says_so_in_an_event_of_its_pod(
     place: Place, account: Account
 ) -> None:
-    """A webhook without a certificate, a releaser without Jobs, a controller without Leases."""
+    """A webhook without a certificate, the others without what they must see or take."""
     settings, api = account.place.settings, account.place.api
-    rules = [{**ALL[0], "apiGroups": ["", labels.GROUP]}]
+    own = ["events", "secrets", "configmaps"]
+    rules = [{"apiGroups": [""], "resources": own, "verbs": ["*"]}]
     await place.api.patch(
         f"{RBAC}/clusterroles/{account.name}", json.dumps({"rules": rules}).encode()
     )
@@ -262,9 +266,15 @@ async def test_who_cannot_get_ready_says_so_in_an_event_of_its_pod(
 
     def of(pod: str) -> OperatorSettings:
         ports = {"health_port": free_port(), "ledger_port": free_port()}
-        return settings.model_copy(update={"pod_name": pod, "pod_uid": f"uid-{pod}", **ports})
+        named = {"pod_name": pod, "pod_namespace": place.own, "pod_uid": f"uid-{pod}"}
+        return settings.model_copy(update=named | ports)
 
+    extends = ExtenderSettings(
+        listen_port=0, explain_port=0, pod_name="extender", pod_namespace=place.own, pod_uid="uid"
+    )
+    http = httpx.AsyncClient(trust_env=False)
     processes = (
+        Extender(extends, api, http, extends.clock),
         WebhookProcess(of("webhook"), api, settings.clock),
         Releaser(of("releaser"), api, settings.clock),
         ControllerProcess(of("controller"), account.place.access, api, settings.clock),
@@ -274,13 +284,15 @@ async def test_who_cannot_get_ready_says_so_in_an_event_of_its_pod(
     async def told() -> dict[str, str]:
         found = (await place.get(f"/api/v1/namespaces/{place.own}/events"))["items"]
         events = {each["involvedObject"]["name"]: each["message"] for each in found}
-        return events if {"webhook", "releaser", "controller"} <= events.keys() else {}
+        return events if len(events) == len(processes) else {}
 
     try:
         events = await place.until(told, "each has told what it waits for")
     finally:
         stop.set()
         await asyncio.gather(*running, return_exceptions=True)
+        await http.aclose()
+    assert "first list of nodes" in events["extender"]
     assert "Secret" in events["webhook"]
     assert "/apis/batch/v1/jobs" in events["releaser"]
     assert "Lease" in events["controller"] and "403" in events["controller"]

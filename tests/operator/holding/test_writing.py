@@ -11,8 +11,8 @@ import pytest
 
 from greensched_core import labels
 from greensched_core.clock import ManualClock
+from greensched_core.events import event_body
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.events import event_body
 from greensched_operator.metrics import ControllerMetrics
 from greensched_operator.release_patch import Reason
 from greensched_operator.writing import Writer, regarded
@@ -139,16 +139,19 @@ async def test_a_plan_that_moves_is_no_transition(
     assert ("lastTransitionTime" in status["conditions"][0]) is has_time
 
 
+SAID: Any = {"component": "test", "is_warning": False}
+
+
 @pytest.mark.parametrize("name", ["a" * 253, "a" * 235 + "-" * 17 + "a"])
 def test_an_event_of_a_long_name_has_one_that_is_allowed(name: str) -> None:
-    body = json.loads(event_body(regarded(work_of(name)), "Held", "x", NOW_S, is_warning=False))
+    body = json.loads(event_body(regarded(work_of(name)), "Held", "x", NOW_S, **SAID))
     told = body["metadata"]["name"]
     assert len(told) <= 253 and re.fullmatch(r"[a-z0-9-]*[a-z0-9]\.[0-9a-f]{16}", told)
 
 
 def test_an_event_is_short_enough_and_has_the_name_of_what_it_says() -> None:
     about = regarded(work_of())
-    bodies = [json.loads(event_body(about, "Held", "x" * size, NOW_S, is_warning=False))
+    bodies = [json.loads(event_body(about, "Held", "x" * size, NOW_S, **SAID))
               for size in (1023, 1024, 1025)]  # fmt: skip
     assert [len(body["message"]) for body in bodies] == [1023, 1024, 1024]
     assert len({body["metadata"]["name"] for body in bodies}) == 3

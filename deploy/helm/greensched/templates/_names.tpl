@@ -99,3 +99,13 @@ topologySpreadConstraints:
 - namespaceSelector: {}
 {{- end -}}
 {{- end -}}
+
+{{- /* So that a process can write an event of its own pod; the prefix is that of its settings. */}}
+{{- define "greensched.ownPod" -}}
+- name: {{ . }}POD_NAME
+  valueFrom: {fieldRef: {fieldPath: metadata.name}}
+- name: {{ . }}POD_NAMESPACE
+  valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+- name: {{ . }}POD_UID
+  valueFrom: {fieldRef: {fieldPath: metadata.uid}}
+{{- end -}}

@@ -23,11 +23,7 @@ envFrom:
   - configMapRef:
       name: {{ include "greensched.operatorName" $root }}
 securityContext: {{- include "greensched.containerSecurity" $root | nindent 2 }}
-env:
-  - name: GREENSCHED_OPERATOR_POD_NAME
-    valueFrom: {fieldRef: {fieldPath: metadata.name}}
-  - name: GREENSCHED_OPERATOR_POD_UID
-    valueFrom: {fieldRef: {fieldPath: metadata.uid}}
+env: {{- include "greensched.ownPod" "GREENSCHED_OPERATOR_" | nindent 2 }}
 {{- end -}}
 
 {{- define "greensched.operatorProbes" -}}

@@ -1,4 +1,4 @@
-"""Bodies of core/v1 Events: what the operator says of an object, for `kubectl describe`."""
+"""Bodies of core/v1 Events: what a process says of an object, for `kubectl describe`."""
 
 import hashlib
 from dataclasses import dataclass
@@ -7,7 +7,6 @@ import msgspec
 
 from greensched_core.signals.timestamps import format_timestamp
 
-COMPONENT = "greensched-operator"
 _MOST_NAME = 236  # characters: 253 that a name may have, less the hash behind it
 _MOST_NOTE = 1024  # characters of an event's message (core/v1 Event)
 
@@ -23,10 +22,12 @@ class Regarded:
     uid: str
 
 
-def event_body(about: Regarded, reason: str, note: str, at_s: float, *, is_warning: bool) -> bytes:
+def event_body(
+    about: Regarded, reason: str, note: str, at_s: float, *, component: str, is_warning: bool
+) -> bytes:
     """Return an Event about an object; what says the same has the same name. A long note is cut.
 
-    at_s: seconds since the Unix epoch.
+    at_s: seconds since the Unix epoch. component: who says so.
     """
     said = hashlib.sha256(f"{about.uid}/{reason}/{note}".encode()).hexdigest()[:16]
     at = format_timestamp(int(at_s))
@@ -46,7 +47,7 @@ def event_body(about: Regarded, reason: str, note: str, at_s: float, *, is_warni
             "reason": reason,
             "message": note[:_MOST_NOTE],
             "type": "Warning" if is_warning else "Normal",
-            "source": {"component": COMPONENT},
+            "source": {"component": component},
             "firstTimestamp": at,
             "lastTimestamp": at,
             "count": 1,

@@ -1,15 +1,15 @@
 """A process that cannot get ready says what it waits for: in its log and in an event of its pod."""
 
 import asyncio
-import time
 from collections.abc import Callable
 
 import structlog
 
+from greensched_core.clock import WallClock
+from greensched_core.cluster_settings import ClusterSettings
 from greensched_core.errors import ApiUnavailable
+from greensched_core.events import event_body
 from greensched_core.kubernetes_api import ApiClient
-from greensched_operator.events import Regarded, event_body
-from greensched_operator.settings import OperatorSettings
 
 log = structlog.get_logger()
 
@@ -19,25 +19,25 @@ LATE_AFTER_S = 25.0  # so that it is told within 30
 async def say_when_late(
     ready: Callable[[], str],
     client: ApiClient,
-    settings: OperatorSettings,
+    settings: ClusterSettings,
     *,
     after_s: float = LATE_AFTER_S,
 ) -> None:
-    """Tell once what a process waits for that is not ready by then; `ready` returns "" or that."""
+    """Tell once what a process waits for that is not ready by then; `ready` returns "" or that.
+
+    Without a pod in its settings the log alone tells.
+    """
     await asyncio.sleep(after_s)
     wrong = ready()
     if not wrong:
         return
     log.error("not ready", after_s=after_s, reason=wrong)
-    if not settings.pod_name:
+    pod, at_s, by = settings.own_pod(), WallClock().now(), settings.component
+    if pod is None:
         return
+    note = f"not ready after {after_s:g} s: {wrong}"
+    body = event_body(pod, "NotReady", note, at_s, component=by, is_warning=True)
     try:
-        events = f"/api/v1/namespaces/{settings.namespace}/events"
-        await client.create(events, _event(settings, f"not ready after {after_s:g} s: {wrong}"))
+        await client.create(f"/api/v1/namespaces/{pod.namespace}/events", body)
     except ApiUnavailable as fault:
         log.warning("no event could be written", reason=str(fault))
-
-
-def _event(settings: OperatorSettings, note: str) -> bytes:
-    pod = Regarded("v1", "Pod", settings.namespace, settings.pod_name, settings.pod_uid)
-    return event_body(pod, "NotReady", note, time.time(), is_warning=True)
