@@ -311,8 +311,8 @@ def streaming_session(access: ApiAccess, *traces: aiohttp.TraceConfig) -> aiohtt
 class _Stream(aiohttp.ClientResponse):
     """What a watch is answered; closed before its end, it leaves no connection behind.
 
-    aiohttp lets such a connection take leave of the server over TLS and waits for nothing, so that
-    the socket stays open where the event loop ends first.
+    aiohttp lets such a connection end over TLS (close_notify) and waits for nothing, so that the
+    socket stays open where the event loop ends first.
     """
 
     def close(self) -> None:

@@ -51,7 +51,7 @@ def test_a_lease_that_was_there_before_may_be_a_dead_ones() -> None:
     assert not pulse.is_heard, "the same word again"
 
 
-def test_a_lease_that_is_made_while_we_listen_is_a_livings() -> None:
+def test_a_lease_that_is_made_while_we_listen_is_a_sign_of_life() -> None:
     pulse = listening(ManualClock())
     pulse.upsert(decode_lease(word("2026-01-01T00:00:00Z")))
     assert pulse.is_heard
@@ -64,7 +64,7 @@ def test_a_word_that_came_between_two_lists_counts() -> None:
 
 
 @pytest.mark.parametrize("farewell", ["given-up", "deleted", "not-listed"])
-def test_who_takes_his_leave_is_not_waited_for(farewell: str) -> None:
+def test_a_holder_that_gave_up_is_no_longer_heard(farewell: str) -> None:
     pulse = listening(ManualClock())
     pulse.upsert(decode_lease(word("2026-01-01T00:00:00Z")))
     if farewell == "given-up":
