@@ -114,6 +114,7 @@ def _node(
         "cpuUtilisationFrom": report.utilisation_source,
         "powerWatts": _watts(node, report, assumed.gpu_ratio),
         "powerFrom": "curve" if report.measured_w is None else "measured",
+        "powerMeter": report.meter or None,
         "idleWatts": node.curve.idle_w + (gpu.count * gpu.idle_w if gpu else 0.0),
         "peakWatts": node.curve.peak_w + (gpu.count * gpu.peak_w if gpu else 0.0),
         "pods": report.pods,

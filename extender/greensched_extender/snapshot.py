@@ -20,7 +20,9 @@ from greensched_extender.rows import NO_ROW
 from greensched_extender.view import View
 
 # Sources of `greensched_core.power.meters` that measure at the plug or the whole platform.
-WHOLE_MACHINE_METERS = frozenset({"greensched", "kepler-psys", "kepler-0.9-platform"})
+WHOLE_MACHINE_METERS = frozenset(
+    {"greensched", "kepler-psys", "kepler-0.9-platform", "scaphandre-psys"}
+)
 # A measured value is a mean over this long (`window_s` of `greensched_core.power.measured`).
 METER_WINDOW_S = 120.0
 _MOST_RECENT = 5_000  # pods, 40 a second over that window; of more, the oldest count as seen
@@ -40,6 +42,7 @@ class NodeReport:
     utilisation: float  # 0..1, as costs see it
     utilisation_source: str  # measured or requests
     measured_w: float | None
+    meter: str  # whose word measured_w is; "" without
 
 
 class Snapshot:
@@ -219,6 +222,7 @@ class Snapshot:
             utilisation=rows.utilisation(row),
             utilisation_source="requests" if np.isnan(rows.measured[row]) else "measured",
             measured_w=None if measured is None else measured.value,
+            meter="" if measured is None else measured.source,
         )
 
     def _settle(self, uid: str) -> None:

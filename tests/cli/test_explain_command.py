@@ -168,3 +168,21 @@ def test_nodes_are_listed_with_gaps_and_faults(greensched: Run, replica: Replica
     assert "a [/b] machine" in done.stdout
     assert "n1: label [/x]: bad" in done.stdout
     assert "no data" in done.stdout
+
+
+def test_nodes_are_listed_with_the_meter_that_told_their_watts(
+    greensched: Run, replica: Replica
+) -> None:
+    node = {
+        "name": "n1", "zone": "DE", "hardware": "m5", "curveSource": "catalogue", "cpuCores": 8.0,
+        "cpuUtilisation": 0.25, "gpus": 0, "pods": 3, "powerWatts": 210.0,
+        "powerMeter": "scaphandre-psys", "idleWatts": 50.0, "peakWatts": 325.0,
+        "carbonGramsPerKwh": 380.0, "pricePerMwh": 92.0,
+    }  # fmt: skip
+    nodes = [node, {**node, "name": "n2", "powerMeter": None}]
+    done = greensched("nodes", "--address", replica({"/v1/nodes": {"nodes": nodes}}))
+    assert done.returncode == 0, done.stderr
+    head, first, second = (" ".join(line.split()) for line in done.stdout.splitlines())
+    assert "WATTS METER" in head
+    assert "210 scaphandre-psys" in first
+    assert "210 –" in second

@@ -280,6 +280,17 @@ def test_watts_of_a_cpu_package_do_not_pass_for_the_machines() -> None:
     assert report.measured_w == 300.0
 
 
+def test_watts_of_a_whole_platform_tell_how_busy_a_node_is() -> None:
+    snapshot = make_snapshot()
+    node = make_node("a")
+    snapshot.put_node(node)
+    measure(snapshot, {}, {"a": watts(node.curve.at(0.7), "scaphandre-psys")})
+    assert column(snapshot.view(), "a", CPU_BEFORE) == pytest.approx(0.7)
+    report = snapshot.report("a")
+    assert report is not None
+    assert report.meter == "scaphandre-psys"
+
+
 def test_watts_of_a_node_with_gpus_do_not_pass_for_its_cpus() -> None:
     snapshot = make_snapshot()
     snapshot.put_node(make_node("a", gpu=Gpu("A100", 8, 50.0, 400.0)))

@@ -62,7 +62,7 @@ def queries(window_s: float = 120.0) -> dict[Ask, str]:
         Ask.OLD_KEPLER_PACKAGE: rate("kepler_node_package_joules_total"),
         Ask.OLD_KEPLER_DRAM: rate("kepler_node_dram_joules_total"),
         Ask.OLD_KEPLER_GPU: rate("kepler_node_gpu_joules_total"),
-        Ask.SCAPHANDRE: f"sum by ({_BY}) (scaph_host_power_microwatts)",
+        Ask.SCAPHANDRE: f"sum by ({_BY}, value_source) (scaph_host_power_microwatts)",
         Ask.DCGM: f"max by ({_BY}, UUID) (DCGM_FI_DEV_POWER_USAGE < {_MOST_BOARD_W:.0f})",
         Ask.RAPL_PACKAGE: rate("node_rapl_package_joules_total"),
         Ask.RAPL_DRAM: rate("node_rapl_dram_joules_total"),
@@ -142,10 +142,22 @@ def _cpu_meters(samples: Samples) -> Iterable[_Meter]:
                                                  samples.get(Ask.OLD_KEPLER_DRAM, ())))  # fmt: skip
     platform = _by_node(samples.get(Ask.OLD_KEPLER_PLATFORM, ()))
     yield _Meter("kepler-0.9-platform", platform, sees_gpus=True)
-    microwatts = _by_node(samples.get(Ask.SCAPHANDRE, ()))
-    yield _Meter("scaphandre", {node: watts_from_microwatts(uw) for node, uw in microwatts.items()})
+    yield from _scaphandre(samples.get(Ask.SCAPHANDRE, ()))
     yield _Meter("rapl", _package_and_dram(samples.get(Ask.RAPL_PACKAGE, ()),
                                            samples.get(Ask.RAPL_DRAM, ())))  # fmt: skip
+
+
+def _scaphandre(samples: Sequence[Sample]) -> Iterable[_Meter]:
+    """Yield what Scaphandre told of whole platforms, which it prefers and names, then the rest."""
+    for source, is_whole in (("scaphandre-psys", True), ("scaphandre", False)):
+        mine = _by_node(each for each in samples if _is_of_platform(each) is is_whole)
+        watts = {node: watts_from_microwatts(microwatts) for node, microwatts in mine.items()}
+        yield _Meter(source, watts, sees_gpus=is_whole)
+
+
+def _is_of_platform(sample: Sample) -> bool:
+    """Say whether Scaphandre read RAPL's psys, as `powercap_rapl_psys` (exporters/mod.rs)."""
+    return sample.labels.get("value_source", "").endswith("_psys")
 
 
 def _package_and_dram(package: Iterable[Sample], dram: Iterable[Sample]) -> dict[str, float]:

@@ -151,6 +151,23 @@ def test_a_counter_that_stands_still_is_no_sample(value: float) -> None:
     assert node_watts(samples)["n1"].source == "scaphandre"
 
 
+def test_scaphandre_tells_which_hosts_are_whole_platforms() -> None:
+    samples = {
+        Ask.SCAPHANDRE: [
+            gauge(210e6, node="n1", value_source="powercap_rapl_psys"),
+            gauge(90e6, node="n2", value_source="powercap_rapl_pkg"),
+            gauge(80e6, node="n3"),
+        ],
+        Ask.DCGM: [gauge(200.0, node=node, UUID=node) for node in ("n1", "n2")],
+    }
+    watts = {node: (it.value, it.source) for node, it in node_watts(samples).items()}
+    assert watts == {
+        "n1": (210.0, "scaphandre-psys"),  # the boards are in it
+        "n2": (290.0, "scaphandre+dcgm"),
+        "n3": (80.0, "scaphandre"),
+    }
+
+
 def test_a_meter_scraped_twice_counts_once() -> None:
     samples = {
         Ask.SCAPHANDRE: [
