@@ -1,6 +1,7 @@
 import io
 import json
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,22 @@ def test_an_archive_holds_one_image_under_all_its_names(
             assert layer.getmember("tmp").mode == 0o1777, "anybody may write there"
     assert manifest["RepoTags"] == list(NAMES)
     assert config["config"]["Cmd"] == ["/bin/sh"]
+
+
+def test_an_archive_holds_the_libraries_at_their_own_paths(
+    image: ProgramImage, tmp_path: Path
+) -> None:
+    library = tmp_path / "lib" / "libc.so.6"
+    library.parent.mkdir()
+    library.write_bytes(b"\x7fELF, shared")
+    linked = replace(image, libraries=(library,), entrypoint=("/bin/program",))
+    with tarfile.open(archive(linked, tmp_path / "kept")) as tar:
+        (manifest,) = json.load(tar.extractfile("manifest.json") or io.BytesIO())
+        config = json.load(tar.extractfile(manifest["Config"]) or io.BytesIO())
+        with tarfile.open(fileobj=tar.extractfile(manifest["Layers"][0])) as layer:
+            found = layer.extractfile(str(library).lstrip("/"))
+            assert found is not None and found.read() == library.read_bytes()
+    assert config["config"]["Entrypoint"] == ["/bin/program"]
 
 
 def test_an_archive_is_written_once_and_again_when_the_program_changes(

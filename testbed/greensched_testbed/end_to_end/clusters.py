@@ -4,6 +4,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,15 @@ _POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
+class Meters:
+    """Images of real meters, which every node has, and what the nodes' counters count meanwhile."""
+
+    scaphandre_image: str
+    prometheus_image: str
+    watts: dict[str, float]  # by node; to be changed at will
+
+
+@dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a cluster has and lets a test do; a test that needs what is empty is skipped.
 
@@ -26,6 +36,8 @@ class Capabilities:
     outlives_tests: whether somebody uses it afterwards, so that the chart is uninstalled.
     kubelet_metrics: whether the API server hands on to kubelets, as real ones do.
     restart_node: stops all of a node and starts it again.
+    count_watts: has nodes' energy counters count the watts it is given, while it is entered; raises
+        BuildFailed where a meter cannot be built.
     """
 
     kind: str
@@ -35,6 +47,7 @@ class Capabilities:
     outlives_tests: bool = False
     kubelet_metrics: bool = False
     restart_node: Callable[[str], None] | None = None
+    count_watts: Callable[[Mapping[str, float]], AbstractContextManager[Meters]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,23 @@
 """Real nodes of this machine with our images on them, as a cluster under test."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-from greensched_testbed.end_to_end.clusters import Capabilities, Cluster
+from greensched_testbed.end_to_end.clusters import Capabilities, Cluster, Meters
 from greensched_testbed.images.building import ImageStore
 from greensched_testbed.real_nodes.cluster import RealCluster, image_folder
+from greensched_testbed.real_nodes.faked_rapl import FakedRapl
 from greensched_testbed.real_nodes.node_kinds import in_two_zones
-from greensched_testbed.real_nodes.program_images import SHELL_IMAGE
+from greensched_testbed.real_nodes.program_images import (
+    PROMETHEUS_IMAGE,
+    SCAPHANDRE_IMAGE,
+    SHELL_IMAGE,
+    archive,
+    prometheus_image,
+    scaphandre_image,
+)
 
 
 def image_archives(checkout: Path) -> dict[str, Path]:
@@ -45,6 +54,15 @@ def real_cluster(checkout: Path, home: Path) -> Iterator[Cluster]:
             operator_image=operator,
             kubelet_metrics=True,
             restart_node=cluster.restart_node,
+            count_watts=partial(_count_watts, cluster),
         )
         kubeconfig = cluster.plane.kubeconfig
         yield Cluster(kubeconfig, programs / "kubectl", programs / "helm", home, can)
+
+
+@contextmanager
+def _count_watts(cluster: RealCluster, watts: Mapping[str, float]) -> Iterator[Meters]:
+    images = (scaphandre_image(), prometheus_image())
+    cluster.load_images([archive(each, image_folder()) for each in images])
+    with FakedRapl(cluster.nodes, watts) as counting:
+        yield Meters(SCAPHANDRE_IMAGE, PROMETHEUS_IMAGE, counting.watts)

@@ -1,4 +1,4 @@
-"""Images of one program each, FROM scratch, written without any engine.
+"""Images of one program each, and its libraries, FROM scratch, written without any engine.
 
 The same program gives the same archive to the byte, and an archive is written once.
 """
@@ -12,10 +12,18 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from greensched_testbed.binaries import KUBERNETES_VERSION, control_plane_programs
+from greensched_testbed.binaries import (
+    KUBERNETES_VERSION,
+    control_plane_programs,
+    prometheus_program,
+)
 from greensched_testbed.real_nodes.node_configuration import PAUSE_IMAGE
+from greensched_testbed.scaphandre import VERSION as SCAPHANDRE_VERSION
+from greensched_testbed.scaphandre import libraries_of, scaphandre_program
 
 SHELL_IMAGE = "localhost/greensched-e2e-shell:1"
+SCAPHANDRE_IMAGE = f"localhost/greensched-e2e-scaphandre:{SCAPHANDRE_VERSION}"
+PROMETHEUS_IMAGE = "localhost/greensched-e2e-prometheus:1"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 # As process 1 a shell heeds only signals that it traps.
 _UNTIL_ASKED = "trap exit TERM INT; while :; do sleep 3600 & wait; done"
@@ -23,13 +31,15 @@ _UNTIL_ASKED = "trap exit TERM INT; while :; do sleep 3600 & wait; done"
 
 @dataclass(frozen=True)
 class ProgramImage:
-    """An image's names, the one file in it, links to that file, and what it runs."""
+    """An image's names, its program, links to that, what it runs, and libraries by their paths."""
 
     names: tuple[str, ...]
     program: Path
     path: str
     links: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    entrypoint: tuple[str, ...] = ()
+    libraries: tuple[Path, ...] = ()
 
 
 def scheduler_image() -> ProgramImage:
@@ -51,6 +61,28 @@ def shell_image() -> ProgramImage:
         path="bin/busybox",
         links=tuple(f"bin/{tool}" for tool in tools),
         command=("/bin/sh", "-c", _UNTIL_ASKED),
+    )
+
+
+def scaphandre_image() -> ProgramImage:
+    """Return real Scaphandre, started as by its makers' image; raises BuildFailed without cargo."""
+    program = scaphandre_program()
+    return ProgramImage(
+        names=(SCAPHANDRE_IMAGE,),
+        program=program,
+        path="usr/local/bin/scaphandre",
+        entrypoint=("/usr/local/bin/scaphandre",),
+        libraries=libraries_of(program),
+    )
+
+
+def prometheus_image() -> ProgramImage:
+    """Return real Prometheus, started as by its makers' image."""
+    return ProgramImage(
+        names=(PROMETHEUS_IMAGE,),
+        program=prometheus_program(),
+        path="bin/prometheus",
+        entrypoint=("/bin/prometheus",),
     )
 
 
@@ -79,6 +111,8 @@ def _layer(image: ProgramImage) -> bytes:
         writable.type, writable.mode = tarfile.DIRTYPE, 0o1777
         tar.addfile(writable)
         _add(tar, image.path, image.program.read_bytes(), mode=0o755)
+        for library in image.libraries:
+            _add(tar, str(library).lstrip("/"), library.read_bytes(), mode=0o755)
         for link in image.links:
             entry = tarfile.TarInfo(link)
             entry.type, entry.linkname = tarfile.SYMTYPE, f"/{image.path}"
@@ -88,6 +122,8 @@ def _layer(image: ProgramImage) -> bytes:
 
 def _config(image: ProgramImage, layer: str) -> bytes:
     settings = {"Env": ["PATH=/usr/local/bin:/usr/bin:/bin"], "Cmd": list(image.command) or None}
+    if image.entrypoint:
+        settings["Entrypoint"] = list(image.entrypoint)
     machine = platform.machine()
     config = {
         "architecture": _ARCHITECTURES.get(machine, machine),
