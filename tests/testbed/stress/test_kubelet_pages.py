@@ -18,29 +18,33 @@ from greensched_core.state import Node
 from greensched_testbed.stress.kubelet_meter import KubeletMeter
 from greensched_testbed.stress.kubelet_pages import parse_resource, parse_summary
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "prometheus" / "pods-kubelet.prom"
+GOLDEN = Path(__file__).parents[2] / "golden" / "kubelet"
+RESOURCE = GOLDEN / "metrics-resource.prom"
+SUMMARY = GOLDEN / "stats-summary.json"
 CURVE = PowerCurve(tuple(100.0 + 10.0 * step for step in range(11)))
 NODE = Node("n1", "DE", 8.0, 2.0**35, None, CURVE, "annotation", "")
 BEGAN_S = 1_795_000_000.0
 
 
 def test_the_kubelets_page_tells_cpu_seconds_and_when_it_looked() -> None:
-    page = parse_resource(GOLDEN.read_bytes(), now_s=7.0)
-    assert page.node == (1_795_000_602.0, 52_400.0)
+    page = parse_resource(RESOURCE.read_bytes(), now_s=7.0)
+    assert page.node == (1_795_477_381.785, 23_082.513178293)
     assert page.pods == {
-        ("team", "train-x7k2p"): (1_795_000_600.0, 1_200.0),
-        ("shop", "shop-5c9"): (1_795_000_598.0, 1_200.5),
+        ("team", "train-x7k2p"): (1_795_477_385.355, 10.504563463),
+        ("shop", "shop-5c9"): (1_795_477_383.997, 0.092513552),
     }
 
 
 def test_containers_add_up_where_the_page_has_no_pods() -> None:
     lines = [
         line
-        for line in GOLDEN.read_text().splitlines()
+        for line in RESOURCE.read_text().splitlines()
         if not line.startswith("pod_") and " pod_" not in line
     ]
     page = parse_resource("\n".join(lines).encode(), now_s=7.0)
-    assert page.pods[("team", "train-x7k2p")] == (1_795_000_600.0, 1_200.0)
+    looked_at_s, cpu_s = page.pods[("team", "train-x7k2p")]
+    assert looked_at_s == 1_795_477_381.588, "the later of the two"
+    assert cpu_s == pytest.approx(7.602816257 + 1.911702026)
 
 
 def test_what_tells_no_time_was_looked_at_now() -> None:
@@ -49,15 +53,19 @@ def test_what_tells_no_time_was_looked_at_now() -> None:
     assert parse_resource(typed, now_s=7.0).node == (7.0, 5.0)
 
 
-def test_the_summary_tells_the_same() -> None:
-    cpu = {"time": "2026-11-18T14:13:20Z", "usageCoreNanoSeconds": 1_200_000_000_000}
-    pods = [{"podRef": {"name": "p", "namespace": "team", "uid": "u"}, "cpu": cpu},
-            {"podRef": {"name": "new", "namespace": "team", "uid": "v"}}]  # fmt: skip
-    page = parse_summary(
-        json.dumps({"node": {"nodeName": "n1", "cpu": cpu}, "pods": pods}).encode()
-    )
-    assert page.node is not None and page.node[1] == 1_200.0
-    assert page.pods == {("team", "p"): page.node}
+def test_the_summary_tells_the_same_in_whole_seconds() -> None:
+    page, summary = parse_resource(RESOURCE.read_bytes(), 7.0), parse_summary(SUMMARY.read_bytes())
+    assert page.node is not None and summary.node is not None
+    assert summary.node == (float(int(page.node[0])), page.node[1])
+    assert summary.pods == {
+        whose: (float(int(at_s)), cpu_s) for whose, (at_s, cpu_s) in page.pods.items()
+    }
+
+
+def test_a_pod_that_the_summary_knows_no_cpu_time_of_is_left_out() -> None:
+    told = json.loads(SUMMARY.read_text())
+    told["pods"].append({"podRef": {"name": "new", "namespace": "team", "uid": "v"}})
+    assert ("team", "new") not in parse_summary(json.dumps(told).encode()).pods
 
 
 @pytest.mark.parametrize("body", [b"<html>login</html>", b'pod{x="', b"\xff\xfe"])
