@@ -18,7 +18,7 @@ from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.world import mixed_nodes
 from greensched_testbed.nodes import create_nodes, wait_until_ready
 from greensched_testbed.processes import ManagedProcess
-from greensched_testbed.real_nodes.cluster import RealCluster, remove_run
+from greensched_testbed.real_nodes.cluster import RealCluster, remove_run, sweep
 from greensched_testbed.real_nodes.node_kinds import in_two_zones
 
 _STATE_FILE = "cluster.json"
@@ -45,6 +45,7 @@ class ClusterRecord:
     programs: str  # the folder of kubectl and helm
     processes: tuple[ProcessRecord, ...]
     run: str = ""  # of real nodes: what their cgroups and their network are called
+    starter: ProcessRecord | None = None  # who starts it, until it has started
 
     @property
     def logs(self) -> Path:
@@ -97,6 +98,10 @@ def _start_simulated(folder: Path, options: ControlPlaneOptions | None) -> Clust
 
 def _start_real(folder: Path, count: int, images: Iterable[Path]) -> ClusterRecord:
     cluster = RealCluster(in_two_zones(count), folder=folder, outlives_us=True)
+    # Who is killed from here on leaves a folder that is known as a cluster's.
+    us = psutil.Process()
+    starter = ProcessRecord(us.name(), us.pid, us.create_time())
+    _write(ClusterRecord(str(folder), "", "", "", processes=(), starter=starter))
     cluster.start()
     try:
         cluster.load_images(images)
@@ -121,7 +126,11 @@ def _written(
         processes=tuple(ProcessRecord(each.name, each.pid, each.started_at) for each in processes),
         run=run,
     )
-    (folder / _STATE_FILE).write_bytes(msgspec.json.encode(record))
+    return _write(record)
+
+
+def _write(record: ClusterRecord) -> ClusterRecord:
+    (Path(record.folder) / _STATE_FILE).write_bytes(msgspec.json.encode(record))
     return record
 
 
@@ -145,7 +154,9 @@ async def count_nodes(record: ClusterRecord) -> int:
 def status(folder: Path | None = None) -> ClusterRecord | None:
     """Return the record of the cluster in a folder if all of it runs, else None."""
     record = _read(folder or default_folder())
-    if record is None or any(_find(process) is None for process in record.processes):
+    if record is None or record.starter is not None:
+        return None
+    if any(_find(process) is None for process in record.processes):
         return None
     return record
 
@@ -153,13 +164,18 @@ def status(folder: Path | None = None) -> ClusterRecord | None:
 def down(folder: Path | None = None) -> tuple[str, ...]:
     """Stop exactly what `up` started, remove its folder, and return the names of what was stopped.
 
-    Returns nothing when there is no cluster.
+    Returns nothing when there is no cluster. Where `up` was killed before it was done, all goes
+    that was left by runs whose parents were killed. Raises BadInput while it still runs.
     """
     folder = (folder or default_folder()).absolute()
     record = _read(folder)
     if record is None:
         return ()
-    if record.run:
+    if record.starter is not None:
+        if _find(record.starter):
+            raise BadInput(f"process {record.starter.pid} is starting {folder}; end that first")
+        stopped = sweep()
+    elif record.run:
         stopped = tuple(each.name for each in reversed(record.processes) if _find(each))
         remove_run(record.run)
     else:

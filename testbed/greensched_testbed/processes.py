@@ -99,6 +99,7 @@ def start_process(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
     outlives_us: bool = False,
+    stdin: int = subprocess.DEVNULL,
 ) -> ManagedProcess:
     """Start a program with its output in `log_file` (appended).
 
@@ -113,7 +114,7 @@ def start_process(
         popen = _spawner.submit(
             subprocess.Popen,
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=log,
             stderr=subprocess.STDOUT,
             cwd=folder,
@@ -156,6 +157,7 @@ class Processes:
         name: str,
         argv: Sequence[str | Path],
         environment: Mapping[str, str] | None = None,
+        stdin: int = subprocess.DEVNULL,
     ) -> ManagedProcess:
         """Start a process under a name that is free; raise ValueError otherwise."""
         if name in self._running and self._running[name].is_running():
@@ -167,6 +169,7 @@ class Processes:
             self._log_folder / f"{name}.log",
             environment=environment,
             outlives_us=self._outlive_us,
+            stdin=stdin,
         )
         self._running[name] = process
         self._started.append(process)

@@ -58,3 +58,16 @@ def test_a_later_process_with_the_same_id_is_not_stopped(tmp_path: Path) -> None
     )
     assert down(folder) == ()
     assert not folder.exists()
+
+
+def test_a_cluster_that_is_being_started_is_left_alone(tmp_path: Path) -> None:
+    us = psutil.Process()
+    (tmp_path / "cluster.json").write_text(
+        f'{{"folder": "{tmp_path}", "url": "", "kubeconfig": "", "programs": "", "processes": [], '
+        f'"starter": {{"name": "python", "pid": {us.pid}, "started_at": {us.create_time()}}}}}'
+    )
+    assert status(tmp_path) is None
+    for attempt in (up, down):
+        with pytest.raises(BadInput, match=f"process {us.pid} is starting"):
+            attempt(tmp_path)
+    assert (tmp_path / "cluster.json").exists()

@@ -62,7 +62,7 @@ def engine() -> Iterator[Engine]:
     sweep()
     folder = new_scratch_folder()
     processes = Processes(folder / "logs")
-    run = ""
+    run, namespaces = "", None
     try:
         namespaces = hold_namespaces(processes, "network")
         cgroups = cgroups_of(psutil.Process(namespaces.holder.pid))
@@ -84,6 +84,8 @@ def engine() -> Iterator[Engine]:
                 remove_run(run)
         finally:
             processes.stop_all()
+            if namespaces is not None:
+                namespaces.close()
             shutil.rmtree(folder)
 
 

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
@@ -24,7 +24,7 @@ from greensched_testbed.real_nodes.cgroups import (
 )
 from greensched_testbed.real_nodes.dns import start_dns
 from greensched_testbed.real_nodes.lan import Lan, lay_lan, plugged_in, unplug
-from greensched_testbed.real_nodes.namespaces import hold_namespaces
+from greensched_testbed.real_nodes.namespaces import Namespaces, hold_namespaces
 from greensched_testbed.real_nodes.node import RealNode
 from greensched_testbed.real_nodes.node_kinds import NodeKind
 from greensched_testbed.real_nodes.program_images import archive, scheduler_image, shell_image
@@ -68,6 +68,7 @@ class RealCluster:
         self.run = ""  # its name, once it has cgroups
         self.ready_s = 0.0  # seconds from start to all nodes Ready
         self.plane: ControlPlane
+        self.namespaces: Namespaces  # of the network and the control plane
 
     def __enter__(self) -> Self:
         self.start()
@@ -125,6 +126,8 @@ class RealCluster:
                 remove_run(self.run)
         finally:
             self.processes.stop_all()
+            for each in self._namespaces():
+                each.close()
             if hasattr(self, "plane"):
                 self.plane.close()
             if self._owns_folder:
@@ -132,22 +135,30 @@ class RealCluster:
 
     def let_go(self) -> None:
         """Leave everything running and forget about it; only for what was told to outlive us."""
+        for each in self._namespaces():
+            each.let_go()
         self.plane.let_go()
         self.processes.let_go()
 
+    def _namespaces(self) -> Iterator[Namespaces]:
+        """Yield those that there are."""
+        for each in (self, *self.nodes):
+            if hasattr(each, "namespaces"):
+                yield each.namespaces
+
     def _lay_network(self) -> Lan:
-        self._middle = hold_namespaces(self.processes, "network")
-        self._cgroups = cgroups_of(psutil.Process(self._middle.holder.pid))
+        self.namespaces = hold_namespaces(self.processes, "network")
+        self._cgroups = cgroups_of(psutil.Process(self.namespaces.holder.pid))
         self.run = self._cgroups.name
         names = tuple(f"node-{number}" for number, _ in enumerate(self._kinds, start=1))
         self._cgroups.make(names)
-        self._cgroups.take(self._middle.holder.pid)
-        lan = lay_lan(self._middle, self.run)
+        self._cgroups.take(self.namespaces.holder.pid)
+        lan = lay_lan(self.namespaces, self.run)
         self.nodes = tuple(
             RealNode(number, kind, self.folder, self.processes, self._cgroups, lan)
             for number, kind in enumerate(self._kinds, start=1)
         )
-        lan.route_pods(len(self.nodes), self._middle)
+        lan.route_pods(len(self.nodes), self.namespaces)
         return lan
 
     def _boot_nodes(self) -> None:
@@ -169,7 +180,7 @@ class RealCluster:
         return plane
 
     def _beside_plane(self) -> tuple[str, ...]:
-        return (*self._cgroups.join(), *self._middle.prefix())
+        return (*self._cgroups.join(), *self.namespaces.prefix())
 
     def _last_heartbeat(self, node: str) -> str:
         told = ("--namespace=kube-node-lease", "--output=jsonpath={.spec.renewTime}")

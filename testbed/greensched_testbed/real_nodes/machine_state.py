@@ -102,7 +102,11 @@ def _has_keeper(pid: int) -> bool:
 
 def _is_of_a_living_run(pid: int) -> bool:
     names = Path(f"/proc/{pid}/cgroup").read_text().replace("\n", "/").split("/")
-    return any(is_ours(name) and not is_abandoned(name) for name in names)
+    return any(map(_is_living_run, names))
+
+
+def _is_living_run(name: str) -> bool:
+    return is_ours(name) and not is_abandoned(name)
 
 
 def _parent(pid: int) -> int:
@@ -116,7 +120,7 @@ def _cgroups() -> Iterator[str]:
         if passed_on.exists():
             yield f"{passed_on}: {passed_on.read_text().strip()}"
         for each in hierarchy.iterdir():
-            if each.is_dir() and not _is_used(each):
+            if each.is_dir() and not _is_living_run(each.name) and not _is_used(each):
                 yield str(each)
 
 
@@ -150,7 +154,7 @@ def _sysctls(root: Path) -> Iterator[str]:
 
 def _network() -> Iterator[str]:
     """Yield links, addresses, routes and filters, but for the interfaces of runs that go on."""
-    used = [name for run, name in plugged_in().items() if is_ours(run) and not is_abandoned(run)]
+    used = [name for run, name in plugged_in().items() if _is_living_run(run)]
     theirs = re.compile("|".join(rf"\b{name}\b" for name in used) or "(?!)")
     yield from (line for line in _network_lines() if not theirs.search(line))
 

@@ -77,6 +77,7 @@ class RealNode:
     def cut_power(self) -> None:
         """End all of it at once; what it has on its disk stays for the next boot."""
         self._cgroups.clear(self.name)
+        self.namespaces.close()
         self._lan.disconnect(self.name)
 
     def _lay_folders(self) -> None:
