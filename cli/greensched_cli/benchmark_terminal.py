@@ -1,6 +1,9 @@
 """The benchmark on a terminal: what is running, then a table of the strategies."""
 
 import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -62,7 +65,7 @@ def show_benchmark(access: ApiAccess, options: BenchmarkOptions, folder: Path) -
     """
     console = plain_console()
     try:
-        with _bars(console) as bars:
+        with _ending_orderly(), _bars(console) as bars:
             outcome = asyncio.run(run_benchmark(access, options, _told(console, bars)))
     except KeyboardInterrupt:
         console.print("\ninterrupted; the namespace of the run that was on is deleted")
@@ -74,9 +77,24 @@ def show_benchmark(access: ApiAccess, options: BenchmarkOptions, folder: Path) -
     return 0 if all(result.completed == jobs for result in outcome.results) else 1
 
 
+@contextmanager
+def _ending_orderly() -> Iterator[None]:
+    """Take SIGTERM, of `timeout` or a CI's runner, for Ctrl-C: what runs is deleted then.
+
+    A shell without job control has its background commands ignore SIGINT.
+    """
+    kept = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, kept)
+        signal.signal(signal.SIGTERM, before)
+
+
 def _print(console: Console, outcome: Outcome) -> None:
     for name, text in fact_rows(outcome):
-        console.print(f"{name or ' '}: {text}", soft_wrap=True)
+        console.print(f"{name}: {text}", soft_wrap=True)
     console.print()
     title = f"mean of {outcome.options.rounds} rounds (least to most) and change; energy by "
     print_table(console, title + meter_text(outcome.meter), strategy_rows(outcome))

@@ -34,6 +34,10 @@ MEANING = {
     KUBELET_API: "the kubelet's CPU time and the nodes' power curves: estimated",
     CURVE: "requested cores, taken as used, and the nodes' power curves: estimated",
 }
+SEEN_TOO_LITTLE = (
+    "kubelets saw less than half of the pods' time; they look every ten to twenty seconds, so that "
+    "Jobs of a minute are seen"
+)
 
 
 def is_estimated(meter: str) -> bool:
@@ -80,6 +84,8 @@ async def amounts_by_meter(
         except SignalUnavailable as fault:
             faults.append(f"{meter}: {fault}")
             continue
+        if pieces is None and meter == KUBELET_API and meters.kubelet is not None and not with_gpus:
+            faults.append(f"{meter}: {SEEN_TOO_LITTLE}")
         if pieces is not None:
             pue, mean = meters.assumed.pue, meters.ground.history.mean
             found[meter] = measured_amounts(pieces, ran, pue, mean)

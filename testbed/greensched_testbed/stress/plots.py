@@ -23,9 +23,18 @@ def write_plots(folder: Path, outcome: Outcome) -> None:
             "legend.frameon": False,
         }
     ):
-        if outcome.meter is not None:
+        if known_of(outcome):
             _took(outcome).savefig(folder / "took.png", dpi=200)
         _done(outcome).savefig(folder / "completion.png", dpi=200)
+
+
+def known_of(outcome: Outcome) -> list[str]:
+    """Return what of energy, cost and carbon is known of any strategy; the rest has no axis."""
+    return [
+        key
+        for key in OF_METERS
+        if any(figures[key].mean is not None for figures in outcome.figures.values())
+    ]
 
 
 def rounds_of(outcome: Outcome, strategy: str, key: str) -> list[float | None]:
@@ -60,9 +69,9 @@ def shares(count: int) -> Sequence[float]:
 
 def _took(outcome: Outcome) -> Figure:
     figure = Figure(figsize=(7.0, 2.6), layout="constrained")
-    names = list(outcome.figures)
-    for place, key in enumerate(OF_METERS):
-        axes = figure.add_subplot(1, len(OF_METERS), place + 1)
+    names, known_keys = list(outcome.figures), known_of(outcome)
+    for place, key in enumerate(known_keys):
+        axes = figure.add_subplot(1, len(known_keys), place + 1)
         for row, name in enumerate(names):
             colour = COLOURS[row % len(COLOURS)]
             mean = outcome.figures[name][key].mean

@@ -13,8 +13,15 @@ from greensched_simulator.reports.page import (
     styled,
     table,
 )  # fmt: skip
-from greensched_testbed.stress.plots import COLOURS, completions_of, rounds_of, shares, unit_of
-from greensched_testbed.stress.results import LINES, OF_METERS
+from greensched_testbed.stress.plots import (
+    COLOURS,
+    completions_of,
+    known_of,
+    rounds_of,
+    shares,
+    unit_of,
+)
+from greensched_testbed.stress.results import LINES
 from greensched_testbed.stress.run import Outcome
 from greensched_testbed.stress.tables import fact_rows, meter_rows, meter_text, strategy_rows
 
@@ -35,14 +42,15 @@ def write_report(path: Path, outcome: Outcome) -> None:
         ),
         table(strategy_rows(outcome)),
     ]
-    if outcome.meter is not None:
+    if known_of(outcome):
         parts.append(section("What they took; points are rounds", plots(_took(outcome))))
     parts.append(section("When Jobs were done", plots([_done(outcome)])))
     parts.append(section("Where they ran, by node", plots(_lanes(outcome))))
     if by_meter := meter_rows(outcome):
         parts.append(section("By each meter that saw all runs", table(by_meter)))
     parts.append(section("What was run", table([("", ""), *fact_rows(outcome)], "facts")))
-    path.write_text(page("GreenSched stress benchmark", "\n".join(parts)), encoding="utf-8")
+    text = page("GreenSched stress benchmark", "\n".join(parts), "beside this page")
+    path.write_text(text, encoding="utf-8")
 
 
 def _colour(outcome: Outcome, name: str) -> str:
@@ -51,7 +59,7 @@ def _colour(outcome: Outcome, name: str) -> str:
 
 def _took(outcome: Outcome) -> list[go.Figure]:
     figures = []
-    for key in OF_METERS:
+    for key in known_of(outcome):
         figure = go.Figure()
         for name, told in outcome.figures.items():
             rounds = rounds_of(outcome, name, key)

@@ -60,7 +60,7 @@ def meter_rows(outcome: Outcome) -> list[Row]:
 
 def fact_rows(outcome: Outcome) -> list[Row]:
     """Return what was run, where, and what the grid was."""
-    cluster, options = outcome.cluster, outcome.options
+    cluster, options, suite = outcome.cluster, outcome.options, outcome.suite
     first = min(each.played.started_at for each in outcome.results)
     last = max(each.played.ended_at for each in outcome.results)
     hardware = ", ".join(f"{number} × {name}" for name, number in sorted(cluster.hardware.items()))
@@ -68,8 +68,7 @@ def fact_rows(outcome: Outcome) -> list[Row]:
         ("cluster", f"{cluster.url}, Kubernetes {cluster.version}"),
         ("nodes", f"{cluster.nodes} with {cluster.cores:g} cores: {hardware}"),
         *_kwok_rows(outcome),
-        ("suite", outcome.suite.digest),
-        ("", f"{options.suite.jobs} Jobs of seed {options.suite.seed}"),
+        ("suite", f"{suite.digest}: {len(suite.jobs)} Jobs of seed {options.suite.seed}"),
         ("rounds", f"{options.rounds}; each strategy begins in turn"),
         ("energy", meter_text(outcome.meter)),
         ("from, to", f"{_moment(first)}, {_moment(last)}"),
@@ -79,8 +78,8 @@ def fact_rows(outcome: Outcome) -> list[Row]:
 
 
 def _kwok_rows(outcome: Outcome) -> list[Row]:
-    told = "played by kwok: no container ran, and runtimes are those expected"
-    return [("", told)] if outcome.cluster.is_played else []
+    told = "by kwok: no container ran, and runtimes are those expected"
+    return [("played", told)] if outcome.cluster.is_played else []
 
 
 def meter_text(meter: str | None) -> str:

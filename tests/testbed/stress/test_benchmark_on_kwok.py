@@ -112,7 +112,10 @@ def test_all_strategies_do_the_same_work_in_turn_and_leave_nothing(
     assert left_over(control_plane) == ""
 
 
-async def test_interrupted_it_deletes_what_it_made(control_plane: ControlPlane) -> None:
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
+async def test_interrupted_it_deletes_what_it_made(
+    control_plane: ControlPlane, ended_by: signal.Signals
+) -> None:
     asked = command(control_plane, "default", "--runtime-s", "600", "--cluster")
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "greensched_cli", *asked,
@@ -121,7 +124,7 @@ async def test_interrupted_it_deletes_what_it_made(control_plane: ControlPlane) 
     async with asyncio.timeout(PATIENCE_S):
         while not await asyncio.to_thread(left_over, control_plane):
             await asyncio.sleep(0.2)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(ended_by)
         out, _ = await process.communicate()
     assert process.returncode == 130, out.decode()
     assert "interrupted" in out.decode()

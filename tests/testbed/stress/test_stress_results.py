@@ -12,6 +12,7 @@ from greensched_testbed.stress.files import summary, write_results
 from greensched_testbed.stress.ground import GridNow
 from greensched_testbed.stress.job_log import End, JobRun
 from greensched_testbed.stress.play import Played
+from greensched_testbed.stress.plots import known_of
 from greensched_testbed.stress.results import RunResult, figures_of
 from greensched_testbed.stress.run import BenchmarkOptions, Cluster, Outcome, troubles
 from greensched_testbed.stress.strategies import DEFAULT, HELD, Strategy
@@ -120,7 +121,18 @@ def test_the_folder_tells_all_and_has_no_number_for_what_is_not_known(tmp_path: 
     assert figures["runs"][0]["grid"]["DE"]["price_per_mwh"] is None
     assert len((tmp_path / "jobs.csv").read_text().splitlines()) == 1 + 4
     assert "The same work" in page.read_text() and (tmp_path / "completion.png").stat().st_size
+    assert "lie as pictures beside this page" in page.read_text()
     assert not (tmp_path / "took.png").exists(), "nothing is drawn of what is not known"
+
+
+def test_nothing_is_drawn_of_what_no_strategy_knows() -> None:
+    unpriced = outcome(result(DEFAULT, 0, amounts=energy(100.0, None)))
+    assert known_of(unpriced) == ["energy_j", "carbon_g"]
+    priced = outcome(result(DEFAULT, 0, amounts=energy(100.0)), result(HELD, 0, (10.0, None)))
+    assert known_of(priced) == []
+    assert known_of(outcome(result(DEFAULT, 0, amounts=energy(1.0)))) == [
+        "energy_j", "cost", "carbon_g"
+    ]  # fmt: skip
 
 
 def test_tables_have_dashes_for_what_is_not_known_and_say_who_told() -> None:

@@ -1,0 +1,43 @@
+"""`greensched benchmark` where containers really run: the same Jobs by two strategies."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.release import Release
+
+CLEAN = "SE-SE3"
+# Seed 2 asks for a quarter of a core each: both fit on the clean node beside our own pods.
+SHORT = "--rounds 1 --jobs 2 --seed 2 --span-s 0 --runtime-s 2 --wait-s 0".split()
+
+
+def test_the_same_jobs_run_by_two_strategies_and_are_metered(
+    cluster: Cluster,
+    release: Release,
+    two_zones: dict[str, str],
+    shell: str,
+    greensched: Callable[..., str],
+    tmp_path: Path,
+) -> None:
+    before = release.scored()
+    told = greensched(
+        "benchmark", "--cluster", "--strategies", "default,greensched-at-once",
+        *SHORT, "--image", shell, "--output", str(tmp_path),
+    )  # fmt: skip
+    assert f"{shell} was started on {len(two_zones)} nodes" in told
+    figures = json.loads((tmp_path / "summary.json").read_text())
+    assert not figures["cluster"]["is_played"], "kubelets ran them"
+    for strategy in figures["strategies"].values():
+        assert strategy["completed"]["mean"] == 2.0, told
+        assert strategy["energy_j"]["mean"] > 0.0 and strategy["carbon_g"]["mean"] > 0.0
+    with (tmp_path / "jobs.csv").open() as file:
+        jobs = list(csv.DictReader(file))
+    assert all(float(job["finished_at"]) > float(job["started_at"]) for job in jobs)
+    ours = [job for job in jobs if job["strategy"] == "greensched-at-once"]
+    assert {two_zones[job["node"]] for job in ours} == {CLEAN}
+    assert release.scored() == before + len(ours)
+    assert (tmp_path / "report.html").exists() and (tmp_path / "took.png").stat().st_size
+    left = ("get", "namespaces", "--selector", "greensched.io/stress-job=suite", "--output", "name")
+    assert cluster.kubectl(*left) == ""
