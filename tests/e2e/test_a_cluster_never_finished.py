@@ -11,7 +11,7 @@ import pytest
 
 from greensched_testbed.real_nodes.cluster import sweep
 from greensched_testbed.real_nodes.machine_state import MachineState, machine_state
-from greensched_testbed.real_nodes.requirements import missing
+from greensched_testbed.requirements import NODES, missing
 
 PATIENCE_S = 60.0
 
@@ -19,8 +19,8 @@ PATIENCE_S = 60.0
 @pytest.fixture
 def before() -> Iterator[MachineState]:
     """How the machine was, and must be afterwards."""
-    if missing():
-        pytest.skip(f"real nodes need {'; '.join(missing())}")
+    if missing(NODES):
+        pytest.skip(f"real nodes need {'; '.join(missing(NODES))}")
     yield machine_state()
     sweep()
 
