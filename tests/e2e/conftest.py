@@ -11,6 +11,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,26 +22,17 @@ import pytest
 from greensched_testbed.end_to_end.clusters import Cluster
 from greensched_testbed.end_to_end.container_memory import ContainerMemory
 from greensched_testbed.end_to_end.foreign_cluster import KUBECONFIG, foreign_cluster
+from greensched_testbed.end_to_end.last_release import LastRelease
+from greensched_testbed.end_to_end.last_release import last_release as built_last_release
 from greensched_testbed.end_to_end.real_cluster import real_cluster
 from greensched_testbed.end_to_end.release import NAMESPACE, Release, install, uninstall
-from greensched_testbed.end_to_end.work import (
-    cron_job,
-    grid_signal,
-    grid_status,
-    job,
-    pod_template,
-)
+from greensched_testbed.end_to_end.two_grids import CLEAN, DIRTY, publish_grids
+from greensched_testbed.end_to_end.work import cron_job, job, pod_template
 from greensched_testbed.errors import BuildFailed
 from greensched_testbed.real_nodes.machine_state import machine_state
 from greensched_testbed.requirements import IMAGES, NODES, missing
 
 ROOT = Path(__file__).parents[2]
-CLEAN, DIRTY = "SE-SE3", "DE"
-# Grams of CO2 a kWh and price a MWh, hour by hour: cleanest in two hours, so that work waits.
-_GRIDS = {
-    CLEAN: [*[(24.0, 41.0)] * 2, *[(5.0, 9.0)] * 3, *[(24.0, 41.0)] * 7],
-    DIRTY: [(380.0, 92.0)] * 12,
-}
 
 _figures: dict[str, float | str] = {}  # what `make bench-real` reads, and what they are of
 _memory: list[ContainerMemory] = []
@@ -65,7 +57,20 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def last_release(tmp_path_factory: pytest.TempPathFactory) -> LastRelease:
+    """The release before this one, of which a clone has the history."""
+    if missing_parts():
+        pytest.skip(f"images of the last release need {missing_parts()}")
+    try:
+        return built_last_release(ROOT, tmp_path_factory.mktemp("last-release"))
+    except BuildFailed as fault:
+        pytest.skip(str(fault))
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
     """The cluster under test; real nodes leave nothing behind, or the run fails."""
     home = tmp_path_factory.mktemp("home")
     if os.environ.get(KUBECONFIG):
@@ -74,6 +79,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     lacks = missing(IMAGES, NODES)
     if lacks:
         pytest.skip(f"real nodes need {'; '.join(lacks)}")
+    if any("last_release" in getattr(each, "fixturenames", ()) for each in request.session.items):
+        with suppress(pytest.skip.Exception):  # said again by whoever needs it
+            request.getfixturevalue("last_release")  # built before the nodes start, as all images
     before, began = machine_state(), time.monotonic()
     try:
         with real_cluster(ROOT, home) as running:
@@ -98,9 +106,7 @@ def release(cluster: Cluster) -> Iterator[Release]:
         pytest.skip(f"{cluster.can.kind} has no images of ours")
     made = install(cluster, ROOT / "deploy/helm/greensched")
     _figures["install_ready_s"] = made.install_s
-    cluster.apply(*(grid_signal(zone) for zone in _GRIDS))
-    for zone, hourly in _GRIDS.items():
-        publish(cluster, zone, hourly)
+    publish_grids(cluster)
     with ContainerMemory(cluster, NAMESPACE) as watching:
         _memory.append(watching)
         yield made
@@ -176,14 +182,6 @@ def users(cluster: Cluster, early_work: EarlyWork) -> Iterator[str]:
     cluster.kubectl("create", "namespace", name)
     yield name
     cluster.kubectl("delete", "namespace", name, "--wait=false")
-
-
-def publish(cluster: Cluster, zone: str, hourly: list[tuple[float, float]]) -> None:
-    """Write what a zone's grid does."""
-    patch = json.dumps({"status": grid_status(zone, hourly)})
-    name = zone.lower().replace("_", "-")
-    told = ("--subresource=status", "--type=merge", "--patch", patch)
-    cluster.kubectl("patch", "gridsignal", name, *told)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,7 @@ class Capabilities:
     restart_node: stops all of a node and starts it again.
     count_watts: has nodes' energy counters count the watts it is given, while it is entered; raises
         BuildFailed where a meter cannot be built.
+    load_images: gives every node images, as archives.
     """
 
     kind: str
@@ -48,6 +49,7 @@ class Capabilities:
     kubelet_metrics: bool = False
     restart_node: Callable[[str], None] | None = None
     count_watts: Callable[[Mapping[str, float]], AbstractContextManager[Meters]] | None = None
+    load_images: Callable[[Iterable[Path]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

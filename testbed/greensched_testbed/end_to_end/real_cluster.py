@@ -1,5 +1,6 @@
 """Real nodes of this machine with our images on them, as a cluster under test."""
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -19,6 +20,8 @@ from greensched_testbed.real_nodes.program_images import (
     scaphandre_image,
 )
 
+_KEPT_S = 86_400.0  # unused; a release before, or another checkout on this machine, has its own
+
 
 def image_archives(checkout: Path) -> dict[str, Path]:
     """Return our images' names and archives, built from a checkout; raises BuildFailed."""
@@ -29,9 +32,11 @@ def image_archives(checkout: Path) -> dict[str, Path]:
         image = store.built(component)
         archive = folder / f"{image.name.rpartition('/')[2].replace(':', '-')}.tar"
         if not archive.exists():
-            for older in folder.glob(f"greensched-{component}-*.tar"):
-                older.unlink()
+            for other in folder.glob(f"greensched-{component}-*.tar"):
+                if time.time() - other.stat().st_mtime > _KEPT_S:
+                    other.unlink()
             store.save(image, archive)
+        archive.touch()
         found[image.name] = archive
     return found
 
@@ -55,6 +60,7 @@ def real_cluster(checkout: Path, home: Path) -> Iterator[Cluster]:
             kubelet_metrics=True,
             restart_node=cluster.restart_node,
             count_watts=partial(_count_watts, cluster),
+            load_images=cluster.load_images,
         )
         kubeconfig = cluster.plane.kubeconfig
         yield Cluster(kubeconfig, programs / "kubectl", programs / "helm", home, can)

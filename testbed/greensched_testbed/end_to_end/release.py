@@ -1,6 +1,7 @@
 """The chart installed by real Helm, and what a test asks of the release."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,19 +74,29 @@ def install(cluster: Cluster, chart: Path, *values: str) -> Release:
 
     Raises CommandFailed with Helm's words where it is not.
     """
-    images = [
+    settings = [*_images(cluster), "policy.mode=enforce", *_QUICKER, *values]
+    return _upgrade(cluster, chart, "--install", "--create-namespace", settings=settings)
+
+
+def upgrade(cluster: Cluster, chart: Path) -> Release:
+    """Bring a release to another chart and its images as docs/install.md says; see `install`."""
+    return _upgrade(cluster, chart, "--reset-then-reuse-values", settings=_images(cluster))
+
+
+def _images(cluster: Cluster) -> list[str]:
+    named = (("extender", cluster.can.extender_image), ("operator", cluster.can.operator_image))
+    return [
         f"{part}.image.{key}={value}"
-        for part, image in (
-            ("extender", cluster.can.extender_image),
-            ("operator", cluster.can.operator_image),
-        )
+        for part, image in named
         for key, value in zip(("repository", "tag"), image.rsplit(":", 1), strict=True)
     ]
-    settings = [*images, "policy.mode=enforce", *_QUICKER, *values]
+
+
+def _upgrade(cluster: Cluster, chart: Path, *options: str, settings: Sequence[str]) -> Release:
     began = time.monotonic()
     cluster.helm(
-        *("upgrade", "--install", NAME, str(chart), "--namespace", NAMESPACE),
-        *("--create-namespace", "--wait", "--timeout", _TIMEOUT),
+        *("upgrade", NAME, str(chart), "--namespace", NAMESPACE),
+        *(*options, "--wait", "--timeout", _TIMEOUT),
         *(part for each in settings for part in ("--set-string", each)),
     )
     return Release(cluster, chart, time.monotonic() - began)

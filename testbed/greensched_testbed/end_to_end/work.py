@@ -1,13 +1,9 @@
-"""Objects that end-to-end tests create: pods, Jobs, CronJobs and the state of grids."""
+"""Objects that end-to-end tests create: pods, Jobs and CronJobs."""
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from greensched_core import labels
-from greensched_core.signals.grid import GridSlot, ZoneForecast, to_status
-
-_SLOT_S = 900.0
 
 
 def pod_template(
@@ -73,23 +69,3 @@ def cron_job(name: str, schedule: str, template: Mapping[str, Any], **said: str)
 def annotations(**said: str) -> dict[str, str]:
     """Return annotations of ours; their names are written with `_` for `-`."""
     return {f"{labels.GROUP}/{key.replace('_', '-')}": text for key, text in said.items()}
-
-
-def grid_signal(zone: str) -> dict[str, Any]:
-    """Return the object of a grid zone, without what its grid does."""
-    metadata = {"name": zone.lower().replace("_", "-")}
-    spec = {"zone": zone, "currency": "EUR"}
-    made = {"apiVersion": "greensched.io/v1alpha1", "kind": "GridSignal"}
-    return {**made, "metadata": metadata, "spec": spec}
-
-
-def grid_status(zone: str, hourly: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    """Return the status that tells grams of CO2 a kWh and the price a MWh, hour by hour."""
-    now_s = time.time()
-    begin_s = now_s // _SLOT_S * _SLOT_S
-    slots = tuple(
-        GridSlot(begin_s + 3600.0 * hour, grams, price)
-        for hour, (grams, price) in enumerate(hourly)
-    )
-    end_s = begin_s + 3600.0 * len(slots)
-    return dict(to_status(ZoneForecast(zone, "EUR", now_s, "e2e", slots[0], slots, end_s)))

@@ -1,0 +1,62 @@
+"""The release before this checkout, out of its own history: sources, and images built from them."""
+
+import io
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from greensched_testbed.end_to_end.real_cluster import image_archives
+from greensched_testbed.errors import BuildFailed
+
+TAG = "v0.1.0"
+# What became release 0.1.0, for clones that have the history but not its tag.
+COMMIT = "46837021935ed1d61901c2068cedc3cdb88c4063"
+
+
+@dataclass(frozen=True, slots=True)
+class LastRelease:
+    """A release's chart, and its images as archives by their names."""
+
+    chart: Path
+    archives: Mapping[str, Path]
+
+    @property
+    def images(self) -> tuple[str, str]:
+        """Return the names of the extender's and the operator's image."""
+        extender, operator = self.archives
+        return extender, operator
+
+
+def last_release(checkout: Path, folder: Path) -> LastRelease:
+    """Unpack the last release below `folder` and build its images, unless that was done before.
+
+    Raises BuildFailed where the history or a part is missing.
+    """
+    unpack_last_release(checkout, folder)
+    return LastRelease(folder / "deploy/helm/greensched", image_archives(folder))
+
+
+def unpack_last_release(checkout: Path, folder: Path) -> None:
+    """Write the sources of the last release into a folder; raise BuildFailed where git has none."""
+    if shutil.which("git") is None:
+        raise BuildFailed("the last release needs git")
+    if not (checkout / ".git").exists():
+        raise BuildFailed(f"the last release needs the history: {checkout} is no clone")
+    try:
+        packed = _git(checkout, "archive", TAG)
+    except BuildFailed:
+        packed = _git(checkout, "archive", COMMIT)
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        tar.extractall(folder, filter="data")
+
+
+def _git(checkout: Path, *arguments: str) -> bytes:
+    command = ["git", "-C", str(checkout), *arguments]
+    result = subprocess.run(command, capture_output=True, check=False)
+    if result.returncode != 0:
+        said = result.stderr.decode(errors="replace").strip()
+        raise BuildFailed(f"the last release is neither {TAG} nor {COMMIT[:12]} here: {said}")
+    return result.stdout
