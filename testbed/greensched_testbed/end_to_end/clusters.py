@@ -39,6 +39,7 @@ class Capabilities:
     count_watts: has nodes' energy counters count the watts it is given, while it is entered; raises
         BuildFailed where a meter cannot be built.
     load_images: gives every node images, as archives.
+    run_kueue: runs Kueue's controller while it is entered, where the cluster has none.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class Capabilities:
     restart_node: Callable[[str], None] | None = None
     count_watts: Callable[[Mapping[str, float]], AbstractContextManager[Meters]] | None = None
     load_images: Callable[[Iterable[Path]], None] | None = None
+    run_kueue: Callable[[], AbstractContextManager[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from greensched_testbed.end_to_end.clusters import Capabilities, Cluster, Meters
 from greensched_testbed.images.building import ImageStore
+from greensched_testbed.kueue import running_kueue
 from greensched_testbed.real_nodes.cluster import RealCluster, image_folder
 from greensched_testbed.real_nodes.faked_rapl import FakedRapl
 from greensched_testbed.real_nodes.node_kinds import in_two_zones
@@ -61,6 +62,7 @@ def real_cluster(checkout: Path, home: Path) -> Iterator[Cluster]:
             restart_node=cluster.restart_node,
             count_watts=partial(_count_watts, cluster),
             load_images=cluster.load_images,
+            run_kueue=partial(running_kueue, cluster.plane),
         )
         kubeconfig = cluster.plane.kubeconfig
         yield Cluster(kubeconfig, programs / "kubectl", programs / "helm", home, can)

@@ -1,7 +1,6 @@
 """The chart installed by real Helm, and what a test asks of the release."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,13 +73,15 @@ def install(cluster: Cluster, chart: Path, *values: str) -> Release:
 
     Raises CommandFailed with Helm's words where it is not.
     """
-    settings = [*_images(cluster), "policy.mode=enforce", *_QUICKER, *values]
-    return _upgrade(cluster, chart, "--install", "--create-namespace", settings=settings)
+    settings = [
+        part for each in ("policy.mode=enforce", *_QUICKER, *values) for part in ("--set", each)
+    ]
+    return _upgrade(cluster, chart, "--install", "--create-namespace", *settings)
 
 
 def upgrade(cluster: Cluster, chart: Path) -> Release:
     """Bring a release to another chart and its images as docs/install.md says; see `install`."""
-    return _upgrade(cluster, chart, "--reset-then-reuse-values", settings=_images(cluster))
+    return _upgrade(cluster, chart, "--reset-then-reuse-values")
 
 
 def _images(cluster: Cluster) -> list[str]:
@@ -92,12 +93,12 @@ def _images(cluster: Cluster) -> list[str]:
     ]
 
 
-def _upgrade(cluster: Cluster, chart: Path, *options: str, settings: Sequence[str]) -> Release:
+def _upgrade(cluster: Cluster, chart: Path, *options: str) -> Release:
     began = time.monotonic()
     cluster.helm(
         *("upgrade", NAME, str(chart), "--namespace", NAMESPACE),
-        *(*options, "--wait", "--timeout", _TIMEOUT),
-        *(part for each in settings for part in ("--set-string", each)),
+        *("--wait", "--timeout", _TIMEOUT, *options),
+        *(part for each in _images(cluster) for part in ("--set-string", each)),  # a tag of digits
     )
     return Release(cluster, chart, time.monotonic() - began)
 
