@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from greensched_testbed.end_to_end.clusters import Cluster
-from greensched_testbed.end_to_end.container_memory import ContainerMemory
+from greensched_testbed.end_to_end.container_use import ContainerUse
 from greensched_testbed.end_to_end.foreign_cluster import KUBECONFIG, foreign_cluster
 from greensched_testbed.end_to_end.last_release import LastRelease
 from greensched_testbed.end_to_end.last_release import last_release as built_last_release
@@ -35,7 +35,7 @@ from greensched_testbed.requirements import IMAGES, NODES, missing
 ROOT = Path(__file__).parents[2]
 
 _figures: dict[str, float | str] = {}  # what `make bench-real` reads, and what they are of
-_memory: list[ContainerMemory] = []
+_use: list[ContainerUse] = []
 _FIGURES = ROOT / "build/e2e/figures.json"
 
 
@@ -107,23 +107,24 @@ def release(cluster: Cluster) -> Iterator[Release]:
     made = install(cluster, ROOT / "deploy/helm/greensched")
     _figures["install_ready_s"] = made.install_s
     publish_grids(cluster)
-    with ContainerMemory(cluster, NAMESPACE) as watching:
-        _memory.append(watching)
+    with ContainerUse(cluster, NAMESPACE) as watching:
+        _use.append(watching)
         yield made
     for name, share in sorted(watching.shares().items()):
         _figures[f"memory_share_{name}"] = share
+        _figures[f"throttled_s_{name}"] = watching.throttled_s[name]  # none without a CPU limit
     _figures["worst_memory_share"] = max(watching.shares().values(), default=float("nan"))
     if cluster.can.outlives_tests:
         uninstall(cluster)
 
 
 @pytest.fixture
-def memory(release: Release, cluster: Cluster) -> ContainerMemory:
+def use(release: Release, cluster: Cluster) -> ContainerUse:
     """What each container of the release took most since it was installed, by its kubelet."""
     if not cluster.can.kubelet_metrics:
         pytest.skip(f"{cluster.can.kind}: no test may ask its kubelets")
-    assert _memory, "it began with the release"
-    return _memory[0]
+    assert _use, "it began with the release"
+    return _use[0]
 
 
 @pytest.fixture

@@ -59,13 +59,28 @@ class Release:
 
     def restarts(self) -> dict[str, int]:
         """Return how often each container of the release was restarted, by pod."""
-        pods = self.cluster.list("pods", NAMESPACE, f"app.kubernetes.io/part-of={NAME}")
         return {
-            pod["metadata"]["name"]: sum(
-                each["restartCount"] for each in pod["status"].get("containerStatuses", ())
-            )
-            for pod in pods
+            pod["metadata"]["name"]: sum(each["restartCount"] for each in _containers(pod))
+            for pod in self._all_pods()
         }
+
+    def killed_for_memory(self) -> list[str]:
+        """Return the pods of which a container was killed by its memory limit, as last started."""
+        return [
+            pod["metadata"]["name"]
+            for pod in self._all_pods()
+            for each in _containers(pod)
+            for state in (each.get("state", {}), each.get("lastState", {}))
+            if state.get("terminated", {}).get("reason") == "OOMKilled"
+        ]
+
+    def _all_pods(self) -> list[dict[str, Any]]:
+        return self.cluster.list("pods", NAMESPACE, f"app.kubernetes.io/part-of={NAME}")
+
+
+def _containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pod["status"].get("containerStatuses", [])
+    return found
 
 
 def install(cluster: Cluster, chart: Path, *values: str) -> Release:

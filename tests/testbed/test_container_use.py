@@ -1,8 +1,8 @@
-"""What a kubelet's cAdvisor says of memory, read for one namespace."""
+"""What a kubelet's cAdvisor says of containers, read for one namespace."""
 
 import pytest
 
-from greensched_testbed.end_to_end.container_memory import Reading, read_cadvisor
+from greensched_testbed.end_to_end.container_use import Reading, read_cadvisor
 
 # Lines of a real kubelet 1.36 with containerd (`/metrics/cadvisor`), shortened.
 BODY = """# TYPE container_memory_working_set_bytes gauge
@@ -14,13 +14,15 @@ container_memory_working_set_bytes{container="main",id="/pod3/c",image="i",name=
 # TYPE container_spec_memory_limit_bytes gauge
 container_spec_memory_limit_bytes{container="webhook",id="/pod1/c",image="i",name="n",namespace="greensched",pod="webhook-1"} 2.68435456e+08
 container_spec_memory_limit_bytes{container="scheduler",id="/pod2/c",image="i",name="n",namespace="greensched",pod="scheduler-1"} 0
+# TYPE container_cpu_cfs_throttled_seconds_total counter
+container_cpu_cfs_throttled_seconds_total{container="webhook",id="/pod1/c",image="i",name="n",namespace="greensched",pod="webhook-1"} 1.5 1795464611000
 """  # noqa: E501  # as the kubelet writes it
 
 
 def test_containers_of_a_namespace_are_read_without_their_pods_and_machines() -> None:
     assert sorted(read_cadvisor(BODY, "greensched"), key=lambda one: one.container) == [
-        Reading("scheduler", 4e7, 0.0),
-        Reading("webhook", 9e7, 268435456.0),
+        Reading("scheduler-1", "scheduler", 4e7, 0.0, 0.0, 1795464611.0),
+        Reading("webhook-1", "webhook", 9e7, 268435456.0, 1.5, 1795464611.0),
     ]
 
 

@@ -1,12 +1,13 @@
-"""How much of its limit each container takes, by what the kubelets' cAdvisor says meanwhile."""
+"""How much of its limits each container takes, by what the kubelets' cAdvisor says meanwhile."""
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from greensched_testbed.end_to_end.clusters import Cluster
 from greensched_testbed.errors import CommandFailed
@@ -14,15 +15,19 @@ from greensched_testbed.errors import CommandFailed
 _EVERY_S = 5.0  # cAdvisor itself looks every 10 to 20 s
 _USED = "container_memory_working_set_bytes"
 _LIMIT = "container_spec_memory_limit_bytes"
+_THROTTLED = "container_cpu_cfs_throttled_seconds_total"  # only of those with a CPU limit
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One container's memory at one time, in bytes; a limit of 0 is none."""
+    """One container at one time; a limit of 0 is none."""
 
+    pod: str
     container: str
     working_set_bytes: float
     limit_bytes: float
+    throttled_s: float  # for want of CPU, since it was started
+    taken_at_s: float  # since the epoch, by the kubelet's clock
 
 
 def read_cadvisor(text: str, namespace: str) -> Iterator[Reading]:
@@ -30,31 +35,41 @@ def read_cadvisor(text: str, namespace: str) -> Iterator[Reading]:
 
     Raises ValueError where it is no such text.
     """
-    found: dict[tuple[str, str], dict[str, float]] = {}
-    lines = [line for line in text.splitlines() if line.startswith((_USED, _LIMIT))]
+    found: dict[tuple[str, str], dict[str, Sample]] = {}
+    wanted = (_USED, _LIMIT, _THROTTLED)
+    lines = [line for line in text.splitlines() if line.startswith(wanted)]
     for family in text_string_to_metric_families("\n".join(lines) + "\n"):
         for sample in family.samples:
             said = sample.labels
             if said.get("namespace") == namespace and said.get("container"):
                 key = said["pod"], said["container"]
-                found.setdefault(key, {})[sample.name] = sample.value
-    for (_, container), values in found.items():
-        if _USED in values:
-            yield Reading(container, values[_USED], values.get(_LIMIT, 0.0))
+                found.setdefault(key, {})[sample.name] = sample
+    for (pod, container), samples in found.items():
+        if _USED in samples:
+            limit, throttled = (
+                samples[name].value if name in samples else 0.0 for name in (_LIMIT, _THROTTLED)
+            )
+            used = samples[_USED]
+            taken_at_s = float(used.timestamp or 0.0)
+            yield Reading(pod, container, used.value, limit, throttled, taken_at_s)
 
 
 @dataclass
-class ContainerMemory:
+class ContainerUse:
     """Looks at all nodes of a cluster again and again while it is entered; in a thread."""
 
     cluster: Cluster
     namespace: str
-    most: dict[str, Reading] = field(default_factory=dict)  # by container's name
+    most: dict[str, Reading] = field(default_factory=dict)  # of memory, by container's name
+    throttled_s: dict[str, float] = field(default_factory=dict)  # the most, in the same way
+    taken_at_s: dict[str, float] = field(default_factory=dict)  # the latest reading, by pod
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._keep_looking, name="memory", daemon=True)
+        self._thread = threading.Thread(
+            target=self._keep_looking, name="container use", daemon=True
+        )
         self._thread.start()
         return self
 
@@ -70,6 +85,10 @@ class ContainerMemory:
             for name, one in tuple(self.most.items())  # the thread adds to it
         }
 
+    def has_seen_since(self, moment_s: float, pods: Collection[str]) -> bool:
+        """Say whether cAdvisor has looked at all these pods after a moment."""
+        return all(self.taken_at_s.get(pod, 0.0) > moment_s for pod in pods)
+
     def look(self) -> None:
         """Ask every node once; one that does not answer is left out."""
         nodes = json.loads(self.cluster.kubectl("get", "nodes", "--output", "json"))["items"]
@@ -80,9 +99,15 @@ class ContainerMemory:
             except CommandFailed:
                 continue  # a node that is being restarted
             for one in read_cadvisor(text, self.namespace):
-                known = self.most.get(one.container)
-                if known is None or one.working_set_bytes > known.working_set_bytes:
-                    self.most[one.container] = one
+                self._note(one)
+
+    def _note(self, one: Reading) -> None:
+        name = one.container
+        known = self.most.get(name)
+        if known is None or one.working_set_bytes > known.working_set_bytes:
+            self.most[name] = one
+        self.throttled_s[name] = max(self.throttled_s.get(name, 0.0), one.throttled_s)
+        self.taken_at_s[one.pod] = one.taken_at_s
 
     def _keep_looking(self) -> None:
         while not self._stop.wait(_EVERY_S):
