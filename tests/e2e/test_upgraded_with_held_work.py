@@ -3,6 +3,7 @@
 It runs after `test_uninstalled_last.py`: the last release is installed where nothing is left.
 """
 
+import json
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -61,7 +62,12 @@ def hold(cluster: Cluster, namespace: str) -> None:
     said = {f"greensched.io/{key}": text for key, text in asks.items()}
     template = pod_template(cluster.can.shell_image, "echo trained")
     bare = pod_template(cluster.can.shell_image, "echo trained", annotations=said)
-    cluster.apply(job("train", template, **asks), pod("bare", bare), namespace=namespace)
+    held = job("train", template, **asks)
+    tried = ("create", "--dry-run=server", "--output=json", "-n", namespace, "-f", "-")
+    cluster.wait_until(  # after an uninstall the Lease of the leader before runs out first
+        lambda: "hold-until" in cluster.kubectl(*tried, stdin=json.dumps(held)), "work is held"
+    )
+    cluster.apply(held, pod("bare", bare), namespace=namespace)
 
     def are_planned() -> bool:
         return all(PLANNED in cluster.said(kind, name, namespace) for kind, name in WORK)
