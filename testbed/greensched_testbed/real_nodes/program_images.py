@@ -54,7 +54,7 @@ def scheduler_image() -> ProgramImage:
 def shell_image() -> ProgramImage:
     """Return busybox, as the image of pods that tests make, and in the place of `pause`."""
     program = Path(shutil.which("busybox") or "/usr/bin/busybox")
-    tools = ("sh", "sleep", "cat", "echo", "wget", "nslookup", "httpd", "true", "false", "id")
+    tools = "sh sleep cat echo wget nslookup httpd timeout true false id".split()
     return ProgramImage(
         names=(SHELL_IMAGE, PAUSE_IMAGE),
         program=program,
