@@ -31,8 +31,8 @@ def test_no_container_took_half_of_its_memory_limit_nor_was_restarted_under_load
     assert release.scored() - scored >= NEARLY_ALL * PODS
     held = [each for each in annotations(cluster, users) if "greensched.io/hold-until" in each]
     assert len(held) >= NEARLY_ALL * JOBS
-    cluster.wait_until(lambda: planned(cluster, users) >= len(held), "all have their plan")
     loaded_s, names = time.time(), release.restarts().keys()
+    cluster.wait_until(lambda: planned(cluster, users) >= len(held), "all have their plan")
     cluster.wait_until(lambda: use.has_seen_since(loaded_s, names), "all are measured since")
     assert {name: part for name, part in use.shares().items() if part > MOST_OF_A_LIMIT} == {}
     assert release.restarts() == restarts
