@@ -59,8 +59,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 @pytest.fixture(scope="session")
 def last_release(tmp_path_factory: pytest.TempPathFactory) -> LastRelease:
     """The release before this one, of which a clone has the history."""
-    if missing_parts():
-        pytest.skip(f"images of the last release need {missing_parts()}")
+    if lacks := missing(IMAGES):
+        pytest.skip(f"images of the last release need {'; '.join(lacks)}")
     try:
         return built_last_release(ROOT, tmp_path_factory.mktemp("last-release"))
     except BuildFailed as fault:
