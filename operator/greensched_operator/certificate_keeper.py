@@ -19,24 +19,12 @@ from greensched_operator.certificate import (
     serves,
 )
 from greensched_operator.settings import OperatorSettings
+from greensched_operator.trust import decode_configuration
 
 log = structlog.get_logger()
 
 LOOKS_EVERY_S = 60.0  # an upgrade of the chart may have emptied what we wrote
 TRIED_AGAIN_AFTER_S = 2.0  # without a certificate nothing is held
-
-
-class _ClientConfig(msgspec.Struct):
-    caBundle: str = ""
-
-
-class _Webhook(msgspec.Struct):
-    name: str
-    clientConfig: _ClientConfig = msgspec.field(default_factory=_ClientConfig)
-
-
-class _Configuration(msgspec.Struct):
-    webhooks: list[_Webhook] | None = None
 
 
 class CertificateKeeper:
@@ -94,11 +82,10 @@ class CertificateKeeper:
     async def _trust(self, bundle: bytes) -> None:
         """Have the API server trust a bundle; where all webhooks do, nothing is written."""
         path = f"{CONFIGURATIONS}/{self._settings.webhook_configuration}"
-        found = msgspec.json.decode(await self._client.get(path), type=_Configuration)
-        wanted = base64.b64encode(bundle).decode()
-        trusted = [base64.b64decode(each.clientConfig.caBundle) for each in found.webhooks or ()]
-        if all(bundle in each for each in trusted):
+        found = decode_configuration(await self._client.get(path))
+        if found.trusts(bundle):
             return
+        wanted = base64.b64encode(bundle).decode()
         webhooks = [
             {"name": each.name, "clientConfig": {"caBundle": wanted}}
             for each in found.webhooks or ()

@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from greensched_core.api_paths import CRON_JOBS, leases_path
+from greensched_core.api_paths import CONFIGURATIONS, CRON_JOBS, leases_path
 from greensched_core.clock import Clock, WallClock
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.lateness import say_when_late
@@ -23,6 +23,7 @@ from greensched_operator.heartbeat import Lease, Pulse, decode_lease
 from greensched_operator.metrics import WebhookMetrics
 from greensched_operator.processes import Tasks, run_servers, until_set
 from greensched_operator.settings import OperatorSettings
+from greensched_operator.trust import Configuration, Trust, decode_configuration
 from greensched_operator.webhook_app import Webhook, health_app, webhook_app
 
 log = structlog.get_logger()
@@ -35,6 +36,7 @@ class _PairSink:
 
     def __init__(self, folder: Path) -> None:
         self.files = Certificates(folder / "tls.crt", folder / "tls.key")
+        self.certificate = b""
         self.arrived = asyncio.Event()
 
     def list_began(self) -> None:
@@ -52,6 +54,7 @@ class _PairSink:
             fresh.touch(mode=0o600)
             fresh.write_bytes(content)
             os.replace(fresh, path)
+        self.certificate = item.cert
         self.arrived.set()
 
     def remove(self, item: Pair | None) -> None:
@@ -69,6 +72,8 @@ class WebhookProcess:
         self.cron_jobs = watched.Objects[CronJob]()
         self.emergency = watched.Objects[watched.Switch]()
         self._pulse = Pulse()
+        self._trust = Trust()
+        self._pair: _PairSink | None = None
         wall = WallClock()
         self._watches: list[Watch[Any]] = [
             Watch(
@@ -84,6 +89,7 @@ class WebhookProcess:
                 field_selector=f"metadata.name={watched.EMERGENCY}",
             ),
             self._pulse_watch(),
+            self._trust_watch(),
         ]
         self._webhook = Webhook(self.surroundings, self.metrics, clock)
         self.tasks = Tasks()
@@ -108,8 +114,14 @@ class WebhookProcess:
     def ready(self) -> str:
         """Return "" once it knows what it answers by, and listens."""
         missing = [each.path for each in self._watches if not each.health.synced]
+        pair, settings = self._pair, self._settings
+        if pair is not None and pair.arrived.is_set() and not self._trust.trusts(pair.certificate):
+            missing.append(
+                "the API server's trust in its certificate, which the controller writes into"
+                f" MutatingWebhookConfiguration {settings.webhook_configuration}"
+            )
         if self.serving is None or not self.serving.started:
-            secret = f"{self._settings.namespace}/{self._settings.webhook_secret}"
+            secret = f"{settings.namespace}/{settings.webhook_secret}"
             missing.append(f"the certificate in Secret {secret}, which the controller makes")
         # A replica that has not listened for long would hold nothing, whoever lives.
         if not (self._pulse.is_heard or self._pulse.has_listened):
@@ -126,7 +138,7 @@ class WebhookProcess:
             refused=self.metrics.refused,
         )
         with tempfile.TemporaryDirectory(prefix="greensched-webhook-") as folder:
-            pair = _PairSink(Path(folder))
+            pair = self._pair = _PairSink(Path(folder))
             watches = enumerate(self._watches)
             self.tasks.start({f"{each.path}-{place}": each.run() for place, each in watches})
             self.tasks.start({"certificate": self._pair_watch(pair).run()})
@@ -159,6 +171,13 @@ class WebhookProcess:
         return Watch(
             self._client, path, decode_lease, self._pulse, WallClock(), field_selector=selector
         )
+
+    def _trust_watch(self) -> Watch[Configuration]:
+        selector = f"metadata.name={self._settings.webhook_configuration}"
+        return Watch(
+            self._client, CONFIGURATIONS, decode_configuration, self._trust, WallClock(),
+            field_selector=selector,
+        )  # fmt: skip
 
     def _pair_watch(self, sink: _PairSink) -> Watch[Pair | None]:
         path = f"/api/v1/namespaces/{self._settings.namespace}/secrets"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from greensched_core import labels
+from greensched_core.api_paths import CONFIGURATIONS
+from greensched_core.clock import WallClock
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
+from greensched_operator.certificate_keeper import CertificateKeeper
+from greensched_operator.webhook import WebhookProcess
+from tests.operator.conftest import webhook_configuration
 
 if TYPE_CHECKING:
     from tests.operator.conftest import Place
@@ -178,3 +184,33 @@ async def _ended(webhook: Any) -> bool:
 async def _pods(place: Place) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = (await place.get(place.pods))["items"]
     return found
+
+
+async def test_it_is_ready_only_once_the_api_server_trusts_it(place: Place) -> None:
+    """After an uninstall its Secret stays: a webhook that is installed again has a certificate."""
+    configuration = f"{CONFIGURATIONS}/{place.settings.webhook_configuration}"
+    keeper = CertificateKeeper(place.settings, place.api, WallClock())
+    body = json.dumps(webhook_configuration(place)).encode()
+    await place.api.create(CONFIGURATIONS, body)
+    await keeper.look()
+    await place.api.delete(configuration)
+    await place.api.create(CONFIGURATIONS, body)
+    stop, process = asyncio.Event(), WebhookProcess(place.settings, place.api, place.settings.clock)
+    running = asyncio.create_task(process.run(stop))
+
+    async def has_listened() -> bool:
+        return process.serving is not None and "sign of life" not in process.ready()
+
+    async def is_ready() -> bool:
+        return process.ready() == ""
+
+    try:
+        async with place.releaser():
+            await place.until(has_listened, "it listens")
+            assert process.ready().startswith("waits for the API server's trust")
+            await keeper.look()
+            await place.until(is_ready, "it is trusted")
+    finally:
+        stop.set()
+        await running
+        await place.api.delete(configuration)

@@ -106,6 +106,11 @@
 - apiGroups: [batch]
   resources: [cronjobs]
   verbs: [list, watch]
+# Whether the API server trusts its certificate: before that it holds nothing, and is not ready.
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [mutatingwebhookconfigurations]
+  resourceNames: [{{ include "greensched.webhookConfiguration" .root }}]
+  verbs: [list, watch]
 {{- end -}}
 
 {{- define "greensched.webhook.Role" -}}
