@@ -7,6 +7,7 @@ from greensched_core.quoting import quoted
 
 _SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 LONGEST_S = 10 * 365 * 86_400.0  # ten years: nothing that is scheduled runs longer
+_LONGEST = 64  # characters; a text of 240 kB takes 0.2 s to read, again at each reading
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)", re.ASCII)
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|d|h|m|s))+", re.ASCII)
 
@@ -15,12 +16,14 @@ def parse_duration(text: str) -> float:
     """Return the seconds behind a duration such as `1h30m`; raise BadDuration otherwise.
 
     The units are those of Go's time.ParseDuration down to milliseconds, and `d` for 24 hours.
-    More than ten years is no duration either.
+    More than ten years is no duration either, nor is what has more than 64 characters.
     """
+    if len(text) > _LONGEST:
+        raise BadDuration(f"{quoted(text)} is no duration: the most are {_LONGEST} characters")
     if _DURATION.fullmatch(text.strip()) is None:
         raise BadDuration(f"{quoted(text)} is no duration; write for example 90s, 1h30m or 2d")
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
-    if seconds > LONGEST_S:  # infinity too, which is what hundreds of digits become
+    if seconds > LONGEST_S:
         raise BadDuration(f"{quoted(text)} is too long a duration: the most are ten years, 3650d")
     return seconds
 
