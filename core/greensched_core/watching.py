@@ -62,7 +62,8 @@ class WatchHealth:
 
     def age_s(self, clock: Clock) -> float:
         """Return for how many seconds the picture may have been out of date; 0 while watching."""
-        return 0.0 if self.lost_at is None else clock.monotonic() - self.lost_at
+        lost_at = self.lost_at  # a watch in another thread may come back in between
+        return 0.0 if lost_at is None else clock.monotonic() - lost_at
 
 
 class _Event(msgspec.Struct):

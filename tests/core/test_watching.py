@@ -149,3 +149,16 @@ def test_age_counts_from_the_loss_of_the_watch() -> None:
     assert health.age_s(clock) == 10.0
     health.lost_at = None
     assert health.age_s(clock) == 0.0
+
+
+def test_a_watch_that_another_thread_restores_meanwhile_has_an_age_all_the_same() -> None:
+    health = WatchHealth(lost_at=90.0)
+
+    class Restoring(ManualClock):
+        """Its watch is live again by the time it is read."""
+
+        def monotonic(self) -> float:
+            health.lost_at = None
+            return super().monotonic()
+
+    assert health.age_s(Restoring(100.0)) == 10.0
