@@ -20,6 +20,9 @@ from greensched_core.errors import BadInput
 
 log = structlog.get_logger()
 
+# Go's client keeps idle connections for 90 s. Whoever closes one first must be the caller: a POST
+# that meets our close is not sent again, and an API server then lets the work run unheld.
+KEEP_ALIVE_S = 120
 REREAD_S = 5.0  # the kubelet itself takes up to a minute to renew a mounted Secret
 
 
@@ -145,7 +148,7 @@ def server(
         server_header=False,
         log_config=None,
         log_level="warning",
-        timeout_keep_alive=75,  # Go's client keeps idle connections for 90 s
+        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=3,
     )
     if certificates is not None:

@@ -151,6 +151,11 @@ async def test_a_port_that_is_taken_is_told_in_a_sentence() -> None:
             await server(Starlette(), "127.0.0.1", port).serve()
 
 
+def test_an_idle_connection_is_closed_by_its_caller_first() -> None:
+    go_client_keeps_s = 90  # IdleConnTimeout of k8s.io/apimachinery's and net/http's transports
+    assert server(Starlette(), "127.0.0.1", 0).config.timeout_keep_alive > go_client_keeps_s + 10
+
+
 def test_files_that_do_not_belong_together_are_refused_at_the_start(issue: Issue) -> None:
     cert, _ = issue("server")
     _, other_key = issue("other")
