@@ -33,7 +33,9 @@ OPTIONAL = {
     "greensched_core": {"kubernetes", "starlette", "uvicorn"},
 }
 # For the components that serve HTTP, and have what it needs.
-SERVING = {f"greensched_core.{name}" for name in ("serving", "connections", "bodies")}
+SERVING = {
+    f"greensched_core.{name}" for name in ("serving", "connections", "server_handshakes", "bodies")
+}
 
 
 def modules(package: str) -> list[str]:

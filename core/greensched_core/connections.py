@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -22,6 +22,7 @@ class Refusal(StrEnum):
     """Why a connection was closed; a counter has one label value for each."""
 
     LATE = "late"  # its request was not complete in time
+    HANDSHAKE = "handshake"  # its TLS handshake was not, or was too long
     LONG_HEAD = "long-head"
     CROWDED = "crowded"  # it had waited longest for its caller when there were too many
     UNREAD = "unread"  # its caller does not read what he asked for
@@ -33,21 +34,35 @@ _WORDS = {
 }
 
 
-@dataclass
+class Entrant(Protocol):
+    """A connection, also one whose TLS handshake is not complete."""
+
+    transport: asyncio.Transport
+
+
+@dataclass(eq=False)
 class Gate:
-    """The connections of one server that wait for their caller, longest first."""
+    """The connections of one server; those that wait for their caller, longest first."""
 
     count: Callable[[Refusal], None]
-    waiting: dict["Connection", None] = field(default_factory=dict)
+    most: int = MOST_CONNECTIONS
+    inside: set[Entrant] = field(default_factory=set)
+    waiting: dict[Entrant, None] = field(default_factory=dict)
 
-    def admit(self, fresh: "Connection", connections: int) -> None:
+    def admit(self, fresh: Entrant) -> None:
         """Let a connection in; of too many the one goes that has waited longest."""
+        self.inside.add(fresh)
         self.waiting[fresh] = None
-        if connections > MOST_CONNECTIONS:
+        if len(self.inside) > self.most:
             longest = next(iter(self.waiting))
-            del self.waiting[longest]  # it is lost only a turn of the loop later
+            self.leave(longest)  # it is lost only a turn of the loop later
             self.count(Refusal.CROWDED)
             longest.transport.abort()
+
+    def leave(self, gone: Entrant) -> None:
+        """Forget a connection."""
+        self.inside.discard(gone)
+        self.waiting.pop(gone, None)
 
 
 class Connection(HttpToolsProtocol):
@@ -67,7 +82,7 @@ class Connection(HttpToolsProtocol):
     ) -> None:
         """Begin to wait for a request."""
         super().connection_made(transport)
-        self._gate.admit(self, len(self.connections))
+        self._gate.admit(self)
         # Some open one ahead of need: it may wait as long as one that is kept.
         self.timeout_keep_alive_task = self.loop.call_later(
             self.timeout_keep_alive, self.timeout_keep_alive_handler
@@ -75,7 +90,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""
-        self._gate.waiting.pop(self, None)
+        self._gate.leave(self)
         _cancel(self._late)
         _cancel(self._unread)
         self._unset_keepalive_if_required()

@@ -15,8 +15,10 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
-from greensched_core.connections import REQUEST_S, Connection, Gate, Refusal
+from greensched_core.connections import MOST_CONNECTIONS, Connection, Gate, Refusal
 from greensched_core.errors import BadInput
+from greensched_core.open_files import connections_within_limit
+from greensched_core.server_handshakes import Handshake
 
 log = structlog.get_logger()
 
@@ -67,7 +69,7 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, refused: Callable[[Refusal], None]) -> None:
         """`refused` is called for each connection that is closed beyond a limit."""
         super().__init__(config)
-        self._gate = Gate(refused)
+        self._gate = Gate(refused, connections_within_limit(MOST_CONNECTIONS))
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -84,25 +86,27 @@ class Server(uvicorn.Server):
                 each.close()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve; a TLS handshake may take as long as a request."""
+        """Begin to serve; a connection enters the gate before its TLS handshake."""
         loop = asyncio.get_running_loop()
-        config, state = self.config, self.server_state
-        handshake_s = REQUEST_S if config.ssl else None
+        config, state, gate = self.config, self.server_state, self._gate
 
         def connection() -> Connection:
-            return Connection(config, state, self.lifespan.state, loop, gate=self._gate)
+            return Connection(config, state, self.lifespan.state, loop, gate=gate)
+
+        def accepted() -> Connection | Handshake:
+            return Handshake(config.ssl, connection, gate) if config.ssl else connection()
 
         self.servers = [
-            await loop.create_server(
-                connection,
-                sock=one,
-                ssl=config.ssl,
-                backlog=config.backlog,
-                ssl_handshake_timeout=handshake_s,
-            )
+            await loop.create_server(accepted, sock=one, backlog=config.backlog)
             for one in sockets or ()
         ]
         self.started = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End what is asked; whose handshake is not complete has asked nothing."""
+        for one in [each for each in self._gate.inside if isinstance(each, Handshake)]:
+            one.transport.abort()
+        await super().shutdown(sockets)
 
     @property
     def port(self) -> int:

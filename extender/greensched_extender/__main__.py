@@ -21,6 +21,7 @@ from greensched_core.lateness import say_when_late
 from greensched_core.logs import set_up_logs
 from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject, PodObject
+from greensched_core.open_files import raise_file_limit
 from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.power.measured import PowerReader
 from greensched_core.power.prometheus import PrometheusApi
@@ -290,6 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = load_settings(ExtenderSettings, arguments)
         set_up_logs("extender", settings.log_level)
+        raise_file_limit()
         disable_created_metrics()  # type: ignore[no-untyped-call]  # half of all lines, read by nobody
         for name in unknown_variables(ExtenderSettings, os.environ):
             log.warning("variable names no setting", variable=name)

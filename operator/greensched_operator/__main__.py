@@ -15,6 +15,7 @@ from prometheus_client import disable_created_metrics
 from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.logs import set_up_logs
+from greensched_core.open_files import raise_file_limit
 from greensched_core.settings import load_settings, unknown_variables
 from greensched_operator.processes import stop_on_signals
 from greensched_operator.settings import OperatorSettings
@@ -94,6 +95,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         settings = load_settings(OperatorSettings, flags)
         set_up_logs(f"operator-{name}", settings.log_level)
+        raise_file_limit()
         disable_created_metrics()  # type: ignore[no-untyped-call]  # half of all lines, read by nobody
         for variable in unknown_variables(OperatorSettings, os.environ):
             log.warning("variable names no setting", variable=variable)
