@@ -64,7 +64,7 @@ class VerbEndpoint:
             return
         except TooManyBodies:
             message = "too much is being read at a time: ask again"
-            await self._refuse(send, 503, message, Outcome.TOO_LARGE)
+            await self._refuse(send, 503, message, Outcome.CROWDED_OUT)
             return
         except BadHeader as fault:
             await self._refuse(send, 400, str(fault), Outcome.BAD_REQUEST)

@@ -29,7 +29,10 @@ class Outcome(StrEnum):
     DISABLED = "disabled"  # the verb is off
     ABSTAINED = "abstained"  # equal scores: there was nothing to decide by
     BAD_REQUEST = "bad_request"  # 400
-    TOO_LARGE = "too_large"  # 413; 503 where many large ones come at a time
+    TOO_LARGE = "too_large"  # 413
+    CROWDED_OUT = (
+        "crowded_out"  # 503: its body was read longest when there were too many large ones
+    )
     REFUSED = "refused"  # a binding that the API server refused
     FAILED = "failed"  # our own fault; answered safely all the same
 

@@ -58,7 +58,8 @@ class Webhook:
         except BodyTooLarge:
             return self._refused(413, f"no review is larger than {MOST_BODY_BYTES} bytes")
         except TooManyBodies:
-            return self._refused(503, "too much is being read at a time: ask again")
+            message = "too much is being read at a time: ask again"
+            return self._refused(503, message, "crowded-out")
         except BadHeader as fault:
             return self._refused(400, str(fault))
         started = perf_counter()
@@ -70,8 +71,8 @@ class Webhook:
         self._metrics.seconds.observe(perf_counter() - started)
         return Response(reply, media_type="application/json")
 
-    def _refused(self, status: int, message: str) -> Response:
-        self._metrics.reviews.labels("bad-request").inc()
+    def _refused(self, status: int, message: str, outcome: str = "bad-request") -> Response:
+        self._metrics.reviews.labels(outcome).inc()
         # The rest is never read, so the connection cannot be used again.
         return PlainTextResponse(f"{message}\n", status, {"connection": "close"})
 

@@ -11,7 +11,7 @@ import httpx
 import psutil
 import pytest
 
-from greensched_operator.webhook_app import MUTATE
+from greensched_operator.webhook_app import MOST_BODY_BYTES, MUTATE
 
 if TYPE_CHECKING:
     from greensched_operator.webhook import WebhookProcess
@@ -132,6 +132,21 @@ async def test_who_does_not_come_to_an_end_is_cut_off(place: Place, port: str) -
         told = await assert_all_are_closed([*slow_bodies, *half_heads])
         assert await held
     assert told.count(b"") < len(told), "most were told why"
+
+
+@pytest.mark.finding(8)
+async def test_slow_bodies_that_take_all_room_keep_no_work_from_being_held(place: Place) -> None:
+    await place.green_policy(mode="enforce")
+    size = MOST_BODY_BYTES - 1
+    nearly = HEAD + f"Content-Length: {size + 1}\r\n\r\n".encode() + b" " * size
+    async with place.webhook() as webhook:
+        slow = await open_many(place.settings.webhook_port, nearly, 5, is_tls=True)
+        await asyncio.gather(*(writer.drain() for _, writer in slow))
+        assert [await held_at_once(place, f"train-{n}") for n in range(3)] == [True] * 3
+        for _, writer in slow:
+            writer.close()
+        reviews = webhook.metrics.registry.get_sample_value
+        assert reviews("greensched_webhook_reviews_total", {"outcome": "crowded-out"}) == 1
 
 
 @pytest.mark.finding(8)
