@@ -25,6 +25,7 @@ from greensched_core.power.prometheus import PrometheusApi, PrometheusUnreachabl
 from greensched_core.state import Node
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prometheus"
+KUBELET_PAGE = GOLDEN.parent / "kubelet/metrics-resource.prom"
 NOTHING = b'{"status":"success","data":{"resultType":"matrix","result":[]}}'
 METERS = {
     "kepler_pod_cpu_joules_total": "pods-kepler",
@@ -208,7 +209,9 @@ def test_a_point_in_a_name_is_no_wildcard() -> None:
 )
 def test_an_exporter_has_the_labels_that_it_is_asked_by(meter: PodMeter, asked: str) -> None:
     (metric,) = (name for name in METERS if re.search(rf"\b{name}\b", asked))
-    families = text_string_to_metric_families((GOLDEN / f"pods-{meter}.prom").read_text())
+    is_kubelet = meter == PodMeter.KUBELET
+    page = KUBELET_PAGE if is_kubelet else GOLDEN / f"pods-{meter}.prom"
+    families = text_string_to_metric_families(page.read_text())
     series = [s.labels for family in families for s in family.samples if s.name == metric]
     wanted = re.findall(r'(\w+)((?<!!)=~?)"([^"]*)"', asked)
     assert any(
