@@ -23,7 +23,7 @@ from greensched_operator.trust import decode_configuration
 
 log = structlog.get_logger()
 
-LOOKS_EVERY_S = 60.0  # an upgrade of the chart may have emptied what we wrote
+LOOKS_EVERY_S = 10.0  # an upgrade of the chart may have emptied what we wrote; nothing is held then
 TRIED_AGAIN_AFTER_S = 2.0  # without a certificate nothing is held
 
 
@@ -38,7 +38,7 @@ class CertificateKeeper:
         self._secrets = f"/api/v1/namespaces/{settings.namespace}/secrets"
 
     async def run(self) -> None:
-        """Look every minute, until cancelled."""
+        """Look every few seconds, until cancelled."""
         while True:
             pause_s = LOOKS_EVERY_S
             try:
