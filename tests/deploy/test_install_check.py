@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.helm, pytest.mark.controlplane]
 
-RELEASE, CHECK = "greensched", "greensched-check"
+RELEASE = "greensched"
 # kwok plays the check's pod: it succeeds after that long, whatever its image.
 PLAYED = ["--set-string", r"operator.podAnnotations.greensched\.io/testbed-runtime=0.2s"]
 
@@ -87,9 +87,15 @@ def checked(
     )
 
 
+def own_namespace(installation: Installation) -> dict[str, Any]:
+    (found,) = (each for each in hooks(installation) if each["kind"] == "Namespace")
+    meta: dict[str, Any] = found["metadata"]
+    return meta
+
+
 def left(installation: Installation) -> str:
-    shown = installation.kubectl("get", "jobs,pods", "-n", CHECK, "-o", "name")
-    return shown.stdout
+    name = own_namespace(installation)["name"]
+    return installation.kubectl("get", "jobs,pods", "-n", name, "-o", "name").stdout
 
 
 def line(report: str, title: str) -> str:
@@ -169,8 +175,20 @@ def test_the_emergency_switch_is_told_as_the_reason(
     installation.kubectl("delete", *switch)
 
 
+@pytest.fixture
+def foreign(installation: Installation) -> Iterator[str]:
+    """A namespace of somebody else's, called like the check, with a ConfigMap in it."""
+    name = f"{RELEASE}-check"
+    for made in (("namespace", name), ("configmap", "theirs", "-n", name)):
+        assert installation.kubectl("create", *made).returncode == 0
+    yield name
+    installation.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
+
+
 @pytest.mark.usefixtures("node")
-def test_helm_test_runs_it_and_takes_all_of_it_away(installation: Installation) -> None:
+def test_helm_test_takes_all_of_it_away_and_nothing_of_anybody_elses(
+    installation: Installation, foreign: str
+) -> None:
     installation.upgrade(*PLAYED)
     ran = installation.helm(
         *["test", RELEASE, "--namespace", installation.namespace, "--timeout", "90s"]
@@ -182,3 +200,10 @@ def test_helm_test_runs_it_and_takes_all_of_it_away(installation: Installation) 
         *["-l", "app.kubernetes.io/component=check", "-o", "name"],
     )
     assert shown.stdout == ""
+    assert installation.get("namespace", foreign)["status"]["phase"] == "Active"
+    assert installation.get("configmap", "theirs", foreign)
+
+
+def test_no_namespace_is_deleted_before_the_check_has_made_it(installation: Installation) -> None:
+    policy = own_namespace(installation)["annotations"]["helm.sh/hook-delete-policy"]
+    assert policy.split(",") == ["hook-succeeded", "hook-failed"]

@@ -51,4 +51,5 @@ def test_helm_test_reads_as_a_checklist_and_leaves_nothing(
     assert [line.split(":")[0] for line in checklist] == CHECKLIST
     assert f"{len(CHECKLIST)} of {len(CHECKLIST)} checks passed" in told.splitlines()
     assert not cluster.has("pod", "greensched-check", NAMESPACE)
-    cluster.wait_until(lambda: not cluster.has("namespace", "greensched-check"), "all is gone")
+    own = "app.kubernetes.io/component=check"
+    cluster.wait_until(lambda: not cluster.list("namespaces", NAMESPACE, own), "all is gone")

@@ -2,7 +2,7 @@
 {{- define "greensched.checkEnvironment" -}}
 {{- $prefix := "GREENSCHED_CHECK_" -}}
 - {name: {{ $prefix }}RELEASE, value: {{ include "greensched.fullname" . | quote }}}
-- {name: {{ $prefix }}NAMESPACE, value: {{ include "greensched.checkName" . | quote }}}
+- {name: {{ $prefix }}NAMESPACE, value: {{ include "greensched.checkOwnName" . | quote }}}
 - {name: {{ $prefix }}IMAGE, value: {{ include "greensched.operatorImage" . | quote }}}
 - {name: {{ $prefix }}CAN_HOLD, value: {{ ternary "true" "false" (eq (include "greensched.hasWebhook" .) "true") | quote }}}
 - {name: {{ $prefix }}SCHEDULER_NAME, value: {{ ternary .Values.scheduler.name "" (gt (int .Values.scheduler.replicas) 0) | quote }}}

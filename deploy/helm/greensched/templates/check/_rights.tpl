@@ -1,5 +1,11 @@
 {{- define "greensched.checkName" -}}{{ include "greensched.fullname" . }}-check{{- end -}}
 
+{{- /* The name of the check's namespace and of its ClusterRole, which Helm deletes: one that nobody else gives,
+not even to the release's namespace. Helm 4 takes over what is there, where Helm 3 refuses to create it. */}}
+{{- define "greensched.checkOwnName" -}}
+{{- printf "%s-%s" (include "greensched.checkName" .) (printf "%s/%s" .Release.Namespace .Release.Name | sha256sum | trunc 8) -}}
+{{- end -}}
+
 {{- /* What `helm test` asks of the API server: the very rules that rbac.yaml gives. */}}
 {{- define "greensched.checkRights" -}}
 {{- $grants := list -}}
