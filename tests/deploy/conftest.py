@@ -8,12 +8,14 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import yaml
+from yaml.constructor import ConstructorError
 
 from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.controlplane import ControlPlane
@@ -25,6 +27,18 @@ CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "greensched"
 RELEASE = "greensched"
 PREFIX = "GREENSCHED_OPERATOR_"
 PATIENCE_S = 60.0  # for what takes a second or two on an idle machine
+
+
+class StrictLoader(yaml.SafeLoader):
+    """Refuses a key that stands twice in one map, of which others take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return the map; raise ConstructorError where a key stands twice."""
+        keys = [key.value for key, _ in node.value]
+        if twice := {key for key in keys if keys.count(key) > 1}:
+            raise ConstructorError(None, None, f"twice: {', '.join(twice)}", node.start_mark)
+        return super().construct_mapping(node, deep)
+
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Render = Callable[..., list[dict[str, Any]]]
@@ -70,21 +84,25 @@ def kube_scheduler() -> Path:
 
 
 @pytest.fixture(scope="session")
-def render(helm_offline: Run) -> Render:
-    """Return the objects that the chart renders to with further `helm template` arguments.
+def render_with_tests(helm_offline: Run) -> Render:
+    """Return all objects that the chart renders to with further `helm template` arguments.
 
-    Those of `helm test` are left out.
+    A key that stands twice in one map fails, as in kustomize.
     """
 
     def run(*arguments: str) -> list[dict[str, Any]]:
-        result = helm_offline(
-            *["template", "greensched", "CHART", "--namespace", "greensched", "--skip-tests"],
-            *arguments,
-        )
+        template = ["template", "greensched", "CHART", "--namespace", "greensched"]
+        result = helm_offline(*template, *arguments)
         assert result.returncode == 0, result.stderr
-        return [document for document in yaml.safe_load_all(result.stdout) if document]
+        return [each for each in yaml.load_all(result.stdout, StrictLoader) if each]
 
     return run
+
+
+@pytest.fixture(scope="session")
+def render(render_with_tests: Render) -> Render:
+    """Return what the chart renders to, without what `helm test` creates."""
+    return partial(render_with_tests, "--skip-tests")
 
 
 @pytest.fixture(scope="session")

@@ -55,6 +55,31 @@ def probe_kinds(objects: Objects) -> set[str]:
     return {"tcp" if "tcpSocket" in p else p["httpGet"]["scheme"] for p in probes}
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param([], id="defaults"),
+        pytest.param([*SERVER_TLS, *CLIENT_TLS], id="tls"),
+        pytest.param(CERT_MANAGER, id="cert-manager"),
+        pytest.param(
+            [
+                *["--set", "networkPolicy.enabled=true,serviceMonitor.enabled=true"],
+                *["--set", "operator.kueue.enabled=true,operator.webhook.hostNetwork=true"],
+                *["--set", "operator.controller.ledger.dsnSecret=dsn"],
+            ],
+            id="all-else",
+        ),
+    ],
+)
+def test_no_key_stands_twice_in_a_map_also_of_hooks(
+    render_with_tests: Render, options: list[str]
+) -> None:
+    objects = render_with_tests(*options)
+    (container,) = one(objects, "Pod", "greensched-check")["spec"]["containers"]
+    told = {each["name"] for each in container["env"]}
+    assert {"GREENSCHED_OPERATOR_POD_NAME", "GREENSCHED_CHECK_RELEASE"} <= told
+
+
 def test_tls_is_used_by_scheduler_service_and_probes(render: Render) -> None:
     objects = render(*SERVER_TLS)
     extender = entry(objects)
