@@ -75,9 +75,19 @@ def test_on_gke_the_webhook_listens_where_a_private_clusters_firewall_lets_the_s
     assert {each["name"]: each["containerPort"] for each in container["ports"]}["webhook"] == 10250
 
 
-def test_on_gke_no_pod_needs_a_quota_for_its_priority(render: Render) -> None:
-    pod = one(render(*values("gke")), "Deployment", "greensched-scheduler")["spec"]["template"]
-    assert "priorityClassName" not in pod["spec"]
+def pod_specs(objects: Objects) -> dict[str, dict[str, Any]]:
+    """Return the spec of every pod that the chart makes, hooks too, by its owner's name."""
+    pods = {o["metadata"]["name"]: o for o in objects if o["kind"] == "Pod"}
+    owners = (o for o in objects if o["kind"] in ("Deployment", "Job"))
+    templates = {o["metadata"]["name"]: o["spec"]["template"] for o in owners}
+    return {name: each["spec"] for name, each in (pods | templates).items()}
+
+
+def test_on_gke_no_pod_needs_a_quota_for_its_priority(render_with_tests: Render) -> None:
+    pods = pod_specs(render_with_tests(*values("gke")))
+    assert len(pods) == 7
+    asking = [name for name, spec in pods.items() if "priorityClassName" in spec]
+    assert asking == []
 
 
 def test_on_aks_the_enforcer_is_told_to_leave_the_webhook_to_helm(render: Render) -> None:
