@@ -7,6 +7,7 @@ import asyncio
 import secrets
 import ssl
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import httpx
 
@@ -20,6 +21,7 @@ from greensched_operator.install_checklist import (
     NotAsked,
     Right,
     State,
+    kubectl,
     rights,
 )
 from greensched_operator.install_trial import Trial
@@ -45,6 +47,7 @@ class InstallCheck:
         """`operator` is what the operator's own processes go by."""
         self._told = told
         self._operator = operator
+        self._kubectl = partial(kubectl, operator.namespace)
         self._client = client
         self._clock = clock
         name = f"check-{secrets.token_hex(4)}"
@@ -86,9 +89,6 @@ class InstallCheck:
             advice = f"look at the pods: {self._kubectl('get pods')}"
             return Finding(title, State.FAILED, "no answer in time", advice)
         return Finding(title, State.PASSED, f"{seen} ({self._clock.monotonic() - began_s:.1f} s)")
-
-    def _kubectl(self, arguments: str) -> str:
-        return f"kubectl -n {self._operator.namespace} {arguments}"
 
     async def _extender(self) -> str:
         url = self._told.extender_url

@@ -55,6 +55,11 @@ def checklist(findings: Sequence[Finding]) -> str:
     return "\n".join((*lines, f"{passed} of {len(asked)} checks passed"))
 
 
+def kubectl(namespace: str, arguments: str) -> str:
+    """Return a command for the reader to type."""
+    return f"kubectl -n {namespace} {arguments}"
+
+
 class Rule(BaseModel):
     """A rule of a Role or ClusterRole, in Kubernetes' words."""
 

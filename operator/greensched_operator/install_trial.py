@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from greensched_operator.install_checklist import (
     CheckFailed,
     NotAsked,
     Right,
+    kubectl,
     tried_job,
     tried_pod,
 )
@@ -42,6 +44,7 @@ class Trial:
         """`name` is that of the Job and the pod."""
         self._told = told
         self._operator = operator
+        self._kubectl = partial(kubectl, operator.namespace)
         self._client = client
         self._name = name
         self._jobs = f"/apis/batch/v1/namespaces/{told.namespace}/jobs"
@@ -202,9 +205,6 @@ class Trial:
             f"{self._kubectl(f'rollout status {deployment}')}; then"
             f" {self._kubectl(f'logs {deployment} --tail=50')}",
         )
-
-    def _kubectl(self, arguments: str) -> str:
-        return f"kubectl -n {self._operator.namespace} {arguments}"
 
 
 def _annotations(job: dict[str, Any]) -> dict[str, str]:
