@@ -62,14 +62,18 @@ class Trial:
         if not self._told.can_hold:
             raise NotAsked("this release has no webhook")
         body = msgspec.json.encode(self._job())
+        unheld: dict[str, Any] = {}
 
         async def is_held() -> dict[str, Any] | None:
-            reply = msgspec.json.decode(await self._client.create(f"{self._jobs}?dryRun=All", body))
-            return reply if _is_held(reply) else None
+            nonlocal unheld
+            unheld = msgspec.json.decode(
+                await self._client.create(f"{self._jobs}?dryRun=All", body)
+            )
+            return unheld if _is_held(unheld) else None
 
         held = await self._until(is_held)
         if held is None:
-            raise await self._why_unheld()
+            raise await self._why_unheld(unheld)
         return f"a dry run comes back held until {_annotations(held)[labels.HOLD_UNTIL]}"
 
     async def place(self) -> str:
@@ -97,7 +101,7 @@ class Trial:
         path = await self._create(self._jobs, self._job())
         made = msgspec.json.decode(await self._client.get(path))
         if not _is_held(made) and labels.RELEASED_AT not in _annotations(made):
-            raise await self._why_unheld()
+            raise await self._why_unheld(made)
         note = {"metadata": {"annotations": {labels.RUN_NOW: "true"}}}
         await self._client.patch(path, msgspec.json.encode(note))
 
@@ -152,8 +156,17 @@ class Trial:
         scheduler = self._operator.scheduler_names[0]
         return tried_job(self._name, tried_pod(scheduler, self._told.image))
 
-    async def _why_unheld(self) -> CheckFailed:
+    async def _why_unheld(self, job: dict[str, Any]) -> CheckFailed:
         namespace, release = self._operator.namespace, self._told.release
+        reason = _annotations(job).get(labels.HOLD_REASON, "")
+        if reason.startswith("not held:"):  # so the webhook was called
+            starters = f"deployment/{release}-controller deployment/{release}-releaser"
+            return CheckFailed(
+                f"a Job that may wait is {reason}",
+                f"{self._kubectl(f'rollout status {starters}')}; then"
+                f" {self._kubectl(f'logs deployment/{release}-controller --tail=50')}"
+                " and the releaser's",
+            )
         switch = f"/api/v1/namespaces/{namespace}/configmaps/{EMERGENCY}"
         if await self._exists(switch):
             return CheckFailed(
@@ -208,7 +221,7 @@ class Trial:
 
 
 def _annotations(job: dict[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = job["metadata"].get("annotations", {})
+    found: dict[str, str] = job.get("metadata", {}).get("annotations", {})
     return found
 
 

@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.helm, pytest.mark.controlplane]
 RELEASE = "greensched"
 # kwok plays the check's pod: it succeeds after that long, whatever its image.
 PLAYED = ["--set-string", r"operator.podAnnotations.greensched\.io/testbed-runtime=0.2s"]
+ONLY_HOLDING = {"extender_url": "", "scheduler_name": "", "limit_s": "2", "rights": "[]"}
 
 
 async def offer(access: ApiAccess) -> tuple[str, ...]:
@@ -67,7 +68,7 @@ def rights(installation: Installation) -> Iterator[dict[str, str]]:
     made = installation.kubectl("create", "-f", "-", stdin=yaml.safe_dump_all(order))
     assert made.returncode == 0, made.stderr
     (container,) = pod["spec"]["containers"]
-    yield {each["name"]: each.get("value", "") for each in container["env"]}
+    yield {each["name"]: each["value"] for each in container["env"] if "value" in each}
     installation.kubectl("delete", "-f", "-", stdin=yaml.safe_dump_all(order))
 
 
@@ -163,13 +164,31 @@ def test_what_is_broken_is_named_with_what_to_do_and_nothing_is_left(
     installation.wait_until(lambda: left(installation) == "", "its work is gone")
 
 
+def test_what_the_webhook_said_is_told_as_the_reason(
+    installation: Installation, rights: dict[str, str]
+) -> None:
+    for process in ("controller", "webhook"):
+        installation.start(process)
+    installation.wait_until(lambda: all(installation.ca_bundles()), "the webhook is called")
+    installation.plane.stop("installed-controller")  # nobody is left who would start what is held
+    told = installation.get("configmap", "greensched-operator")["data"]
+    sign = ("lease", told["GREENSCHED_OPERATOR_HEARTBEAT_LEASE"], "-n", installation.namespace)
+    assert installation.kubectl("delete", *sign).returncode == 0  # it would count for a minute
+    lines = checked(installation, rights, **ONLY_HOLDING).stdout.splitlines()
+    for title in ("the API server calls the webhook", "a Job is held, and released"):
+        failed = line("\n".join(lines), title)
+        assert "not held: nobody is there who would start it" in failed
+        advice = lines[lines.index(failed) + 1]
+        assert "greensched-controller" in advice and "greensched-releaser" in advice
+        assert "firewall" not in advice
+
+
 def test_the_emergency_switch_is_told_as_the_reason(
     installation: Installation, rights: dict[str, str]
 ) -> None:
     switch = ("configmap", "greensched-release-all", "-n", installation.namespace)
     assert installation.kubectl("create", *switch).returncode == 0
-    only = {"extender_url": "", "scheduler_name": "", "limit_s": "2", "rights": "[]"}
-    report = checked(installation, rights, **only).stdout
+    report = checked(installation, rights, **ONLY_HOLDING).stdout
     assert report.splitlines()[0].startswith("skip    the extender answers at its Service: ")
     assert "delete configmap greensched-release-all" in report
     installation.kubectl("delete", *switch)
