@@ -1,6 +1,7 @@
 """The commit that is released, as git tells it."""
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit, urlunsplit
 
 from deploy.release.faults import ReleaseFault
 from deploy.release.programs import run
@@ -12,7 +13,7 @@ class Source:
 
     commit: str
     commit_time_s: int
-    repository: str  # address of the remote; empty: there is none
+    repository: str  # address of the remote, without userinfo; empty: there is none
 
 
 def checked_out(*, may_differ: bool) -> Source:
@@ -26,4 +27,10 @@ def checked_out(*, may_differ: bool) -> Source:
     commit, seconds = run("git", "log", "-1", "--format=%H %ct").split()
     remotes = run("git", "remote").split()
     address = run("git", "remote", "get-url", remotes[0]).strip() if remotes else ""
-    return Source(commit, int(seconds), address)
+    return Source(commit, int(seconds), without_userinfo(address))
+
+
+def without_userinfo(address: str) -> str:
+    """Return a remote's address without user, password or token, which CI jobs put into theirs."""
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

@@ -12,6 +12,7 @@ from deploy.release.checksums import NAME, checksum_faults, write_checksums
 from deploy.release.faults import ReleaseFault
 from deploy.release.notes import release_notes
 from deploy.release.provenance import Origin, base_image, statement
+from deploy.release.source import without_userinfo
 from deploy.release.versions import project_version, version_faults
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,6 +118,22 @@ def test_the_provenance_names_every_file_the_commit_and_what_went_in() -> None:
     source, lock = told["predicate"]["buildDefinition"]["resolvedDependencies"]
     assert source["digest"] == {"gitCommit": "c0ffee"}
     assert lock == {"uri": "lock", "digest": {"sha256": "1a"}}
+
+
+@pytest.mark.parametrize(
+    ("told", "published"),
+    [
+        ("https://ci:s3cret@git.example.com/g.git", "https://git.example.com/g.git"),
+        ("https://t0ken@git.example.com:8443/g", "https://git.example.com:8443/g"),
+        ("https://u:p@ss@git.example.com/g", "https://git.example.com/g"),
+        ("https://git.example.com/g", "https://git.example.com/g"),
+        ("ssh://git@git.example.com/g", "ssh://git.example.com/g"),
+        pytest.param("git@git.example.com:g", "git@git.example.com:g", id="scp-has-no-password"),
+        pytest.param("", "", id="no-remote"),
+    ],
+)
+def test_nobodys_password_gets_into_the_provenance(told: str, published: str) -> None:
+    assert without_userinfo(told) == published
 
 
 @pytest.mark.parametrize(
