@@ -2,16 +2,20 @@
 
 from pathlib import Path
 
+from deploy.release.faults import ReleaseFault
 from deploy.release.images import COMPONENTS, read_archive
 from deploy.release.programs import run
 from deploy.release.signing import Signer, Verifier
+from deploy.release.verifying import chart_values
 
 
 def push(folder: Path, version: str, registry: str, signer: Signer) -> list[str]:
     """Push and sign images and chart; return what is there now, each by its digest.
 
     An image has in the registry the digest that it has in its archive, which the chart names.
+    Raises ReleaseFault, and pushes nothing, where the chart names images of another registry.
     """
+    _require_named(folder, version, registry)
     references = []
     for component in COMPONENTS:
         archive = folder / f"greensched-{component}-{version}.oci.tar"
@@ -36,6 +40,18 @@ def verify_pushed(references: list[str], verifier: Verifier) -> None:
     """Raise ReleaseFault unless each is signed by who is trusted."""
     for reference in references:
         verifier.require_image(reference)
+
+
+def _require_named(folder: Path, version: str, registry: str) -> None:
+    values = chart_values(folder, version)
+    for component in COMPONENTS:
+        named = values[component]["image"]["repository"]
+        pushed = f"{registry}/greensched-{component}"
+        if named != pushed:
+            raise ReleaseFault(
+                f"the chart names {named}, and {pushed} would be pushed: give the registry for"
+                " which the release was made, or make it for this one (`make release REGISTRY=…`)"
+            )
 
 
 def _is_here(registry: str) -> bool:

@@ -25,7 +25,7 @@ def verify(folder: Path, version: str, verifier: Verifier) -> list[str]:
     for path in _attested(folder, version):
         verifier.require_attested(path, folder / PROVENANCE)
         told.append(f"the signed provenance names {path.name}")
-    values = _chart_values(folder / f"greensched-{version}.tgz")
+    values = chart_values(folder, version)
     for component in COMPONENTS:
         digest, platforms = read_archive(folder / f"greensched-{component}-{version}.oci.tar")
         if values[component]["image"]["digest"] != digest:
@@ -46,7 +46,9 @@ def _attested(folder: Path, version: str) -> list[Path]:
     return [*images, folder / f"greensched-{version}.tgz", wheel]
 
 
-def _chart_values(chart: Path) -> dict[str, dict[str, dict[str, str]]]:
+def chart_values(folder: Path, version: str) -> dict[str, dict[str, dict[str, str]]]:
+    """Return the values that a release's chart has by default."""
+    chart = folder / f"greensched-{version}.tgz"
     with tarfile.open(chart) as tar:
         member = tar.extractfile("greensched/values.yaml")
         if member is None:

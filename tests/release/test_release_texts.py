@@ -1,5 +1,6 @@
 """Version, notes, chart values, provenance and checksums of a release, without any program."""
 
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from deploy.release.checksums import NAME, checksum_faults, write_checksums
 from deploy.release.faults import ReleaseFault
 from deploy.release.notes import release_notes
 from deploy.release.provenance import Origin, base_image, statement
+from deploy.release.pushing import push
+from deploy.release.signing import Signer
 from deploy.release.source import without_userinfo
 from deploy.release.versions import project_version, version_faults
 
@@ -98,6 +101,19 @@ def test_the_charts_values_name_the_images_by_digest_and_change_nothing_else() -
 def test_values_that_lack_an_image_are_refused() -> None:
     with pytest.raises(ReleaseFault, match="no agent.image with repository and digest"):
         values_by_digest(VALUES, {"agent": IMAGES["extender"]})
+
+
+def test_a_release_is_pushed_where_its_chart_says_that_the_images_are(tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text(values_by_digest(VALUES, IMAGES))
+    with tarfile.open(tmp_path / "greensched-0.1.0.tgz", "w:gz") as tar:
+        tar.add(values, "greensched/values.yaml")
+    with pytest.raises(ReleaseFault) as refused:
+        push(tmp_path, "0.1.0", "127.0.0.1:1/other", Signer(None))
+    assert str(refused.value).startswith(
+        "the chart names registry.example.com/greensched-extender, and"
+        " 127.0.0.1:1/other/greensched-extender would be pushed"
+    )
 
 
 @given(st.dictionaries(st.sampled_from(sorted(IMAGES)), st.text("0123456789abcdef", min_size=64)))
