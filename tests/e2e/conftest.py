@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from greensched_core.errors import BadInput
 from greensched_testbed.end_to_end.clusters import Cluster
 from greensched_testbed.end_to_end.container_use import ContainerUse
 from greensched_testbed.end_to_end.foreign_cluster import KUBECONFIG, foreign_cluster
@@ -74,7 +75,11 @@ def cluster(
     """The cluster under test; real nodes leave nothing behind, or the run fails."""
     home = tmp_path_factory.mktemp("home")
     if os.environ.get(KUBECONFIG):
-        yield foreign_cluster(home)
+        try:
+            found = foreign_cluster(home)
+        except BadInput as fault:
+            pytest.exit(str(fault), returncode=1)
+        yield found
         return
     lacks = missing(IMAGES, NODES)
     if lacks:

@@ -7,6 +7,7 @@ from pathlib import Path
 from greensched_core.errors import BadInput
 from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.end_to_end.clusters import Capabilities, Cluster
+from greensched_testbed.end_to_end.release import installed
 
 KUBECONFIG = "GREENSCHED_E2E_KUBECONFIG"
 SHELL_IMAGE = "GREENSCHED_E2E_SHELL_IMAGE"
@@ -15,7 +16,11 @@ OPERATOR_IMAGE = "GREENSCHED_E2E_OPERATOR_IMAGE"
 
 
 def foreign_cluster(home: Path) -> Cluster:
-    """Return the cluster of the variable KUBECONFIG; raise BadInput where none is to be found."""
+    """Return the cluster of the variable KUBECONFIG, which tests may install GreenSched on.
+
+    Raises BadInput where there is none, or it has an installation, which tests would take over and
+    remove.
+    """
     kubeconfig = Path(os.environ[KUBECONFIG]).absolute()
     if not kubeconfig.is_file():
         raise BadInput(f"{KUBECONFIG}: there is no file {kubeconfig}")
@@ -28,7 +33,13 @@ def foreign_cluster(home: Path) -> Cluster:
         kubelet_metrics=True,
     )
     kubectl, helm = (_program(name) for name in ("kubectl", "helm"))
-    return Cluster(kubeconfig, kubectl, helm, home, can)
+    cluster = Cluster(kubeconfig, kubectl, helm, home, can)
+    if there := installed(cluster):
+        raise BadInput(
+            f"{can.kind} has GreenSched already: {there}. The tests would take it over, start all"
+            " that it holds and remove it. Name a cluster without it, or uninstall it first"
+        )
+    return cluster
 
 
 def _program(name: str) -> Path:

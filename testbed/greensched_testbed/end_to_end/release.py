@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.errors import CommandFailed
 
 NAME = "greensched"
 NAMESPACE = "greensched"
@@ -121,6 +122,23 @@ def _upgrade(cluster: Cluster, chart: Path, *options: str) -> Release:
         *(part for each in _images(cluster) for part in ("--set-string", each)),  # a tag of digits
     )
     return Release(cluster, chart, time.monotonic() - began)
+
+
+def installed(cluster: Cluster) -> str:
+    """Say in words what of GreenSched a cluster has; empty where it has nothing.
+
+    Raises CommandFailed where the cluster does not answer.
+    """
+    webhooks = cluster.list(
+        "mutatingwebhookconfigurations", NAMESPACE, f"app.kubernetes.io/part-of={NAME}"
+    )
+    for each in webhooks:
+        return f"the MutatingWebhookConfiguration {each['metadata']['name']}"
+    try:
+        cluster.helm("status", NAME, "--namespace", NAMESPACE)
+    except CommandFailed:  # Helm tells no other way that there is none
+        return ""
+    return f"the release {NAME} in the namespace {NAMESPACE}"
 
 
 def uninstall(cluster: Cluster) -> str:
