@@ -58,3 +58,12 @@ def test_an_installation_in_any_namespace_is_left_alone(
 def test_a_release_without_a_webhook_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="the release greensched in the namespace greensched"):
         foreign_cluster(tmp_path)
+
+
+def test_a_tilde_that_the_shell_left_is_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(KUBECONFIG, "~/.kube/kind")
+    with pytest.raises(BadInput, match=f"there is no file {tmp_path}/.kube/kind"):
+        foreign_cluster(tmp_path)

@@ -21,7 +21,7 @@ def foreign_cluster(home: Path) -> Cluster:
     Raises BadInput where there is none, or it has an installation, which tests would take over and
     remove.
     """
-    kubeconfig = Path(os.environ[KUBECONFIG]).absolute()
+    kubeconfig = Path(os.environ[KUBECONFIG]).expanduser().absolute()
     if not kubeconfig.is_file():
         raise BadInput(f"{KUBECONFIG}: there is no file {kubeconfig}")
     can = Capabilities(
