@@ -4,7 +4,7 @@
 #
 # Optional, from the environment:
 #   GREENSCHED_NODE_IMAGE      of kind's nodes; else kind's own of its version (`make node-image` makes one)
-#   GREENSCHED_EXTENDER_IMAGE  ready-made, and in Docker already; else built from this checkout
+#   GREENSCHED_EXTENDER_IMAGE  ready-made, in Docker already, with its tag; else built from this checkout
 #   GREENSCHED_OPERATOR_IMAGE  the same
 set -euo pipefail
 
@@ -24,6 +24,14 @@ until_told() {
   echo "up.sh: nothing within a minute from: $*" >&2
   return 1
 }
+
+for image in "${GREENSCHED_EXTENDER_IMAGE:-}" "${GREENSCHED_OPERATOR_IMAGE:-}"; do
+  # The port of a registry is no tag, and kind loads no image by its digest.
+  if [ -n "$image" ] && [[ ${image##*/} != *:?* || $image == *@* ]]; then
+    echo "up.sh: $image has no tag, or a digest; name it as REPOSITORY:TAG (docker tag gives it one)" >&2
+    exit 1
+  fi
+done
 
 for program in docker kind kubectl helm; do
   command -v "$program" >/dev/null || { echo "up.sh: $program is missing; see docs/install.md" >&2; exit 1; }

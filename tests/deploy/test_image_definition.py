@@ -183,6 +183,27 @@ def test_what_up_takes_from_the_environment_is_documented() -> None:
     assert inputs <= set(re.findall(r"\w+", (ROOT / "docs" / "install.md").read_text()))
 
 
+@pytest.mark.parametrize(
+    ("image", "told"),
+    [
+        pytest.param("foo:1", "docker is missing", id="tag"),
+        pytest.param("localhost:5000/foo:1", "docker is missing", id="port-and-tag"),
+        pytest.param("foo", "foo has no tag", id="neither"),
+        pytest.param("foo:", "foo: has no tag", id="empty-tag"),
+        pytest.param("localhost:5000/foo", "localhost:5000/foo has no tag", id="port-is-no-tag"),
+        pytest.param("foo@sha256:aa", "foo@sha256:aa has no tag", id="digest"),
+        pytest.param("foo:1@sha256:aa", "foo:1@sha256:aa has no tag, or a digest", id="both"),
+    ],
+)
+def test_up_takes_images_by_their_tags_alone(tmp_path: Path, image: str, told: str) -> None:
+    for program in ("bash", "dirname"):  # no Docker: nothing is begun
+        (tmp_path / program).symlink_to(str(shutil.which(program)))
+    script = ROOT / "deploy" / "kind" / "up.sh"
+    environment = {"PATH": str(tmp_path), "GREENSCHED_OPERATOR_IMAGE": image}
+    ended = subprocess.run([script], env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, told in ended.stderr) == (1, True), ended.stderr
+
+
 def test_pods_are_there_before_they_are_waited_for() -> None:
     script = (ROOT / "deploy" / "kind" / "up.sh").read_text()
     assert script.index("get pods --selector job-name=first --output name") < script.index(
