@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from greensched_core.signals.grid import parse_grid_signal
+from greensched_operator.__main__ import PROCESSES
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -42,6 +43,11 @@ def test_an_image_runs_its_own_program(image: str) -> None:
     assert f"COPY --from={image}-dependencies /opt/greensched /opt/greensched" in target
     assert f"COPY --from={image}-packages /opt/greensched /opt/greensched" in target
     assert f'ENTRYPOINT ["python", "-m", "greensched_{image}"]' in target
+
+
+def test_every_process_of_the_operator_is_named_where_it_is_chosen() -> None:
+    (named,) = re.findall(r"^# Which process is an argument: (.*)\.$", DOCKERFILE, re.MULTILINE)
+    assert named.split(", ") == list(PROCESSES)
 
 
 def test_an_image_runs_as_nobody_and_phones_nobody() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -84,14 +85,29 @@ def test_a_container_is_nobody_and_writes_nothing(controller: Container) -> None
         assert "Read-only file system" in wrote.stderr
 
 
+def status_at_its_end(container: Container) -> int | None:
+    """Return what it ends with by itself; None where it does not in time."""
+    deadline = time.monotonic() + PATIENCE_S
+    while container.status() is None and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return container.status()
+
+
 def test_release_all_ends_with_what_it_did(place: Place) -> None:
     run = place.run_of_hook("greensched-release-all")
     with place.beside_api_server("operator", run) as container:
-        deadline = time.monotonic() + PATIENCE_S
-        while container.status() is None and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert container.status() == 0, container.log
+        assert status_at_its_end(container) == 0, container.log
         assert "greensched: " in container.log
+
+
+def test_check_install_ends_with_its_checklist(place: Place) -> None:
+    run = place.run_of_hook("greensched-check")
+    told = {**run.environment, "GREENSCHED_CHECK_LIMIT_S": "3"}
+    with place.beside_api_server("operator", replace(run, environment=told)) as container:
+        # No node runs our pods, and no Service is reached: the accounts alone have what they need.
+        assert status_at_its_end(container) == 1, container.log
+        assert "ok      the accounts have their rights: all " in container.log
+        assert container.log.splitlines()[-1] == "1 of 5 checks passed"
 
 
 @pytest.mark.parametrize(
@@ -110,10 +126,7 @@ def test_without_an_api_server_it_says_so_and_waits(
         until(lambda: "All connection attempts failed" in container.log,
               container, "telling of the API server")  # fmt: skip
         container.terminate()
-        deadline = time.monotonic() + PATIENCE_S
-        while container.status() is None and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert container.status() == 0, container.log
+        assert status_at_its_end(container) == 0, container.log
 
 
 @pytest.mark.parametrize(("component", "most_mb"), [("extender", 160), ("operator", 260)])

@@ -33,15 +33,20 @@ class ChartPods:
         return self._run(spec, api_port)
 
     def of_hook(self, name: str, *, api_port: int) -> Run:
-        """Return how the first container of a hook's Job runs; its account and rights are made."""
+        """Return how the first container of a hook's Job or pod runs.
+
+        Its account and rights are made. Raises BadInput where the chart has no such hook.
+        """
         text = self.plane.helm("get", "hooks", self.namespace, "--namespace", self.namespace)
         hooks = [each for each in yaml.safe_load_all(text) if each]
+        running = [each for each in hooks if each["kind"] in ("Job", "Pod")]
         for each in hooks:
-            if each["kind"] != "Job":
+            if each not in running:
                 self.plane.kubectl("apply", "-f", "-", stdin=json.dumps(each))
-        for each in hooks:
-            if each["kind"] == "Job" and each["metadata"]["name"] == name:
-                return self._run(each["spec"]["template"]["spec"], api_port)
+        for each in running:
+            if each["metadata"]["name"] == name:
+                spec = each["spec"]
+                return self._run(spec["template"]["spec"] if "template" in spec else spec, api_port)
         raise BadInput(f"the chart has no hook {name}")
 
     def _run(self, found: Mapping[str, Any], api_port: int) -> Run:
