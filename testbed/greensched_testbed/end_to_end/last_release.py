@@ -13,7 +13,7 @@ from greensched_testbed.errors import BuildFailed
 
 TAG = "v0.1.0"
 # What became release 0.1.0, for clones that have the history but not its tag.
-COMMIT = "46837021935ed1d61901c2068cedc3cdb88c4063"
+COMMIT = "afea0e79f0c6d709310b3d5180e09b81de26c7e0"
 
 
 @dataclass(frozen=True, slots=True)
