@@ -103,7 +103,15 @@ def _run(name: str, command: Sequence[str]) -> Counted:
 
 def _call(command: Sequence[str], report: Path) -> None:
     options = f"{os.environ.get('PYTEST_ADDOPTS', '')} --junitxml={report}"
-    subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTEST_ADDOPTS": options}, check=False)
+    subprocess.run(
+        command, cwd=ROOT, env={**_environment(), "PYTEST_ADDOPTS": options}, check=False
+    )
+
+
+def _environment() -> dict[str, str]:
+    """Return ours without what `make` tells a `make` below it: our ARGS are not its own."""
+    theirs = ("ARGS", "MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS")
+    return {name: value for name, value in os.environ.items() if name not in theirs}
 
 
 def _e2e() -> dict[str, Any]:
@@ -114,7 +122,7 @@ def _e2e() -> dict[str, Any]:
 def _kind() -> dict[str, Any]:
     KIND_FIGURES.unlink(missing_ok=True)
     print("  make e2e-kind", flush=True)
-    subprocess.run(["make", "e2e-kind"], cwd=ROOT, check=False)
+    subprocess.run(["make", "e2e-kind"], cwd=ROOT, env=_environment(), check=False)
     return _written(KIND_FIGURES)
 
 
