@@ -36,7 +36,10 @@ _SCRIPTS = Path("deploy/kind")
 _KEPT = Path("build/kind")
 _RESULTS = Path("build/e2e")
 # They start what they test, and are no tests of the cluster that is named.
-_OTHERS = ("tests/e2e/test_a_cluster_kept.py", "tests/e2e/test_an_engine_killed.py")
+_OTHERS = tuple(
+    f"tests/e2e/test_{name}.py"
+    for name in ("a_cluster_kept", "a_cluster_never_finished", "an_engine_killed")
+)
 
 
 def run_tests(checkout: Path, arguments: Sequence[str]) -> int:
