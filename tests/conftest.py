@@ -21,12 +21,12 @@ from platformdirs import user_cache_path
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_simulator.policy import policy_named
 from greensched_simulator.simulation import simulate
 from greensched_simulator.testing import make_world
 from greensched_testbed.controlplane import ControlPlane
+from greensched_testbed.creating import exists
 from greensched_testbed.errors import BuildFailed
 from greensched_testbed.kueue import running_kueue
 
@@ -74,20 +74,10 @@ async def namespace(api: ApiClient, request: pytest.FixtureRequest) -> AsyncIter
     await api.create("/api/v1/namespaces", json.dumps({"metadata": {"name": name}}).encode())
     async with asyncio.timeout(_SERVICE_ACCOUNT_TIMEOUT_S):
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-        while not await _exists(api, account):  # nothing tells us: we poll
+        while not await exists(api, account):  # nothing tells us: we poll
             await asyncio.sleep(0.05)
     yield name
     await api.delete(f"/api/v1/namespaces/{name}")
-
-
-async def _exists(api: ApiClient, path: str) -> bool:
-    try:
-        await api.get(path)
-    except ApiUnavailable as fault:
-        if fault.status != 404:
-            raise
-        return False
-    return True
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Creates objects on a cluster whose API server may go away for a while."""
+"""Creates objects on a cluster whose API server may go away for a while, and asks for them."""
 
 import asyncio
 
@@ -6,6 +6,17 @@ from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 
 _RETRY_S = 0.5
+
+
+async def exists(client: ApiClient, path: str) -> bool:
+    """Say whether there is an object; raise ApiUnavailable where the server does not say."""
+    try:
+        await client.get(path)
+    except ApiUnavailable as fault:
+        if fault.status != 404:
+            raise
+        return False
+    return True
 
 
 async def create_once(client: ApiClient, path: str, body: bytes) -> None:

@@ -29,6 +29,7 @@ from greensched_operator.releaser import Releaser
 from greensched_operator.settings import OperatorSettings
 from greensched_operator.webhook import SIGN_OF_LIFE, WebhookProcess
 from greensched_operator.webhook_app import MUTATE
+from greensched_testbed.creating import exists
 from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
 from greensched_testbed.ports import free_port
 
@@ -38,17 +39,6 @@ _PLACE = "tests.greensched.io/place"
 PATIENCE_S = 60.0  # for what takes a second on an idle machine
 _POLL_S = 0.05
 GREEN_POLICIES = f"/apis/{labels.GROUP}/{labels.VERSION}/namespaces"
-
-
-async def exists(api: ApiClient, path: str) -> bool:
-    """Tell whether there is an object at a path, and its storage is ready."""
-    try:
-        await api.get(path)
-    except ApiUnavailable as fault:
-        if fault.status in (404, 429, 503):  # unknown, or its storage is being made
-            return False
-        raise
-    return True
 
 
 async def until(claim: Callable[[], Awaitable[Any]], what: str) -> Any:

@@ -13,7 +13,7 @@ from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.watching import Watch
-from greensched_testbed.creating import create_once
+from greensched_testbed.creating import create_once, exists
 from greensched_testbed.errors import NotReady
 from greensched_testbed.replay import Progress
 from greensched_testbed.stress.ground import GridNow, Ground
@@ -160,18 +160,8 @@ async def _until(client: ApiClient, path: str, limit_s: float, *, is_there: bool
     """Wait until an object is there, or gone; raise NotReady after a while."""
     try:
         async with asyncio.timeout(limit_s):
-            while await _exists(client, path) is not is_there:
+            while await exists(client, path) is not is_there:
                 await asyncio.sleep(_LOOK_EVERY_S)
     except TimeoutError:
         state = "not there" if is_there else "still there"
         raise NotReady(f"{path} is {state} after {limit_s:.0f} s") from None
-
-
-async def _exists(client: ApiClient, path: str) -> bool:
-    try:
-        await client.get(path)
-    except ApiUnavailable as fault:
-        if fault.status != 404:
-            raise
-        return False
-    return True
