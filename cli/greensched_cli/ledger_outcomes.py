@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from greensched_core.ledger_records import NOTHING_KNOWN, Amounts, LedgerRecord, What
-from greensched_core.power.pod_energy import PodMeter
+from greensched_core.power.pod_energy import ESTIMATING
 
 _LATE_S = 1.0  # times of Kubernetes' objects are whole seconds
 
@@ -77,7 +77,7 @@ def _outcome(records: Sequence[LedgerRecord]) -> Outcome:
     billed = _as_it_came(mine, _billed(mine, shown))
     deadline = next((each.deadline for each in reversed(mine) if each.deadline is not None), None)
     has_energy = shown.measured.energy_j is not None
-    is_by_cpu_time = has_energy and shown.meter == PodMeter.KUBELET
+    is_by_cpu_time = has_energy and shown.meter in ESTIMATING
     # In shadow it ran at once: its carbon and cost are not those of the plan that is told of.
     of_the_plan = Amounts(shown.measured.energy_j) if shown.is_shadow else shown.measured
     took, run_now = _at_the_same_energy(of_the_plan, billed)

@@ -40,12 +40,8 @@ class PodMeter(StrEnum):
     SCAPHANDRE = "scaphandre"
     KUBELET = "kubelet"
 
-    @property
-    def is_estimated(self) -> bool:
-        """Whether its word is an estimate: nobody measured energy."""
-        return self is PodMeter.KUBELET
 
-
+ESTIMATING = frozenset({PodMeter.KUBELET})  # their word is an estimate: nobody measured energy
 _SEE_NO_BOARDS = frozenset({PodMeter.SCAPHANDRE, PodMeter.KUBELET})
 
 

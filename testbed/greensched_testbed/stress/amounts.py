@@ -11,7 +11,7 @@ import numpy as np
 from greensched_core.errors import SignalUnavailable
 from greensched_core.ledger_records import Amounts
 from greensched_core.power.pod_courses import Piece
-from greensched_core.power.pod_energy import PodMeter, measured_pods
+from greensched_core.power.pod_energy import ESTIMATING, PodMeter, measured_pods
 from greensched_core.power.prometheus import PrometheusApi
 from greensched_operator.cluster_state import Site
 from greensched_operator.ledger.measured_amounts import measured_amounts
@@ -42,7 +42,7 @@ SEEN_TOO_LITTLE = (
 
 def is_estimated(meter: str) -> bool:
     """Tell whether nobody measured energy."""
-    return meter in (PodMeter.KUBELET, KUBELET_API, CURVE)
+    return meter in {*ESTIMATING, KUBELET_API, CURVE}
 
 
 @dataclass(frozen=True, slots=True)
