@@ -66,7 +66,16 @@ async def crds(api: ApiClient) -> None:
                     raise
         plural = found["spec"]["names"]["plural"]
         path = f"/apis/{labels.GROUP}/{labels.VERSION}/{plural}"
-        await until(partial(exists, api, path), f"{plural} are served")
+        await until(partial(_is_served, api, path), f"{plural} are served")
+
+
+async def _is_served(api: ApiClient, path: str) -> bool:
+    try:
+        return await exists(api, path)
+    except ApiUnavailable as fault:
+        if fault.status != 429:  # "storage is (re)initializing", just after it was made
+            raise
+        return False
 
 
 @dataclass
