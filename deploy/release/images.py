@@ -97,7 +97,7 @@ def read_archive(archive: Path) -> tuple[str, dict[str, str]]:
     """Return the digest of an archive's index, and of each platform's manifest in it."""
     with tarfile.open(archive) as tar:
         (top,) = _json(tar, "index.json")["manifests"]
-        index = _json(tar, _blob(top["digest"]))
+        index = _json(tar, blob_path(top["digest"]))
     if "manifests" not in index:
         raise ReleaseFault(f"{archive} holds the image of one platform, without an index")
     return str(top["digest"]), {
@@ -106,7 +106,8 @@ def read_archive(archive: Path) -> tuple[str, dict[str, str]]:
     }
 
 
-def _blob(digest: str) -> str:
+def blob_path(digest: str) -> str:
+    """Return where an OCI layout keeps what has a digest."""
     return "blobs/" + digest.replace(":", "/")
 
 

@@ -9,6 +9,7 @@ import yaml
 from deploy.release.checksums import NAME, checksum_faults
 from deploy.release.faults import ReleaseFault
 from deploy.release.images import COMPONENTS, read_archive
+from deploy.release.processors import require_processor
 from deploy.release.programs import ROOT
 from deploy.release.signing import Verifier
 
@@ -27,10 +28,16 @@ def verify(folder: Path, version: str, verifier: Verifier) -> list[str]:
         told.append(f"the signed provenance names {path.name}")
     values = chart_values(folder, version)
     for component in COMPONENTS:
-        digest, platforms = read_archive(folder / f"greensched-{component}-{version}.oci.tar")
+        archive = folder / f"greensched-{component}-{version}.oci.tar"
+        digest, platforms = read_archive(archive)
         if values[component]["image"]["digest"] != digest:
             raise ReleaseFault(f"the chart names another {component} than the archive's {digest}")
         told.append(f"the chart names the {component} of {', '.join(sorted(platforms))}: {digest}")
+        for platform, manifest in sorted(platforms.items()):
+            count = require_processor(archive, platform, manifest)
+            told.append(
+                f"the {component} for {platform} adds {count} shared libraries, all its own"
+            )
     return told
 
 

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 from deploy.release.faults import ReleaseFault
 from deploy.release.images import COMPONENTS, PLATFORMS, BuiltImage, read_archive
 from deploy.release.making import Wanted, complete
+from deploy.release.processors import require_processor
 from deploy.release.pushing import push, verify_pushed
 from deploy.release.signing import Signer, Verifier, make_key
 from deploy.release.source import Source
@@ -56,15 +57,29 @@ class Blobs(dict[str, bytes]):
         return self.put(json.dumps(content).encode(), kind)
 
 
-def small_image(component: str, archive: Path) -> BuiltImage:
-    """Write an image of no files for every platform, as `buildah manifest push` would."""
+MACHINES = {"amd64": 62, "arm64": 183}  # of ELF
+
+
+def library(machine: int) -> bytes:
+    """Return a layer of one shared library for a processor."""
+    header = b"\x7fELF" + bytes(14) + machine.to_bytes(2, "little")
+    member = tarfile.TarInfo("opt/greensched/dependencies/one.so")
+    member.size, layer = len(header), io.BytesIO()
+    with tarfile.open(fileobj=layer, mode="w") as tar:
+        tar.addfile(member, io.BytesIO(header))
+    return layer.getvalue()
+
+
+def small_image(
+    component: str, archive: Path, machines: Mapping[str, int] = MACHINES
+) -> BuiltImage:
+    """Write an image of one file for every platform, as `buildah manifest push` would."""
     blobs, manifests = Blobs(), []
-    empty = io.BytesIO()
-    tarfile.open(fileobj=empty, mode="w").close()
-    layer = blobs.put(gzip.compress(empty.getvalue(), mtime=0), LAYER)
-    diff = f"sha256:{hashlib.sha256(empty.getvalue()).hexdigest()}"
     for platform in PLATFORMS:
         system, processor = platform.split("/")
+        content = library(machines[processor])
+        layer = blobs.put(gzip.compress(content, mtime=0), LAYER)
+        diff = f"sha256:{hashlib.sha256(content).hexdigest()}"
         told = {"os": system, "architecture": processor}
         rootfs = {"type": "layers", "diff_ids": [diff]}
         config = blobs.put_json({**told, "config": {"User": component}, "rootfs": rootfs}, CONFIG)
@@ -126,8 +141,17 @@ def verifier(key: Path) -> Verifier:
 
 def test_what_was_made_holds_together_and_is_signed(made: Path, verifier: Verifier) -> None:
     told = verify(made, VERSION, verifier)
-    assert len(told) == 7
-    assert f"the chart names the operator of {', '.join(PLATFORMS)}" in told[-1]
+    assert len(told) == 11
+    assert f"the chart names the operator of {', '.join(PLATFORMS)}" in told[-3]
+    assert told[-1] == "the operator for linux/arm64 adds 1 shared libraries, all its own"
+
+
+def test_an_image_with_another_processors_libraries_is_refused(tmp_path: Path) -> None:
+    archive = tmp_path / "image.oci.tar"
+    image = small_image("extender", archive, {"amd64": 62, "arm64": 62})
+    assert require_processor(archive, "linux/amd64", image.platforms["linux/amd64"]) == 1
+    with pytest.raises(ReleaseFault, match="linux/arm64 holds shared libraries for amd64"):
+        require_processor(archive, "linux/arm64", image.platforms["linux/arm64"])
 
 
 @pytest.mark.parametrize("name", ["SHA256SUMS", f"greensched-{VERSION}.tgz"])
