@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import json
+import re
 import tarfile
 from pathlib import Path
 
@@ -68,3 +69,17 @@ def test_what_kind_applies_is_yaml_that_it_takes_for_no_template_of_its_own(name
     text = (Path(node_image.__file__).parent / name).read_text()
     assert "would you kindly" not in text
     assert all(each["kind"] for each in yaml.safe_load_all(text))
+
+
+def test_the_node_image_is_made_anew_when_what_writes_a_part_of_it_changes() -> None:
+    """Its images of pods were once those of an older checkout."""
+    named = {Path(name).stem for name in node_image._MADE_BY if name.endswith(".py")}
+    by_a_key_of_its_own = {"binaries", "debian_base"}
+    writes_nothing = {"progress"}
+    imported: set[str] = set()
+    for name in ("node_image", "node_images"):
+        source = (Path(node_image.__file__).parent / f"{name}.py").read_text()
+        imported |= set(
+            re.findall(r"^from greensched_testbed\.(?:\w+\.)*(\w+) import", source, re.M)
+        )
+    assert imported - named <= by_a_key_of_its_own | writes_nothing

@@ -34,7 +34,10 @@ from greensched_testbed.real_nodes.program_images import SHELL_IMAGE
 from greensched_testbed.real_nodes.sysctl_guard import WANTED
 
 _HERE = Path(__file__).parent
-_MADE_BY = ("layers.py", "node_image.py", "node_images.py", "pod-network.yaml", "storage.yaml")
+_MADE_BY = (
+    *("layers.py", "node_image.py", "node_images.py", "pod-network.yaml", "storage.yaml"),
+    *("../real_nodes/program_images.py", "../real_nodes/sysctl_guard.py"),
+)
 _RECIPES = (CONTROL_PLANE, NODE, POD_NETWORK, DNS, CONTAINERD, CRI_TOOLS, KUBEADM, KIND)
 _SETTINGS = {
     "Env": [
