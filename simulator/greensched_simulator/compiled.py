@@ -4,19 +4,11 @@ Beware: what a function writes to an array of a named tuple that it makes itself
 0.68); let another function, which is given the tuple, write.
 
 The policies are plain numpy, so that the images that serve carry no numba. Here their functions
-are compiled as they stand, each with its helpers. Machine code is kept in the user's cache folder,
-under the hash of all sources that it was made from: an edit compiles anew, and nothing stale is
-ever loaded; nor does it pile up.
+are compiled as they stand, each with its helpers. `kept_code` says where machine code is kept.
 """
 
 import copy
-import hashlib
-import os
-import shutil
-import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from pathlib import Path
 from threading import Lock
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -27,39 +19,15 @@ import numpy.typing as npt
 from numba import types
 from numba.core.errors import NumbaError
 from numba.extending import overload
-from platformdirs import user_cache_path
 
 from greensched_core.errors import BadInput
 from greensched_policies.cost import as_index, taken
-from greensched_simulator.compiled_sources import compiled_sources
+from greensched_simulator.kept_code import keep_machine_code
 from greensched_simulator.linked import Linked
 
-_KEPT_S = 30 * 86400.0
 TRIED = (2, 3)  # decisions and candidates with which a rule is tried
 
-
-def _sources_digest() -> str:
-    digest = hashlib.sha256(numba.__version__.encode())
-    for path in compiled_sources():
-        digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def own_folder(folders: Path) -> Path:
-    """Return where these sources' machine code is kept; drop what none has used for a month."""
-    own = folders / _sources_digest()
-    own.mkdir(parents=True, exist_ok=True)
-    os.utime(own)
-    for other in folders.iterdir():
-        with suppress(FileNotFoundError):  # another process drops it too
-            if time.time() - other.stat().st_mtime > _KEPT_S:
-                shutil.rmtree(other, ignore_errors=True)
-    return own
-
-
-# numba reads it when a function is declared, so it is set before any is.
-_folder = own_folder(user_cache_path("greensched") / "compiled")
-vars(numba.config)["CACHE_DIR"] = str(_folder)
+keep_machine_code()
 
 F = TypeVar("F", bound=Callable[..., Any])
 

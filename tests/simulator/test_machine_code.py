@@ -1,18 +1,23 @@
 """Whether users are told that the engine has to be compiled first."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
-
-import numba
 
 from greensched_simulator.machine_code import is_cached
 from greensched_simulator.policy import policy_named
 from greensched_simulator.simulation import simulate
 from greensched_simulator.testing import make_world
 
-ASK = "from greensched_simulator.machine_code import is_cached; print(is_cached())"
+ROOT = Path(__file__).parents[2]
+ASK = """
+from pathlib import Path
+import greensched_simulator
+from greensched_simulator.machine_code import is_cached
+print(is_cached(), Path(greensched_simulator.__file__).parents[2])
+"""
 
 MAKE = """
 from greensched_simulator.environments.single import GreenSchedEnv
@@ -38,13 +43,21 @@ def test_whoever_makes_an_environment_is_told_that_it_takes_a_while(tmp_path: Pa
     assert told.startswith("compiling the environments")
 
 
-def test_machine_code_of_another_checkout_does_not_count(tmp_path: Path) -> None:
-    own = Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]  # set by `compiled`
-    theirs = tmp_path / "greensched" / "compiled" / own.name / "another_checkout"
-    theirs.mkdir(parents=True)
-    (theirs / "engine.run-77.py311.1.nbc").touch()
-    there = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+def test_a_checkout_uses_machine_code_that_another_made_of_the_same_sources(tmp_path: Path) -> None:
+    simulate(make_world([{}]), policy_named("run-now+spread"))
+    checkout = [tmp_path / name for name in ("core", "policies", "simulator")]
+    for package in checkout:
+        shutil.copytree(ROOT / package.name, package, ignore=shutil.ignore_patterns("__pycache__"))
+    there = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, checkout))}
+    assert asked(there) == f"True {tmp_path}"
+    with (tmp_path / "simulator/greensched_simulator/heaps.py").open("a") as source:
+        source.write("# an edit\n")
+    assert asked(there) == f"False {tmp_path}"
+
+
+def asked(environment: dict[str, str]) -> str:
+    """Return whether the engine is compiled, and in which folder the simulator was found."""
     done = subprocess.run(
-        [sys.executable, "-c", ASK], env=there, capture_output=True, text=True, check=True
+        [sys.executable, "-c", ASK], env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "False\n"
+    return done.stdout.strip()
