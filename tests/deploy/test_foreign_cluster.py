@@ -10,7 +10,11 @@ import pytest
 
 from greensched_core.errors import BadInput
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.end_to_end.foreign_cluster import KUBECONFIG, foreign_cluster
+from greensched_testbed.end_to_end.foreign_cluster import (
+    EXTENDER_IMAGE,
+    KUBECONFIG,
+    foreign_cluster,
+)
 
 if TYPE_CHECKING:
     from tests.deploy.conftest import Installation, Run
@@ -66,4 +70,15 @@ def test_a_tilde_that_the_shell_left_is_the_home_folder(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv(KUBECONFIG, "~/.kube/kind")
     with pytest.raises(BadInput, match=f"there is no file {tmp_path}/.kube/kind"):
+        foreign_cluster(tmp_path)
+
+
+@pytest.mark.parametrize("image", ["registry:5000/extender", "extender", "extender@sha256:ab"])
+def test_an_image_without_a_tag_is_refused(
+    image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kubeconfig").touch()
+    monkeypatch.setenv(KUBECONFIG, str(tmp_path / "kubeconfig"))
+    monkeypatch.setenv(EXTENDER_IMAGE, image)
+    with pytest.raises(BadInput, match=f"{EXTENDER_IMAGE}: {image} has no tag"):
         foreign_cluster(tmp_path)

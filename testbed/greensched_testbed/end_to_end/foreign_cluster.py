@@ -18,8 +18,8 @@ OPERATOR_IMAGE = "GREENSCHED_E2E_OPERATOR_IMAGE"
 def foreign_cluster(home: Path) -> Cluster:
     """Return the cluster of the variable KUBECONFIG, which tests may install GreenSched on.
 
-    Raises BadInput where there is none, or it has an installation, which tests would take over and
-    remove.
+    Raises BadInput where there is none, where an image has no tag, and where it has an
+    installation, which tests would take over and remove.
     """
     kubeconfig = Path(os.environ[KUBECONFIG]).expanduser().absolute()
     if not kubeconfig.is_file():
@@ -27,8 +27,8 @@ def foreign_cluster(home: Path) -> Cluster:
     can = Capabilities(
         kind=f"the cluster of {kubeconfig}",
         shell_image=os.environ.get(SHELL_IMAGE, "busybox:1.37"),
-        extender_image=os.environ.get(EXTENDER_IMAGE, ""),
-        operator_image=os.environ.get(OPERATOR_IMAGE, ""),
+        extender_image=_tagged(EXTENDER_IMAGE),
+        operator_image=_tagged(OPERATOR_IMAGE),
         outlives_tests=True,
         kubelet_metrics=True,
     )
@@ -40,6 +40,15 @@ def foreign_cluster(home: Path) -> Cluster:
             " that it holds and remove it. Name a cluster without it, or uninstall it first"
         )
     return cluster
+
+
+def _tagged(variable: str) -> str:
+    """Return the image that a variable names; empty where it names none: then it is the chart's."""
+    image = os.environ.get(variable, "")
+    # The port of a registry is no tag.
+    if image and (":" not in image.rpartition("/")[2] or "@" in image):
+        raise BadInput(f"{variable}: {image} has no tag, or a digest; name it as REPOSITORY:TAG")
+    return image
 
 
 def _program(name: str) -> Path:
