@@ -97,7 +97,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--identity", default="", help="of who signed keyless, a regular expression")
     add("--issuer", default="", help="of that identity")
     add("--on-debian", action="store_true", help="on a base of Debian's packages, for a rehearsal")
-    add("--rehearsal", action="store_true", help="from changed files, with notes of Unreleased")
+    add(
+        "--rehearsal",
+        action="store_true",
+        help="from changed files, with notes of Unreleased if the version has none",
+    )
     return parser
 
 

@@ -12,7 +12,7 @@ from deploy.release.checksums import sha256, write_checksums
 from deploy.release.contents import list_image, list_wheel
 from deploy.release.debian_base import make_base
 from deploy.release.images import COMPONENTS, Building, BuiltImage, build_image
-from deploy.release.notes import UNRELEASED, release_notes
+from deploy.release.notes import rehearsal_notes, release_notes
 from deploy.release.packages import build_wheel, package_chart
 from deploy.release.programs import ROOT
 from deploy.release.provenance import Origin, base_image, statement
@@ -43,10 +43,8 @@ def make(wanted: Wanted, signer: Signer) -> Path:
     began = _now()
     require_version(ROOT, wanted.version)
     source = checked_out(may_differ=wanted.is_rehearsal)
-    notes = release_notes(
-        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
-        UNRELEASED if wanted.is_rehearsal else wanted.version,
-    )
+    tell = rehearsal_notes if wanted.is_rehearsal else release_notes
+    notes = tell((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), wanted.version)
     folder = ROOT / "dist/release" / wanted.version
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -8,6 +8,15 @@ UNRELEASED = "Unreleased"
 _HEADING = re.compile(r"^## \[?(?P<version>[^\]\s]+)\]?(?: - (?P<date>\S+))?[ \t]*$", re.MULTILINE)
 
 
+def rehearsal_notes(changelog: str, version: str) -> str:
+    """Return the section of a version where there is one, else that of UNRELEASED.
+
+    Raises ReleaseFault as `release_notes` does.
+    """
+    has_its_own = any(each["version"] == version for each in _HEADING.finditer(changelog))
+    return release_notes(changelog, version if has_its_own else UNRELEASED)
+
+
 def release_notes(changelog: str, version: str) -> str:
     """Return what the changelog says of a version, without its heading.
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from deploy.release.chart_values import NamedImage, values_by_digest
 from deploy.release.checksums import NAME, checksum_faults, write_checksums
 from deploy.release.faults import ReleaseFault
-from deploy.release.notes import release_notes
+from deploy.release.notes import rehearsal_notes, release_notes
 from deploy.release.provenance import Origin, base_image, statement
 from deploy.release.pushing import push
 from deploy.release.signing import Signer
@@ -85,6 +85,12 @@ def test_a_version_of_which_nothing_is_told_has_no_notes(
     with pytest.raises(ReleaseFault, match="CHANGELOG") as refused:
         release_notes(changelog, version)
     assert sentence in str(refused.value)
+
+
+def test_a_rehearsal_tells_of_what_is_not_released_until_its_version_has_a_section() -> None:
+    ahead = CHANGELOG.replace("[Unreleased]\n", "[Unreleased]\n\n- A third thing.\n", 1)
+    assert rehearsal_notes(ahead, "0.3.0") == "- A third thing.\n"
+    assert rehearsal_notes(CHANGELOG, "0.1.0") == "- A first thing.\n"
 
 
 def test_the_charts_values_name_the_images_by_digest_and_change_nothing_else() -> None:
