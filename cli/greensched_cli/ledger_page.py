@@ -2,7 +2,6 @@
 
 import html
 import math
-import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -42,20 +41,13 @@ _ROUNDING = 1e-9
 _MOST_DRAWN = 30  # namespaces; the table has all
 _LEAST_STEPS = 6  # of a course: one bar alone would fill it, on an axis of microseconds
 _ROW_PIXELS, _FRAME_PIXELS = 30, 120
-_WITHOUT_SCRIPTS = (
-    "<noscript><p>The plots need JavaScript, which is off here; the tables do not. The records "
-    "themselves lie beside this page as CSV and Parquet.</p></noscript>"
-)
+_BESIDE = "The records themselves lie beside this page as CSV and Parquet."
 
 
 def write_page(path: Path, report: LedgerReport) -> None:
     """Write the page; raise OSError where that fails."""
-    whole = page("GreenSched ledger", "\n".join(_sections(report)))
-    # The simulator's page names pictures that this one does not have.
-    path.write_text(
-        re.sub(r"<noscript>.*?</noscript>", _WITHOUT_SCRIPTS, whole, count=1, flags=re.DOTALL),
-        encoding="utf-8",
-    )
+    whole = page("GreenSched ledger", "\n".join(_sections(report)), _BESIDE)
+    path.write_text(whole, encoding="utf-8")
 
 
 def _sections(report: LedgerReport) -> Iterator[str]:

@@ -36,6 +36,11 @@ def page(tmp_path: Path) -> str:
     return (tmp_path / "report.html").read_text()
 
 
+def test_no_picture_is_named_that_is_not_there(page: str) -> None:
+    (told,) = re.findall("<noscript>(.*?)</noscript>", page)
+    assert told.endswith("the tables do not.</p>")
+
+
 def test_every_headline_figure_says_that_it_is_simulated(page: str) -> None:
     tiles = re.findall(r'<div class="tile"><b>[^<]*</b><span>([^<]*)</span>', page)
     assert len(tiles) == 6

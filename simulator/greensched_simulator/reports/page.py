@@ -13,15 +13,15 @@ from greensched_simulator.reports.looks import Look
 HEIGHT = 430  # of a plot, in pixels; page.html says the same
 
 
-def page(title: str, body: str, pictures: str = "in the folder plots beside this page") -> str:
+def page(title: str, body: str, beside: str = "") -> str:
     """Return the page: plotly itself is in it, and the plots are drawn once it is laid out.
 
-    pictures: where the plots lie too, told to who has no JavaScript.
+    beside: a sentence on what lies beside the page, told to whoever has no JavaScript.
     """
     text = (files("greensched_simulator.reports") / "page.html").read_text(encoding="utf-8")
     for mark, part in {
         "@TITLE@": html.escape(title),
-        "@PICTURES@": html.escape(pictures),
+        "@BESIDE@": html.escape(f" {beside}" if beside else ""),
         "@PLOTLY@": get_plotlyjs(),
         "@BODY@": body,
     }.items():

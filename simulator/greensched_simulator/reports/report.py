@@ -45,6 +45,7 @@ from greensched_simulator.tables import (
 )
 from greensched_simulator.told_beside import supply_rows
 
+_PICTURES = "The same plots lie as pictures in the folder plots beside this page."
 REPORT, PLOTS = "report.html", "plots"
 
 
@@ -58,7 +59,7 @@ def write_report(run: FinishedRun) -> Path:
     with TemporaryDirectory(prefix=".report-", dir=run.folder) as drawn:
         fresh = Path(drawn)
         write_plots(fresh / PLOTS, views, run.results, currency)
-        text = page(f"GreenSched: {run.summary['scenario']}", body)
+        text = page(f"GreenSched: {run.summary['scenario']}", body, _PICTURES)
         (fresh / REPORT).write_text(text, encoding="utf-8")
         (run.folder / PLOTS).mkdir(exist_ok=True)
         for path in (*(fresh / PLOTS).iterdir(), fresh / REPORT):

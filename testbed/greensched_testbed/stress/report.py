@@ -49,7 +49,11 @@ def write_report(path: Path, outcome: Outcome) -> None:
     if by_meter := meter_rows(outcome):
         parts.append(section("By each meter that saw all runs", table(by_meter)))
     parts.append(section("What was run", table([("", ""), *fact_rows(outcome)], "facts")))
-    text = page("GreenSched stress benchmark", "\n".join(parts), "beside this page")
+    text = page(
+        "GreenSched stress benchmark",
+        "\n".join(parts),
+        "The same plots lie as pictures beside this page.",
+    )
     path.write_text(text, encoding="utf-8")
 
 
