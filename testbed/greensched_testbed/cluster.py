@@ -42,7 +42,7 @@ class ClusterRecord:
     folder: str
     url: str
     kubeconfig: str
-    programs: str  # the folder of kubectl and helm
+    programs: str  # the folder of kubectl, helm and, of a simulated cluster, all that runs
     processes: tuple[ProcessRecord, ...]
     run: str = ""  # of real nodes: what their cgroups and their network are called
     starter: ProcessRecord | None = None  # who starts it, until it has started
@@ -90,6 +90,7 @@ def up(
 
 def _start_simulated(folder: Path, options: ControlPlaneOptions | None) -> ClusterRecord:
     plane = ControlPlane(options, folder=folder, outlives_us=True)
+    _write_begun(folder, str(plane.programs))
     plane.start_all()
     record = _written(folder, plane, plane.processes.all())
     plane.let_go()
@@ -98,10 +99,7 @@ def _start_simulated(folder: Path, options: ControlPlaneOptions | None) -> Clust
 
 def _start_real(folder: Path, count: int, images: Iterable[Path]) -> ClusterRecord:
     cluster = RealCluster(in_two_zones(count), folder=folder, outlives_us=True)
-    # Who is killed from here on leaves a folder that is known as a cluster's.
-    us = psutil.Process()
-    starter = ProcessRecord(us.name(), us.pid, us.create_time())
-    _write(ClusterRecord(str(folder), "", "", "", processes=(), starter=starter))
+    _write_begun(folder)
     cluster.start()
     try:
         cluster.load_images(images)
@@ -127,6 +125,13 @@ def _written(
         run=run,
     )
     return _write(record)
+
+
+def _write_begun(folder: Path, programs: str = "") -> None:
+    """Write down who starts: if it is killed from here on, the folder is known as a cluster's."""
+    us = psutil.Process()
+    starter = ProcessRecord(us.name(), us.pid, us.create_time())
+    _write(ClusterRecord(str(folder), "", "", programs, processes=(), starter=starter))
 
 
 def _write(record: ClusterRecord) -> ClusterRecord:
@@ -164,8 +169,9 @@ def status(folder: Path | None = None) -> ClusterRecord | None:
 def down(folder: Path | None = None) -> tuple[str, ...]:
     """Stop exactly what `up` started, remove its folder, and return the names of what was stopped.
 
-    Returns nothing when there is no cluster. Where `up` was killed before it was done, all goes
-    that was left by runs whose parents were killed. Raises BadInput while it still runs.
+    Returns nothing when there is no cluster. Where `up` was killed before it was done, what it had
+    started goes; with real nodes all that was left by runs whose parents were killed. Raises
+    BadInput while it still runs.
     """
     folder = (folder or default_folder()).absolute()
     record = _read(folder)
@@ -174,14 +180,29 @@ def down(folder: Path | None = None) -> tuple[str, ...]:
     if record.starter is not None:
         if _find(record.starter):
             raise BadInput(f"process {record.starter.pid} is starting {folder}; end that first")
-        stopped = sweep()
+        stopped = _stopped(_begun(record)) if record.programs else sweep()
     elif record.run:
         stopped = tuple(each.name for each in reversed(record.processes) if _find(each))
         remove_run(record.run)
     else:
-        stopped = tuple(each.name for each in reversed(record.processes) if _stop(each))
+        stopped = _stopped(reversed(record.processes))
     shutil.rmtree(folder)
     return stopped
+
+
+def _begun(record: ClusterRecord) -> tuple[ProcessRecord, ...]:
+    """Return what a killed start left: our programs at work in its folder, newest first."""
+    found = [
+        ProcessRecord(each.info["name"], each.pid, each.info["create_time"])
+        for each in psutil.process_iter(["name", "exe", "cmdline", "create_time"])
+        if Path(each.info["exe"] or "/").is_relative_to(record.programs)
+        and any(f"{record.folder}/" in word for word in each.info["cmdline"] or ())
+    ]
+    return tuple(sorted(found, key=lambda each: -each.started_at))
+
+
+def _stopped(records: Iterable[ProcessRecord]) -> tuple[str, ...]:
+    return tuple(each.name for each in records if _stop(each))
 
 
 def _stop(record: ProcessRecord) -> bool:

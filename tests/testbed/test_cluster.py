@@ -1,3 +1,6 @@
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -71,3 +74,30 @@ def test_a_cluster_that_is_being_started_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match=f"process {us.pid} is starting"):
             attempt(tmp_path)
     assert (tmp_path / "cluster.json").exists()
+
+
+@pytest.mark.controlplane
+def test_what_a_killed_start_leaves_is_taken_down(tmp_path: Path) -> None:
+    folder = tmp_path / "cluster"
+    starting = subprocess.Popen(
+        [sys.executable, "-m", "greensched_cli", "cluster", "up", "--folder", str(folder)]
+    )
+    deadline = time.monotonic() + 60
+    while "kube-apiserver" not in at_work_in(folder):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    starting.kill()
+    starting.wait()
+    assert {"etcd", "kube-apiserver"} <= at_work_in(folder), "they outlive who started them"
+    assert {"etcd", "kube-apiserver"} <= set(down(folder))
+    assert at_work_in(folder) == set()
+    assert not folder.exists()
+
+
+def at_work_in(folder: Path) -> set[str]:
+    """Return the programs that have a file of a folder among their arguments."""
+    return {
+        process.info["name"]
+        for process in psutil.process_iter(["name", "cmdline"])
+        if any(f"{folder}/" in word for word in process.info["cmdline"] or ())
+    }
