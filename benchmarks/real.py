@@ -31,7 +31,12 @@ def main() -> None:
     """Run the parts named on the command line, all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--only", nargs="*", default=tuple(_COUNTING), choices=tuple(_COUNTING), metavar="PART"
+        "--only",
+        nargs="*",
+        default=tuple(_COUNTING),
+        choices=tuple(_COUNTING),
+        metavar="PART",
+        help="these parts alone; the file then tells of them alone",
     )
     given = parser.parse_args()
     figures: dict[str, Any] = {"machine": machine()}

@@ -21,7 +21,7 @@ def require_processor(archive: Path, platform: str, manifest: str) -> int:
     """Return how many shared libraries a platform's image adds to its base.
 
     `manifest` is the digest of that image in the archive. Raises ReleaseFault where one of them is
-    for another processor.
+    for another processor, or there are none: then nothing was looked at.
     """
     wanted = platform.rpartition("/")[2]
     found = _libraries(archive, manifest)
@@ -30,6 +30,8 @@ def require_processor(archive: Path, platform: str, manifest: str) -> int:
             f"{archive.name} for {platform} holds shared libraries for {', '.join(sorted(others))}:"
             " deploy/images/install_dependencies.py chose their wheels"
         )
+    if not found[wanted]:
+        raise ReleaseFault(f"{archive.name} for {platform} holds no shared library below {_OURS}")
     return found[wanted]
 
 
@@ -44,9 +46,11 @@ def _libraries(archive: Path, manifest: str) -> Counter[str]:
                 fileobj=image.extractfile(blob_path(layer["digest"])), mode="r|*"
             ) as tar:
                 for member in tar:
-                    is_ours = member.name.removeprefix("./").startswith(_OURS)
-                    content = tar.extractfile(member) if is_ours else None
-                    header = content.read(_HEADER_BYTES) if content is not None else b""
+                    if not (member.isreg() and member.name.removeprefix("./").startswith(_OURS)):
+                        continue
+                    content = tar.extractfile(member)
+                    assert content is not None  # of a file
+                    header = content.read(_HEADER_BYTES)
                     if header.startswith(b"\x7fELF"):
                         machine = int.from_bytes(header[-2:], "little")
                         found[_PROCESSORS.get(machine, f"machine {machine}")] += 1

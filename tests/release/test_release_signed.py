@@ -57,27 +57,30 @@ class Blobs(dict[str, bytes]):
         return self.put(json.dumps(content).encode(), kind)
 
 
+OURS = "opt/greensched/dependencies"
 MACHINES = {"amd64": 62, "arm64": 183}  # of ELF
 
 
-def library(machine: int) -> bytes:
-    """Return a layer of one shared library for a processor."""
+def library(machine: int, folder: str = OURS) -> bytes:
+    """Return a layer of one shared library for a processor, and a link to it."""
     header = b"\x7fELF" + bytes(14) + machine.to_bytes(2, "little")
-    member = tarfile.TarInfo("opt/greensched/dependencies/one.so")
+    member, link = (tarfile.TarInfo(f"{folder}/{name}") for name in ("one.so", "one.so.1"))
     member.size, layer = len(header), io.BytesIO()
+    link.type, link.linkname = tarfile.SYMTYPE, "one.so"
     with tarfile.open(fileobj=layer, mode="w") as tar:
         tar.addfile(member, io.BytesIO(header))
+        tar.addfile(link)
     return layer.getvalue()
 
 
 def small_image(
-    component: str, archive: Path, machines: Mapping[str, int] = MACHINES
+    component: str, archive: Path, machines: Mapping[str, int] = MACHINES, folder: str = OURS
 ) -> BuiltImage:
     """Write an image of one file for every platform, as `buildah manifest push` would."""
     blobs, manifests = Blobs(), []
     for platform in PLATFORMS:
         system, processor = platform.split("/")
-        content = library(machines[processor])
+        content = library(machines[processor], folder)
         layer = blobs.put(gzip.compress(content, mtime=0), LAYER)
         diff = f"sha256:{hashlib.sha256(content).hexdigest()}"
         told = {"os": system, "architecture": processor}
@@ -152,6 +155,13 @@ def test_an_image_with_another_processors_libraries_is_refused(tmp_path: Path) -
     assert require_processor(archive, "linux/amd64", image.platforms["linux/amd64"]) == 1
     with pytest.raises(ReleaseFault, match="linux/arm64 holds shared libraries for amd64"):
         require_processor(archive, "linux/arm64", image.platforms["linux/arm64"])
+
+
+def test_an_image_in_which_no_library_is_found_has_not_been_looked_at(tmp_path: Path) -> None:
+    archive = tmp_path / "image.oci.tar"
+    image = small_image("extender", archive, folder="opt/elsewhere")
+    with pytest.raises(ReleaseFault, match="holds no shared library below opt/greensched/"):
+        require_processor(archive, "linux/amd64", image.platforms["linux/amd64"])
 
 
 @pytest.mark.parametrize("name", ["SHA256SUMS", f"greensched-{VERSION}.tgz"])
