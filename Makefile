@@ -106,6 +106,10 @@ e2e-short: setup ## Only that it installs, places by signals, and uninstalls
 e2e-kind: setup ## The same over five nodes of kind, made by deploy/kind/up.sh and removed afterwards
 	@$(BIN)/python -m greensched_testbed.kind test $(ARGS)
 
+.PHONY: images
+images: setup ## Our two images as archives, without Docker and registry (Linux, root)
+	@$(BIN)/python -m greensched_testbed.end_to_end.our_images
+
 .PHONY: node-image
 node-image: setup ## Make a node image for kind without a registry (Linux, root)
 	@$(BIN)/python -m greensched_testbed.kind node-image

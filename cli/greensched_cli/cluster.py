@@ -45,15 +45,33 @@ def up(
 
     if nodes and real_nodes:
         raise BadInput("--nodes are simulated and --real-nodes are not: give one of them")
+    if image and not real_nodes:
+        raise BadInput("--image is for real nodes: simulated ones run no containers")
+    if present := cluster.status(folder):
+        _require_the_same(present, nodes, real_nodes, bool(image))
     record = cluster.up(folder, real_nodes=real_nodes, images=image or ())
-    if real_nodes and not record.run:
-        raise BadInput("a cluster without real nodes is up; take it down first")
-    if nodes and record.run:
-        raise BadInput("a cluster of real nodes is up, to which no simulated ones are added")
     if nodes:
         asyncio.run(cluster.add_nodes(record, nodes))
     print(f"{record.url} is up: {', '.join(each.name for each in record.processes)}")
     print("\n".join(_how_to_use(record, asyncio.run(cluster.count_nodes(record)), folder)))
+
+
+def _require_the_same(
+    present: "ClusterRecord", nodes: int, real_nodes: int, has_images: bool
+) -> None:
+    """Raise BadInput where a cluster that is up is not what is asked for, and cannot become it."""
+    from greensched_testbed import cluster
+
+    if real_nodes and not present.run:
+        raise BadInput("a cluster without real nodes is up; take it down first")
+    if nodes and present.run:
+        raise BadInput("a cluster of real nodes is up, to which no simulated ones are added")
+    there = asyncio.run(cluster.count_nodes(present))
+    if real_nodes and (has_images or real_nodes != there):
+        raise BadInput(
+            f"a cluster of {there} real nodes is up: their number and their images are given as it"
+            " starts; take it down first"
+        )
 
 
 @app.command()
@@ -79,8 +97,6 @@ def status(folder: Folder = None) -> None:
 
 
 def _how_to_use(record: "ClusterRecord", nodes: int, folder: Path | None) -> Iterator[str]:
-    from greensched_testbed.real_nodes.program_images import SHELL_IMAGE
-
     where = f" --folder {folder}" if folder else ""
     yield f"logs: {record.logs}"
     if nodes:
@@ -89,8 +105,8 @@ def _how_to_use(record: "ClusterRecord", nodes: int, folder: Path | None) -> Ite
         yield f"nodes: none yet; `greensched cluster up{where} --nodes 10` adds ten"
     if record.run:
         yield (
-            "Nodes run containers. They reach no registry: besides busybox, as "
-            f"{SHELL_IMAGE},\nthey have the images that `--image` gave them."
+            "Nodes run containers. They reach no registry: besides busybox:1.37, pause and "
+            "kube-scheduler\nthey have the images that `--image` gave them."
         )
     else:
         yield (

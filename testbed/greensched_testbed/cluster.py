@@ -1,6 +1,7 @@
 """A control plane that stays up after the command that started it, until it is taken down."""
 
 import shutil
+import tarfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -68,10 +69,11 @@ def up(
     """Start a control plane that outlives us, and return how to reach it.
 
     With real nodes, which get the archives of `images`, containers run in it. When it is already
-    up, nothing happens. Raises BadInput when the folder holds something else, CannotRunNodes where
-    real nodes cannot be.
+    up, nothing happens. Raises BadInput when the folder holds something else or an archive is none,
+    CannotRunNodes where real nodes cannot be.
     """
     folder = (folder or default_folder()).absolute()
+    images = [_archive(each) for each in images]
     present = status(folder)
     if present is not None:
         return present
@@ -86,6 +88,14 @@ def up(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _archive(path: Path) -> Path:
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}")
+    if not tarfile.is_tarfile(path):
+        raise BadInput(f"{path} is no archive; `docker save` and `make images` write such")
+    return path.absolute()  # nodes have a working directory of their own
 
 
 def _start_simulated(folder: Path, options: ControlPlaneOptions | None) -> ClusterRecord:

@@ -133,3 +133,20 @@ def test_a_google_trace_needs_the_largest_machine(greensched: Run, trace: Path) 
 def test_no_cluster_is_told_in_a_line(greensched: Run, tmp_path: Path) -> None:
     done = greensched("cluster", "down", "--folder", str(tmp_path / "none"))
     assert (done.returncode, done.stdout) == (0, "no cluster is up\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"), [(None, "there is no file"), (b"no tar", "is no archive")]
+)
+def test_what_is_no_archive_of_an_image_is_refused_before_anything_starts(
+    greensched: Run, tmp_path: Path, content: bytes | None, told: str
+) -> None:
+    image = tmp_path / "image.tar"
+    if content is not None:
+        image.write_bytes(content)
+    folder = tmp_path / "cluster"
+    up = ("cluster", "up", "--folder", str(folder), "--image", str(image))
+    refused = greensched(*up, "--real-nodes", "2")
+    assert refused.returncode == 2 and told in refused.stderr
+    assert not folder.exists()
+    assert "--image is for real nodes" in greensched(*up, "--nodes", "2").stderr

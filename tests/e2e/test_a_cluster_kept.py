@@ -13,6 +13,7 @@ from greensched_testbed.cluster import status
 from greensched_testbed.real_nodes.cgroups import RunCgroups
 from greensched_testbed.real_nodes.cluster import sweep
 from greensched_testbed.real_nodes.machine_state import MachineState, machine_state
+from greensched_testbed.real_nodes.program_images import archive, shell_image
 from greensched_testbed.requirements import NODES, missing
 
 KILLED = """
@@ -39,10 +40,12 @@ def before() -> Iterator[MachineState]:
     sweep()
 
 
-def greensched(*arguments: str) -> str:
-    """Run the command line."""
+def greensched(*arguments: str, cwd: Path | None = None, refused: bool = False) -> str:
+    """Run the command line; return what it prints, or what it says where it is to be refused."""
     command = [sys.executable, "-m", "greensched_cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    assert bool(done.returncode) == refused, done.stderr
+    return done.stderr if refused else done.stdout
 
 
 def test_a_cluster_stays_until_it_is_taken_down_and_then_nothing_of_it(
@@ -50,8 +53,12 @@ def test_a_cluster_stays_until_it_is_taken_down_and_then_nothing_of_it(
 ) -> None:
     folder = tmp_path / "cluster"
     try:
-        told = greensched("cluster", "up", "--folder", str(folder), "--real-nodes", "1")
+        up = ("cluster", "up", "--folder", str(folder), "--real-nodes", "1")
+        image = archive(shell_image(), tmp_path)
+        told = greensched(*up, "--image", image.name, cwd=tmp_path)
         assert "node-1-kubelet" in told and "Nodes run containers" in told
+        assert greensched(*up).startswith("http"), "it is up already"
+        assert "of 1 real nodes is up" in greensched(*up, "--image", str(image), refused=True)
         assert status(folder) is not None
         assert "nodes: 1" in greensched("cluster", "status", "--folder", str(folder))
     finally:

@@ -21,6 +21,8 @@ from greensched_testbed.real_nodes.node_configuration import PAUSE_IMAGE
 from greensched_testbed.scaphandre import VERSION as SCAPHANDRE_VERSION
 from greensched_testbed.scaphandre import libraries_of, scaphandre_program
 
+# What the examples run: nodes without a registry have ours under that name.
+_BUSYBOX = "docker.io/library/busybox:1.37"
 SHELL_IMAGE = "localhost/greensched-e2e-shell:1"
 SCAPHANDRE_IMAGE = f"localhost/greensched-e2e-scaphandre:{SCAPHANDRE_VERSION}"
 PROMETHEUS_IMAGE = "localhost/greensched-e2e-prometheus:1"
@@ -56,7 +58,7 @@ def shell_image() -> ProgramImage:
     program = Path(shutil.which("busybox") or "/usr/bin/busybox")
     tools = "sh sleep cat echo wget nslookup httpd timeout true false id".split()
     return ProgramImage(
-        names=(SHELL_IMAGE, PAUSE_IMAGE),
+        names=(SHELL_IMAGE, PAUSE_IMAGE, _BUSYBOX),
         program=program,
         path="bin/busybox",
         links=tuple(f"bin/{tool}" for tool in tools),

@@ -1,0 +1,38 @@
+"""Our images as archives, without Docker: `make images`, which prints how they are used."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from greensched_core.errors import GreenSchedError
+from greensched_testbed.end_to_end.real_cluster import image_archives
+from greensched_testbed.requirements import IMAGES, missing
+
+
+def main() -> None:
+    """Build what is not built yet, and print where it is."""
+    if lacks := missing(IMAGES):
+        sys.exit(f"images: building them without Docker needs {'; '.join(lacks)}")
+    try:
+        print("\n".join(how_to_use(image_archives(Path.cwd()))))
+    except GreenSchedError as fault:
+        sys.exit(f"images: {fault}")
+
+
+def how_to_use(archives: Mapping[str, Path]) -> Iterator[str]:
+    """Yield lines on archives by their images' names, extender and operator."""
+    for archive in archives.values():
+        yield f"docker load -i {archive}"
+    yield ""
+    yield "Or, for real nodes of this machine:"
+    given = " ".join(f"--image {archive}" for archive in archives.values())
+    yield f"greensched cluster up --real-nodes 2 {given}"
+    yield ""
+    yield "Helm takes them, where the nodes have them, with"
+    for part, name in zip(("extender", "operator"), archives, strict=True):
+        repository, _, tag = name.rpartition(":")
+        yield f"--set {part}.image.repository={repository} --set-string {part}.image.tag={tag}"
+
+
+if __name__ == "__main__":
+    main()
