@@ -2,7 +2,9 @@
 
 import base64
 import ipaddress
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -17,6 +19,10 @@ from greensched_core.errors import BadInput
 LIFETIME = timedelta(days=365)
 RENEWED_BEFORE = timedelta(days=120)  # so that a cluster that is off for months comes back
 _CLOCK_SKEW = timedelta(minutes=5)
+# A replica hears of a new one at once, and serves it 5 s later; where its watch has died without a
+# word, within 3 minutes. The clocks of who made it and of who asks may be 5 minutes apart.
+SPREADS_WITHIN = timedelta(minutes=10)
+_PEM = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 CERT, KEY = "tls.crt", "tls.key"  # keys of a Secret of type kubernetes.io/tls
 
 
@@ -87,13 +93,22 @@ def serves(pair: Pair, hosts: Sequence[str], now_s: float) -> bool:
     )
 
 
-def is_certificate(pem: bytes) -> bool:
-    """Tell whether it is a certificate, so that who is told to trust it can."""
-    try:
-        x509.load_pem_x509_certificate(pem)
-    except ValueError:
-        return False
-    return True
+def has_spread(pair: Pair, now_s: float) -> bool:
+    """Tell whether every replica serves a pair of `new_pair`, so that none serves an older one."""
+    made = x509.load_pem_x509_certificate(pair.cert).not_valid_before_utc + _CLOCK_SKEW
+    return made + SPREADS_WITHIN <= datetime.fromtimestamp(now_s, UTC)
+
+
+def certificates_in(bundle: bytes) -> tuple[bytes, ...]:
+    """Return the certificates (PEM) of a bundle, all written alike; what is none is left out."""
+    return tuple(_certificates_in(bundle))
+
+
+def _certificates_in(bundle: bytes) -> Iterator[bytes]:
+    for pem in _PEM.findall(bundle):
+        with suppress(ValueError):
+            found = x509.load_pem_x509_certificate(pem)
+            yield found.public_bytes(serialization.Encoding.PEM)
 
 
 def secret_body(name: str, namespace: str, pair: Pair) -> bytes:

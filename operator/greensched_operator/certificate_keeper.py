@@ -12,19 +12,21 @@ from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import STRATEGIC_MERGE_PATCH, ApiClient
 from greensched_operator.certificate import (
     Pair,
-    is_certificate,
+    certificates_in,
+    has_spread,
     new_pair,
     read_secret,
     secret_body,
     serves,
 )
 from greensched_operator.settings import OperatorSettings
-from greensched_operator.trust import decode_configuration
+from greensched_operator.trust import Configuration, decode_configuration
 
 log = structlog.get_logger()
 
 LOOKS_EVERY_S = 10.0  # an upgrade of the chart may have emptied what we wrote; nothing is held then
 TRIED_AGAIN_AFTER_S = 2.0  # without a certificate nothing is held
+_MOST_OLD = 2  # each try to write a Secret that is refused leaves a certificate that nobody serves
 
 
 class CertificateKeeper:
@@ -36,6 +38,7 @@ class CertificateKeeper:
         self._client = client
         self._clock = clock
         self._secrets = f"/api/v1/namespaces/{settings.namespace}/secrets"
+        self._configuration = f"{CONFIGURATIONS}/{settings.webhook_configuration}"
 
     async def run(self) -> None:
         """Look every few seconds, until cancelled."""
@@ -50,15 +53,16 @@ class CertificateKeeper:
 
     async def look(self) -> None:
         """Renew what is missing, foreign or near its end; raises ApiUnavailable."""
-        settings = self._settings
+        settings, now_s = self._settings, self._clock.now()
         exists, pair = await self._stored()
-        if pair is not None and serves(pair, settings.webhook_hosts, self._clock.now()):
-            await self._trust(pair.cert)
+        found = decode_configuration(await self._client.get(self._configuration))
+        if pair is not None and serves(pair, settings.webhook_hosts, now_s):
+            await self._keep_trusted(found, pair, now_s)
             return
-        fresh = new_pair(settings.webhook_hosts, self._clock.now())
-        # The old one is served until every replica has seen the new one.
-        old = pair.cert if pair is not None and is_certificate(pair.cert) else b""
-        await self._trust(fresh.cert + old)
+        fresh = new_pair(settings.webhook_hosts, now_s)
+        # Replicas serve an old one until they have seen the new one, also one whose Secret is gone.
+        stored = pair.cert if pair is not None else b""
+        await self._trust(found, fresh.cert, stored, *found.trusted_beside(stored)[-_MOST_OLD:])
         body = secret_body(settings.webhook_secret, settings.namespace, fresh)
         if exists:
             await self._client.patch(f"{self._secrets}/{settings.webhook_secret}", body)
@@ -79,16 +83,21 @@ class CertificateKeeper:
             log.warning("the webhook's Secret is made anew", reason=str(fault))
             return True, None
 
-    async def _trust(self, bundle: bytes) -> None:
-        """Have the API server trust a bundle; where all webhooks do, nothing is written."""
-        path = f"{CONFIGURATIONS}/{self._settings.webhook_configuration}"
-        found = decode_configuration(await self._client.get(path))
-        if found.trusts(bundle):
-            return
-        wanted = base64.b64encode(bundle).decode()
+    async def _keep_trusted(self, found: Configuration, pair: Pair, now_s: float) -> None:
+        """Have the API server trust a pair, and, once all replicas serve it, nothing beside it."""
+        beside = found.trusted_beside(pair.cert)
+        if not found.trusts(pair.cert):
+            await self._trust(found, pair.cert, *beside[-_MOST_OLD:])
+        elif beside and has_spread(pair, now_s):
+            await self._trust(found, pair.cert)
+            log.info("older certificates are trusted no more", count=len(beside))
+
+    async def _trust(self, found: Configuration, *bundles: bytes) -> None:
+        wanted = dict.fromkeys(each for bundle in bundles for each in certificates_in(bundle))
+        bundle = base64.b64encode(b"".join(wanted)).decode()
         webhooks = [
-            {"name": each.name, "clientConfig": {"caBundle": wanted}}
+            {"name": each.name, "clientConfig": {"caBundle": bundle}}
             for each in found.webhooks or ()
         ]
         body = msgspec.json.encode({"webhooks": webhooks})
-        await self._client.patch(path, body, STRATEGIC_MERGE_PATCH)
+        await self._client.patch(self._configuration, body, STRATEGIC_MERGE_PATCH)

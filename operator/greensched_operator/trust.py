@@ -5,6 +5,8 @@ import binascii
 
 import msgspec
 
+from greensched_operator.certificate import certificates_in
+
 
 class _ClientConfig(msgspec.Struct, frozen=True):
     caBundle: str = ""
@@ -16,12 +18,12 @@ class ConfiguredWebhook(msgspec.Struct, frozen=True):
     name: str
     clientConfig: _ClientConfig = msgspec.field(default_factory=_ClientConfig)
 
-    def trusts(self, bundle: bytes) -> bool:
-        """Tell whether the API server trusts all of a bundle (PEM) of it."""
+    def trusted(self) -> tuple[bytes, ...]:
+        """Return the certificates (PEM) that the API server trusts of it."""
         try:
-            return bundle in base64.b64decode(self.clientConfig.caBundle)
+            return certificates_in(base64.b64decode(self.clientConfig.caBundle))
         except binascii.Error:
-            return False
+            return ()
 
 
 class Configuration(msgspec.Struct, frozen=True):
@@ -31,7 +33,13 @@ class Configuration(msgspec.Struct, frozen=True):
 
     def trusts(self, bundle: bytes) -> bool:
         """Tell whether the API server trusts all of a bundle (PEM) of each of its webhooks."""
-        return all(each.trusts(bundle) for each in self.webhooks or ())
+        wanted = set(certificates_in(bundle))
+        return all(wanted <= set(each.trusted()) for each in self.webhooks or ())
+
+    def trusted_beside(self, bundle: bytes) -> tuple[bytes, ...]:
+        """Return what the API server trusts of any of its webhooks, and a bundle does not hold."""
+        trusted = dict.fromkeys(one for each in self.webhooks or () for one in each.trusted())
+        return tuple(each for each in trusted if each not in certificates_in(bundle))
 
 
 decode_configuration = msgspec.json.Decoder(Configuration).decode

@@ -10,11 +10,13 @@ import httpx
 import pytest
 
 from greensched_core.clock import ManualClock
-from greensched_core.errors import BadInput
+from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_operator.certificate import (
     LIFETIME,
     RENEWED_BEFORE,
+    SPREADS_WITHIN,
     Pair,
+    certificates_in,
     new_pair,
     read_secret,
     secret_body,
@@ -27,6 +29,9 @@ from tests.operator.holding.conftest import NOW_S, api_of, refused
 HOSTS = ["greensched-webhook.greensched.svc", "127.0.0.1"]
 PAIR = new_pair(HOSTS, NOW_S)
 USABLE_S = (LIFETIME - RENEWED_BEFORE).total_seconds()
+RENEWED_S = NOW_S + USABLE_S
+SPREAD_S = RENEWED_S + SPREADS_WITHIN.total_seconds()
+DAY_S = 86_400.0
 
 
 @pytest.mark.parametrize(
@@ -73,6 +78,10 @@ class Cluster:
         self.secret = None if pair is None else secret_body("tls", "greensched", pair)
         self.bundle = ""
         self.trusted: list[bytes] = []
+        self.takes_secrets = True
+
+    def trust(self, bundle: bytes) -> None:
+        self.bundle = base64.b64encode(bundle).decode()
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         if "mutatingwebhookconfigurations" in request.url.path:
@@ -83,6 +92,8 @@ class Cluster:
             return httpx.Response(200, json=config)
         if request.method == "GET":
             return httpx.Response(200, content=self.secret) if self.secret else refused(404)
+        if not self.takes_secrets:
+            return refused(403)
         self.secret = request.content
         return httpx.Response(200, json={})
 
@@ -110,9 +121,47 @@ async def test_a_good_pair_is_kept_and_trusted_once() -> None:
 
 async def test_while_a_new_one_spreads_the_old_one_is_trusted_too() -> None:
     cluster = Cluster(PAIR)
-    pair = await cluster.look(NOW_S + USABLE_S)
+    pair = await cluster.look(RENEWED_S)
     assert pair != PAIR
+    await cluster.look(SPREAD_S - 1.0)
     assert cluster.trusted == [pair.cert + PAIR.cert]
+
+
+async def test_an_old_one_is_trusted_no_more_when_the_new_one_has_spread() -> None:
+    """Each look is that of a controller that has just started."""
+    cluster = Cluster(PAIR)
+    pair = await cluster.look(RENEWED_S)
+    for day in range(200):
+        assert await cluster.look(SPREAD_S + day * DAY_S) == pair
+    assert cluster.trusted == [pair.cert + PAIR.cert, pair.cert]
+
+
+async def test_one_whose_secret_was_deleted_is_trusted_while_it_is_served() -> None:
+    cluster = Cluster(PAIR)
+    await cluster.look()
+    cluster.secret = None
+    pair = await cluster.look(NOW_S + DAY_S)
+    assert cluster.trusted[1:] == [pair.cert + PAIR.cert]
+
+
+async def test_one_that_was_brought_back_is_trusted_beside_the_one_that_is_served() -> None:
+    cluster, other = Cluster(PAIR), new_pair(HOSTS, NOW_S)
+    cluster.trust(other.cert)
+    await cluster.look(NOW_S + DAY_S)
+    await cluster.look(NOW_S + DAY_S)
+    assert cluster.trusted == [PAIR.cert + other.cert, PAIR.cert]
+
+
+async def test_new_ones_that_cannot_be_kept_do_not_pile_up() -> None:
+    cluster, tries = Cluster(None), 20
+    cluster.trust(PAIR.cert)
+    cluster.takes_secrets = False
+    for _ in range(tries):
+        with pytest.raises(ApiUnavailable):
+            await cluster.look()
+    assert len(cluster.trusted) == tries
+    assert all(PAIR.cert in bundle for bundle in cluster.trusted), "it is served still"
+    assert len(certificates_in(cluster.trusted[-1])) == 3
 
 
 async def test_an_old_one_that_is_no_certificate_is_not_trusted() -> None:
