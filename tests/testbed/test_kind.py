@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from greensched_testbed.errors import BuildFailed
 from greensched_testbed.kind import node_image
 from greensched_testbed.kind.layers import Entry, compressed, write_image, write_layer
 from greensched_testbed.kind.runc_without_resource import reduce_what_is_named, reduced
 
+OF_THE_TESTBED = re.compile(r"^from greensched_testbed\.(?:\w+\.)*(\w+) import", re.M)
 PROCESS = {
     "args": ["/sbin/init"],
     "rlimits": [{"type": "RLIMIT_NOFILE", "hard": 1024, "soft": 1024}],
@@ -73,13 +75,31 @@ def test_what_kind_applies_is_yaml_that_it_takes_for_no_template_of_its_own(name
 
 def test_the_node_image_is_made_anew_when_what_writes_a_part_of_it_changes() -> None:
     """Its images of pods were once those of an older checkout."""
-    named = {Path(name).stem for name in node_image._MADE_BY if name.endswith(".py")}
-    by_a_key_of_its_own = {"binaries", "debian_base"}
-    writes_nothing = {"progress"}
-    imported: set[str] = set()
-    for name in ("node_image", "node_images"):
-        source = (Path(node_image.__file__).parent / f"{name}.py").read_text()
-        imported |= set(
-            re.findall(r"^from greensched_testbed\.(?:\w+\.)*(\w+) import", source, re.M)
-        )
-    assert imported - named <= by_a_key_of_its_own | writes_nothing
+    folder = Path(node_image.__file__).parent
+    written_by = {Path(name).stem for name in node_image._MADE_BY if name.endswith(".py")}
+    by_a_key_of_its_own = {"binaries", "debian_base", "program_images"}
+    writes_nothing = {"errors", "progress"}
+    for name in node_image._MADE_BY:
+        imported = set(OF_THE_TESTBED.findall((folder / name).read_text()))
+        assert imported <= written_by | by_a_key_of_its_own | writes_nothing, name
+
+
+def test_the_node_image_is_made_anew_for_another_busybox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    busybox = tmp_path / "busybox"
+    busybox.write_bytes(b"\x7fELF")
+    busybox.chmod(0o755)
+    name = node_image.node_image_name()
+    assert node_image.node_image_name() == name
+    busybox.write_bytes(b"\x7fELF, newer")
+    assert node_image.node_image_name() != name
+
+
+def test_without_busybox_the_node_image_has_no_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BuildFailed, match="busybox is missing"):
+        node_image.node_image_name()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greensched_testbed.real_nodes.program_images import ProgramImage, archive
+from greensched_testbed.real_nodes.program_images import ProgramImage, archive, identity
 
 NAMES = ("localhost/one:1", "registry.k8s.io/pause:3.10")
 
@@ -60,3 +60,15 @@ def test_an_archive_is_written_once_and_again_when_the_program_changes(
     assert archive(image, tmp_path / "kept").read_bytes() == content
     image.program.write_bytes(b"\x7fELF, newer")
     assert archive(image, tmp_path / "kept") != first
+
+
+def test_an_image_is_another_when_a_part_of_it_is(image: ProgramImage, tmp_path: Path) -> None:
+    images = (
+        image,
+        replace(image, names=("localhost/one:1", "registry.k8s.io/pause:3.11")),
+        replace(image, links=("bin/ash",)),
+        replace(image, command=("/bin/ash",)),
+    )
+    assert identity(image) == identity(replace(image))
+    assert len({identity(each) for each in images}) == len(images)
+    assert len({archive(each, tmp_path / "kept") for each in images}) == len(images)

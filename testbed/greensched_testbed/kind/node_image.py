@@ -30,13 +30,13 @@ from greensched_testbed.kind.debian_base import base_key, base_tar
 from greensched_testbed.kind.layers import Entry, layer_at, write_image, write_layer
 from greensched_testbed.kind.node_images import write_node_images
 from greensched_testbed.progress import LiveLine
-from greensched_testbed.real_nodes.program_images import SHELL_IMAGE
+from greensched_testbed.real_nodes.program_images import SHELL_IMAGE, identity, shell_image
 from greensched_testbed.real_nodes.sysctl_guard import WANTED
 
 _HERE = Path(__file__).parent
 _MADE_BY = (
     *("layers.py", "node_image.py", "node_images.py", "pod-network.yaml", "storage.yaml"),
-    *("../real_nodes/program_images.py", "../real_nodes/sysctl_guard.py"),
+    "../real_nodes/sysctl_guard.py",
 )
 _RECIPES = (CONTROL_PLANE, NODE, POD_NETWORK, DNS, CONTAINERD, CRI_TOOLS, KUBEADM, KIND)
 _SETTINGS = {
@@ -81,8 +81,12 @@ def default_folder() -> Path:
 
 
 def node_image_name() -> str:
-    """Return the image's name, whose tag is the hash of all that it is made of."""
+    """Return the image's name, whose tag is the hash of all that it is made of.
+
+    Raises BuildFailed without busybox, which is in the image of its pods.
+    """
     digest = hashlib.sha256(base_key().encode())
+    digest.update(identity(shell_image()).encode())
     for recipe in _RECIPES:
         digest.update(recipe.key().encode())
     for name in _MADE_BY:

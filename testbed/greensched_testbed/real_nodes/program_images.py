@@ -17,6 +17,7 @@ from greensched_testbed.binaries import (
     control_plane_programs,
     prometheus_program,
 )
+from greensched_testbed.errors import BuildFailed
 from greensched_testbed.real_nodes.node_configuration import PAUSE_IMAGE
 from greensched_testbed.scaphandre import VERSION as SCAPHANDRE_VERSION
 from greensched_testbed.scaphandre import libraries_of, scaphandre_program
@@ -54,12 +55,17 @@ def scheduler_image() -> ProgramImage:
 
 
 def shell_image() -> ProgramImage:
-    """Return busybox, as the image of pods that tests make, and in the place of `pause`."""
-    program = Path(shutil.which("busybox") or "/usr/bin/busybox")
+    """Return busybox, as the image of pods that tests make, and in the place of `pause`.
+
+    Raises BuildFailed where there is none.
+    """
+    program = shutil.which("busybox")
+    if program is None:
+        raise BuildFailed("busybox is missing: `make e2e-setup` installs its package")
     tools = "sh sleep cat echo wget nslookup httpd timeout true false id".split()
     return ProgramImage(
         names=(SHELL_IMAGE, PAUSE_IMAGE, _BUSYBOX),
-        program=program,
+        program=Path(program),
         path="bin/busybox",
         links=tuple(f"bin/{tool}" for tool in tools),
         command=("/bin/sh", "-c", _UNTIL_ASKED),
@@ -88,22 +94,32 @@ def prometheus_image() -> ProgramImage:
     )
 
 
+def identity(image: ProgramImage) -> str:
+    """Return a hash of all that an image is: its names, its configuration and its files."""
+    return _identity(image, _config(image, _layer(image)))
+
+
 def archive(image: ProgramImage, folder: Path) -> Path:
     """Return the image as `docker load` and containerd read it, below `folder`."""
     layer = _layer(image)
-    config = _config(image, hashlib.sha256(layer).hexdigest())
-    name = hashlib.sha256(config).hexdigest()
-    path = folder / f"{Path(image.path).name}-{name[:16]}.tar"
+    config = _config(image, layer)
+    path = folder / f"{Path(image.path).name}-{_identity(image, config)[:16]}.tar"
     if path.exists():
         return path
     folder.mkdir(parents=True, exist_ok=True)
-    manifest = [{"Config": f"{name}.json", "RepoTags": image.names, "Layers": ["layer.tar"]}]
+    name = f"{hashlib.sha256(config).hexdigest()}.json"
+    manifest = [{"Config": name, "RepoTags": image.names, "Layers": ["layer.tar"]}]
     partial = path.with_suffix(".partial")
     with tarfile.open(partial, "w") as tar:
-        _add(tar, f"{name}.json", config)
+        _add(tar, name, config)
         _add(tar, "layer.tar", layer)
         _add(tar, "manifest.json", json.dumps(manifest).encode())
     return partial.rename(path)
+
+
+def _identity(image: ProgramImage, config: bytes) -> str:
+    """Return a hash of an image's names and its configuration, which names its layer."""
+    return hashlib.sha256("\n".join(image.names).encode() + b"\n" + config).hexdigest()
 
 
 def _layer(image: ProgramImage) -> bytes:
@@ -122,7 +138,7 @@ def _layer(image: ProgramImage) -> bytes:
     return held.getvalue()
 
 
-def _config(image: ProgramImage, layer: str) -> bytes:
+def _config(image: ProgramImage, layer: bytes) -> bytes:
     settings = {"Env": ["PATH=/usr/local/bin:/usr/bin:/bin"], "Cmd": list(image.command) or None}
     if image.entrypoint:
         settings["Entrypoint"] = list(image.entrypoint)
@@ -131,7 +147,7 @@ def _config(image: ProgramImage, layer: str) -> bytes:
         "architecture": _ARCHITECTURES.get(machine, machine),
         "os": "linux",
         "config": settings,
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer}"]},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
         "history": [],
     }
     return json.dumps(config, sort_keys=True).encode()
