@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from greensched_testbed.end_to_end.work import job, pod, pod_template
 
 PLANNED = "planned-start"
 DIRTY = "DE"
+EVEN_CORDONED = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}
 MORE = ("--delete-emptydir-data", "--timeout=120s")  # ours hold nothing that matters
 
 
@@ -21,10 +23,14 @@ def is_placed(cluster: Cluster, name: str, namespace: str) -> bool:
     return bool(cluster.get("pod", name, namespace)["spec"].get("nodeName"))
 
 
-def seconds_to_place(cluster: Cluster, shell: str, users: str, name: str) -> float:
-    """Create a pod that opts in and return how long it had no node."""
+def seconds_to_place(
+    cluster: Cluster, shell: str, users: str, name: str, **spec: list[dict[str, str]]
+) -> float:
+    """Create a pod that opts in and return how long it had no node; `spec` is added to its own."""
+    template = pod_template(shell)
+    template["spec"] |= spec
     began = time.monotonic()
-    cluster.apply(pod(name, pod_template(shell)), namespace=users)
+    cluster.apply(pod(name, template), namespace=users)
     cluster.wait_until(lambda: is_placed(cluster, name, users), f"{name} is placed", 20.0)
     return time.monotonic() - began
 
@@ -72,6 +78,32 @@ def test_pods_are_placed_while_the_extender_is_rolled(
     for index in range(5):
         assert seconds_to_place(cluster, shell, users, f"during-{index}") < 10.0
     cluster.kubectl("rollout", "status", deployment, "--timeout=90s", "-n", NAMESPACE)
+
+
+def test_pods_are_placed_while_an_extender_is_drained(
+    cluster: Cluster, release: Release, users: str, shell: str
+) -> None:
+    release.scale("extender", 2)  # none of before is still ending
+    node = release.pods("extender")[0]["spec"]["nodeName"]
+    # Not the scheduler beside it: without the only one nothing is placed, whoever gives scores.
+    selector = "app.kubernetes.io/name=greensched,app.kubernetes.io/component=extender"
+    told = ("drain", node, "--pod-selector", selector, *MORE)
+    # Of two nodes the other alone would be feasible, and no score asked.
+    tolerations = [EVEN_CORDONED]
+    try:
+        with ThreadPoolExecutor() as beside:
+            draining = beside.submit(cluster.kubectl, *told)
+            for index in range(5):
+                name = f"during-{index}"
+                took_s = seconds_to_place(cluster, shell, users, name, tolerations=tolerations)
+                assert took_s < 10.0
+            draining.result()
+        cluster.wait_until(
+            lambda: is_off(release, node, "extender"), "extenders are elsewhere and Ready", 90.0
+        )
+        assert seconds_to_place(cluster, shell, users, "after", tolerations=tolerations) < 10.0
+    finally:
+        cluster.kubectl("uncordon", node)
 
 
 def test_a_new_version_whose_image_cannot_be_pulled_leaves_the_old_one_answering(
@@ -165,16 +197,20 @@ def test_held_work_stays_held_while_a_node_is_drained(
     node = next(name for name, zone in two_zones.items() if zone == DIRTY)
     try:
         cluster.kubectl("drain", node, "--ignore-daemonsets", "--force", *MORE)
-        cluster.wait_until(lambda: is_off(release, node), "our pods are elsewhere and Ready", 90.0)
+        cluster.wait_until(
+            lambda: is_off(release, node, "extender", "controller", "webhook", "releaser"),
+            "our pods are elsewhere and Ready",
+            90.0,
+        )
         assert cluster.is_held("train", users), cluster.said("job", "train", users)
         assert cluster.said("job", "train", users)[PLANNED] == planned
     finally:
         cluster.kubectl("uncordon", node)
 
 
-def is_off(release: Release, node: str) -> bool:
-    """Say whether all of the operator's pods are Ready on other nodes."""
-    pods = [each for part in ("controller", "webhook", "releaser") for each in release.pods(part)]
+def is_off(release: Release, node: str, *parts: str) -> bool:
+    """Say whether all pods of parts of ours are Ready on other nodes."""
+    pods = [each for part in parts for each in release.pods(part)]
     return all(is_ready(each) and each["spec"]["nodeName"] != node for each in pods)
 
 
