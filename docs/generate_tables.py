@@ -12,6 +12,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
+from docs.policy_values import DEFINITION, policy_spec
 from docs.run_folder_tables import run_folder_tables
 from docs.scenario_tables import scenario_tables
 from docs.stress_examples import stress_examples
@@ -78,8 +79,9 @@ def main(arguments: list[str]) -> int:
 
 
 def chart_schema(text: str) -> str:
-    """Return the schema of the chart's values with the policies that the catalogue knows."""
+    """Return the schema of the chart's values with what catalogue and GreenPolicies know."""
     schema = json.loads(text)
+    schema["properties"]["policy"]["properties"]["spec"] = policy_spec(_read(ROOT / DEFINITION))
     settings = schema["properties"]["extender"]["properties"]["settings"]["properties"]
     settings["policy"]["enum"] = [ONNX, *WHERE_RULES]
     settings["fallbackPolicy"]["enum"] = list(WHERE_RULES)

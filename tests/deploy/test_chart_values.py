@@ -23,7 +23,7 @@ WHOLE = {"resources"}
 # Maps whose keys the user chooses, with the type of what they hold stated instead.
 FREE_KEYS = {"stringMap", "requests", "limits", "staticZones", "exchangeRates", "zoneMap"}
 # Left to the API server, which knows the terms of each version.
-CHECKED_BY_KUBERNETES = {"global", "nodeAffinity", "podAffinity", "podAntiAffinity", "spec"}
+CHECKED_BY_KUBERNETES = {"global", "nodeAffinity", "podAffinity", "podAntiAffinity"}
 
 
 def leaves(node: yaml.MappingNode, path: str = "") -> Iterator[tuple[str, int]]:

@@ -1,0 +1,68 @@
+"""What values.schema.json says of `policy.spec`: the rules of the GreenPolicy's definition.
+
+What a schema of values cannot say, such as that two fields belong together, is left out: the API
+server checks it.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DEFINITION = Path("deploy/helm/greensched/files/crds/greenpolicies.yaml")
+_SAME_IN_BOTH = ("type", "enum", "minLength", "maxLength", "maxItems")
+_PATTERN = re.compile(r"self\.matches\('([^'\\]*)'\)")
+_BOUND = re.compile(r"self (>=|<=|>|<) ([0-9.]+)")
+_BOUND_WORDS = {
+    ">=": "minimum",
+    "<=": "maximum",
+    ">": "exclusiveMinimum",
+    "<": "exclusiveMaximum",
+}
+_ONE_OF = re.compile(r"self in \[(.*)\]")
+_NEEDED = re.compile(r"has\(self\.(\w+)\)")
+
+
+def policy_spec(text: str) -> dict[str, Any]:
+    """Return the schema of `policy.spec` by the definition of GreenPolicies, YAML."""
+    (version,) = yaml.safe_load(text)["spec"]["versions"]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    fields = {name: field for name, field in spec["properties"].items() if name != "mode"}
+    told = "Written by `make docs` from files/crds; the API server checks the rest. No mode here."
+    return {"description": told, **_schema({**spec, "properties": fields})}
+
+
+def _schema(field: Mapping[str, Any]) -> dict[str, Any]:
+    schema = {word: field[word] for word in _SAME_IN_BOTH if word in field}
+    if field.get("x-kubernetes-list-type") == "set":
+        schema["uniqueItems"] = True
+    if "properties" in field:
+        schema["additionalProperties"] = False
+        schema["properties"] = {name: _schema(each) for name, each in field["properties"].items()}
+    if "items" in field:
+        schema["items"] = _schema(field["items"])
+    for rule in field.get("x-kubernetes-validations", ()):
+        if "||" not in rule["rule"]:
+            for claim in rule["rule"].split(" && "):
+                _add(schema, claim)
+    return schema
+
+
+def _add(schema: dict[str, Any], claim: str) -> None:
+    """Add what one claim of a rule (CEL) demands, where a schema has a word for it."""
+    if found := _PATTERN.fullmatch(claim):
+        if "pattern" in schema:
+            schema.setdefault("allOf", []).append({"pattern": found[1]})
+        else:
+            schema["pattern"] = found[1]
+    elif found := _BOUND.fullmatch(claim):
+        schema[_BOUND_WORDS[found[1]]] = json.loads(found[2].removesuffix(".0"))
+    elif found := _ONE_OF.fullmatch(claim):
+        schema["enum"] = re.findall(r"'([^']*)'", found[1])
+    elif found := _NEEDED.fullmatch(claim):
+        schema.setdefault("required", []).append(found[1])
+    elif claim == "self.size() > 0":
+        schema["minItems"] = 1
