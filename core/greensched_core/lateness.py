@@ -5,11 +5,9 @@ from collections.abc import Callable
 
 import structlog
 
-from greensched_core.clock import WallClock
 from greensched_core.cluster_settings import ClusterSettings
-from greensched_core.errors import ApiUnavailable
-from greensched_core.events import event_body
 from greensched_core.kubernetes_api import ApiClient
+from greensched_core.own_pod_events import warn_by_own_pod
 
 log = structlog.get_logger()
 
@@ -32,12 +30,5 @@ async def say_when_late(
     if not wrong:
         return
     log.error("not ready", after_s=after_s, reason=wrong)
-    pod, at_s, by = settings.own_pod(), WallClock().now(), settings.component
-    if pod is None:
-        return
     note = f"not ready after {after_s:g} s: {wrong}"
-    body = event_body(pod, "NotReady", note, at_s, component=by, is_warning=True)
-    try:
-        await client.create(f"/api/v1/namespaces/{pod.namespace}/events", body)
-    except ApiUnavailable as fault:
-        log.warning("no event could be written", reason=str(fault))
+    await warn_by_own_pod(client, settings, "NotReady", note)

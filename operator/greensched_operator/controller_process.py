@@ -374,7 +374,7 @@ class ControllerProcess:
         file = self._settings.default_policy_file
         if file is None:
             return {}
-        return {"policy": DefaultPolicy(file, self._settings.namespace, self._client).run()}
+        return {"policy": DefaultPolicy(file, self._settings, self._client).run()}
 
     async def _decide(self) -> None:
         """Take turns once all that decisions stand on has been listed; budgets may come later."""

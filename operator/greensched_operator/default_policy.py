@@ -13,37 +13,44 @@ import structlog
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.labels import GREEN_POLICIES, GROUP, VERSION
+from greensched_core.own_pod_events import warn_by_own_pod
 from greensched_operator.resource_fields import decoded_object, read_meta
+from greensched_operator.settings import OperatorSettings
 
 log = structlog.get_logger()
 
 _APPLY = "application/apply-patch+yaml"  # JSON is YAML
 _MANAGER = "helm"  # so that an upgrade may change what the installation set
 _AGAIN_S = 5.0
+POLICY_REFUSED = "PolicyRefused"  # the reason of the event
+_MAY_PASS = (404, 408, 409, 429)  # no such kind yet, late, somebody else's write, too many calls
 
 
 class DefaultPolicy:
     """Sees that there is one; what a user has made of it is left alone."""
 
-    def __init__(self, file: Path, namespace: str, client: ApiClient) -> None:
+    def __init__(self, file: Path, settings: OperatorSettings, client: ApiClient) -> None:
         """`file` holds the GreenPolicy as JSON; raises BadInput when it is none."""
         try:
             self._body = file.read_bytes()
         except OSError as fault:
             raise BadInput(f"default_policy_file: {fault}") from fault
         name = read_meta(decoded_object(self._body)).name
-        self._path = f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{GREEN_POLICIES}/{name}"
+        kind = f"/apis/{GROUP}/{VERSION}/namespaces/{settings.namespace}/{GREEN_POLICIES}"
+        self._path = f"{kind}/{name}"
+        self._settings = settings
         self._client = client
+        self._told = ""  # of why it was refused
 
-    async def run(self) -> None:
+    async def run(self, *, again_s: float = _AGAIN_S) -> None:
         """Create it, as soon as its kind is known; then wait until cancelled."""
         while True:
             try:
                 await self.create()
                 break
             except ApiUnavailable as fault:
-                log.info("the default GreenPolicy is not there yet", reason=str(fault))
-            await asyncio.sleep(_AGAIN_S)
+                await self._tell(fault)
+            await asyncio.sleep(again_s)
         await asyncio.Event().wait()  # a task that ends has failed
 
     async def create(self) -> bool:
@@ -58,3 +65,17 @@ class DefaultPolicy:
         await self._client.patch(f"{self._path}?fieldManager={_MANAGER}", self._body, _APPLY)
         log.info("GreenPolicy created", path=self._path)
         return True
+
+    async def _tell(self, fault: ApiUnavailable) -> None:
+        """Warn of a refusal once; what may pass is no more than a line in the log."""
+        reason = str(fault)
+        if fault.status is None or fault.status in _MAY_PASS or fault.status >= 500:
+            log.info("the default GreenPolicy is not there yet", reason=reason)
+        elif reason != self._told:
+            self._told = reason
+            log.warning("the default GreenPolicy is refused", reason=reason)
+            note = (
+                "the GreenPolicy of the chart's values is refused, and the built-in one serves, "
+                f"mode shadow: {reason}. Mend policy.spec in the values, and upgrade the release"
+            )
+            await warn_by_own_pod(self._client, self._settings, POLICY_REFUSED, note)
