@@ -14,6 +14,9 @@ import httpx
 from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
+from greensched_core.labels import GREEN_POLICIES, GROUP, VERSION
+from greensched_operator.default_policy import POLICY_REFUSED
+from greensched_operator.green_policy import DEFAULT_NAME
 from greensched_operator.install_check_settings import InstallCheckSettings
 from greensched_operator.install_checklist import (
     CheckFailed,
@@ -27,6 +30,7 @@ from greensched_operator.install_checklist import (
 from greensched_operator.install_trial import Trial
 from greensched_operator.settings import OperatorSettings
 
+_POLICY_S = 15.0  # the leader makes it within seconds; Helm waits for all checks together
 _PAUSE_S = 0.5  # between two questions
 _AT_ONCE = 8
 _MOST_NAMED = 5
@@ -58,6 +62,7 @@ class InstallCheck:
         checks: dict[str, Check] = {
             "the extender answers at its Service": self._extender,
             "the accounts have their rights": self._rights,
+            "the cluster's GreenPolicy is there and in the chart's mode": self._policy,
             "the API server calls the webhook": self._trial.dry_run,
             "the scheduler places a pod": self._trial.place,
             "a Job is held, and released": self._trial.hold,
@@ -130,6 +135,32 @@ class InstallCheck:
         if told.extender_cert_file:
             context.load_cert_chain(told.extender_cert_file, told.extender_key_file)
         return context
+
+    async def _policy(self) -> str:
+        wanted, namespace = self._told.policy_mode, self._operator.namespace
+        if not wanted:
+            raise NotAsked("this release has none (policy.create)")
+        policies = f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{GREEN_POLICIES}"
+        deadline_s = self._clock.monotonic() + min(self._told.limit_s, _POLICY_S)
+        while (found := await self._trial.found(f"{policies}/{DEFAULT_NAME}")) is None:
+            if self._clock.monotonic() > deadline_s:
+                controller = f"deployment/{self._told.release}-controller"
+                raise CheckFailed(
+                    f"there is none named {DEFAULT_NAME} in namespace {namespace}: the built-in"
+                    " policy serves, mode shadow",
+                    f"{self._kubectl(f'get events --field-selector reason={POLICY_REFUSED}')} says"
+                    " what of policy.spec the API server refuses; without any,"
+                    f" {self._kubectl(f'logs {controller} --tail=50')}",
+                )
+            await asyncio.sleep(_PAUSE_S)
+        mode = found["spec"].get("mode")
+        if mode != wanted:
+            raise CheckFailed(
+                f"it is in mode {mode}, the chart in mode {wanted}",
+                f"helm upgrade the release with --set policy.mode={wanted}, or with {mode} where"
+                " that is meant",
+            )
+        return f"mode {mode}"
 
     async def _rights(self) -> str:
         asked = rights(self._told.rights)

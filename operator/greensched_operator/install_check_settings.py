@@ -41,6 +41,9 @@ class InstallCheckSettings(ComponentSettings):
     can_hold: bool = Field(
         default=True, description="Whether this release has a webhook that holds work."
     )
+    policy_mode: str = Field(
+        default="", description="Mode of the release's GreenPolicy; empty: it has none."
+    )
     rights: list[Grant] = Field(
         default=[], description="What each account of the release is to be allowed, as JSON."
     )

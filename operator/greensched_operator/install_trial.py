@@ -168,13 +168,13 @@ class Trial:
                 " and the releaser's",
             )
         switch = f"/api/v1/namespaces/{namespace}/configmaps/{EMERGENCY}"
-        if await self._exists(switch):
+        if await self.found(switch):
             return CheckFailed(
                 "the emergency switch is on, and nothing is held",
                 self._kubectl(f"delete configmap {EMERGENCY}"),
             )
         configuration = self._operator.webhook_configuration
-        found = await self._exists(f"{CONFIGURATIONS}/{configuration}")
+        found = await self.found(f"{CONFIGURATIONS}/{configuration}")
         if not found:
             return CheckFailed(
                 f"there is no MutatingWebhookConfiguration {configuration}",
@@ -195,14 +195,15 @@ class Trial:
             f" kubectl get namespace {self._told.namespace} --show-labels",
         )
 
-    async def _exists(self, path: str) -> dict[str, Any] | None:
+    async def found(self, path: str) -> dict[str, Any] | None:
+        """Return an object; None where there is none."""
         try:
-            found: dict[str, Any] = msgspec.json.decode(await self._client.get(path))
+            one: dict[str, Any] = msgspec.json.decode(await self._client.get(path))
         except ApiUnavailable as fault:
             if fault.status == 404:
                 return None
             raise
-        return found
+        return one
 
     def _unplaced(self, pod: dict[str, Any]) -> CheckFailed:
         conditions = pod.get("status", {}).get("conditions", [])

@@ -25,7 +25,13 @@ pytestmark = [pytest.mark.helm, pytest.mark.controlplane]
 RELEASE = "greensched"
 # kwok plays the check's pod: it succeeds after that long, whatever its image.
 PLAYED = ["--set-string", r"operator.podAnnotations.greensched\.io/testbed-runtime=0.2s"]
-ONLY_HOLDING = {"extender_url": "", "scheduler_name": "", "limit_s": "2", "rights": "[]"}
+ONLY_HOLDING = {
+    "extender_url": "",
+    "scheduler_name": "",
+    "limit_s": "2",
+    "rights": "[]",
+    "policy_mode": "",
+}
 
 
 async def offer(access: ApiAccess) -> tuple[str, ...]:
@@ -138,7 +144,7 @@ def test_a_healthy_installation_passes_every_check_and_keeps_nothing_of_it(
         installation.start(process)
     ended = checked(installation, rights, extender_url=answering)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert ended.stdout.splitlines()[-1] == "5 of 5 checks passed"
+    assert ended.stdout.splitlines()[-1] == "6 of 6 checks passed"
     assert "greensched put it on checked-" in line(ended.stdout, "the scheduler places a pod")
     assert "because run-now" in line(ended.stdout, "a Job is held, and released")
     installation.wait_until(lambda: left(installation) == "", "its work is gone")
@@ -147,21 +153,39 @@ def test_a_healthy_installation_passes_every_check_and_keeps_nothing_of_it(
 def test_what_is_broken_is_named_with_what_to_do_and_nothing_is_left(
     installation: Installation, rights: dict[str, str]
 ) -> None:
-    gone = installation.kubectl("delete", "clusterrolebinding", "greensched-releaser")
-    assert gone.returncode == 0, gone.stderr
+    own = ("-n", installation.namespace)
+    for broken in (("clusterrolebinding", "greensched-releaser"), ("greenpolicy", "default", *own)):
+        gone = installation.kubectl("delete", *broken)
+        assert gone.returncode == 0, gone.stderr
     nobody = f"http://127.0.0.1:{free_port()}"
     ended = checked(installation, rights, extender_url=nobody, limit_s="2")
     report = ended.stdout
-    assert (ended.returncode, report.splitlines()[-1]) == (1, "0 of 5 checks passed")
+    assert (ended.returncode, report.splitlines()[-1]) == (1, "0 of 6 checks passed")
     lines = report.splitlines()
     advice = {each: lines[place + 1] for place, each in enumerate(lines) if "FAILED" in each}
     assert all(text.startswith("        -> ") for text in advice.values())
     missing = line(report, "the accounts have their rights")
     assert "greensched-releaser list jobs.batch" in missing
+    policy = line(report, "the cluster's GreenPolicy is there and in the chart's mode")
+    assert f"there is none named default in namespace {installation.namespace}" in policy
+    assert "get events --field-selector reason=PolicyRefused" in advice[policy]
     unknown = advice[line(report, "the API server calls the webhook")]
     assert f"kubectl -n {installation.namespace} logs deployment/greensched-controller" in unknown
     assert "nobody tried to place it" in line(report, "the scheduler places a pod")
     installation.wait_until(lambda: left(installation) == "", "its work is gone")
+
+
+def test_a_policy_that_has_another_mode_than_the_chart_is_told(
+    installation: Installation, rights: dict[str, str]
+) -> None:
+    title = "the cluster's GreenPolicy is there and in the chart's mode"
+    installation.upgrade()  # the kind is known now: Helm makes it
+    told = {**ONLY_HOLDING, "policy_mode": "enforce"}
+    assert "ok  " in line(checked(installation, rights, **told).stdout, title)
+    changed = ("--type=merge", "-p", '{"spec":{"mode":"off"}}', "-n", installation.namespace)
+    assert installation.kubectl("patch", "greenpolicy", "default", *changed).returncode == 0
+    failed = line(checked(installation, rights, **told).stdout, title)
+    assert "FAILED" in failed and "it is in mode off, the chart in mode enforce" in failed
 
 
 def test_what_the_webhook_said_is_told_as_the_reason(

@@ -6,6 +6,7 @@
 - {name: {{ $prefix }}IMAGE, value: {{ include "greensched.operatorImage" . | quote }}}
 - {name: {{ $prefix }}CAN_HOLD, value: {{ ternary "true" "false" (eq (include "greensched.hasWebhook" .) "true") | quote }}}
 - {name: {{ $prefix }}SCHEDULER_NAME, value: {{ ternary .Values.scheduler.name "" (gt (int .Values.scheduler.replicas) 0) | quote }}}
+- {name: {{ $prefix }}POLICY_MODE, value: {{ ternary .Values.policy.mode "" .Values.policy.create | quote }}}
 - {name: {{ $prefix }}RIGHTS, value: {{ include "greensched.checkRights" . | quote }}}
 {{- if not .Values.scheduler.extenderUrl }}
 - {name: {{ $prefix }}EXTENDER_URL, value: {{ include "greensched.extenderUrl" . | quote }}}
