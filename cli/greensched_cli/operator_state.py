@@ -6,7 +6,8 @@ from enum import StrEnum
 
 from greensched_cli.held_work import HeldWork
 from greensched_core.durations import format_duration
-from greensched_operator.green_policy import GreenPolicy, Mode
+from greensched_operator.default_policy import POLICY_REFUSED
+from greensched_operator.green_policy import BUILT_IN, DEFAULT_NAME, GreenPolicy, Mode
 from greensched_operator.settings import OperatorSettings
 from greensched_operator.watched import EMERGENCY
 
@@ -104,6 +105,7 @@ def advice(
         *_webhook(state),
         *_signals(state),
         *(f"{title} is not followed as it is written: {why}" for title, why in refusals.items()),
+        *_no_policy(state, policies),
         *_policies(state, policies),
     ]
 
@@ -199,6 +201,16 @@ def _signals(state: OperatorState) -> Iterator[str]:
         yield (
             f"GridSignals older than {format_duration(SIGNAL_FRESH_S)}: {_named(stale)}. Plans "
             "stand on old values. See kubectl describe gridsignals"
+        )
+
+
+def _no_policy(state: OperatorState, policies: Mapping[str, GreenPolicy]) -> Iterator[str]:
+    if state.knows(Part.POLICIES) and BUILT_IN in policies.values():
+        yield (
+            f"There is no GreenPolicy named {DEFAULT_NAME} in namespace {state.namespace}, so the "
+            "built-in policy serves. The chart has the controller make one, and what it is refused "
+            f"for tells kubectl -n {state.namespace} get events --field-selector "
+            f"reason={POLICY_REFUSED}"
         )
 
 

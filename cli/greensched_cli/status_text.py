@@ -15,7 +15,7 @@ from greensched_cli.operator_state import Leader, OperatorState, Part
 from greensched_cli.terminal import print_table
 from greensched_core.durations import format_duration
 from greensched_core.units import percent
-from greensched_operator.green_policy import GreenPolicy
+from greensched_operator.green_policy import BUILT_IN, DEFAULT_NAME, GreenPolicy
 from greensched_simulator.cells import Cell, Row
 
 _LONGEST_NAME, _LONGEST_NARROW = 40, 24  # characters on a line
@@ -172,7 +172,13 @@ def _state_lines(told: Told, times: LocalTimes) -> Iterator[tuple[str, str]]:
         ]  # fmt: skip
         yield "signals", ", ".join(ages) or "none"
     if state.knows(Part.POLICIES):
-        modes = sorted({f"{policy.title}: {policy.mode}" for policy in told.policies.values()})
+        none = f" (no GreenPolicy {DEFAULT_NAME} in {state.namespace})"
+        modes = sorted(
+            {
+                f"{policy.title}: {policy.mode}{none if policy == BUILT_IN else ''}"
+                for policy in told.policies.values()
+            }
+        )
         yield "policies", "; ".join(modes) or "none in force"
     reasons: dict[str, list[str]] = {}
     for part, why in told.unread.items():

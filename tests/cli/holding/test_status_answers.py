@@ -11,7 +11,7 @@ from greensched_cli.operator_state import Leader, OperatorState, Part, Signal, W
 from greensched_cli.status_json import as_json
 from greensched_cli.status_text import Told
 from greensched_core import labels
-from greensched_operator.green_policy import GreenPolicy, Mode
+from greensched_operator.green_policy import BUILT_IN, GreenPolicy, Mode
 from greensched_operator.workloads import Kind, Work
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "cli" / "status.json"
@@ -121,6 +121,15 @@ def test_what_is_overdue_in_several_namespaces_is_started_by_one_command() -> No
     assert "greensched release -A" in advised(WELL, late, other)
     assert "greensched release --all -n team" in advised(WELL, *[late] * 4)
     assert "and 1 more" in advised(WELL, *[late] * 4)
+
+
+def test_where_the_built_in_policy_serves_it_says_what_is_not_there_and_where_to_look() -> None:
+    others = {"team": POLICY, "all other namespaces": BUILT_IN}
+    text = "\n".join(advice(WELL, [], others, {}, NOW_S))
+    assert "There is no GreenPolicy named default in namespace greensched" in text
+    assert "kubectl -n greensched get events --field-selector reason=PolicyRefused" in text
+    unread = replace(WELL, unread={Part.POLICIES: "why"})
+    assert advice(unread, [], others, {}, NOW_S) == []
 
 
 def test_without_policies_the_operators_own_words_stand() -> None:

@@ -92,6 +92,16 @@ async def test_the_operator_is_found_by_its_lease(users: Users) -> None:
     assert f"(namespace {users.own})" in done.stdout
 
 
+async def test_without_any_policy_the_built_in_one_is_told_with_where_to_look(
+    users: Users,
+) -> None:
+    text = users.status().stdout
+    assert f"the built-in policy: shadow (no GreenPolicy default in {users.own})" in text
+    assert f"! There is no GreenPolicy named default in namespace {users.own}" in text
+    await users.policy(users.own, "enforce")
+    assert "the built-in policy" not in users.status().stdout
+
+
 @pytest.mark.parametrize(("mode", "told"), [("shadow", "only reports"), ("off", "does nothing")])
 async def test_a_policy_that_holds_nothing_is_told_with_what_to_write(
     users: Users, mode: str, told: str
