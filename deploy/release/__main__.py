@@ -48,14 +48,14 @@ def _make(told: argparse.Namespace) -> None:
 
 
 def _verify(told: argparse.Namespace) -> None:
-    for line in verify(_folder(told), told.version, _verifier(told)):
+    for line in verify(_made(told), told.version, _verifier(told)):
         print(f"ok  {line}")
 
 
 def _push(told: argparse.Namespace) -> None:
-    verifier = _verifier(told)
-    verify(_folder(told), told.version, verifier)
-    references = push(_folder(told), told.version, told.registry, Signer(_private(told)))
+    folder, verifier = _made(told), _verifier(told)
+    verify(folder, told.version, verifier)
+    references = push(folder, told.version, told.registry, Signer(_private(told)))
     verify_pushed(references, verifier)
     for reference in references:
         print(f"pushed and signed  {reference}")
@@ -69,8 +69,15 @@ def _notes(told: argparse.Namespace) -> None:
 _VERBS = {"make": _make, "verify": _verify, "push": _push, "notes": _notes}
 
 
-def _folder(told: argparse.Namespace) -> Path:
-    return ROOT / "dist/release" / str(told.version)
+def _made(told: argparse.Namespace) -> Path:
+    """Return the folder of a release; raise ReleaseFault where it was never made."""
+    folder = ROOT / "dist/release" / str(told.version)
+    if not folder.is_dir():
+        raise ReleaseFault(
+            f"{folder.relative_to(ROOT)} is not there: make release VERSION={told.version} makes it"
+            " (REGISTRY=… KEY=…, or REHEARSAL=1)"
+        )
+    return folder
 
 
 def _private(told: argparse.Namespace) -> Path | None:

@@ -8,6 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deploy.release.__main__ import main
 from deploy.release.chart_values import NamedImage, values_by_digest
 from deploy.release.checksums import NAME, checksum_faults, write_checksums
 from deploy.release.faults import ReleaseFault
@@ -18,6 +19,7 @@ from deploy.release.signing import Signer
 from deploy.release.source import without_userinfo
 from deploy.release.versions import project_version, version_faults
 
+NEVER_MADE = "77.7.7"
 ROOT = Path(__file__).resolve().parents[2]
 VALUES = (ROOT / "deploy/helm/greensched/values.yaml").read_text()
 IMAGES = {
@@ -42,6 +44,18 @@ CHANGELOG = """# Changelog
 
 def test_project_and_chart_tell_one_version() -> None:
     assert version_faults(ROOT, project_version(ROOT)) == []
+
+
+@pytest.mark.parametrize("verb", ["verify", "push"])
+def test_what_was_never_made_is_said_with_what_makes_it(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([verb, "--version", NEVER_MADE, "--key", "cosign.key"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith(
+        f"release: dist/release/{NEVER_MADE} is not there: make release VERSION="
+    )
+    assert len(told.splitlines()) == 1
 
 
 def test_every_place_with_another_version_is_named_at_once() -> None:
