@@ -90,6 +90,19 @@ def test_on_gke_no_pod_needs_a_quota_for_its_priority(render_with_tests: Render)
     assert asking == []
 
 
+def test_on_machines_of_ones_own_the_ledgers_claim_is_the_examples_and_its_files_the_controllers(
+    render: Render, kubectl: Run
+) -> None:
+    example = CHART.parents[2] / "examples" / "09-ledger-claim.yaml"
+    told = kubectl("apply", "--dry-run=server", "-f", str(example))
+    assert told.returncode == 0, told.stderr
+    claim = yaml.safe_load(example.read_text())
+    spec = pod_specs(render(*values("on-prem")))["greensched-controller"]
+    (ledger,) = (each for each in spec["volumes"] if each["name"] == "ledger")
+    assert ledger["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    assert spec["securityContext"]["fsGroup"] == spec["securityContext"]["runAsUser"] == 65532
+
+
 def test_on_aks_the_enforcer_is_told_to_leave_the_webhook_to_helm(render: Render) -> None:
     configuration = one(render(*values("aks")), "MutatingWebhookConfiguration", "greensched")
     assert configuration["metadata"]["annotations"] == {"admissions.enforcer/disabled": "true"}
