@@ -33,6 +33,7 @@
   resources: [mutatingwebhookconfigurations]
   resourceNames: [{{ include "greensched.webhookConfiguration" .root }}]
   verbs: [get, patch]
+{{- include "greensched.ownRights" . }}
 {{- include "greensched.kueueRights" (list .root "list, watch") }}
 {{- if .root.Values.operator.kueue.enabled }}
 # That somebody decides on our checks.
@@ -40,6 +41,13 @@
   resources: [admissionchecks/status]
   verbs: [patch]
 {{- end }}
+{{- end -}}
+
+{{- define "greensched.ownRights" }}
+# Whether it still has its rights; hardened clusters do not let everybody ask.
+- apiGroups: [authorization.k8s.io]
+  resources: [selfsubjectaccessreviews]
+  verbs: [create]
 {{- end -}}
 
 {{- define "greensched.kueueRights" }}
@@ -140,6 +148,7 @@
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch, patch]
+{{- include "greensched.ownRights" . }}
 {{- include "greensched.kueueRights" (list .root "list, watch") }}
 {{- end -}}
 
