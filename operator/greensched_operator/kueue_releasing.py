@@ -1,7 +1,7 @@
 """Frees Kueue's Workloads that wait for our check: for the releaser, and before an uninstall."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from greensched_core.clock import WallClock
@@ -38,19 +38,23 @@ class HeldWorkloads:
                 meta, until_s = each.metadata, free_from_s(each, waited_for)
                 yield Held(Kind.WORKLOAD, meta.namespace, meta.name, meta.uid, until_s)
 
-    async def run(self) -> None:
-        """Follow them until cancelled."""
+    async def run(self, follow: Callable[..., None]) -> None:
+        """Follow them until cancelled; `follow` is told of the watches."""
         path = await served_path(self._client)
         self._writer = KueueWriter(self._client, path, WallClock())
         checks = Sink[AdmissionCheck](self._put_check, self._drop_check)
         seen = Sink[Workload](self._put, self._drop)
-        async with asyncio.TaskGroup() as group:
+        watches = [
+            Watch[Any](self._client, f"{path}/{name}", decode, sink, WallClock())
             for name, sink, decode in (
                 ("admissionchecks", checks, decode_check),
                 ("workloads", seen, decode_workload),
-            ):
-                watch = Watch[Any](self._client, f"{path}/{name}", decode, sink, WallClock())
-                group.create_task(watch.run())
+            )
+        ]
+        follow(*watches)
+        async with asyncio.TaskGroup() as group:
+            for each in watches:
+                group.create_task(each.run())
 
     async def list_anew(self) -> None:
         """Look once, without watching; raises ApiUnavailable."""

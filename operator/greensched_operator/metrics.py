@@ -9,6 +9,15 @@ _ADMISSION_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.
 _LATENESS_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 
 
+def _watch_age(registry: CollectorRegistry) -> Gauge:
+    return Gauge(
+        f"{_PREFIX}_operator_watch_age_seconds",
+        "Seconds for which what the process sees of a resource may be old; 0 while it watches.",
+        ["resource"],
+        registry=registry,
+    )
+
+
 class WebhookMetrics:
     """What the webhook counts."""
 
@@ -26,6 +35,7 @@ class WebhookMetrics:
             buckets=_ADMISSION_S,
             registry=self.registry,
         )
+        self.watch_age = _watch_age(self.registry)
         self._refused = Counter(
             f"{_PREFIX}_webhook_refused_connections",
             "Connections that were closed beyond a limit, by which.",
@@ -46,11 +56,7 @@ class ControllerMetrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
         self.leading = self._gauge("operator_leading", "1 while this replica leads.")
-        self.watch_age = self._gauge(
-            "operator_watch_age_seconds",
-            "Seconds for which what the leader sees of a resource may be old; 0 while it watches.",
-            "resource",
-        )
+        self.watch_age = _watch_age(self.registry)
         self.held = self._gauge("held_workloads", "Workloads that are held now.", "namespace")
         self.held_cores = self._gauge("held_cpu_cores", "CPU cores that held work asks for.")
         self.released = self._counter("released", "Workloads started, by reason.", "reason")
@@ -84,6 +90,7 @@ class ReleaserMetrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
+        self.watch_age = _watch_age(self.registry)
         self.held = Gauge(
             f"{_PREFIX}_releaser_held_workloads", "Held work that it sees.", registry=self.registry
         )

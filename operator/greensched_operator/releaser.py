@@ -13,7 +13,7 @@ import structlog
 
 from greensched_core import labels
 from greensched_core.api_paths import JOBS, PODS, UNBOUND
-from greensched_core.clock import Clock, WallClock
+from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.lateness import say_when_late
@@ -29,7 +29,7 @@ from greensched_operator.processes import Tasks, run_servers
 from greensched_operator.queue_gate import GATED_BY, KUEUE_QUEUE, is_ours_in
 from greensched_operator.release_patch import Reason, media_type, object_path, release_patch
 from greensched_operator.settings import OperatorSettings
-from greensched_operator.sight import sees
+from greensched_operator.sight import Sight
 from greensched_operator.webhook_app import health_app
 from greensched_operator.workloads import Gate, Kind
 
@@ -168,28 +168,24 @@ class Releaser:
         self.jobs, self.pods = HeldObjects(Kind.JOB), HeldObjects(Kind.POD)
         self.workloads = HeldWorkloads(client)
         self._emergency = watched.Objects[watched.Switch]()
-        wall = WallClock()
         self._watches = (
-            Watch(client, JOBS, decode_stopped, self.jobs, wall),
-            Watch(client, PODS, decode_stopped, self.pods, wall, field_selector=UNBOUND),
+            Watch(client, JOBS, decode_stopped, self.jobs, clock),
+            Watch(client, PODS, decode_stopped, self.pods, clock, field_selector=UNBOUND),
         )
         self._switch = Watch(
             client,
             f"/api/v1/namespaces/{settings.namespace}/configmaps",
             watched.decode_switch,
             self._emergency,
-            wall,
+            clock,
             field_selector=f"metadata.name={watched.EMERGENCY}",
         )
+        self.sight = Sight([*self._watches], settings.lease_duration_s, clock)
         identity = settings.identity or socket.gethostname()
         self._heartbeat = Heartbeat(
-            client, settings.namespace, settings.heartbeat_lease, identity, self.sees
+            client, settings.namespace, settings.heartbeat_lease, identity, self.sight.sees
         )
         self.tasks = Tasks()
-
-    def sees(self) -> bool:
-        """Tell whether it knows what is held, and so can start it."""
-        return sees(self._watches, WallClock())
 
     def due(self) -> list[tuple[Held, Reason]]:
         """Return what is to be started now, the most overdue first."""
@@ -234,16 +230,23 @@ class Releaser:
             await asyncio.sleep(LOOKS_EVERY_S)
 
     def ready(self) -> str:
-        """Return "" once it sees what is held."""
-        missing = [each.path for each in self._watches if not each.health.synced]
-        return f"waits for {', '.join(missing)}" if missing else ""
+        """Return "" while it sees what is held, and the emergency switch."""
+        watches = (*self._watches, self._switch)
+        missing = [each.path for each in watches if not each.health.synced]
+        return f"waits for {', '.join(missing)}" if missing else self.sight.unseen()
+
+    def alive(self) -> str:
+        """Return "" while all that should run does; an API server that is away ends nothing."""
+        return self.tasks.alive() or self.sight.stuck()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Release until `stop` is set."""
-        app = health_app(self.metrics.registry, self.tasks.alive, self.ready)
+        app = health_app(self.metrics.registry, self.alive, self.ready)
+        self.sight.begin(self.metrics.watch_age)
+        self.sight.follow(self._switch)  # who does not see it starts work in time all the same
         self.tasks.start({each.path: each.run() for each in (*self._watches, self._switch)})
         if self._settings.kueue:
-            self.tasks.start({"kueue": self.workloads.run()})
+            self.tasks.start({"kueue": self.workloads.run(self.sight.follow)})
         self.tasks.start({"releases": self._keep_looking(), "heartbeat": self._heartbeat.run()})
         settings = self._settings
         health = server(app, settings.health_host, settings.health_port)

@@ -1,11 +1,10 @@
-"""What a replica sees: how its watches do, and whether another might see more.
+"""What a process sees: how its watches do, and whether another replica might see more.
 
 An API server that is away blinds all alike, and nothing here answers to it but readiness. Who is
 refused leaves the Lease, for whose rights suffice; one whose do not stands back for a while.
 """
 
 import asyncio
-from collections.abc import Iterable
 from typing import Protocol
 
 import structlog
@@ -39,7 +38,7 @@ class Followed(Protocol):
 
 
 class Sight:
-    """All watches of a leader."""
+    """All watches of a process."""
 
     def __init__(self, watches: list[Followed], lease_s: float, clock: Clock) -> None:
         """`watches` may grow until `begin`."""
@@ -57,7 +56,7 @@ class Sight:
             self._count(each)
 
     def follow(self, *watches: Followed) -> None:
-        """Tell of these too; whoever is refused them leads on, since all else needs a leader."""
+        """Tell of these too; whoever is refused them goes on, since all else needs it."""
         self._beside.extend(watches)
         for each in watches:
             self._count(each)
@@ -76,8 +75,11 @@ class Sight:
         return [*self._watches, *self._beside]
 
     def sees(self) -> bool:
-        """Tell whether all is seen, as who starts what is held must."""
-        return sees(self._watches, self._clock)
+        """Tell whether all was listed, and lost for moments at most, as held work needs."""
+        return all(
+            each.health.synced and each.health.age_s(self._clock) < _BLIND_S
+            for each in self._watches
+        )
 
     def unseen(self) -> str:
         """Return "" while all is seen, else what is not, for how long and by which refusal."""
@@ -112,11 +114,6 @@ class Sight:
         paths = {each.path for each in self._watches}
         asked = (may(client, verb, path) for path in paths for verb in ("list", "watch"))
         return all(await asyncio.gather(*asked))
-
-
-def sees(watches: Iterable[Followed], clock: Clock) -> bool:
-    """Tell whether all of these have listed what is there, and have lost it for moments at most."""
-    return all(each.health.synced and each.health.age_s(clock) < _BLIND_S for each in watches)
 
 
 def _resource(path: str) -> str:

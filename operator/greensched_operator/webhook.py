@@ -23,6 +23,7 @@ from greensched_operator.heartbeat import Lease, Pulse, decode_lease
 from greensched_operator.metrics import WebhookMetrics
 from greensched_operator.processes import Tasks, run_servers, until_set
 from greensched_operator.settings import OperatorSettings
+from greensched_operator.sight import Sight
 from greensched_operator.trust import Configuration, Trust, decode_configuration
 from greensched_operator.webhook_app import Webhook, health_app, webhook_app
 
@@ -91,6 +92,7 @@ class WebhookProcess:
             self._pulse_watch(),
             self._trust_watch(),
         ]
+        self._sight = Sight([*self._watches], settings.lease_duration_s, wall)
         self._webhook = Webhook(self.surroundings, self.metrics, clock)
         self.tasks = Tasks()
         self.serving: Server | None = None
@@ -139,9 +141,12 @@ class WebhookProcess:
         )
         with tempfile.TemporaryDirectory(prefix="greensched-webhook-") as folder:
             pair = self._pair = _PairSink(Path(folder))
+            certificate = self._pair_watch(pair)
+            self._sight.begin(self.metrics.watch_age)
+            self._sight.follow(certificate)
             watches = enumerate(self._watches)
             self.tasks.start({f"{each.path}-{place}": each.run() for place, each in watches})
-            self.tasks.start({"certificate": self._pair_watch(pair).run()})
+            self.tasks.start({"certificate": certificate.run()})
             serving = asyncio.create_task(run_servers([self.health], stop))
             saying = asyncio.create_task(say_when_late(self.ready, self._client, settings))
             try:

@@ -44,6 +44,8 @@ ALL: list[dict[str, Any]] = [
 ]
 JOBS = {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["*"]}
 STATUS = {"apiGroups": ["batch"], "resources": ["jobs/status"], "verbs": ["*"]}
+JOBS_PATH = "/apis/batch/v1/jobs"
+WATCH_AGE = "greensched_operator_watch_age_seconds"
 SECONDS = 20.0  # "within seconds", on a busy machine; nothing was written in 120 before
 
 
@@ -212,6 +214,60 @@ async def test_without_a_better_one_the_blind_leads_says_so_and_sees_with_the_ri
             assert aged > 1.0
             await account.may(JOBS, STATUS)
             await place.until(sees, "it sees with the rights")
+
+
+@pytest.mark.finding(26)
+async def test_a_releaser_that_is_refused_says_so_lives_on_and_sees_with_the_rights(
+    place: Place, account: Account, valve: Valve
+) -> None:
+    async def is_ready() -> bool:
+        return releaser.ready() == ""
+
+    async def is_told() -> bool:
+        return f"does not see {JOBS_PATH}" in releaser.ready() and "403" in releaser.ready()
+
+    await account.may(JOBS)
+    behind = replace(account.place.access, base_url=valve.url)
+    async with ApiClient(behind) as client:
+        own = replace(account.place, api=client, access=behind)
+        async with own.releaser() as releaser:
+            await place.until(is_ready, "it sees Jobs")
+            await account.may()
+            await asyncio.sleep(1.0)  # the API server learns of it
+            valve.cut()
+            await place.until(is_told, "readiness says what it does not see")
+            assert releaser.alive() == ""
+            registry = releaser.metrics.registry
+            aged = registry.get_sample_value(WATCH_AGE, {"resource": "jobs"})
+            assert aged is not None and aged > 1.0
+            await account.may(JOBS)
+            await place.until(is_ready, "it sees with the rights")
+
+
+@pytest.mark.finding(26)
+async def test_a_webhook_that_is_refused_stays_ready_and_its_metrics_tell(
+    place: Place, account: Account, valve: Valve
+) -> None:
+    async def is_ready() -> bool:
+        return webhook.ready() == ""
+
+    async def is_told() -> bool:
+        aged = webhook.metrics.registry.get_sample_value(WATCH_AGE, {"resource": "greenpolicies"})
+        return aged is not None and aged > 1.0
+
+    await account.may(JOBS)
+    behind = replace(account.place.access, base_url=valve.url)
+    async with ApiClient(behind) as client, place.releaser():
+        own = replace(account.place, api=client, access=behind)
+        async with own.webhook(is_heard_of=False) as webhook:
+            await place.until(is_ready, "it hears the releaser")
+            assert not await is_told()
+            await place.api.patch(f"{RBAC}/clusterroles/{account.name}", b'{"rules": []}')
+            await asyncio.sleep(1.0)  # the API server learns of it
+            valve.cut()
+            await place.until(is_told, "it tells what it does not see")
+            assert await is_ready()
+            await account.may()
 
 
 READ_ONLY = {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list", "watch"]}
