@@ -200,6 +200,9 @@ async def test_with_the_operator_dead_the_releaser_starts_it_at_its_latest_start
         held = await place.until(lambda: waits(place, "train"), "it waits")
     async with place.releaser() as releaser:
         await place.until(lambda: _sees(releaser.workloads), "the releaser sees it")
+        seen = releaser.metrics.registry.get_sample_value
+        for resource in ("workloads", "admissionchecks"):
+            assert seen("greensched_operator_watch_age_seconds", {"resource": resource}) is not None
         assert await admitted(place, "train") is None
         path = f"{API}/namespaces/{place.namespace}/workloads/{held['metadata']['name']}"
         past = {"metadata": {"annotations": {labels.HOLD_UNTIL: "2020-01-01T00:00:00Z"}}}
