@@ -87,9 +87,7 @@ class Pulse:
         """The Lease is there or has changed."""
         self._is_listed = True
         before, self._last = self._last, item
-        if not item.spec.holderIdentity:  # given up
-            self._heard_at = None
-        elif item != before and self._listens_since is not None:
+        if item != before and self._listens_since is not None:
             self._heard_at = self._monotonic()
 
     def remove(self, item: Lease) -> None:

@@ -10,9 +10,8 @@ from greensched_core.clock import ManualClock
 from greensched_operator.heartbeat import HEARD_WITHIN_S, LISTENS_S, Pulse, decode_lease
 
 
-def word(renewed: str, holder: str = "first") -> bytes:
-    text = f'{{"spec":{{"holderIdentity":"{holder}","renewTime":"{renewed}"}}}}'
-    return text.encode()
+def word(renewed: str) -> bytes:
+    return f'{{"spec":{{"holderIdentity":"first","renewTime":"{renewed}"}}}}'.encode()
 
 
 def listening(clock: ManualClock, *listed: bytes) -> Pulse:
@@ -63,13 +62,11 @@ def test_a_word_that_came_between_two_lists_counts() -> None:
     assert pulse.is_heard
 
 
-@pytest.mark.parametrize("farewell", ["given-up", "deleted", "not-listed"])
-def test_a_holder_that_gave_up_is_no_longer_heard(farewell: str) -> None:
+@pytest.mark.parametrize("end", ["deleted", "not-listed"])
+def test_without_the_lease_nobody_is_heard(end: str) -> None:
     pulse = listening(ManualClock())
     pulse.upsert(decode_lease(word("2026-01-01T00:00:00Z")))
-    if farewell == "given-up":
-        pulse.upsert(decode_lease(word("2026-01-01T00:00:05Z", holder="")))
-    elif farewell == "deleted":
+    if end == "deleted":
         pulse.remove(decode_lease(word("2026-01-01T00:00:00Z")))
     else:
         hear_list(pulse)
