@@ -1,12 +1,19 @@
-"""Reads an operator's state off the API server: Lease, releaser, webhook, switch, signals."""
+"""Reads an operator's state off the API server: Leases, releaser, webhook, switch, signals."""
 
 import asyncio
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from greensched_cli.operator_state import Leader, OperatorState, Part, Signal, Webhook
-from greensched_core.api_paths import CONFIGURATIONS
+from greensched_cli.operator_state import (
+    HEARTBEAT,
+    Leader,
+    OperatorState,
+    Part,
+    Signal,
+    Webhook,
+)
+from greensched_core.api_paths import CONFIGURATIONS, leases_path
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.signals.grid import parse_grid_signal
 from greensched_core.signals.timestamps import parse_timestamp
@@ -90,8 +97,9 @@ async def read_state(pieces: "Pieces", namespace: str | None, now_s: float) -> O
     """
     lease = await find_lease(pieces, namespace)
     own = namespace or (lease.metadata.namespace if lease else USUAL_NAMESPACE)
-    releasers, webhooks, is_emergency, signals = await asyncio.gather(
+    releasers, heartbeat_age_s, webhooks, is_emergency, signals = await asyncio.gather(
         _releasers(pieces, own),
+        _heartbeat_age_s(pieces, own, now_s),
         pieces.listed(Part.WEBHOOK, CONFIGURATIONS, _webhook),
         is_emergency_on(pieces, own),
         pieces.listed(Part.SIGNALS, GRID_SIGNALS, lambda raw: _signal(raw, now_s)),
@@ -101,6 +109,7 @@ async def read_state(pieces: "Pieces", namespace: str | None, now_s: float) -> O
         is_certain=namespace is not None or lease is not None,
         leader=_leader(lease, now_s) if lease else None,
         releasers=releasers,
+        heartbeat_age_s=heartbeat_age_s,
         webhooks=tuple(each for each in webhooks if each is not None),
         is_emergency=is_emergency,
         signals=tuple(sorted(signals, key=lambda each: each.zone)),
@@ -164,14 +173,28 @@ def _is_ready(pod: _Pod) -> bool:
     )
 
 
+async def _heartbeat_age_s(pieces: "Pieces", namespace: str, now_s: float) -> float | None:
+    try:
+        raw = await pieces.client.get(f"{leases_path(namespace)}/{HEARTBEAT}")
+    except ApiUnavailable as fault:
+        if fault.status != _NOT_FOUND:
+            pieces.refused(Part.HEARTBEAT, fault)
+        return None
+    return _silent_s(msgspec.json.decode(raw, type=LeaseObject), now_s)
+
+
 def _leader(lease: LeaseObject, now_s: float) -> Leader:
     spec = lease.spec
-    try:
-        silent_s = now_s - parse_timestamp(spec.renewTime) if spec.renewTime else None
-    except BadInput:
-        silent_s = None
     lasts_s = spec.leaseDurationSeconds or float(_DEFAULTS["lease_duration_s"].default)
-    return Leader(spec.holderIdentity or "", silent_s, lasts_s)
+    return Leader(spec.holderIdentity or "", _silent_s(lease, now_s), lasts_s)
+
+
+def _silent_s(lease: LeaseObject, now_s: float) -> float | None:
+    renewed = lease.spec.renewTime
+    try:
+        return now_s - parse_timestamp(renewed) if renewed else None
+    except BadInput:
+        return None
 
 
 def _webhook(raw: bytes) -> Webhook | None:

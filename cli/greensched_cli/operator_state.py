@@ -8,9 +8,11 @@ from greensched_cli.held_work import HeldWork
 from greensched_core.durations import format_duration
 from greensched_operator.default_policy import POLICY_REFUSED
 from greensched_operator.green_policy import BUILT_IN, DEFAULT_NAME, GreenPolicy, Mode
+from greensched_operator.heartbeat import HEARD_WITHIN_S
 from greensched_operator.settings import OperatorSettings
 from greensched_operator.watched import EMERGENCY
 
+HEARTBEAT = str(OperatorSettings.model_fields["heartbeat_lease"].default)
 SIGNAL_FRESH_S = float(OperatorSettings.model_fields["signal_fresh_s"].default)
 OVERDUE_S = 60.0  # past the latest start; the releaser acts a third of that after it
 _MOST_NAMED = 3
@@ -26,6 +28,7 @@ class Part(StrEnum):
     POLICIES = "GreenPolicies"
     LEASE = "the operator's Lease"
     RELEASER = "the releaser's pods"
+    HEARTBEAT = "the operator's signs of life"
     WEBHOOK = "webhook configurations"
     SWITCH = "the emergency switch"
     SIGNALS = "GridSignals"
@@ -75,6 +78,7 @@ class OperatorState:
     is_certain: bool  # the namespace was given, or its Lease is there
     leader: Leader | None
     releasers: tuple[int, int]  # ready, all
+    heartbeat_age_s: float | None  # since the last sign of life; None: there was none
     webhooks: tuple[Webhook, ...]
     is_emergency: bool
     signals: tuple[Signal, ...]
@@ -102,6 +106,7 @@ def advice(
         *_emergency(state),
         *_leader(state, bool(held)),
         *_releaser(state),
+        *_heartbeat(state),
         *_webhook(state),
         *_signals(state),
         *(f"{title} is not followed as it is written: {why}" for title, why in refusals.items()),
@@ -161,6 +166,19 @@ def _releaser(state: OperatorState) -> Iterator[str]:
         )
 
 
+def _heartbeat(state: OperatorState) -> Iterator[str]:
+    age_s = state.heartbeat_age_s
+    if not state.knows(Part.HEARTBEAT) or (age_s is not None and age_s < HEARD_WITHIN_S):
+        return
+    silent = "has ever given" if age_s is None else f"has for {_age(age_s)} given"
+    yield (
+        f"Neither leader nor releaser {silent} a sign of life, so the webhook holds no new work: "
+        f"it runs at once. Each writes one on Lease {HEARTBEAT} in namespace {state.namespace} "
+        "while it sees what is held and may start it, and its log says why not: kubectl "
+        f"-n {state.namespace} logs --tail=-1 --prefix -l {_LABELS} | grep 'sign of life'"
+    )
+
+
 def _webhook(state: OperatorState) -> Iterator[str]:
     if not state.knows(Part.WEBHOOK):
         return
@@ -173,8 +191,8 @@ def _webhook(state: OperatorState) -> Iterator[str]:
         if not each.is_trusted:
             yield (
                 f"MutatingWebhookConfiguration {each.name} has no caBundle: the API server trusts "
-                "no webhook, and new work runs at once. A leading operator writes it within a "
-                "minute"
+                "no webhook, and new work runs at once. A leading operator writes it within ten "
+                "seconds"
             )
 
 

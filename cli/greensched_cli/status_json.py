@@ -78,6 +78,7 @@ def _operator(state: OperatorState) -> dict[str, Any]:
         "isAlive": leader.is_alive if leader else (False if state.knows(Part.LEASE) else None),
         "silentSeconds": _seconds(leader.silent_s) if leader else None,
         "releasersReady": state.releasers[0] if state.knows(Part.RELEASER) else None,
+        "heartbeatAgeSeconds": _seconds(state.heartbeat_age_s),
         "webhooks": [{"name": one.name, "isTrusted": one.is_trusted} for one in state.webhooks]
         if state.knows(Part.WEBHOOK)
         else None,

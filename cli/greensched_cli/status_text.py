@@ -157,6 +157,9 @@ def _state_lines(told: Told, times: LocalTimes) -> Iterator[tuple[str, str]]:
         yield "operator", f"{leader_words(state.leader)} (namespace {state.namespace})"
     if state.knows(Part.RELEASER):
         yield "releaser", f"{state.releasers[0]} of {state.releasers[1]} pods ready"
+    if state.knows(Part.HEARTBEAT):
+        age_s = state.heartbeat_age_s
+        yield "heartbeat", "none" if age_s is None else f"last sign of life {_ago(age_s)}"
     if state.knows(Part.WEBHOOK):
         hooks = [
             f"{one.name}, {'has' if one.is_trusted else 'NO'} caBundle" for one in state.webhooks

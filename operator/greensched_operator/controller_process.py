@@ -363,7 +363,7 @@ class ControllerProcess:
         return Heartbeat(
             self._client, settings.namespace, name, identity,
             lambda: self.lease.holds() and self.sight.sees(),
-        ).run()  # fmt: skip
+        ).run(self.metrics.heartbeat)  # fmt: skip
 
     def _beside_kueue(self) -> dict[str, Coroutine[Any, Any, None]]:
         if not self._settings.kueue:

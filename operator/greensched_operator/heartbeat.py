@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import msgspec
 import structlog
+from prometheus_client import Gauge
 
 from greensched_core.api_paths import JOBS, PODS, leases_path
 from greensched_core.errors import ApiUnavailable
@@ -102,7 +103,13 @@ class Heartbeat:
     """Gives signs of life of a process that sees what is held and has the right to start it."""
 
     def __init__(
-        self, client: ApiClient, namespace: str, name: str, identity: str, sees: Callable[[], bool]
+        self,
+        client: ApiClient,
+        namespace: str,
+        name: str,
+        identity: str,
+        sees: Callable[[], bool],
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """All who can start what is held share a Lease: each word is of one of them."""
         self._client = client
@@ -111,10 +118,20 @@ class Heartbeat:
         self._identity = identity
         self._sees = sees
         self._may_start = False
-        self._asked_at = -math.inf
+        self._monotonic = monotonic
+        self._asked_at = self._given_at = -math.inf
 
-    async def run(self) -> None:
-        """Give signs until cancelled; what the API server refuses is tried again."""
+    @property
+    def is_given(self) -> bool:
+        """Tell whether the last sign that was taken counts for whoever heard it."""
+        return self._monotonic() - self._given_at < HEARD_WITHIN_S
+
+    async def run(self, given: Gauge) -> None:
+        """Give signs until cancelled; what the API server refuses is tried again.
+
+        `given` shows whether the last one counts.
+        """
+        given.set_function(lambda: float(self.is_given))
         while True:
             await self._until_able()
             try:
@@ -135,13 +152,14 @@ class Heartbeat:
         if not self._sees():
             return "it does not see what it is to start"
         pause_s = _ASKS_EVERY_S if self._may_start else BEATS_EVERY_S
-        if time.monotonic() - self._asked_at > pause_s:
+        if self._monotonic() - self._asked_at > pause_s:
             rights = await asyncio.gather(*(may(self._client, "patch", path) for path in _STARTED))
-            self._may_start, self._asked_at = all(rights), time.monotonic()
+            self._may_start, self._asked_at = all(rights), self._monotonic()
         return "" if self._may_start else "it has no right to start Jobs and pods"
 
     async def beat(self) -> None:
         """Give one sign; raises ApiUnavailable."""
+        sent_at = self._monotonic()  # others count from when they saw it, which is later
         now = format_micro_time(time.time())
         lasts_s = round(HEARD_WITHIN_S)
         spec = {"holderIdentity": self._identity, "leaseDurationSeconds": lasts_s, "renewTime": now}
@@ -152,3 +170,4 @@ class Heartbeat:
             if fault.status != 404:
                 raise
             await self._client.create(self._leases, body)
+        self._given_at = sent_at

@@ -18,6 +18,14 @@ def _watch_age(registry: CollectorRegistry) -> Gauge:
     )
 
 
+def _heartbeat(registry: CollectorRegistry) -> Gauge:
+    return Gauge(
+        f"{_PREFIX}_operator_heartbeat",
+        "1 while this replica's last sign of life, not 60 seconds old, lets the webhook hold work.",
+        registry=registry,
+    )
+
+
 class WebhookMetrics:
     """What the webhook counts."""
 
@@ -56,6 +64,7 @@ class ControllerMetrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
         self.leading = self._gauge("operator_leading", "1 while this replica leads.")
+        self.heartbeat = _heartbeat(self.registry)
         self.watch_age = _watch_age(self.registry)
         self.held = self._gauge("held_workloads", "Workloads that are held now.", "namespace")
         self.held_cores = self._gauge("held_cpu_cores", "CPU cores that held work asks for.")
@@ -90,6 +99,7 @@ class ReleaserMetrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
+        self.heartbeat = _heartbeat(self.registry)
         self.watch_age = _watch_age(self.registry)
         self.held = Gauge(
             f"{_PREFIX}_releaser_held_workloads", "Held work that it sees.", registry=self.registry

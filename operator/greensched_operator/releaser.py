@@ -247,7 +247,8 @@ class Releaser:
         self.tasks.start({each.path: each.run() for each in (*self._watches, self._switch)})
         if self._settings.kueue:
             self.tasks.start({"kueue": self.workloads.run(self.sight.follow)})
-        self.tasks.start({"releases": self._keep_looking(), "heartbeat": self._heartbeat.run()})
+        beating = self._heartbeat.run(self.metrics.heartbeat)
+        self.tasks.start({"releases": self._keep_looking(), "heartbeat": beating})
         settings = self._settings
         health = server(app, settings.health_host, settings.health_port)
         saying = asyncio.create_task(say_when_late(self.ready, self._client, settings))

@@ -113,12 +113,14 @@ class Users:
         path = f"/apis/batch/v1/namespaces/{self.namespace}/jobs/{name}"
         await self.api.patch(path, json.dumps(body).encode(), STRATEGIC_MERGE_PATCH)
 
-    async def lead(self, silent_s: float = 0.0) -> None:
+    async def lead(
+        self, silent_s: float = 0.0, lease: str = "greensched-operator", lasts_s: int = 15
+    ) -> None:
         """Have a Lease that was renewed so long ago."""
         renewed = format_timestamp(round(time.time() - silent_s))
-        spec = {"holderIdentity": "leader-1", "leaseDurationSeconds": 15,
+        spec = {"holderIdentity": "leader-1", "leaseDurationSeconds": lasts_s,
                 "renewTime": renewed.replace("Z", ".000000Z")}  # fmt: skip
-        body = {"metadata": {"name": "greensched-operator"}, "spec": spec}
+        body = {"metadata": {"name": lease}, "spec": spec}
         await self.create(f"{_LEASES}/{self.own}/leases", body)
 
     async def policy(self, namespace: str, mode: str) -> None:

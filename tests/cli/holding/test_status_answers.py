@@ -42,6 +42,7 @@ WELL = OperatorState(
     is_certain=True,
     leader=Leader("leader-1", 3.0, 15.0),
     releasers=(1, 1),
+    heartbeat_age_s=4.0,
     webhooks=(Webhook("greensched", is_trusted=True),),
     is_emergency=False,
     signals=(Signal("DE", "test", 600.0),),
@@ -76,8 +77,11 @@ def test_where_all_is_well_nothing_is_advised() -> None:
     pytest.param(replace(WELL, leader=Leader("x", 15.1, 15.0)), "x has not renewed", id="silent"),
     pytest.param(replace(WELL, releasers=(0, 0)), "it has no pod", id="no-releaser"),
     pytest.param(replace(WELL, releasers=(0, 2)), "none of its 2 pods is ready", id="unready"),
+    pytest.param(replace(WELL, heartbeat_age_s=None), "has ever given a sign", id="no-sign"),
+    pytest.param(replace(WELL, heartbeat_age_s=60.0), "has for 1m given a sign", id="silent-sign"),
     pytest.param(replace(WELL, webhooks=()), "new work is not held", id="no-webhook"),
     pytest.param(replace(WELL, webhooks=(Webhook("w", False),)), "w has no caBundle", id="no-ca"),
+    pytest.param(replace(WELL, webhooks=(Webhook("w", False),)), "within ten seconds", id="soon"),
     pytest.param(replace(WELL, is_emergency=True), "--emergency off", id="emergency"),
     pytest.param(replace(WELL, signals=()), "There is no GridSignal", id="no-signal"),
     pytest.param(replace(WELL, signals=(Signal("DE", "", None),)), "no values: DE.", id="no-data"),
@@ -88,6 +92,11 @@ def test_what_is_wrong_is_one_sentence_alone(state: OperatorState, told: str) ->
     assert told in text and len(text.splitlines()) == 1
 
 
+@pytest.mark.parametrize("age_s", [59.9, -5.0])
+def test_a_sign_of_life_counts_as_long_as_for_the_webhook(age_s: float) -> None:
+    assert advised(replace(WELL, heartbeat_age_s=age_s), held()) == ""
+
+
 @pytest.mark.parametrize("leader", [Leader("x", 15.0, 15.0), Leader("x", -5.0, 15.0)])
 def test_a_leader_lives_as_long_as_its_lease_and_with_a_clock_that_differs(leader: Leader) -> None:
     assert leader.is_alive
@@ -96,6 +105,7 @@ def test_a_leader_lives_as_long_as_its_lease_and_with_a_clock_that_differs(leade
 SENTENCES = {
     Part.LEASE: "No operator has ever led",
     Part.RELEASER: "No releaser runs",
+    Part.HEARTBEAT: "a sign of life",
     Part.WEBHOOK: "No webhook of GreenSched",
     Part.SIGNALS: "There is no GridSignal",
     Part.POLICIES: "has mode off",
@@ -104,7 +114,7 @@ SENTENCES = {
 
 @pytest.mark.parametrize("part", SENTENCES)
 def test_what_was_not_read_is_not_said_to_be_wrong(part: Part) -> None:
-    nothing = OperatorState("g", False, None, (0, 0), (), False, (), {part: "why"})
+    nothing = OperatorState("g", False, None, (0, 0), None, (), False, (), {part: "why"})
     text = advised(nothing, mode=Mode.OFF)
     assert {each for each, told in SENTENCES.items() if told not in text} == {part}
 

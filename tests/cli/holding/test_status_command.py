@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tests.cli.holding.conftest import Run, Users
 
 
+LEASES = "/apis/coordination.k8s.io/v1/namespaces"
+
+
 def line_of(text: str, name: str) -> str:
     (line,) = (each for each in text.splitlines() if each.startswith(f"{name} "))
     return line
@@ -84,6 +87,21 @@ async def test_a_silent_leader_is_dead_and_a_leader_that_speaks_is_not(users: Us
     await users.lead()
     alive = users.status().stdout
     assert "operator  leader-1 leads, last word" in alive and "is dead" not in alive
+
+
+async def test_it_tells_when_the_webhook_hears_nobody(users: Users) -> None:
+    """As where a leader and a releaser may not write their signs, and are Ready all the same."""
+    heartbeat = "greensched-heartbeat"
+    await users.lead()
+    told = users.status().stdout
+    assert "heartbeat none" in told
+    assert "Neither leader nor releaser has ever given a sign of life" in told
+    await users.lead(silent_s=300, lease=heartbeat, lasts_s=60)
+    assert "Neither leader nor releaser has for 5m" in users.status().stdout
+    await users.api.delete(f"{LEASES}/{users.own}/leases/{heartbeat}")
+    await users.lead(lease=heartbeat, lasts_s=60)
+    told = users.status().stdout
+    assert "heartbeat last sign of life" in told and "Neither leader" not in told
 
 
 async def test_the_operator_is_found_by_its_lease(users: Users) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 
 import httpx
@@ -33,7 +33,7 @@ async def is_mute(_: httpx.Request) -> httpx.Response:
 
 @asynccontextmanager
 async def releasing(
-    answer: Callable[[httpx.Request], Awaitable[httpx.Response]], clock: ManualClock
+    answer: Callable[[httpx.Request], Coroutine[None, None, httpx.Response]], clock: ManualClock
 ) -> AsyncIterator[Releaser]:
     """A releaser of an API server that answers so, and lets nobody watch."""
     access = ApiAccess(NOWHERE, ssl.create_default_context())

@@ -1,13 +1,22 @@
-"""Who is heard of, on clocks that stop, run ahead and differ."""
+"""Who is heard of, on clocks that stop, run ahead and differ; and who was, by his own word."""
 
 from __future__ import annotations
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.clock import ManualClock
-from greensched_operator.heartbeat import HEARD_WITHIN_S, LISTENS_S, Pulse, decode_lease
+from greensched_core.errors import ApiUnavailable
+from greensched_operator.heartbeat import (
+    HEARD_WITHIN_S,
+    LISTENS_S,
+    Heartbeat,
+    Pulse,
+    decode_lease,
+)
+from tests.operator.holding.conftest import api_of, refused
 
 
 def word(renewed: str) -> bytes:
@@ -98,3 +107,19 @@ def test_nobody_is_heard_whose_word_has_not_changed_for_a_minute(
             last, changed_at = text, clock.monotonic()
         pulse.upsert(decode_lease(word(text)))
         assert pulse.is_heard is (clock.monotonic() - changed_at < HEARD_WITHIN_S)
+
+
+async def test_a_sign_that_was_taken_shows_for_as_long_as_it_counts() -> None:
+    clock = ManualClock()
+    answers = [refused(403), httpx.Response(200, content=b"{}")]
+    async with api_of(lambda _: answers.pop(0)) as client:
+        beating = Heartbeat(client, "own", "heartbeat", "first", lambda: True, clock.monotonic)
+        with pytest.raises(ApiUnavailable):
+            await beating.beat()
+        assert not beating.is_given, "it was refused"
+        await beating.beat()
+    assert beating.is_given
+    clock.advance(HEARD_WITHIN_S - 0.1)
+    assert beating.is_given
+    clock.advance(0.1)
+    assert not beating.is_given

@@ -122,7 +122,7 @@ async def is_planned(place: Place, name: str) -> bool:
 SETTLED_S = 8.0  # after it began to lead, nothing more makes it plan all anew
 
 
-async def counted(running: Running, name: str, **of: str) -> float:
+async def counted(running: Running | Releaser, name: str, **of: str) -> float:
     """Return a sample of its metrics."""
     return running.metrics.registry.get_sample_value(f"greensched_{name}", of) or 0.0
 
@@ -292,9 +292,13 @@ async def test_nothing_is_held_for_who_could_not_start_it(
     async def is_heard() -> bool:
         return webhook.surroundings().is_releasable
 
+    async def shows_it() -> bool:
+        return await counted(running, "operator_heartbeat") == 1.0
+
     await account.may(*rights)
     await place.green_policy(mode="enforce")
-    async with place.webhook(is_heard_of=False) as webhook, getattr(account.place, who)():
+    beginning = getattr(account.place, who)()
+    async with place.webhook(is_heard_of=False) as webhook, beginning as running:
         await place.until(leads, "it leads")
         heard = [await is_heard()]
         until_s = time.monotonic() + HEARD_S
@@ -302,10 +306,12 @@ async def test_nothing_is_held_for_who_could_not_start_it(
             await asyncio.sleep(0.5)
             heard.append(await is_heard())
         assert not any(heard)
+        assert not await shows_it()
         made = await place.create_job("train", deadline="6h")
         assert not made["spec"].get("suspend")
         await account.may(JOBS, STATUS)
         await place.until(is_heard, "it could start them now")
+        await place.until(shows_it, "its own metric tells")
 
 
 async def test_who_cannot_get_ready_says_so_in_an_event_of_its_pod(
