@@ -15,11 +15,17 @@ from collections.abc import Coroutine
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from greensched_core.api_paths import BOUND_AND_RUNNING, NODES, PODS
+from greensched_core.api_paths import BOUND_AND_RUNNING, CRON_JOBS, JOBS, NODES, PODS
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.watched import GRID_SIGNALS
 
-_PATHS = {NODES: "nodes", PODS: "pods", GRID_SIGNALS: "gridsignals"}
+_PATHS = {
+    NODES: "nodes",
+    PODS: "pods",
+    JOBS: "jobs",
+    CRON_JOBS: "cronjobs",
+    GRID_SIGNALS: "gridsignals",
+}
 _PAGE = 250
 
 

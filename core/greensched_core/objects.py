@@ -52,13 +52,22 @@ class NodeObject(msgspec.Struct):
 
 
 class PodAnnotations(msgspec.Struct):
-    """The annotations of ours on a pod; all others are skipped unread."""
+    """The annotations of ours that placing reads; all others are skipped unread."""
 
     runtime: str | None = msgspec.field(default=None, name=labels.RUNTIME)
 
 
+class OwnerReference(msgspec.Struct):
+    """An entry of metadata.ownerReferences."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
 class PodMeta(msgspec.Struct):
-    """metadata of a Pod; labels are skipped unread."""
+    """metadata of a Pod, Job or CronJob; labels are skipped unread."""
 
     name: str = ""
     generateName: str = ""
@@ -66,6 +75,12 @@ class PodMeta(msgspec.Struct):
     uid: str = ""
     resourceVersion: str = ""
     annotations: PodAnnotations | None = None
+    ownerReferences: list[OwnerReference] | None = None
+
+    @property
+    def maker(self) -> OwnerReference | None:
+        """The controller that made it; None for what a user made."""
+        return next((each for each in self.ownerReferences or () if each.controller), None)
 
 
 class Resources(msgspec.Struct):
@@ -117,8 +132,11 @@ _NOTHING: Amounts = (0.0, 0.0, 0.0)
 _FINISHED = frozenset({"Succeeded", "Failed"})
 
 
-def workload_of(pod: PodObject) -> Workload:
-    """Return what a pod asks for; what cannot be read counts as absent and stands in `faults`."""
+def workload_of(pod: PodObject, runtime: str | None = None) -> Workload:
+    """Return what a pod asks for; what cannot be read counts as absent and stands in `faults`.
+
+    `runtime` counts instead of what the pod's own annotation says.
+    """
     faults: list[str] = []
     cpu_cores, memory_bytes, gpus = _requests(pod.spec, faults)
     return Workload(
@@ -131,7 +149,7 @@ def workload_of(pod: PodObject) -> Workload:
         scheduler=pod.spec.schedulerName,
         node=pod.spec.nodeName or "",
         is_finished=pod.status.phase in _FINISHED,
-        runtime_s=_runtime_s(pod.metadata.annotations, faults),
+        runtime_s=_runtime_s(runtime or said_runtime(pod.metadata), faults),
         faults=_told(faults),
     )
 
@@ -207,18 +225,21 @@ def _amount(quantities: Mapping[str, str], name: str, where: str, faults: list[s
     return amount
 
 
-def _runtime_s(annotations: PodAnnotations | None, faults: list[str]) -> float | None:
-    if annotations is None or annotations.runtime is None:
+def said_runtime(meta: PodMeta) -> str | None:
+    """Return what an object says itself of its runtime."""
+    return None if meta.annotations is None else meta.annotations.runtime
+
+
+def _runtime_s(said: str | None, faults: list[str]) -> float | None:
+    if said is None:
         return None
     try:
-        runtime_s = parse_duration(annotations.runtime)
+        runtime_s = parse_duration(said)
     except BadInput as fault:
         faults.append(f"annotation {labels.RUNTIME}: {fault}")
         return None
     if runtime_s <= 0:
-        faults.append(
-            f"annotation {labels.RUNTIME}: {quoted(annotations.runtime)} is not above zero"
-        )
+        faults.append(f"annotation {labels.RUNTIME}: {quoted(said)} is not above zero")
         return None
     return runtime_s
 

@@ -13,7 +13,7 @@ import structlog
 import uvloop
 from prometheus_client import disable_created_metrics
 
-from greensched_core.api_paths import BOUND_AND_RUNNING, NODES, PODS
+from greensched_core.api_paths import BOUND_AND_RUNNING, CRON_JOBS, JOBS, NODES, PODS
 from greensched_core.clock import Clock
 from greensched_core.errors import BadInput, TaskEnded
 from greensched_core.kubernetes_api import ApiClient
@@ -25,6 +25,7 @@ from greensched_core.open_files import raise_file_limit
 from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.power.measured import PowerReader
 from greensched_core.power.prometheus import PrometheusApi
+from greensched_core.said_runtimes import OwnerObject, OwnersSaid, SaidRuntimes
 from greensched_core.serving import Certificates, Server, keep_certificates, server
 from greensched_core.settings import load_settings, unknown_variables
 from greensched_core.signals.watched import GRID_SIGNALS, SignalSink, decode_signal
@@ -90,6 +91,7 @@ class Process:
             settings.default_runtime_s,
             Weights(settings.weight_energy, settings.weight_carbon, settings.weight_performance),
         )
+        self.said = SaidRuntimes()
         self._watches(client)
         self.extender = self._extender(client)
         self._reader = PowerReader(
@@ -139,11 +141,20 @@ class Process:
         self._grid_signals = Watch(
             client, GRID_SIGNALS, decode_signal, SignalSink(self.signals, clock), clock
         )
+        self._jobs = self._owners_watch(client, JOBS, self.said.jobs)
+        self._cron_jobs = self._owners_watch(client, CRON_JOBS, self.said.cron_jobs)
         self.watches = WatchesHealth(
             clock,
             needed={"nodes": self._nodes.health, "pods": self._pods.health},
-            others={"gridsignals": self._grid_signals.health},
+            others={
+                "gridsignals": self._grid_signals.health,
+                "jobs": self._jobs.health,
+                "cronjobs": self._cron_jobs.health,
+            },
         )
+
+    def _owners_watch(self, client: ApiClient, path: str, sink: OwnersSaid) -> Watch[OwnerObject]:
+        return Watch(client, path, msgspec.json.Decoder(OwnerObject).decode, sink, self._clock)
 
     def _extender(self, client: ApiClient) -> Extender:
         settings = self._settings
@@ -162,6 +173,7 @@ class Process:
             metrics=self.metrics,
             clock=self._clock,
             binder=client if settings.bind_enabled else None,
+            said=self.said,
         )
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -246,6 +258,8 @@ class Process:
             "nodes": self._nodes.run(),
             "pods": self._pods.run(),
             "gridsignals": self._grid_signals.run(),
+            "jobs": self._jobs.run(),
+            "cronjobs": self._cron_jobs.run(),
             "memory": settle_memory(self.watches),
             "provisional": keep_provisional(self.snapshot),
             "bundle": keep_bundle(self.choice, self.metrics),

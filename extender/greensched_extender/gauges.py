@@ -12,7 +12,7 @@ from greensched_extender.snapshot import Snapshot
 
 
 class WatchesHealth:
-    """How the watches are doing, together; nodes and pods are needed, signals are not."""
+    """How the watches are doing, together; nodes and pods are needed, others are not."""
 
     def __init__(
         self, clock: Clock, needed: Mapping[str, WatchHealth], others: Mapping[str, WatchHealth]

@@ -13,6 +13,7 @@ from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.objects import Amounts, PodObject, workload_of
+from greensched_core.said_runtimes import SaidRuntimes
 from greensched_core.state import Workload
 from greensched_extender import protocol
 from greensched_extender.binding import bind
@@ -67,6 +68,7 @@ class Extender:
         metrics: ExtenderMetrics,
         clock: Clock,
         binder: ApiClient | None,
+        said: SaidRuntimes,
     ) -> None:
         self._terms = terms
         self._snapshot = snapshot
@@ -77,6 +79,7 @@ class Extender:
         self._metrics = metrics
         self._clock = clock
         self._binder = binder
+        self._said = said
 
     def prioritize(self, body: bytes) -> Answer:
         """Return a score 0..10 for each node offered; `[]`, no preference, without the opt-in."""
@@ -224,7 +227,7 @@ class Extender:
         return Answer(200, protocol.some_pass(args, passed, refused), Outcome.OK)
 
     def _read(self, pod: PodObject) -> Workload:
-        workload = workload_of(pod)
+        workload = workload_of(pod, self._said.of(pod))
         if workload.faults:
             self._metrics.fallback(Fallback.UNREADABLE_POD)
             log.debug("pod has faults", pod=f"{workload.namespace}/{workload.name}",

@@ -8,7 +8,7 @@ import msgspec
 
 from greensched_core import labels
 from greensched_core.errors import BadInput
-from greensched_core.objects import PodMeta, PodObject, PodSpec, workload_of
+from greensched_core.objects import OwnerReference, PodMeta, PodObject, PodSpec, workload_of
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_operator.own_annotations import ours
 from greensched_operator.queue_gate import KUEUE_QUEUE, queue_gates
@@ -32,15 +32,6 @@ class Kind(StrEnum):
     JOB = "Job"
     POD = "Pod"
     WORKLOAD = "Workload"
-
-
-class OwnerReference(msgspec.Struct):
-    """An entry of metadata.ownerReferences."""
-
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool | None = None
 
 
 class Meta(msgspec.Struct):

@@ -11,6 +11,7 @@ import pytest
 
 from greensched_core.clock import ManualClock
 from greensched_core.kubernetes_api import ApiClient
+from greensched_core.said_runtimes import SaidRuntimes
 from greensched_core.signals.steps import SignalState, Step, ZoneSignal
 from greensched_core.state import Node
 from greensched_core.testing import make_node
@@ -38,6 +39,7 @@ class World:
     assumptions: Assumptions
     grid: Grid
     extender: Extender
+    said: SaidRuntimes
     carbon: dict[str, float | None]
     price: dict[str, float | None]
     age_s: list[float | None] = field(default_factory=lambda: [0.0])
@@ -149,6 +151,7 @@ def make_world(
     assumptions = Assumptions(0.5, 0.6, empty_nodes_sleep, 3600.0, Weights(1.0, 1.0, 0.1))
     decisions = Decisions(decisions_max_bytes)
     grid = made_up_grid(carbon, price)
+    said = SaidRuntimes()
     extender = Extender(
         Terms(frozenset({"greensched"}), assumptions, filter_enabled, 120.0),
         snapshot=snapshot,
@@ -159,10 +162,11 @@ def make_world(
         metrics=metrics,
         clock=clock,
         binder=binder,
+        said=said,
     )
     return World(
-        clock, snapshot, decisions, metrics, choice, assumptions, grid, extender, carbon, price,
-        age_s,
+        clock, snapshot, decisions, metrics, choice, assumptions, grid, extender, said, carbon,
+        price, age_s,
     )  # fmt: skip
 
 

@@ -150,6 +150,11 @@ class Scene:
         """Where this test's pods are."""
         return f"/api/v1/namespaces/{self.namespace}/pods"
 
+    @property
+    def own_nodes(self) -> dict[str, str]:
+        """What selects this test's nodes."""
+        return {_TEST_LABEL: self.namespace}
+
     @staticmethod
     def machine(
         idle_w: float,
@@ -225,7 +230,7 @@ class Scene:
                 "metadata": {"name": pod, "annotations": said},
                 "spec": {
                     "schedulerName": scheduler,
-                    "nodeSelector": {_TEST_LABEL: self.namespace},
+                    "nodeSelector": self.own_nodes,
                     "terminationGracePeriodSeconds": 0,
                     "containers": [{"name": "main", "image": "pause", "resources": resources}],
                     **spec,

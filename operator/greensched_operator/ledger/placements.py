@@ -14,7 +14,7 @@ import msgspec
 
 from greensched_core.errors import BadInput
 from greensched_core.ledger_records import Amounts, InputAge, LedgerRecord, Subject, What
-from greensched_core.objects import PodMeta, PodObject, PodStatus, workload_of
+from greensched_core.objects import PodObject, PodStatus, workload_of
 from greensched_core.signals.timestamps import parse_timestamp
 
 _KEPT_CANDIDATES = 5  # the cheapest and the one that was chosen; there may be thousands of others
@@ -23,21 +23,6 @@ Decision = Mapping[str, Any]  # as an extender's explain route tells it
 # Returns what each replica answers to GET /v1/decisions/<namespace>/<pod>; one that is away is left
 # out. It may raise: the placement is then recorded without a decision.
 AskReplicas = Callable[[str, str], Awaitable[Sequence[Mapping[str, Any]]]]
-
-
-class Owner(msgspec.Struct):
-    """An entry of metadata.ownerReferences."""
-
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool = False
-
-
-class PlacedMeta(PodMeta):
-    """metadata of a Pod, with who made it."""
-
-    ownerReferences: list[Owner] | None = None
 
 
 class Condition(msgspec.Struct):
@@ -78,7 +63,6 @@ class PlacedStatus(PodStatus):
 class PlacedPod(PodObject):
     """A Pod as the watch brings it, read as far as a placement needs."""
 
-    metadata: PlacedMeta = msgspec.field(default_factory=PlacedMeta)
     status: PlacedStatus = msgspec.field(default_factory=PlacedStatus)
 
 
@@ -141,8 +125,7 @@ def placed(pod: PlacedPod, decision: Decision | None, now: float) -> LedgerRecor
 
 def _subject(pod: PlacedPod) -> Subject:
     asked = workload_of(pod)
-    owners = pod.metadata.ownerReferences or ()
-    owner = next((each for each in owners if each.controller), None)
+    owner = pod.metadata.maker
     return Subject(
         kind="Pod",
         namespace=asked.namespace,

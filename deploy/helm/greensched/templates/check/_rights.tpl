@@ -18,7 +18,7 @@ not even to the release's namespace. Helm 4 takes over what is there, where Helm
 {{- end -}}
 {{- end -}}
 {{- if not .Values.scheduler.extenderUrl -}}
-{{- $seen := list (dict "apiGroups" (list "") "resources" (list "nodes" "pods") "verbs" (list "list" "watch")) (dict "apiGroups" (list "greensched.io") "resources" (list "gridsignals") "verbs" (list "list" "watch")) -}}
+{{- $seen := list (dict "apiGroups" (list "") "resources" (list "nodes" "pods") "verbs" (list "list" "watch")) (dict "apiGroups" (list "batch") "resources" (list "jobs" "cronjobs") "verbs" (list "list" "watch")) (dict "apiGroups" (list "greensched.io") "resources" (list "gridsignals") "verbs" (list "list" "watch")) -}}
 {{- $grants = append $grants (dict "account" (include "greensched.extenderName" .) "account_namespace" .Release.Namespace "namespace" "" "rules" $seen) -}}
 {{- end -}}
 {{- if .Values.scheduler.replicas -}}
