@@ -1,7 +1,7 @@
 """What the planner knows of the cluster: cores by zone, what runs on them, what a core draws."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from greensched_core.clock import Clock
 from greensched_core.node_reading import NodeReader
@@ -36,6 +36,7 @@ class RunningPod:
     cpu_cores: float
     until_s: float  # expected end; infinity for what never ends by itself
     owner: str = ""  # uid of the controller that made it
+    seen_s: float = 0.0  # when it was first seen there
 
 
 class Nodes:
@@ -126,9 +127,14 @@ class RunningPods:
         default_runtime_s: float,
         clock: Clock,
         placed: Callable[[PlacedPod], None],
+        expected_s: Callable[[str], float | None],
     ) -> None:
-        """`placed` is told each pod of ours that is bound while we watch."""
+        """`placed` is told each pod of ours that is bound while we watch.
+
+        `expected_s` tells for how long the pods of a Job run, by its uid; None where it is unknown.
+        """
         self._placed = placed
+        self._expected_s = expected_s
         self._has_listed = False
         self._schedulers = scheduler_names
         self._default_runtime_s = default_runtime_s
@@ -141,7 +147,7 @@ class RunningPods:
         return uid in self._pods
 
     def __iter__(self) -> Iterator[RunningPod]:
-        return iter(self._pods.values())
+        return map(self._as_its_job_says, self._pods.values())
 
     def list_began(self) -> None:
         """A full list follows."""
@@ -150,7 +156,7 @@ class RunningPods:
     def by_owner(self) -> dict[str, list[RunningPod]]:
         """Return the pods by the uid of what made them."""
         found: dict[str, list[RunningPod]] = {}
-        for pod in self._pods.values():
+        for pod in self:
             found.setdefault(pod.owner, []).append(pod)
         return found
 
@@ -163,8 +169,10 @@ class RunningPods:
             return
         known = self._pods.get(pod.uid)
         if known is None or known.node != pod.node:
-            until_s = self._end_s(pod.scheduler, pod.runtime_s)
-            self._pods[pod.uid] = RunningPod(pod.node, pod.cpu_cores, until_s, _owner(item))
+            now_s, maker = self._clock.now(), item.metadata.maker
+            until_s = now_s + self._runtime_s(pod.scheduler, pod.runtime_s)
+            owner = "" if maker is None else maker.uid
+            self._pods[pod.uid] = RunningPod(pod.node, pod.cpu_cores, until_s, owner, now_s)
             if self._has_listed and pod.scheduler in self._schedulers:
                 self._placed(item)
 
@@ -179,15 +187,12 @@ class RunningPods:
         """A pod is gone."""
         self._pods.pop(item.metadata.uid, None)
 
-    def _end_s(self, scheduler: str, runtime_s: float | None) -> float:
-        """Return when a pod that was just seen is expected to end."""
+    def _runtime_s(self, scheduler: str, runtime_s: float | None) -> float:
         if runtime_s is not None:
-            return self._clock.now() + runtime_s
-        if scheduler in self._schedulers:
-            return self._clock.now() + self._default_runtime_s
-        return float("inf")
+            return runtime_s
+        return self._default_runtime_s if scheduler in self._schedulers else float("inf")
 
-
-def _owner(pod: PlacedPod) -> str:
-    owners = pod.metadata.ownerReferences or ()
-    return next((each.uid for each in owners if each.controller), "")
+    def _as_its_job_says(self, pod: RunningPod) -> RunningPod:
+        """Return a pod with its end by its Job, which may come to be known after the pod."""
+        expected_s = self._expected_s(pod.owner) if pod.owner else None
+        return pod if expected_s is None else replace(pod, until_s=pod.seen_s + expected_s)

@@ -89,7 +89,8 @@ class ControllerProcess:
         self._watches: list[Followed] = []
         self.sight = Sight(self._watches, settings.lease_duration_s, WallClock())
         self.lease = _lease_keeping(settings, access, self.sight)
-        self.pods = RunningPods(schedulers, runtime_s, clock, self.ledger.placements.take)
+        self.pods = RunningPods(schedulers, runtime_s, clock, self.ledger.placements.take,
+                                lambda uid: self.works.expected_s(uid, self.rules()))  # fmt: skip
         self.budgets = Budgets()
         recorder = self._make_recorder()
         self.when = WhenChoice(lambda reason: self.metrics.fallbacks.labels(reason).inc())

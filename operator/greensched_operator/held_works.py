@@ -11,7 +11,14 @@ import structlog
 
 from greensched_core import labels
 from greensched_operator.cron_jobs import CronJob
-from greensched_operator.judging import Release, Rules, Waiting, at_its_latest, judge
+from greensched_operator.judging import (
+    Release,
+    Rules,
+    Waiting,
+    at_its_latest,
+    judge,
+    left_to_run_s,
+)
 from greensched_operator.release_patch import Reason, reason_of
 from greensched_operator.start_planning import Planned
 from greensched_operator.workloads import Kind, Work
@@ -179,6 +186,14 @@ class HeldWorks:
     def known(self) -> frozenset[str]:
         """Return the uids of all that opted in and has not ended."""
         return frozenset(self.held.keys() | self._going_on.keys())
+
+    def expected_s(self, uid: str, rules: Rules) -> float | None:
+        """Return for how long what runs does so, as it is planned; None for what has not opted in.
+
+        In seconds from when it was started, or resumed.
+        """
+        work = self._going_on.get(uid)
+        return None if work is None else left_to_run_s(work, rules)
 
     @staticmethod
     def _is_due(planned: Planned, now_s: float) -> bool:

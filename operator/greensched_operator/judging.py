@@ -8,7 +8,7 @@ from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
 from greensched_operator.cron_jobs import CronJob
 from greensched_operator.green_policy import GreenPolicy, Mode, Resolved
-from greensched_operator.holding import HoldTerms, NotHeld, Unheld, hold_terms
+from greensched_operator.holding import HoldTerms, NotHeld, Unheld, expected_runtime, hold_terms
 from greensched_operator.pause_terms import (
     RESUME_S,
     may_pause,
@@ -17,7 +17,7 @@ from greensched_operator.pause_terms import (
     with_pauses,
 )
 from greensched_operator.release_patch import Reason
-from greensched_operator.wishes import Wish, read_wish
+from greensched_operator.wishes import Wish, read_runtime_s, read_wish
 from greensched_operator.workloads import Work
 
 _REASONS = {
@@ -92,11 +92,28 @@ def wish_of(work: Work, rules: Rules, seen_s: float = float("inf")) -> tuple[Wis
 
     It was created by `seen_s`, whatever the clock of a webhook said.
     """
+    said, cron_job = _said_on(work, rules)
+    return read_wish(said, min(arrived_s(work), seen_s), work.scheduled_s), cron_job
+
+
+def left_to_run_s(work: Work, rules: Rules) -> float:
+    """Return for how long work that runs is expected to, in seconds, by what its planning knows.
+
+    What it did before a pause is done.
+    """
+    said, cron_job = _said_on(work, rules)
+    policy = rules.policy_for(work.namespace, said.get(labels.POLICY, "")).policy
+    wish = Wish(0.0, runtime_s=read_runtime_s(said))  # a whole one takes four times as long to read
+    runtime_s, _ = expected_runtime(wish, policy, cron_job)
+    return max(runtime_s - progress_of(work).done_s, 0.0)
+
+
+def _said_on(work: Work, rules: Rules) -> tuple[dict[str, str], CronJob | None]:
+    """Return what is said on a workload, and behind that on its CronJob; and that CronJob."""
     cron_job = None
     if work.owner is not None and work.owner.kind == "CronJob":
         cron_job = rules.cron_job(work.namespace, work.owner.name)
-    said = {**(cron_job.annotations if cron_job else {}), **work.annotations}
-    return read_wish(said, min(arrived_s(work), seen_s), work.scheduled_s), cron_job
+    return {**(cron_job.annotations if cron_job else {}), **work.annotations}, cron_job
 
 
 def judge(work: Work, rules: Rules, now_s: float) -> Release | Waiting:

@@ -74,6 +74,11 @@ def read_wish(
     )
 
 
+def read_runtime_s(annotations: Mapping[str, str]) -> float | None:
+    """Return how long annotations say that it runs; None where they do not, or cannot be read."""
+    return _Reader(annotations, 0.0, []).length(labels.RUNTIME)
+
+
 def _contradictions(
     arrived_s: float, deadline_s: float, start_by_s: float | None, runtime_s: float | None
 ) -> list[str]:
