@@ -4,10 +4,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from greensched_core.ledger_records import NOTHING_KNOWN, Amounts, LedgerRecord, What
+from greensched_core.ledger_records import (
+    DELETED_WHILE_HELD,
+    NOTHING_KNOWN,
+    Amounts,
+    LedgerRecord,
+    What,
+)
 from greensched_core.power.pod_energy import ESTIMATING
 
 _LATE_S = 1.0  # times of Kubernetes' objects are whole seconds
+_RELEASERS_S = 60.0  # after its latest start: whoever starts it then has done so, and told
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,8 @@ class Outcome:
     has_ended: bool
     was_held: bool
     pauses: int
+    was_deleted: bool  # while it was held, so that it never started
+    hold_until: float | None  # its latest start; None where none was told
     estimated: Amounts = NOTHING_KNOWN  # of the plan, before anything was measured
     measured: Amounts = NOTHING_KNOWN
 
@@ -73,9 +82,11 @@ def _outcome(records: Sequence[LedgerRecord]) -> Outcome:
     mine = sorted(records, key=lambda record: record.at)
     latest = {record.what: record for record in mine}
     ended, released = latest.get(What.ENDED), latest.get(What.RELEASED)
+    was_deleted = not released and ended is not None and ended.reason == DELETED_WHILE_HELD
     shown = ended or released or mine[-1]
     billed = _as_it_came(mine, _billed(mine, shown))
     deadline = next((each.deadline for each in reversed(mine) if each.deadline is not None), None)
+    untils = (each.hold_until for each in reversed(mine) if each.hold_until is not None)
     has_energy = shown.measured.energy_j is not None
     is_by_cpu_time = has_energy and shown.meter in ESTIMATING
     # In shadow it ran at once: its carbon and cost are not those of the plan that is told of.
@@ -85,18 +96,20 @@ def _outcome(records: Sequence[LedgerRecord]) -> Outcome:
         namespace=shown.subject.namespace,
         at=shown.at,
         is_shadow=shown.is_shadow,
-        has_started=shown.is_shadow or bool(ended or released),
+        has_started=shown.is_shadow or (bool(ended or released) and not was_deleted),
         took=took,
         run_now=run_now,
         currency=billed.currency or shown.currency,
         is_measured=has_energy and not is_by_cpu_time,
         is_by_cpu_time=is_by_cpu_time,
         release_reason=(released.reason or "not told") if released else None,
-        late_s=None if ended is None or deadline is None else ended.at - deadline,
+        late_s=None if ended is None or deadline is None or was_deleted else ended.at - deadline,
         deadline=deadline,
         has_ended=ended is not None,
         was_held=What.HELD in latest,
         pauses=sum(1 for record in mine if record.what is What.PAUSED),
+        was_deleted=was_deleted,
+        hold_until=next(untils, None),
         estimated=billed.planned,
         measured=NOTHING_KNOWN if is_by_cpu_time else shown.measured,
     )
@@ -150,6 +163,15 @@ def _first(one: float | None, other: float | None) -> float | None:
 def is_late(outcome: Outcome) -> bool:
     """Tell whether it ended past its deadline by more than a second."""
     return outcome.late_s is not None and outcome.late_s > _LATE_S
+
+
+def is_waiting(outcome: Outcome, now: float) -> bool:
+    """Tell whether it was held and may still start: it is not deleted, nor its latest start past.
+
+    Past that whoever lives starts it; what goes while nobody looks is never told of.
+    """
+    is_past = outcome.hold_until is not None and outcome.hold_until + _RELEASERS_S < now
+    return not (outcome.has_started or outcome.was_deleted or is_past)
 
 
 def is_overdue(outcome: Outcome, now: float) -> bool:

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from greensched_cli.explanation import printable
-from greensched_cli.ledger_outcomes import Outcome, counted, is_late, is_overdue, outcomes_of
+from greensched_cli.ledger_outcomes import (
+    Outcome,
+    counted,
+    is_late,
+    is_overdue,
+    is_waiting,
+    outcomes_of,
+)
 from greensched_cli.ledger_savings import (
     BASELINE,
     DRAWS,
@@ -41,7 +48,7 @@ class LedgerReport:
     source: str
     notes: Sequence[str]
     done: Savings  # started or ended
-    waiting: Sequence[Outcome]  # held, not yet started
+    unstarted: Sequence[Outcome]  # held, and not started
     shadow: Savings  # untouched: what would have been
     decided: Mapping[What, int]
     placed_by_us: int
@@ -63,7 +70,7 @@ def report_of(read: ReadLedger, span: Span) -> LedgerReport:
         source=read.source,
         notes=read.notes,
         done=savings_of([outcome for outcome in real if outcome.has_started]),
-        waiting=[outcome for outcome in real if not outcome.has_started],
+        unstarted=[outcome for outcome in real if not outcome.has_started],
         shadow=savings_of([outcome for outcome in outcomes if outcome.is_shadow]),
         decided=decided,
         placed_by_us=decided.get(What.PLACED, 0),
@@ -110,15 +117,20 @@ def measured_rows(outcomes: Sequence[Outcome]) -> list[Row]:
 def decided_rows(report: LedgerReport) -> list[Row]:
     """Return how many were held, released, late, paused, placed and lost."""
     done = report.done.outcomes
-    every = [*done, *report.waiting]
+    every, until = [*done, *report.unstarted], report.span.until
+    deleted = sum(outcome.was_deleted for outcome in every)
+    waiting = sum(is_waiting(outcome, until) for outcome in report.unstarted)
+    untold = len(report.unstarted) - deleted - waiting
     measured = sum(outcome.is_measured for outcome in done)
     by_cpu_time = sum(outcome.is_by_cpu_time for outcome in done)
     dearer = [outcome for outcome in done if _took_more_carbon(outcome)]
     late = sum(map(is_late, done))
-    overdue = sum(is_overdue(outcome, report.span.until) for outcome in every)
+    overdue = sum(is_overdue(outcome, until) for outcome in every)
     rows: list[Row] = [
         ("held", _count(sum(outcome.was_held for outcome in every))),
-        ("still waiting", _count(len(report.waiting))),
+        ("still waiting", _count(waiting)),
+        ("deleted while it was held", _count(deleted)),
+        ("past its latest start, start not told", _count(untold)),
         ("started", _count(len(done))),
         *_reasons(done),
         ("ended late", Cell(_count(late), "worse" if late else "")),

@@ -32,6 +32,9 @@ class What(StrEnum):
     ENDED = "ended"
 
 
+DELETED_WHILE_HELD = "deleted-while-held"  # reason of the end of what never started
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """The workload a decision is about, and what it asks for."""

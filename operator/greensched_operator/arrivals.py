@@ -58,6 +58,9 @@ class Arrivals:
             with self._on_its_own(work):
                 self._learn(work, rules)
                 self._recorder.ended(work)
+        for work in news.deleted:
+            with self._on_its_own(work):
+                self._recorder.deleted(work)
         for work in news.marked:
             self._outbox.put(work.uid, 0.0, partial(self._unmark, work))
         for work in news.started:

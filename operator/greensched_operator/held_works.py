@@ -39,6 +39,7 @@ class News:
     started: list[Work] = field(default_factory=list)  # by others; our mark is still on them
     marked: list[Work] = field(default_factory=list)  # of those, until our mark is off
     released: list[Work] = field(default_factory=list)  # by one of us, but not by this controller
+    deleted: list[Work] = field(default_factory=list)  # while they were held
     over: dict[str, Release] = field(default_factory=dict)  # whose condition still tells of a plan
 
 
@@ -79,6 +80,7 @@ class HeldWorks:
     def drop(self, uid: str) -> None:
         """An object is gone, or a pod has a node: what is to be told of its arrival still is."""
         arrived = self.news.arrived.get(uid)
+        self._note_deletion(uid)
         self._forget(uid)
         self._go_on_no_more(uid)
         if arrived is not None:
@@ -277,9 +279,17 @@ class HeldWorks:
     def _end(self, work: Work) -> None:
         if work.is_finished:
             self._end_wait(work)
+        else:
+            self._note_deletion(work.uid)
         self._forget(work.uid)
         if self._go_on_no_more(work.uid) and work.is_finished:
             self.news.ended.append(work)
+
+    def _note_deletion(self, uid: str) -> None:
+        """Have told what goes while it is held; of a Workload of Kueue's its Job may go on."""
+        work = self.held.get(uid)
+        if work is not None and work.kind != Kind.WORKLOAD:
+            self.news.deleted.append(work)
 
     def _forget(self, uid: str) -> None:
         self.held.pop(uid, None)

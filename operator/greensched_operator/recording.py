@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from greensched_core import labels
 from greensched_core.clock import Clock
 from greensched_core.ledger_records import (
+    DELETED_WHILE_HELD,
     Amounts,
     ForecastUsed,
     InputAge,
@@ -228,6 +229,23 @@ class Recorder:
         # all of its pods may have been seen here, so what they took is not asked.
         record = LedgerRecord(what=What.ENDED, at=self._clock.now(), subject=subject_of(work))
         self._write(replace(record, measured_runtime_s=_length_s(began_s, work.ended_s)))
+
+    def deleted(self, work: Work) -> None:
+        """Tell of the end of what was deleted while it was held: it took nothing.
+
+        Not of what was started meanwhile, nor of what ran before it was paused.
+        """
+        known = self._estimates.get(work.uid)
+        was_told = known is not None or labels.PLANNED_START in work.annotations
+        has_run = (
+            work.uid in self._running or work.is_paused or (known is not None and known.is_released)
+        )
+        if not was_told or has_run:
+            return
+        self._estimates.pop(work.uid, None)
+        now_s, subject = self._clock.now(), subject_of(work)
+        self._write(LedgerRecord(what=What.ENDED, at=now_s, subject=subject,
+                                 reason=DELETED_WHILE_HELD))  # fmt: skip
 
     def pod_ended(self, uid: str, begin_s: float | None, until_s: float) -> None:
         """Tell of the end of a pod that no Job has made, and how long it ran."""

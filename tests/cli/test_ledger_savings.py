@@ -19,7 +19,15 @@ from greensched_cli.ledger_tables import (
     report_of,
     saved_rows,
 )
-from greensched_core.ledger_records import Amounts, LedgerRecord, Loss, LossReason, Subject, What
+from greensched_core.ledger_records import (
+    DELETED_WHILE_HELD,
+    Amounts,
+    LedgerRecord,
+    Loss,
+    LossReason,
+    Subject,
+    What,
+)
 from greensched_simulator.cells import Cell
 from greensched_simulator.comparison import Interval
 
@@ -258,13 +266,20 @@ def test_what_was_decided_is_counted() -> None:
         told(What.HELD, 1.0), told(What.RELEASED, 2.0, reason="planned start", deadline=5.0),
         told(What.PAUSED, 3.0), told(What.PAUSED, 4.0), told(What.ENDED, 9.0, deadline=5.0),
         told(What.HELD, 1.0, uid="u2", name="waits"), told(What.PLACED, 2.0, uid="pod"),
+        told(What.HELD, 1.0, uid="u4", name="gone", deadline=5.0),
+        LedgerRecord(what=What.ENDED, at=9.0, subject=Subject(kind="Job", namespace="ml",
+                     name="gone", uid="u4"), reason=DELETED_WHILE_HELD),
+        told(What.HELD, 1.0, uid="u5", name="not-seen-to-go", hold_until=30.0),
+        told(What.HELD, 1.0, uid="u6", name="just-due", hold_until=60.0),
         told(What.HELD, 1.0, uid="u3", name="watched", is_shadow=True),
     ]  # fmt: skip
     losses = [Loss("a", LossReason.LOCKED, 1.0, 2.0, 3), Loss("b", LossReason.LOCKED, 3.0, 4.0, 4)]
     report = report_of(ReadLedger(records, losses, "here"), Span(0.0, 100.0))
     rows = {str(name).strip(): value for name, value in decided_rows(report)}
     assert rows == {
-        "held": "2", "still waiting": "1", "started": "1", "released: planned start": "1",
+        "held": "5", "still waiting": "2", "deleted while it was held": "1",
+        "past its latest start, start not told": "1", "started": "1",
+        "released: planned start": "1",
         "ended late": Cell("1", "worse"), "past its deadline, end not told": Cell("0"),
         "paused": "1", "placed on a node": "1", "more carbon than run-now": "0 of 1",
         "energy measured": "0 of 1, else estimated",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -330,3 +331,49 @@ def test_a_release_says_what_and_when() -> None:
     [release] = works.judged(rules(), LATEST_S, 0.0)
     assert isinstance(release, Release)
     assert format_timestamp(LATEST_S) in release.text and "deadline" in release.text
+
+
+@pytest.mark.parametrize("how", ["gone", "leaving"])
+@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
+def test_the_deletion_of_held_work_is_news_once(kind: Kind, how: str) -> None:
+    works = holding(work_of(kind=kind))
+    if how == "leaving":
+        works.put(replace(work_of(kind=kind), is_leaving=True))
+    works.drop("train")
+    works.drop("train")
+    assert [each.name for each in works.take_news(0.0).deleted] == ["train"]
+    assert works.take_news(0.0).deleted == []
+
+
+def test_what_goes_after_its_start_was_not_deleted_while_held() -> None:
+    works = holding(work_of(kind=Kind.POD))
+    works.put(work_of(kind=Kind.POD, annotations={}, is_stopped=False))
+    works.drop("train")
+    works.put(replace(work_of("done"), is_finished=True))
+    assert works.take_news(0.0).deleted == []
+
+
+@pytest.mark.parametrize(
+    ("work", "hours"),
+    [
+        pytest.param(work_of(annotations={}, is_stopped=False), 1.0, id="not-said"),
+        pytest.param(
+            work_of(annotations={labels.RUNTIME: "10m"}, is_stopped=False), 1 / 6, id="said"
+        ),
+        pytest.param(
+            work_of(
+                annotations={labels.RUNTIME: "3h", labels.WORK_DONE: "2h",
+                             labels.PAUSED_AT: format_timestamp(NOW_S)},
+                is_stopped=False,
+            ),
+            1.0, id="resumed",
+        ),
+        pytest.param(work_of(annotations={labels.RUNTIME: "10m"}, is_stopped=False,
+                             scheduler="another"), None, id="not-opted-in"),
+    ],
+)  # fmt: skip
+def test_what_runs_is_expected_to_for_as_long_as_it_was_planned(
+    work: Work, hours: float | None
+) -> None:
+    found = holding(work).expected_s("train", rules())
+    assert found == (None if hours is None else pytest.approx(hours * HOUR_S))

@@ -6,7 +6,7 @@ import pytest
 
 from greensched_core import labels
 from greensched_core.clock import ManualClock
-from greensched_core.ledger_records import LedgerRecord, What
+from greensched_core.ledger_records import DELETED_WHILE_HELD, Amounts, LedgerRecord, What
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.budgets import Budgets
 from greensched_operator.judging import Release, Waiting, judge
@@ -208,3 +208,37 @@ def test_of_what_was_paused_the_last_part_is_not_told_as_the_runtime() -> None:
         replace(times, annotations=dict(work.annotations) | {labels.PAUSED_AT: "x"})
     )
     assert scene.records[-1].measured_runtime_s is None
+
+
+def test_the_deletion_of_held_work_is_told_as_its_end_and_takes_nothing() -> None:
+    scene = Scene()
+    work = scene.plan(Kind.JOB).waiting.work
+    scene.recorder.deleted(work)
+    scene.recorder.deleted(replace(work, uid="never-told-of"))
+    assert scene.kinds() == [What.HELD, What.PLANNED, What.ENDED]
+    ended = scene.records[-1]
+    assert (ended.reason, ended.planned) == (DELETED_WHILE_HELD, Amounts())
+    assert scene.ended == [], "there is nothing to measure"
+    assert not scene.recorder.knows(work)
+
+
+def test_a_leader_tells_of_the_deletion_of_what_one_before_it_planned() -> None:
+    scene, work = Scene(), Scene().plan(Kind.JOB).waiting.work
+    planned = {**work.annotations, labels.PLANNED_START: format_timestamp(NOW_S)}
+    scene.recorder.deleted(replace(work, annotations=planned))
+    assert [each.reason for each in scene.records] == [DELETED_WHILE_HELD]
+
+
+@pytest.mark.parametrize("how", ["released", "on-a-node", "paused"])
+def test_what_ran_was_not_deleted_while_it_was_held(how: str) -> None:
+    scene = Scene()
+    work = scene.plan(Kind.POD).waiting.work
+    if how == "released":
+        scene.recorder.released(Release(work, Reason.PLANNED_START, ""))
+    elif how == "on-a-node":
+        scene.running.add("train")
+    else:
+        paused = {labels.PAUSED_AT: format_timestamp(NOW_S)}
+        work = replace(work, annotations={**work.annotations, **paused})
+    scene.recorder.deleted(work)
+    assert What.ENDED not in scene.kinds()
