@@ -9,7 +9,11 @@ from greensched_policies.planning import Chosen
 
 def why_now(planned: Planned) -> str:
     """Return why nothing is waited for."""
-    return f"{planned.chosen.why.value.replace('-', ' ')}: no later start is worth the wait"
+    chosen = planned.chosen
+    why = chosen.why.value.replace("-", " ")
+    if chosen.lacks_room:
+        return f"{why}: better starts have no room beside what runs and what is planned"
+    return f"{why}: no later start is worth the wait"
 
 
 def why_held(planned: Planned) -> str:

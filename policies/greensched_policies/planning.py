@@ -74,6 +74,7 @@ class Chosen:
     expected_s: float  # when it is to run, later than `start_s` where there is no room yet
     kept_zone: int  # where and how long the plan keeps its cores
     kept_until_s: float
+    lacks_room: bool = False  # it starts now, though a later start with room would be worth it
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +188,7 @@ def _decide(
     expected = place
     if place and thresholds is not None and not _is_worth_it(saving, thresholds):
         place, why, expected, saving = 0, Why.SAVES_TOO_LITTLE, soonest, 0.0
+    lacks_room = not place and thresholds is not None and _lacks_room(busiest, weighted, thresholds)
     waits_s = slots.wait_s[0]
     zone, expected_s = int(zones[expected]), now_s + float(waits_s[expected])
     return Chosen(
@@ -199,6 +201,7 @@ def _decide(
         expected_s=expected_s,
         kept_zone=zone,
         kept_until_s=expected_s + float(asked.runtime_s[zone]),
+        lacks_room=lacks_room,
     )
 
 
@@ -244,6 +247,16 @@ def _saved_share(weighted: Floats, soonest: int, place: int) -> float:
 
 def _is_worth_it(saving: float, thresholds: Thresholds) -> bool:
     return saving > 0.0 and saving >= thresholds.least_saving
+
+
+def _lacks_room(busiest: Floats, weighted: Floats, thresholds: Thresholds) -> bool:
+    """Tell whether some start would be worth the wait if the plan had room for it."""
+    full = busiest > FULL
+    if not full.any():
+        return False
+    soonest = _soonest(busiest)
+    least = int(np.where(full, weighted, np.inf).argmin())
+    return _is_worth_it(_saved_share(weighted, soonest, least), thresholds)
 
 
 def _mean(block: Block, row: int, zone: int, place: int) -> Mean:

@@ -13,10 +13,12 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.cluster_state import Zone
 from greensched_operator.judging import Waiting, judge
 from greensched_operator.outlooks import SLOT_S, Outlooks, slot_begin
+from greensched_operator.plan_words import why_now
 from greensched_operator.release_patch import Reason
 from greensched_operator.start_planning import Planned, Situation, jitter_of, plan_starts
 from greensched_policies.catalogue import WHEN_RULES
 from greensched_policies.outlook import outlook_of
+from greensched_policies.planning import Running
 from tests.operator.holding.conftest import ENFORCING, HOUR_S, NOW_S, marks, rules, work_of
 
 DAY = 96  # slots
@@ -24,7 +26,11 @@ CLEAN = range(12, 16)  # slots: the fourth hour
 
 
 def situation(
-    carbon: list[float] | None = None, *, cores: float = 64.0, standing: tuple[Planned, ...] = ()
+    carbon: list[float] | None = None,
+    *,
+    cores: float = 64.0,
+    standing: tuple[Planned, ...] = (),
+    running: tuple[Running, ...] = (),
 ) -> Situation:
     """Return a cluster of one zone, whose grid is clean for an hour."""
     grams = carbon or [100.0 if slot in CLEAN else 500.0 for slot in range(DAY)]
@@ -34,7 +40,7 @@ def situation(
         now_s=NOW_S,
         zones=(Zone("A", cores, 5.0),),
         outlooks=Outlooks(outlook, ("test",), (NOW_S,)),
-        running=(),
+        running=running,
         standing=standing,
         zones_for=lambda _: frozenset(),
         when_for=lambda _: WHEN_RULES["planned-window"],
@@ -155,3 +161,22 @@ def test_whatever_is_forecast_nobody_starts_beyond_the_latest_start(
     for gang in ("ring", "duo"):
         starts = {one.start_s for one in planned if one.waiting.work.gang == gang}
         assert len(starts) <= 1
+
+
+@pytest.mark.parametrize(
+    ("running_cores", "told"),
+    [pytest.param(8.0, "no room", id="full"), pytest.param(0.0, "", id="empty")],
+)
+def test_a_start_for_want_of_room_says_so(running_cores: float, told: str) -> None:
+    runs = Running(0, NOW_S + 5 * HOUR_S, running_cores)  # past the clean hour
+    [planned], _ = plan_starts([waiting("train", deadline="20h")],
+                               situation(cores=8.0, running=(runs,)))  # fmt: skip
+    assert planned.chosen.lacks_room == bool(told)
+    assert told in why_now(planned)
+
+
+def test_on_a_flat_grid_nothing_is_said_of_room() -> None:
+    runs = Running(0, NOW_S + 5 * HOUR_S, 8.0)
+    [planned], _ = plan_starts([waiting("train", deadline="20h")],
+                               situation([300.0] * DAY, cores=8.0, running=(runs,)))  # fmt: skip
+    assert "no later start is worth the wait" in why_now(planned)
