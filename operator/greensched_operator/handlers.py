@@ -65,8 +65,9 @@ class JobEvents:
     async def forget_gone(self, client: ApiClient) -> None:
         """Forget what is gone, each hour and after each gap: of deletions in it kopf tells not."""
         while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self.listed_anew.wait(), _LISTED_EVERY_S)
+            with suppress(TimeoutError):  # of Python 3.11 `wait_for` may lose a cancellation
+                async with asyncio.timeout(_LISTED_EVERY_S):
+                    await self.listed_anew.wait()
             await asyncio.sleep(_AFTER_LIST_S)
             self.listed_anew.clear()
             await self.forget_unlisted(client)

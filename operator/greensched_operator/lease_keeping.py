@@ -60,8 +60,9 @@ class LeaseKeeping:
         try:
             while not ended.is_set():
                 self._alive_at = time.monotonic()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(ended.wait(), _SHOWS_LIFE_EVERY_S)
+                with suppress(TimeoutError):  # of Python 3.11 `wait_for` may lose a cancellation
+                    async with asyncio.timeout(_SHOWS_LIFE_EVERY_S):
+                        await ended.wait()
         finally:
             self._stop.set()
             await asyncio.to_thread(thread.join)

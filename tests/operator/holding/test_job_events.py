@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import httpx
@@ -45,3 +46,16 @@ async def test_nothing_is_forgotten_where_the_api_server_does_not_answer() -> No
     events.take({"type": None, "object": stored("kept", is_stopped=False)})
     await events.forget_unlisted(client)
     assert works.known() == {"kept"}
+
+
+async def test_it_ends_when_it_is_to_although_a_list_was_told_of_just_then() -> None:
+    works = HeldWorks(frozenset({labels.SCHEDULER_NAME}))
+    client = api_of(lambda _: refused(500))
+    events = events_of(works, client)
+    forgetting = asyncio.create_task(events.forget_gone(client))
+    await asyncio.sleep(0.01)  # it waits
+    events.listed_anew.set()
+    await asyncio.sleep(0)  # what it waits for has come; it itself has not heard of it
+    forgetting.cancel()
+    done, _ = await asyncio.wait({forgetting}, timeout=1.0)
+    assert done, "it goes on after its end"
