@@ -4,6 +4,7 @@ Prints workload, machine and spread, and writes build/bench/operator.json.
 """
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ def main() -> None:
     given = parser.parse_args()
     figures: dict[str, Any] = {"machine": machine()}
     print(f"machine: {figures['machine']}")
+    os.environ.setdefault("GREENSCHED_DATA", str(ROOT.parent / "shared" / "data"))
     # First: it may refuse, for want of data.
     world = operator_day.day_world() if "day" in given.only else None
     if "scale" in given.only:
