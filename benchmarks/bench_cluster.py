@@ -115,9 +115,9 @@ async def delete_pods(client: ApiClient) -> None:
 
 
 def chart_objects(plane: ControlPlane, extender_url: str) -> list[dict[str, Any]]:
-    """Return what the chart renders with its defaults and this extender's address."""
+    """Return what the chart installs with its defaults and this extender's address; no hooks."""
     text = plane.helm(
-        "template", "greensched", str(CHART), "--namespace", "greensched",
+        "template", "greensched", str(CHART), "--namespace", "greensched", "--no-hooks",
         "--set", f"scheduler.extenderUrl={extender_url}",
     )  # fmt: skip
     return [document for document in yaml.safe_load_all(text) if document]
