@@ -66,8 +66,10 @@ def _require_the_same(
         raise BadInput("a cluster without real nodes is up; take it down first")
     if nodes and present.run:
         raise BadInput("a cluster of real nodes is up, to which no simulated ones are added")
+    if not real_nodes:
+        return
     there = asyncio.run(cluster.count_nodes(present))
-    if real_nodes and (has_images or real_nodes != there):
+    if has_images or real_nodes != there:
         raise BadInput(
             f"a cluster of {there} real nodes is up: their number and their images are given as it"
             " starts; take it down first"

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from greensched_cli.operator_state import OVERDUE_S
 from greensched_core.ledger_records import (
     DELETED_WHILE_HELD,
     NOTHING_KNOWN,
@@ -14,7 +15,6 @@ from greensched_core.ledger_records import (
 from greensched_core.power.pod_energy import ESTIMATING
 
 _LATE_S = 1.0  # times of Kubernetes' objects are whole seconds
-_RELEASERS_S = 60.0  # after its latest start: whoever starts it then has done so, and told
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def is_waiting(outcome: Outcome, now: float) -> bool:
 
     Past that whoever lives starts it; what goes while nobody looks is never told of.
     """
-    is_past = outcome.hold_until is not None and outcome.hold_until + _RELEASERS_S < now
+    is_past = outcome.hold_until is not None and outcome.hold_until + OVERDUE_S < now
     return not (outcome.has_started or outcome.was_deleted or is_past)
 
 

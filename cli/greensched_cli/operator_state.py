@@ -226,9 +226,8 @@ def _no_policy(state: OperatorState, policies: Mapping[str, GreenPolicy]) -> Ite
     if state.knows(Part.POLICIES) and BUILT_IN in policies.values():
         yield (
             f"There is no GreenPolicy named {DEFAULT_NAME} in namespace {state.namespace}, so the "
-            "built-in policy serves. The chart has the controller make one, and what it is refused "
-            f"for tells kubectl -n {state.namespace} get events --field-selector "
-            f"reason={POLICY_REFUSED}"
+            "built-in policy serves. The controller makes the chart's; an event says why it could "
+            f"not: kubectl -n {state.namespace} get events --field-selector reason={POLICY_REFUSED}"
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
 from greensched_core.clock import Clock
 from greensched_core.node_reading import NodeReader
@@ -147,7 +148,11 @@ class RunningPods:
         return uid in self._pods
 
     def __iter__(self) -> Iterator[RunningPod]:
-        return map(self._as_its_job_says, self._pods.values())
+        """Yield each with its end by its Job, which may come to be known after the pod."""
+        expected_s = cache(self._expected_s)  # asked once for all pods of a Job
+        for pod in self._pods.values():
+            runtime_s = expected_s(pod.owner) if pod.owner else None
+            yield pod if runtime_s is None else replace(pod, until_s=pod.seen_s + runtime_s)
 
     def list_began(self) -> None:
         """A full list follows."""
@@ -191,8 +196,3 @@ class RunningPods:
         if runtime_s is not None:
             return runtime_s
         return self._default_runtime_s if scheduler in self._schedulers else float("inf")
-
-    def _as_its_job_says(self, pod: RunningPod) -> RunningPod:
-        """Return a pod with its end by its Job, which may come to be known after the pod."""
-        expected_s = self._expected_s(pod.owner) if pod.owner else None
-        return pod if expected_s is None else replace(pod, until_s=pod.seen_s + expected_s)

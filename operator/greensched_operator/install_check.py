@@ -149,7 +149,7 @@ class InstallCheck:
                     f"there is none named {DEFAULT_NAME} in namespace {namespace}: the built-in"
                     " policy serves, mode shadow",
                     f"{self._kubectl(f'get events --field-selector reason={POLICY_REFUSED}')} says"
-                    " what of policy.spec the API server refuses; without any,"
+                    " what of policy.spec the API server refuses; where there is no such event,"
                     f" {self._kubectl(f'logs {controller} --tail=50')}",
                 )
             await asyncio.sleep(_PAUSE_S)

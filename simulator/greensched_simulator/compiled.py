@@ -4,7 +4,7 @@ Beware: what a function writes to an array of a named tuple that it makes itself
 0.68); let another function, which is given the tuple, write.
 
 The policies are plain numpy, so that the images that serve carry no numba. Here their functions
-are compiled as they stand, each with its helpers. `kept_code` says where machine code is kept.
+are compiled as they stand, each with its helpers. `code_cache` says where machine code is kept.
 """
 
 import copy
@@ -22,7 +22,7 @@ from numba.extending import overload
 
 from greensched_core.errors import BadInput
 from greensched_policies.cost import as_index, taken
-from greensched_simulator.kept_code import keep_machine_code
+from greensched_simulator.code_cache import keep_machine_code
 from greensched_simulator.linked import Linked
 
 TRIED = (2, 3)  # decisions and candidates with which a rule is tried

@@ -43,7 +43,7 @@ def foreign_cluster(home: Path) -> Cluster:
 
 
 def _tagged(variable: str) -> str:
-    """Return the image that a variable names; empty where it names none: then it is the chart's."""
+    """Return the image that a variable names; empty where it names none."""
     image = os.environ.get(variable, "")
     # The port of a registry is no tag.
     if image and (":" not in image.rpartition("/")[2] or "@" in image):

@@ -43,11 +43,7 @@ async def test_held_work_is_planned_into_the_room_that_a_job_says_it_leaves(plac
     first = with_cores(place.job("first", runtime="10m"), "15")
     first["spec"]["template"]["spec"]["nodeName"] = place.nodes[0]
 
-    async def is_ready() -> bool:
-        return controller.ready() == ""
-
-    async with place.webhook(), place.controller() as controller:
-        await place.until(is_ready, "the controller sees all")
+    async with place.webhook(), place.controller():
         await place.create(place.jobs, first)
         await place.until(lambda: on_a_node(place), "its pod is on the node")
         second = with_cores(place.job("second", deadline="5h", runtime="5m"), "4")
