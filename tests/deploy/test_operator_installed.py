@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -73,7 +74,7 @@ def test_the_releaser_starts_what_is_past_with_the_charts_account(
 
 
 @pytest.fixture
-def grid(installation: "Installation") -> None:
+def grid(installation: "Installation") -> Iterator[None]:
     """A node in a zone whose power is clean in three hours."""
     kubectl = installation.kubectl
     node = {
@@ -93,6 +94,8 @@ def grid(installation: "Installation") -> None:
     patch = json.dumps({"status": forecast()})
     told = ("patch", "gridsignal", "zz-inst", "--subresource=status", "--type=merge", "-p", patch)
     assert kubectl(*told).returncode == 0
+    yield
+    kubectl("delete", "node/inst", "gridsignal/zz-inst")
 
 
 def forecast() -> dict[str, Any]:

@@ -113,7 +113,8 @@ async def looked_at(
 ) -> AsyncIterator[Ground]:
     """Read the nodes, follow the grid's signals and note them while it is open.
 
-    Raises ApiUnavailable where nodes may not be listed, BadInput where none takes work.
+    Raises ApiUnavailable where nodes may not be listed, BadInput where none takes work, or where
+    kwok plays only some of those that do.
     """
     nodes, faults, is_played = await _read_nodes(client, zone_map)
     ground = Ground(nodes, faults, is_played, signals, GridHistory(known_from(signals), clock))
@@ -137,7 +138,7 @@ async def _read_nodes(
     reader = NodeReader(PowerCatalogue(), zone_map)
     nodes: dict[str, Node] = {}
     faults: list[str] = []
-    played = 0
+    played: dict[str, bool] = {}
     async for page in client.pages(NODES):
         for raw in page.items:
             look, (node, told) = _decode_look(raw), reader.read(_decode_node(raw))
@@ -145,10 +146,17 @@ async def _read_nodes(
                 continue
             nodes[node.name] = node
             faults += [f"{node.name}: {fault}" for fault in told]
-            played += look.is_played()
+            played[node.name] = look.is_played()
     if not nodes:
         raise BadInput("the cluster has no node that takes work")
-    return nodes, tuple(faults), played == len(nodes)
+    if len(set(played.values())) > 1:  # the same Job would end on some, and on others never
+        real = [name for name, is_played in played.items() if not is_played]
+        raise BadInput(
+            f"kwok plays {sum(played.values())} of the {len(played)} nodes that take work, and not "
+            f"{', '.join(sorted(real)[:3])}{' and others' if len(real) > 3 else ''}: "
+            "cordon one kind (kubectl cordon NODE)"
+        )
+    return nodes, tuple(faults), all(played.values())
 
 
 async def _has_signals(client: ApiClient) -> bool:

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from greensched_cli.__main__ import app
 from greensched_core.clock import WallClock
+from greensched_core.errors import BadInput
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_extender.settings import ExtenderSettings
 from greensched_testbed.controlplane import ControlPlane
@@ -35,7 +36,8 @@ SHORT = SuiteOptions(jobs=4, span_s=0.5, runtime_s=1.0, wait_s=60.0)
 
 @pytest_asyncio.fixture
 async def nodes(control_plane: ControlPlane) -> AsyncIterator[None]:
-    """Two nodes of known grids; others that tests left behind take part too."""
+    """Two nodes of known grids; those that other tests left behind are gone."""
+    await asyncio.to_thread(control_plane.kubectl, "delete", "nodes", "--all")
     async with ApiClient(control_plane.access) as client:
         mark = uuid.uuid4().hex[:6]
         names = await create_nodes(
@@ -80,6 +82,27 @@ def command(plane: ControlPlane, strategies: str, *options: str) -> list[str]:
         "benchmark", "--strategies", strategies, "--kubeconfig", str(plane.kubeconfig),
         "--rounds", "1", "--jobs", "4", "--span-s", "0", *options,
     ]  # fmt: skip
+
+
+def test_nodes_of_which_kwok_plays_only_some_are_refused_by_name(
+    control_plane: ControlPlane,
+) -> None:
+    real = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "real"},
+        "status": {
+            "allocatable": {"cpu": "16", "memory": "64Gi", "pods": "100"},
+            "conditions": [{"type": "Ready", "status": "True", "reason": "Test"}],
+        },
+    }
+    control_plane.kubectl("create", "-f", "-", stdin=json.dumps(real))
+    told = CliRunner().invoke(app, command(control_plane, "default", "--cluster"))
+    control_plane.kubectl("delete", "node/real")
+    assert isinstance(told.exception, BadInput), told.output
+    assert "kwok plays 2 of the 3 nodes" in str(told.exception)
+    assert "not real: cordon" in str(told.exception)
+    assert left_over(control_plane) == ""
 
 
 def test_without_being_told_to_it_only_tells_what_it_would_run(control_plane: ControlPlane) -> None:
