@@ -20,12 +20,17 @@ from typing import Any
 import pytest
 
 from greensched_core.errors import BadInput
+from greensched_testbed.binaries import kueue_program
 from greensched_testbed.end_to_end.clusters import Cluster
 from greensched_testbed.end_to_end.container_use import ContainerUse
 from greensched_testbed.end_to_end.foreign_cluster import KUBECONFIG, foreign_cluster
 from greensched_testbed.end_to_end.last_release import LastRelease
 from greensched_testbed.end_to_end.last_release import last_release as built_last_release
-from greensched_testbed.end_to_end.real_cluster import real_cluster
+from greensched_testbed.end_to_end.real_cluster import (
+    image_archives,
+    meter_archives,
+    real_cluster,
+)
 from greensched_testbed.end_to_end.release import NAMESPACE, Release, install, uninstall
 from greensched_testbed.end_to_end.two_grids import CLEAN, DIRTY, publish_grids
 from greensched_testbed.end_to_end.work import cron_job, job, pod_template
@@ -84,9 +89,7 @@ def cluster(
     lacks = missing(IMAGES, NODES)
     if lacks:
         pytest.skip(f"real nodes need {'; '.join(lacks)}")
-    if any("last_release" in getattr(each, "fixturenames", ()) for each in request.session.items):
-        with suppress(pytest.skip.Exception):  # said again by whoever needs it
-            request.getfixturevalue("last_release")  # built before the nodes start, as all images
+    _build_for(request)
     before, began = machine_state(), time.monotonic()
     try:
         with real_cluster(ROOT, home) as running:
@@ -102,6 +105,23 @@ def cluster(
     if left:
         _figures["left_behind_are"] = "; ".join(left)
     assert not left
+
+
+def _build_for(request: pytest.FixtureRequest) -> None:
+    """Build all programs and images of the tests that run, before the nodes start.
+
+    What cannot be built is said again by whoever needs it.
+    """
+    wanted = {name for each in request.session.items for name in getattr(each, "fixturenames", ())}
+    builders: dict[str, Callable[[], object]] = {
+        "cluster": lambda: image_archives(ROOT),
+        "kueue": kueue_program,
+        "last_release": lambda: request.getfixturevalue("last_release"),
+        "measured": meter_archives,
+    }
+    for fixture in wanted & builders.keys():
+        with suppress(BuildFailed, pytest.skip.Exception):
+            builders[fixture]()
 
 
 @pytest.fixture(scope="session")

@@ -68,9 +68,16 @@ def real_cluster(checkout: Path, home: Path) -> Iterator[Cluster]:
         yield Cluster(kubeconfig, programs / "kubectl", programs / "helm", home, can)
 
 
+def meter_archives() -> list[Path]:
+    """Return the archives of Scaphandre and Prometheus; build them first if need be.
+
+    Raises BuildFailed where they cannot be built.
+    """
+    return [archive(each, image_folder()) for each in (scaphandre_image(), prometheus_image())]
+
+
 @contextmanager
 def _count_watts(cluster: RealCluster, watts: Mapping[str, float]) -> Iterator[Meters]:
-    images = (scaphandre_image(), prometheus_image())
-    cluster.load_images([archive(each, image_folder()) for each in images])
+    cluster.load_images(meter_archives())
     with FakedRapl(cluster.nodes, watts) as counting:
         yield Meters(SCAPHANDRE_IMAGE, PROMETHEUS_IMAGE, counting.watts)
