@@ -6,6 +6,7 @@ plainly, enters the gate, and begins TLS then.
 
 import asyncio
 import ssl
+import struct
 from collections.abc import Callable
 
 from greensched_core.connections import Connection, Gate, Refusal
@@ -13,12 +14,17 @@ from greensched_core.connections import Connection, Gate, Refusal
 HANDSHAKE_S = 5.0
 # A caller's hello with keys for post-quantum ciphers has 2 KiB, four certificates of his have 8.
 MOST_HANDSHAKE_BYTES = 32 * 2**10
+_READ_BEFORE_TLS_BYTES = 4 * 2**10
+# RFC 8446, 4 and 5.1: a record's type, version and length; its first message's type and length.
+_HELLO_HEAD = struct.Struct("!BHHBBH")
+_HANDSHAKE_RECORD, _CLIENT_HELLO = 22, 1
 
 
-class Handshake(asyncio.Protocol):
+class Handshake(asyncio.BufferedProtocol):
     """One accepted connection until TLS is agreed on; then `make_connection`'s takes over.
 
-    It stands between the transport and the loop's own TLS, and counts what comes.
+    It stands between the transport and the loop's own TLS, and reads no more than a handshake may
+    have.
     """
 
     def __init__(
@@ -32,6 +38,8 @@ class Handshake(asyncio.Protocol):
         self._tls: asyncio.BufferedProtocol | None = None  # the loop's own
         self._shaking: asyncio.Task[None] | None = None
         self._before_tls = b""
+        self._buffer = memoryview(b"")  # where the next bytes come
+        self._head = b""
         self._heard_bytes = 0
 
     def connection_made(  # type: ignore[override]  # as uvicorn's
@@ -72,9 +80,8 @@ class Handshake(asyncio.Protocol):
 
     def _hand_over(self, tls: asyncio.Transport, early: "_Early") -> None:
         assert self._tls is not None  # without it nothing was agreed on
-        self.transport.pause_reading()  # a loop reads in another way for each kind of protocol
         self.transport.set_protocol(self._tls)
-        self.transport.resume_reading()
+        self.transport.resume_reading()  # it is paused where what came with it was the most
         connection = self._make_connection()
         tls.set_protocol(connection)
         connection.connection_made(tls)
@@ -87,14 +94,28 @@ class Handshake(asyncio.Protocol):
             self._gate.count(Refusal.HANDSHAKE)
             self.transport.abort()
 
-    def data_received(self, data: bytes) -> None:
-        """Give to TLS what has come; beyond the most bytes it must have been the last."""
-        self._heard_bytes += len(data)
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return room for what comes next: TLS's own, at most what a handshake may still have."""
+        left = MOST_HANDSHAKE_BYTES + 1 - self._heard_bytes
         if self._tls is None:
-            self._before_tls += data
+            self._buffer = memoryview(bytearray(min(left, _READ_BEFORE_TLS_BYTES)))
         else:
-            self._feed(data)
+            self._buffer = memoryview(self._tls.get_buffer(min(sizehint, left)))[:left]
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Give to TLS what has come; beyond the most bytes it must have been the last."""
+        heard, self._buffer = self._buffer[:nbytes], memoryview(b"")
+        self._heard_bytes += nbytes
+        self._head += heard[: _HELLO_HEAD.size - len(self._head)]
+        if _announced_bytes(self._head) > MOST_HANDSHAKE_BYTES:
+            self._refuse()  # TLS would make room for all of it at once
+        elif self._tls is None:
+            self._before_tls += heard
+        else:
+            self._tls.buffer_updated(nbytes)
         if self._heard_bytes > MOST_HANDSHAKE_BYTES:
+            self.transport.pause_reading()
             self._loop.call_soon(self._refuse)  # where it was the last, that is known by then
 
     def _feed(self, data: bytes) -> None:
@@ -124,6 +145,14 @@ class Handshake(asyncio.Protocol):
         """He has read on."""
         if self._tls is not None:
             self._tls.resume_writing()
+
+
+def _announced_bytes(head: bytes) -> int:
+    """Return the length that a hello says it has, 0 where that has not come or it is none."""
+    if len(head) < _HELLO_HEAD.size:
+        return 0
+    record, _, _, message, high, low = _HELLO_HEAD.unpack(head)
+    return high << 16 | low if (record, message) == (_HANDSHAKE_RECORD, _CLIENT_HELLO) else 0
 
 
 class _Early(asyncio.Protocol):

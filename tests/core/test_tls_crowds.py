@@ -20,13 +20,15 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from greensched_core.connections import MOST_CONNECTIONS, Refusal
+from greensched_core.server_handshakes import HANDSHAKE_S
 from greensched_core.serving import Certificates, Server, server
 from greensched_testbed.certificates import Authority
 
 NAME = "server.test"
 MIB = 2**20
-# A record of a hello that never comes to its end: TLS 1.2's 16 KiB, the hello 128.
-UNFINISHED_HELLO = b"\x16\x03\x01\x40\x00\x01\x01\xff\x00\x03\x03" + b"\x00" * 16_000
+RECORD = b"\x16\x03\x01\x40\x00"  # of a handshake, with TLS 1.2's most: 16 KiB
+# It never comes to its end, and says that it will have not quite the most that is read of one.
+UNFINISHED_HELLO = RECORD + b"\x01\x00\x7f\x00\x03\x03" + b"\x00" * 16_000
 CLOSED_WITHIN_S = 40.0  # five, on a machine that is not busy
 
 
@@ -160,17 +162,34 @@ async def test_of_a_handshake_without_end_no_more_is_read_than_a_sensible_one_ha
     place: Place,
 ) -> None:
     loop = asyncio.get_running_loop()
-    record = b"\x16\x03\x01\x40\x00"  # of 16 KiB, as many as a hello of 128 KiB has
-    hello = record + b"\x01\x01\xff\x00\x03\x03" + bytes(2**14 - 6) + (record + bytes(2**14)) * 6
+    hello = b"\x01\x00\x7f\x00\x03\x03" + bytes(2**14)
+    crumbs = b"".join(b"\x16\x03\x01\x00\x01%c" % each for each in hello)  # a byte in each record
     before = psutil.Process().memory_info().rss
-    async with place.crowd(400) as callers:
-        sending = [asyncio.create_task(loop.sock_sendall(one, hello)) for one in callers]
-        await asyncio.sleep(2.0)
-        grown = psutil.Process().memory_info().rss - before
-        for each in sending:
-            each.cancel()
-        await asyncio.gather(*sending, return_exceptions=True)
-    assert grown < 100 * MIB, f"{grown / MIB:.0f} MiB"
+    async with place.crowd(400) as callers, asyncio.timeout(CLOSED_WITHIN_S):
+        await asyncio.gather(
+            *(loop.sock_sendall(one, crumbs) for one in callers), return_exceptions=True
+        )
+        while place.refused.total() < 400:
+            await asyncio.sleep(0.05)
+    grown = psutil.Process().memory_info().rss - before
+    assert place.refused == {Refusal.HANDSHAKE: 400}
+    assert grown < 60 * MIB, f"{grown / MIB:.0f} MiB"
+
+
+@pytest.mark.finding(8)
+@pytest.mark.parametrize("pieces", [1, 9], ids=["at-once", "byte-by-byte"])
+async def test_a_hello_that_announces_too_much_is_refused_by_its_first_bytes(
+    place: Place, pieces: int
+) -> None:
+    loop = asyncio.get_running_loop()
+    head = RECORD + b"\x01\x00\x80\x01"  # a byte more than 32 KiB
+    async with place.crowd(1) as (caller,), asyncio.timeout(HANDSHAKE_S / 2):
+        for at in range(0, len(head), len(head) // pieces):
+            await loop.sock_sendall(caller, head[at : at + len(head) // pieces])
+            await asyncio.sleep(0.02)
+        with contextlib.suppress(ConnectionError):
+            assert await loop.sock_recv(caller, 1) == b""
+    assert place.refused == {Refusal.HANDSHAKE: 1}
 
 
 @pytest.mark.finding(8)
