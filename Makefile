@@ -155,7 +155,7 @@ bench-ledger: setup ## How fast the ledger takes decisions, and its memory, into
 
 .PHONY: bench-operator
 bench-operator: setup ## Replans, memory, reviews and a whole held day of the operator, into build/bench/operator.json
-	@$(BIN)/python -m benchmarks.operator $(ARGS)
+	@$(BIN)/python -m benchmarks.bench_operator $(ARGS)
 
 .PHONY: bench-real
 bench-real: setup ## Images, findings of the review, and end-to-end tests on real nodes and kind, into build/bench/real.json
