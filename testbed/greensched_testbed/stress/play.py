@@ -80,8 +80,8 @@ async def played(
 
 async def pull_images(
     client: ApiClient, ground: Ground, images: Images, name: str, clock: Clock
-) -> tuple[str, ...]:
-    """Start the plain image once on every node, and return those where that did not end in time.
+) -> dict[str, str]:
+    """Start the plain image once on every node, and return those where that failed, and why.
 
     Else whoever runs first would wait for it alone. `name` is of a namespace, as for `played`.
     """
@@ -94,8 +94,12 @@ async def pull_images(
     log = JobLog(tuple(jobs.values()), clock, lambda _: None)
     async with _namespace(client, name):
         await _ended(client, name, log, bodies, clock, _PULLED_S)
-    done = {run.job.name for run in log.runs() if run.end == "completed"}
-    return tuple(node for node, job in jobs.items() if job.name not in done)
+    late = f"not within {_PULLED_S:.0f} s"
+    return {
+        node: ": ".join(filter(None, (run.end or late, run.why)))
+        for node, run in zip(jobs, log.runs(), strict=True)
+        if run.end != "completed"
+    }
 
 
 async def _ended(

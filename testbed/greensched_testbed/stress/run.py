@@ -135,8 +135,8 @@ async def _all_rounds(
     if not ground.is_played:  # kwok pulls nothing
         without = await pull_images(client, ground, options.images, f"stress-{mark}-pull", clock)
         told.step(f"{options.images.plain} was started on {len(ground.nodes) - len(without)} nodes")
-        for node in without:
-            told.step(f"{node}: it did not start there, and Jobs there will wait for it")
+        for node, why in without.items():
+            told.step(f"{node}: it did not run there ({why}), and Jobs there may wait for it")
     for number in range(options.rounds):
         for strategy in order_of(options.strategies, number):
             title = f"round {number + 1}, {strategy.name}"
