@@ -1,6 +1,7 @@
 """What was written to the API server, by whom, counted from its audit log."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 AUDIT_LOG = "audit.log"
@@ -13,23 +14,33 @@ rules:
     verbs: [get, list, watch]
   - level: None
     resources: [{group: coordination.k8s.io, resources: [leases]}]
+  - level: None  # questions by their nature, which the API server answers and does not store
+    resources: [{group: authorization.k8s.io}]
   - level: Metadata
 """
 
 
 def audit_flags(folder: Path) -> tuple[str, ...]:
-    """Return the API server's flags by which each write is noted in a folder, leases apart."""
+    """Return the API server's flags by which each write is noted in a folder.
+
+    Leases apart, which are written by the clock, and questions about rights.
+    """
     policy = folder / "policy.yaml"
     policy.write_text(_POLICY)
     return f"--audit-policy-file={policy}", f"--audit-log-path={folder / AUDIT_LOG}"
 
 
-def writes_of(log: Path, user: str) -> int:
-    """Return how many writes whoever is called so, at the beginning, made that succeeded."""
-    count = 0
+def writes_of(log: Path, user: str) -> Counter[str]:
+    """Return the writes of whoever is called so, at the beginning, that succeeded, by their kind.
+
+    A kind is a verb and a resource, such as "patch jobs" or "update gridsignals/status".
+    """
+    counts: Counter[str] = Counter()
     for line in log.read_text().splitlines():
         event = json.loads(line)
-        if event["user"]["username"].startswith(user):
-            code = event.get("responseStatus", {}).get("code", 0)
-            count += 200 <= code < 300
-    return count
+        code = event.get("responseStatus", {}).get("code", 0)
+        if event["user"]["username"].startswith(user) and 200 <= code < 300:
+            at = event["objectRef"]
+            part = f"/{at['subresource']}" if "subresource" in at else ""
+            counts[f"{event['verb']} {at['resource']}{part}"] += 1
+    return counts

@@ -124,6 +124,7 @@ def measure(world: World, rate: float, say: Callable[[str], None]) -> Measured:
         say(", ".join(f"{key.split('{')[1][8:-2]} {value:.0f}" for key, value in metrics.items()
                       if key.startswith("greensched_released_total")))  # fmt: skip
         writes = writes_of(audit, f"system:serviceaccount:{NAMESPACE}:")
+        say("written: " + ", ".join(f"{kind} {count}" for kind, count in writes.most_common()))
         for name in ("releaser", "webhook", "controller"):
             processes.stop(name)
     ended = [run for run in runs if run.ended_s is not None]
@@ -136,7 +137,7 @@ def measure(world: World, rate: float, say: Callable[[str], None]) -> Measured:
         runs,
         late=len(list(late(day, runs))),
         lost=len(runs) - len(ended),
-        writes_per_job=writes / len(runs),
+        writes_per_job=writes.total() / len(runs),
         active_g=float(bill.carbon_active_g.sum()),
         simulated_active_g=float(bill_of(world, held, until_s).carbon_active_g.sum()),
         run_now_active_g=float(bill_of(world, at_once, until_s).carbon_active_g.sum()),
