@@ -79,7 +79,12 @@ async def played(
 
 
 async def pull_images(
-    client: ApiClient, ground: Ground, images: Images, name: str, clock: Clock
+    client: ApiClient,
+    ground: Ground,
+    images: Images,
+    name: str,
+    clock: Clock,
+    limit_s: float = _PULLED_S,
 ) -> dict[str, str]:
     """Start the plain image once on every node, and return those where that failed, and why.
 
@@ -93,8 +98,8 @@ async def pull_images(
     ]
     log = JobLog(tuple(jobs.values()), clock, lambda _: None)
     async with _namespace(client, name):
-        await _ended(client, name, log, bodies, clock, _PULLED_S)
-    late = f"not within {_PULLED_S:.0f} s"
+        await _ended(client, name, log, bodies, clock, limit_s)
+    late = f"not within {limit_s:.0f} s"
     return {
         node: ": ".join(filter(None, (run.end or late, run.why)))
         for node, run in zip(jobs, log.runs(), strict=True)

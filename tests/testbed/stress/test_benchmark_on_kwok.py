@@ -21,7 +21,6 @@ from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_extender.settings import ExtenderSettings
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
-from greensched_testbed.stress import play
 from greensched_testbed.stress.ground import looked_at
 from greensched_testbed.stress.job_objects import JOB_LABEL, Images
 from greensched_testbed.stress.play import pull_images
@@ -80,14 +79,13 @@ async def test_the_image_is_started_on_every_node_whatever_schedulers_think(
 
 
 async def test_a_node_on_which_the_image_does_not_end_is_told_with_the_reason(
-    api: ApiClient, monkeypatch: pytest.MonkeyPatch
+    api: ApiClient,
 ) -> None:
-    monkeypatch.setattr(play, "_PULLED_S", 2.0)
     clock, signals = WallClock(), ExtenderSettings.model_construct().grid_signals()
     async with looked_at(api, {}, signals, clock) as ground:
         for_ever = replace(ground, is_played=False)  # kwok ends what tells it when
         name = f"stress-{uuid.uuid4().hex[:6]}-pull"
-        told = await pull_images(api, for_ever, Images(), name, clock)
+        told = await pull_images(api, for_ever, Images(), name, clock, limit_s=2.0)
     assert told == dict.fromkeys(ground.nodes, "not within 2 s")
 
 
