@@ -14,17 +14,12 @@ rules:
     verbs: [get, list, watch]
   - level: None
     resources: [{group: coordination.k8s.io, resources: [leases]}]
-  - level: None  # questions by their nature, which the API server answers and does not store
-    resources: [{group: authorization.k8s.io}]
   - level: Metadata
 """
 
 
 def audit_flags(folder: Path) -> tuple[str, ...]:
-    """Return the API server's flags by which each write is noted in a folder.
-
-    Leases apart, which are written by the clock, and questions about rights.
-    """
+    """Return the API server's flags by which each write is noted in a folder, leases apart."""
     policy = folder / "policy.yaml"
     policy.write_text(_POLICY)
     return f"--audit-policy-file={policy}", f"--audit-log-path={folder / AUDIT_LOG}"

@@ -29,6 +29,9 @@ MIB = 2**20
 RECORD = b"\x16\x03\x01\x40\x00"  # of a handshake, with TLS 1.2's most: 16 KiB
 # It never comes to its end, and says that it will have not quite the most that is read of one.
 UNFINISHED_HELLO = RECORD + b"\x01\x00\x7f\x00\x03\x03" + b"\x00" * 16_000
+# A byte in each record: 94 KiB, and not complete.
+CRUMBS = b"".join(b"\x16\x03\x01\x00\x01%c" % each for each in UNFINISHED_HELLO[len(RECORD) :])
+HUGE_HELLO = RECORD + b"\x01\x01\xff\x00\x03\x03" + bytes(2**14 - 6) + (RECORD + bytes(2**14)) * 6
 CLOSED_WITHIN_S = 40.0  # five, on a machine that is not busy
 
 
@@ -158,16 +161,15 @@ async def test_who_does_not_shake_hands_in_time_is_cut_off_and_counted(
 
 
 @pytest.mark.finding(8)
+@pytest.mark.parametrize("sent", [CRUMBS, HUGE_HELLO], ids=["crumbs", "announces-128-KiB"])
 async def test_of_a_handshake_without_end_no_more_is_read_than_a_sensible_one_has(
-    place: Place,
+    place: Place, sent: bytes
 ) -> None:
     loop = asyncio.get_running_loop()
-    hello = b"\x01\x00\x7f\x00\x03\x03" + bytes(2**14)
-    crumbs = b"".join(b"\x16\x03\x01\x00\x01%c" % each for each in hello)  # a byte in each record
     before = psutil.Process().memory_info().rss
     async with place.crowd(400) as callers, asyncio.timeout(CLOSED_WITHIN_S):
         await asyncio.gather(
-            *(loop.sock_sendall(one, crumbs) for one in callers), return_exceptions=True
+            *(loop.sock_sendall(one, sent) for one in callers), return_exceptions=True
         )
         while place.refused.total() < 400:
             await asyncio.sleep(0.05)
