@@ -27,7 +27,6 @@ log = structlog.get_logger()
 HEARD_WITHIN_S = 60.0
 BEATS_EVERY_S = 5.0  # as often as a leader renews its Lease
 _LOOKS_EVERY_S = 0.2  # until it can do its work
-_ASKS_EVERY_S = 20.0  # whether it still has the right to
 _STARTED = (JOBS, PODS)
 # Who lives is heard twice within it.
 LISTENS_S = 15.0
@@ -99,6 +98,28 @@ class Pulse:
         self._last = self._heard_at = None
 
 
+class RightToStart:
+    """Whether we have the right to start held Jobs and pods."""
+
+    def __init__(self, client: ApiClient, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._is_held = False
+        self._monotonic = monotonic
+        self._asked_at = -math.inf
+
+    async def is_held(self) -> bool:
+        """Return the API server's last answer; it is asked again every minute.
+
+        Each question is a request of its own for each kind, so it is asked no more often than
+        whoever heard of us would need it. While the answer is no it is asked every five seconds.
+        """
+        pause_s = HEARD_WITHIN_S if self._is_held else BEATS_EVERY_S
+        if self._monotonic() - self._asked_at > pause_s:
+            rights = await asyncio.gather(*(may(self._client, "patch", path) for path in _STARTED))
+            self._is_held, self._asked_at = all(rights), self._monotonic()
+        return self._is_held
+
+
 class Heartbeat:
     """Gives signs of life of a process that sees what is held and has the right to start it."""
 
@@ -117,9 +138,9 @@ class Heartbeat:
         self._name = name
         self._identity = identity
         self._sees = sees
-        self._may_start = False
+        self._right = RightToStart(client, monotonic)
         self._monotonic = monotonic
-        self._asked_at = self._given_at = -math.inf
+        self._given_at = -math.inf
 
     @property
     def is_given(self) -> bool:
@@ -151,11 +172,7 @@ class Heartbeat:
     async def _why_not(self) -> str:
         if not self._sees():
             return "it does not see what it is to start"
-        pause_s = _ASKS_EVERY_S if self._may_start else BEATS_EVERY_S
-        if self._monotonic() - self._asked_at > pause_s:
-            rights = await asyncio.gather(*(may(self._client, "patch", path) for path in _STARTED))
-            self._may_start, self._asked_at = all(rights), self._monotonic()
-        return "" if self._may_start else "it has no right to start Jobs and pods"
+        return "" if await self._right.is_held() else "it has no right to start Jobs and pods"
 
     async def beat(self) -> None:
         """Give one sign; raises ApiUnavailable."""

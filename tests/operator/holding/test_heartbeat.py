@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from greensched_core.clock import ManualClock
 from greensched_core.errors import ApiUnavailable
 from greensched_operator.heartbeat import (
+    BEATS_EVERY_S,
     HEARD_WITHIN_S,
     LISTENS_S,
     Heartbeat,
     Pulse,
+    RightToStart,
     decode_lease,
 )
 from tests.operator.holding.conftest import api_of, refused
@@ -123,3 +125,27 @@ async def test_a_sign_that_was_taken_shows_for_as_long_as_it_counts() -> None:
     assert beating.is_given
     clock.advance(0.1)
     assert not beating.is_given
+
+
+async def test_rights_that_are_there_are_asked_for_once_a_minute_and_missed_ones_soon() -> None:
+    clock, asked = ManualClock(), list[bool]()
+    has_right = True
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        asked.append(has_right)
+        return httpx.Response(201, json={"status": {"allowed": has_right}})
+
+    async with api_of(answer) as client:
+        right = RightToStart(client, clock.monotonic)
+        assert await right.is_held()
+        assert len(asked) == 2, "for Jobs and for pods"
+        has_right = False
+        clock.advance(HEARD_WITHIN_S)
+        assert await right.is_held()
+        assert len(asked) == 2
+        clock.advance(0.1)
+        assert not await right.is_held()
+        has_right = True
+        clock.advance(BEATS_EVERY_S + 0.1)
+        assert await right.is_held()
+        assert len(asked) == 6
