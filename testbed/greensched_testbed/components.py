@@ -158,6 +158,8 @@ class Blueprint:
             f"--controllers={self.options.controllers}",
             f"--kube-api-qps={self.options.client_qps}",
             f"--kube-api-burst={self.options.client_burst}",
+            # It makes this folder when it starts, by default in /usr/libexec/kubernetes.
+            f"--flex-volume-plugin-dir={self.folder / 'volume-plugins'}",
         ]
 
     def _scheduler(self) -> list[str]:

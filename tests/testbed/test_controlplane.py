@@ -154,6 +154,15 @@ def test_nothing_of_a_control_plane_survives_the_sigkill_of_its_parent(tmp_path:
     assert [each for each in tmp_path.iterdir() if each.suffix != ".lock"] == []
 
 
+def test_the_folder_of_volume_plugins_is_made_below_the_control_planes_own(
+    control_plane: ControlPlane,
+) -> None:
+    deadline = time.monotonic() + 60.0
+    while not (control_plane.folder / "volume-plugins").exists():
+        assert time.monotonic() < deadline, "the controller manager made it elsewhere"
+        time.sleep(0.2)
+
+
 def test_a_failing_command_tells_why(control_plane: ControlPlane) -> None:
     with pytest.raises(CommandFailed, match="NotFound"):
         control_plane.kubectl("get", "node", "no-such-node")
