@@ -92,7 +92,11 @@ def unplug(run: str) -> None:
     """Remove this machine's interface; sockets that linger would keep it for minutes."""
     interface = plugged_in().get(run)
     if interface is not None:
-        run_command("ip", "link", "delete", interface)
+        try:
+            run_command("ip", "link", "delete", interface)
+        except CommandFailed as fault:
+            if "Cannot find device" not in fault.stderr:  # it went with the run's namespace
+                raise
 
 
 def _plug_in(holder: int, run: str) -> int:
