@@ -40,16 +40,7 @@ import numpy.typing as npt
 from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats
 from greensched_policies.scaling import NO_SCALING
-from greensched_simulator.bound_inputs import (
-    Course,
-    Group,
-    Signal,
-    SignalCourse,
-    courses_of,
-    fits,
-    groups_of,
-    idle_total,
-)
+from greensched_simulator.bound_inputs import Course, Signal, SignalCourse, courses_of, idle_total
 from greensched_simulator.bound_limits import Limits, limits_of
 from greensched_simulator.bound_moves import Moves
 from greensched_simulator.bound_programme import Programme
@@ -57,6 +48,7 @@ from greensched_simulator.bound_supply import saved_by_panels
 from greensched_simulator.bound_ways import Choices, pieces, starts, stay
 from greensched_simulator.charges import charges_of
 from greensched_simulator.elastic_jobs import Range, range_of
+from greensched_simulator.node_groups import Group, fits, groups_of
 from greensched_simulator.outcome import shortest_runtimes_s
 from greensched_simulator.precedence import earliest_ready_s
 from greensched_simulator.schedule import Schedule

@@ -8,9 +8,9 @@ from scipy.sparse import coo_array
 
 from greensched_core.errors import BadInput
 from greensched_policies.cost import Floats, Integers
-from greensched_simulator.bound_inputs import Group
 from greensched_simulator.bound_ways import Choices
 from greensched_simulator.jobs import Jobs
+from greensched_simulator.node_groups import Group
 
 _Entries = list[tuple[Integers, Integers, Floats]]  # row, variable, amount
 

@@ -25,9 +25,9 @@ from greensched_policies.catalogue import SLEEP_RULES
 from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats, Integers
 from greensched_policies.courses import ZoneSeries, held, steps_at
 from greensched_policies.sleeping import SleepColumns
-from greensched_simulator.bound_inputs import Group, groups_of
 from greensched_simulator.elastic_jobs import Range, range_of
 from greensched_simulator.moving import J_PER_BYTE, PRICE_PER_BYTE, most_moving_s
+from greensched_simulator.node_groups import Group, groups_of
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.services import is_replica
 from greensched_simulator.simulation import SLOT_S, zone_series
