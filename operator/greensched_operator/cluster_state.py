@@ -8,7 +8,7 @@ from greensched_core.clock import Clock
 from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject, workload_of
 from greensched_core.state import Node
-from greensched_operator.ledger.placements import PlacedPod
+from greensched_operator.placed_pods import PlacedPod
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,12 +42,12 @@ from greensched_operator.lease_keeping import LeaseKeeping
 from greensched_operator.ledger.energy_keeping import EnergyKeeping
 from greensched_operator.ledger.faults import LedgerUnusable
 from greensched_operator.ledger.keeping import LedgerKeeping
-from greensched_operator.ledger.placements import PlacedPod
 from greensched_operator.metrics import ControllerMetrics
 from greensched_operator.outbox import Outbox
 from greensched_operator.outlooks import outlooks_of
 from greensched_operator.pause_terms import resume_seconds
 from greensched_operator.pauser import Pauser
+from greensched_operator.placed_pods import PlacedPod
 from greensched_operator.pod_watch import GatedPods
 from greensched_operator.policy_status import JOB_POWER_PROFILES, PolicyStatus, Told, read_told
 from greensched_operator.processes import Tasks, run_servers, until_set

@@ -18,8 +18,8 @@ from greensched_operator.ledger.grid_history import NOTED_EVERY_S, GridHistory, 
 from greensched_operator.ledger.measured_amounts import measured_amounts
 from greensched_operator.ledger.measuring import Measuring
 from greensched_operator.ledger.metrics import MeasuringMetrics
-from greensched_operator.ledger.placements import PlacedPod
 from greensched_operator.ledger.pod_runs import PodRuns, Ran
+from greensched_operator.placed_pods import PlacedPod
 from greensched_operator.settings import OperatorSettings
 
 log = structlog.get_logger()

@@ -10,12 +10,11 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from greensched_core.errors import BadInput
 from greensched_core.ledger_records import Amounts, InputAge, LedgerRecord, Subject, What
-from greensched_core.objects import PodObject, PodStatus, workload_of
+from greensched_core.objects import workload_of
 from greensched_core.signals.timestamps import parse_timestamp
+from greensched_operator.placed_pods import PlacedPod
 
 _KEPT_CANDIDATES = 5  # the cheapest and the one that was chosen; there may be thousands of others
 
@@ -23,47 +22,6 @@ Decision = Mapping[str, Any]  # as an extender's explain route tells it
 # Returns what each replica answers to GET /v1/decisions/<namespace>/<pod>; one that is away is left
 # out. It may raise: the placement is then recorded without a decision.
 AskReplicas = Callable[[str, str], Awaitable[Sequence[Mapping[str, Any]]]]
-
-
-class Condition(msgspec.Struct):
-    """A condition of a Pod."""
-
-    type: str = ""
-    status: str = ""
-    lastTransitionTime: str | None = None
-
-
-class ContainerTimes(msgspec.Struct):
-    """What a container's state tells of time: it runs, or has ended."""
-
-    startedAt: str | None = None
-
-
-class ContainerState(msgspec.Struct):
-    """state of a container; at most one of both is there."""
-
-    running: ContainerTimes | None = None
-    terminated: ContainerTimes | None = None
-
-
-class ContainerStatus(msgspec.Struct):
-    """An entry of status.containerStatuses."""
-
-    state: ContainerState = msgspec.field(default_factory=ContainerState)
-
-
-class PlacedStatus(PodStatus):
-    """status of a Pod, with its conditions and when its containers began."""
-
-    conditions: list[Condition] | None = None
-    containerStatuses: list[ContainerStatus] | None = None
-    initContainerStatuses: list[ContainerStatus] | None = None
-
-
-class PlacedPod(PodObject):
-    """A Pod as the watch brings it, read as far as a placement needs."""
-
-    status: PlacedStatus = msgspec.field(default_factory=PlacedStatus)
 
 
 async def placement_of(pod: PlacedPod, ask: AskReplicas, now: float) -> LedgerRecord | None:

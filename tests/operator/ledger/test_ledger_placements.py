@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.ledger_records import Amounts, InputAge, What
-from greensched_operator.ledger.placements import PlacedPod, latest, placed, placement_of
+from greensched_operator.ledger.placements import latest, placed, placement_of
+from greensched_operator.placed_pods import PlacedPod
 
 POD: dict[str, Any] = {
     "metadata": {
