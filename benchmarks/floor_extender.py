@@ -21,7 +21,7 @@ from greensched_extender.__main__ import Process
 from greensched_extender.metrics import Outcome
 from greensched_extender.service import Answer
 from greensched_extender.settings import ExtenderSettings
-from greensched_policies.observation import CONTEXT_FEATURES, NODE_FEATURES
+from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
 
 
 async def main() -> None:

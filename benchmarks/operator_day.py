@@ -18,7 +18,7 @@ import yaml
 from benchmarks.audit import AUDIT_LOG, audit_flags, writes_of
 from greensched_core import labels
 from greensched_core.kubernetes_api import ApiClient
-from greensched_policies.accounting import bill_schedule
+from greensched_policies.billing.accounting import bill_schedule
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.policy import policy_named
 from greensched_simulator.scenario import load_scenario

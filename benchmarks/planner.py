@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.bench_cluster import ROOT, machine, write_json
-from greensched_policies.bundle import SHIPPED_PRIOR, load_bundle
-from greensched_policies.catalogue import WHEN_RULES
-from greensched_policies.core_plan import CorePlan
-from greensched_policies.cost import Floats, WorkloadColumns
-from greensched_policies.observation import Weights
-from greensched_policies.outlook import Outlook, outlook_of
-from greensched_policies.planning import Chosen, plan_all
-from greensched_policies.start_blocks import Asked
-from greensched_policies.when_head import GuardedWhen
+from greensched_policies.costs.cost import Floats, WorkloadColumns
+from greensched_policies.encoding.observation import Weights
+from greensched_policies.learned.bundle import SHIPPED_PRIOR, load_bundle
+from greensched_policies.learned.when_head import GuardedWhen
+from greensched_policies.planning.core_plan import CorePlan
+from greensched_policies.planning.outlook import Outlook, outlook_of
+from greensched_policies.planning.planning import Chosen, plan_all
+from greensched_policies.planning.start_blocks import Asked
+from greensched_policies.rules.catalogue import WHEN_RULES
 from greensched_simulator.synthetic_grid import SHAPES, SLOT_S, synthetic_slots
 
 RESULT = ROOT / "build/bench/planner.json"

@@ -26,7 +26,7 @@ from greensched_operator.ledger.tables import COLUMNS
 from greensched_operator.metrics import ControllerMetrics, ReleaserMetrics, WebhookMetrics
 from greensched_operator.settings import OperatorSettings
 from greensched_operator.signal_metrics import SignalMetrics
-from greensched_policies.catalogue import WHERE_RULES
+from greensched_policies.rules.catalogue import WHERE_RULES
 
 ROOT = Path(__file__).parent.parent
 CHART_SCHEMA = "deploy/helm/greensched/values.schema.json"

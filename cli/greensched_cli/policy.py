@@ -19,8 +19,8 @@ Folder = Annotated[
 @app.command()
 def check(folder: Folder = None) -> None:
     """Load a bundle as extender and operator would; exit 2 and say why when it is refused."""
-    from greensched_policies.bundle import SHIPPED_PRIOR, load_bundle
-    from greensched_policies.heads import HEADS
+    from greensched_policies.learned.bundle import SHIPPED_PRIOR, load_bundle
+    from greensched_policies.learned.heads import HEADS
 
     folder = folder or SHIPPED_PRIOR
     bundle = load_bundle(folder, needs=())
@@ -39,8 +39,8 @@ def show(folder: Folder = None) -> None:
     from rich.table import Table
 
     from greensched_cli.terminal import plain_console
-    from greensched_policies.bundle import SHIPPED_PRIOR, load_bundle
-    from greensched_policies.bundle_description import describe_bundle
+    from greensched_policies.learned.bundle import SHIPPED_PRIOR, load_bundle
+    from greensched_policies.learned.bundle_description import describe_bundle
 
     bundle = load_bundle(folder or SHIPPED_PRIOR, needs=())
     table = Table(show_header=False, box=None, pad_edge=False)

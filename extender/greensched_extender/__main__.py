@@ -51,7 +51,7 @@ from greensched_extender.watch_cluster import (
     NodeSink,
     PodSink,
 )
-from greensched_policies.observation import Weights
+from greensched_policies.encoding.observation import Weights
 
 log = structlog.get_logger()
 

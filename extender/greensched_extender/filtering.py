@@ -9,8 +9,14 @@ from greensched_core.state import Workload
 from greensched_extender.rows import Rows
 from greensched_extender.scoring import Appraisal, Assumptions
 from greensched_extender.view import View
-from greensched_policies.cost import CostModel, Floats, curve_starts, utilisation_after, watts_at
-from greensched_policies.scores import BEST_SCORE
+from greensched_policies.costs.cost import (
+    CostModel,
+    Floats,
+    curve_starts,
+    utilisation_after,
+    watts_at,
+)
+from greensched_policies.encoding.scores import BEST_SCORE
 
 
 def predicted_watts(view: View, rows: Rows, workload: Workload, assumptions: Assumptions) -> Floats:

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from greensched_core.connections import Refusal
 from greensched_core.signals.grid import Fault
 from greensched_core.signals.steps import SignalKind, Step
-from greensched_policies.guard import FallbackReason
+from greensched_policies.learned.guard import FallbackReason
 
 _PREFIX = "greensched_extender"
 # From the time a pod without opt-in takes to kube-scheduler's 200 ms for a call.

@@ -26,7 +26,7 @@ from greensched_extender.view import (
     NodeNames,
     View,
 )
-from greensched_policies.cost import (
+from greensched_policies.costs.cost import (
     CORE_SPEED,
     CPU_CAPACITY,
     CURVE_CLASS,

@@ -9,10 +9,10 @@ import structlog
 
 from greensched_core.errors import BadInput
 from greensched_extender.metrics import BundleLoad
-from greensched_policies.bundle import CARD_FILE, SHIPPED_PRIOR, Bundle, load_bundle
-from greensched_policies.catalogue import WHERE_RULES
-from greensched_policies.guard import FallbackReason, NamedPolicy, WhereGuard, WhereRule
-from greensched_policies.heads import HEADS
+from greensched_policies.learned.bundle import CARD_FILE, SHIPPED_PRIOR, Bundle, load_bundle
+from greensched_policies.learned.guard import FallbackReason, NamedPolicy, WhereGuard, WhereRule
+from greensched_policies.learned.heads import HEADS
+from greensched_policies.rules.catalogue import WHERE_RULES
 
 log = structlog.get_logger()
 

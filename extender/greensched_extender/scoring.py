@@ -10,7 +10,7 @@ from greensched_core.state import Workload
 from greensched_extender.protocol import score_head
 from greensched_extender.rows import NO_ROW, Rows
 from greensched_extender.view import Bytes, View
-from greensched_policies.cost import (
+from greensched_policies.costs.cost import (
     CostModel,
     Floats,
     PlacementCost,
@@ -18,10 +18,10 @@ from greensched_policies.cost import (
     ZoneColumns,
     placement_cost,
 )
-from greensched_policies.guard import GuardedAnswer, WhereGuard
-from greensched_policies.missing_data import mean_filled
-from greensched_policies.observation import Weights, encode_where
-from greensched_policies.scores import spread_scores
+from greensched_policies.encoding.missing_data import mean_filled
+from greensched_policies.encoding.observation import Weights, encode_where
+from greensched_policies.encoding.scores import spread_scores
+from greensched_policies.learned.guard import GuardedAnswer, WhereGuard
 
 
 @dataclass(frozen=True, slots=True)

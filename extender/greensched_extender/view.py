@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from greensched_extender.name_hashes import NameHashes
 from greensched_extender.rows import NO_ROW, Rows
-from greensched_policies.cost import (
+from greensched_policies.costs.cost import (
     CORE_SPEED,
     CPU_CAPACITY,
     CURVE_CLASS,

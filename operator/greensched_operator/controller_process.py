@@ -60,8 +60,8 @@ from greensched_operator.start_planning import Planned, Situation, plan_starts
 from greensched_operator.webhook_app import health_app
 from greensched_operator.when_choice import BundleSink, WhenChoice, decode_config_map
 from greensched_operator.writing import Writer
-from greensched_policies.catalogue import WhenPolicy
-from greensched_policies.planning import Running
+from greensched_policies.planning.planning import Running
+from greensched_policies.rules.catalogue import WhenPolicy
 
 log = structlog.get_logger()
 

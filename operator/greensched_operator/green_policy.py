@@ -27,8 +27,8 @@ from greensched_operator.resource_fields import (
     read_part,
     within,
 )
-from greensched_policies.catalogue import WHEN_RULES
-from greensched_policies.observation import Weights
+from greensched_policies.encoding.observation import Weights
+from greensched_policies.rules.catalogue import WHEN_RULES
 
 DEFAULT_NAME = "default"  # of the policy that a namespace, or the cluster, follows
 ONNX = "onnx"

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from greensched_core.signals.chain import Forecast, GridSignals
-from greensched_policies.outlook import Outlook, outlook_of
+from greensched_policies.planning.outlook import Outlook, outlook_of
 
 SLOT_S = 900.0  # as the simulator's: markets and forecasts step in quarter hours at the finest
 

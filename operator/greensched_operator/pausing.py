@@ -1,7 +1,7 @@
 """Which running Jobs are suspended now, and until when: pure, on the plan of all else.
 
-The choice is `greensched_policies.slot_planning`, as in the simulator: the slots in which a Job
-runs for the least. If the current slot is none of them, it stops until the first that is.
+The choice is `greensched_policies.planning.slot_planning`, as in the simulator: the slots in which
+a Job runs for the least. If the current slot is none of them, it stops until the first that is.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ from greensched_operator.start_planning import (
     jitter_of,
 )
 from greensched_operator.workloads import Work
-from greensched_policies.core_plan import CorePlan
-from greensched_policies.planning import Thresholds
-from greensched_policies.slot_planning import plan_slots
+from greensched_policies.planning.core_plan import CorePlan
+from greensched_policies.planning.planning import Thresholds
+from greensched_policies.planning.slot_planning import plan_slots
 
 log = structlog.get_logger()
 

@@ -4,7 +4,7 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.units import percent
 from greensched_operator.outlooks import SLOT_S
 from greensched_operator.start_planning import Planned
-from greensched_policies.planning import Chosen
+from greensched_policies.planning.planning import Chosen
 
 
 def why_now(planned: Planned) -> str:

@@ -26,7 +26,7 @@ from greensched_operator.judging import Release, Waiting, arrived_s
 from greensched_operator.release_patch import Reason, reason_of
 from greensched_operator.start_planning import Planned, Situation
 from greensched_operator.workloads import Work
-from greensched_policies.planning import Mean
+from greensched_policies.planning.planning import Mean
 
 _AS_PLANNED = (Reason.PLANNED_START, Reason.NOW_IS_BEST)  # else it starts before its time
 

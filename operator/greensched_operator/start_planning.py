@@ -1,7 +1,7 @@
 """When held work starts: the learned or named `when` policy over the forecast and the plan so far.
 
 Pure: what may wait, the cluster and the outlook in; planned starts out. The choice itself is
-`greensched_policies.planning`, which the simulator's agrees with to the last digit.
+`greensched_policies.planning.planning`, which the simulator's agrees with to the last digit.
 """
 
 import zlib
@@ -17,11 +17,11 @@ from greensched_operator.cluster_state import Zone
 from greensched_operator.judging import Release, Waiting
 from greensched_operator.outlooks import SLOT_S, Outlooks, slot_begin
 from greensched_operator.release_patch import Reason
-from greensched_policies.catalogue import WhenPolicy
-from greensched_policies.core_plan import CorePlan
-from greensched_policies.planning import Chosen, Running, Thresholds, plan_all
-from greensched_policies.slot_planning import Interruptible, plan_slots
-from greensched_policies.start_blocks import Asked
+from greensched_policies.planning.core_plan import CorePlan
+from greensched_policies.planning.planning import Chosen, Running, Thresholds, plan_all
+from greensched_policies.planning.slot_planning import Interruptible, plan_slots
+from greensched_policies.planning.start_blocks import Asked
+from greensched_policies.rules.catalogue import WhenPolicy
 
 _MOST_IN_SLOTS = 1000  # a millisecond or two each; the others are planned in one stretch
 

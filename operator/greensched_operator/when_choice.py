@@ -14,11 +14,11 @@ from greensched_core.errors import BadInput
 from greensched_operator.green_policy import BUILT_IN, ONNX, GreenPolicy
 from greensched_operator.judging import Waiting
 from greensched_operator.workloads import Meta
-from greensched_policies.bundle import SHIPPED_PRIOR, BundleError, load_bundle
-from greensched_policies.catalogue import WHEN_RULES, WhenPolicy
-from greensched_policies.cost import WorkloadColumns
-from greensched_policies.guard import FallbackReason
-from greensched_policies.when_head import GuardedWhen
+from greensched_policies.costs.cost import WorkloadColumns
+from greensched_policies.learned.bundle import SHIPPED_PRIOR, BundleError, load_bundle
+from greensched_policies.learned.guard import FallbackReason
+from greensched_policies.learned.when_head import GuardedWhen
+from greensched_policies.rules.catalogue import WHEN_RULES, WhenPolicy
 
 log = structlog.get_logger()
 

@@ -1,4 +1,9 @@
-"""What to prefer: the cost of a candidate, its encoding, rules, models and their guard."""
+"""What GreenSched prefers: rules and learned models over arrays, without Kubernetes and HTTP.
+
+From the bottom up: `costs` (what work takes), `encoding` (what a policy sees), `rules` (one file
+each, named in `rules/catalogue.py`), `planning` (what runs when), `learned` (ONNX bundles) and
+`billing` (what a schedule took). Begin with `rules/where/least_carbon.py` and `rules/catalogue.py`.
+"""
 
 import os
 

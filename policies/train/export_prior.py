@@ -21,9 +21,7 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from greensched_policies.bundle import CARD_FILE, SHIPPED_PRIOR
-from greensched_policies.heads import WHEN, WHERE, Head
-from greensched_policies.observation import (
+from greensched_policies.encoding.observation import (
     CARBON,
     CONTEXT_FEATURES,
     COST,
@@ -34,11 +32,13 @@ from greensched_policies.observation import (
     WEIGHT_ENERGY,
     WEIGHT_PERFORMANCE,
 )
-from greensched_policies.onnx_policy import CONTEXT_INPUT, NODES_INPUT, OUTPUT, SLOTS_INPUT
-from greensched_policies.planned_window import planned_window
-from greensched_policies.slot_observation import SLOT_FEATURES
-from greensched_policies.slots import FULL, OVERLOAD_COST, SlotColumns
-from greensched_policies.weighted_cost import LEAST_WEIGHT, weighted_cost
+from greensched_policies.encoding.slot_observation import SLOT_FEATURES
+from greensched_policies.encoding.slots import FULL, OVERLOAD_COST, SlotColumns
+from greensched_policies.learned.bundle import CARD_FILE, SHIPPED_PRIOR
+from greensched_policies.learned.heads import WHEN, WHERE, Head
+from greensched_policies.learned.onnx_policy import CONTEXT_INPUT, NODES_INPUT, OUTPUT, SLOTS_INPUT
+from greensched_policies.rules.when.planned_window import planned_window
+from greensched_policies.rules.where.weighted_cost import LEAST_WEIGHT, weighted_cost
 
 HIDDEN = 16
 OPSET = 17

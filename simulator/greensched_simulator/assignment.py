@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.compiled import fast
 
 NOBODY = -1

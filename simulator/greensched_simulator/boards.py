@@ -6,7 +6,7 @@ board. It has no columns where all jobs ask for whole boards: then their number 
 
 import numpy as np
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.compiled import borrowing, inlined
 
 _EPSILON = 1e-9  # of a board; sums of shares may be off by it

@@ -38,8 +38,8 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import Floats
-from greensched_policies.scaling import NO_SCALING
+from greensched_policies.costs.cost import Floats
+from greensched_policies.costs.scaling import NO_SCALING
 from greensched_simulator.bound_inputs import Course, Signal, SignalCourse, courses_of, idle_total
 from greensched_simulator.bound_limits import Limits, limits_of
 from greensched_simulator.bound_moves import Moves

@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
-from greensched_policies.courses import held, steps_at
+from greensched_policies.billing.courses import held, steps_at
+from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
 from greensched_simulator.simulation import zone_series
 from greensched_simulator.sleep_tables import sleep_columns
 from greensched_simulator.world import World, highest_watts, idle_watts

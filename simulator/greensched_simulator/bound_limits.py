@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.outcome import stops_by_failures
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.services import is_replica

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import JOULES_PER_KWH, Floats
-from greensched_policies.courses import steps_at
+from greensched_policies.billing.courses import steps_at
+from greensched_policies.costs.cost import JOULES_PER_KWH, Floats
 from greensched_simulator.bound_inputs import Signal
 from greensched_simulator.moving import J_PER_BYTE, LATENCY_S, PRICE_PER_BYTE, S_PER_BYTE
 from greensched_simulator.simulation import zone_series

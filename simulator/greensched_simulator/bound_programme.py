@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.bound_ways import Choices
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.node_groups import Group

@@ -12,7 +12,7 @@ while prices are negative.
 import numpy as np
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
+from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
 from greensched_simulator.bound_inputs import Signal
 from greensched_simulator.simulation import zone_series
 from greensched_simulator.world import World, highest_watts

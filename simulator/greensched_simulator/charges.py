@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_core.errors import BadInput
-from greensched_policies.catalogue import SLEEP_RULES
-from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats, Integers
-from greensched_policies.courses import ZoneSeries, held, steps_at
-from greensched_policies.sleeping import SleepColumns
+from greensched_policies.billing.courses import ZoneSeries, held, steps_at
+from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats, Integers
+from greensched_policies.costs.sleeping import SleepColumns
+from greensched_policies.rules.catalogue import SLEEP_RULES
 from greensched_simulator.elastic_jobs import Range, range_of
 from greensched_simulator.moving import J_PER_BYTE, PRICE_PER_BYTE, most_moving_s
 from greensched_simulator.node_groups import Group, groups_of

@@ -5,16 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greensched_policies.capping import CapColumns
-from greensched_policies.catalogue import (
-    BAD_WHEN_RULES,
-    CAP_RULES,
-    ORDER_RULES,
-    PAUSE_RULES,
-    WHEN_RULES,
-    WHERE_RULES,
-)
-from greensched_policies.cost import (
+from greensched_policies.costs.capping import CapColumns
+from greensched_policies.costs.cost import (
     CPU_CAPACITY,
     MEMORY_CAPACITY,
     CostModel,
@@ -22,15 +14,23 @@ from greensched_policies.cost import (
     Integers,
     WorkloadColumns,
 )
-from greensched_policies.observation import (
+from greensched_policies.costs.pausing import PauseColumns
+from greensched_policies.costs.scaling import NO_SCALING
+from greensched_policies.encoding.observation import (
     CONTEXT_FEATURES,
     NODE_FEATURES,
     Weights,
 )
-from greensched_policies.pausing import PauseColumns
-from greensched_policies.queue_columns import QueueColumns
-from greensched_policies.scaling import NO_SCALING
-from greensched_policies.slots import SlotColumns
+from greensched_policies.encoding.queue_columns import QueueColumns
+from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.rules.catalogue import (
+    BAD_WHEN_RULES,
+    CAP_RULES,
+    ORDER_RULES,
+    PAUSE_RULES,
+    WHEN_RULES,
+    WHERE_RULES,
+)
 from greensched_simulator.boards import have_room
 from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import TRIED, borrowing, callee, fast, inlined

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import (
+from greensched_policies.costs.cost import (
     CORE_SPEED,
     CPU_CAPACITY,
     CURVE_CLASS,

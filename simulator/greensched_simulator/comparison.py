@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.bound import Least, least_totals
 from greensched_simulator.outcome import Outcome, outcome_of
 from greensched_simulator.policy import Policy

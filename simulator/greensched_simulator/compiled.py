@@ -21,7 +21,7 @@ from numba.core.errors import NumbaError
 from numba.extending import overload
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import as_index, taken
+from greensched_policies.costs.cost import as_index, taken
 from greensched_simulator.code_cache import keep_machine_code
 from greensched_simulator.linked import Linked
 

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 _IMPORT = re.compile(r"^(?:from|import) (greensched_(?:policies|simulator)[\w.]*)", re.MULTILINE)
-_CATALOGUE = "greensched_policies.catalogue"
+_CATALOGUE = "greensched_policies.rules.catalogue"
 _PACKAGES = ("greensched_policies", "greensched_simulator")
 _COMPILES = "greensched_simulator.compiled"
 

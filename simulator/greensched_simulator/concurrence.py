@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.assignment import cheapest_columns
 from greensched_simulator.choices import NOWHERE, Rules, Terms, fits, score_nodes
 from greensched_simulator.cluster import Cluster

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.cost import Floats
-from greensched_policies.scaling import NO_SCALING, useful_workers
+from greensched_policies.costs.cost import Floats
+from greensched_policies.costs.scaling import NO_SCALING, useful_workers
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.scenario_model import Workload
 from greensched_simulator.seeds import stream

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import fast

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.compiled import fast, inlined
 from greensched_simulator.heaps import Heap, earliest_s, empty_heap
 from greensched_simulator.jobs import Jobs

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import rankdata
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.grid_files import Series, read_series
 from greensched_simulator.scenario_model import CarbonFile, PriceFile, Scenario
 from greensched_simulator.zone_steps import column_of

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.compiled import borrowing, fast, inlined
 
 CARBON, PRICE = 0, 1  # rows of the values

@@ -6,7 +6,7 @@ standard library's `heapq`.
 
 import numpy as np
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.compiled import borrowing, fast, inlined
 
 Heap = Floats  # [J+1,2] how many there are, in the first row; then time in seconds and job of each

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from greensched_core.durations import format_duration
 from greensched_core.errors import BadInput
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.elastic_jobs import curves_of
 from greensched_simulator.google_events import Machine
 from greensched_simulator.job_drafts import Capacity, Draft, together

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from greensched_policies.cost import Integers
-from greensched_policies.transfers import NO_TRANSFERS, Transfers
+from greensched_policies.billing.transfers import NO_TRANSFERS, Transfers
+from greensched_policies.costs.cost import Integers
 from greensched_simulator.moving import J_PER_BYTE, LATENCY_S, PRICE_PER_BYTE, S_PER_BYTE
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.world import World

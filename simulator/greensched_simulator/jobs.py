@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.costs.cost import Floats, Integers
 
 
 class Jobs(NamedTuple):

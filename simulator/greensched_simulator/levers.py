@@ -12,7 +12,7 @@ from math import factorial
 
 import numpy as np
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.comparison import Figure, Interval, Results, interval
 from greensched_simulator.policy import Policy
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.job_drafts import Capacity, Draft
 from greensched_simulator.scenario_language import Training
 from greensched_simulator.scenario_model import Generator, Scenario

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
-from greensched_policies.transfers import TransferColumns
+from greensched_policies.billing.transfers import TransferColumns
+from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
 from greensched_simulator.compiled import fast, inlined
 from greensched_simulator.grid_table import CARBON
 from greensched_simulator.jobs import Jobs

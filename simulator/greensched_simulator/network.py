@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from greensched_policies.cost import JOULES_PER_KWH, Floats, Integers
+from greensched_policies.costs.cost import JOULES_PER_KWH, Floats, Integers
 from greensched_simulator.moving import NO_LINKS
 from greensched_simulator.scenario_model import Scenario, Workload
 from greensched_simulator.seeds import stream

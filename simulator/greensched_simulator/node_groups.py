@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.capping import LEVELS, board_speed, board_watts, cpu_power, cpu_speed
-from greensched_policies.cost import CURVE_POINTS, Floats
-from greensched_policies.sleeping import SleepColumns
+from greensched_policies.costs.capping import LEVELS, board_speed, board_watts, cpu_power, cpu_speed
+from greensched_policies.costs.cost import CURVE_POINTS, Floats
+from greensched_policies.costs.sleeping import SleepColumns
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.sleep_tables import sleep_columns
 from greensched_simulator.world import World

@@ -9,17 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.capping import board_watts, cpu_power
-from greensched_policies.cost import (
-    CURVE_POINTS,
-    JOULES_PER_KWH,
-    JOULES_PER_MWH,
-    CostModel,
-    Floats,
-    Integers,
-    load_watts,
-)
-from greensched_policies.courses import (
+from greensched_policies.billing.courses import (
     Caps,
     Sleeps,
     ZoneSeries,
@@ -28,7 +18,17 @@ from greensched_policies.courses import (
     levels_at,
     steps_at,
 )
-from greensched_policies.transfers import Transfers, transfer_grams
+from greensched_policies.billing.transfers import Transfers, transfer_grams
+from greensched_policies.costs.capping import board_watts, cpu_power
+from greensched_policies.costs.cost import (
+    CURVE_POINTS,
+    JOULES_PER_KWH,
+    JOULES_PER_MWH,
+    CostModel,
+    Floats,
+    Integers,
+    load_watts,
+)
 from greensched_simulator.job_transfers import transfers_of
 from greensched_simulator.schedule import Schedule, Stretches
 from greensched_simulator.simulation import billed_series, cost_model, zone_series

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.outages import Outages
 from greensched_simulator.scenario_cluster import Failures, NodeGroup
 from greensched_simulator.seeds import stream

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 
 
 class Nodes(NamedTuple):

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.cost import (
+from greensched_policies.billing.transfers import with_transfer
+from greensched_policies.costs.cost import (
     CostModel,
     Floats,
     Integers,
@@ -13,8 +14,9 @@ from greensched_policies.cost import (
     ZoneColumns,
     placement_cost,
 )
-from greensched_policies.missing_data import mean_filled
-from greensched_policies.observation import (
+from greensched_policies.costs.sleeping import with_waking
+from greensched_policies.encoding.missing_data import mean_filled
+from greensched_policies.encoding.observation import (
     RELATIVE_FEATURES,
     RELATIVE_MEMORY_SIZE,
     RELATIVE_PLACES,
@@ -27,8 +29,6 @@ from greensched_policies.observation import (
     relative_scale,
     room_columns,
 )
-from greensched_policies.sleeping import with_waking
-from greensched_policies.transfers import with_transfer
 from greensched_simulator.cluster import Cluster, columns_of, is_empty
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.grid_table import CARBON, PRICE, GridTable, fill_means

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import CPU_CAPACITY, Floats, Integers
+from greensched_policies.costs.cost import CPU_CAPACITY, Floats, Integers
 from greensched_simulator.choices import Terms
 from greensched_simulator.cluster import Cluster, is_empty
 from greensched_simulator.compiled import borrowing, fast, inlined

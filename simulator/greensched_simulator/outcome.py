@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.accounting import Bill, total_bill
-from greensched_policies.cost import Floats
-from greensched_policies.reward import ROUNDING_S
+from greensched_policies.billing.accounting import Bill, total_bill
+from greensched_policies.costs.cost import Floats
+from greensched_policies.encoding.reward import ROUNDING_S
 from greensched_simulator.charges import charge_of
 from greensched_simulator.precedence import earliest_ready_s, ready_s
 from greensched_simulator.schedule import Schedule

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.capping import (
+from greensched_policies.costs.capping import (
     LEVELS,
     CapColumns,
     board_speed,
@@ -17,7 +17,7 @@ from greensched_policies.capping import (
     cpu_power,
     cpu_speed,
 )
-from greensched_policies.cost import (
+from greensched_policies.costs.cost import (
     CORE_SPEED,
     CURVE_POINTS,
     GPU_IDLE_W,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import JOULES_PER_KWH, Floats, Integers
+from greensched_policies.costs.cost import JOULES_PER_KWH, Floats, Integers
 from greensched_simulator.compiled import fast
 from greensched_simulator.phase_steps import Steps, startup_of, steps_of
 from greensched_simulator.phases import SAME_MOMENT_S, PhasedJob, duration_s

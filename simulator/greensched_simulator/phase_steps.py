@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.cost import JOULES_PER_KWH, Floats, Integers
+from greensched_policies.costs.cost import JOULES_PER_KWH, Floats, Integers
 from greensched_simulator.phases import SAME_MOMENT_S, Phase, PhasedJob, duration_s
 
 _ENDED = -1  # no place on a track: the job ends in the slot in which its startup does

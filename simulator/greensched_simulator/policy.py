@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from greensched_core.errors import BadInput
 from greensched_core.quoting import near
-from greensched_policies.catalogue import (
+from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
     CAP_RULES,
     ORDER_RULES,

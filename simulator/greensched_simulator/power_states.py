@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.cost import Floats
-from greensched_policies.sleeping import SleepColumns
+from greensched_policies.costs.cost import Floats
+from greensched_policies.costs.sleeping import SleepColumns
 from greensched_simulator.compiled import inlined
 
 # Rows of the table [6,N].

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.compiled import fast
 from greensched_simulator.heaps import Heap, push
 

@@ -9,7 +9,7 @@ worker. A suspended job starts up again and goes on with the work that is not sa
 
 import numpy as np
 
-from greensched_policies.cost import CORE_SPEED, Floats
+from greensched_policies.costs.cost import CORE_SPEED, Floats
 from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import borrowing, fast, inlined
 from greensched_simulator.jobs import Jobs

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.moving import NO_LINKS, most_moving_s
 from greensched_simulator.nodes import Nodes

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from greensched_policies.cost import CPU_CAPACITY, Floats
-from greensched_policies.provisioning import HORIZON_S, provisioned_share
+from greensched_policies.costs.cost import CPU_CAPACITY, Floats
+from greensched_policies.costs.provisioning import HORIZON_S, provisioned_share
 from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import compiled, fast
 from greensched_simulator.grid_table import CARBON, GridTable, step_at

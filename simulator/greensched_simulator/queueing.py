@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats, Integers
-from greensched_policies.queue_columns import QueueColumns
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import borrowing, fast, inlined

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.scaling import NO_SCALING
+from greensched_policies.costs.scaling import NO_SCALING
 from greensched_simulator.testing import (
     GIB,
     even_links,

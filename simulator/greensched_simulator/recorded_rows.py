@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.job_transfers import brought, transfers_of
 from greensched_simulator.node_hours import NodeHours, node_hours
 from greensched_simulator.outcome import meets_deadline, ready_from_s, slowdowns, waits_s

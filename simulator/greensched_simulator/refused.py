@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.compiled import fast
 from greensched_simulator.jobs import Jobs
 

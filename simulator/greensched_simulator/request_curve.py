@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_core.durations import format_duration
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.request_trace import RequestLog, read_requests
 from greensched_simulator.response_times import Times
 from greensched_simulator.scenario_services import (

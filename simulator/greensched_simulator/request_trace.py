@@ -16,7 +16,7 @@ import numpy as np
 
 from greensched_core.durations import format_duration
 from greensched_core.errors import BadInput
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.trace_rows import Row, read_table, refusal, require_columns, rows_of
 from greensched_simulator.workload import Fault
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import CORE_SPEED
+from greensched_policies.costs.cost import CORE_SPEED
 from greensched_simulator.boards import give_boards
 from greensched_simulator.choices import NOWHERE, Rules, Terms, best_of, fits, search
 from greensched_simulator.cluster import Cluster

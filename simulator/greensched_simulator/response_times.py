@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 # On [0, 1], denser near 1, where quantiles grow fast.

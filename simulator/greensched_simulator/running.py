@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from greensched_policies.cost import CORE_SPEED, CPU_CAPACITY, GPU_CAPACITY, MEMORY_CAPACITY, Floats
+from greensched_policies.costs.cost import (
+    CORE_SPEED,
+    CPU_CAPACITY,
+    GPU_CAPACITY,
+    MEMORY_CAPACITY,
+    Floats,
+)
 from greensched_simulator.boards import give_boards, take_boards
 from greensched_simulator.choices import Terms
 from greensched_simulator.cluster import Cluster, is_empty

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats, Integers
-from greensched_policies.pausing import PauseColumns, planned_slots
-from greensched_policies.scaling import scaled_plan, useful_workers
-from greensched_policies.slots import SlotColumns
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.costs.pausing import PauseColumns, planned_slots
+from greensched_policies.costs.scaling import scaled_plan, useful_workers
+from greensched_policies.encoding.slots import SlotColumns
 from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.grid_table import GridTable

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats, Integers
-from greensched_policies.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
+from greensched_policies.billing.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
+from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.nodes import Nodes
 from greensched_simulator.outages import Broken
 from greensched_simulator.pacing import Changes

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.capping import board_speed, cpu_speed
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.costs.capping import board_speed, cpu_speed
+from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.response_times import late_shares
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.services import ServiceRows

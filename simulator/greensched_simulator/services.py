@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.job_building import JobList
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.nodes import Nodes

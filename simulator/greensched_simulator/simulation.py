@@ -10,16 +10,16 @@ import numpy as np
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
-from greensched_policies.accounting import Bill, add_transfers, bill_schedule
-from greensched_policies.catalogue import BLIND_TO_ROOM, MAY_REJECT, SCALE_RULES
-from greensched_policies.cost import CURVE_POINTS, CostModel, Floats, load_watts
-from greensched_policies.courses import (
+from greensched_policies.billing.accounting import Bill, add_transfers, bill_schedule
+from greensched_policies.billing.courses import (
     BilledNodes,
     Placements,
     ZoneSeries,
 )
-from greensched_policies.scaling import NO_SCALING
-from greensched_policies.supply import Balance, Sun, balances_of, imported
+from greensched_policies.billing.supply import Balance, Sun, balances_of, imported
+from greensched_policies.costs.cost import CURVE_POINTS, CostModel, Floats, load_watts
+from greensched_policies.costs.scaling import NO_SCALING
+from greensched_policies.rules.catalogue import BLIND_TO_ROOM, MAY_REJECT, SCALE_RULES
 from greensched_simulator.choices import Terms, nodes_to_score, rules_of
 from greensched_simulator.cluster import idle_cluster, node_table
 from greensched_simulator.engine import run

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from greensched_policies.catalogue import SLEEP_RULES
-from greensched_policies.cost import Floats
-from greensched_policies.sleeping import SleepColumns
+from greensched_policies.costs.cost import Floats
+from greensched_policies.costs.sleeping import SleepColumns
+from greensched_policies.rules.catalogue import SLEEP_RULES
 from greensched_simulator.policy import Policy
 from greensched_simulator.world import World, idle_watts
 

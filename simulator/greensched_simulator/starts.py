@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats, Integers
-from greensched_policies.slots import FULL, SlotColumns, with_overload
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.encoding.slots import FULL, SlotColumns, with_overload
 from greensched_simulator.choices import NOWHERE, Rules, Terms
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.grid_table import GridTable

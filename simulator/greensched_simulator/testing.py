@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.capping import board_speed, board_watts, cpu_power, cpu_speed
-from greensched_policies.cost import Floats, Integers, NodeColumns, curve_table
-from greensched_policies.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
-from greensched_policies.observation import Weights
-from greensched_policies.scaling import NO_SCALING
-from greensched_policies.supply import Battery
+from greensched_policies.billing.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
+from greensched_policies.billing.supply import Battery
+from greensched_policies.costs.capping import board_speed, board_watts, cpu_power, cpu_speed
+from greensched_policies.costs.cost import Floats, Integers, NodeColumns, curve_table
+from greensched_policies.costs.scaling import NO_SCALING
+from greensched_policies.encoding.observation import Weights
 from greensched_simulator.cluster import Cluster, node_table
 from greensched_simulator.jobs import Jobs
 from greensched_simulator.moving import NO_LINKS

@@ -6,7 +6,7 @@ import numpy as np
 
 from greensched_core.durations import format_duration
 from greensched_core.errors import BadInput
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.job_drafts import Draft
 from greensched_simulator.language_models import (
     PEAK_BF16_FLOP_PER_S,

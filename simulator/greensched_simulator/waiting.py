@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.choices import Rules, Terms, fits
 from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import borrowing, fast

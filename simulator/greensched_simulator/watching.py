@@ -6,7 +6,7 @@ starts at a time; else the steps that hold at a run's begin and end move on star
 
 import numpy as np
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.compiled import borrowing, inlined
 from greensched_simulator.grid_table import (
     CARBON,

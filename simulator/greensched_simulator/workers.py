@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.cost import CORE_SPEED, WorkloadColumns
+from greensched_policies.costs.cost import CORE_SPEED, WorkloadColumns
 from greensched_simulator.boards import how_often
 from greensched_simulator.choices import Terms, fits
 from greensched_simulator.cluster import Cluster

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import CURVE_POINTS, Floats, curve_table
-from greensched_policies.observation import Weights
-from greensched_policies.scaling import NO_SCALING
-from greensched_policies.supply import Battery
+from greensched_policies.billing.supply import Battery
+from greensched_policies.costs.cost import CURVE_POINTS, Floats, curve_table
+from greensched_policies.costs.scaling import NO_SCALING
+from greensched_policies.encoding.observation import Weights
 from greensched_simulator.elastic_jobs import scaling_of
 from greensched_simulator.grid_doubts import notes_on_files
 from greensched_simulator.job_building import JobList, build_jobs

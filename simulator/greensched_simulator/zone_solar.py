@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from greensched_policies.supply import NO_BATTERY, Battery
+from greensched_policies.billing.supply import NO_BATTERY, Battery
 from greensched_simulator.scenario_model import Scenario
 from greensched_simulator.scenario_site import Site, SolarConstant, SolarFile, SolarShape
 from greensched_simulator.seeds import stream

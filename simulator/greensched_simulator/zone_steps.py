@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies import courses
-from greensched_policies.cost import Floats
+from greensched_policies.billing import courses
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.grid_files import (
     CARBON_LIMITS_G_PER_KWH,
     PRICE_LIMITS_PER_MWH,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.scenario_model import Scenario
 from greensched_simulator.scenario_site import TemperatureConstant, TemperatureShape, Weather
 from greensched_simulator.seeds import stream

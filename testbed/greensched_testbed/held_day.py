@@ -19,8 +19,8 @@ from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.signals.watched import GRID_SIGNALS
 from greensched_core.watching import Watch
-from greensched_policies.cost import CURVE_POINTS
-from greensched_policies.courses import Placements
+from greensched_policies.billing.courses import Placements
+from greensched_policies.costs.cost import CURVE_POINTS
 from greensched_simulator.world import World
 from greensched_testbed.nodes import NodeGroup
 from greensched_testbed.operator_processes import Pace

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from greensched_policies.bundle import SHIPPED_PRIOR
+from greensched_policies.learned.bundle import SHIPPED_PRIOR
 
 Run = Callable[..., Any]
 

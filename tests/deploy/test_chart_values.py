@@ -12,7 +12,7 @@ from greensched_core.settings import ComponentSettings
 from greensched_extender.policy_choice import ONNX
 from greensched_extender.settings import ExtenderSettings
 from greensched_operator.settings import OperatorSettings
-from greensched_policies.catalogue import WHERE_RULES
+from greensched_policies.rules.catalogue import WHERE_RULES
 
 CHART = Path(__file__).resolve().parents[2] / "deploy" / "helm" / "greensched"
 VALUES_LINES = (CHART / "values.yaml").read_text().splitlines()

@@ -22,7 +22,7 @@ from greensched_extender.policy_choice import PolicyChoice, PolicyTerms
 from greensched_extender.scoring import Assumptions
 from greensched_extender.service import Answer, Extender, Terms
 from greensched_extender.snapshot import Snapshot
-from greensched_policies.observation import Weights
+from greensched_policies.encoding.observation import Weights
 
 NOW = 1_800_000_000.0
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from greensched_core.state import Gpu
 from greensched_core.testing import make_node
 from greensched_extender.metrics import Fallback
-from greensched_policies.guard import Guard, NamedPolicy
+from greensched_policies.learned.guard import Guard, NamedPolicy
 
 World = Any
 MakePod = Callable[..., dict[str, Any]]

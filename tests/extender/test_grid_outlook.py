@@ -11,9 +11,9 @@ from greensched_core.signals.static import load_static_zones
 from greensched_core.signals.steps import NO_DATA, ZoneSignal
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_extender.grid import Grid
-from greensched_policies.accounting import bill_schedule
-from greensched_policies.cost import CostModel, curve_table
-from greensched_policies.courses import BilledNodes, Placements, ZoneSeries
+from greensched_policies.billing.accounting import bill_schedule
+from greensched_policies.billing.courses import BilledNodes, Placements, ZoneSeries
+from greensched_policies.costs.cost import CostModel, curve_table
 
 NOW, HOUR_S = 1_800_000_000.0, 3600.0
 ZONES = ("", "DE", "FR", "nowhere")

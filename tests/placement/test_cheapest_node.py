@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from greensched_policies.cost import (
+from greensched_policies.costs.cost import (
     CostModel,
     NodeColumns,
     WorkloadColumns,

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.accounting import Bill, bill_schedule, total_bill
-from greensched_policies.cost import (
+from greensched_policies.billing.accounting import Bill, bill_schedule, total_bill
+from greensched_policies.billing.courses import BilledNodes, Placements, ZoneSeries
+from greensched_policies.costs.cost import (
     CostModel,
     NodeColumns,
     WorkloadColumns,
@@ -14,7 +15,6 @@ from greensched_policies.cost import (
     curve_table,
     placement_cost,
 )
-from greensched_policies.courses import BilledNodes, Placements, ZoneSeries
 
 WATTS = curve_table([[100.0 + 20.0 * k for k in range(11)], [50.0] + [120.0] * 10])
 MODEL = CostModel(WATTS, 0.5, 0.8, False)

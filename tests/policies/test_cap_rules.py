@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.capping import (
+from greensched_policies.costs.capping import (
     BOARD_DRAW,
     BOARD_SPEED,
     LEVELS,
@@ -15,7 +15,7 @@ from greensched_policies.capping import (
     cpu_power,
     cpu_speed,
 )
-from greensched_policies.catalogue import CAP_RULES
+from greensched_policies.rules.catalogue import CAP_RULES
 from greensched_simulator.reproductions.zeus import PUBLISHED
 
 # What a node takes at each level if its CPUs add 100 W and half of a run scales with frequency.

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.carbon_scaler import carbon_scaler
-from greensched_policies.cost import Floats
+from greensched_policies.costs.carbon_scaler import carbon_scaler
+from greensched_policies.costs.cost import Floats
 
 # One node does 10 in a slot at 100 W, a second one adds 8 for 100 W, a third 4 for 100 W: in a slot
 # of 100 g/kWh a unit of work costs 1000, 1250 and 2500, in one of 200 g/kWh twice that.

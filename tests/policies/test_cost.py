@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.cost import (
+from greensched_policies.costs.cost import (
     CostModel,
     NodeColumns,
     PlacementCost,

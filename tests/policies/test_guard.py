@@ -5,7 +5,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from greensched_policies.guard import FallbackReason, NamedPolicy, WhereGuard
+from greensched_policies.learned.guard import FallbackReason, NamedPolicy, WhereGuard
 
 Costs = npt.NDArray[np.float32]
 NODES = np.zeros((1, 3, 16), dtype=np.float32)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from greensched_policies.missing_data import mean_filled
+from greensched_policies.encoding.missing_data import mean_filled
 
 NAN = float("nan")
 

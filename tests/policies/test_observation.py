@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies import observation as obs
-from greensched_policies.catalogue import WHERE_RULES
-from greensched_policies.cost import (
+from greensched_policies.costs.cost import (
     CostModel,
     NodeColumns,
     WorkloadColumns,
@@ -15,7 +13,9 @@ from greensched_policies.cost import (
     curve_table,
     placement_cost,
 )
-from greensched_policies.observation import Observation, Weights, encode_where
+from greensched_policies.encoding import observation as obs
+from greensched_policies.encoding.observation import Observation, Weights, encode_where
+from greensched_policies.rules.catalogue import WHERE_RULES
 
 MODEL = CostModel(
     curve_table([[100.0 + 20.0 * k for k in range(11)], [60.0 + 30.0 * k for k in range(11)]]),

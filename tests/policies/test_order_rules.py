@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from greensched_policies.catalogue import ORDER_RULES
-from greensched_policies.queue_columns import QueueColumns
+from greensched_policies.encoding.queue_columns import QueueColumns
+from greensched_policies.rules.catalogue import ORDER_RULES
 
 # Three jobs: the oldest is long and large, the second short and small, the third in between.
 QUEUE = QueueColumns(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.catalogue import PAUSE_RULES
-from greensched_policies.pausing import PauseColumns, cheapest_slots, planned_slots, restarts
+from greensched_policies.costs.pausing import PauseColumns, cheapest_slots, planned_slots, restarts
+from greensched_policies.rules.catalogue import PAUSE_RULES
 
 WORK = PauseColumns(*(np.array([[each]]) for each in (90.0, 3600.0, 900.0)))
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from greensched_policies.catalogue import WHERE_RULES
-from greensched_policies.cost import (
+from greensched_policies.costs.cost import (
     CostModel,
     NodeColumns,
     WorkloadColumns,
@@ -12,7 +11,8 @@ from greensched_policies.cost import (
     curve_table,
     placement_cost,
 )
-from greensched_policies.observation import Observation, Weights, encode_where
+from greensched_policies.encoding.observation import Observation, Weights, encode_where
+from greensched_policies.rules.catalogue import WHERE_RULES
 
 GIB = 2.0**30
 HOUR_S = 3600.0

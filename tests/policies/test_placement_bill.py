@@ -5,9 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.accounting import Bill, PlacementBill, bill_placements, bill_schedule
-from greensched_policies.cost import CostModel, curve_table
-from greensched_policies.courses import BilledNodes, Placements, ZoneSeries
+from greensched_policies.billing.accounting import (
+    Bill,
+    PlacementBill,
+    bill_placements,
+    bill_schedule,
+)
+from greensched_policies.billing.courses import BilledNodes, Placements, ZoneSeries
+from greensched_policies.costs.cost import CostModel, curve_table
 
 HOUR = 3600.0
 # A straight curve, and one that has risen to its full height at a tenth of the load.

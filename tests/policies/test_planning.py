@@ -9,12 +9,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from greensched_policies.catalogue import WHEN_RULES
-from greensched_policies.core_plan import CorePlan
-from greensched_policies.cost import Floats
-from greensched_policies.observation import Weights
-from greensched_policies.outlook import Outlook, outlook_of
-from greensched_policies.planning import (
+from greensched_policies.costs.cost import Floats
+from greensched_policies.encoding.observation import Weights
+from greensched_policies.encoding.slots import FULL
+from greensched_policies.planning.core_plan import CorePlan
+from greensched_policies.planning.outlook import Outlook, outlook_of
+from greensched_policies.planning.planning import (
     Chosen,
     Mean,
     Running,
@@ -24,8 +24,8 @@ from greensched_policies.planning import (
     plan_all,
     put_back,
 )
-from greensched_policies.slots import FULL
-from greensched_policies.start_blocks import Asked
+from greensched_policies.planning.start_blocks import Asked
+from greensched_policies.rules.catalogue import WHEN_RULES
 
 SLOT_S = 900.0
 MIDNIGHT_S = 1_700_006_400.0  # of some day, in seconds since the epoch

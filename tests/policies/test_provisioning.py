@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import lambertw
 
-from greensched_policies.provisioning import LEAST_SHARE, provisioned_share
+from greensched_policies.costs.provisioning import LEAST_SHARE, provisioned_share
 
 
 def share(now: float, least: float, most: float) -> float:

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies import observation as obs
-from greensched_policies.catalogue import BLIND_TO_ROOM, WHERE_RULES
+from greensched_policies.encoding import observation as obs
+from greensched_policies.rules.catalogue import BLIND_TO_ROOM, WHERE_RULES
 
 # First fit asks for nothing but the place.
 LOOKS_AT_NODES = sorted(WHERE_RULES.keys() - {"first-fit"})

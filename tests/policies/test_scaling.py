@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.carbon_scaler import carbon_scaler
-from greensched_policies.cost import Floats
-from greensched_policies.scaling import scaled_plan, scaled_slots, useful_workers
+from greensched_policies.costs.carbon_scaler import carbon_scaler
+from greensched_policies.costs.cost import Floats
+from greensched_policies.costs.scaling import scaled_plan, scaled_slots, useful_workers
 
 # The second worker adds 0.8 of the first one's work, the third 0.4.
 CURVE = np.array([1.0, 1.8, 2.2])

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from greensched_policies.scores import spread_scores
+from greensched_policies.encoding.scores import spread_scores
 
 costs = arrays.arrays(
     np.float32,

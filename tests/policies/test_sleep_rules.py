@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.catalogue import SLEEP_RULES
-from greensched_policies.cost import NodeColumns, PlacementCost, ZoneColumns
-from greensched_policies.sleeping import SleepColumns, with_waking
+from greensched_policies.costs.cost import NodeColumns, PlacementCost, ZoneColumns
+from greensched_policies.costs.sleeping import SleepColumns, with_waking
+from greensched_policies.rules.catalogue import SLEEP_RULES
 
 
 def stays_awake_s(rule: str, saved_w: float, wake_s: float, wake_j: float) -> float:

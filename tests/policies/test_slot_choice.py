@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies import pausing
-from greensched_policies.slot_choice import cheapest_slots, choose_slots
+from greensched_policies.costs import pausing
+from greensched_policies.planning.slot_choice import cheapest_slots, choose_slots
 
 costs = st.one_of(
     st.lists(st.integers(-5, 20).map(float), min_size=1, max_size=24),

@@ -5,16 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_policies.accounting import bill_schedule
-from greensched_policies.cost import CostModel, curve_table
-from greensched_policies.courses import (
+from greensched_policies.billing.accounting import bill_schedule
+from greensched_policies.billing.courses import (
     NO_CAPS,
     NO_SLEEPS,
     BilledNodes,
     Placements,
     ZoneSeries,
 )
-from greensched_policies.supply import (
+from greensched_policies.billing.supply import (
     NO_BATTERY,
     Balance,
     Battery,
@@ -23,6 +22,7 @@ from greensched_policies.supply import (
     balances_of,
     imported,
 )
+from greensched_policies.costs.cost import CostModel, curve_table
 
 HOUR = 3600.0
 WH = 3600.0

@@ -16,16 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import numpy_helper
 
-from greensched_policies.bundle import SHIPPED_PRIOR, BundleError, load_bundle
-from greensched_policies.bundle_description import describe_bundle
-from greensched_policies.cost import WorkloadColumns
-from greensched_policies.guard import FallbackReason
-from greensched_policies.observation import Weights
-from greensched_policies.planned_window import planned_window
-from greensched_policies.run_now import run_now
-from greensched_policies.slot_observation import encode_when
-from greensched_policies.slots import FULL, SlotColumns
-from greensched_policies.when_head import GuardedWhen, when_policy
+from greensched_policies.costs.cost import WorkloadColumns
+from greensched_policies.encoding.observation import Weights
+from greensched_policies.encoding.slot_observation import encode_when
+from greensched_policies.encoding.slots import FULL, SlotColumns
+from greensched_policies.learned.bundle import SHIPPED_PRIOR, BundleError, load_bundle
+from greensched_policies.learned.bundle_description import describe_bundle
+from greensched_policies.learned.guard import FallbackReason
+from greensched_policies.learned.when_head import GuardedWhen, when_policy
+from greensched_policies.rules.when.planned_window import planned_window
+from greensched_policies.rules.when.run_now import run_now
 
 PRIOR = load_bundle(SHIPPED_PRIOR)
 WORKLOAD = WorkloadColumns(*(np.full(1, value) for value in (2.0, 4e9, 0.0, 3600.0)))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from greensched_policies.catalogue import WHEN_RULES
-from greensched_policies.slots import SlotColumns
+from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.rules.catalogue import WHEN_RULES
 
 QUARTER_S = 900.0
 

@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from greensched_policies.bundle import (
+from greensched_policies.learned.bundle import (
     MAX_GRAPH_BYTES,
     SHIPPED_PRIOR,
     BundleError,
     load_bundle,
 )
-from greensched_policies.bundle_description import describe_bundle
-from greensched_policies.graph_file import NotOnnx, read_graph_facts
-from greensched_policies.weighted_cost import weighted_cost
+from greensched_policies.learned.bundle_description import describe_bundle
+from greensched_policies.learned.graph_file import NotOnnx, read_graph_facts
+from greensched_policies.rules.where.weighted_cost import weighted_cost
 
 EXPORTER = Path(__file__).parents[2] / "policies" / "train" / "export_prior.py"
 PRIOR = load_bundle(SHIPPED_PRIOR)

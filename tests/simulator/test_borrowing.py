@@ -5,9 +5,9 @@ import pkgutil
 from typing import Any, get_type_hints
 
 import greensched_simulator
-from greensched_policies.cost import NodeColumns, WorkloadColumns
-from greensched_policies.sleeping import SleepColumns
-from greensched_policies.transfers import TransferColumns
+from greensched_policies.billing.transfers import TransferColumns
+from greensched_policies.costs.cost import NodeColumns, WorkloadColumns
+from greensched_policies.costs.sleeping import SleepColumns
 from greensched_simulator import observing
 from greensched_simulator.environments import scenes
 from greensched_simulator.environments.tally import Taken

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_policies.accounting import total_bill
-from greensched_policies.cost import curve_table
+from greensched_policies.billing.accounting import total_bill
+from greensched_policies.costs.cost import curve_table
 from greensched_simulator.charges import REJECTION_FACTOR, charge_of
 from greensched_simulator.outcome import outcome_of
 from greensched_simulator.schedule import Schedule

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greensched_policies.catalogue import CAP_RULES, ORDER_RULES, WHEN_RULES, WHERE_RULES
+from greensched_policies.rules.catalogue import CAP_RULES, ORDER_RULES, WHEN_RULES, WHERE_RULES
 from greensched_simulator.code_cache import own_folder
 from greensched_simulator.compiled_sources import compiled_sources
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.assignment import cheapest_columns
 from greensched_simulator.concurrence import MOST_AT_ONCE, price_waiting
 from greensched_simulator.policy import policy_named

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.random_worlds import random_world
 from greensched_simulator.recorded_rows import decision_rows, job_rows, node_hour_rows

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.grid_doubts import hours_apart, notes_on_files
 from greensched_simulator.grid_files import (
     CARBON_LIMITS_G_PER_KWH,

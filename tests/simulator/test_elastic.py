@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
-from greensched_policies.carbon_scaler import carbon_scaler
-from greensched_policies.scaling import scaled_plan
+from greensched_policies.costs.carbon_scaler import carbon_scaler
+from greensched_policies.costs.scaling import scaled_plan
 from greensched_simulator.bound import least_totals
 from greensched_simulator.bound_limits import freedom_of
 from greensched_simulator.compiled import compiled

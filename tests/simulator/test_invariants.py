@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greensched_policies.accounting import PlacementBill, bill_placements
-from greensched_policies.catalogue import (
+from greensched_policies.billing.accounting import PlacementBill, bill_placements
+from greensched_policies.billing.courses import Placements
+from greensched_policies.costs.cost import Floats
+from greensched_policies.rules.catalogue import (
     CAP_RULES,
     PAUSE_RULES,
     SLEEP_RULES,
     WHEN_RULES,
     WHERE_RULES,
 )
-from greensched_policies.cost import Floats
-from greensched_policies.courses import Placements
 from greensched_simulator.moving import NO_LINKS
 from greensched_simulator.outcome import Outcome, outcome_of, ready_from_s
 from greensched_simulator.policy import QUEUES, Policy, policies_named, policy_named

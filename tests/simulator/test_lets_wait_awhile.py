@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.reproductions import lets_wait_awhile as told
 from greensched_simulator.reproductions.tables import Line
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_policies.supply import Battery
+from greensched_policies.billing.supply import Battery
 from greensched_simulator.bound import least_bill
 from greensched_simulator.bound_limits import limits_of
 from greensched_simulator.charges import charge_of

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.choices import rules_of
 from greensched_simulator.cluster import idle_cluster, node_table
 from greensched_simulator.engine import run

@@ -1,7 +1,7 @@
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_policies.catalogue import (
+from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
     CAP_RULES,
     PAUSE_RULES,

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
-from greensched_policies.catalogue import (
+from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
     MAY_REJECT,
     WHEN_RULES,
 )
-from greensched_policies.slots import SlotColumns
 from greensched_simulator.choices import Terms, rules_of
 from greensched_simulator.cluster import idle_cluster, node_table
 from greensched_simulator.engine import run

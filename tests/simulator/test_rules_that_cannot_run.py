@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_policies.slots import SlotColumns
+from greensched_policies.encoding.slots import SlotColumns
 from greensched_simulator.compiled import TRIED, callee
 
 ONE = SlotColumns._make([np.ones(TRIED)] * 8)

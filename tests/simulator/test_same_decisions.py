@@ -18,22 +18,14 @@ from greensched_extender.rows import Rows
 from greensched_extender.scoring import Appraisal, Assumptions, ZoneMeans, appraise
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
-from greensched_policies.capping import (
+from greensched_policies.costs.capping import (
     CapColumns,
     board_speed,
     board_watts,
     cpu_power,
     cpu_speed,
 )
-from greensched_policies.catalogue import (
-    BAD_WHEN_RULES,
-    CAP_RULES,
-    ORDER_RULES,
-    SLEEP_RULES,
-    WHEN_RULES,
-    WHERE_RULES,
-)
-from greensched_policies.cost import (
+from greensched_policies.costs.cost import (
     CostModel,
     Floats,
     NodeColumns,
@@ -41,11 +33,19 @@ from greensched_policies.cost import (
     ZoneColumns,
     placement_cost,
 )
-from greensched_policies.guard import Guard
-from greensched_policies.observation import Weights, encode_where
-from greensched_policies.queue_columns import QueueColumns
-from greensched_policies.sleeping import SleepColumns, with_waking
-from greensched_policies.slots import SlotColumns
+from greensched_policies.costs.sleeping import SleepColumns, with_waking
+from greensched_policies.encoding.observation import Weights, encode_where
+from greensched_policies.encoding.queue_columns import QueueColumns
+from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.learned.guard import Guard
+from greensched_policies.rules.catalogue import (
+    BAD_WHEN_RULES,
+    CAP_RULES,
+    ORDER_RULES,
+    SLEEP_RULES,
+    WHEN_RULES,
+    WHERE_RULES,
+)
 from greensched_simulator.choices import Rules, rules_of, score_nodes
 from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import compiled

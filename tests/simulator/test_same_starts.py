@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greensched_policies.catalogue import WHEN_RULES
-from greensched_policies.core_plan import CorePlan
-from greensched_policies.cost import CostModel, Floats
-from greensched_policies.observation import Weights
-from greensched_policies.outlook import outlook_of
-from greensched_policies.planning import plan_all
-from greensched_policies.slots import SlotColumns
-from greensched_policies.start_blocks import MOST_STARTS, Asked, block_of, columns_of
+from greensched_policies.costs.cost import CostModel, Floats
+from greensched_policies.encoding.observation import Weights
+from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.planning.core_plan import CorePlan
+from greensched_policies.planning.outlook import outlook_of
+from greensched_policies.planning.planning import plan_all
+from greensched_policies.planning.start_blocks import MOST_STARTS, Asked, block_of, columns_of
+from greensched_policies.rules.catalogue import WHEN_RULES
 from greensched_simulator.choices import Terms, rules_of
 from greensched_simulator.grid_table import GridTable, grid_table
 from greensched_simulator.moving import Data

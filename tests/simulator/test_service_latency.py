@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greensched_policies.capping import cpu_speed
-from greensched_policies.courses import NO_CAPS, Caps
+from greensched_policies.billing.courses import NO_CAPS, Caps
+from greensched_policies.costs.capping import cpu_speed
 from greensched_simulator.outcome import outcome_of
 from greensched_simulator.request_curve import Curve
 from greensched_simulator.response_times import Times

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_policies.accounting import total_bill
+from greensched_policies.billing.accounting import total_bill
 from greensched_simulator.charges import charge_of
 from greensched_simulator.policy import policy_named
 from greensched_simulator.request_curve import curve_of, played

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from greensched_policies.accounting import Bill
-from greensched_policies.catalogue import CAP_RULES
+from greensched_policies.billing.accounting import Bill
+from greensched_policies.rules.catalogue import CAP_RULES
 from greensched_simulator.policy import policy_named
 from greensched_simulator.schedule import Schedule
 from greensched_simulator.simulation import bill_of, simulate

@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greensched_policies.cost import CostModel, Floats, Integers
-from greensched_policies.observation import Weights
-from greensched_policies.slots import FULL, SlotColumns, spread_of, with_overload
+from greensched_policies.costs.cost import CostModel, Floats, Integers
+from greensched_policies.encoding.observation import Weights
+from greensched_policies.encoding.slots import FULL, SlotColumns, spread_of, with_overload
 from greensched_simulator.choices import Terms, rules_of
 from greensched_simulator.grid_table import GridTable, grid_table, in_parts
 from greensched_simulator.moving import Data

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greensched_policies.catalogue import PAUSE_RULES
-from greensched_policies.cost import Floats
-from greensched_policies.pausing import PauseColumns, planned_slots
+from greensched_policies.costs.cost import Floats
+from greensched_policies.costs.pausing import PauseColumns, planned_slots
+from greensched_policies.rules.catalogue import PAUSE_RULES
 from greensched_simulator.bound import least_totals
 from greensched_simulator.bound_limits import freedom_of
 from greensched_simulator.compiled import compiled

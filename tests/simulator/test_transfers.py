@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
-from greensched_policies.accounting import Bill, total_bill
-from greensched_policies.cost import PlacementCost
-from greensched_policies.courses import ZoneSeries
-from greensched_policies.transfers import (
+from greensched_policies.billing.accounting import Bill, total_bill
+from greensched_policies.billing.courses import ZoneSeries
+from greensched_policies.billing.transfers import (
     NO_TRANSFERS,
     TransferColumns,
     Transfers,
     transfer_grams,
     with_transfer,
 )
+from greensched_policies.costs.cost import PlacementCost
 from greensched_simulator.bound import least_totals
 from greensched_simulator.charges import charge_of
 from greensched_simulator.compiled import compiled

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_policies.accounting import bill_schedule
-from greensched_policies.courses import Placements
+from greensched_policies.billing.accounting import bill_schedule
+from greensched_policies.billing.courses import Placements
 from greensched_simulator.bound import least_bill
 from greensched_simulator.bound_limits import limits_of
 from greensched_simulator.charges import REJECTION_FACTOR, charge_of

@@ -10,7 +10,7 @@ from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
 from greensched_core.errors import BadInput
-from greensched_policies.observation import NODE_FEATURES
+from greensched_policies.encoding.observation import NODE_FEATURES
 from greensched_simulator.environments.preparation import HEADS, Head, rules_for
 from greensched_simulator.environments.scene_parts import CANDIDATES, HEAD
 from greensched_simulator.environments.spaces import Seen, observation_space, shape_of, told_of

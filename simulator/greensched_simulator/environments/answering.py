@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.capping import LEVELS, CapColumns
-from greensched_policies.cost import Floats
-from greensched_policies.slots import SlotColumns
+from greensched_policies.costs.capping import LEVELS, CapColumns
+from greensched_policies.costs.cost import Floats
+from greensched_policies.encoding.slots import SlotColumns
 from greensched_simulator.choices import NOWHERE, Rules
 from greensched_simulator.compiled import borrowing, fast
 from greensched_simulator.deciding import due_or_put_off, keep_start

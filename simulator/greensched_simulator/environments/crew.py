@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from greensched_policies.cost import Integers
+from greensched_policies.costs.cost import Integers
 from greensched_simulator.environments.sharing import IDLE, SLEEPS, tell_step
 
 _LAST_STEP_S = 10.0  # is waited for

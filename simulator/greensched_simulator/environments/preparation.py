@@ -7,11 +7,11 @@ from typing import Any, Literal
 import numpy as np
 
 from greensched_core.errors import BadInput
-from greensched_policies.accounting import total_bill
-from greensched_policies.capping import LEVELS, CapColumns
-from greensched_policies.catalogue import MAY_REJECT
-from greensched_policies.cost import Floats
-from greensched_policies.reward import Shares, penalty_of, reward_of, shares_of
+from greensched_policies.billing.accounting import total_bill
+from greensched_policies.costs.capping import LEVELS, CapColumns
+from greensched_policies.costs.cost import Floats
+from greensched_policies.encoding.reward import Shares, penalty_of, reward_of, shares_of
+from greensched_policies.rules.catalogue import MAY_REJECT
 from greensched_simulator.choices import NOWHERE, Rules, Terms, nodes_to_score, rules_of
 from greensched_simulator.cluster import Cluster, idle_cluster, node_table
 from greensched_simulator.deciding import OVER

@@ -9,8 +9,8 @@ from numba import types
 from numba.experimental import structref
 from numba.typed import List
 
-from greensched_policies.cost import Floats, Integers
-from greensched_policies.reward import Shares
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.encoding.reward import Shares
 from greensched_simulator.choices import Rules, Terms
 from greensched_simulator.cluster import Cluster
 from greensched_simulator.compiled import fast

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.capping import LEVELS
-from greensched_policies.cost import Integers
-from greensched_policies.reward import penalty_of, reward_of
+from greensched_policies.costs.capping import LEVELS
+from greensched_policies.costs.cost import Integers
+from greensched_policies.encoding.reward import penalty_of, reward_of
 from greensched_simulator.choices import NOWHERE, Rules, search
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.deciding import (

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.level_observation import encode_how_fast
-from greensched_policies.slot_observation import encode_when
+from greensched_policies.encoding.level_observation import encode_how_fast
+from greensched_policies.encoding.slot_observation import encode_when
 from greensched_simulator.choices import see_candidates
 from greensched_simulator.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.environments.scene_parts import Bits, Shown

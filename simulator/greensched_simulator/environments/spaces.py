@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from greensched_policies.observation import CONTEXT_FEATURES
+from greensched_policies.encoding.observation import CONTEXT_FEATURES
 from greensched_simulator.environments.preparation import HEADS, Head
 from greensched_simulator.environments.scene_parts import CANDIDATES, HEAD, JOB, PACED
 from greensched_simulator.environments.stages import Stage

@@ -13,11 +13,11 @@ from gymnasium.error import ResetNeeded
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
-from greensched_policies.capping import LEVELS
-from greensched_policies.cost import Floats, Integers
-from greensched_policies.level_observation import LEVEL_FEATURES
-from greensched_policies.observation import CONTEXT_FEATURES, NODE_FEATURES
-from greensched_policies.slot_observation import SLOT_FEATURES
+from greensched_policies.costs.capping import LEVELS
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.encoding.level_observation import LEVEL_FEATURES
+from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
+from greensched_policies.encoding.slot_observation import SLOT_FEATURES
 from greensched_simulator.deciding import OVER
 from greensched_simulator.environments.crew import Crew, empty_board
 from greensched_simulator.environments.preparation import (

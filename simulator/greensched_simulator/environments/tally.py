@@ -1,15 +1,15 @@
 """What a run took, reckoned in the engine's own arrays: the bill's totals, and each job's part.
 
-The bill proper (`greensched_policies.accounting`) tells every node apart, and takes longer than
-many decisions; the formulas are the same functions, and a test holds both together.
+The bill proper (`greensched_policies.billing.accounting`) tells every node apart, and takes longer
+than many decisions; the formulas are the same functions, and a test holds both together.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from greensched_policies.capping import board_watts
-from greensched_policies.cost import (
+from greensched_policies.costs.capping import board_watts
+from greensched_policies.costs.cost import (
     CURVE_POINTS,
     JOULES_PER_KWH,
     JOULES_PER_MWH,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.comparison import Interval
 from greensched_simulator.policy import Policy
 from greensched_simulator.tables import tone_of

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from greensched_core.units import SECONDS_PER_HOUR
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.comparison import (
     CARBON,
     COST,

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_core.errors import BadInput
-from greensched_policies.carbon_scaler import carbon_scaler
-from greensched_policies.cost import Floats
+from greensched_policies.costs.carbon_scaler import carbon_scaler
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.reproductions.gaia import read_column
 from greensched_simulator.reproductions.tables import Line
 from greensched_simulator.trace_rows import read_table, refusal, require_columns, rows_of

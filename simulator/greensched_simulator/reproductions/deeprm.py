@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Integers
+from greensched_policies.costs.cost import Integers
 from greensched_simulator.compiled import fast
 from greensched_simulator.reproductions.deeprm_environment import (
     NOBODY,

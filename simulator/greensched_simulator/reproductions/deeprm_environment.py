@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Integers
+from greensched_policies.costs.cost import Integers
 from greensched_simulator.compiled import fast
 
 RESOURCES, UNITS = 2, 10  # of each resource, in each step

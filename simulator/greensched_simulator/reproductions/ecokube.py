@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.accounting import total_bill
+from greensched_policies.billing.accounting import total_bill
 from greensched_simulator.policy import policies_named
 from greensched_simulator.reproductions.tables import Line
 from greensched_simulator.scenario import parse_scenario

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.cost import Floats, Integers
+from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.reproductions.gaia import (
     HOUR,
     Carbon,

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.catalogue import WHEN_RULES
-from greensched_policies.cost import Floats, Integers
-from greensched_policies.slots import SlotColumns
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.rules.catalogue import WHEN_RULES
 from greensched_simulator.grid_files import CARBON_LIMITS_G_PER_KWH, Column, read_series
 from greensched_simulator.reproductions.tables import Line
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import stats
 
 from greensched_core.errors import BadInput
-from greensched_policies.cost import Floats
+from greensched_policies.costs.cost import Floats
 from greensched_simulator.phases import Phase, PhasedJob, duration_s, spent
 from greensched_simulator.reproductions.tables import Line
 

@@ -16,9 +16,9 @@ from greensched_core.power.prometheus import PrometheusApi
 from greensched_operator.cluster_state import Site
 from greensched_operator.ledger.measured_amounts import measured_amounts
 from greensched_operator.ledger.pod_runs import Ran
-from greensched_policies.accounting import bill_placements
-from greensched_policies.cost import CostModel, curve_table
-from greensched_policies.courses import Placements
+from greensched_policies.billing.accounting import bill_placements
+from greensched_policies.billing.courses import Placements
+from greensched_policies.costs.cost import CostModel, curve_table
 from greensched_testbed.billed_nodes import billed_nodes
 from greensched_testbed.stress.ground import Ground
 from greensched_testbed.stress.job_log import JobRun

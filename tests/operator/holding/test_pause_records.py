@@ -22,8 +22,8 @@ from greensched_operator.release_patch import Reason
 from greensched_operator.start_planning import Situation, plan_starts
 from greensched_operator.workloads import Work, convert_job
 from greensched_operator.writing import decision_of, pause_patch
-from greensched_policies.catalogue import WHEN_RULES
-from greensched_policies.outlook import outlook_of
+from greensched_policies.planning.outlook import outlook_of
+from greensched_policies.rules.catalogue import WHEN_RULES
 
 NOON_S = 1_700_006_400.0  # the begin of a slot, in seconds since the epoch
 RULES = Rules(

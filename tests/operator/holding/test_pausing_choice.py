@@ -19,8 +19,8 @@ from greensched_operator.pauser import RunTimes
 from greensched_operator.pausing import Pause, Stretch, choose_pauses
 from greensched_operator.start_planning import Situation, plan_starts
 from greensched_operator.workloads import Work, convert_job
-from greensched_policies.catalogue import WHEN_RULES
-from greensched_policies.outlook import outlook_of
+from greensched_policies.planning.outlook import outlook_of
+from greensched_policies.rules.catalogue import WHEN_RULES
 
 NOON_S = 1_700_006_400.0  # the begin of a slot, in seconds since the epoch
 HOUR_S = 3600.0

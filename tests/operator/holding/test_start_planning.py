@@ -16,9 +16,9 @@ from greensched_operator.outlooks import SLOT_S, Outlooks, slot_begin
 from greensched_operator.plan_words import why_now
 from greensched_operator.release_patch import Reason
 from greensched_operator.start_planning import Planned, Situation, jitter_of, plan_starts
-from greensched_policies.catalogue import WHEN_RULES
-from greensched_policies.outlook import outlook_of
-from greensched_policies.planning import Running
+from greensched_policies.planning.outlook import outlook_of
+from greensched_policies.planning.planning import Running
+from greensched_policies.rules.catalogue import WHEN_RULES
 from tests.operator.holding.conftest import ENFORCING, HOUR_S, NOW_S, marks, rules, work_of
 
 DAY = 96  # slots

@@ -23,8 +23,8 @@ from greensched_operator.green_policy import (
     SafetyMargin,
     parse,
 )
-from greensched_policies.catalogue import WHEN_RULES
-from greensched_policies.observation import Weights
+from greensched_policies.encoding.observation import Weights
+from greensched_policies.rules.catalogue import WHEN_RULES
 
 ROOT = Path(__file__).parents[3]
 CRD = ROOT / "deploy/helm/greensched/files/crds/greenpolicies.yaml"

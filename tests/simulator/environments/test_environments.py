@@ -18,9 +18,9 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from pettingzoo.test import parallel_api_test
 
 from greensched_core.errors import BadInput
-from greensched_policies.accounting import bill_placements
-from greensched_policies.courses import Placements
-from greensched_policies.reward import penalty_of, reward_of, shares_of
+from greensched_policies.billing.accounting import bill_placements
+from greensched_policies.billing.courses import Placements
+from greensched_policies.encoding.reward import penalty_of, reward_of, shares_of
 from greensched_simulator.environments.agents import HeadAgents, ZoneAgents
 from greensched_simulator.environments.preparation import HEADS, rules_for
 from greensched_simulator.environments.single import GreenSchedEnv

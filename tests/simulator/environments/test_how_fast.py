@@ -8,10 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_policies.capping import LEVELS, CapColumns, cpu_power, cpu_speed
-from greensched_policies.cost import WorkloadColumns
-from greensched_policies.level_observation import LEVEL_FEATURES, encode_how_fast
-from greensched_policies.observation import GPUS, LOG_CPU, LOG_RUNTIME, MEMORY_SHARE, Weights
+from greensched_policies.costs.capping import LEVELS, CapColumns, cpu_power, cpu_speed
+from greensched_policies.costs.cost import WorkloadColumns
+from greensched_policies.encoding.level_observation import LEVEL_FEATURES, encode_how_fast
+from greensched_policies.encoding.observation import (
+    GPUS,
+    LOG_CPU,
+    LOG_RUNTIME,
+    MEMORY_SHARE,
+    Weights,
+)
 from greensched_simulator.environments.agents import HeadAgents
 from greensched_simulator.environments.preparation import HEADS, Head
 from greensched_simulator.environments.single import GreenSchedEnv

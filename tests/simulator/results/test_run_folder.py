@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_policies.accounting import Bill
-from greensched_policies.courses import Caps, Sleeps
+from greensched_policies.billing.accounting import Bill
+from greensched_policies.billing.courses import Caps, Sleeps
 from greensched_simulator.node_hours import node_hours
 from greensched_simulator.policy import policy_named
 from greensched_simulator.recorded_rows import decision_rows, job_rows

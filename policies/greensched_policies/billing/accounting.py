@@ -1,0 +1,231 @@
+"""The bill of a recorded schedule: energy, money and carbon per node, apart by what it was doing.
+
+Beside it the active part's share of each placement.
+
+One pass over what happened, apart from any decision. Between the moments of a node's course nothing
+changes, so the integral is exact: there is no time step.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.billing.courses import (
+    NO_CAPS,
+    NO_SLEEPS,
+    BilledNodes,
+    Caps,
+    Course,
+    Placements,
+    Sleeps,
+    ZoneSeries,
+    courses_of,
+    joules_of,
+    running,
+)
+from greensched_policies.billing.transfers import Transfers, transfer_grams
+from greensched_policies.costs.cost import (
+    JOULES_PER_KWH,
+    JOULES_PER_MWH,
+    CostModel,
+    Floats,
+    Integers,
+)
+
+
+class Bill(NamedTuple):
+    """What each node used within the window, [N]; active is what lies above idle.
+
+    Money is in the currency of the prices; NaN where a price was missing, and grams likewise. All
+    are NaN where the PUE goes by the weather and that was missing.
+    """
+
+    energy_active_j: Floats
+    energy_idle_j: Floats
+    energy_sleep_j: Floats
+    energy_wake_j: Floats
+    energy_transfer_j: Floats  # of the network, to bring what ran there its data
+    cost_active: Floats
+    cost_idle: Floats
+    cost_sleep: Floats
+    cost_wake: Floats
+    cost_transfer: Floats
+    carbon_active_g: Floats
+    carbon_idle_g: Floats
+    carbon_sleep_g: Floats
+    carbon_wake_g: Floats
+    carbon_transfer_g: Floats
+    is_used: npt.NDArray[np.bool_]  # ran something within the window
+
+
+class BillTotal(NamedTuple):
+    """A bill summed over its nodes."""
+
+    energy_active_j: float
+    energy_idle_j: float
+    energy_sleep_j: float
+    energy_wake_j: float
+    energy_transfer_j: float
+    cost_active: float
+    cost_idle: float
+    cost_sleep: float
+    cost_wake: float
+    cost_transfer: float
+    carbon_active_g: float
+    carbon_idle_g: float
+    carbon_sleep_g: float
+    carbon_wake_g: float
+    carbon_transfer_g: float
+    nodes_used: int
+
+    @property
+    def cost(self) -> float:
+        """Return the money for all energy and transfers."""
+        used = self.cost_active + self.cost_idle + self.cost_sleep + self.cost_wake
+        return used + self.cost_transfer
+
+    @property
+    def carbon_g(self) -> float:
+        """Return the grams of all energy."""
+        used_g = self.carbon_active_g + self.carbon_idle_g
+        return used_g + self.carbon_sleep_g + self.carbon_wake_g + self.carbon_transfer_g
+
+
+class PlacementBill(NamedTuple):
+    """What each placement used within the window, [P]: its share of its node's active part."""
+
+    energy_active_j: Floats  # NaN where the weather was missing while it drew power
+    cost_active: Floats  # NaN where a price was, likewise
+    carbon_active_g: Floats  # NaN where a carbon intensity was
+
+
+def bill_schedule(
+    nodes: BilledNodes,
+    placements: Placements,
+    zones: Sequence[ZoneSeries],
+    window_s: tuple[float, float],
+    model: CostModel,
+    sleeps: Sleeps = NO_SLEEPS,
+    caps: Caps = NO_CAPS,
+) -> Bill:
+    """Return the bill of the schedule from `window_s[0]` to `window_s[1]`, in seconds.
+
+    Idle watts are the node's at no load, with its boards: billed for the whole window but for
+    `sleeps`, or, with `empty_nodes_sleep`, only while something runs. Where carbon or price is
+    missing for any part of a node's use, that node's carbon or cost is NaN, never too small.
+    Raises ValueError when the window ends before it starts, a placement names no node, or one runs
+    on a node that sleeps or wakes.
+    """
+    columns = np.zeros((15, nodes.cpu_capacity.size))
+    is_used = np.zeros(nodes.cpu_capacity.size, dtype=np.bool_)
+    courses = courses_of(nodes, placements, zones, window_s, model, sleeps, caps)
+    for row, course in enumerate(courses):
+        columns[:, row] = _integrate(course)
+        is_used[row] = course.mine.size > 0
+    return Bill._make([*columns, is_used])
+
+
+def add_transfers(
+    bill: Bill, transfers: Transfers, zone: Integers, zones: Sequence[ZoneSeries]
+) -> Bill:
+    """Return the bill with what was brought to its nodes, which are in such zones, [N].
+
+    A node's grams are NaN where a carbon intensity is missing for a transfer to it.
+    """
+    grams = transfer_grams(transfers, zone[transfers.node], zones)
+    of_nodes = np.zeros((3, zone.size))
+    for column, each in zip(of_nodes, (transfers.energy_j, transfers.cost, grams), strict=True):
+        np.add.at(column, transfers.node, each)
+    energy_j, cost, carbon_g = of_nodes
+    return bill._replace(energy_transfer_j=energy_j, cost_transfer=cost, carbon_transfer_g=carbon_g)
+
+
+def bill_placements(
+    nodes: BilledNodes,
+    placements: Placements,
+    zones: Sequence[ZoneSeries],
+    window_s: tuple[float, float],
+    model: CostModel,
+    caps: Caps = NO_CAPS,
+) -> PlacementBill:
+    """Return what each placement used from `window_s[0]` to `window_s[1]`, in their order.
+
+    At every moment the CPU's watts above idle are shared out by cores requested, the boards' by
+    boards requested. So the shares on a node add up to its active part of `bill_schedule`, but for
+    the rounding of running sums: about 1e-12 of the node's whole. Idle watts are nobody's.
+    Raises ValueError as `bill_schedule` does.
+    """
+    columns = np.zeros((3, placements.node.size))
+    for course in courses_of(nodes, placements, zones, window_s, model, NO_SLEEPS, caps):
+        if course.mine.size:
+            columns[:, course.mine] = _shares(course, placements)
+    return PlacementBill(*columns)
+
+
+def total_bill(bill: Bill) -> BillTotal:
+    """Sum a bill over its nodes; NaN where any node's part is not known."""
+    return BillTotal._make(
+        [*(float(column.sum()) for column in bill[:-1]), int(bill.is_used.sum())]
+    )
+
+
+def _integrate(course: Course) -> list[float]:
+    """Return joules, money and grams, each active, idle, asleep, waking and no transfers."""
+    active_w = course.cpu_w + course.boards * course.board_w
+    joules = [
+        joules_of(watts, course.pue, course.length_s)
+        for watts in (active_w, course.idle_w, course.sleep_w, course.wake_w)
+    ]
+    return [
+        *(float(each.sum()) for each in joules),
+        0.0,
+        *(_weigh(each, course.price_per_mwh) / JOULES_PER_MWH for each in joules),
+        0.0,
+        *(_weigh(each, course.carbon_g_per_kwh) / JOULES_PER_KWH for each in joules),
+        0.0,
+    ]
+
+
+def _weigh(energy_j: Floats, values: Floats) -> float:
+    """Sum energy times value; time without energy needs no value."""
+    is_used = energy_j != 0.0
+    return float((energy_j[is_used] * values[is_used]).sum())
+
+
+def _shares(course: Course, placements: Placements) -> Floats:
+    """Return joules, money and grams of each placement on one node, [3,M]."""
+    cores, boards = placements.cpu_cores[course.mine], placements.gpus[course.mine]
+    asks = (cores > 0.0).astype(np.float64)
+    asking = running(course.begins, course.ends, asks, course.cores.size + 1)
+    # Whole numbers are exact; sums of cores never quite cancel, or swallow what is tiny.
+    has_cores = (asking > 0.5) & (course.cores > 0.0)
+    core_w = np.divide(course.cpu_w, course.cores, np.zeros(course.cores.size), where=has_cores)
+    core_j = joules_of(core_w, course.pue, course.length_s)
+    board_j = joules_of(course.board_w, course.pue, course.length_s)
+    known = np.ones(core_j.size)
+    return np.stack([
+        (_over(course, core_j, values, cores) + _over(course, board_j, values, boards)) / unit
+        for values, unit in (
+            (known, 1.0),
+            (course.price_per_mwh, JOULES_PER_MWH),
+            (course.carbon_g_per_kwh, JOULES_PER_KWH),
+        )
+    ])  # fmt: skip
+
+
+def _over(course: Course, joules_each: Floats, values: Floats, amounts: Floats) -> Floats:
+    """Sum energy times value over the span of each placement, which has `amounts` parts of it."""
+    products = np.where(joules_each == 0.0, 0.0, joules_each * values)
+    is_unknown = np.isnan(products)
+    sums = _running_sums(np.where(is_unknown, 0.0, products))
+    found = amounts * (sums[course.ends] - sums[course.begins])
+    if is_unknown.any():
+        gaps = _running_sums(is_unknown.astype(np.float64))
+        found[(gaps[course.ends] > gaps[course.begins]) & (amounts != 0.0)] = np.nan
+    return found
+
+
+def _running_sums(values: Floats) -> Floats:
+    return np.concatenate((np.zeros(1), np.cumsum(values)))

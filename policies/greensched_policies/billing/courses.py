@@ -1,0 +1,278 @@
+"""What each node did over time: how much ran, what it drew, and the grid behind it.
+
+The bill is the integral of it. Power only changes when a workload starts or ends, a node sleeps or
+wakes or its cap is set, and the grid only at the steps of its series: between such moments all is
+constant. The formulas are those of `cost` and `capping`.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.costs.capping import board_watts, cpu_power
+from greensched_policies.costs.cost import (
+    CURVE_POINTS,
+    CostModel,
+    Floats,
+    Integers,
+    load_watts,
+)
+
+Places = npt.NDArray[np.intp]
+
+
+class BilledNodes(NamedTuple):
+    """The machines of the schedule, [N]."""
+
+    cpu_capacity: Floats  # cores
+    curve_class: Integers  # row of the model's curve table
+    gpu_capacity: Floats  # boards
+    gpu_idle_w: Floats  # watts per board
+    gpu_peak_w: Floats  # watts per board
+    pue: Floats  # beside which a zone's series may put another, time by time
+    zone: Integers  # index into the series; -1: unknown, money and carbon are NaN
+
+
+class Placements(NamedTuple):
+    """What ran where and when, [P]; the order carries no meaning."""
+
+    node: Integers  # index into the nodes
+    start_s: Floats
+    end_s: Floats  # infinity: still running
+    cpu_cores: Floats  # requested
+    gpus: Floats
+
+
+class Sleeps(NamedTuple):
+    """When nodes slept, [S]; a node neither runs nor idles then, nor while it wakes.
+
+    The order carries no meaning. Watts are the machine's, without PUE.
+    """
+
+    node: Integers  # index into the nodes
+    asleep_s: Floats
+    woken_s: Floats  # it begins to wake; infinity: still asleep
+    awake_s: Floats  # it can run
+    sleep_w: Floats
+    wake_w: Floats
+
+
+class Caps(NamedTuple):
+    """When nodes were capped, [K]; a level holds until the node's next one, before it is none.
+
+    Those of one node are in the order of time; nodes may be mixed.
+    """
+
+    node: Integers  # index into the nodes
+    from_s: Floats
+    level: Floats  # 1: no cap; see `capping`
+
+
+NO_CAPS = Caps(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+NO_SLEEPS = Sleeps(np.zeros(0, np.int64), *(np.zeros(0),) * 5)
+
+
+class ZoneSeries(NamedTuple):
+    """A grid zone's steps, [T]: each value holds until the next time, the last one for ever."""
+
+    times_s: Floats  # ascending; before the first there is no data
+    carbon_g_per_kwh: Floats  # NaN: no data
+    price_per_mwh: Floats  # NaN: no data; may be negative
+    # PUE by the weather beside each node's own, 1 being that; NaN: no data. None: always 1
+    pue_relative: Floats | None = None
+
+
+class Course(NamedTuple):
+    """What one node did between moments, [K], and which of them each placement there spans, [M].
+
+    Watts are the machine's, without PUE.
+    """
+
+    mine: Places  # [M] which placements they are, in an order that does not depend on theirs
+    begins: Places  # [M] places of their starts among the moments
+    ends: Places  # [M]
+    start_s: Floats
+    length_s: Floats
+    cores: Floats  # requested by what runs
+    boards: Floats
+    cpu_w: Floats  # above idle
+    board_w: Floats  # of one board, above idle
+    idle_w: Floats
+    sleep_w: Floats
+    wake_w: Floats
+    pue: Floats  # NaN: no data, as below
+    carbon_g_per_kwh: Floats
+    price_per_mwh: Floats
+
+
+def courses_of(
+    nodes: BilledNodes,
+    placements: Placements,
+    zones: Sequence[ZoneSeries],
+    window_s: tuple[float, float],
+    model: CostModel,
+    sleeps: Sleeps,
+    caps: Caps,
+) -> Iterator[Course]:
+    """Yield what each node did within the window, node after node."""
+    if not window_s[0] <= window_s[1]:
+        raise ValueError(f"the window ends before it starts: {window_s}")
+    if ((placements.node < 0) | (placements.node >= nodes.cpu_capacity.size)).any():
+        raise ValueError("a placement is on a node that does not exist")
+    start_s = np.maximum(placements.start_s, window_s[0])
+    end_s = np.minimum(placements.end_s, window_s[1])
+    kept = np.flatnonzero(end_s > start_s)
+    # A total order of the placements themselves, so that sums do not depend on theirs.
+    kept = _in_order(kept, placements.node, start_s, end_s, placements.cpu_cores, placements.gpus)
+    bounds = np.searchsorted(placements.node[kept], np.arange(nodes.cpu_capacity.size + 1))
+    asleep = _within(sleeps, window_s)
+    asleep_bounds = np.searchsorted(asleep.node, np.arange(nodes.cpu_capacity.size + 1))
+    order = np.argsort(caps.node, kind="stable")
+    capped = Caps._make(each[order] for each in caps)
+    capped_bounds = np.searchsorted(capped.node, np.arange(nodes.cpu_capacity.size + 1))
+    steps_s = [_steps_within(series, window_s) for series in zones]
+    for row in range(nodes.cpu_capacity.size):
+        mine, zone = kept[bounds[row] : bounds[row + 1]], int(nodes.zone[row])
+        series = zones[zone] if zone >= 0 else None
+        steps = steps_s[zone] if zone >= 0 else np.zeros(0)
+        span_s = (start_s[mine], end_s[mine])
+        slept = Sleeps._make(each[asleep_bounds[row] : asleep_bounds[row + 1]] for each in asleep)
+        level = Caps._make(each[capped_bounds[row] : capped_bounds[row + 1]] for each in capped)
+        changes_s = np.clip(level.from_s, *window_s)
+        moments = np.unique(
+            np.concatenate((*span_s, *slept[1:4], changes_s, steps, np.array(window_s)))
+        )
+        yield _course(nodes, row, moments, span_s, placements, mine, series, model, slept, level)
+
+
+def _in_order(kept: Places, *keys: Floats | Integers) -> Places:
+    """Return places in the order of their keys, the first two of which hardly ever agree."""
+    first, second = keys[0][kept], keys[1][kept]
+    order = kept[np.lexsort((second, first))]
+    agree = np.flatnonzero((np.diff(keys[0][order]) == 0) & (np.diff(keys[1][order]) == 0))
+    tied = np.union1d(agree, agree + 1)
+    still = order[tied]
+    order[tied] = still[np.lexsort([key[still] for key in reversed(keys)])]
+    return order
+
+
+def _within(sleeps: Sleeps, window_s: tuple[float, float]) -> Sleeps:
+    """Return what lies within the window, node after node and in the order of time."""
+    cut = Sleeps._make(
+        [sleeps.node, *(np.clip(each, *window_s) for each in sleeps[1:4]), *sleeps[4:]]
+    )
+    order = np.lexsort((cut.asleep_s, cut.node))
+    kept = order[(cut.awake_s > cut.asleep_s)[order]]
+    return Sleeps._make(each[kept] for each in cut)
+
+
+def _steps_within(series: ZoneSeries, window_s: tuple[float, float]) -> Floats:
+    return series.times_s[(series.times_s > window_s[0]) & (series.times_s < window_s[1])]
+
+
+def _course(
+    nodes: BilledNodes,
+    row: int,
+    moments: Floats,
+    span_s: tuple[Floats, Floats],
+    placements: Placements,
+    mine: Places,
+    series: ZoneSeries | None,
+    model: CostModel,
+    slept: Sleeps,
+    capped: Caps,
+) -> Course:
+    """Return one node's watts between `moments`, which hold all times of what is its own."""
+    begins = np.searchsorted(moments, span_s[0])
+    ends = np.searchsorted(moments, span_s[1])
+    count = running(begins, ends, np.ones(mine.size), moments.size)
+    is_empty = count < 0.5  # whole numbers: exact, unlike sums of cores
+    cores = np.where(is_empty, 0.0, running(begins, ends, placements.cpu_cores[mine], moments.size))
+    boards = np.where(is_empty, 0.0, running(begins, ends, placements.gpus[mine], moments.size))
+    first = int(nodes.curve_class[row]) * CURVE_POINTS
+    board_w = np.full(
+        cores.shape, (nodes.gpu_peak_w[row] - nodes.gpu_idle_w[row]) * model.gpu_ratio
+    )
+    cpu_w = load_watts(
+        model.curve_watts,
+        np.full(cores.shape, first),
+        cores,
+        nodes.cpu_capacity[row],
+        model.utilisation_ratio,
+    )
+    if capped.node.size:
+        level = levels_at(capped, moments[:-1])
+        cpu_w *= cpu_power(level)
+        board_w = board_watts(level, nodes.gpu_idle_w[row], nodes.gpu_peak_w[row], model.gpu_ratio)
+    boards_idle_w = nodes.gpu_capacity[row] * nodes.gpu_idle_w[row]
+    idle_w = np.full(cores.shape, model.curve_watts[first] + boards_idle_w)
+    if model.empty_nodes_sleep:
+        idle_w[is_empty] = 0.0
+    sleep_w, wake_w = _without_idling(slept, moments, idle_w, is_empty)
+    return Course(
+        mine, begins, ends, moments[:-1], np.diff(moments), cores, boards, cpu_w, board_w, idle_w,
+        sleep_w, wake_w, *_grid(series, moments[:-1], nodes.pue[row]),
+    )  # fmt: skip
+
+
+def joules_of(watts: Floats, pue: Floats, length_s: Floats) -> Floats:
+    """Return joules at the meter; time without watts needs no PUE."""
+    joules: Floats = watts * pue * length_s
+    joules[watts == 0.0] = 0.0
+    return joules
+
+
+def levels_at(capped: Caps, times_s: Floats) -> Floats:
+    """Return a node's level at some times, by its own caps, of which there is one at least."""
+    return held(steps_at(times_s, capped.from_s), capped.level, before=1.0)
+
+
+def _without_idling(
+    slept: Sleeps, moments: Floats, idle_w: Floats, is_empty: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """Return the watts asleep and while waking, and take the idle ones of those times away."""
+    if slept.node.size == 0:
+        return np.zeros(idle_w.size), np.zeros(idle_w.size)
+    asleep, woken, awake = (np.searchsorted(moments, each) for each in slept[1:4])
+    is_off = running(asleep, awake, np.ones(asleep.size), moments.size) > 0.5
+    if (is_off & ~is_empty).any():
+        raise ValueError("a placement runs on a node that sleeps or wakes")
+    idle_w[is_off] = 0.0
+    return (
+        running(asleep, woken, slept.sleep_w, moments.size),
+        running(woken, awake, slept.wake_w, moments.size),
+    )
+
+
+def running(begins: Places, ends: Places, amounts: Floats, moments: int) -> Floats:
+    """Return how much runs after each moment but the last."""
+    change = np.zeros(moments)
+    np.add.at(change, begins, amounts)
+    np.subtract.at(change, ends, amounts)
+    return np.cumsum(change)[:-1]
+
+
+def _grid(series: ZoneSeries | None, times_s: Floats, pue: float) -> tuple[Floats, Floats, Floats]:
+    """Return PUE, carbon intensity and price at some times; NaN where there is no data."""
+    unknown, own = np.full(times_s.shape, np.nan), np.full(times_s.shape, pue)
+    if series is None:
+        return own, unknown, unknown
+    steps = steps_at(times_s, series.times_s)
+    if series.pue_relative is not None:
+        own *= held(steps, series.pue_relative)
+    return own, held(steps, series.carbon_g_per_kwh), held(steps, series.price_per_mwh)
+
+
+def steps_at(times_s: Floats, from_s: Floats) -> Places:
+    """Return the step that holds at some times, each from its own to the next's; -1 before all.
+
+    `from_s` is ascending and holds one time at least.
+    """
+    return np.searchsorted(from_s, times_s, side="right") - 1
+
+
+def held(steps: Places, values: Floats, before: float = np.nan) -> Floats:
+    """Return the values of some steps; `before` all of them, `before` holds."""
+    return np.where(steps >= 0, values[np.maximum(steps, 0)], before)

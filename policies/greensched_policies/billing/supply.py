@@ -1,0 +1,190 @@
+"""What panels and a battery at a zone's own site give, and what is left to import from the grid.
+
+Self-consumption (Luthander, Widén, Nilsson and Palm, "Photovoltaic self-consumption in buildings: A
+review", Applied Energy 142, 2015): what the panels yield serves the nodes first; what is over
+charges the battery, and what then is over is curtailed; what lacks comes from the battery, and only
+then from the grid. The battery is never charged from the grid, and nothing is exported. All is
+exact: watts are constant between moments, and the moments at which the battery is full or empty are
+among them.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.billing.courses import (
+    BilledNodes,
+    Caps,
+    Course,
+    Placements,
+    Sleeps,
+    ZoneSeries,
+    courses_of,
+    held,
+    joules_of,
+    steps_at,
+)
+from greensched_policies.costs.cost import CostModel, Floats
+
+
+class Battery(NamedTuple):
+    """A battery, empty at first; none has no capacity."""
+
+    capacity_j: float  # that it gives when it is full
+    charge_w: float  # that it takes at most
+    discharge_w: float  # that it gives at most
+    efficiency: float  # joules given for each one taken; all that is lost is lost in charging
+
+
+NO_BATTERY = Battery(0.0, 0.0, 0.0, 1.0)
+
+
+class Sun(NamedTuple):
+    """What stands at a zone's site beside its nodes."""
+
+    yield_w: Floats  # [T] of the panels, by the steps of the zone's series; NaN: no data
+    battery: Battery = NO_BATTERY
+
+
+class Balance(NamedTuple):
+    """Where a zone's watts came from and went to between moments, [K], and joules stored at each.
+
+    drawn = used + discharged + imported, and yielded = used + charged + curtailed.
+    """
+
+    start_s: Floats
+    length_s: Floats
+    drawn_w: Floats  # by all nodes, at the meter
+    yield_w: Floats  # of the panels
+    charge_w: Floats  # into the battery
+    discharge_w: Floats  # out of it
+    stored_j: Floats  # [K+1], the last one at the end
+
+    @property
+    def used_w(self) -> Floats:
+        """Return the watts that went from the panels into the nodes."""
+        return np.minimum(self.drawn_w, self.yield_w)
+
+    @property
+    def imported_w(self) -> Floats:
+        """Return the watts that came from the grid."""
+        return self.drawn_w - self.used_w - self.discharge_w
+
+    @property
+    def curtailed_w(self) -> Floats:
+        """Return the watts that nobody took."""
+        return self.yield_w - self.used_w - self.charge_w
+
+    def joules(self, watts: Floats) -> float:
+        """Return the joules of watts of its moments."""
+        return float((watts * self.length_s).sum())
+
+
+def balance_of(times_s: Floats, drawn_w: Floats, yield_w: Floats, battery: Battery) -> Balance:
+    """Return the balance between times, [K+1], where each two hold such watts drawn and yielded."""
+    rows = []
+    stored_j = 0.0
+    lengths_s = np.diff(times_s).tolist()
+    for place, (drawn, yielded) in enumerate(zip(drawn_w.tolist(), yield_w.tolist(), strict=True)):
+        start_s = float(times_s[place])
+        for length_s, charge_w, discharge_w, after_j in _dispatch(
+            yielded - drawn, lengths_s[place], stored_j, battery
+        ):
+            rows.append((start_s, length_s, drawn, yielded, charge_w, discharge_w, stored_j))
+            start_s, stored_j = start_s + length_s, after_j
+    start, length, drawn_all, yielded_all, charged, given, stored = np.array(rows).reshape(-1, 7).T
+    stored = np.append(stored, [stored_j])
+    return Balance(start, length, drawn_all, yielded_all, charged, given, stored)
+
+
+def _dispatch(
+    over_w: float, length_s: float, stored_j: float, battery: Battery
+) -> Iterator[tuple[float, float, float, float]]:
+    """Yield seconds, watts in, watts out and the joules stored then: until full or empty, and on.
+
+    `over_w` is what the panels yield above what nodes draw. NaN goes by the battery.
+    """
+    taken_w = min(max(over_w, 0.0), battery.charge_w)
+    given_w = min(max(-over_w, 0.0), battery.discharge_w)
+    pace_w = taken_w * battery.efficiency - given_w
+    limit_j = battery.capacity_j if pace_w > 0.0 else 0.0
+    if pace_w == 0.0 or np.isnan(pace_w):
+        yield length_s, 0.0, 0.0, stored_j
+    elif (limit_j - stored_j) / pace_w >= length_s:
+        after_j = min(max(stored_j + pace_w * length_s, 0.0), battery.capacity_j)
+        yield length_s, taken_w, given_w, after_j
+    else:
+        until_s = max((limit_j - stored_j) / pace_w, 0.0)
+        if until_s > 0.0:
+            yield until_s, taken_w, given_w, limit_j
+        yield length_s - until_s, 0.0, 0.0, limit_j
+
+
+def balances_of(
+    nodes: BilledNodes,
+    placements: Placements,
+    zones: Sequence[ZoneSeries],
+    suns: Sequence[Sun | None],
+    window_s: tuple[float, float],
+    model: CostModel,
+    sleeps: Sleeps,
+    caps: Caps,
+) -> list[Balance | None]:
+    """Return the balance of each zone within the window; None where nothing stands beside nodes."""
+    if all(sun is None for sun in suns):
+        return [None] * len(suns)
+    courses = zip(
+        nodes.zone.tolist(),
+        courses_of(nodes, placements, zones, window_s, model, sleeps, caps),
+        strict=True,
+    )
+    of_zone: dict[int, list[Course]] = {}
+    for zone, course in courses:
+        of_zone.setdefault(zone, []).append(course)
+    return [
+        None if sun is None else _balance(series, sun, of_zone.get(zone, []), window_s)
+        for zone, (series, sun) in enumerate(zip(zones, suns, strict=True))
+    ]
+
+
+def _balance(
+    series: ZoneSeries, sun: Sun, courses: Sequence[Course], window_s: tuple[float, float]
+) -> Balance:
+    within = (series.times_s > window_s[0]) & (series.times_s < window_s[1])
+    times_s = np.unique(
+        np.concatenate([series.times_s[within], *(each.start_s for each in courses), window_s])
+    )
+    drawn_w = np.zeros(times_s.size - 1)
+    for course in courses:
+        watts = course.cpu_w + course.boards * course.board_w + course.idle_w
+        watts = joules_of(watts + course.sleep_w + course.wake_w, course.pue, np.ones(watts.size))
+        drawn_w += held(steps_at(times_s[:-1], course.start_s), watts)
+    yield_w = held(steps_at(times_s[:-1], series.times_s), sun.yield_w)
+    return balance_of(times_s, drawn_w, yield_w, sun.battery)
+
+
+def imported(series: ZoneSeries, balance: Balance | None) -> ZoneSeries:
+    """Return the series by which each joule that a node draws is billed for its share of imports.
+
+    All that draw at a moment share the imports by their watts, so that their bills add up to the
+    zone's.
+    """
+    if balance is None:
+        return series
+    share = np.divide(
+        balance.imported_w, balance.drawn_w, np.ones(balance.drawn_w.size),
+        where=balance.drawn_w > 0.0,
+    )  # fmt: skip
+    share = np.clip(share, 0.0, 1.0)
+    steps = steps_at(balance.start_s, series.times_s)
+
+    def for_imports(values: Floats) -> Floats:
+        return np.where(share == 0.0, 0.0, held(steps, values) * share)
+
+    return ZoneSeries(
+        balance.start_s,
+        for_imports(series.carbon_g_per_kwh),
+        for_imports(series.price_per_mwh),
+        None if series.pue_relative is None else held(steps, series.pue_relative),
+    )

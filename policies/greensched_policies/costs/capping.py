@@ -1,0 +1,78 @@
+"""Power caps: what a node draws and how fast it works at each level, and what a cap rule sees.
+
+A level is a share of full power control: of the highest CPU frequency, and of each board's highest
+watt limit. All functions take numbers as well as arrays and stay within numba's subset.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.costs.cost import Floats
+
+# What a rule chooses among; the first is no cap.
+LEVELS = np.array([1.0, 0.9, 0.8, 0.7, 0.6, 0.5])
+
+# Share of a run that scales with CPU frequency, the rest waits for memory: the beta of Hsu and
+# Feng, "A power-aware run-time system for high-performance computing", SC 2005; an assumption.
+CPU_BOUND = 0.5
+# Watts above idle by frequency: 1 if the voltage stays, 3 if it follows the frequency (Elnozahy,
+# Kistler and Rajamony, "Energy-efficient server clusters", PACS 2002). With 2 a full server that
+# idles at a quarter of its peak takes a quarter less energy for the same work at 70 %, about the
+# most that is reported of CPU package caps (arXiv 2506.16046), and a third less at 50 %, which is
+# more than that: read what caps save as an upper end.
+FREQUENCY_EXPONENT = 2.0
+
+# Throughput by watts, both relative to those without a cap: means over V100, A40 and RTX 6000 of
+# the medians of their hungry trainings (Zeus, NSDI 2023, artifact; `greensched reproduce zeus`).
+BOARD_DRAW = np.array([0.0, 0.448, 0.542, 0.642, 0.723, 0.813, 1.0])
+BOARD_SPEED = np.array([0.0, 0.571, 0.684, 0.839, 0.908, 0.954, 1.0])
+LEAST_W = 1e-9  # so that a node without boards, 0 of 0 W, counts as at full speed
+
+
+class CapColumns(NamedTuple):
+    """Each level for each node, float64 [B,L], the first without a cap; watts are at the meter."""
+
+    level: Floats  # 0..1
+    speed: Floats  # of the slowest that runs there, relative to no cap
+    power_w: Floats  # above idle
+    kept_awake_w: Floats  # idle watts that end with the work, since the node sleeps then
+    keeps_deadlines: Floats  # 1.0 where all that runs is expected to end in time, else 0.0
+    dirtiness: Floats  # carbon intensity now, relative to its forecast mean over the next day
+
+
+def cpu_speed(level: Floats | float) -> Floats:
+    """Return the speed of work on CPUs at a level, 1 without a cap.
+
+    T(f) = T(1) · (beta · (1 / f − 1) + 1), Hsu and Feng, SC 2005.
+    """
+    slowdown: Floats = np.divide(1.0, level) * CPU_BOUND + (1.0 - CPU_BOUND)
+    return 1.0 / slowdown
+
+
+def cpu_power(level: Floats | float) -> Floats:
+    """Return the watts above idle of a node's CPUs at a level, 1 without a cap."""
+    watts: Floats = level**FREQUENCY_EXPONENT
+    return watts
+
+
+def board_watts(
+    level: Floats | float, idle_w: Floats | float, peak_w: Floats | float, gpu_ratio: float
+) -> Floats:
+    """Return the watts above idle of one busy board at a level.
+
+    A limit above what the work draws anyway does nothing, and none goes below idle.
+    """
+    wanted_w = idle_w + (peak_w - idle_w) * gpu_ratio
+    return np.maximum(np.minimum(level * peak_w, wanted_w), idle_w) - idle_w
+
+
+def board_speed(
+    level: Floats | float, idle_w: Floats | float, peak_w: Floats | float, gpu_ratio: float
+) -> Floats:
+    """Return the speed of work on a board at a level, 1 where the limit does nothing."""
+    wanted_w = idle_w + (peak_w - idle_w) * gpu_ratio
+    drawn_w = board_watts(level, idle_w, peak_w, gpu_ratio) + idle_w
+    share = (drawn_w + LEAST_W) / (wanted_w + LEAST_W)
+    speed: Floats = np.interp(share, BOARD_DRAW, BOARD_SPEED)
+    return speed

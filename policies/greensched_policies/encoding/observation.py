@@ -1,0 +1,271 @@
+"""The arrays a `where` policy sees: one row of features per candidate, one context.
+
+Everything that has a price or a size is divided by the candidates' own mean, not by absolute
+grams or watts: that is what carries a policy over to grids and clusters it never saw.
+Changing the meaning, order or number of a feature needs a new ENCODING_VERSION.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.costs.cost import (
+    CURVE_POINTS,
+    CostModel,
+    Floats,
+    NodeColumns,
+    PlacementCost,
+    WorkloadColumns,
+    ZoneColumns,
+    curve_starts,
+    taken,
+)
+
+ENCODING_VERSION = 1
+
+NODE_FEATURES = (
+    "energy",  # joules added, relative to the mean candidate
+    "cost",  # money added, relative; relative energy where a price is missing
+    "carbon",  # grams added, relative; 1 for all where a carbon intensity is missing
+    "slowdown",  # expected runtime, relative
+    "cpu_before",  # utilisation 0..1
+    "cpu_after",  # utilisation 0..1
+    "memory_after",  # share requested with the workload, 0..1
+    "gpu_free_after",  # share of the boards left free; 0 without boards
+    "is_empty",  # 1 where nothing runs
+    "zone_carbon",  # carbon intensity over the run, relative
+    "zone_price",  # price over the run, relative to the mean of its magnitude
+    "cpu_size",  # cores, relative
+    "memory_size",  # bytes, relative
+    "gpu_size",  # boards / 8
+    "gpu_stranded",  # share of the boards free behind a full CPU or memory
+    "idle_share",  # watts at no load per watt at full load
+)
+(
+    ENERGY,
+    COST,
+    CARBON,
+    SLOWDOWN,
+    CPU_BEFORE,
+    CPU_AFTER,
+    MEMORY_AFTER,
+    GPU_FREE_AFTER,
+    IS_EMPTY,
+    ZONE_CARBON,
+    ZONE_PRICE,
+    CPU_SIZE,
+    MEMORY_SIZE,
+    GPU_SIZE,
+    GPU_STRANDED,
+    IDLE_SHARE,
+) = range(16)
+
+# Features divided by the candidates' mean, in the order of NODE_FEATURES: the first four, then
+# these. They are computed in one block: at 420 candidates the calls cost more than the sums.
+(
+    RELATIVE_ZONE_CARBON,
+    RELATIVE_ZONE_PRICE,
+    RELATIVE_CPU_SIZE,
+    RELATIVE_MEMORY_SIZE,
+) = range(4, 8)
+RELATIVE_FEATURES = NODE_FEATURES[: SLOWDOWN + 1] + NODE_FEATURES[ZONE_CARBON : MEMORY_SIZE + 1]
+RELATIVE_PLACES = (ENERGY, COST, CARBON, SLOWDOWN, ZONE_CARBON, ZONE_PRICE, CPU_SIZE, MEMORY_SIZE)
+# The others: what would be left of a candidate.
+ROOM_FEATURES = (
+    CPU_BEFORE,
+    CPU_AFTER,
+    MEMORY_AFTER,
+    GPU_FREE_AFTER,
+    IS_EMPTY,
+    GPU_SIZE,
+    GPU_STRANDED,
+    IDLE_SHARE,
+)
+
+CONTEXT_FEATURES = (
+    "weight_energy",  # weighs `cost`
+    "weight_carbon",  # 0 where a carbon intensity is missing
+    "weight_performance",
+    "log_runtime",  # ln(1 + hours on the reference core)
+    "log_cpu",  # ln(1 + cores)
+    "gpus",  # boards / 8
+    "memory_share",  # bytes, relative to the mean candidate
+    "log_candidates",  # ln(candidates) / 10
+)
+(
+    WEIGHT_ENERGY,
+    WEIGHT_CARBON,
+    WEIGHT_PERFORMANCE,
+    LOG_RUNTIME,
+    LOG_CPU,
+    GPUS,
+    MEMORY_SHARE,
+    LOG_CANDIDATES,
+) = range(8)
+
+BOARDS_PER_NODE = 8.0  # the usual large node: keeps board counts near 0..1
+SECONDS_PER_HOUR = 3600.0
+LEAST_MAGNITUDE = 1e-30  # below it a mean is zero: dividing by it would overflow
+
+
+class Weights(NamedTuple):
+    """How much energy (as money), carbon and performance matter; not negative."""
+
+    energy: float
+    carbon: float
+    performance: float
+
+
+class Observation(NamedTuple):
+    """What a policy is called with, float32.
+
+    `nodes` is feature-major in memory, as the graphs' input is: `nodes[:, :, COST]` is
+    contiguous and onnxruntime needs no copy.
+    """
+
+    nodes: npt.NDArray[np.float32]  # [B,N,16]
+    context: npt.NDArray[np.float32]  # [B,8]
+
+
+def encode_where(
+    nodes: NodeColumns,
+    workload: WorkloadColumns,
+    zones: ZoneColumns,
+    cost: PlacementCost,
+    model: CostModel,
+    weights: Weights,
+) -> Observation:
+    """Encode B decisions over N candidates each; every value of the result is finite.
+
+    No data is never a zero for one node. Where any candidate lacks a price, the price is
+    left out for all candidates of that decision and `cost` becomes relative energy. Where any
+    lacks a carbon intensity, `carbon` is 1 for all and its weight in the context is 0.
+
+    The simulator has the same functions compiled for one candidate after the other.
+    """
+    batch, count = nodes.cpu_capacity.shape
+    features = np.empty((batch, len(NODE_FEATURES), count), dtype=np.float32)
+    values = np.empty((batch, len(RELATIVE_FEATURES), count))
+    for place, column in enumerate(relative_columns(nodes, zones, cost)):
+        values[:, place] = column
+    for place, column in zip(
+        ROOM_FEATURES, room_columns(nodes, workload, cost, model), strict=True
+    ):
+        features[:, place] = column
+    mean = make_relative(values)
+    features[:, : SLOWDOWN + 1] = values[:, : SLOWDOWN + 1]
+    features[:, ZONE_CARBON : MEMORY_SIZE + 1] = values[:, RELATIVE_ZONE_CARBON:]
+    is_known = np.isfinite(mean)
+    if not is_known.all():
+        leave_out_unknown(features, is_known)
+    context = np.empty((batch, len(CONTEXT_FEATURES)), dtype=np.float32)
+    asked = WorkloadColumns(*(column[:, 0] for column in workload))
+    has_carbon, memory = is_known[:, RELATIVE_ZONE_CARBON], mean[:, RELATIVE_MEMORY_SIZE]
+    for place, shared in enumerate(context_columns(asked, weights, has_carbon, memory, count)):
+        context[:, place] = shared
+    return Observation(features.transpose((0, 2, 1)), context)
+
+
+def relative_columns(
+    nodes: NodeColumns, zones: ZoneColumns, cost: PlacementCost
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]:
+    """Return what is to be divided by its mean, in the order of RELATIVE_FEATURES."""
+    return (
+        cost.energy_j,
+        cost.cost,
+        cost.carbon_g,
+        cost.runtime_s,
+        zones.carbon_g_per_kwh,
+        zones.price_per_mwh,
+        nodes.cpu_capacity,
+        nodes.memory_capacity,
+    )
+
+
+def room_columns(
+    nodes: NodeColumns, workload: WorkloadColumns, cost: PlacementCost, model: CostModel
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats, Floats]:
+    """Return what would be left of each candidate, in the order of ROOM_FEATURES."""
+    memory = workload.memory_bytes - nodes.memory_free
+    memory /= np.maximum(nodes.memory_capacity, 1.0)
+    memory += 1.0
+    memory = np.minimum(np.maximum(memory, 0.0), 1.0)
+    boards_free = np.maximum(nodes.gpu_free - workload.gpus, 0.0)
+    boards_free /= np.maximum(nodes.gpu_capacity, 1.0)
+    starts = curve_starts(nodes.curve_class)
+    idle_w = taken(model.curve_watts, starts)
+    full_w = taken(model.curve_watts, starts + (CURVE_POINTS - 1))
+    return (
+        nodes.cpu_before,
+        cost.cpu_after,
+        memory,
+        boards_free,
+        nodes.is_empty,
+        nodes.gpu_capacity * (1.0 / BOARDS_PER_NODE),
+        boards_free * np.maximum(cost.cpu_after, memory),
+        idle_w / np.maximum(full_w, 1e-9),
+    )
+
+
+def make_relative(values: Floats) -> Floats:
+    """Divide each row of [B,K,N] in place by the mean of its magnitudes; return those, [B,K].
+
+    Magnitudes, because prices may be negative: a mean near zero would blow noise up, and a
+    negative one would turn the order round. Where all values are positive this is the plain
+    mean. A row of zeros becomes ones: nobody differs. A row with a NaN becomes NaN, and so
+    does its magnitude.
+    """
+    batch, kinds, count = values.shape
+    rows = values.reshape(batch * kinds, count)  # a view: one product for all decisions
+    mean: Floats = np.dot(np.abs(rows), np.full(count, 1.0 / count))
+    factor, offset = relative_scale(mean)
+    rows *= factor[:, None]
+    if offset.any():
+        rows += offset[:, None]
+    return mean.reshape(batch, kinds)
+
+
+def relative_scale(mean: Floats) -> tuple[Floats, Floats]:
+    """Return by what to multiply values whose magnitudes have that mean, and what then to add."""
+    offset: Floats = np.float64(1.0) * (mean < LEAST_MAGNITUDE)  # of zeros: they become ones
+    factor: Floats = 1.0 / (mean + offset)
+    return factor, offset
+
+
+def leave_out_unknown(features: npt.NDArray[np.float32], is_known: npt.NDArray[np.bool_]) -> None:
+    """Put 1 or relative energy where a candidate of the decision lacks a price or a carbon.
+
+    `features` is [B,16,N]; `is_known`, [B,8], says which relative features have all their data.
+    """
+    for row in range(is_known.shape[0]):
+        if not is_known[row, RELATIVE_ZONE_CARBON]:
+            features[row, CARBON] = 1.0
+            features[row, ZONE_CARBON] = 1.0
+        if not is_known[row, RELATIVE_ZONE_PRICE]:
+            features[row, COST] = features[row, ENERGY]
+            features[row, ZONE_PRICE] = 1.0
+
+
+def context_columns(
+    workload: WorkloadColumns,
+    weights: Weights,
+    has_carbon: npt.NDArray[np.bool_] | bool,
+    mean_memory: Floats,
+    count: int,
+) -> tuple[Any, ...]:
+    """Return what all `count` candidates of a decision share, in the order of CONTEXT_FEATURES.
+
+    Whether their carbon intensity is known, the bytes of a mean node, and the workload, are [B], or
+    numbers.
+    """
+    return (
+        weights.energy,
+        weights.carbon * has_carbon,
+        weights.performance,
+        np.log1p(workload.runtime_s / SECONDS_PER_HOUR),
+        np.log1p(workload.cpu_cores),
+        workload.gpus / BOARDS_PER_NODE,
+        workload.memory_bytes / np.maximum(mean_memory, 1.0),
+        np.log(count) / 10.0,
+    )

@@ -1,0 +1,66 @@
+"""The start times that a `when` policy chooses among, for one workload or many."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.costs.cost import Floats
+
+
+class SlotColumns(NamedTuple):
+    """The candidate starts of B workloads, [B,S], the first of each is now; finite values only.
+
+    Where several zones could take the workload, the grid is that of the zone with the least
+    weighted cost over the run. Where a signal has no data at all, its columns are 1 throughout.
+    """
+
+    wait_s: Floats  # from now until the start
+    runtime_s: Floats  # expected in that zone
+    carbon_at_start: Floats  # g/kWh
+    carbon_over_run: Floats  # g/kWh, mean over the expected run
+    price_at_start: Floats  # per MWh
+    price_over_run: Floats  # per MWh, mean over the expected run
+    weighted_over_run: Floats  # money and carbon over the run, relative, weighted; lower is better
+    busiest_over_run: (
+        Floats  # share of the zone's cores that run or are planned, at most; 1 is full
+    )
+
+
+# Of the values at the candidate starts; what GAIA's artifact takes for Ecovisor's threshold.
+THRESHOLD_PERCENT = 30
+# A zone is full before its last core is asked for: what is left lies in pieces.
+FULL = 0.9
+# Times the distance between the dearest and the cheapest start, so that one with room always wins.
+OVERLOAD_COST = 10.0
+
+
+def with_overload(weighted: Floats, busiest: Floats, spread: Floats | float) -> Floats:
+    """Return weighted relative costs plus what planning beyond the capacity costs, same shape.
+
+    With `spread`, how far the weighted costs lie apart at most, any start with room costs less than
+    any without. Takes numbers too.
+    """
+    return weighted + OVERLOAD_COST * (1.0 + spread) * busiest * (busiest > FULL)
+
+
+def spread_of(weighted: Floats) -> Floats:
+    """Return how far each row's values lie apart at most, [B,1]."""
+    spread = np.empty((weighted.shape[0], 1))
+    for row in range(weighted.shape[0]):
+        spread[row, 0] = np.max(weighted[row]) - np.min(weighted[row])
+    return spread
+
+
+def wait_until_low(wait_s: Floats, values: Floats) -> Floats:
+    """Return the wait of each start; where its value is high more than all others, [B,S].
+
+    High is what lies above the 30th percentile of the row's values; the lowest never does. Of the
+    high ones later cost less: work that has to run in some of them takes the last.
+    """
+    cost = wait_s.copy()
+    for row in range(values.shape[0]):
+        rising = np.sort(values[row])
+        threshold = rising[(rising.size - 1) * THRESHOLD_PERCENT // 100]
+        late = 1.0 + 2.0 * np.max(wait_s[row]) - wait_s[row]
+        cost[row] = np.where(values[row] > threshold, late, wait_s[row])
+    return cost

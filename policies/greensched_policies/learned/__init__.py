@@ -1,0 +1,4 @@
+"""Learned models: ONNX bundles, checked before they serve and guarded while they do.
+
+Imports `rules`, `encoding` and `costs`. Begin with `bundle.py`.
+"""

@@ -1,0 +1,309 @@
+"""A bundle is a folder with `card.json` and a graph for each head; loading refuses wrong ones.
+
+The checks go from cheap to dear: the card, the file's size and hash, what the graph is made
+of, its shapes, then what it answers and how fast. Each refusal is a BundleError. All heads that the
+card names are checked, whichever is asked for: half a bundle is a broken one.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+from pydantic import ValidationError
+
+from greensched_core.errors import BadInput
+from greensched_policies.encoding.observation import CONTEXT_FEATURES, ENCODING_VERSION
+from greensched_policies.learned.card import Card, HeadCard
+from greensched_policies.learned.graph_file import NotOnnx, read_graph_facts
+from greensched_policies.learned.heads import HEADS, WHEN, WHERE, Head
+from greensched_policies.learned.onnx_policy import CONTEXT_INPUT, OUTPUT, OnnxPolicy, open_session
+
+CARD_FILE = "card.json"
+MAX_CARD_BYTES = 1 << 20
+MAX_GRAPH_BYTES = 4 << 20  # a million float32 weights; the prior's heads have less than 1,000 each
+SELF_TEST_RUNS = 5
+SAMPLE_TOLERANCE = 1e-4
+SHIPPED_PRIOR = Path(__file__).parents[1] / "models" / "prior"
+
+
+class BundleError(BadInput):
+    """A bundle that must not be served; the message says what, where and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedHead:
+    """One head of a bundle, ready to answer."""
+
+    policy: OnnxPolicy
+    graph_bytes: int
+    self_test_s: float  # the fastest of the timed runs, with as many candidates as `Head.most`
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A checked bundle, ready to answer."""
+
+    folder: Path
+    card: Card
+    heads: Mapping[str, CheckedHead]  # by name, in the order of HEADS
+
+    @property
+    def where(self) -> OnnxPolicy:
+        """The `where` head; raises BundleError if the bundle has none."""
+        return self._policy(WHERE)
+
+    @property
+    def when(self) -> OnnxPolicy:
+        """The `when` head; raises BundleError if the bundle has none."""
+        return self._policy(WHEN)
+
+    def _policy(self, head: Head) -> OnnxPolicy:
+        if head.name not in self.heads:
+            raise _missing(self.folder, head.name)
+        return self.heads[head.name].policy
+
+
+def load_bundle(
+    folder: Path,
+    *,
+    needs: Sequence[str] = (WHERE.name,),
+    self_test_limit_s: float | None = None,
+    monotonic: Callable[[], float] = time.perf_counter,
+) -> Bundle:
+    """Return the bundle in `folder`, fully checked; raises BundleError otherwise, and only that.
+
+    It must have the heads that are needed; without any, at least one. The limit of the self tests
+    is each head's own unless one is given.
+    """
+    try:
+        return _load(folder, needs, self_test_limit_s, monotonic)
+    except BundleError:
+        raise
+    except Exception as error:  # a file made by others: no list of what it can upset is complete
+        raise BundleError(
+            f"{folder}: cannot be loaded ({type(error).__name__}: {error}); export it again"
+        ) from error
+
+
+def _load(
+    folder: Path,
+    needs: Sequence[str],
+    self_test_limit_s: float | None,
+    monotonic: Callable[[], float],
+) -> Bundle:
+    card = read_card(folder, needs)
+    heads = {}
+    for name, head in HEADS.items():
+        if name in card.heads:
+            limit_s = head.limit_s if self_test_limit_s is None else self_test_limit_s
+            heads[name] = _load_head(folder, head, card.heads[name], limit_s, monotonic)
+    return Bundle(folder, card, heads)
+
+
+def _load_head(
+    folder: Path, head: Head, card: HeadCard, limit_s: float, monotonic: Callable[[], float]
+) -> CheckedHead:
+    path = folder / head.file
+    graph = _read_limited(path, MAX_GRAPH_BYTES)
+    _check_hash(graph, card, path)
+    _check_contents(graph, card, path)
+    try:
+        policy = OnnxPolicy(open_session(graph), head.candidates_input)
+    except Exception as error:  # onnxruntime raises types of its own, one per failure
+        raise BundleError(
+            f"{path}: onnxruntime cannot load the graph ({error}); export it again"
+        ) from error
+    _check_shapes(policy.session, head, path)
+    _check_sample(policy, head, card, path)
+    _check_random(policy, head, path)
+    self_test_s = _fastest_run(policy, head, path, monotonic)
+    if self_test_s > limit_s:
+        raise BundleError(
+            f"{path}: {head.most} candidates take {self_test_s * 1e3:.1f} ms, "
+            f"the limit is {limit_s * 1e3:.1f} ms; use a smaller net"
+        )
+    return CheckedHead(policy, len(graph), self_test_s)
+
+
+def read_card(folder: Path, needs: Sequence[str] = (WHERE.name,)) -> Card:
+    """Return the card of a bundle; raises BundleError if it cannot be used with this code.
+
+    That is also so if it lacks one of the heads that are needed, or has none that is known.
+    """
+    path = folder / CARD_FILE
+    try:
+        card = Card.model_validate_json(_read_limited(path, MAX_CARD_BYTES))
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'card'}: {fault['msg']}"
+            for fault in error.errors()
+        )
+        raise BundleError(f"{path}: {faults}; export the bundle again") from error
+    if card.encoding_version != ENCODING_VERSION:
+        raise BundleError(
+            f"{path}: made for encoding version {card.encoding_version}, this release has "
+            f"{ENCODING_VERSION}; train or export it again with this release"
+        )
+    for name in needs:
+        if name not in card.heads:
+            raise _missing(path, name)
+    if not any(name in card.heads for name in HEADS):
+        raise _missing(path, "` or `".join(HEADS))
+    return card
+
+
+def _missing(path: Path, head: str) -> BundleError:
+    return BundleError(f"{path}: heads: `{head}` is missing; export the bundle again")
+
+
+def _read_limited(path: Path, limit_bytes: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(limit_bytes + 1)
+    except OSError as error:
+        raise BundleError(
+            f"{path}: cannot be read ({error.strerror}); a bundle is a folder with {CARD_FILE} "
+            f"and the graphs that it names: {' or '.join(head.file for head in HEADS.values())}"
+        ) from error
+    if len(content) > limit_bytes:
+        raise BundleError(f"{path}: larger than {limit_bytes} bytes; use a smaller net")
+    return content
+
+
+def _check_hash(graph: bytes, head: HeadCard, path: Path) -> None:
+    digest = hashlib.sha256(graph).hexdigest()
+    if digest != head.sha256:
+        raise BundleError(
+            f"{path}: sha256 is {digest}, the card says {head.sha256}; copy all files of one "
+            "bundle again"
+        )
+
+
+def _check_contents(graph: bytes, head: HeadCard, path: Path) -> None:
+    try:
+        facts = read_graph_facts(graph)
+    except NotOnnx as error:
+        raise BundleError(f"{path}: no ONNX graph: {error}; export it again") from error
+    faults = []
+    if facts.has_external_data:
+        faults.append("weights lie in another file; save them inside the graph")
+    if facts.has_subgraphs:
+        faults.append("it has subgraphs or functions (If, Loop, Scan); inline them")
+    if facts.domains:
+        faults.append(f"it needs operators of {sorted(facts.domains)}; use ONNX's own")
+    if facts.unknown_operators:
+        faults.append(f"operators {facts.unknown_operators} are not allowed")
+    if facts.incomplete:
+        faults.append(f"operators {sorted(facts.incomplete)} lack an input")
+    if facts.has_unreadable_tensors:
+        faults.append("a tensor's type or layout is not allowed; use dense float32")
+    if facts.not_finite:
+        faults.append(f"NaN or infinity in {facts.not_finite}; train it again")
+    if facts.parameters != head.parameters:
+        faults.append(f"it has {facts.parameters} parameters, the card says {head.parameters}")
+    if faults:
+        raise BundleError(f"{path}: {'; '.join(faults)}")
+
+
+def _check_shapes(session: onnxruntime.InferenceSession, head: Head, path: Path) -> None:
+    inputs = {value.name: value for value in session.get_inputs()}
+    outputs = {value.name: value for value in session.get_outputs()}
+    if set(inputs) != {head.candidates_input, CONTEXT_INPUT} or OUTPUT not in outputs:
+        raise BundleError(
+            f"{path}: inputs {sorted(inputs)} and outputs {sorted(outputs)}, needed are "
+            f"{sorted([CONTEXT_INPUT, head.candidates_input])} and [{OUTPUT!r}]; export it again"
+        )
+    wanted = (
+        (inputs[head.candidates_input], (None, head.features, None)),
+        (inputs[CONTEXT_INPUT], (None, len(CONTEXT_FEATURES))),
+        (outputs[OUTPUT], (None, None)),
+    )
+    for value, shape in wanted:
+        # A name or nothing in place of a number is a dynamic axis.
+        found = tuple(size if isinstance(size, int) else None for size in value.shape)
+        if found != shape or value.type != "tensor(float)":
+            raise BundleError(
+                f"{path}: `{value.name}` is {value.type} of shape {found}, needed is "
+                f"tensor(float) of shape {shape} (None: dynamic); the layout is {head.layout}; "
+                "export it again"
+            )
+
+
+def _check_sample(policy: OnnxPolicy, head: Head, card: HeadCard, path: Path) -> None:
+    sample = card.sample
+    given = {"nodes": sample.nodes, "slots": sample.slots}[head.candidates_input]
+    if given is None:
+        raise BundleError(
+            f"{path}: the card's sample has no `{head.candidates_input}`; export it again"
+        )
+    try:
+        candidates, context, wanted = (
+            np.array(values, dtype=np.float32)
+            for values in (given, sample.context, sample.relative_cost)
+        )
+    except ValueError as error:
+        raise BundleError(f"{path}: the card's sample is no array; export it again") from error
+    if candidates.shape != (*wanted.shape, head.features) or context.shape != (
+        len(candidates),
+        len(CONTEXT_FEATURES),
+    ):
+        raise BundleError(
+            f"{path}: the card's sample has shapes {candidates.shape}, {context.shape} and "
+            f"{wanted.shape}; export it again"
+        )
+    found = _run(policy, candidates, context, path)
+    difference = np.inf
+    if found.shape == wanted.shape and found.size:
+        difference = float(np.abs(found - wanted).max())
+    if not difference <= SAMPLE_TOLERANCE:
+        raise BundleError(
+            f"{path}: the card's sample is answered with a difference of {difference:.3g}, at "
+            f"most {SAMPLE_TOLERANCE} is allowed; card and graph do not belong together"
+        )
+
+
+def _check_random(policy: OnnxPolicy, head: Head, path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for batch, count in ((1, 1), (2, 7), (1, 420)):
+        candidates = (rng.random((batch, count, head.features)) * 4.0 - 1.0).astype(np.float32)
+        context = (rng.random((batch, len(CONTEXT_FEATURES))) * 4.0).astype(np.float32)
+        found = _run(policy, candidates, context, path)
+        if found.shape != (batch, count) or not np.isfinite(found).all():
+            raise BundleError(
+                f"{path}: {batch} decisions over {count} random candidates give shape "
+                f"{found.shape} or costs that are not finite; train or export it again"
+            )
+
+
+def _fastest_run(
+    policy: OnnxPolicy, head: Head, path: Path, monotonic: Callable[[], float]
+) -> float:
+    candidates = np.ones((1, head.features, head.most), dtype=np.float32)
+    candidates = candidates.transpose((0, 2, 1))  # in memory as the encoder lays it out
+    context = np.ones((1, len(CONTEXT_FEATURES)), dtype=np.float32)
+    fastest_s = float("inf")
+    for _ in range(SELF_TEST_RUNS):
+        started = monotonic()
+        _run(policy, candidates, context, path)
+        fastest_s = min(fastest_s, monotonic() - started)
+    return fastest_s
+
+
+def _run(
+    policy: OnnxPolicy,
+    candidates: npt.NDArray[np.float32],
+    context: npt.NDArray[np.float32],
+    path: Path,
+) -> npt.NDArray[np.float32]:
+    try:
+        return policy(candidates, context)
+    except Exception as error:  # onnxruntime raises types of its own, one per failure
+        raise BundleError(
+            f"{path}: the graph fails on {candidates.shape[1]} candidates ({error}); "
+            "export it again"
+        ) from error

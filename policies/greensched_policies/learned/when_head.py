@@ -1,0 +1,81 @@
+"""The learned `when` head as a rule: what `WHEN_RULES` holds, for one workload at a time.
+
+A rule sees candidate starts alone; the head also sees the workload, the weights and the nodes'
+memory, which are bound here.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.costs.cost import Floats, WorkloadColumns
+from greensched_policies.encoding.observation import Weights
+from greensched_policies.encoding.slot_observation import encode_when
+from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.learned.guard import FallbackReason, Guard, NamedPolicy
+from greensched_policies.rules.catalogue import WhenPolicy
+
+# (slots [B,S,8], context [B,8]) -> relative cost [B,S], lower is better
+WhenModel: TypeAlias = Callable[
+    [npt.NDArray[np.float32], npt.NDArray[np.float32]], npt.NDArray[np.float32]
+]
+
+
+def when_policy(
+    model: WhenModel, workload: WorkloadColumns, weights: Weights, mean_memory: Floats | float
+) -> WhenPolicy:
+    """Return the model as a rule for these workloads, [B] or numbers.
+
+    `mean_memory` is that of a node, in bytes.
+    """
+    memory = np.asarray(mean_memory, dtype=np.float64)
+
+    def cost(slots: SlotColumns) -> Floats:
+        seen = encode_when(slots, workload, weights, memory)
+        return model(seen.slots, seen.context).astype(np.float64)
+
+    return cost
+
+
+class GuardedWhen:
+    """Asks the `when` model, and a rule where the model fails; it never raises.
+
+    One guard for all workloads: three late answers in a row, and the rule serves for a while.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: WhenModel,
+        fallback: tuple[str, WhenPolicy],
+        *,
+        budget_s: float,
+        monotonic: Callable[[], float],
+        count: Callable[[FallbackReason], None],
+    ) -> None:
+        self._model = model
+        rule_name, rule = fallback
+        self.guard: Guard[SlotColumns, WhenPolicy] = Guard(
+            NamedPolicy(name, _asked_as_bound),
+            NamedPolicy(rule_name, lambda slots, _: rule(slots)),
+            budget_s=budget_s,
+            monotonic=monotonic,
+            count=count,
+        )
+
+    def policy(
+        self, workload: WorkloadColumns, weights: Weights, mean_memory: Floats | float
+    ) -> WhenPolicy:
+        """Return the guarded model as a rule for these workloads, as `when_policy` does."""
+        bound = when_policy(self._model, workload, weights, mean_memory)
+
+        def cost(slots: SlotColumns) -> Floats:
+            return self.guard.answer(slots, bound).relative_cost
+
+        return cost
+
+
+def _asked_as_bound(slots: SlotColumns, bound: WhenPolicy) -> Floats:
+    return bound(slots)

@@ -1,0 +1,285 @@
+"""When each of many held workloads starts: the simulator's decision, in numpy, with two thresholds.
+
+The operator's image carries no compiler, so `choose_start` here is the simulator's once more, and
+a test holds both equal. What is added is for people who wait: no start is put off that saves next
+to nothing, and no plan is changed for next to nothing.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+
+import numpy as np
+
+from greensched_policies.costs.cost import Floats
+from greensched_policies.encoding.slots import FULL
+from greensched_policies.planning.core_plan import CorePlan
+from greensched_policies.planning.outlook import CARBON_OVER_RUN, PRICE_OVER_RUN, Outlook
+from greensched_policies.planning.start_blocks import (
+    BLOCK,
+    Asked,
+    Block,
+    block_of,
+    columns_of,
+    starts_to_choose,
+)
+
+NO_ZONE = -1  # of a workload that no node can take
+
+
+class Why(StrEnum):
+    """Why a start was chosen."""
+
+    NO_CHOICE = "no-choice"  # the latest start is here, or nothing further on is forecast
+    NOW_IS_BEST = "now-is-best"
+    SAVES_TOO_LITTLE = "saves-too-little"  # a later start is better, but not worth the wait
+    PLANNED = "planned"
+    KEPT = "kept"  # the plan so far stands, though another start may be a little better
+    NO_ZONE = "no-zone"  # no node can take it: the scheduler says why
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Which differences are too small to act upon; shares of a cost's magnitude.
+
+    Judged against the forecast itself: a grid that is always dirty, or always alike, holds nothing.
+    """
+
+    least_saving: float = 0.02  # below what forecasts err by, nobody should wait
+    least_change: float = 0.01  # each new forecast differs a little: plans should not jump
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """What the grid is forecast to be over a run, and where that is; None: no data."""
+
+    zone: int
+    runtime_s: float
+    carbon_g_per_kwh: float | None
+    price_per_mwh: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """When a workload is to start, why, and what that is held against."""
+
+    start_s: float
+    run: Mean  # from the chosen start on, in the zone that then is best
+    run_now: Mean  # if it ran now: the counterfactual, in the zone that is best now
+    saving: float  # share of the weighted cost that is saved by not starting as soon as possible
+    why: Why
+    has_room: bool  # whether the plan keeps room at the chosen start
+    expected_s: float  # when it is to run, later than `start_s` where there is no room yet
+    kept_zone: int  # where and how long the plan keeps its cores
+    kept_until_s: float
+    lacks_room: bool = False  # it starts now, though a later start with room would be worth it
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What runs already."""
+
+    zone: int
+    until_s: float  # expected end; what is overdue counts until the slot's end
+    cpu_cores: float
+
+
+def plan_all(
+    outlook: Outlook,
+    plan: CorePlan,
+    asked: Sequence[Asked],
+    now_s: float,
+    *,
+    thresholds: Thresholds | None = Thresholds(),
+    running: Iterable[Running] = (),
+) -> list[Chosen]:
+    """Choose the start of each workload, least slack first, and keep its room in `plan`.
+
+    The answers stand in the order of what was asked. Without thresholds they are the simulator's.
+    Raises ValueError where a workload has a runtime, cores or a latest start that is no number.
+    """
+    _check(asked, outlook.zones)
+    for run in running:
+        until_s = max(run.until_s, now_s + outlook.slot_s)
+        plan.keep(run.zone, now_s, until_s, run.cpu_cores)
+    counts = _counts(outlook, asked, now_s)
+    # Of equal slack the first asked: the sort is stable.
+    order = sorted(range(len(asked)), key=lambda place: asked[place].latest_s)
+    found: dict[int, Chosen] = {}
+    for count, alike in _blocks(order, counts):
+        block = block_of(outlook, plan, [asked[place] for place in alike], now_s, count)
+        for row, place in enumerate(alike):
+            found[place] = _decide(block, row, plan, now_s, thresholds)
+            _keep(plan, found[place], asked[place].cpu_cores)
+    return [found[place] for place in range(len(asked))]
+
+
+def _counts(outlook: Outlook, asked: Sequence[Asked], now_s: float) -> list[int]:
+    if not asked:
+        return []
+    latest_s = np.array([each.latest_s for each in asked])
+    runtime_s = np.stack([each.runtime_s for each in asked])
+    counts: list[int] = starts_to_choose(outlook, now_s, runtime_s, latest_s).tolist()
+    return counts
+
+
+def _blocks(order: Sequence[int], counts: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+    """Yield what follows upon each other with equally many starts, BLOCK at a time at most."""
+    for count, places in groupby(order, key=counts.__getitem__):
+        alike = list(places)
+        for first in range(0, len(alike), BLOCK):
+            yield count, alike[first : first + BLOCK]
+
+
+def choose_start(
+    outlook: Outlook,
+    plan: CorePlan,
+    asked: Asked,
+    now_s: float,
+    *,
+    thresholds: Thresholds | None = Thresholds(),
+) -> Chosen:
+    """Return the start of one workload that its rule likes best; the plan stays as it is.
+
+    Starts are `now_s` and whole slots later, up to the latest start and while a forecast covers
+    them. Raises ValueError as `plan_all` does.
+    """
+    _check([asked], outlook.zones)
+    (count,) = _counts(outlook, [asked], now_s)
+    return _decide(block_of(outlook, plan, [asked], now_s, count), 0, plan, now_s, thresholds)
+
+
+def put_back(plan: CorePlan, chosen: Chosen, cpu_cores: float) -> None:
+    """Take out of the plan what was kept for a workload."""
+    _keep(plan, chosen, -cpu_cores)
+
+
+def _keep(plan: CorePlan, chosen: Chosen, cpu_cores: float) -> None:
+    if chosen.kept_zone != NO_ZONE:
+        plan.keep(chosen.kept_zone, chosen.expected_s, chosen.kept_until_s, cpu_cores)
+
+
+def _check(asked: Sequence[Asked], zones: int) -> None:
+    for place, each in enumerate(asked):
+        is_right = each.runtime_s.shape == (zones,) and bool((each.runtime_s > 0.0).all())
+        if not is_right or math.isnan(each.latest_s) or not 0.0 <= each.cpu_cores < math.inf:
+            raise ValueError(
+                f"workload {place}: runtimes {each.runtime_s}, latest start {each.latest_s}, "
+                f"{each.cpu_cores} cores; needed are {zones} runtimes above 0, and numbers"
+            )
+
+
+def _decide(
+    block: Block, row: int, plan: CorePlan, now_s: float, thresholds: Thresholds | None
+) -> Chosen:
+    asked, widths = block.asked[row], block.widths[row]
+    if not any(widths):
+        return _unplaceable(now_s)
+    load = plan.busiest(now_s, widths, block.count, asked.cpu_cores)
+    slots, zones = columns_of(block, row, load)
+    busiest, weighted = slots.busiest_over_run[0], slots.weighted_over_run[0]
+    place, why = 0, Why.NO_CHOICE
+    if block.count > 1:
+        place, why = _best(slots.wait_s[0], asked.when(slots)[0], busiest, asked, now_s, thresholds)
+    soonest = _soonest(busiest) if place else 0
+    saving = _saved_share(weighted, soonest, place)
+    expected = place
+    if place and thresholds is not None and not _is_worth_it(saving, thresholds):
+        place, why, expected, saving = 0, Why.SAVES_TOO_LITTLE, soonest, 0.0
+    lacks_room = not place and thresholds is not None and _lacks_room(busiest, weighted, thresholds)
+    waits_s = slots.wait_s[0]
+    zone, expected_s = int(zones[expected]), now_s + float(waits_s[expected])
+    return Chosen(
+        start_s=now_s + float(waits_s[place]),
+        run=_mean(block, row, int(zones[place]), place),
+        run_now=_mean(block, row, int(zones[0]), 0),
+        saving=saving,
+        why=why,
+        has_room=bool(busiest[place] <= FULL),
+        expected_s=expected_s,
+        kept_zone=zone,
+        kept_until_s=expected_s + float(asked.runtime_s[zone]),
+        lacks_room=lacks_room,
+    )
+
+
+def _best(
+    waits_s: Floats,
+    cost: Floats,
+    busiest: Floats,
+    asked: Asked,
+    now_s: float,
+    thresholds: Thresholds | None,
+) -> tuple[int, Why]:
+    """Return the place of the start that costs least, or of the plan so far if that is as good.
+
+    Costs are the rule's own: whoever changes the rule changes the plan.
+    """
+    best = int(cost.argmin())
+    if not math.isfinite(cost[best]):
+        return 0, Why.NO_CHOICE  # a rule that rejects, or fails: the cluster's queue has it
+    why = Why.PLANNED if best else Why.NOW_IS_BEST
+    if thresholds is None or asked.kept_start_s is None:
+        return best, why
+    kept = max(round((asked.kept_start_s - now_s) / (waits_s[1] - waits_s[0])), 0)
+    if kept == best or kept >= cost.size or busiest[kept] > FULL >= busiest[best]:
+        return best, Why.KEPT if kept == best and best else why
+    if cost[kept] - cost[best] > thresholds.least_change * abs(cost[kept]):
+        return best, why
+    return kept, Why.KEPT if kept else Why.NOW_IS_BEST
+
+
+def _soonest(busiest: Floats) -> int:
+    """Return the first start with room, where a workload would start if it were let go now.
+
+    Now, if there is room nowhere.
+    """
+    return 0 if busiest[0] <= FULL else int((busiest <= FULL).argmax())
+
+
+def _saved_share(weighted: Floats, soonest: int, place: int) -> float:
+    saved = float(weighted[soonest] - weighted[place])
+    magnitude = abs(float(weighted[soonest]))
+    return saved / magnitude if magnitude > 0.0 else 0.0
+
+
+def _is_worth_it(saving: float, thresholds: Thresholds) -> bool:
+    return saving > 0.0 and saving >= thresholds.least_saving
+
+
+def _lacks_room(busiest: Floats, weighted: Floats, thresholds: Thresholds) -> bool:
+    """Tell whether some start would be worth the wait if the plan had room for it."""
+    full = busiest > FULL
+    if not full.any():
+        return False
+    soonest = _soonest(busiest)
+    least = int(np.where(full, weighted, np.inf).argmin())
+    return _is_worth_it(_saved_share(weighted, soonest, least), thresholds)
+
+
+def _mean(block: Block, row: int, zone: int, place: int) -> Mean:
+    raw = block.raw[:, row, zone, place].tolist()
+    carbon, price = raw[CARBON_OVER_RUN], raw[PRICE_OVER_RUN]
+    return Mean(
+        zone=zone,
+        runtime_s=float(block.asked[row].runtime_s[zone]),
+        carbon_g_per_kwh=None if math.isnan(carbon) else carbon,
+        price_per_mwh=None if math.isnan(price) else price,
+    )
+
+
+def _unplaceable(now_s: float) -> Chosen:
+    nowhere = Mean(NO_ZONE, math.inf, None, None)
+    return Chosen(
+        start_s=now_s,
+        run=nowhere,
+        run_now=nowhere,
+        saving=0.0,
+        why=Why.NO_ZONE,
+        has_room=False,
+        expected_s=now_s,
+        kept_zone=NO_ZONE,
+        kept_until_s=now_s,
+    )

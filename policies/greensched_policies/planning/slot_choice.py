@@ -1,0 +1,117 @@
+"""In which slots work runs that may be suspended: `pausing.planned_slots` in numpy alone.
+
+The operator's image carries no compiler, and Bellman's recursion in plain Python takes a second
+for a job of a day. Here one step of it is done for all that may be left at once; a test holds both
+equal.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.costs.cost import Floats
+from greensched_policies.costs.pausing import restarts
+
+Slots = npt.NDArray[np.bool_]  # [S] whether work runs in each
+_BEFORE, _RUNNING, _SUSPENDED = 0, 1, 2
+_ROUNDING = 1e-9  # of a slot, and of the greatest cost
+_TINY = 1e-300
+
+
+def choose_slots(
+    cost: Floats,
+    runtime_s: float,
+    slot_s: float,
+    restart_s: float,
+    restart: float,
+    most_restarts: float,
+    *,
+    is_running: bool,
+) -> tuple[Slots, float]:
+    """Return in which slots work runs, and what that costs: the answer of `planned_slots`."""
+    in_one = min(max(_slots_for(runtime_s, slot_s), 1), cost.size)
+    through = _in_one_stretch(cost, in_one, is_running=is_running)
+    least = cost_of(through, cost, runtime_s / slot_s)
+    needed, again = in_one, 0
+    while needed <= cost.size and again <= most_restarts:
+        chosen = cheapest_slots(cost, needed, restart, is_running=is_running)
+        again = restarts(chosen, is_running)
+        if again == 0:
+            break
+        spent_s = in_one * slot_s if chosen[-1] else runtime_s
+        asked = _slots_for(spent_s + again * restart_s, slot_s)
+        if asked <= needed and again <= most_restarts:
+            total = cost_of(chosen, cost, (runtime_s + again * restart_s) / slot_s)
+            if total < least - _ROUNDING * abs(least):
+                return chosen, total
+            break
+        needed = max(asked, needed + 1)
+    return through, least
+
+
+def cheapest_slots(cost: Floats, needed: int, restart: float, *, is_running: bool) -> Slots:
+    """Return the slots that `pausing.cheapest_slots` chooses."""
+    slots, units = cost.size, _whole(cost)
+    again = np.full(slots, np.inf) if math.isinf(restart) else restart * np.abs(units)
+    before, running, suspended = (np.full(needed + 1, np.inf) for _ in range(3))
+    before[0] = running[0] = suspended[0] = 0.0
+    runs = np.zeros((slots, 3, needed + 1), np.bool_)
+    for slot in range(slots - 1, -1, -1):
+        most = min(needed, slots - slot)
+        run = units[slot] + running[:most]
+        resumed = run + again[slot]
+        left = slice(1, most + 1)
+        runs[slot, _BEFORE, left] = run <= before[left]
+        runs[slot, _RUNNING, left] = run <= suspended[left]
+        runs[slot, _SUSPENDED, left] = resumed <= suspended[left]
+        np.minimum(run, before[left], out=before[left])
+        np.minimum(run, suspended[left], out=running[left])
+        np.minimum(resumed, suspended[left], out=suspended[left])
+    return _walked(runs, needed, is_running=is_running)
+
+
+def cost_of(chosen: Slots, cost: Floats, slots: float) -> float:
+    """Return what running for so many slots costs in those chosen; the last may take less."""
+    return float(cost[chosen] @ shares(chosen, slots))
+
+
+def shares(chosen: Slots, slots: float) -> Floats:
+    """Return how much of each chosen slot is run in: all of it, but in the last of so many."""
+    used: Floats = np.clip(slots - np.arange(int(chosen.sum())), 0.0, 1.0)
+    return used
+
+
+def _walked(runs: npt.NDArray[np.bool_], needed: int, *, is_running: bool) -> Slots:
+    chosen = np.zeros(runs.shape[0], np.bool_)
+    state, left = _RUNNING if is_running else _BEFORE, needed
+    for slot in range(chosen.size):
+        if left == 0:
+            break
+        chosen[slot] = runs[slot, state, left]
+        if chosen[slot]:
+            state, left = _RUNNING, left - 1
+        elif state == _RUNNING:
+            state = _SUSPENDED
+    return chosen
+
+
+def _in_one_stretch(cost: Floats, needed: int, *, is_running: bool) -> Slots:
+    """Return the slots of the cheapest run without a pause, the earliest of equal ones."""
+    first = 0
+    if not is_running:
+        sums = np.concatenate(([0.0], np.cumsum(_whole(cost))))
+        first = int((sums[needed:] - sums[:-needed]).argmin())
+    chosen = np.zeros(cost.size, np.bool_)
+    chosen[first : first + needed] = True
+    return chosen
+
+
+def _whole(cost: Floats) -> Floats:
+    """Return costs as whole numbers, billionths of the greatest: their sums are exact."""
+    units: Floats = np.round(cost / max(float(np.max(np.abs(cost))) * _ROUNDING, _TINY))
+    return units
+
+
+def _slots_for(time_s: float, slot_s: float) -> int:
+    return math.ceil(time_s / slot_s - _ROUNDING)

@@ -1,0 +1,281 @@
+"""In which slots of the forecast a workload runs that may be suspended, and in which zone.
+
+The simulator's `choose_runs` once more, for the operator, which has no compiler; a test holds both
+equal. What is added are the thresholds of `planning`: nobody is stopped for next to nothing.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.costs.pausing import PauseColumns, restarts
+from greensched_policies.encoding.observation import Weights
+from greensched_policies.encoding.slots import FULL, SlotColumns
+from greensched_policies.planning.core_plan import CorePlan
+from greensched_policies.planning.outlook import (
+    CARBON_OVER_RUN,
+    PRICE_OVER_RUN,
+    Outlook,
+    fill_gaps,
+    seen_from,
+    weighed,
+)
+from greensched_policies.planning.planning import NO_ZONE, Chosen, Mean, Thresholds, Why
+from greensched_policies.planning.slot_choice import Slots, choose_slots, cost_of, shares
+from greensched_policies.planning.start_blocks import MOST_STARTS
+from greensched_policies.rules.catalogue import WhenPolicy
+from greensched_policies.rules.pause.pause_if_worth import pause_if_worth
+
+_ROUNDING = 1e-9  # of a slot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interruptible:
+    """One workload that may be suspended, and what is left of it to do."""
+
+    runtime_s: Floats  # [Z] expected of what is left; infinite where no node can take it
+    latest_s: float  # when it must run again at the latest, and then to its end, without a pause
+    cpu_cores: float
+    weights: Weights
+    when: WhenPolicy
+    restart_s: float  # what being suspended once takes
+    most_restarts: float
+    running_in: int = NO_ZONE  # the zone in which it runs now
+    from_s: float = -math.inf  # if it does not run on now, it does not before
+    kept_start_s: float | None = None  # what was planned before
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotPlan:
+    """The slots in which a workload runs, and what that is held against."""
+
+    chosen: Chosen
+    stretches: tuple[tuple[float, float], ...]  # begin and end, for which to keep room
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _View:
+    """One zone's slots from `now_s` on, and how a workload may run in them."""
+
+    work: Interruptible
+    zone: int
+    now_s: float
+    slot_s: float
+    cost: Floats  # [S] of a slot, by the rule
+    weighted: Floats  # [S] the same, money and carbon alone
+    seen: Floats  # [4,S]
+    busiest: Floats  # [S]
+    first: int  # in which it may run, unless it runs on
+
+    @property
+    def runtime_s(self) -> float:
+        return float(self.work.runtime_s[self.zone])
+
+    @property
+    def is_running(self) -> bool:
+        return self.work.running_in != NO_ZONE
+
+
+def plan_slots(
+    outlook: Outlook,
+    plan: CorePlan,
+    work: Interruptible,
+    now_s: float,
+    *,
+    thresholds: Thresholds | None,
+) -> SlotPlan | None:
+    """Return the slots that ask least by its when rule; the plan stays as it is.
+
+    Slots begin at `now_s`. None where it has no choice: it may not wait for a slot, no zone can
+    take it, or nobody forecasts that far; then it runs on, or is planned as all else is. Without
+    thresholds the answer is the simulator's.
+    """
+    spare = _spare_slots(outlook, work, now_s)
+    needed = _needed(work.runtime_s, outlook.slot_s)
+    if spare < 1 or (needed.max() < 2 and work.running_in == NO_ZONE):
+        return None
+    counts = np.minimum(np.maximum(needed, 1) + spare, outlook.slots_ahead(now_s))
+    zones = np.flatnonzero(np.isfinite(work.runtime_s) & (counts > needed)).tolist()
+    zones = [zone for zone in zones if work.running_in in (NO_ZONE, zone)]
+    if not zones:
+        return None
+    raw, slots = slot_columns(outlook, plan, work, now_s, int(counts.max()))
+    first, cost = _first(work, now_s, outlook.slot_s), work.when(slots)
+    views = [
+        _View(
+            work,
+            zone,
+            now_s,
+            outlook.slot_s,
+            cost[zone, : counts[zone]],
+            slots.weighted_over_run[zone, : counts[zone]],
+            raw[:, zone, : counts[zone]],
+            slots.busiest_over_run[zone, : counts[zone]],
+            first,
+        )
+        for zone in zones
+    ]
+    answers = [(view, *_cheapest(view)) for view in views]
+    view, chosen, total = min(answers, key=lambda answer: answer[2])  # of equal ones the first
+    return _judged(view, chosen, total, thresholds)
+
+
+def slot_columns(
+    outlook: Outlook, plan: CorePlan, work: Interruptible, now_s: float, count: int
+) -> tuple[Floats, SlotColumns]:
+    """Return what is forecast, [4,Z,S], and what a when rule sees of slots, a row for each zone.
+
+    Carbon, price and load "over the run" are those over the slot.
+    """
+    in_slot_s = np.where(np.isinf(work.runtime_s), np.inf, outlook.slot_s)
+    raw = seen_from(outlook, now_s, in_slot_s[None], count)
+    seen = fill_gaps(raw)
+    weighted = weighed(seen, np.array([work.weights.carbon]), np.array([work.weights.energy]))[0]
+    widths = plan.widths(now_s, in_slot_s).tolist()
+    busiest = plan.busiest(now_s, widths, count, work.cpu_cores)
+    waits_s = np.tile(np.arange(count) * outlook.slot_s, (weighted.shape[0], 1))
+    runtime_s = np.tile(work.runtime_s[:, None], count)
+    slots = SlotColumns._make((waits_s, runtime_s, *seen[:, 0], weighted, busiest))
+    return raw[:, 0], slots
+
+
+def _spare_slots(outlook: Outlook, work: Interruptible, now_s: float) -> int:
+    spare = (work.latest_s - now_s) / outlook.slot_s + _ROUNDING
+    return math.floor(min(max(spare, 0.0), MOST_STARTS))
+
+
+def _needed(runtime_s: Floats, slot_s: float) -> Integers:
+    finite = np.where(np.isinf(runtime_s), 0.0, runtime_s)
+    needed: Integers = np.ceil(finite / slot_s - _ROUNDING).astype(np.int64)
+    return needed
+
+
+def _first(work: Interruptible, now_s: float, slot_s: float) -> int:
+    """Return the slot in which it may run again; what waits may start within one."""
+    if work.from_s <= now_s:
+        return 0
+    slots = (work.from_s - now_s) / slot_s
+    return math.floor(slots) if work.running_in == NO_ZONE else math.ceil(slots - _ROUNDING)
+
+
+def _cheapest(view: _View) -> tuple[Slots, float]:
+    """Return the cheapest slots, and what they cost; none before the first but of a run now."""
+    chosen, total = _choose(view, 0, view.runtime_s, is_running=view.is_running)
+    if chosen[0] if view.is_running else not view.first:
+        return chosen, total
+    if chosen.argmax() >= view.first:
+        return chosen, total
+    now = _at_once(view)
+    through = cost_of(now, view.cost, view.runtime_s / view.slot_s)
+    restart_s = view.work.restart_s if view.is_running else 0.0
+    if view.cost.size - view.first < _slots(view.runtime_s + restart_s, view.slot_s):
+        return now, through
+    later, total = _choose(view, view.first, view.runtime_s + restart_s, is_running=False)
+    return (now, through) if view.is_running and through <= total else (later, total)
+
+
+def _choose(view: _View, first: int, runtime_s: float, *, is_running: bool) -> tuple[Slots, float]:
+    """Return the cheapest slots from one on."""
+    work, slot_s = view.work, view.slot_s
+    one = (np.array([[each]]) for each in (work.restart_s, view.runtime_s, slot_s))
+    restart = float(pause_if_worth(PauseColumns(*one))[0, 0])
+    chosen, total = choose_slots(
+        view.cost[first:], runtime_s, slot_s, work.restart_s, restart, work.most_restarts,
+        is_running=is_running,
+    )  # fmt: skip
+    return np.concatenate((np.zeros(first, np.bool_), chosen)), total
+
+
+def _at_once(view: _View) -> Slots:
+    """Return the slots of a run without a pause, as soon as it may."""
+    first = 0 if view.is_running else min(view.first, view.cost.size - 1)
+    chosen = np.zeros(view.cost.size, np.bool_)
+    chosen[first : first + _slots(view.runtime_s, view.slot_s)] = True
+    return chosen
+
+
+def _judged(view: _View, chosen: Slots, total: float, thresholds: Thresholds | None) -> SlotPlan:
+    """Return a choice as a plan; another where it saves too little, or changes too little."""
+    now, why = _at_once(view), Why.PLANNED
+    if thresholds is not None and view.work.kept_start_s is not None and not view.is_running:
+        chosen, why = _kept(view, chosen, total, view.work.kept_start_s, thresholds.least_change)
+    if chosen.argmax() == now.argmax():
+        why = Why.NOW_IS_BEST
+    saving = _saving(view, chosen, now)
+    if thresholds is not None and not 0.0 < saving >= thresholds.least_saving:
+        chosen, saving = now, 0.0
+        why = why if why is Why.NOW_IS_BEST else Why.SAVES_TOO_LITTLE
+    return _plan_of(view, chosen, now, saving, why)
+
+
+def _kept(
+    view: _View, chosen: Slots, total: float, kept_start_s: float, least_change: float
+) -> tuple[Slots, Why]:
+    """Return the choice, or the one that starts where it was planned to, if about as good."""
+    place = round((kept_start_s - view.now_s) / view.slot_s)
+    needed = _slots(view.runtime_s, view.slot_s)
+    if place == chosen.argmax():
+        return chosen, Why.KEPT
+    if not view.first <= place <= view.cost.size - needed:
+        return chosen, Why.PLANNED
+    kept, cost = np.zeros(view.cost.size, np.bool_), float(view.cost[place])
+    kept[place] = True
+    left_s = view.runtime_s - view.slot_s
+    if left_s > 0.0:
+        rest, more = _choose(view, place + 1, left_s, is_running=True)
+        kept, cost = kept | rest, cost + more
+    if cost - total > least_change * abs(cost):
+        return chosen, Why.PLANNED
+    return kept, Why.KEPT
+
+
+def _saving(view: _View, chosen: Slots, now: Slots) -> float:
+    """Return the share of the weighted cost that is saved, restarts included."""
+    spent = cost_of(chosen, view.weighted, _run_s(view, chosen) / view.slot_s)
+    at_once = cost_of(now, view.weighted, view.runtime_s / view.slot_s)
+    return (at_once - spent) / abs(at_once) if at_once else 0.0
+
+
+def _run_s(view: _View, chosen: Slots) -> float:
+    return view.runtime_s + restarts(chosen, view.is_running) * view.work.restart_s
+
+
+def _plan_of(view: _View, chosen: Slots, now: Slots, saving: float, why: Why) -> SlotPlan:
+    begins, ends = _edges(chosen)
+    stretches = tuple(
+        (view.now_s + begin * view.slot_s, view.now_s + end * view.slot_s)
+        for begin, end in zip(begins, ends, strict=True)
+    )
+    answer = Chosen(
+        start_s=stretches[0][0],
+        run=_mean(view, chosen),
+        run_now=_mean(view, now),
+        saving=saving,
+        why=why,
+        has_room=bool(view.busiest[chosen].max() <= FULL),
+        expected_s=stretches[0][0],
+        kept_zone=view.zone,
+        kept_until_s=stretches[0][1],
+    )
+    return SlotPlan(answer, stretches)
+
+
+def _edges(chosen: Slots) -> tuple[list[int], list[int]]:
+    """Return the begin of each stretch, and the end."""
+    steps = np.diff(np.concatenate(([0], chosen.astype(np.int8), [0])))
+    return np.flatnonzero(steps > 0).tolist(), np.flatnonzero(steps < 0).tolist()
+
+
+def _mean(view: _View, chosen: Slots) -> Mean:
+    run_s = _run_s(view, chosen)
+    used = shares(chosen, run_s / view.slot_s)
+    means = [float(view.seen[row][chosen] @ used) / float(used.sum())
+             for row in (CARBON_OVER_RUN, PRICE_OVER_RUN)]  # fmt: skip
+    carbon, price = (None if math.isnan(each) else each for each in means)
+    return Mean(view.zone, run_s, carbon, price)
+
+
+def _slots(time_s: float, slot_s: float) -> int:
+    return max(math.ceil(time_s / slot_s - _ROUNDING), 1)

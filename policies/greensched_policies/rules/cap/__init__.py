@@ -1,0 +1,1 @@
+"""Rules that choose a power cap for each node."""

@@ -1,0 +1,149 @@
+"""Every rule by the name that settings use; a new rule is one file and one line here."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.costs.capping import CapColumns
+from greensched_policies.costs.cost import Floats
+from greensched_policies.costs.pausing import PauseColumns
+from greensched_policies.costs.sleeping import SleepColumns
+from greensched_policies.encoding.queue_columns import QueueColumns
+from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.rules.cap.cap_60 import cap_60
+from greensched_policies.rules.cap.cap_frugal import cap_frugal
+from greensched_policies.rules.cap.cap_when_dirty import cap_when_dirty
+from greensched_policies.rules.cap.full_speed import full_speed
+from greensched_policies.rules.order.first_come import first_come
+from greensched_policies.rules.order.fitted_orders import f1, f2, f3, f4
+from greensched_policies.rules.order.longest_first import longest_first
+from greensched_policies.rules.order.shortest_first import shortest_first
+from greensched_policies.rules.order.unicep import unicep
+from greensched_policies.rules.order.wfp3 import wfp3
+from greensched_policies.rules.pause.pause_freely import pause_freely
+from greensched_policies.rules.pause.pause_if_worth import pause_if_worth
+from greensched_policies.rules.pause.run_through import run_through
+from greensched_policies.rules.sleep.sleep_after_10m import sleep_after_10m
+from greensched_policies.rules.sleep.sleep_at_break_even import sleep_at_break_even
+from greensched_policies.rules.sleep.sleep_at_once import sleep_at_once
+from greensched_policies.rules.sleep.stay_awake import stay_awake
+from greensched_policies.rules.when.carbon_time import carbon_time
+from greensched_policies.rules.when.cheapest_window import cheapest_window
+from greensched_policies.rules.when.clean_threshold import clean_threshold
+from greensched_policies.rules.when.lowest_slot import lowest_slot
+from greensched_policies.rules.when.lowest_window import lowest_window
+from greensched_policies.rules.when.planned_window import planned_window
+from greensched_policies.rules.when.price_threshold import price_threshold
+from greensched_policies.rules.when.reject_all import reject_all
+from greensched_policies.rules.when.reject_long import reject_long
+from greensched_policies.rules.when.run_now import run_now
+from greensched_policies.rules.where.bin_pack import bin_pack
+from greensched_policies.rules.where.carbon_threshold import carbon_threshold
+from greensched_policies.rules.where.fastest import fastest
+from greensched_policies.rules.where.first_fit import first_fit
+from greensched_policies.rules.where.keids import keids
+from greensched_policies.rules.where.kubernetes_default import kubernetes_default
+from greensched_policies.rules.where.least_carbon import least_carbon
+from greensched_policies.rules.where.least_cost import least_cost
+from greensched_policies.rules.where.least_energy import least_energy
+from greensched_policies.rules.where.spread import spread
+from greensched_policies.rules.where.tetris import tetris
+from greensched_policies.rules.where.topsis import topsis
+from greensched_policies.rules.where.weighted_cost import weighted_cost
+
+# (nodes [B,N,16], context [B,8]) -> relative cost [B,N], lower is better
+WherePolicy = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32]], npt.NDArray[np.float32]]
+
+WHERE_RULES: dict[str, WherePolicy] = {
+    "bin-pack": bin_pack,
+    "carbon-threshold": carbon_threshold,
+    "fastest": fastest,
+    "first-fit": first_fit,
+    "keids": keids,
+    "kubernetes-default": kubernetes_default,
+    "least-carbon": least_carbon,
+    "least-cost": least_cost,
+    "least-energy": least_energy,
+    "spread": spread,
+    "tetris": tetris,
+    "topsis": topsis,
+    "weighted-cost": weighted_cost,
+}
+
+# Those of the where rules that look at what a run costs, takes and emits on a node, and not at what
+# room it leaves there (ROOM_FEATURES): the simulator need not reckon that for them.
+BLIND_TO_ROOM = frozenset({
+    "carbon-threshold", "fastest", "first-fit", "least-carbon", "least-cost", "least-energy",
+    "topsis", "weighted-cost",
+})  # fmt: skip
+
+# candidate starts [B,S] -> cost [B,S], lower is better; of equal ones the earliest is taken. What
+# costs infinity is no choice, and where nothing else is left the workload is rejected.
+WhenPolicy = Callable[[SlotColumns], Floats]
+
+WHEN_RULES: dict[str, WhenPolicy] = {
+    "carbon-time": carbon_time,
+    "cheapest-window": cheapest_window,
+    "clean-threshold": clean_threshold,
+    "lowest-slot": lowest_slot,
+    "lowest-window": lowest_window,
+    "planned-window": planned_window,
+    "price-threshold": price_threshold,
+    "run-now": run_now,
+}
+
+# waiting jobs [B,Q] -> priority [B,Q], the least first; of equal ones the one whose start came due
+# first
+OrderPolicy = Callable[[QueueColumns], Floats]
+
+ORDER_RULES: dict[str, OrderPolicy] = {
+    "f1": f1,
+    "f2": f2,
+    "f3": f3,
+    "f4": f4,
+    "first-come": first_come,
+    "longest-first": longest_first,
+    "shortest-first": shortest_first,
+    "unicep": unicep,
+    "wfp3": wfp3,
+}
+
+# nodes [B,N] -> seconds [B,N] that each stays awake once it is empty; infinity: it never sleeps
+SleepPolicy = Callable[[SleepColumns], Floats]
+
+SLEEP_RULES: dict[str, SleepPolicy] = {
+    "sleep-after-10m": sleep_after_10m,
+    "sleep-at-break-even": sleep_at_break_even,
+    "sleep-at-once": sleep_at_once,
+    "stay-awake": stay_awake,
+}
+
+# levels of nodes [B,L] -> cost [B,L], lower is better; of equal ones the highest level is taken
+CapPolicy = Callable[[CapColumns], Floats]
+
+CAP_RULES: dict[str, CapPolicy] = {
+    "cap-60": cap_60,
+    "cap-frugal": cap_frugal,
+    "cap-when-dirty": cap_when_dirty,
+    "full-speed": full_speed,
+}
+
+# workloads [B,N] -> what resuming costs [B,N], in slots of running; infinity: never suspended
+PausePolicy = Callable[[PauseColumns], Floats]
+
+PAUSE_RULES: dict[str, PausePolicy] = {
+    "pause-freely": pause_freely,
+    "pause-if-worth": pause_if_worth,
+    "run-through": run_through,
+    "scale-freely": pause_freely,  # and see SCALE_RULES
+}
+
+# Those of the pause rules under which elastic work also has more workers or fewer: see `scaling`.
+SCALE_RULES = frozenset({"scale-freely"})
+
+# Deliberately bad, for tests and teaching: the simulator alone knows them, and only by their names.
+BAD_WHEN_RULES: dict[str, WhenPolicy] = {"reject-all": reject_all, "reject-long": reject_long}
+
+# Those of the when rules that may reject a workload; all others give finite costs.
+MAY_REJECT = frozenset({"reject-all", "reject-long"})

@@ -1,0 +1,1 @@
+"""Rules that choose which waiting job is next."""

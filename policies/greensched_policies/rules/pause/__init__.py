@@ -1,0 +1,1 @@
+"""Rules that choose whether a running job may be suspended."""

@@ -1,0 +1,1 @@
+"""Rules that choose how long an empty node stays awake."""

@@ -1,0 +1,1 @@
+"""Rules that choose on which node a pod runs."""
