@@ -12,8 +12,9 @@ import numpy as np
 
 from benchmarks.bench_cluster import ROOT, machine
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
-from greensched_simulator.cells import Cell, Row, count, short
-from greensched_simulator.comparison import (
+from greensched_simulator.policy import BASELINE, Policy, policies_named, policy_named
+from greensched_simulator.results.cells import Cell, Row, count, short
+from greensched_simulator.results.comparison import (
     CARBON,
     COST,
     ENERGY,
@@ -25,10 +26,9 @@ from greensched_simulator.comparison import (
     difference,
     mean_outcome,
 )
-from greensched_simulator.outcome import Outcome
-from greensched_simulator.policy import BASELINE, Policy, policies_named, policy_named
-from greensched_simulator.scenario import load_scenario
-from greensched_simulator.tables import change_cell, losses
+from greensched_simulator.results.tables import change_cell, losses
+from greensched_simulator.runs.outcome import Outcome
+from greensched_simulator.world.scenario_loading import load_scenario
 
 PAGE = ROOT / "docs/baselines.md"
 MARKER = "<!-- Written by `make baselines` from here on; changes by hand are lost. -->"

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.environments.single import GreenSchedEnv
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
-from greensched_simulator.jobs import Jobs
-from greensched_simulator.world import World
+from greensched_simulator.world.world import World
 
 _TURNS = 7
 _JOBS = 1_000  # of an episode

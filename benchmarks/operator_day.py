@@ -19,11 +19,10 @@ from benchmarks.audit import AUDIT_LOG, audit_flags, writes_of
 from greensched_core import labels
 from greensched_core.kubernetes_api import ApiClient
 from greensched_policies.billing.accounting import bill_schedule
-from greensched_simulator.jobs import Jobs
+from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.policy import policy_named
-from greensched_simulator.scenario import load_scenario
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import (
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import (
     bill_of,
     billed_nodes,
     billed_until_s,
@@ -31,7 +30,8 @@ from greensched_simulator.simulation import (
     simulate,
     zone_series,
 )
-from greensched_simulator.world import World, build_world
+from greensched_simulator.world.scenario_loading import load_scenario
+from greensched_simulator.world.world import World, build_world
 from greensched_testbed.components import (
     API_SERVER,
     ControlPlaneOptions,

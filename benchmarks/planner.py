@@ -25,7 +25,7 @@ from greensched_policies.planning.outlook import Outlook, outlook_of
 from greensched_policies.planning.planning import Chosen, plan_all
 from greensched_policies.planning.start_blocks import Asked
 from greensched_policies.rules.catalogue import WHEN_RULES
-from greensched_simulator.synthetic_grid import SHAPES, SLOT_S, synthetic_slots
+from greensched_simulator.formats.synthetic_grid import SHAPES, SLOT_S, synthetic_slots
 
 RESULT = ROOT / "build/bench/planner.json"
 HEAD = "onnx"

@@ -22,17 +22,17 @@ import numpy as np
 from benchmarks.bench_cluster import ROOT, machine, write_json
 from benchmarks.environments import environment_figures
 from benchmarks.second_core import second_core_ratio
-from greensched_simulator.bound_report import bounded
-from greensched_simulator.outcome import Outcome, outcome_of
-from greensched_simulator.phase_plan import cheapest_plan
-from greensched_simulator.phases import Phase, PhasedJob
+from greensched_simulator.formats.traces import load_trace
+from greensched_simulator.phase_jobs.phase_plan import cheapest_plan
+from greensched_simulator.phase_jobs.phases import Phase, PhasedJob
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.reproductions import gaia
-from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.scenario_model import Scenario
-from greensched_simulator.simulation import bill_of, billed_until_s, simulate, simulate_each
-from greensched_simulator.traces import load_trace
-from greensched_simulator.world import World, build_world
+from greensched_simulator.results.bound_report import bounded
+from greensched_simulator.runs.outcome import Outcome, outcome_of
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate, simulate_each
+from greensched_simulator.scenario.model import Scenario
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import World, build_world
 
 RESULT = ROOT / "build/bench/simulator.json"
 DATA = Path(os.environ.get("GREENSCHED_DATA") or ROOT.parent / "shared" / "data")

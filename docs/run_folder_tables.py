@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from greensched_simulator.recorded_columns import (
+from greensched_simulator.results.recorded_columns import (
     ALWAYS,
     IN_WORDS,
     OF_SERVICES,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from greensched_simulator.scenario import schema
+from greensched_simulator.world.scenario_loading import schema
 
 Schema = Mapping[str, Any]
 

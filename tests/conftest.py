@@ -23,8 +23,8 @@ from xdist.scheduler import LoadFileScheduling
 
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_simulator.policy import policy_named
-from greensched_simulator.simulation import simulate
-from greensched_simulator.testing import make_world
+from greensched_simulator.runs.simulation import simulate
+from greensched_simulator.testing.small_worlds import make_world
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.creating import exists
 from greensched_testbed.errors import BuildFailed

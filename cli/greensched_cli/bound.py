@@ -14,7 +14,7 @@ from greensched_core.durations import parse_duration
 from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:
-    from greensched_simulator.bound_report import Bounded
+    from greensched_simulator.results.bound_report import Bounded
 
 _SHORTEST_SLOT_S = 60.0
 POLICIES = "run-now+spread, least-carbon, carbon-time, planned-window"
@@ -32,10 +32,10 @@ def bound(
     ] = False,
 ) -> None:
     """Tell the least energy, carbon and cost there can be, with perfect information."""
-    from greensched_simulator.bound_report import bounded
     from greensched_simulator.policy import policies_named
-    from greensched_simulator.scenario import load_scenario
-    from greensched_simulator.world import build_world
+    from greensched_simulator.results.bound_report import bounded
+    from greensched_simulator.world.scenario_loading import load_scenario
+    from greensched_simulator.world.world import build_world
 
     policies_named(policies)  # a misspelt name is told before a large trace is read
     slot_s = parse_duration(slot)

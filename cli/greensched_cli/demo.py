@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from greensched_simulator.google_events import parse_machine
-from greensched_simulator.traces import TimeUnit
+from greensched_simulator.formats.google_events import parse_machine
+from greensched_simulator.formats.traces import TimeUnit
 
 
 def demo(

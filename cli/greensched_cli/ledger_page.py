@@ -22,8 +22,6 @@ from greensched_cli.ledger_tables import (
     saved_rows,
 )
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_simulator.cells import large
-from greensched_simulator.comparison import Interval
 from greensched_simulator.reports.looks import TONE_COLOURS, change_colour
 from greensched_simulator.reports.page import (
     heading,
@@ -35,6 +33,8 @@ from greensched_simulator.reports.page import (
     styled,
     table,
 )
+from greensched_simulator.results.cells import large
+from greensched_simulator.results.comparison import Interval
 
 _ALL = "all"
 _ROUNDING = 1e-9

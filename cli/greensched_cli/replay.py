@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from greensched_core import labels
-from greensched_simulator.google_events import parse_machine
-from greensched_simulator.traces import TimeUnit, load_trace
-from greensched_simulator.workload import Trace, as_pods, compressed, sampled
+from greensched_simulator.formats.google_events import parse_machine
+from greensched_simulator.formats.traces import TimeUnit, load_trace
+from greensched_simulator.formats.workload import Trace, as_pods, compressed, sampled
 from greensched_testbed.progress import LiveLine
 
 if TYPE_CHECKING:

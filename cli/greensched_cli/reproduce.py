@@ -32,7 +32,7 @@ def reproduce(
         wrong = f"there is no reproduction {name!r}" if name else "no reproduction is named"
         raise BadInput(f"{wrong}: give one of {', '.join(NAMES)}")
     from greensched_cli.terminal import plain_console, print_table
-    from greensched_simulator.cells import Cell, Row
+    from greensched_simulator.results.cells import Cell, Row
 
     told = import_module(f"greensched_simulator.reproductions.{name.replace('-', '_')}")
     if told.NEEDS_DATA and data is not None and not data.is_dir():

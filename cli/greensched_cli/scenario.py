@@ -14,7 +14,7 @@ import typer
 from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:
-    from greensched_simulator.world import World
+    from greensched_simulator.world.world import World
 
 app = typer.Typer(help="Check scenario files of the simulator.", no_args_is_help=True)
 
@@ -22,8 +22,8 @@ app = typer.Typer(help="Check scenario files of the simulator.", no_args_is_help
 @app.command()
 def check(files: Annotated[list[Path], typer.Argument(help="Scenario files.")]) -> None:
     """Say all that is wrong with scenarios, by line, or what is in them; exit 2 for any fault."""
-    from greensched_simulator.scenario import load_scenario
-    from greensched_simulator.world import build_world
+    from greensched_simulator.world.scenario_loading import load_scenario
+    from greensched_simulator.world.world import build_world
 
     is_sound = True
     for path in files:
@@ -43,7 +43,7 @@ def check(files: Annotated[list[Path], typer.Argument(help="Scenario files.")]) 
 @app.command()
 def schema() -> None:
     """Print the JSON schema of scenario files, for editors and other tools."""
-    from greensched_simulator.scenario import schema as scenario_schema
+    from greensched_simulator.world.scenario_loading import schema as scenario_schema
 
     print(json.dumps(scenario_schema(), indent=2))
 
@@ -51,7 +51,7 @@ def schema() -> None:
 def summary_lines(path: Path, world: "World") -> Iterator[str]:
     """Yield what a sound scenario holds, and what should be known about it."""
     from greensched_core.durations import format_duration
-    from greensched_simulator.services import is_replica
+    from greensched_simulator.world.services import is_replica
 
     zones, jobs = ", ".join(world.zones), int((~is_replica(world.jobs)).sum())
     yield (

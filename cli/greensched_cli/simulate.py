@@ -34,7 +34,7 @@ def simulate(
 ) -> None:
     """Run a scenario under one policy: figures, every row, and a report with plots."""
     from greensched_simulator.policy import policy_named
-    from greensched_simulator.scenario import load_scenario
+    from greensched_simulator.world.scenario_loading import load_scenario
 
     chosen = policy_named(policy)
     if seed is not None and not 0 <= seed <= _LARGEST_SEED:
@@ -67,7 +67,7 @@ def compare(
 ) -> None:
     """Run a scenario under several policies and seeds: changes against a baseline, paired."""
     from greensched_simulator.policy import BASELINE, policies_named, policy_named
-    from greensched_simulator.scenario import load_scenario
+    from greensched_simulator.world.scenario_loading import load_scenario
 
     against = policy_named(BASELINE if baseline is None else baseline)
     policies_named(policies)  # a misspelt name is told before a large trace is read
@@ -82,7 +82,7 @@ def compare(
     named = policies_named(policies, loaded.able)
     chosen = tuple(dict.fromkeys((against, *named)))
     if levers:
-        from greensched_simulator.levers import with_combinations
+        from greensched_simulator.results.levers import with_combinations
 
         chosen = with_combinations(chosen, against)
     from greensched_cli.simulation_terminal import Asked, run_and_print
@@ -96,7 +96,7 @@ def report(
 ) -> None:
     """Draw the report of a run again, from its folder alone."""
     from greensched_simulator.reports.report import write_report
-    from greensched_simulator.run_folder import read_run
+    from greensched_simulator.results.run_folder import read_run
 
     run = read_run(folder)
     try:

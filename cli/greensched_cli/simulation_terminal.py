@@ -15,15 +15,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from greensched_cli.terminal import plain_console, print_table
 from greensched_core.clock import WallClock
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_simulator.cells import Row
-from greensched_simulator.comparison import Results, Round, compare
-from greensched_simulator.machine_code import is_cached
 from greensched_simulator.policy import Policy
 from greensched_simulator.reports.report import write_report
-from greensched_simulator.run_folder import FinishedRun, Run, RunFolder
-from greensched_simulator.scenario import Scenario
-from greensched_simulator.simulation import Told
-from greensched_simulator.tables import (
+from greensched_simulator.results.cells import Row
+from greensched_simulator.results.comparison import Results, Round, compare
+from greensched_simulator.results.optional_metrics import supply_rows
+from greensched_simulator.results.run_folder import FinishedRun, Run, RunFolder
+from greensched_simulator.results.tables import (
     captured_rows,
     change_rows,
     done_rows,
@@ -35,7 +33,9 @@ from greensched_simulator.tables import (
     outcome_rows,
     taken_rows,
 )
-from greensched_simulator.told_beside import supply_rows
+from greensched_simulator.runs.machine_code import is_cached
+from greensched_simulator.runs.simulation import Told
+from greensched_simulator.world.scenario_loading import Scenario
 
 INTERRUPTED, TERMINATED = 130, 143  # as shells say that SIGINT or SIGTERM ended a command
 RUNS = Path("build/runs")

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from greensched_simulator.cells import Cell, Row
+from greensched_simulator.results.cells import Cell, Row
 
 _STYLES = {"better": "green", "worse": "bold red", "": ""}
 _PIPED_COLUMNS = 160  # where nobody says how wide it is

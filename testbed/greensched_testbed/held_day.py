@@ -21,7 +21,7 @@ from greensched_core.signals.watched import GRID_SIGNALS
 from greensched_core.watching import Watch
 from greensched_policies.billing.courses import Placements
 from greensched_policies.costs.cost import CURVE_POINTS
-from greensched_simulator.world import World
+from greensched_simulator.world.world import World
 from greensched_testbed.nodes import NodeGroup
 from greensched_testbed.operator_processes import Pace
 from greensched_testbed.replay import TESTBED_RUNTIME

@@ -16,7 +16,7 @@ from greensched_core.clock import Clock, WallClock
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.watching import Watch
-from greensched_simulator.workload import Task, Trace
+from greensched_simulator.formats.workload import Task, Trace
 from greensched_testbed.creating import create_once
 from greensched_testbed.pod_conditions import Condition, why_unplaced
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from greensched_cli.terminal import print_table
-from greensched_simulator.cells import Row
+from greensched_simulator.results.cells import Row
 
 HEAD: Row = ("policy", "energy,\nkWh", "active,\nkWh", "cost,\nEUR", "carbon,\nkg")
 BODY: list[Row] = [

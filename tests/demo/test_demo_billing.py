@@ -6,7 +6,7 @@ import pytest
 
 from greensched_core.state import Gpu
 from greensched_core.testing import make_node
-from greensched_simulator.synthetic_grid import Slot
+from greensched_simulator.formats.synthetic_grid import Slot
 from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
 from greensched_testbed.demo.results import (
     HeldPod,

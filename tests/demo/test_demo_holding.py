@@ -5,9 +5,9 @@ import pytest
 from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_simulator.synthetic import synthetic_trace
-from greensched_simulator.synthetic_grid import Slot
-from greensched_simulator.workload import Task, Trace
+from greensched_simulator.formats.synthetic import synthetic_trace
+from greensched_simulator.formats.synthetic_grid import Slot
+from greensched_simulator.formats.workload import Task, Trace
 from greensched_testbed.demo.holding import (
     HoldingLog,
     Pod,

@@ -8,8 +8,8 @@ import pytest
 
 from greensched_core.testing import make_node
 from greensched_extender.settings import ExtenderSettings
-from greensched_simulator.google_events import Machine
-from greensched_simulator.synthetic_grid import Slot
+from greensched_simulator.formats.google_events import Machine
+from greensched_simulator.formats.synthetic_grid import Slot
 from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
 from greensched_testbed.demo.report import write_report
 from greensched_testbed.demo.results import HeldPod, Holding, Outcome

@@ -23,7 +23,7 @@ from greensched_core import labels
 from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.watching import Watch
-from greensched_simulator.synthetic_grid import Slot
+from greensched_simulator.formats.synthetic_grid import Slot
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import Assumed
 from greensched_testbed.demo.cluster import EXTENDER, GreenSchedProcesses, publish_grid

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from greensched_core import labels
-from greensched_simulator.synthetic import SyntheticShape, synthetic_trace
+from greensched_simulator.formats.synthetic import SyntheticShape, synthetic_trace
 from greensched_testbed.demo.cluster import EXTENDER
 from greensched_testbed.replay import Progress, Replay, ReplayOptions, replay
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greensched_simulator.comparison import compare
-from greensched_simulator.outcome import outcome_of
 from greensched_simulator.policy import BASELINE, policies_named, policy_named
-from greensched_simulator.random_worlds import random_world
-from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.results.comparison import compare
+from greensched_simulator.runs.outcome import outcome_of
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.testing.random_worlds import random_world
+from greensched_simulator.world.scenario_loading import parse_scenario
 
 BAD = policies_named("reject-all, reject-long, node-0")
 SCENARIO: dict[str, Any] = {

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_simulator.boards import give_boards, have_room, how_often, take_boards
+from greensched_simulator.engine.state.boards import give_boards, have_room, how_often, take_boards
 from greensched_simulator.policy import policy_named
-from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.simulation import bill_of, simulate
-from greensched_simulator.testing import make_world
-from greensched_simulator.world import World, build_world
+from greensched_simulator.runs.simulation import bill_of, simulate
+from greensched_simulator.testing.small_worlds import make_world
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import World, build_world
 
 HOUR = 3600.0
 NODE = {"gpu_capacity": 2.0, "gpu_idle_w": 20.0, "gpu_peak_w": 120.0}

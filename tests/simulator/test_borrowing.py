@@ -8,11 +8,11 @@ import greensched_simulator
 from greensched_policies.billing.transfers import TransferColumns
 from greensched_policies.costs.cost import NodeColumns, WorkloadColumns
 from greensched_policies.costs.sleeping import SleepColumns
-from greensched_simulator import observing
+from greensched_simulator.arrays.moving import Data
+from greensched_simulator.engine.queue.reservations import Reservation
+from greensched_simulator.engine.state import observing
 from greensched_simulator.environments import scenes
 from greensched_simulator.environments.tally import Taken
-from greensched_simulator.moving import Data
-from greensched_simulator.reservations import Reservation
 
 # What they may return; of a job's or a node's columns, those are numbers.
 TUPLES = (

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.bound import least_bill
-from greensched_simulator.bound_inputs import Signal
-from greensched_simulator.bound_limits import Freedom, latest_ends, limits_of
-from greensched_simulator.bound_report import bounded
-from greensched_simulator.outcome import Outcome, outcome_of
+from greensched_simulator.bounds.bound import least_bill
+from greensched_simulator.bounds.inputs import Signal
+from greensched_simulator.bounds.limits import Freedom, latest_ends, limits_of
 from greensched_simulator.policy import policy_named
-from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.simulation import bill_of, billed_until_s, simulate
-from greensched_simulator.testing import make_world
-from greensched_simulator.world import World, build_world
+from greensched_simulator.results.bound_report import bounded
+from greensched_simulator.runs.outcome import Outcome, outcome_of
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.testing.small_worlds import make_world
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import World, build_world
 
 HOUR_S = 3600.0
 SIGNALS: tuple[Signal, ...] = ("energy", "carbon", "cost")

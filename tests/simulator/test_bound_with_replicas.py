@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greensched_simulator.bound import Bound, least_bill
-from greensched_simulator.bound_inputs import Signal
-from greensched_simulator.bound_limits import Lives, freedom_of, limits_of, lives_of
-from greensched_simulator.charges import charge_of
+from greensched_simulator.bounds.bound import Bound, least_bill
+from greensched_simulator.bounds.inputs import Signal
+from greensched_simulator.bounds.limits import Lives, freedom_of, limits_of, lives_of
 from greensched_simulator.policy import policy_named
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, simulate
-from greensched_simulator.testing import Row, in_one_piece, make_world, with_outages
-from greensched_simulator.world import World
+from greensched_simulator.runs.charges import charge_of
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of, simulate
+from greensched_simulator.testing.small_worlds import Row, in_one_piece, make_world, with_outages
+from greensched_simulator.world.world import World
 
 HOUR = 3600.0
 # Eight of ten cores draw 80 W above the 100 W of an empty node.

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from greensched_simulator.bound import least_bill
-from greensched_simulator.bound_limits import Freedom, limits_of
+from greensched_simulator.bounds.bound import least_bill
+from greensched_simulator.bounds.limits import Freedom, limits_of
 from greensched_simulator.policy import policy_named
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, simulate
-from greensched_simulator.testing import make_world
-from greensched_simulator.world import World
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of, simulate
+from greensched_simulator.testing.small_worlds import make_world
+from greensched_simulator.world.world import World
 
 HOUR = 3600.0
 SLOW = 1.0 / (0.5 + 0.5 / 0.6)  # a CPU's speed at 60 %

@@ -9,12 +9,12 @@ import pytest
 from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import total_bill
 from greensched_policies.costs.cost import curve_table
-from greensched_simulator.charges import REJECTION_FACTOR, charge_of
-from greensched_simulator.outcome import outcome_of
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of
-from greensched_simulator.testing import GIB, in_one_piece, make_world
-from greensched_simulator.world import World
+from greensched_simulator.runs.charges import REJECTION_FACTOR, charge_of
+from greensched_simulator.runs.outcome import outcome_of
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of
+from greensched_simulator.testing.small_worlds import GIB, in_one_piece, make_world
+from greensched_simulator.world.world import World
 
 HOUR = 3600.0
 NEVER = (math.nan, math.nan, -1)

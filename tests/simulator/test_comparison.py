@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_simulator.bound import Least
-from greensched_simulator.cells import Cell
-from greensched_simulator.comparison import (
+from greensched_simulator.bounds.bound import Least
+from greensched_simulator.policy import policies_named, policy_named
+from greensched_simulator.results.cells import Cell
+from greensched_simulator.results.comparison import (
     CARBON,
     COST,
     ENERGY,
@@ -25,19 +26,18 @@ from greensched_simulator.comparison import (
     interval,
     mean_outcome,
 )
-from greensched_simulator.outcome import Outcome
-from greensched_simulator.policy import policies_named, policy_named
-from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.scenario_model import Scenario
-from greensched_simulator.simulation import simulate
-from greensched_simulator.tables import (
+from greensched_simulator.results.tables import (
     captured_rows,
     change_cell,
     change_rows,
     how_captured,
     tone_of,
 )
-from greensched_simulator.world import build_world
+from greensched_simulator.runs.outcome import Outcome
+from greensched_simulator.runs.simulation import simulate
+from greensched_simulator.scenario.model import Scenario
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import build_world
 
 NOW, LATER = policies_named("run-now+spread, lowest-window+spread")
 FIGURES = (ENERGY, COST, CARBON, WAIT, SLOWDOWN, MISSED)

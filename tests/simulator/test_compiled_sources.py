@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from greensched_policies.rules.catalogue import CAP_RULES, ORDER_RULES, WHEN_RULES, WHERE_RULES
-from greensched_simulator.code_cache import own_folder
-from greensched_simulator.compiled_sources import compiled_sources
+from greensched_simulator.compiling.code_cache import own_folder
+from greensched_simulator.compiling.compiled_sources import compiled_sources
 
 NAMES = [path.stem for path in compiled_sources()]
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_simulator.assignment import cheapest_columns
-from greensched_simulator.concurrence import MOST_AT_ONCE, price_waiting
+from greensched_simulator.engine.queue.assignment import cheapest_columns
+from greensched_simulator.engine.queue.concurrence import MOST_AT_ONCE, price_waiting
 from greensched_simulator.policy import policy_named
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import simulate
-from greensched_simulator.testing import GIB, make_world
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import simulate
+from greensched_simulator.testing.small_worlds import GIB, make_world
 
 HOUR = 3600.0
 Row = dict[str, float]

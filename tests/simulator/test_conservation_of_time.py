@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.policy import Policy, policy_named
-from greensched_simulator.random_worlds import random_world
-from greensched_simulator.recorded_rows import decision_rows, job_rows, node_hour_rows
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import billed_until_s, simulate
-from greensched_simulator.world import World, idle_watts
+from greensched_simulator.results.recorded_rows import decision_rows, job_rows, node_hour_rows
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import billed_until_s, simulate
+from greensched_simulator.testing.random_worlds import random_world
+from greensched_simulator.world.world import World, idle_watts
 
 HOUR = 3600.0
 KINDS = ["", "data", "data graphs gangs pauses", "elastic pauses", "failures pauses",

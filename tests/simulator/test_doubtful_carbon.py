@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.grid_doubts import hours_apart, notes_on_files
-from greensched_simulator.grid_files import (
+from greensched_simulator.formats.grid_files import (
     CARBON_LIMITS_G_PER_KWH,
     PRICE_LIMITS_PER_MWH,
     Column,
     Series,
     read_series,
 )
-from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.world import build_world
+from greensched_simulator.world.grid_doubts import hours_apart, notes_on_files
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import build_world
 
 HOURS = 49
 DATA = Path(os.environ.get("GREENSCHED_DATA") or Path(__file__).parents[3] / "shared" / "data")

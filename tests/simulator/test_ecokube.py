@@ -2,7 +2,6 @@
 
 import pytest
 
-from greensched_simulator.comparison import compare
 from greensched_simulator.reproductions import ecokube
 from greensched_simulator.reproductions.ecokube import (
     Case,
@@ -12,8 +11,9 @@ from greensched_simulator.reproductions.ecokube import (
     saving_percent,
     scenario_of,
 )
-from greensched_simulator.simulation import simulate
-from greensched_simulator.testing import make_world
+from greensched_simulator.results.comparison import compare
+from greensched_simulator.runs.simulation import simulate
+from greensched_simulator.testing.small_worlds import make_world
 
 
 @pytest.fixture(scope="module")

@@ -10,17 +10,17 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_policies.costs.carbon_scaler import carbon_scaler
 from greensched_policies.costs.scaling import scaled_plan
-from greensched_simulator.bound import least_totals
-from greensched_simulator.bound_limits import freedom_of
-from greensched_simulator.compiled import compiled
-from greensched_simulator.elastic_jobs import curves_of, range_of, scaling_of
-from greensched_simulator.outcome import Outcome, outcome_of, waits_s
+from greensched_simulator.bounds.bound import least_totals
+from greensched_simulator.bounds.limits import freedom_of
+from greensched_simulator.compiling.compiled import compiled
 from greensched_simulator.policy import policy_named
-from greensched_simulator.scenario_model import Workload
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, billed_until_s, simulate
-from greensched_simulator.testing import GIB, Row, free_room, make_world
-from greensched_simulator.world import World
+from greensched_simulator.runs.outcome import Outcome, outcome_of, waits_s
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.scenario.model import Workload
+from greensched_simulator.testing.small_worlds import GIB, Row, free_room, make_world
+from greensched_simulator.world.elastic_jobs import curves_of, range_of, scaling_of
+from greensched_simulator.world.world import World
 
 pytestmark = pytest.mark.engine
 

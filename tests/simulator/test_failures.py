@@ -10,17 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
-from greensched_simulator.choices import rules_of
-from greensched_simulator.cluster import idle_cluster, node_table
-from greensched_simulator.engine import run
-from greensched_simulator.node_hours import node_hours
-from greensched_simulator.node_outages import NO_OUTAGES, outages_of
-from greensched_simulator.outages import Outages
-from greensched_simulator.outcome import outcome_of, waits_s
+from greensched_simulator.engine.engine import run
+from greensched_simulator.engine.execution.outages import Outages
+from greensched_simulator.engine.state.choices import rules_of
+from greensched_simulator.engine.state.cluster import idle_cluster, node_table
+from greensched_simulator.engine.state.starts import Plan
 from greensched_simulator.policy import Policy, policy_named
-from greensched_simulator.scenario_cluster import NodeGroup
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import (
+from greensched_simulator.runs.node_hours import node_hours
+from greensched_simulator.runs.outcome import outcome_of, waits_s
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import (
     bill_of,
     billed_until_s,
     empty_plan,
@@ -30,10 +29,18 @@ from greensched_simulator.simulation import (
     simulate,
     terms_of,
 )
-from greensched_simulator.sleep_tables import sleep_table
-from greensched_simulator.starts import Plan
-from greensched_simulator.testing import GIB, Row, drawn_watts, free_room, make_world, with_outages
-from greensched_simulator.world import World
+from greensched_simulator.runs.sleep_tables import sleep_table
+from greensched_simulator.scenario.cluster import NodeGroup
+from greensched_simulator.testing.small_worlds import (
+    GIB,
+    Row,
+    drawn_watts,
+    free_room,
+    make_world,
+    with_outages,
+)
+from greensched_simulator.world.node_outages import NO_OUTAGES, outages_of
+from greensched_simulator.world.world import World
 
 pytestmark = pytest.mark.engine
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_simulator.comparison import compare
-from greensched_simulator.node_hours import node_hours
 from greensched_simulator.policy import BASELINE, policy_named
-from greensched_simulator.run_folder import Run, RunFolder
-from greensched_simulator.scenario import Scenario, load_scenario
-from greensched_simulator.scenario_file import read_document
-from greensched_simulator.simulation import bill_of
+from greensched_simulator.results.comparison import compare
+from greensched_simulator.results.run_folder import Run, RunFolder
+from greensched_simulator.runs.node_hours import node_hours
+from greensched_simulator.runs.simulation import bill_of
+from greensched_simulator.scenario.file import read_document
+from greensched_simulator.world.scenario_loading import Scenario, load_scenario
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("GREENSCHED_DATA") or ROOT.parent / "shared" / "data")

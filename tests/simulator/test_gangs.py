@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_simulator.bound import least_bill
-from greensched_simulator.bound_limits import limits_of
-from greensched_simulator.outcome import outcome_of, waits_s
+from greensched_simulator.bounds.bound import least_bill
+from greensched_simulator.bounds.limits import limits_of
 from greensched_simulator.policy import QUEUES, policy_named
-from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, simulate
-from greensched_simulator.testing import make_world
-from greensched_simulator.world import World, build_world
+from greensched_simulator.runs.outcome import outcome_of, waits_s
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of, simulate
+from greensched_simulator.testing.small_worlds import make_world
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import World, build_world
 
 HOUR = 3600.0
 BIG = {"cpu_cores": 8.0}

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.google_events import GOOGLE_COLUMNS, Machine, parse_machine
-from greensched_simulator.scenario import load_scenario
-from greensched_simulator.traces import load_trace
-from greensched_simulator.workload import Task, Trace
+from greensched_simulator.formats.google_events import GOOGLE_COLUMNS, Machine, parse_machine
+from greensched_simulator.formats.traces import load_trace
+from greensched_simulator.formats.workload import Task, Trace
+from greensched_simulator.world.scenario_loading import load_scenario
 
 LARGEST = Machine(cpu_cores=64.0, memory_bytes=256 * 2.0**30)
 SUBMIT, SCHEDULE, EVICT, FAIL, FINISH, KILL, LOST, UPDATE_PENDING, UPDATE_RUNNING = range(9)

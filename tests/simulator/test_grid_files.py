@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.grid_files import (
+from greensched_simulator.formats.grid_files import (
     CARBON_LIMITS_G_PER_KWH,
     PRICE_LIMITS_PER_MWH,
     Column,

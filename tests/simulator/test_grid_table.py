@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greensched_simulator.grid_table import (
+from greensched_simulator.arrays.grid_table import (
     CARBON,
     PRICE,
     GridTable,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from greensched_simulator.scenario_fields import FOLDER, VARIABLES, InputFile
+from greensched_simulator.scenario.fields import FOLDER, VARIABLES, InputFile
 
 FILE: TypeAdapter[Path] = TypeAdapter(InputFile)
 

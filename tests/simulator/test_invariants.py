@@ -17,11 +17,11 @@ from greensched_policies.rules.catalogue import (
     WHEN_RULES,
     WHERE_RULES,
 )
-from greensched_simulator.moving import NO_LINKS
-from greensched_simulator.outcome import Outcome, outcome_of, ready_from_s
+from greensched_simulator.arrays.moving import NO_LINKS
 from greensched_simulator.policy import QUEUES, Policy, policies_named, policy_named
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import (
+from greensched_simulator.runs.outcome import Outcome, outcome_of, ready_from_s
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import (
     bill_of,
     billed_nodes,
     billed_until_s,
@@ -29,8 +29,8 @@ from greensched_simulator.simulation import (
     simulate,
     zone_series,
 )
-from greensched_simulator.sleep_tables import sleep_columns
-from greensched_simulator.testing import (
+from greensched_simulator.runs.sleep_tables import sleep_columns
+from greensched_simulator.testing.small_worlds import (
     can_take,
     done_s,
     drawn_watts,
@@ -38,7 +38,7 @@ from greensched_simulator.testing import (
     even_links,
     free_room,
 )
-from greensched_simulator.world import World
+from greensched_simulator.world.world import World
 
 HOUR = 3600.0
 GIB = 2.0**30

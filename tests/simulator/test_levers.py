@@ -7,11 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_simulator.comparison import CARBON, Results, difference
-from greensched_simulator.levers import combinations_of, parts, told_apart, with_combinations
-from greensched_simulator.outcome import Outcome
 from greensched_simulator.policy import Policy, policies_named, policy_named
-from greensched_simulator.tables import lever_rows
+from greensched_simulator.results.comparison import CARBON, Results, difference
+from greensched_simulator.results.levers import (
+    combinations_of,
+    parts,
+    told_apart,
+    with_combinations,
+)
+from greensched_simulator.results.tables import lever_rows
+from greensched_simulator.runs.outcome import Outcome
 
 NOW = policy_named("run-now+spread")
 BOTH = policy_named("carbon-time+least-carbon")

@@ -4,8 +4,8 @@ from typing import Any, cast
 
 import pytest
 
-from greensched_simulator.compiled import fast
-from greensched_simulator.linked import Linked
+from greensched_simulator.compiling.compiled import fast
+from greensched_simulator.compiling.linked import Linked
 
 
 @fast

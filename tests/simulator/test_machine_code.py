@@ -6,22 +6,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-from greensched_simulator.machine_code import is_cached
 from greensched_simulator.policy import policy_named
-from greensched_simulator.simulation import simulate
-from greensched_simulator.testing import make_world
+from greensched_simulator.runs.machine_code import is_cached
+from greensched_simulator.runs.simulation import simulate
+from greensched_simulator.testing.small_worlds import make_world
 
 ROOT = Path(__file__).parents[2]
 ASK = """
 from pathlib import Path
 import greensched_simulator
-from greensched_simulator.machine_code import is_cached
+from greensched_simulator.runs.machine_code import is_cached
 print(is_cached(), Path(greensched_simulator.__file__).parents[2])
 """
 
 MAKE = """
 from greensched_simulator.environments.single import GreenSchedEnv
-from greensched_simulator.testing import make_world
+from greensched_simulator.testing.small_worlds import make_world
 GreenSchedEnv([make_world([{}])], "run-now")
 """
 
@@ -50,7 +50,7 @@ def test_a_checkout_uses_machine_code_that_another_made_of_the_same_sources(tmp_
         shutil.copytree(ROOT / package.name, package, ignore=shutil.ignore_patterns("__pycache__"))
     there = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, checkout))}
     assert asked(there) == f"True {tmp_path}"
-    with (tmp_path / "simulator/greensched_simulator/heaps.py").open("a") as source:
+    with (tmp_path / "simulator/greensched_simulator/arrays/heaps.py").open("a") as source:
         source.write("# an edit\n")
     assert asked(there) == f"False {tmp_path}"
 

@@ -3,8 +3,8 @@
 import pytest
 
 from greensched_simulator.policy import policy_named
-from greensched_simulator.simulation import simulate
-from greensched_simulator.testing import GIB, make_world
+from greensched_simulator.runs.simulation import simulate
+from greensched_simulator.testing.small_worlds import GIB, make_world
 
 HOUR = 3600.0
 Job = dict[str, float]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_simulator.phases import Phase, PhasedJob, duration_s, spent
+from greensched_simulator.phase_jobs.phases import Phase, PhasedJob, duration_s, spent
 from greensched_simulator.reproductions import opitz
 
 ROOT = Path(__file__).parents[2]

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from greensched_simulator.outcome import (
+from greensched_simulator.runs.outcome import (
     Outcome,
     jain_index,
     meets_deadline,
@@ -11,10 +11,10 @@ from greensched_simulator.outcome import (
     shortest_runtimes_s,
     slowdowns,
 )
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of
-from greensched_simulator.testing import in_one_piece, make_world
-from greensched_simulator.world import World
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of
+from greensched_simulator.testing.small_worlds import in_one_piece, make_world
+from greensched_simulator.world.world import World
 
 HOUR = 3600.0
 

@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_policies.billing.supply import Battery
-from greensched_simulator.bound import least_bill
-from greensched_simulator.bound_limits import limits_of
-from greensched_simulator.charges import charge_of
-from greensched_simulator.node_hours import node_hours
-from greensched_simulator.outcome import outcome_of
+from greensched_simulator.bounds.bound import least_bill
+from greensched_simulator.bounds.limits import limits_of
 from greensched_simulator.policy import policy_named
-from greensched_simulator.recorded_rows import grid_rows
-from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, billed_until_s, simulate, zone_balances
-from greensched_simulator.tables import outcome_rows
-from greensched_simulator.testing import in_one_piece, make_world
-from greensched_simulator.world import World, build_world
+from greensched_simulator.results.recorded_rows import grid_rows
+from greensched_simulator.results.tables import outcome_rows
+from greensched_simulator.runs.charges import charge_of
+from greensched_simulator.runs.node_hours import node_hours
+from greensched_simulator.runs.outcome import outcome_of
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate, zone_balances
+from greensched_simulator.testing.small_worlds import in_one_piece, make_world
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import World, build_world
 
 HOUR = 3600.0
 KWH = 3.6e6

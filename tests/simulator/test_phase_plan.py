@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.phase_plan import PhasePlan, Stretch, cheapest_plan
-from greensched_simulator.phase_steps import steps_of
-from greensched_simulator.phases import (
+from greensched_simulator.phase_jobs.phase_plan import PhasePlan, Stretch, cheapest_plan
+from greensched_simulator.phase_jobs.phase_steps import steps_of
+from greensched_simulator.phase_jobs.phases import (
     Phase,
     PhasedJob,
     duration_s,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_simulator.phases import Phase, PhasedJob, Spent, duration_s, spent
+from greensched_simulator.phase_jobs.phases import Phase, PhasedJob, Spent, duration_s, spent
 
 BOOT = Phase("boot", 10.0, 50.0)  # 500 J
 TRAIN = Phase("train", 20.0, 200.0)  # 4,000 J

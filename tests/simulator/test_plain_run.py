@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.choices import rules_of
-from greensched_simulator.cluster import idle_cluster, node_table
-from greensched_simulator.engine import run
+from greensched_simulator.engine.engine import run
+from greensched_simulator.engine.state.choices import rules_of
+from greensched_simulator.engine.state.cluster import idle_cluster, node_table
+from greensched_simulator.engine.state.recorded import Recorded
+from greensched_simulator.engine.state.starts import Plan
 from greensched_simulator.policy import policy_named
-from greensched_simulator.random_worlds import random_world
-from greensched_simulator.recorded import Recorded
-from greensched_simulator.simulation import (
+from greensched_simulator.runs.simulation import (
     empty_plan,
     forecast_of,
     looks_ahead,
@@ -23,9 +23,9 @@ from greensched_simulator.simulation import (
     prospects_in,
     terms_of,
 )
-from greensched_simulator.sleep_tables import sleep_table
-from greensched_simulator.starts import Plan
-from greensched_simulator.world import World
+from greensched_simulator.runs.sleep_tables import sleep_table
+from greensched_simulator.testing.random_worlds import random_world
+from greensched_simulator.world.world import World
 
 pytestmark = pytest.mark.engine
 

@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.bound import least_bill
-from greensched_simulator.bound_limits import limits_of
-from greensched_simulator.outcome import Outcome, outcome_of, ready_from_s, waits_s
+from greensched_simulator.arrays.precedence import latest_ends_s, precedence_of, whole_jobs
+from greensched_simulator.bounds.bound import least_bill
+from greensched_simulator.bounds.limits import limits_of
 from greensched_simulator.policy import QUEUES, policy_named
-from greensched_simulator.precedence import latest_ends_s, precedence_of, whole_jobs
-from greensched_simulator.recorded_rows import decision_rows
-from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, billed_until_s, simulate
-from greensched_simulator.testing import make_world
-from greensched_simulator.world import World, build_world
+from greensched_simulator.results.recorded_rows import decision_rows
+from greensched_simulator.runs.outcome import Outcome, outcome_of, ready_from_s, waits_s
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.testing.small_worlds import make_world
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import World, build_world
 
 HOUR = 3600.0
 # First 0, then 1 and 2 beside each other, then 3.

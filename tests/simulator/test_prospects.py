@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from greensched_simulator.moving import LATENCY_S
-from greensched_simulator.prospects import Prospects, prospects_of
-from greensched_simulator.testing import GIB, make_world
+from greensched_simulator.arrays.moving import LATENCY_S
+from greensched_simulator.engine.state.job_estimates import Prospects, prospects_of
+from greensched_simulator.testing.small_worlds import GIB, make_world
 
 HOUR = 3600.0
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greensched_simulator import random_worlds
+from greensched_simulator.engine.queue.queueing import sort
 from greensched_simulator.policy import policy_named
-from greensched_simulator.queueing import sort
-from greensched_simulator.simulation import simulate
-from greensched_simulator.testing import make_world
-from greensched_simulator.world import World
+from greensched_simulator.runs.simulation import simulate
+from greensched_simulator.testing import random_worlds
+from greensched_simulator.testing.small_worlds import make_world
+from greensched_simulator.world.world import World
 
 HOUR = 3600.0
 HALF = 1800.0

@@ -12,11 +12,12 @@ from greensched_policies.rules.catalogue import (
     MAY_REJECT,
     WHEN_RULES,
 )
-from greensched_simulator.choices import Terms, rules_of
-from greensched_simulator.cluster import idle_cluster, node_table
-from greensched_simulator.engine import run
-from greensched_simulator.grid_table import grid_table
-from greensched_simulator.node_outages import NO_OUTAGES
+from greensched_simulator.arrays.grid_table import grid_table
+from greensched_simulator.engine.engine import run
+from greensched_simulator.engine.state.choices import Terms, rules_of
+from greensched_simulator.engine.state.cluster import idle_cluster, node_table
+from greensched_simulator.engine.state.job_estimates import prospects_of
+from greensched_simulator.engine.state.starts import Plan
 from greensched_simulator.policy import (
     BAD_PLACINGS,
     PLACINGS,
@@ -24,16 +25,15 @@ from greensched_simulator.policy import (
     policies_named,
     policy_named,
 )
-from greensched_simulator.prospects import prospects_of
-from greensched_simulator.simulation import (
+from greensched_simulator.runs.simulation import (
     SLOT_S,
     bill_of,
     billed_until_s,
     cost_model,
     simulate,
 )
-from greensched_simulator.starts import Plan
-from greensched_simulator.testing import make_world
+from greensched_simulator.testing.small_worlds import make_world
+from greensched_simulator.world.node_outages import NO_OUTAGES
 
 HOUR = 3600.0
 BAD = policies_named("reject-all, reject-long, node-0")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_simulator.request_trace import RequestLog, read_requests
+from greensched_simulator.formats.request_trace import RequestLog, read_requests
 
 DATA = Path(os.environ.get("GREENSCHED_DATA") or Path(__file__).parents[3] / "shared" / "data")
 AZURE = DATA / "azure-llm-inference-2023" / "AzureLLMInferenceTrace_code.csv.gz"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.response_times import Times, erlang_c, late_share, least_places
+from greensched_simulator.world.response_times import Times, erlang_c, late_share, least_places
 
 EXPONENTIAL = Times(0.5, 1.0, 0.5, 1.0)  # mu = 2
 

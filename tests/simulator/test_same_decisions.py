@@ -46,19 +46,19 @@ from greensched_policies.rules.catalogue import (
     WHEN_RULES,
     WHERE_RULES,
 )
-from greensched_simulator.choices import Rules, rules_of, score_nodes
-from greensched_simulator.cluster import Cluster
-from greensched_simulator.compiled import compiled
-from greensched_simulator.grid_table import grid_table
-from greensched_simulator.moving import NO_LINKS, Data
-from greensched_simulator.observing import Singles, empty_desk, observe
+from greensched_simulator.arrays.grid_table import grid_table
+from greensched_simulator.arrays.moving import NO_LINKS, Data
+from greensched_simulator.compiling.compiled import compiled
+from greensched_simulator.engine.execution.workers import workload_of
+from greensched_simulator.engine.state.choices import Rules, rules_of, score_nodes
+from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.observing import Singles, empty_desk, observe
+from greensched_simulator.engine.state.recorded import nothing_recorded
 from greensched_simulator.policy import Policy
-from greensched_simulator.recorded import nothing_recorded
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import simulate, terms_of
-from greensched_simulator.testing import cluster_as, make_world
-from greensched_simulator.workers import workload_of
-from greensched_simulator.world import World
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import simulate, terms_of
+from greensched_simulator.testing.small_worlds import cluster_as, make_world
+from greensched_simulator.world.world import World
 
 HOUR = 3600.0
 GIB = 2.0**30

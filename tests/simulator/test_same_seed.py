@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_simulator.policy import policy_named
-from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.simulation import bill_of, billed_until_s, simulate
-from greensched_simulator.world import build_world
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import build_world
 
 SCENARIO = {
     "name": "seeded",

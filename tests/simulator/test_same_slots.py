@@ -17,11 +17,11 @@ from greensched_policies.planning.planning import NO_ZONE
 from greensched_policies.planning.slot_planning import Interruptible, plan_slots, slot_columns
 from greensched_policies.rules.catalogue import WHEN_RULES
 from greensched_policies.rules.pause.pause_if_worth import pause_if_worth
-from greensched_simulator.choices import Terms
-from greensched_simulator.grid_table import grid_table
-from greensched_simulator.moving import Data
-from greensched_simulator.runs import columns_by_zone, pause_seen
-from greensched_simulator.starts import Plan, keep
+from greensched_simulator.arrays.grid_table import grid_table
+from greensched_simulator.arrays.moving import Data
+from greensched_simulator.engine.execution.runs import columns_by_zone, pause_seen
+from greensched_simulator.engine.state.choices import Terms
+from greensched_simulator.engine.state.starts import Plan, keep
 
 pytestmark = pytest.mark.engine
 

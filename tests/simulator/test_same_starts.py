@@ -15,10 +15,10 @@ from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.planning.planning import plan_all
 from greensched_policies.planning.start_blocks import MOST_STARTS, Asked, block_of, columns_of
 from greensched_policies.rules.catalogue import WHEN_RULES
-from greensched_simulator.choices import Terms, rules_of
-from greensched_simulator.grid_table import GridTable, grid_table
-from greensched_simulator.moving import Data
-from greensched_simulator.starts import (
+from greensched_simulator.arrays.grid_table import GridTable, grid_table
+from greensched_simulator.arrays.moving import Data
+from greensched_simulator.engine.state.choices import Terms, rules_of
+from greensched_simulator.engine.state.starts import (
     MOST_SLOTS,
     Plan,
     choose_start,

@@ -13,8 +13,13 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_extender.settings import ExtenderSettings
-from greensched_simulator.scenario import Scenario, load_scenario, parse_scenario, schema
-from greensched_simulator.scenario_model import Assumptions, CarbonFile, SlackClass, Weights
+from greensched_simulator.scenario.model import Assumptions, CarbonFile, SlackClass, Weights
+from greensched_simulator.world.scenario_loading import (
+    Scenario,
+    load_scenario,
+    parse_scenario,
+    schema,
+)
 
 ROOT = Path(__file__).parents[2]
 GALLERY = sorted((ROOT / "examples" / "scenarios").glob("*.yaml"))
@@ -24,21 +29,11 @@ SOUND: dict[str, Any] = {
     "name": "sound",
     "start": "2023-06-01T00:00:00Z",
     "length": "2d",
-    "cluster": {
-        "nodes": [
-            {
-                "name": "node",
-                "count": 2,
-                "hardware": "epyc-7763-1s",
-                "cpu_cores": 128,
-                "memory": "512Gi",
-                "zone": "NO",
-            }
-        ]
-    },
+    "cluster": {"nodes": [{"name": "node", "count": 2, "hardware": "epyc-7763-1s",
+                           "cpu_cores": 128, "memory": "512Gi", "zone": "NO"}]},
     "grids": {"NO": {"carbon": {"shape": "hydro"}, "price": {"constant": 50, "unit": "EUR/MWh"}}},
     "workload": {"generator": {"jobs": 10}},
-}
+}  # fmt: skip
 HOURS = "time_utc,value\n2023-06-01T00:00:00,10\n2023-06-01T01:00:00,20\n"
 
 

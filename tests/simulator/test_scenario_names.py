@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_simulator.scenario import load_scenario, parse_scenario
+from greensched_simulator.world.scenario_loading import load_scenario, parse_scenario
 
 TEXT = """name: small
 start: 2023-06-01T00:00:00Z

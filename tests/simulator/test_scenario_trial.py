@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from greensched_core.errors import BadInput
-from greensched_simulator.scenario import load_scenario
+from greensched_simulator.world.scenario_loading import load_scenario
 
 WEB = {
     "name": "web",

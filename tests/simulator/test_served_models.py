@@ -9,15 +9,15 @@ import pytest
 
 from greensched_core.errors import BadInput
 from greensched_core.power.hardware import shipped_catalogue
-from greensched_simulator.language_models import PARAMETERS, PEAK_BF16_FLOP_PER_S
 from greensched_simulator.policy import policy_named
-from greensched_simulator.scenario import Scenario, parse_scenario
-from greensched_simulator.scenario_language import ServedModel
-from greensched_simulator.served_figures import CITED, read_figures
-from greensched_simulator.served_models import profile_of, rates_of, speed_on
-from greensched_simulator.service_latency import latency_of
-from greensched_simulator.simulation import simulate
-from greensched_simulator.world import World, build_world
+from greensched_simulator.runs.service_latency import latency_of
+from greensched_simulator.runs.simulation import simulate
+from greensched_simulator.scenario.language import ServedModel
+from greensched_simulator.scenario.language_models import PARAMETERS, PEAK_BF16_FLOP_PER_S
+from greensched_simulator.scenario.served_figures import CITED, read_figures
+from greensched_simulator.world.scenario_loading import Scenario, parse_scenario
+from greensched_simulator.world.served_models import profile_of, rates_of, speed_on
+from greensched_simulator.world.world import World, build_world
 
 FLAT = [100 + 10 * k for k in range(11)]
 H100: dict[str, Any] = {

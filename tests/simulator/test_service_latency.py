@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from greensched_policies.billing.courses import NO_CAPS, Caps
 from greensched_policies.costs.capping import cpu_speed
-from greensched_simulator.outcome import outcome_of
-from greensched_simulator.request_curve import Curve
-from greensched_simulator.response_times import Times
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.service_latency import Served, latency_of, served
-from greensched_simulator.services import ServiceRows
-from greensched_simulator.simulation import bill_of
-from greensched_simulator.testing import in_one_piece, make_world
-from greensched_simulator.world import World
+from greensched_simulator.runs.outcome import outcome_of
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.service_latency import Served, latency_of, served
+from greensched_simulator.runs.simulation import bill_of
+from greensched_simulator.testing.small_worlds import in_one_piece, make_world
+from greensched_simulator.world.request_curve import Curve
+from greensched_simulator.world.response_times import Times
+from greensched_simulator.world.services import ServiceRows
+from greensched_simulator.world.world import World
 
 HOUR = 3600.0
 EXPONENTIAL = Times(0.5, 1.0, 0.5, 1.0)  # one place answers two a second

@@ -10,18 +10,23 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import total_bill
-from greensched_simulator.charges import charge_of
+from greensched_simulator.formats.request_trace import RequestLog
 from greensched_simulator.policy import policy_named
-from greensched_simulator.request_curve import curve_of, played
-from greensched_simulator.request_trace import RequestLog
-from greensched_simulator.response_times import Times
-from greensched_simulator.scenario import Scenario, parse_scenario
-from greensched_simulator.scenario_services import RequestTrace
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.services import is_replica, replicas_wanted
-from greensched_simulator.simulation import bill_of, billed_until_s, simulate
-from greensched_simulator.testing import drawn_watts, free_room, in_one_piece, make_world
-from greensched_simulator.world import World, build_world
+from greensched_simulator.runs.charges import charge_of
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.scenario.services import RequestTrace
+from greensched_simulator.testing.small_worlds import (
+    drawn_watts,
+    free_room,
+    in_one_piece,
+    make_world,
+)
+from greensched_simulator.world.request_curve import curve_of, played
+from greensched_simulator.world.response_times import Times
+from greensched_simulator.world.scenario_loading import Scenario, parse_scenario
+from greensched_simulator.world.services import is_replica, replicas_wanted
+from greensched_simulator.world.world import World, build_world
 
 HOUR = 3600.0
 WEB: dict[str, Any] = {

@@ -5,11 +5,11 @@ import pytest
 
 from greensched_core.errors import BadInput
 from greensched_simulator.policy import Policy, policy_named
-from greensched_simulator.random_worlds import random_world
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, billed_until_s, forecast_of, simulate
-from greensched_simulator.testing import make_world
-from greensched_simulator.world import World
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, forecast_of, simulate
+from greensched_simulator.testing.random_worlds import random_world
+from greensched_simulator.testing.small_worlds import make_world
+from greensched_simulator.world.world import World
 
 HOUR = 3600.0
 QUARTER = 900.0

@@ -6,10 +6,10 @@ import pytest
 from greensched_policies.billing.accounting import Bill
 from greensched_policies.rules.catalogue import CAP_RULES
 from greensched_simulator.policy import policy_named
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, simulate
-from greensched_simulator.testing import GIB, make_world
-from greensched_simulator.world import World
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of, simulate
+from greensched_simulator.testing.small_worlds import GIB, make_world
+from greensched_simulator.world.world import World
 
 HOUR, MINUTE = 3600.0, 60.0
 # 100 W idle; waking takes five minutes at 300 W, 87 kJ more than asleep: 967 s of the 90 W saved.

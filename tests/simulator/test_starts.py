@@ -7,10 +7,16 @@ from hypothesis import strategies as st
 from greensched_policies.costs.cost import CostModel, Floats, Integers
 from greensched_policies.encoding.observation import Weights
 from greensched_policies.encoding.slots import FULL, SlotColumns, spread_of, with_overload
-from greensched_simulator.choices import Terms, rules_of
-from greensched_simulator.grid_table import GridTable, grid_table, in_parts
-from greensched_simulator.moving import Data
-from greensched_simulator.starts import Plan, choose_start, keep, slot_columns, watch_plan
+from greensched_simulator.arrays.grid_table import GridTable, grid_table, in_parts
+from greensched_simulator.arrays.moving import Data
+from greensched_simulator.engine.state.choices import Terms, rules_of
+from greensched_simulator.engine.state.starts import (
+    Plan,
+    choose_start,
+    keep,
+    slot_columns,
+    watch_plan,
+)
 
 SLOT_S = 900.0
 HOUR_S = 3600.0

@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from greensched_policies.costs.cost import Floats
 from greensched_policies.costs.pausing import PauseColumns, planned_slots
 from greensched_policies.rules.catalogue import PAUSE_RULES
-from greensched_simulator.bound import least_totals
-from greensched_simulator.bound_limits import freedom_of
-from greensched_simulator.compiled import compiled
-from greensched_simulator.outcome import outcome_of, waits_s
-from greensched_simulator.phases import Phase, PhasedJob, spent
+from greensched_simulator.bounds.bound import least_totals
+from greensched_simulator.bounds.limits import freedom_of
+from greensched_simulator.compiling.compiled import compiled
+from greensched_simulator.phase_jobs.phases import Phase, PhasedJob, spent
 from greensched_simulator.policy import policy_named
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, simulate
-from greensched_simulator.testing import make_world
-from greensched_simulator.world import World
+from greensched_simulator.runs.outcome import outcome_of, waits_s
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of, simulate
+from greensched_simulator.testing.small_worlds import make_world
+from greensched_simulator.world.world import World
 
 HOUR, MINUTE = 3600.0, 60.0
 # Clean from 2 to 3 h and from 4 to 6 h; the slack of a job of 2.5 h is 4.5 h.

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_simulator.traces import load_trace
-from greensched_simulator.workload import Task
+from greensched_simulator.formats.traces import load_trace
+from greensched_simulator.formats.workload import Task
 
 DATA = Path(os.environ.get("GREENSCHED_DATA") or Path(__file__).parents[3] / "shared" / "data")
 LUBLIN = DATA / "rlscheduler" / "lublin_256.swf.gz"

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_simulator.outcome import outcome_of
+from greensched_simulator.formats.traces import load_trace
+from greensched_simulator.formats.workload import as_pods, compressed
 from greensched_simulator.policy import policy_named
-from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, simulate
-from greensched_simulator.traces import load_trace
-from greensched_simulator.workload import as_pods, compressed
-from greensched_simulator.world import World, build_world
+from greensched_simulator.runs.outcome import outcome_of
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of, simulate
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import World, build_world
 
 HOUR = 3600.0
 HEADER = "name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus,deadline_s,estimate_s\n"

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.traces import load_trace
-from greensched_simulator.workload import Task, as_pods
+from greensched_simulator.formats.traces import load_trace
+from greensched_simulator.formats.workload import Task, as_pods
 
 PLAIN = "name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus\n"
 OPENB = (

@@ -7,15 +7,15 @@ import pytest
 
 from greensched_core.errors import BadInput
 from greensched_core.power.hardware import shipped_catalogue
-from greensched_simulator.language_models import (
+from greensched_simulator.scenario.language_models import (
     PARAMETERS,
     PEAK_BF16_FLOP_PER_S,
     read_per_s,
     training_s,
     useful_flop_per_s,
 )
-from greensched_simulator.scenario import Scenario, parse_scenario
-from greensched_simulator.world import World, build_world
+from greensched_simulator.world.scenario_loading import Scenario, parse_scenario
+from greensched_simulator.world.world import World, build_world
 
 HOUR = 3600.0
 FLAT = [100 + 10 * k for k in range(11)]

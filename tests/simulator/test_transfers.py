@@ -20,22 +20,22 @@ from greensched_policies.billing.transfers import (
     with_transfer,
 )
 from greensched_policies.costs.cost import PlacementCost
-from greensched_simulator.bound import least_totals
-from greensched_simulator.charges import charge_of
-from greensched_simulator.compiled import compiled
-from greensched_simulator.job_transfers import transfers_of
-from greensched_simulator.moving import NO_LINKS
-from greensched_simulator.network import data_of_jobs, links_of
-from greensched_simulator.node_hours import node_hours
-from greensched_simulator.outcome import outcome_of, waits_s
+from greensched_simulator.arrays.moving import NO_LINKS
+from greensched_simulator.bounds.bound import least_totals
+from greensched_simulator.compiling.compiled import compiled
 from greensched_simulator.policy import policy_named
-from greensched_simulator.recorded_rows import decision_rows
-from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.scenario_model import Workload
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, billed_until_s, simulate
-from greensched_simulator.testing import GIB, Row, even_links, make_world, with_outages
-from greensched_simulator.world import World
+from greensched_simulator.results.recorded_rows import decision_rows
+from greensched_simulator.runs.charges import charge_of
+from greensched_simulator.runs.job_transfers import transfers_of
+from greensched_simulator.runs.node_hours import node_hours
+from greensched_simulator.runs.outcome import outcome_of, waits_s
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.scenario.model import Workload
+from greensched_simulator.testing.small_worlds import GIB, Row, even_links, make_world, with_outages
+from greensched_simulator.world.network import data_of_jobs, links_of
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import World
 
 pytestmark = pytest.mark.engine
 

@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import bill_schedule
 from greensched_policies.billing.courses import Placements
-from greensched_simulator.bound import least_bill
-from greensched_simulator.bound_limits import limits_of
-from greensched_simulator.charges import REJECTION_FACTOR, charge_of
-from greensched_simulator.node_hours import NodeHours, node_hours
+from greensched_simulator.bounds.bound import least_bill
+from greensched_simulator.bounds.limits import limits_of
 from greensched_simulator.policy import policy_named
-from greensched_simulator.recorded_rows import grid_rows
-from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.scenario_site import Weather
-from greensched_simulator.simulation import (
+from greensched_simulator.results.recorded_rows import grid_rows
+from greensched_simulator.runs.charges import REJECTION_FACTOR, charge_of
+from greensched_simulator.runs.node_hours import NodeHours, node_hours
+from greensched_simulator.runs.simulation import (
     bill_of,
     billed_nodes,
     billed_until_s,
@@ -28,8 +26,10 @@ from greensched_simulator.simulation import (
     simulate,
     zone_series,
 )
-from greensched_simulator.testing import in_one_piece, make_world
-from greensched_simulator.world import World, build_world
+from greensched_simulator.scenario.site import Weather
+from greensched_simulator.testing.small_worlds import in_one_piece, make_world
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import World, build_world
 
 HOUR = 3600.0
 DATA = Path(os.environ.get("GREENSCHED_DATA") or Path(__file__).parents[3] / "shared" / "data")

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.synthetic import SyntheticShape, synthetic_trace
-from greensched_simulator.workload import Task, Trace, compressed, sampled
+from greensched_simulator.formats.synthetic import SyntheticShape, synthetic_trace
+from greensched_simulator.formats.workload import Task, Trace, compressed, sampled
 
 seeds = st.integers(0, 2**32)
 counts = st.integers(2, 40)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_core.power.hardware import shipped_catalogue
-from greensched_simulator.scenario import load_scenario, parse_scenario
-from greensched_simulator.seeds import stream
-from greensched_simulator.world import World, build_world, capacity_of
+from greensched_simulator.arrays.seeds import stream
+from greensched_simulator.world.scenario_loading import load_scenario, parse_scenario
+from greensched_simulator.world.world import World, build_world, capacity_of
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("GREENSCHED_DATA") or ROOT.parent / "shared" / "data")

@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
-from greensched_simulator.workload import Task, Trace
+from greensched_simulator.formats.workload import Task, Trace
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
 from greensched_testbed.replay import Progress, ReplayOptions, delete_pods, pod_object, replay

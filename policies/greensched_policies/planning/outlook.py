@@ -1,6 +1,7 @@
 """What the grid is forecast to be on an even grid of slots, and its means over runs, many at once.
 
-The simulator's `watching.py` reckons the same for one workload at a time; a test holds both equal.
+The simulator's `forecast_window.py` reckons the same for one workload at a time; a test holds both
+equal.
 """
 
 from dataclasses import dataclass

@@ -16,8 +16,8 @@ from greensched_simulator.environments.scene_parts import CANDIDATES, HEAD
 from greensched_simulator.environments.spaces import Seen, observation_space, shape_of, told_of
 from greensched_simulator.environments.stages import Stage
 from greensched_simulator.policy import Policy, policy_named
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.world import World
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.world.world import World
 
 Told = dict[str, dict[str, Any]]
 Step = tuple[dict[str, Seen], dict[str, float], dict[str, bool], dict[str, bool], Told]

@@ -7,13 +7,13 @@ import numpy as np
 from greensched_policies.costs.capping import LEVELS, CapColumns
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.slots import SlotColumns
-from greensched_simulator.choices import NOWHERE, Rules
-from greensched_simulator.compiled import borrowing, fast
-from greensched_simulator.deciding import due_or_put_off, keep_start
+from greensched_simulator.compiling.compiled import borrowing, fast
+from greensched_simulator.engine.execution.pacing import set_level
+from greensched_simulator.engine.queue.deciding import due_or_put_off, keep_start
+from greensched_simulator.engine.state.choices import NOWHERE, Rules
+from greensched_simulator.engine.state.starts import Start
 from greensched_simulator.environments.placing import give_node
 from greensched_simulator.environments.scene_parts import CANDIDATES, DUE, JOB, PACED
-from greensched_simulator.pacing import set_level
-from greensched_simulator.starts import Start
 
 
 @fast

@@ -5,12 +5,18 @@ Between two of its workers nothing else happens; each has its room until all sta
 
 from typing import Any
 
-from greensched_simulator.choices import NOWHERE
-from greensched_simulator.compiled import borrowing
+from greensched_simulator.compiling.compiled import borrowing
+from greensched_simulator.engine.execution.running import give_room, start, take_room
+from greensched_simulator.engine.execution.workers import (
+    boards_of,
+    node_of,
+    scales,
+    wanted_workers,
+    workers_of,
+)
+from greensched_simulator.engine.state.choices import NOWHERE
+from greensched_simulator.engine.state.recorded import BOARDS, NODE
 from greensched_simulator.environments.scene_parts import DUE, FIRST, WORKER
-from greensched_simulator.recorded import BOARDS, NODE
-from greensched_simulator.running import give_room, start, take_room
-from greensched_simulator.workers import boards_of, node_of, scales, wanted_workers, workers_of
 
 
 @borrowing

@@ -12,16 +12,27 @@ from greensched_policies.costs.capping import LEVELS, CapColumns
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.reward import Shares, penalty_of, reward_of, shares_of
 from greensched_policies.rules.catalogue import MAY_REJECT
-from greensched_simulator.choices import NOWHERE, Rules, Terms, nodes_to_score, rules_of
-from greensched_simulator.cluster import Cluster, idle_cluster, node_table
-from greensched_simulator.deciding import OVER
+from greensched_simulator.arrays.grid_table import GridTable
+from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.engine.events import nothing_yet
+from greensched_simulator.engine.execution.outages import Broken
+from greensched_simulator.engine.execution.pacing import Changes
+from greensched_simulator.engine.execution.runs import Suspended
+from greensched_simulator.engine.queue.deciding import OVER
+from greensched_simulator.engine.queue.waiting import nobody_waiting
+from greensched_simulator.engine.state.choices import (
+    NOWHERE,
+    Rules,
+    Terms,
+    nodes_to_score,
+    rules_of,
+)
+from greensched_simulator.engine.state.cluster import Cluster, idle_cluster, node_table
+from greensched_simulator.engine.state.job_estimates import Prospects
+from greensched_simulator.engine.state.recorded import Recorded, nothing_recorded
+from greensched_simulator.engine.state.starts import MOST_SLOTS
 from greensched_simulator.environments.scene_parts import Accounts, Parts, Shown, Starts
 from greensched_simulator.environments.tally import Machines
-from greensched_simulator.events import nothing_yet
-from greensched_simulator.grid_table import GridTable
-from greensched_simulator.jobs import Jobs
-from greensched_simulator.outages import Broken
-from greensched_simulator.pacing import Changes
 from greensched_simulator.policy import (
     BASELINE,
     QUEUES,
@@ -29,11 +40,8 @@ from greensched_simulator.policy import (
     Policy,
     policy_named,
 )
-from greensched_simulator.prospects import Prospects
-from greensched_simulator.recorded import Recorded, nothing_recorded
-from greensched_simulator.runs import Suspended
-from greensched_simulator.schedule import Schedule, schedule_of
-from greensched_simulator.simulation import (
+from greensched_simulator.runs.schedule import Schedule, schedule_of
+from greensched_simulator.runs.simulation import (
     bill_of,
     billed_until_s,
     empty_plan,
@@ -46,10 +54,8 @@ from greensched_simulator.simulation import (
     steps_watched,
     terms_of,
 )
-from greensched_simulator.sleep_tables import sleep_table
-from greensched_simulator.starts import MOST_SLOTS
-from greensched_simulator.waiting import nobody_waiting
-from greensched_simulator.world import World, idle_watts
+from greensched_simulator.runs.sleep_tables import sleep_table
+from greensched_simulator.world.world import World, idle_watts
 
 Head = Literal["when", "where", "how_fast"]  # what an agent decides; rules decide the rest
 HEADS: tuple[Head, ...] = ("when", "where", "how_fast")  # as `deciding` numbers them

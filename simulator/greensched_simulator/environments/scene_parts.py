@@ -11,25 +11,25 @@ from numba.typed import List
 
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.reward import Shares
-from greensched_simulator.choices import Rules, Terms
-from greensched_simulator.cluster import Cluster
-from greensched_simulator.compiled import fast
+from greensched_simulator.arrays.grid_table import GridTable
+from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.precedence import Precedence
+from greensched_simulator.compiling.compiled import fast
+from greensched_simulator.compiling.lending import lent
+from greensched_simulator.engine.events import Events, nothing_aside
+from greensched_simulator.engine.execution.outages import Broken, Outages
+from greensched_simulator.engine.execution.pacing import Changes
+from greensched_simulator.engine.execution.runs import Suspended
+from greensched_simulator.engine.plain_run import is_plain
+from greensched_simulator.engine.queue.turns import let_agents_choose
+from greensched_simulator.engine.queue.waiting import Waiting
+from greensched_simulator.engine.state.choices import Rules, Terms
+from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.job_estimates import Prospects
+from greensched_simulator.engine.state.observing import Singles
+from greensched_simulator.engine.state.recorded import Recorded
+from greensched_simulator.engine.state.starts import Plan
 from greensched_simulator.environments.tally import Machines
-from greensched_simulator.events import Events, nothing_aside
-from greensched_simulator.grid_table import GridTable
-from greensched_simulator.jobs import Jobs
-from greensched_simulator.lending import lent
-from greensched_simulator.observing import Singles
-from greensched_simulator.outages import Broken, Outages
-from greensched_simulator.pacing import Changes
-from greensched_simulator.plain_run import is_plain
-from greensched_simulator.precedence import Precedence
-from greensched_simulator.prospects import Prospects
-from greensched_simulator.recorded import Recorded
-from greensched_simulator.runs import Suspended
-from greensched_simulator.starts import Plan
-from greensched_simulator.turns import let_agents_choose
-from greensched_simulator.waiting import Waiting
 
 Bits = npt.NDArray[np.int8]
 

@@ -16,9 +16,16 @@ import numpy as np
 from greensched_policies.costs.capping import LEVELS
 from greensched_policies.costs.cost import Integers
 from greensched_policies.encoding.reward import penalty_of, reward_of
-from greensched_simulator.choices import NOWHERE, Rules, search
-from greensched_simulator.compiled import borrowing, compiled, fast, inlined
-from greensched_simulator.deciding import (
+from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
+from greensched_simulator.compiling.lending import lent_structure
+from greensched_simulator.engine.engine import next_asked, plan_by_rule
+from greensched_simulator.engine.execution.workers import (
+    all_fit,
+    node_of,
+    workers_of,
+)
+from greensched_simulator.engine.plain_run import next_plain
+from greensched_simulator.engine.queue.deciding import (
     HOW_FAST,
     IN_TURN,
     OVER,
@@ -28,7 +35,15 @@ from greensched_simulator.deciding import (
     place_by_rule,
     plan_start,
 )
-from greensched_simulator.engine import next_asked, plan_by_rule
+from greensched_simulator.engine.queue.queueing import OLDEST_FIT, join
+from greensched_simulator.engine.queue.refused import refuse
+from greensched_simulator.engine.queue.reservations import search_beside
+from greensched_simulator.engine.queue.turns import reserved_in
+from greensched_simulator.engine.queue.waiting import wait
+from greensched_simulator.engine.state.choices import NOWHERE, Rules, search
+from greensched_simulator.engine.state.observing import Desk, empty_desk
+from greensched_simulator.engine.state.progress import PAUSE_AT_S
+from greensched_simulator.engine.state.starts import starts_between
 from greensched_simulator.environments.answering import answer_how_fast, answer_when, answer_where
 from greensched_simulator.environments.placing import give_node, go_without, want
 from greensched_simulator.environments.scene_parts import (
@@ -51,21 +66,6 @@ from greensched_simulator.environments.showing import (
     show_starts,
 )
 from greensched_simulator.environments.tally import taken_by_job, taken_in_all
-from greensched_simulator.lending import lent_structure
-from greensched_simulator.observing import Desk, empty_desk
-from greensched_simulator.plain_run import next_plain
-from greensched_simulator.progress import PAUSE_AT_S
-from greensched_simulator.queueing import OLDEST_FIT, join
-from greensched_simulator.refused import refuse
-from greensched_simulator.reservations import search_beside
-from greensched_simulator.starts import starts_between
-from greensched_simulator.turns import reserved_in
-from greensched_simulator.waiting import wait
-from greensched_simulator.workers import (
-    all_fit,
-    node_of,
-    workers_of,
-)
 
 _penalty_of = compiled(penalty_of, inlined)
 _reward_of = compiled(reward_of, inlined)

@@ -10,7 +10,7 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from greensched_policies.costs.cost import Integers
-from greensched_simulator.compiled import fast, inlined
+from greensched_simulator.compiling.compiled import fast, inlined
 
 # Places of the board: how many steps there were, and how many helpers are not busy with any; then,
 # of each helper, whether it sleeps.

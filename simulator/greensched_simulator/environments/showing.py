@@ -6,13 +6,18 @@ import numpy as np
 
 from greensched_policies.encoding.level_observation import encode_how_fast
 from greensched_policies.encoding.slot_observation import encode_when
-from greensched_simulator.choices import see_candidates
-from greensched_simulator.compiled import borrowing, compiled, fast, inlined
+from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
+from greensched_simulator.engine.execution.pacing import (
+    dirtiness_of,
+    levels_seen,
+    needed_paces,
+    running_on,
+)
+from greensched_simulator.engine.execution.workers import all_cores, data_of, workload_of
+from greensched_simulator.engine.state.choices import see_candidates
+from greensched_simulator.engine.state.observing import Desk, Singles
+from greensched_simulator.engine.state.starts import slot_columns
 from greensched_simulator.environments.scene_parts import Bits, Shown
-from greensched_simulator.observing import Desk, Singles
-from greensched_simulator.pacing import dirtiness_of, levels_seen, needed_paces, running_on
-from greensched_simulator.starts import slot_columns
-from greensched_simulator.workers import all_cores, data_of, workload_of
 
 _encode_when, _encode_how_fast = compiled(encode_when), compiled(encode_how_fast)
 

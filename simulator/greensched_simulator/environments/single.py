@@ -19,8 +19,8 @@ from greensched_simulator.environments.spaces import (
 )
 from greensched_simulator.environments.stages import Stage
 from greensched_simulator.policy import Policy
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.world import World
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.world.world import World
 
 
 class GreenSchedEnv(gymnasium.Env[Seen, SupportsIndex]):

@@ -18,7 +18,8 @@ from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.level_observation import LEVEL_FEATURES
 from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
 from greensched_policies.encoding.slot_observation import SLOT_FEATURES
-from greensched_simulator.deciding import OVER
+from greensched_simulator.engine.queue.deciding import OVER
+from greensched_simulator.engine.state.observing import Singles
 from greensched_simulator.environments.crew import Crew, empty_board
 from greensched_simulator.environments.preparation import (
     Head,
@@ -41,11 +42,10 @@ from greensched_simulator.environments.scene_parts import (
     told_aside,
 )
 from greensched_simulator.environments.scenes import go_on
-from greensched_simulator.machine_code import is_cached
-from greensched_simulator.observing import Singles
 from greensched_simulator.policy import Policy, policy_named
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.world import World
+from greensched_simulator.runs.machine_code import is_cached
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.world.world import World
 
 _log = logging.getLogger(__name__)
 _MOST_AT_A_TIME = 8  # scenes that a thread takes from the others

@@ -22,12 +22,18 @@ from greensched_policies.costs.cost import (
     load_watts,
     placement_cost,
 )
-from greensched_simulator.cluster import Cluster, columns_of
-from greensched_simulator.compiled import borrowing, compiled, fast, inlined
-from greensched_simulator.grid_table import CARBON, PRICE, GridTable, integral_between, step_at
-from greensched_simulator.jobs import Jobs
-from greensched_simulator.power_states import ASLEEP_FROM_S
-from greensched_simulator.recorded import Recorded
+from greensched_simulator.arrays.grid_table import (
+    CARBON,
+    PRICE,
+    GridTable,
+    integral_between,
+    step_at,
+)
+from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
+from greensched_simulator.engine.state.cluster import Cluster, columns_of
+from greensched_simulator.engine.state.power_states import ASLEEP_FROM_S
+from greensched_simulator.engine.state.recorded import Recorded
 
 _placement_cost = compiled(placement_cost, inlined)
 _load_watts = compiled(load_watts, inlined)

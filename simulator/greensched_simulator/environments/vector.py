@@ -17,8 +17,8 @@ from greensched_simulator.environments.scene_parts import CANDIDATES, JOB, PACED
 from greensched_simulator.environments.spaces import Seen, observation_space, seen_on, shape_of
 from greensched_simulator.environments.stages import Stage
 from greensched_simulator.policy import Policy
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.world import World
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.world.world import World
 
 
 class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from greensched_simulator.cells import amount, count, large
 from greensched_simulator.policy import Policy
 from greensched_simulator.reports.looks import (
     FRONT_COLOUR,
@@ -31,7 +30,8 @@ from greensched_simulator.reports.views import (
     Waits,
     front,
 )
-from greensched_simulator.tables import change_text
+from greensched_simulator.results.cells import amount, count, large
+from greensched_simulator.results.tables import change_text
 
 _ROW_PIXELS, _TALL_ROW_PIXELS, _FRAME_PIXELS = 28, 38, 110
 _DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}  # Plotly's names of strokes

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.comparison import Interval
 from greensched_simulator.policy import Policy
-from greensched_simulator.tables import tone_of
+from greensched_simulator.results.comparison import Interval
+from greensched_simulator.results.tables import tone_of
 
 BASELINE_COLOUR = "#5f6b7a"
 POLICY_COLOURS = (

@@ -7,8 +7,8 @@ from importlib.resources import files
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from greensched_simulator.cells import Cell, Row
 from greensched_simulator.reports.looks import Look
+from greensched_simulator.results.cells import Cell, Row
 
 HEIGHT = 430  # of a plot, in pixels; page.html says the same
 

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator, NullLocator
 
-from greensched_simulator.comparison import Results
 from greensched_simulator.policy import Policy
 from greensched_simulator.reports.looks import (
     FRONT_COLOUR,
@@ -25,6 +24,7 @@ from greensched_simulator.reports.looks import (
     zone_colours,
 )
 from greensched_simulator.reports.views import AGAINST, Views, drawn_first, front
+from greensched_simulator.results.comparison import Results
 
 WIDTH_IN = 7.0  # two columns of a paper
 _DPI = 200

@@ -6,7 +6,6 @@ from tempfile import TemporaryDirectory
 
 from greensched_core.durations import format_duration
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_simulator.cells import Row
 from greensched_simulator.policy import Policy
 from greensched_simulator.reports.interactive import (
     change_figures,
@@ -28,8 +27,10 @@ from greensched_simulator.reports.page import (
 )
 from greensched_simulator.reports.printed import write_plots
 from greensched_simulator.reports.views import SHOWN_PCT, Views, drawn_first, views_of
-from greensched_simulator.run_folder import FinishedRun
-from greensched_simulator.tables import (
+from greensched_simulator.results.cells import Row
+from greensched_simulator.results.optional_metrics import supply_rows
+from greensched_simulator.results.run_folder import FinishedRun
+from greensched_simulator.results.tables import (
     HOW_LEVERS,
     captured_rows,
     change_rows,
@@ -43,7 +44,6 @@ from greensched_simulator.tables import (
     outcome_rows,
     taken_rows,
 )
-from greensched_simulator.told_beside import supply_rows
 
 _PICTURES = "The same plots lie as pictures in the folder plots beside this page."
 REPORT, PLOTS = "report.html", "plots"

@@ -9,7 +9,9 @@ import pyarrow.dataset
 
 from greensched_core.units import SECONDS_PER_HOUR
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.comparison import (
+from greensched_simulator.policy import Policy
+from greensched_simulator.reports.looks import POLICY_COLOURS
+from greensched_simulator.results.comparison import (
     CARBON,
     COST,
     ENERGY,
@@ -19,9 +21,7 @@ from greensched_simulator.comparison import (
     difference,
     mean_outcome,
 )
-from greensched_simulator.policy import Policy
-from greensched_simulator.reports.looks import POLICY_COLOURS
-from greensched_simulator.run_folder import FinishedRun
+from greensched_simulator.results.run_folder import FinishedRun
 
 # Fields of a point that carbon is drawn against, and what they are; the cost's currency is added.
 AGAINST = (("slowdown", "mean slowdown"), ("wait_h", "mean wait, h"), ("cost", "cost"))

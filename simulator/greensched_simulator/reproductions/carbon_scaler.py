@@ -18,9 +18,9 @@ import numpy as np
 from greensched_core.errors import BadInput
 from greensched_policies.costs.carbon_scaler import carbon_scaler
 from greensched_policies.costs.cost import Floats
+from greensched_simulator.formats.trace_rows import read_table, refusal, require_columns, rows_of
 from greensched_simulator.reproductions.gaia import read_column
 from greensched_simulator.reproductions.tables import Line
-from greensched_simulator.trace_rows import read_table, refusal, require_columns, rows_of
 
 NEEDS_DATA = True
 TITLE = "CarbonScaler, nbody100k in 2023 (after Hanafy et al., 2023; published: by other code)"

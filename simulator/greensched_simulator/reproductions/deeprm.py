@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.costs.cost import Integers
-from greensched_simulator.compiled import fast
+from greensched_simulator.compiling.compiled import fast
 from greensched_simulator.reproductions.deeprm_environment import (
     NOBODY,
     NOT_PLACED,

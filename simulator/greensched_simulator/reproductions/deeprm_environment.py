@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.costs.cost import Integers
-from greensched_simulator.compiled import fast
+from greensched_simulator.compiling.compiled import fast
 
 RESOURCES, UNITS = 2, 10  # of each resource, in each step
 HORIZON = 20  # steps that work can be laid out ahead

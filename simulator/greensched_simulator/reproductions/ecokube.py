@@ -16,11 +16,11 @@ import numpy as np
 from greensched_policies.billing.accounting import total_bill
 from greensched_simulator.policy import policies_named
 from greensched_simulator.reproductions.tables import Line
-from greensched_simulator.scenario import parse_scenario
-from greensched_simulator.scenario_model import Scenario
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of, billed_until_s, simulate
-from greensched_simulator.world import World, build_world
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.scenario.model import Scenario
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import World, build_world
 
 NEEDS_DATA = False
 TITLE = "EcoKube's bill, in a made-up world of eight nodes (TDIS 2026)"

@@ -15,9 +15,9 @@ import numpy as np
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.rules.catalogue import WHEN_RULES
-from greensched_simulator.grid_files import CARBON_LIMITS_G_PER_KWH, Column, read_series
+from greensched_simulator.formats.grid_files import CARBON_LIMITS_G_PER_KWH, Column, read_series
+from greensched_simulator.formats.traces import load_trace
 from greensched_simulator.reproductions.tables import Line
-from greensched_simulator.traces import load_trace
 
 NEEDS_DATA = True
 TITLE = "GAIA, pai_1k, queues 6x24 (Hanafy et al., ASPLOS 2024)"

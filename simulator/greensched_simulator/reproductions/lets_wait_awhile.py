@@ -19,7 +19,7 @@ import numpy as np
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.rules.catalogue import WHEN_RULES
-from greensched_simulator.grid_files import CARBON_LIMITS_G_PER_KWH, Column, read_series
+from greensched_simulator.formats.grid_files import CARBON_LIMITS_G_PER_KWH, Column, read_series
 from greensched_simulator.reproductions.tables import Line
 
 NEEDS_DATA = True

@@ -17,7 +17,7 @@ from scipy import stats
 
 from greensched_core.errors import BadInput
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.phases import Phase, PhasedJob, duration_s, spent
+from greensched_simulator.phase_jobs.phases import Phase, PhasedJob, duration_s, spent
 from greensched_simulator.reproductions.tables import Line
 
 NEEDS_DATA = True

@@ -13,9 +13,9 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from greensched_simulator.formats.trace_rows import read_table, refusal, require_columns, rows_of
+from greensched_simulator.formats.workload import Fault
 from greensched_simulator.reproductions.tables import Line
-from greensched_simulator.trace_rows import read_table, refusal, require_columns, rows_of
-from greensched_simulator.workload import Fault
 
 NEEDS_DATA = True
 TITLE = "Zeus, GPU power caps (You et al., NSDI 2023)"

@@ -12,7 +12,7 @@ from greensched_policies.billing.accounting import Bill as NodeBills
 from greensched_policies.billing.accounting import bill_schedule
 from greensched_policies.billing.courses import Placements, ZoneSeries
 from greensched_policies.costs.cost import CostModel, curve_table
-from greensched_simulator.synthetic_grid import Slot
+from greensched_simulator.formats.synthetic_grid import Slot
 from greensched_testbed.billed_nodes import billed_nodes
 from greensched_testbed.demo.results import Bill, Group, RunResult
 

@@ -19,7 +19,7 @@ from greensched_core import labels
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
-from greensched_simulator.synthetic_grid import SLOT_S, Slot
+from greensched_simulator.formats.synthetic_grid import SLOT_S, Slot
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import Assumed
 from greensched_testbed.ports import free_ports

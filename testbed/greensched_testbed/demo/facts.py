@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from greensched_simulator.synthetic_grid import Slot
-from greensched_simulator.workload import Trace
+from greensched_simulator.formats.synthetic_grid import Slot
+from greensched_simulator.formats.workload import Trace
 from greensched_testbed.binaries import KUBERNETES_VERSION
 from greensched_testbed.demo.billing import Assumed
 from greensched_testbed.demo.cluster import ServedPolicy

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import plotly.graph_objects as go
 
 from greensched_core.units import SECONDS_PER_HOUR
+from greensched_simulator.formats.synthetic_grid import Slot
 from greensched_simulator.reports.page import styled
-from greensched_simulator.synthetic_grid import Slot
 from greensched_testbed.demo.results import HeldPod, Outcome
 
 ZONE_COLOURS = ("#e3a008", "#2b7bba", "#5b4636", "#8e44ad", "#16a085", "#c0392b")

@@ -11,8 +11,8 @@ from greensched_core.clock import WallClock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.watching import Watch
-from greensched_simulator.synthetic_grid import Slot
-from greensched_simulator.workload import Trace
+from greensched_simulator.formats.synthetic_grid import Slot
+from greensched_simulator.formats.workload import Trace
 from greensched_testbed import replay
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import Assumed

@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 
 from greensched_core.labels import SCHEDULER_NAME
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
+from greensched_simulator.formats.synthetic_grid import Slot
 from greensched_simulator.reports.page import page, plots, section, styled, table
-from greensched_simulator.synthetic_grid import Slot
 from greensched_testbed.demo.held_plots import ZONE_COLOURS, held_plots
 from greensched_testbed.demo.results import Bill, Outcome, RunResult, did_the_same
 from greensched_testbed.demo.tables import (

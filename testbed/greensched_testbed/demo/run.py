@@ -11,11 +11,11 @@ from greensched_core import labels
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.state import Node
 from greensched_extender.settings import ExtenderSettings
-from greensched_simulator.google_events import Machine
-from greensched_simulator.synthetic import synthetic_trace
-from greensched_simulator.synthetic_grid import synthetic_slots
-from greensched_simulator.traces import TimeUnit, load_trace
-from greensched_simulator.workload import Trace, as_pods, compressed, sampled
+from greensched_simulator.formats.google_events import Machine
+from greensched_simulator.formats.synthetic import synthetic_trace
+from greensched_simulator.formats.synthetic_grid import synthetic_slots
+from greensched_simulator.formats.traces import TimeUnit, load_trace
+from greensched_simulator.formats.workload import Trace, as_pods, compressed, sampled
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
 from greensched_testbed.demo.facts import Circumstances, circumstances, write_results

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from greensched_core.durations import format_duration
 from greensched_core.units import JOULES_PER_KWH, kwh_from_joules
-from greensched_simulator.cells import amount
+from greensched_simulator.results.cells import amount
 from greensched_testbed.demo.results import (
     Bill,
     Group,

@@ -8,7 +8,7 @@ whose hours differ: where power is always alike nothing is won by waiting.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from greensched_simulator.workload import Task, Trace
+from greensched_simulator.formats.workload import Task, Trace
 from greensched_testbed.demo.world import ZONES
 
 EVERY = 3  # tasks without GPU, of which one may wait

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from greensched_core import labels
 from greensched_core.power.curves import PowerCurve
-from greensched_simulator.synthetic_grid import SHAPES
+from greensched_simulator.formats.synthetic_grid import SHAPES
 from greensched_testbed.nodes import NodeGroup
 
 GIB = 2.0**30

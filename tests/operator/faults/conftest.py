@@ -19,8 +19,8 @@ import yaml
 
 from greensched_core import labels
 from greensched_core.kubernetes_api import ApiClient
-from greensched_simulator.testing import make_world
-from greensched_simulator.world import World
+from greensched_simulator.testing.small_worlds import make_world
+from greensched_simulator.world.world import World
 from greensched_testbed.components import default_scheduler_config
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.held_day import (

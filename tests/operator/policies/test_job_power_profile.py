@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_operator.job_power_profile import JobPowerProfile, ProfilePhase, parse
-from greensched_simulator.phases import Phase, PhasedJob, spent
+from greensched_simulator.phase_jobs.phases import Phase, PhasedJob, spent
 
 ROOT = Path(__file__).parents[3]
 CRD = ROOT / "deploy/helm/greensched/files/crds/jobpowerprofiles.yaml"

@@ -14,7 +14,7 @@ from gymnasium.error import ClosedEnvironmentError
 from greensched_simulator.environments.crew import Crew, empty_board
 from greensched_simulator.environments.sharing import IDLE
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
-from greensched_simulator.random_worlds import random_world
+from greensched_simulator.testing.random_worlds import random_world
 
 SOON_S = 10.0
 
@@ -76,7 +76,7 @@ ENDS_AT_ONCE = """
 import sys
 import numpy as np
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
-from greensched_simulator.testing import make_world
+from greensched_simulator.testing.small_worlds import make_world
 
 count = int(sys.argv[1])
 worlds = [make_world([{}], [{}, {}]) for _ in range(4)]  # one question, then another episode

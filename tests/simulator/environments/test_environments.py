@@ -25,11 +25,10 @@ from greensched_simulator.environments.agents import HeadAgents, ZoneAgents
 from greensched_simulator.environments.preparation import HEADS, rules_for
 from greensched_simulator.environments.single import GreenSchedEnv
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
-from greensched_simulator.outcome import outcome_of
 from greensched_simulator.policy import BASELINE, USUAL_CAP, Policy, policy_named
-from greensched_simulator.random_worlds import random_world
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import (
+from greensched_simulator.runs.outcome import outcome_of
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import (
     bill_of,
     billed_nodes,
     billed_until_s,
@@ -37,8 +36,9 @@ from greensched_simulator.simulation import (
     simulate,
     zone_series,
 )
-from greensched_simulator.testing import bytes_of, make_world
-from greensched_simulator.world import World
+from greensched_simulator.testing.random_worlds import random_world
+from greensched_simulator.testing.small_worlds import bytes_of, make_world
+from greensched_simulator.world.world import World
 
 HOUR = 3600.0
 ROUNDING = 1e-9  # relative

@@ -22,10 +22,10 @@ from greensched_simulator.environments.agents import HeadAgents
 from greensched_simulator.environments.preparation import HEADS, Head
 from greensched_simulator.environments.single import GreenSchedEnv
 from greensched_simulator.policy import policy_named
-from greensched_simulator.random_worlds import random_world
-from greensched_simulator.simulation import simulate
-from greensched_simulator.testing import bytes_of, make_world
-from greensched_simulator.world import World
+from greensched_simulator.runs.simulation import simulate
+from greensched_simulator.testing.random_worlds import random_world
+from greensched_simulator.testing.small_worlds import bytes_of, make_world
+from greensched_simulator.world.world import World
 
 HOUR = 3600.0
 FULL, HALF = 0, 5  # places of the levels

@@ -10,7 +10,7 @@ from greensched_core.errors import BadInput
 from greensched_simulator.environments.agents import HeadAgents, ZoneAgents
 from greensched_simulator.environments.single import GreenSchedEnv
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
-from greensched_simulator.random_worlds import random_world
+from greensched_simulator.testing.random_worlds import random_world
 
 POLICY = "carbon-time+weighted-cost"
 

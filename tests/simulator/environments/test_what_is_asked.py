@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from greensched_simulator.environments.single import GreenSchedEnv
-from greensched_simulator.testing import make_world
-from greensched_simulator.world import World
+from greensched_simulator.testing.small_worlds import make_world
+from greensched_simulator.world.world import World
 
 HOUR = 3600.0
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import yaml
 
-from greensched_simulator.comparison import Round
-from greensched_simulator.outcome import outcome_of
 from greensched_simulator.policy import policy_named
-from greensched_simulator.run_folder import FinishedRun, Run, RunFolder
-from greensched_simulator.scenario import load_scenario
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.simulation import bill_of
-from greensched_simulator.testing import in_one_piece
-from greensched_simulator.world import World, build_world
+from greensched_simulator.results.comparison import Round
+from greensched_simulator.results.run_folder import FinishedRun, Run, RunFolder
+from greensched_simulator.runs.outcome import outcome_of
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of
+from greensched_simulator.testing.small_worlds import in_one_piece
+from greensched_simulator.world.scenario_loading import load_scenario
+from greensched_simulator.world.world import World, build_world
 
 # 100 W when empty and 10 W more for each tenth of load: 8 cores, half of a request is used.
 SMALL: dict[str, Any] = {

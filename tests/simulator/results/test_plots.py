@@ -18,7 +18,7 @@ from greensched_simulator.reports.looks import (
 )
 from greensched_simulator.reports.printed import WIDTH_IN, legend_columns
 from greensched_simulator.reports.views import views_of
-from greensched_simulator.run_folder import FinishedRun
+from greensched_simulator.results.run_folder import FinishedRun
 
 Finished = Callable[..., FinishedRun]
 LONG = "planned-window+kubernetes-default+sleep-at-break-even"

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import Bill
 from greensched_policies.billing.courses import Caps, Sleeps
-from greensched_simulator.node_hours import node_hours
 from greensched_simulator.policy import policy_named
-from greensched_simulator.recorded_rows import decision_rows, job_rows
-from greensched_simulator.run_folder import FinishedRun, read_run
-from greensched_simulator.schedule import Schedule, Stretches
-from greensched_simulator.simulation import bill_of
-from greensched_simulator.testing import in_one_piece
-from greensched_simulator.world import World
+from greensched_simulator.results.recorded_rows import decision_rows, job_rows
+from greensched_simulator.results.run_folder import FinishedRun, read_run
+from greensched_simulator.runs.node_hours import node_hours
+from greensched_simulator.runs.schedule import Schedule, Stretches
+from greensched_simulator.runs.simulation import bill_of
+from greensched_simulator.testing.small_worlds import in_one_piece
+from greensched_simulator.world.world import World
 
 Finished = Callable[..., FinishedRun]
 POLICY = policy_named("carbon-time")

@@ -12,11 +12,11 @@ import pyarrow.parquet
 import pytest
 import yaml
 
-from greensched_simulator.cells import Cell, Row
-from greensched_simulator.comparison import Round
-from greensched_simulator.outcome import outcome_of
 from greensched_simulator.policy import policy_named
-from greensched_simulator.recorded_columns import (
+from greensched_simulator.reports.report import write_report
+from greensched_simulator.results.cells import Cell, Row
+from greensched_simulator.results.comparison import Round
+from greensched_simulator.results.recorded_columns import (
     ALWAYS,
     COUNT,
     IN_WORDS,
@@ -26,15 +26,15 @@ from greensched_simulator.recorded_columns import (
     WHOLE,
     Table,
 )
-from greensched_simulator.reports.report import write_report
-from greensched_simulator.run_folder import FinishedRun, Run, RunFolder, read_run
-from greensched_simulator.scenario import load_scenario
-from greensched_simulator.schedule import Schedule
-from greensched_simulator.services import is_replica
-from greensched_simulator.simulation import bill_of
-from greensched_simulator.tables import change_rows, done_rows, losses, outcome_rows
-from greensched_simulator.testing import in_one_piece
-from greensched_simulator.world import World, build_world
+from greensched_simulator.results.run_folder import FinishedRun, Run, RunFolder, read_run
+from greensched_simulator.results.tables import change_rows, done_rows, losses, outcome_rows
+from greensched_simulator.runs.outcome import outcome_of
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import bill_of
+from greensched_simulator.testing.small_worlds import in_one_piece
+from greensched_simulator.world.scenario_loading import load_scenario
+from greensched_simulator.world.services import is_replica
+from greensched_simulator.world.world import World, build_world
 
 HOUR = 3600.0
 PAGE = Path(__file__).parents[3] / "docs" / "run-folder.md"

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from greensched_core.errors import BadInput
-from greensched_simulator.comparison import Round
-from greensched_simulator.outcome import outcome_of
 from greensched_simulator.policy import policy_named
-from greensched_simulator.run_folder import Run, RunFolder, read_run
-from greensched_simulator.scenario import load_scenario
-from greensched_simulator.simulation import bill_of
-from greensched_simulator.testing import in_one_piece
-from greensched_simulator.unfinished import Unfinished
-from greensched_simulator.world import World
+from greensched_simulator.results.comparison import Round
+from greensched_simulator.results.run_folder import Run, RunFolder, read_run
+from greensched_simulator.results.unfinished import Unfinished
+from greensched_simulator.runs.outcome import outcome_of
+from greensched_simulator.runs.simulation import bill_of
+from greensched_simulator.testing.small_worlds import in_one_piece
+from greensched_simulator.world.scenario_loading import load_scenario
+from greensched_simulator.world.world import World
 
 POLICY = policy_named("carbon-time")
 

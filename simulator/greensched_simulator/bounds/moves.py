@@ -1,0 +1,63 @@
+"""The least that bringing a job's data to a zone can take, for bounds."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.billing.courses import steps_at
+from greensched_policies.costs.cost import JOULES_PER_KWH, Floats
+from greensched_simulator.arrays.moving import J_PER_BYTE, LATENCY_S, PRICE_PER_BYTE, S_PER_BYTE
+from greensched_simulator.bounds.inputs import Signal
+from greensched_simulator.runs.simulation import zone_series
+from greensched_simulator.world.world import World
+
+
+class Move(NamedTuple):
+    """What a job pays at least that runs in a zone where its data does not lie at first."""
+
+    wait_s: float
+    cost: float  # joules, grams or money
+
+
+_NOTHING = Move(0.0, 0.0)
+
+
+class Moves:
+    """The least of all links into each zone: a job may come there by way of others.
+
+    With `suspend` jobs may stop and go on, as those that can be suspended then do, and as all do
+    that run on nodes that fail.
+    """
+
+    def __init__(self, world: World, signal: Signal, until_s: float, *, suspend: bool) -> None:
+        self._jobs, zones = world.jobs, len(world.zones)
+        # Of a job that goes on, all data lies where its first worker ran.
+        goes_on = suspend & np.isfinite(world.jobs.save_every_s) | (world.outages.node.size > 0)
+        self._times = np.where(goes_on, 1.0, world.jobs.workers)
+        self._least = np.zeros((3, zones))  # seconds, seconds and cost for each byte
+        if world.links.size == 0:
+            return
+        cost = world.links[PRICE_PER_BYTE if signal == "cost" else J_PER_BYTE]
+        if signal == "carbon":
+            grams = _cleanest(world, until_s)
+            cost = cost / JOULES_PER_KWH * 0.5 * np.add.outer(grams, grams)
+        links = np.stack([world.links[LATENCY_S], world.links[S_PER_BYTE], cost])
+        self._least = np.where(np.eye(zones, dtype=np.bool_), np.inf, links).min(axis=1)
+
+    def of(self, job: int, zone: int) -> Move:
+        """Return what a job that runs in a zone takes at least for its data to be there."""
+        size = float(self._jobs.data_bytes[job])
+        if size == 0.0 or self._jobs.data_zone[job] == zone:
+            return _NOTHING
+        latency_s, per_byte_s, cost = self._least[:, zone].tolist()
+        return Move(latency_s + size * per_byte_s, size * cost * float(self._times[job]))
+
+
+def _cleanest(world: World, until_s: float) -> Floats:
+    """Return each zone's least carbon intensity until then, [Z]; g/kWh, 0 where it is missing."""
+    least = []
+    for series in zone_series(world):
+        first, last = steps_at(np.array([0.0, until_s]), series.times_s)
+        within = series.carbon_g_per_kwh[max(first, 0) : last + 1]
+        least.append(np.nan_to_num(within, nan=0.0).min())
+    return np.array(least)

@@ -1,0 +1,54 @@
+"""What panels and batteries can save of a bill at most, whatever runs when.
+
+A joule that a zone draws from its panels or its battery is one that it need not import, so that no
+schedule saves more than the lesser of two sums. In the one each joule that panels yield is worth
+the signal of its moment or, through the battery, the highest one still to come, less what is lost;
+in the other panels serve at any moment no more than the nodes can draw, and the battery gives all
+the time what it can at most. A bill that could only shrink by so much is no less than its bound
+without panels minus that; nor is it less than what importing the most that nodes can draw earns
+while prices are negative.
+"""
+
+import numpy as np
+
+from greensched_core.errors import BadInput
+from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
+from greensched_simulator.bounds.inputs import Signal
+from greensched_simulator.runs.simulation import zone_series
+from greensched_simulator.world.world import World, highest_watts
+
+
+def saved_by_panels(world: World, signal: Signal, until_s: float) -> tuple[float, float]:
+    """Return what panels can save at most until then, and what no bill with them is below.
+
+    Raises BadInput where it is not told what they yield.
+    """
+    saved, least = 0.0, 0.0
+    nodes, grids = world.nodes, world.grids
+    most_w = highest_watts(world) * nodes.pue
+    for zone, series in enumerate(zone_series(world)):
+        assert series.pue_relative is not None, "a world's series tell it"
+        times_s = np.append(np.clip(series.times_s, 0.0, until_s), until_s)
+        length_s = np.diff(times_s)
+        kept = length_s > 0.0
+        values = {
+            "carbon": series.carbon_g_per_kwh / JOULES_PER_KWH,
+            "cost": series.price_per_mwh / JOULES_PER_MWH,
+        }[signal][kept]
+        drawn_w = float(most_w[nodes.zone == zone].sum()) * series.pue_relative[kept]
+        least += float((np.minimum(values, 0.0) * drawn_w * length_s[kept]).sum())
+        battery = world.batteries[zone]
+        if battery is None:
+            continue
+        solar_w = grids.solar_w[slice(*grids.starts[zone : zone + 2])][kept]
+        if np.isnan(solar_w).any():
+            raise BadInput(
+                f"scenario {world.name}: {world.zones[zone]} lacks sun before {until_s:.0f} s"
+            )
+        worth = np.maximum(values, 0.0)
+        later: Floats = np.maximum.accumulate(worth[::-1])[::-1] * battery.efficiency
+        through = np.maximum(worth, later if battery.capacity_j else 0.0) * solar_w
+        at_once = worth * np.minimum(solar_w, drawn_w)
+        given = worth * np.minimum(battery.discharge_w, drawn_w)
+        saved += float(min((each * length_s[kept]).sum() for each in (through, at_once + given)))
+    return saved, least

@@ -1,0 +1,166 @@
+"""The policies' own functions, compiled: the engine runs what the live components run.
+
+Beware: what a function writes to an array of a named tuple that it makes itself is lost (numba
+0.68); let another function, which is given the tuple, write.
+
+The policies are plain numpy, so that the images that serve carry no numba. Here their functions
+are compiled as they stand, each with its helpers. `code_cache` says where machine code is kept.
+"""
+
+import copy
+from collections.abc import Callable, Sequence
+from threading import Lock
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.core.errors import NumbaError
+from numba.extending import overload
+
+from greensched_core.errors import BadInput
+from greensched_policies.costs.cost import as_index, taken
+from greensched_simulator.compiling.code_cache import keep_machine_code
+from greensched_simulator.compiling.linked import Linked
+
+TRIED = (2, 3)  # decisions and candidates with which a rule is tried
+
+keep_machine_code()
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Compiled code calls these as they are; `overload` says what they become there.
+_OVERLOADED = (as_index, taken)
+
+
+@overload(as_index)
+def _as_index(values: Any) -> Any:
+    """Cut a number off as numpy does an array."""
+
+    def of_array(values: Any) -> Any:
+        return values.astype(np.int64)
+
+    def of_number(values: Any) -> Any:
+        return np.int64(values)
+
+    return of_array if isinstance(values, types.Array) else of_number
+
+
+@overload(taken)
+def _taken(table: Any, index: Any) -> Any:
+    """Take one value of no negative place, as numpy does many; numba's own `take` is slow."""
+
+    def many(table: Any, index: Any) -> Any:
+        return table.take(index)
+
+    def one(table: Any, index: Any) -> Any:
+        return table[np.uintp(index)]
+
+    return many if isinstance(index, types.Array) else one
+
+
+_one_at_a_time = Lock()
+_done: dict[tuple[FunctionType, Callable[[Any], Any]], Callable[..., Any]] = {}
+
+
+# Threads may run what holds no lock of the interpreter. References are counted where `_nrt` says
+# so: told, or else it were as in whoever calls first.
+_COUNTS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": True}
+_BORROWS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
+
+
+def fast(function: F) -> F:
+    """Have a function of the engine compiled when it is first called, and kept for later runs.
+
+    It holds no lock of the interpreter: several threads may run it.
+    """
+    return cast(F, Linked(function, _COUNTS))
+
+
+def borrowing(function: F) -> F:
+    """As `fast`, without counting the references to arrays, each an atomic operation.
+
+    For what makes no array, returns none, and neither reads nor fills a list: numba refuses the
+    first and the last, and a returned array would be freed while it is used.
+    """
+    return cast(F, Linked(function, _BORROWS))
+
+
+def inlined(function: F) -> F:
+    """As `borrowing`, and made a part of its caller: handing over its arguments costs more."""
+    return cast(F, Linked(function, _BORROWS | {"forceinline": True}))
+
+
+def compiled(function: Callable[..., Any], how: Callable[[Any], Any] = fast) -> Callable[..., Any]:
+    """Return a policy function compiled by numba, together with all functions of ours it calls.
+
+    With `how` being `inlined` it becomes a part of its caller, which suits what is called with
+    numbers for one node after the other.
+    """
+    plain = cast(FunctionType, function)
+    if plain in _OVERLOADED:
+        return plain
+    if (plain, how) not in _done:
+        scope = dict(plain.__globals__)
+        for name in plain.__code__.co_names:
+            helper = scope.get(name)
+            if isinstance(helper, FunctionType) and helper.__module__.startswith("greensched_"):
+                scope[name] = compiled(helper, how)
+        own = FunctionType(plain.__code__, scope, plain.__name__, plain.__defaults__)
+        _done[plain, how] = how(own)
+    return _done[plain, how]
+
+
+def callee(
+    function: Callable[..., Any], returned: npt.DTypeLike, *samples: Any
+) -> tuple[Callable[..., Any]]:
+    """Return a function, compiled for arguments like `samples`, for the engine to call by address.
+
+    Handed over in a tuple of one it is a value like any other: the engine is compiled once for all
+    rules, apart from them. numba calls this experimental. The samples hold as many decisions and
+    candidates as TRIED tells. Raises BadInput where numba cannot compile it, where it returns
+    anything but a number of the type `returned` for each of these, where it changes what it sees,
+    and where it fails as it stands: machine code does not look whether a place is there.
+    """
+    name = f"the rule {function.__name__} of {function.__module__}"
+    wanted = types.Array(numba.from_dtype(np.dtype(returned)), 2, "C")
+    with _one_at_a_time:
+        ready: Any = cast(Linked, compiled(function)).whole
+        if not ready.signatures:
+            try:
+                ready.compile(tuple(numba.typeof(each) for each in samples))
+            except NumbaError as fault:
+                raise BadInput(f"numba cannot compile {name}: {fault}") from fault
+            ready.disable_compile()
+    kind = ready.nopython_signatures[0].return_type
+    if kind != wanted:
+        is_view = isinstance(kind, types.Array) and kind.copy(layout="C") == wanted
+        what = "a part of what it sees: return a .copy()" if is_view else f"{kind}"
+        raise BadInput(f"{name} returns {what}{'' if is_view else f': it is to return {wanted}'}")
+    _try_as_it_stands(function, name, samples)
+    costs = ready(*samples)
+    if costs.shape != TRIED:
+        raise BadInput(
+            f"{name} returns {list(costs.shape)} for 2 decisions among 3 candidates: it is "
+            f"to return {list(TRIED)}, a number for each"
+        )
+    if np.isnan(costs).any():
+        raise BadInput(f"{name} returns NaN for candidates that are all alike")
+    return (ready,)
+
+
+def _try_as_it_stands(function: Callable[..., Any], name: str, samples: Sequence[Any]) -> None:
+    given = copy.deepcopy(samples)
+    try:
+        function(*given)
+    except Exception as fault:  # whatever a rule of somebody's own may raise
+        raise BadInput(f"{name} fails: {fault}") from fault
+    if not all(map(np.array_equal, _arrays_of(given), _arrays_of(samples))):
+        raise BadInput(f"{name} changes what it sees: let it work on a .copy()")
+
+
+def _arrays_of(samples: Sequence[Any]) -> list[Any]:
+    columns = [each if isinstance(each, tuple) else (each,) for each in samples]
+    return [column for each in columns for column in each]

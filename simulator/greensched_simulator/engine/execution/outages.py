@@ -1,0 +1,150 @@
+"""Nodes that fail: what runs there stops at once, and they are away for a while.
+
+What was not saved is lost. A job that cannot be suspended begins again, and so do all workers of a
+job of which one's node fails. Whoever was stopped looks for room at once. A node that sleeps or
+wakes does not fail.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.costs.cost import CPU_CAPACITY, Floats, Integers
+from greensched_simulator.arrays.heaps import Heap, job_at, push, restore, size_of
+from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.compiling.compiled import borrowing, fast, inlined
+from greensched_simulator.engine.execution.running import leave_nodes, refresh
+from greensched_simulator.engine.execution.runs import Agenda, clear_agenda
+from greensched_simulator.engine.execution.suspending import note_stretches
+from greensched_simulator.engine.execution.workers import node_of, workers_of
+from greensched_simulator.engine.state.choices import Terms
+from greensched_simulator.engine.state.cluster import Cluster, is_empty
+from greensched_simulator.engine.state.power_states import (
+    ASLEEP_FROM_S,
+    awake_from_s,
+    fall_empty,
+    is_asleep,
+)
+from greensched_simulator.engine.state.progress import lose_what_is_not_saved
+from greensched_simulator.engine.state.recorded import Recorded
+from greensched_simulator.engine.state.starts import Plan, keep
+
+AWAY = -1.0  # cores free on a node that is away: fewer than any job asks for
+
+
+class Outages(NamedTuple):
+    """When nodes fail and come back, [E], in the order of time; none where no node fails."""
+
+    at_s: Floats
+    node: Integers
+    is_back: Integers  # 1 where the node comes back, else it fails
+
+
+@fast
+def no_outages() -> Outages:
+    """Return those of nodes that never fail."""
+    return Outages(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+# Node, begin and end of each outage that took place.
+Broken = list[tuple[int, float, float]]
+
+
+@borrowing
+def back_s(outages: Outages, come: int, node: int) -> float:
+    """Return when a node that has just failed comes back."""
+    while outages.node[come] != node:
+        come += 1
+    return float(outages.at_s[come])
+
+
+@inlined
+def can_fail(node: int, now_s: float, cluster: Cluster) -> bool:
+    """Tell whether a node is awake, so that it may fail; what nobody may use does not."""
+    if cluster.cpu_free[node] <= 0.5 * AWAY:
+        return False
+    if cluster.sleep.shape[1] == 0:
+        return True
+    sleeps = is_asleep(cluster.sleep, node, is_empty(cluster, node), now_s)
+    return not sleeps and awake_from_s(cluster.sleep, node, now_s) <= now_s
+
+
+@fast
+def fail(
+    node: int,
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    starts: Heap,
+    plan: Plan,
+    agenda: Agenda,
+    terms: Terms,
+) -> Integers:
+    """Stop all that has a worker on a node, which is away from now on.
+
+    Return the other nodes on which that makes room.
+    """
+    freed = [node for _ in range(0)]
+    for job in jobs_on(node, recorded, ends):
+        for worker in range(workers_of(job, recorded)):
+            freed.append(node_of(job, worker, recorded))
+        _forget_plan(job, now_s, recorded, plan, terms)
+        if terms.may_suspend:
+            clear_agenda(job, agenda, plan, terms)
+        leave_nodes(job, now_s, jobs, cluster, recorded, terms)
+        if recorded.progress.shape[1] > 0:
+            may_suspend = terms.may_suspend and not terms.may_reject
+            lose_what_is_not_saved(job, now_s, may_suspend, jobs, recorded.progress)
+        note_stretches(job, now_s, jobs, cluster, recorded, agenda)
+        push(starts, now_s, job)
+    cluster.cpu_free[node] = AWAY
+    refresh(node, cluster, terms)
+    if cluster.sleep.shape[1] > 0:
+        cluster.sleep[ASLEEP_FROM_S, node] = np.inf
+    return np.array([other for other in freed if other != node])
+
+
+@borrowing
+def _forget_plan(job: int, now_s: float, recorded: Recorded, plan: Plan, terms: Terms) -> None:
+    """Free all room that the plan keeps for a job's stretch, or its next one."""
+    kept_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
+    zone, cores = recorded.planned_zone[job], recorded.kept_cores[job]
+    keep(plan, zone, terms.slot_s, kept_s[0], kept_s[1], -cores)
+    recorded.kept_from_s[job] = recorded.kept_until_s[job] = now_s
+    recorded.kept_cores[job] = 0.0
+
+
+@fast
+def come_back(node: int, now_s: float, cluster: Cluster, terms: Terms) -> None:
+    """Let a node that was away have room again; it is empty."""
+    cluster.cpu_free[node] = cluster.nodes[CPU_CAPACITY, node]
+    refresh(node, cluster, terms)
+    fall_empty(cluster.sleep, node, now_s)
+
+
+@fast
+def jobs_on(node: int, recorded: Recorded, ends: Heap) -> Integers:
+    """Return the jobs with a worker on a node, which no longer are to be looked at."""
+    found, kept = np.empty(size_of(ends), np.int64), 0
+    count = 0
+    for place in range(size_of(ends)):
+        job = job_at(ends, place)
+        if _is_on(job, node, recorded):
+            found[count] = job
+            count += 1
+        else:
+            ends[kept + 1] = ends[place + 1]
+            kept += 1
+    ends[0, 0] = kept
+    restore(ends)
+    return np.sort(found[:count])
+
+
+@borrowing
+def _is_on(job: int, node: int, recorded: Recorded) -> bool:
+    for worker in range(workers_of(job, recorded)):
+        if node_of(job, worker, recorded) == node:
+            return True
+    return False

@@ -1,0 +1,236 @@
+"""Caps: how fast each node works, chosen anew when what runs there changes, and when a grid does.
+
+A job's speed is that of its slowest node at that node's level: of boards for jobs with GPUs, else
+of CPUs.
+Another level moves the ends of all that runs there. Where nobody caps, the tables have no columns.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from greensched_policies.costs.capping import (
+    LEVELS,
+    CapColumns,
+    board_speed,
+    board_watts,
+    cpu_power,
+    cpu_speed,
+)
+from greensched_policies.costs.cost import (
+    CORE_SPEED,
+    CURVE_POINTS,
+    GPU_IDLE_W,
+    GPU_PEAK_W,
+    Floats,
+    WorkloadColumns,
+    watts_at,
+)
+from greensched_simulator.arrays.grid_table import CARBON, GridTable, means_over
+from greensched_simulator.arrays.heaps import Heap, job_at, restore, size_of
+from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.compiling.compiled import compiled, fast, inlined
+from greensched_simulator.engine.execution.workers import (
+    node_of,
+    tell_speed,
+    throughput_of,
+    workers_of,
+    workload_of,
+)
+from greensched_simulator.engine.state.choices import NOWHERE, Rules, Terms
+from greensched_simulator.engine.state.cluster import Cluster, columns_of
+from greensched_simulator.engine.state.power_states import SAVED_W
+from greensched_simulator.engine.state.progress import (
+    CHANGED,
+    CPU_PACE,
+    GPU_PACE,
+    LEFT_S,
+    LEVEL,
+    MOVED,
+    SINCE_S,
+    end_s,
+    settle,
+    until_s,
+)
+from greensched_simulator.engine.state.recorded import Recorded
+
+DAY_S = 86_400.0
+_MOMENT_S = 1.0  # over which "now" is told
+_ROUNDING = 1e-9  # share of a pace by which a deadline may be missed
+
+_cpu_speed, _cpu_power = compiled(cpu_speed), compiled(cpu_power)
+_board_speed, _board_watts = compiled(board_speed), compiled(board_watts)
+_watts_at = compiled(watts_at)
+
+Changes = list[tuple[float, int, float]]  # time, node, level
+
+
+@fast
+def pace(
+    now_s: float,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    changes: Changes,
+    grid: GridTable,
+    terms: Terms,
+    rules: Rules,
+) -> None:
+    """Choose a level for each node that is marked as changed, and move the ends of its jobs."""
+    needed = needed_paces(now_s, jobs, cluster, recorded, ends, terms)
+    dirtiness = dirtiness_of(grid, now_s)
+    for node in range(cluster.cpu_free.size):
+        if cluster.cap[CHANGED, node] == 0.0 or cluster.pods[node] == 0:
+            cluster.cap[CHANGED, node] = 0.0
+            continue
+        seen = levels_seen(node, needed[:, node], dirtiness[cluster.zone[node]], cluster, terms)
+        place = int(np.argmin(rules.cap[0](seen)[0]))
+        set_level(now_s, node, place, cluster, changes, terms)
+    move_ends(jobs, cluster, recorded, ends, terms)
+
+
+@inlined
+def next_to_pace(cluster: Cluster) -> int:
+    """Return the first node on which something runs and whose level is to be chosen; or NOWHERE."""
+    for node in range(cluster.cpu_free.size):
+        if cluster.cap[CHANGED, node] == 1.0 and cluster.pods[node] > 0:
+            return node
+    return NOWHERE
+
+
+@fast
+def needed_paces(
+    now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap, terms: Terms
+) -> Floats:
+    """Return the least pace of CPUs and of boards that ends all in time on changed nodes, [2,N].
+
+    Their jobs settle.
+
+    As is expected: what is left by the estimate. -1 where no job of the kind runs, infinity where
+    one is late whatever happens. Replicas of services need their nodes' full pace.
+    """
+    needed = np.full((2, cluster.cpu_free.size), -1.0)
+    for place in range(size_of(ends)):
+        job = job_at(ends, place)
+        if not is_on_changed(job, cluster, recorded):
+            continue
+        settle(job, now_s, recorded.progress)
+        done_s = jobs.runtime_s[job] - recorded.progress[LEFT_S, job]
+        time_s = jobs.deadline_s[job] - recorded.progress[SINCE_S, job]
+        left_s = max(jobs.estimate_s[job] - done_s, 0.0)
+        left_s /= throughput_of(job, jobs, recorded, terms)
+        kind = 1 if jobs.gpus[job] > 0.0 else 0
+        for worker in range(workers_of(job, recorded)):
+            node = node_of(job, worker, recorded)
+            expected_s = left_s / cluster.nodes[CORE_SPEED, node]
+            pace = expected_s / time_s if time_s > 0.0 else np.inf
+            if np.isfinite(jobs.leaves_at_s[job]):  # what a service does cannot wait
+                pace = 1.0
+            needed[kind, node] = max(needed[kind, node], pace)
+    return needed
+
+
+@inlined
+def is_on_changed(job: int, cluster: Cluster, recorded: Recorded) -> bool:
+    """Tell whether a node of a running job is marked as changed."""
+    for worker in range(workers_of(job, recorded)):
+        if cluster.cap[CHANGED, node_of(job, worker, recorded)] > 0.0:
+            return True
+    return False
+
+
+@fast
+def dirtiness_of(grid: GridTable, now_s: float) -> Floats:
+    """Return each zone's carbon intensity now, relative to its forecast mean over the next day."""
+    now = means_over(grid, now_s, now_s + _MOMENT_S)
+    day = means_over(grid, now_s, now_s + DAY_S)
+    found = np.ones(now.shape[1])
+    for zone in range(found.size):
+        if day[CARBON, zone] > 0.0 and not np.isnan(now[CARBON, zone]):
+            found[zone] = now[CARBON, zone] / day[CARBON, zone]
+    return found
+
+
+@fast
+def levels_seen(
+    node: int, needed: Floats, dirtiness: float, cluster: Cluster, terms: Terms
+) -> CapColumns:
+    """Return what a rule sees of one node, each [1,L]."""
+    seen = np.empty((6, 1, LEVELS.size))
+    now, model = columns_of(cluster, node), terms.model
+    idle_w, peak_w, pue = now.gpu_idle_w, now.gpu_peak_w, now.pue
+    start = int(now.curve_class) * CURVE_POINTS
+    cpu_w = _watts_at(model.curve_watts, start, now.cpu_before) - model.curve_watts[start]
+    busy = now.gpu_capacity - now.gpu_free
+    saved_w = 0.0
+    if model.empty_nodes_sleep:
+        saved_w = model.curve_watts[start] + now.gpu_capacity * idle_w
+    elif cluster.sleep.shape[1] > 0:
+        saved_w = cluster.sleep[SAVED_W, node]
+    for place in range(LEVELS.size):
+        level = LEVELS[place]
+        cpu, board = _cpu_speed(level), _board_speed(level, idle_w, peak_w, model.gpu_ratio)
+        board_w = _board_watts(level, idle_w, peak_w, model.gpu_ratio)
+        in_time = cpu * (1.0 + _ROUNDING) >= needed[0] and board * (1.0 + _ROUNDING) >= needed[1]
+        seen[0, 0, place] = level
+        seen[1, 0, place] = min(
+            cpu if needed[0] >= 0.0 else 1.0, board if needed[1] >= 0.0 else 1.0
+        )
+        seen[2, 0, place] = (cpu_w * _cpu_power(level) + busy * board_w) * pue
+        seen[3, 0, place] = saved_w * pue
+        seen[4, 0, place] = 1.0 if in_time else 0.0
+        seen[5, 0, place] = dirtiness
+    return CapColumns(seen[0], seen[1], seen[2], seen[3], seen[4], seen[5])
+
+
+@fast
+def set_level(
+    now_s: float, node: int, place: int, cluster: Cluster, changes: Changes, terms: Terms
+) -> None:
+    """Have a node at the level of a place from now on; its jobs' ends are yet to be moved."""
+    level = LEVELS[place]
+    if level == cluster.cap[LEVEL, node]:
+        cluster.cap[CHANGED, node] = 0.0
+        return
+    changes.append((now_s, node, level))
+    idle_w, peak_w = cluster.nodes[GPU_IDLE_W, node], cluster.nodes[GPU_PEAK_W, node]
+    cluster.cap[LEVEL, node] = level
+    cluster.cap[CPU_PACE, node] = _cpu_speed(level)
+    cluster.cap[GPU_PACE, node] = _board_speed(level, idle_w, peak_w, terms.model.gpu_ratio)
+    cluster.cap[CHANGED, node] = MOVED
+
+
+@fast
+def move_ends(jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap, terms: Terms) -> None:
+    """Move the ends of what runs on nodes with another level; its jobs have settled.
+
+    No node is marked any more.
+    """
+    if (cluster.cap[CHANGED, :] == MOVED).any():
+        for place in range(size_of(ends)):
+            job = job_at(ends, place)
+            if is_on_changed(job, cluster, recorded):
+                tell_speed(job, jobs, cluster, recorded, terms)
+                recorded.end_s[job] = end_s(job, jobs, recorded.progress)
+                ends[place + 1, 0] = until_s(job, jobs, recorded.progress)
+        restore(ends)
+    cluster.cap[CHANGED, :] = 0.0
+
+
+@fast
+def running_on(
+    node: int, jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap, terms: Terms
+) -> WorkloadColumns:
+    """Return what all that runs on a node asks for, in numbers, for as long as the longest."""
+    longest_s: Any = 0.0
+    for place in range(size_of(ends)):
+        job = job_at(ends, place)
+        for worker in range(workers_of(job, recorded)):
+            if node_of(job, worker, recorded) == node:
+                longest_s = max(longest_s, workload_of(job, jobs, recorded, terms).runtime_s)
+    now, free_cores = columns_of(cluster, node), cluster.cpu_free[node]
+    return WorkloadColumns(
+        now.cpu_capacity - free_cores, now.memory_capacity - now.memory_free,
+        now.gpu_capacity - now.gpu_free, longest_s,
+    )  # fmt: skip

@@ -1,0 +1,50 @@
+"""How many cores of the cluster may run at a time, by what its grids are like now."""
+
+import numpy as np
+
+from greensched_policies.costs.cost import CPU_CAPACITY, Floats
+from greensched_policies.costs.provisioning import HORIZON_S, provisioned_share
+from greensched_simulator.arrays.grid_table import CARBON, GridTable, step_at
+from greensched_simulator.compiling.compiled import compiled, fast
+from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.starts import Plan
+
+_provisioned_share = compiled(provisioned_share)
+
+
+@fast
+def spare_cores(now_s: float, cluster: Cluster, grid: GridTable, plan: Plan) -> float:
+    """Return how many cores more may run now; negative where too many do, infinity if none does.
+
+    The quotas of all zones count together: the `where` rule says in which of them work runs.
+    """
+    if cluster.pods.sum() == 0:
+        return np.inf
+    share = _provisioned_share(*_carbon_range(now_s, grid))[0]
+    running = 0.0
+    for node in range(cluster.pods.size):
+        if cluster.pods[node] > 0:
+            running += cluster.nodes[CPU_CAPACITY, node] - cluster.cpu_free[node]
+    return float((share * plan.capacity).sum() - running)
+
+
+@fast
+def _carbon_range(now_s: float, grid: GridTable) -> tuple[Floats, Floats, Floats]:
+    """Return carbon intensity now, and the least and most that are forecast, each [1,Z].
+
+    All are 0 where nothing is known.
+    """
+    zones = grid.starts.size - 1
+    now, least, most = np.zeros((1, zones)), np.zeros((1, zones)), np.zeros((1, zones))
+    for zone in range(zones):
+        first, last = step_at(grid, zone, now_s), step_at(grid, zone, now_s + HORIZON_S)
+        factor, offset = grid.factors[CARBON, first], grid.offsets[CARBON, first]
+        low, high = np.inf, -np.inf
+        for step in range(first, last + 1):
+            value = grid.values[CARBON, step] * factor + offset
+            if not np.isnan(value):
+                low, high = min(low, value), max(high, value)
+        at_once = grid.values[CARBON, first] * factor + offset
+        if low < high and not np.isnan(at_once):
+            now[0, zone], least[0, zone], most[0, zone] = at_once, low, high
+    return now, least, most

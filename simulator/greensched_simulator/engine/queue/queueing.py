@@ -1,0 +1,252 @@
+"""Jobs that wait for room, in the order of a rule; who may pass whom is the queue's discipline.
+
+Where agents choose nodes, serving stops at each job that they are to be asked of.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.encoding.queue_columns import QueueColumns
+from greensched_simulator.arrays.grid_table import GridTable
+from greensched_simulator.arrays.heaps import Heap
+from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.compiling.compiled import borrowing, fast, inlined
+from greensched_simulator.engine.execution.running import start
+from greensched_simulator.engine.execution.workers import (
+    all_fit,
+    scales,
+    wanted_cores,
+    wanted_workers,
+    workers_of,
+)
+from greensched_simulator.engine.queue.concurrence import place_together
+from greensched_simulator.engine.queue.provisioned import spare_cores
+from greensched_simulator.engine.queue.refused import asks_as_much, refuse
+from greensched_simulator.engine.queue.reservations import admitted, reservation
+from greensched_simulator.engine.queue.turns import (
+    ARE_AGENTS,
+    IN_LINE,
+    IS_ASKED,
+    PLACE,
+    Turns,
+    begin,
+    nobodys_turn,
+    reserve,
+    reserved_in,
+)
+from greensched_simulator.engine.state.choices import NOWHERE, Rules, Terms
+from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.progress import expected_left_s
+from greensched_simulator.engine.state.recorded import Recorded
+from greensched_simulator.engine.state.starts import Plan
+
+# Who may start while an earlier job finds no room; see `policy` for what the names mean.
+DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy", "together", "provisioned")
+OLDEST_FIT, ANY_FIT, NOBODY_PASSES, EASY, TOGETHER, PROVISIONED = range(6)
+_FIRST_SUBMIT_S = 1.0  # of the rules that take a logarithm of it
+_MOVES = 8  # of a job in a queue that is nearly sorted, on average, before it is sorted anew
+
+
+class Queue(NamedTuple):
+    """The jobs that wait, in no order; while they are served, those who had no luck yet."""
+
+    jobs: Integers  # [J]
+    length: Integers  # [1]
+    turns: Turns
+
+
+@fast
+def nobody_queueing(jobs: int) -> Queue:
+    """Return an empty queue with room for all jobs."""
+    return Queue(np.empty(jobs, np.int64), np.zeros(1, np.int64), nobodys_turn(jobs))
+
+
+@inlined
+def join(queue: Queue, job: int) -> None:
+    """Let a job wait."""
+    queue.jobs[queue.length[0]] = job
+    queue.length[0] += 1
+
+
+@fast
+def serve(
+    now_s: float,
+    queue: Queue,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
+) -> int:
+    """Start whom the rule and the discipline let start now; all that came by now have joined.
+
+    Where agents choose nodes, return who may have one: the caller starts it, or not, and calls
+    again. NOWHERE says that all are through.
+    """
+    turns = queue.turns
+    counts = turns.counts
+    if counts[IN_LINE] == 0:
+        seen = columns_of(queue.jobs[: queue.length[0]], now_s, jobs, recorded, terms)
+        line_up(queue, rules.order[0](seen)[0])
+        if terms.discipline == TOGETHER:
+            waiting = turns.line[: counts[IN_LINE]]
+            place_together(now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+            let_wait(queue, recorded)
+    while counts[PLACE] < counts[IN_LINE]:
+        job = turns.line[counts[PLACE]]
+        if counts[IS_ASKED] == 0 and may_try(
+            job, now_s, queue, jobs, cluster, recorded, grid, plan, terms
+        ):
+            if is_for_agents(job, turns, jobs, cluster, recorded, terms):
+                counts[IS_ASKED] = 1
+                return int(job)
+            try_to_start(job, now_s, turns, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+        counts[IS_ASKED] = 0
+        counts[PLACE] += 1
+        see_to(job, now_s, queue, jobs, cluster, recorded, ends, terms)
+    counts[IN_LINE] = 0
+    return NOWHERE
+
+
+@fast
+def line_up(queue: Queue, priority: Floats) -> None:
+    """Put all who wait in the order of their priorities, the least first: so their turns come."""
+    waiting = queue.turns.line[: priority.size]
+    waiting[:] = queue.jobs[: priority.size]
+    sort(waiting, priority)
+    begin(queue.turns, priority.size)
+    queue.length[0] = 0
+
+
+@borrowing
+def let_wait(queue: Queue, recorded: Recorded) -> None:
+    """Let all whose turn has not come wait on, in their order, but for those who run."""
+    counts = queue.turns.counts
+    for place in range(counts[PLACE], counts[IN_LINE]):
+        job = queue.turns.line[place]
+        if recorded.node[job] == NOWHERE:
+            join(queue, job)
+    counts[PLACE] = counts[IN_LINE]
+
+
+@inlined
+def may_try(
+    job: int,
+    now_s: float,
+    queue: Queue,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+) -> bool:
+    """Tell whether a job may look for room in its turn, and has any hope to find it."""
+    if terms.discipline == PROVISIONED:
+        cores = wanted_cores(job, jobs, recorded, terms)
+        if cores > spare_cores(now_s, cluster, grid, plan):
+            return False
+    return not asks_as_much(job, jobs, queue.turns.refused)
+
+
+@inlined
+def is_for_agents(
+    job: int, turns: Turns, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms
+) -> bool:
+    """Tell whether agents choose the nodes of a job in its turn.
+
+    Not of several workers for whom there is no room, nor beside a reservation: whether they may
+    start shows only when all have their nodes.
+    """
+    if turns.counts[ARE_AGENTS] == 0:
+        return False
+    if wanted_workers(job, jobs, recorded, terms) == 1:
+        return True
+    if reserved_in(turns).node != NOWHERE:
+        return False
+    return scales(job, jobs, terms) or all_fit(job, jobs, recorded, cluster)
+
+
+@inlined
+def try_to_start(
+    job: int,
+    now_s: float,
+    turns: Turns,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
+) -> None:
+    """Start a job on the nodes that the rule likes best of those that it may have now, if any."""
+    node = admitted(job, now_s, reserved_in(turns), jobs, cluster, recorded, grid, terms, rules)
+    if node >= 0:
+        start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
+    # Rooms only shrink until all are served.
+    elif node == NOWHERE and workers_of(job, recorded) == 1:
+        refuse(job, jobs, turns.refused)
+
+
+@inlined
+def see_to(
+    job: int,
+    now_s: float,
+    queue: Queue,
+    jobs: Jobs,
+    cluster: Cluster,
+    recorded: Recorded,
+    ends: Heap,
+    terms: Terms,
+) -> None:
+    """Let a job that did not start in its turn wait on, and room be reserved for the first one."""
+    if recorded.node[job] == NOWHERE:
+        join(queue, job)
+        if terms.discipline in (NOBODY_PASSES, PROVISIONED):
+            let_wait(queue, recorded)
+        is_to_reserve = terms.discipline == EASY and queue.length[0] == 1
+    else:  # it may run on beyond the reservation, beside it
+        is_to_reserve = recorded.node[job] == reserved_in(queue.turns).node
+    if is_to_reserve:
+        reserve(reservation(queue.jobs[0], now_s, jobs, cluster, recorded, ends), queue.turns)
+
+
+@fast
+def sort(waiting: Integers, priority: Floats) -> None:
+    """Put jobs in the order of their priorities, the least first; equal ones stay as they stand.
+
+    They stand nearly so after the last time, so that each moves a few places only.
+    """
+    moves = 0
+    for place in range(1, waiting.size):
+        job, mine, at = waiting[place], priority[place], place
+        while at > 0 and priority[at - 1] > mine:
+            waiting[at], priority[at] = waiting[at - 1], priority[at - 1]
+            at -= 1
+        waiting[at], priority[at] = job, mine
+        moves += place - at
+        if moves > _MOVES * waiting.size:
+            waiting[:] = waiting[np.argsort(priority, kind="mergesort")]
+            return
+
+
+@fast
+def columns_of(
+    waiting: Integers, now_s: float, jobs: Jobs, recorded: Recorded, terms: Terms
+) -> QueueColumns:
+    """Return what the rule sees of some jobs, as one queue."""
+    columns = np.empty((4, 1, waiting.size))
+    for place in range(waiting.size):
+        job = waiting[place]
+        columns[0, 0, place] = jobs.arrival_s[job] + _FIRST_SUBMIT_S
+        columns[1, 0, place] = now_s - jobs.arrival_s[job]
+        columns[2, 0, place] = expected_left_s(job, jobs, recorded.progress)
+        columns[3, 0, place] = wanted_cores(job, jobs, recorded, terms)
+    return QueueColumns(columns[0], columns[1], columns[2], columns[3])

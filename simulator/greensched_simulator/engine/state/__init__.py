@@ -1,0 +1,4 @@
+"""What the engine knows at one time, and what a decision sees of it.
+
+Imports `arrays`. Begin with `cluster.py` and `choices.py`.
+"""

@@ -1,0 +1,236 @@
+"""Where a job runs: the nodes with room, scored by the policies' own compiled functions."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from greensched_policies.costs.capping import CapColumns
+from greensched_policies.costs.cost import (
+    CPU_CAPACITY,
+    MEMORY_CAPACITY,
+    CostModel,
+    Floats,
+    Integers,
+    WorkloadColumns,
+)
+from greensched_policies.costs.pausing import PauseColumns
+from greensched_policies.costs.scaling import NO_SCALING
+from greensched_policies.encoding.observation import (
+    CONTEXT_FEATURES,
+    NODE_FEATURES,
+    Weights,
+)
+from greensched_policies.encoding.queue_columns import QueueColumns
+from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.rules.catalogue import (
+    BAD_WHEN_RULES,
+    CAP_RULES,
+    ORDER_RULES,
+    PAUSE_RULES,
+    WHEN_RULES,
+    WHERE_RULES,
+)
+from greensched_simulator.arrays.grid_table import GridTable
+from greensched_simulator.arrays.moving import NO_LINKS, Data
+from greensched_simulator.compiling.compiled import TRIED, borrowing, callee, fast, inlined
+from greensched_simulator.engine.state.boards import have_room
+from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.observing import (
+    Desk,
+    Singles,
+    empty_desk,
+    fill_zone_means,
+    observe,
+)
+
+NOWHERE = -1  # the node of a job that has none
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+
+
+class Terms(NamedTuple):
+    """What holds for a whole run."""
+
+    discipline: int  # of the queue: see `queueing`
+    slot_s: float  # starts are considered this far apart
+    nodes_to_score: int  # nodes with room that a search looks for
+    weights: Weights
+    model: CostModel
+    sees_room: bool = True  # whether the `where` rule looks at what room a job leaves
+    goes_on: bool = True  # a search begins where the last one stopped, else at the first node
+    may_reject: bool = False  # whether the `when` rule may give infinite costs
+    may_suspend: bool = False  # whether the `pause` rule may have anything suspended
+    asks_how_fast: bool = False  # whether an agent chooses the levels of nodes
+    scaling: Floats = NO_SCALING  # the world's curves; NO_SCALING where the pause rule keeps sizes
+    links: Floats = NO_LINKS  # between zones: see `moving`
+
+
+class Rules(NamedTuple):
+    """The policies' functions that decide, each in a tuple of one: called by its address."""
+
+    when: tuple[Callable[[SlotColumns], Floats]]
+    where: tuple[Callable[[Singles, Singles], Singles]]
+    order: tuple[Callable[[QueueColumns], Floats]]
+    cap: tuple[Callable[[CapColumns], Floats]]
+    pause: tuple[Callable[[PauseColumns], Floats]]
+
+
+def rules_of(
+    when: str,
+    where: str,
+    order: str = "first-come",
+    cap: str = "full-speed",
+    pause: str = "run-through",
+) -> Rules:
+    """Return rules of the catalogue, compiled or loaded."""
+    one, double, single = np.ones(TRIED), np.float64, np.float32
+    decisions, candidates = TRIED
+    features = np.ones((decisions, len(NODE_FEATURES), candidates), single)
+    nodes_seen = features.transpose((0, 2, 1))  # neither C nor F, as the engine has them
+    context = np.ones((decisions, len(CONTEXT_FEATURES)), single)
+    return Rules(
+        callee((WHEN_RULES | BAD_WHEN_RULES)[when], double, SlotColumns._make([one] * 8)),
+        callee(WHERE_RULES[where], single, nodes_seen, context),
+        callee(ORDER_RULES[order], double, QueueColumns._make([one] * 4)),
+        callee(CAP_RULES[cap], double, CapColumns._make([one] * 6)),
+        callee(PAUSE_RULES[pause], double, PauseColumns._make([one] * 3)),
+    )
+
+
+def nodes_to_score(nodes: int) -> int:
+    """Return how many feasible nodes kube-scheduler looks for before it scores.
+
+    numFeasibleNodesToFind of kubernetes/pkg/scheduler/schedule_one.go with its default: all up to
+    100 nodes, then 50 % less 1 % per 125 nodes, at least 5 %, and never less than 100 nodes.
+    """
+    if nodes < 100:
+        return nodes
+    percentage = max(50 - nodes // 125, 5)
+    return max(nodes * percentage // 100, 100)
+
+
+@inlined
+def search(
+    cluster: Cluster,
+    cpu_cores: float,
+    memory_bytes: float,
+    gpus: float,
+    most: int,
+    goes_on: bool,
+) -> int:
+    """Find up to `most` nodes with room, from the first or from where the last search stopped.
+
+    Return how many; their places stand in `cluster.found`.
+    """
+    count, nodes = 0, cluster.cpu_free.size
+    first = cluster.next_node[0] if goes_on else 0
+    looked_at = 0
+    while looked_at < nodes and count < most:
+        node = first + looked_at
+        node -= nodes if node >= nodes else 0
+        at: Any = np.uintp(node)  # of a signed one compiled code asks whether it is negative
+        cluster.found[np.uintp(count)] = node  # the next one overwrites it unless it fits
+        count += fits(cluster, at, cpu_cores, memory_bytes, gpus)
+        looked_at += 1
+    cluster.next_node[0] = (first + looked_at) % nodes
+    return count
+
+
+@inlined
+def fits(cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpus: float) -> bool:
+    """Tell whether a node has room for the request."""
+    has_cores = cpu_cores <= cluster.cpu_free[node] + _EPSILON * cluster.nodes[CPU_CAPACITY, node]
+    has_memory = (
+        memory_bytes <= cluster.memory_free[node] + _EPSILON * cluster.nodes[MEMORY_CAPACITY, node]
+    )
+    has_boards = gpus <= cluster.gpu_free[node] + _EPSILON
+    # All are asked: to guess whether to ask on takes longer where every other node is full.
+    return (has_cores & has_memory & has_boards) and have_room(cluster.boards, node, gpus)
+
+
+@borrowing
+def choose_node(
+    cluster: Cluster,
+    grid: GridTable,
+    terms: Terms,
+    rules: Rules,
+    workload: WorkloadColumns,
+    data: Data,
+    now_s: float,
+) -> int:
+    """Return the node that the `where` rule likes best of those with room, -1 if there is none."""
+    count = search(
+        cluster,
+        float(workload.cpu_cores),
+        float(workload.memory_bytes),
+        float(workload.gpus),
+        terms.nodes_to_score,
+        terms.goes_on,
+    )
+    if count == 0:
+        return -1
+    return best_of(cluster, cluster.found[:count], grid, terms, rules, workload, data, now_s)
+
+
+@fast
+def best_of(
+    cluster: Cluster,
+    rows: Integers,
+    grid: GridTable,
+    terms: Terms,
+    rules: Rules,
+    workload: WorkloadColumns,
+    data: Data,
+    now_s: float,
+) -> int:
+    """Return the one of `rows` that the `where` rule likes best."""
+    relative_cost = score_nodes(cluster, rows, grid, terms, rules, workload, data, now_s)
+    return int(rows[np.argmin(relative_cost)])
+
+
+@fast
+def score_nodes(
+    cluster: Cluster,
+    rows: Integers,
+    grid: GridTable,
+    terms: Terms,
+    rules: Rules,
+    workload: WorkloadColumns,
+    data: Data,
+    now_s: float,
+) -> Singles:
+    """Return the relative cost of each of `rows` by the `where` rule, [N], as the extender does."""
+    features = np.empty((1, len(NODE_FEATURES), rows.size), np.float32)
+    context = np.empty((1, len(CONTEXT_FEATURES)), np.float32)
+    desk = empty_desk(grid.per_step.size, rows.size)
+    see_candidates(
+        cluster, rows, grid, terms, workload, data, now_s, terms.sees_room, desk, features, context
+    )
+    return rules.where[0](features.transpose((0, 2, 1)), context)[0]
+
+
+@borrowing
+def see_candidates(
+    cluster: Cluster,
+    rows: Integers,
+    grid: GridTable,
+    terms: Terms,
+    workload: WorkloadColumns,
+    data: Data,
+    now_s: float,
+    with_room: bool,
+    desk: Desk,
+    features: Singles,
+    context: Singles,
+) -> None:
+    """Put what a `where` rule sees of `rows` in context, [1,8], and features, [1,16,N].
+
+    By the forecast of this moment. The candidates stand in the first columns; the others are left
+    as they are, and without `with_room` so are the ROOM_FEATURES of all.
+    """
+    end_s = now_s + float(workload.runtime_s)
+    fill_zone_means(cluster.zone, rows, grid, now_s, end_s, desk.means)
+    observe(
+        cluster, rows, terms.links, data, now_s, workload, terms.model, terms.weights, with_room,
+        desk, features, context,
+    )  # fmt: skip

@@ -1,0 +1,110 @@
+"""The nodes of a run as they are now: what never changes of them, and what jobs leave free."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from greensched_policies.costs.cost import (
+    CORE_SPEED,
+    CPU_CAPACITY,
+    CURVE_CLASS,
+    GPU_CAPACITY,
+    GPU_IDLE_W,
+    GPU_PEAK_W,
+    MEMORY_CAPACITY,
+    PUE,
+    Floats,
+    Integers,
+    NodeColumns,
+)
+from greensched_simulator.arrays.nodes import Nodes
+from greensched_simulator.compiling.compiled import inlined
+
+
+class Cluster(NamedTuple):
+    """The nodes; runs may share those arrays that never change."""
+
+    nodes: Floats  # [8,N] rows as `cost` names them; never changes
+    zone: Integers  # [N] never changes
+    sleep: Floats  # [6,N] see `power_states`; [6,0] where no node ever sleeps
+    cap: Floats  # [4,N] see `progress`; [4,0] where nobody caps
+    cpu_free: Floats  # [N] cores not requested
+    memory_free: Floats  # [N] bytes not requested
+    gpu_free: Floats  # [N] boards not requested
+    boards: Floats  # [N,B] what is free of each; [N,0] where all ask for whole ones: see `boards`
+    busy: Floats  # [N] utilisation of the cores, 0..1
+    pods: Integers  # [N] jobs that run there
+    next_node: Integers  # [1] where the next search begins
+    found: Integers  # [N] room for the search
+
+
+@inlined
+def is_empty(cluster: Cluster, node: int) -> bool:
+    """Tell whether nothing runs on a node."""
+    return bool(cluster.pods[node] == 0)
+
+
+@inlined
+def columns_of(cluster: Cluster, node: int) -> NodeColumns:
+    """Return one node as policies see it now, each column a number.
+
+    Sums of floats never quite cancel: what is free may be a hair below nothing.
+    """
+    nodes, at = cluster.nodes, np.uintp(node)
+    nothing: Any = 0.0
+    empty: Any = 1.0 if cluster.pods[at] == 0 else 0.0
+    return NodeColumns(
+        nodes[CPU_CAPACITY, at], cluster.busy[at],
+        nodes[MEMORY_CAPACITY, at], max(cluster.memory_free[at], nothing),
+        nodes[GPU_CAPACITY, at], max(cluster.gpu_free[at], nothing),
+        nodes[GPU_IDLE_W, at], nodes[GPU_PEAK_W, at], nodes[CURVE_CLASS, at],
+        nodes[CORE_SPEED, at], nodes[PUE, at], empty,
+    )  # fmt: skip
+
+
+def node_table(nodes: Nodes | NodeColumns) -> Floats:
+    """Return what never changes of some nodes, [8,N], as a `Cluster` has it."""
+    return np.stack([
+        nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.gpu_idle_w,
+        nodes.gpu_peak_w, nodes.curve_class, nodes.speed, nodes.pue,
+    ])  # fmt: skip
+
+
+def idle_cluster(
+    nodes: Nodes,
+    table: Floats,
+    gpus: Floats,
+    sleep: Floats,
+    *,
+    capped: bool = False,
+    only_node_0: bool = False,
+) -> Cluster:
+    """Return nodes with nothing on them, whose `node_table` is given, for jobs that ask for `gpus`.
+
+    With `only_node_0` no other has room, ever.
+    """
+    jobs_share = bool((gpus != np.floor(gpus)).any())
+    count = nodes.zone.size
+    cpu_free = nodes.cpu_capacity.copy()
+    if only_node_0:
+        cpu_free[1:] = -1.0  # less than any job asks for
+    return Cluster(
+        nodes=table,
+        zone=nodes.zone,
+        sleep=sleep,
+        cap=np.repeat([[1.0], [1.0], [1.0], [0.0]], count if capped else 0, axis=1),
+        cpu_free=cpu_free,
+        memory_free=nodes.memory_capacity.copy(),
+        gpu_free=nodes.gpu_capacity.copy(),
+        boards=_free_boards(nodes) if jobs_share else np.empty((count, 0)),
+        busy=np.zeros(count),
+        pods=np.zeros(count, np.int64),
+        next_node=np.zeros(1, np.int64),
+        found=np.empty(count, np.int64),
+    )
+
+
+def _free_boards(nodes: Nodes) -> Floats:
+    """Return what is free of each board where all are, [N,B]; see `boards`."""
+    board = np.arange(int(nodes.gpu_capacity.max()))
+    return np.where(board < nodes.gpu_capacity[:, None], 1.0, -1.0)

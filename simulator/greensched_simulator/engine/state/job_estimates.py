@@ -1,0 +1,76 @@
+"""What each job may expect of the nodes that could take it, before it is placed."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.costs.cost import Floats
+from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.moving import NO_LINKS, most_moving_s
+from greensched_simulator.arrays.nodes import Nodes
+from greensched_simulator.arrays.precedence import Precedence, latest_ends_s
+
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+
+
+class Prospects(NamedTuple):
+    """What J jobs may expect in Z zones."""
+
+    # [J] an end until then lets all that wait for the job meet their deadlines, as it does its own
+    latest_end_s: Floats
+    # [J] a start until then ends by then, as far as is expected, on whichever node can take the
+    # job, asleep if it ever sleeps; its arrival where nobody said how long it may wait
+    latest_start_s: Floats
+    # [J,Z] expected on the zone's nodes, mean over their cores; infinite where none can take it
+    runtime_s: Floats
+    run_j: Floats  # [J,Z] joules of such a run, without idling; [J,0] where nothing is brought
+    slowest: Floats  # [J] seconds that the slowest node that can take a job takes for one of it
+    # [J] the longest that a job waits on its node before it runs: that it wakes and has the data,
+    # wherever that lies; the latest start allows for it
+    lead_s: Floats
+
+
+def prospects_of(
+    jobs: Jobs,
+    precedence: Precedence,
+    nodes: Nodes,
+    zones: int,
+    wake_s: Floats,
+    links: Floats = NO_LINKS,
+) -> Prospects:
+    """Return what the jobs may expect of empty nodes but joules; each job must fit some node.
+
+    `wake_s`, [N], is what a node takes to wake, 0 where it never sleeps.
+    """
+    capacities = [nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity]
+    shapes, counts = np.unique(
+        np.stack([*capacities, nodes.speed, nodes.zone, wake_s]), axis=1, return_counts=True
+    )
+    count = jobs.arrival_s.size
+    longest_s, slowest, lead_s = np.full(count, -np.inf), np.zeros(count), np.zeros(count)
+    cores, core_seconds = np.zeros((count, zones)), np.zeros((count, zones))
+    for (cpu, memory_bytes, gpus, speed, zone, wake), alike in zip(shapes.T, counts, strict=True):
+        able = jobs.cpu_cores <= cpu * (1.0 + _EPSILON)
+        able &= jobs.memory_bytes <= memory_bytes * (1.0 + _EPSILON)
+        able &= jobs.gpus <= gpus + _EPSILON
+        waits_s = wake + most_moving_s(links, jobs, int(zone))
+        took_s = jobs.estimate_s / speed + waits_s
+        longest_s[able] = np.maximum(longest_s[able], took_s[able])
+        slowest[able] = np.maximum(slowest[able], 1.0 / speed)
+        lead_s[able] = np.maximum(lead_s[able], waits_s[able])
+        cores[able, int(zone)] += cpu * alike
+        core_seconds[able, int(zone)] += cpu * alike / speed
+    slowness = np.divide(core_seconds, cores, out=np.full(cores.shape, np.inf), where=cores > 0)
+    # Of several workers one may be on the slowest node, and another one wait longest for its own.
+    apart_s = jobs.estimate_s * slowest + lead_s
+    longest_s = np.where(jobs.workers > 1.0, apart_s, longest_s)
+    latest_end_s = latest_ends_s(precedence, jobs.deadline_s, longest_s)
+    latest_s = latest_end_s - longest_s
+    return Prospects(
+        latest_end_s,
+        np.where(np.isinf(latest_s), jobs.arrival_s, latest_s),
+        slowness * jobs.estimate_s[:, None],
+        np.zeros((count, 0)),
+        slowest,
+        lead_s,
+    )

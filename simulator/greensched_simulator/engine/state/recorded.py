@@ -1,0 +1,73 @@
+"""What is recorded of each job while the engine runs."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.compiling.compiled import fast
+from greensched_simulator.engine.state.choices import NOWHERE, Terms
+from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.progress import nothing_done
+
+NODE, BOARDS = 0, 1  # rows of what is told of other workers
+
+
+class Recorded(NamedTuple):
+    """What happened to each job, [J]; of those that were suspended in their last stretch.
+
+    Of a job with several workers it tells of the first one; the others are told of beside.
+    """
+
+    planned_s: Floats  # when it was to start; NaN if it was rejected
+    planned_zone: Integers  # where it then seemed best, or runs: where the plan keeps room for it
+    kept_from_s: Floats  # the plan keeps room for it, or its next stretch, from then
+    kept_until_s: Floats  # until then
+    placed_s: Floats  # when it got its node; NaN if never
+    node_asleep_s: Floats  # since when that node had slept, which it woke; NaN: it was awake
+    start_s: Floats  # when it ran, once all its nodes were awake; NaN if never
+    end_s: Floats
+    kept_cores: Floats  # so many of them
+    node: Integers  # NOWHERE if it does not run, or never did
+    workers: Integers  # that it has; of an elastic job that waits, 1
+    boards: Integers  # which boards of the node it has, a bit for each; 0 where they are not told
+    first_other: Integers  # where its other workers begin in `others`; of no use where it has none
+    others: Integers  # [2,W] node and boards of each
+    others_asleep_s: Floats  # [W] since when that node had slept
+    data_zone: Integers  # where its data lay when it was placed, or lies while it waits
+    progress: Floats  # see `progress`
+    # [R+1,2] whose workers were placed one after the other, and how busy each one's node was
+    # without it; in the first row how many that were; no rows where nobody asks
+    placings: Floats
+
+
+@fast
+def nothing_recorded(jobs: Jobs, cluster: Cluster, terms: Terms, nodes_fail: bool) -> Recorded:
+    """Return the record of jobs of which nothing is known yet."""
+    count, is_capped = jobs.arrival_s.size, cluster.cap.shape[1] > 0
+    most_workers = np.where(jobs.scaling > 0.0, float(terms.scaling.shape[1]), jobs.workers)
+    others = np.maximum(most_workers - 1.0, 0.0)
+    is_told = is_capped or terms.may_suspend or jobs.workers.max() > 1.0 or nodes_fail
+    first = np.zeros(count, np.int64)
+    first[1:] = np.cumsum(others)[:-1].astype(np.int64)
+    return Recorded(
+        np.full(count, np.nan),
+        np.full(count, NOWHERE, np.int64),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.full(count, np.nan),
+        np.zeros(count),
+        np.full(count, NOWHERE, np.int64),
+        jobs.workers.astype(np.int64),
+        np.zeros(count, np.int64),
+        first,
+        np.full((2, int(others.sum())), NOWHERE, np.int64),
+        np.full(int(others.sum()), np.nan),
+        jobs.data_zone.copy(),
+        nothing_done(jobs, is_told),
+        np.zeros((0, 2)),
+    )

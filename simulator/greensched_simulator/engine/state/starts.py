@@ -1,0 +1,286 @@
+"""When a job starts: its candidate starts, and the plan of what runs when, zone by zone."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.encoding.slots import FULL, SlotColumns, with_overload
+from greensched_simulator.arrays.grid_table import GridTable
+from greensched_simulator.arrays.moving import Data, dearer_by_zone
+from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
+from greensched_simulator.engine.state.choices import NOWHERE, Rules, Terms
+from greensched_simulator.engine.state.forecast_window import fill_gaps, watch_run
+
+MOST_SLOTS = 672  # a week of quarter hours
+_LEAST_MAGNITUDE = 1e-30
+
+# What is seen of each zone and start, in the order of SlotColumns: carbon at the start and over the
+# run, price at the start and over the run, both over the run in one figure, and the load.
+SEEN, _WEIGHTED, _BUSIEST = 6, 4, 5
+
+_with_overload = compiled(with_overload, inlined)
+
+
+class Plan(NamedTuple):
+    """The cores that run or are to run in each zone, slot by slot from time 0.
+
+    Whatever touches a slot counts in all of it. What lies beyond the last slot is not kept; nothing
+    is where there are no slots, because all start as they come and nobody looks ahead.
+    """
+
+    cores: Floats  # [Z,S]
+    capacity: Floats  # [Z] cores of the zone's nodes
+
+
+class Start(NamedTuple):
+    """When a job is to start, and in which zone it then is best; NaN if it is rejected."""
+
+    start_s: float
+    zone: int  # NOWHERE if it is rejected
+    runtime_s: float  # expected there
+
+
+@inlined
+def is_kept(plan: Plan) -> bool:
+    """Tell whether the plan has any slots."""
+    return plan.cores.shape[1] > 0
+
+
+@fast
+def choose_start(
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    rules: Rules,
+    now_s: float,
+    runtime_s: Floats,
+    latest_s: float,
+    cpu_cores: float,
+    data: Data,
+    run_j: Floats,
+) -> Start:
+    """Return the start from `now_s` to `latest_s` that the `when` rule likes best.
+
+    `runtime_s` is what is expected in each zone, [Z], infinite where no node can take the job, and
+    `run_j` the joules of that, which what bringing its data there takes is held against. A rule
+    that may reject is asked also where there is but one choice.
+    """
+    count = starts_between(now_s, latest_s, terms)
+    slots, zones = slot_columns(grid, plan, terms, now_s, runtime_s, count, cpu_cores, data, run_j)
+    best = 0
+    if count > 1 or terms.may_reject:
+        cost = rules.when[0](slots)[0]
+        best = int(np.argmin(cost))
+        if np.isposinf(cost[best]):
+            return Start(np.nan, NOWHERE, np.nan)
+    zone = zones[best]
+    return Start(now_s + best * terms.slot_s, zone, runtime_s[zone])
+
+
+@inlined
+def starts_between(now_s: float, latest_s: float, terms: Terms) -> int:
+    """Return how many starts there are to choose from, at least one: now."""
+    return min(max(int((latest_s - now_s) // terms.slot_s), 0) + 1, MOST_SLOTS)
+
+
+@fast
+def slot_columns(
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    now_s: float,
+    runtime_s: Floats,
+    count: int,
+    cpu_cores: float,
+    data: Data,
+    run_j: Floats,
+) -> tuple[SlotColumns, Integers]:
+    """Return the candidate starts of one workload, and the best zone of each, [S]."""
+    seen = np.empty((SEEN, runtime_s.size, count))
+    room = np.empty((2, count + most_slots(runtime_s, terms.slot_s)))
+    columns, best = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
+    dearer = dearer_by_zone(terms.links, data, run_j)
+    watch(grid, plan, terms, now_s, runtime_s, cpu_cores, dearer, seen, room)
+    choose_zones(runtime_s, terms, seen, room, best)
+    take_best(runtime_s, terms.slot_s, seen, best, columns)
+    slots = SlotColumns(
+        columns[0], columns[1], columns[2], columns[3],
+        columns[4], columns[5], columns[6], columns[7],
+    )  # fmt: skip
+    return slots, best
+
+
+@borrowing
+def watch(
+    grid: GridTable,
+    plan: Plan,
+    terms: Terms,
+    now_s: float,
+    runtime_s: Floats,
+    cpu_cores: float,
+    dearer: Floats,
+    seen: Floats,
+    room: Floats,
+) -> None:
+    """Fill in `seen`, [6,Z,S], but for what is weighted; where data is missing, with a mean."""
+    has_gaps = False
+    for zone in range(runtime_s.size):
+        if np.isinf(runtime_s[zone]):
+            seen[:, zone], seen[_BUSIEST, zone], has_gaps = np.nan, 0.0, True
+            continue
+        has_gaps |= watch_run(grid, zone, terms.slot_s, now_s, runtime_s[zone], seen)
+        if dearer.shape[1] > 0:
+            for place in range(seen.shape[2]):
+                seen[1, zone, place] *= dearer[0, zone]
+                seen[3, zone, place] += dearer[1, zone]
+        busiest = seen[_BUSIEST, zone]
+        watch_plan(plan, zone, terms.slot_s, now_s, runtime_s[zone], cpu_cores, room, busiest)
+    if has_gaps:
+        for signal in range(_WEIGHTED):
+            fill_gaps(seen[signal])
+
+
+@borrowing
+def choose_zones(
+    runtime_s: Floats, terms: Terms, seen: Floats, room: Floats, best: Integers
+) -> None:
+    """Fill in what is weighted in `seen`, and the best zone of each start, [S]."""
+    flat = seen.reshape((SEEN, seen[0].size))
+    weigh(flat, terms.weights.carbon, terms.weights.energy)
+    spread = _spread(flat[_WEIGHTED], flat[_BUSIEST])
+    least = room[0]
+    for place in range(best.size):
+        best[place], least[place] = 0, np.inf
+    for zone in range(runtime_s.size):
+        if not np.isinf(runtime_s[zone]):
+            weighted, busiest = seen[_WEIGHTED, zone], seen[_BUSIEST, zone]
+            for place in range(best.size):
+                cost = _with_overload(weighted[place], busiest[place], spread)
+                is_better = cost < least[place]
+                best[place] = zone if is_better else best[place]
+                least[place] = cost if is_better else least[place]
+
+
+@borrowing
+def take_best(
+    runtime_s: Floats, slot_s: float, seen: Floats, best: Integers, columns: Floats
+) -> None:
+    """Fill in the fields of SlotColumns, [8,1,S], with what is seen in the best zones."""
+    waits_s, runtimes_s = columns[0, 0], columns[1, 0]
+    for place in range(best.size):
+        waits_s[place], runtimes_s[place] = place * slot_s, runtime_s[np.uintp(best[place])]
+    for kind in range(SEEN):
+        column, of_zones = columns[2 + kind, 0], seen[kind]
+        for place in range(best.size):
+            column[place] = of_zones[np.uintp(best[place]), np.uintp(place)]
+
+
+@inlined
+def most_slots(runtime_s: Floats, slot_s: float) -> int:
+    """Return how many slots a run in any zone touches at most."""
+    longest_s = 0.0
+    for zone in range(runtime_s.size):
+        if not np.isinf(runtime_s[zone]):
+            longest_s = max(longest_s, runtime_s[zone])
+    return int(longest_s / slot_s) + 2
+
+
+@borrowing
+def watch_plan(
+    plan: Plan,
+    zone: int,
+    slot_s: float,
+    now_s: float,
+    runtime_s: float,
+    cpu_cores: float,
+    room: Floats,
+    busiest: Floats,
+) -> None:
+    """Fill in the zone's busiest share of cores over a run from each start, [S].
+
+    Reckons in `room`, at least [2, S + slots of the run]: the maxima over 1, 2, 4, 8 … slots from
+    each on, of which two make up any run.
+    """
+    cores, capacity = plan.cores[zone], max(plan.capacity[zone], 1e-9)
+    first, end = slots_of(now_s, now_s + runtime_s, slot_s, cores.size)
+    width = end - first
+    count = busiest.size + width - 1
+    most, into = cores[first:], 0
+    if most.size < count:
+        most, into = room[0], 1
+        for at in range(count):
+            most[at] = cores[min(first + at, cores.size - 1)]
+    span = 1
+    while 2 * span <= width:
+        shorter, later, most = most, most[span:], room[into]
+        for at in range(count + 1 - 2 * span):
+            most[at] = max(shorter[at], later[at])
+        into = 1 - into
+        span *= 2
+    later = most[width - span :]
+    for place in range(busiest.size):
+        busiest[place] = (max(most[place], later[place]) + cpu_cores) / capacity
+
+
+@borrowing
+def keep(
+    plan: Plan, zone: int, slot_s: float, begin_s: float, end_s: float, cpu_cores: float
+) -> None:
+    """Add cores to the plan from `begin_s` to `end_s`; negative ones take them out again."""
+    if not is_kept(plan):
+        return
+    cores = plan.cores[zone]
+    first, last = slots_of(begin_s, end_s, slot_s, cores.size)
+    for at in range(first, last):
+        cores[at] += cpu_cores
+
+
+@inlined
+def slots_of(begin_s: float, end_s: float, slot_s: float, slots: int) -> tuple[int, int]:
+    """Return the first slot that an interval touches and the one after its last, at least one."""
+    first = min(int(begin_s // slot_s), slots - 1)
+    last = min(int(np.ceil(end_s / slot_s)), slots)
+    return first, max(last, first + 1)
+
+
+@borrowing
+def weigh(seen: Floats, by_carbon: float, by_price: float) -> None:
+    """Fill in carbon and price over the run in one figure, of `seen` with its zones in a row.
+
+    Each is relative to the mean of its magnitudes, and weighted.
+    """
+    carbon, price, weighted = seen[1], seen[3], seen[_WEIGHTED]
+    by_carbon /= max(_mean_magnitude(carbon), _LEAST_MAGNITUDE)
+    by_price /= max(_mean_magnitude(price), _LEAST_MAGNITUDE)
+    for place in range(weighted.size):
+        weighted[place] = by_carbon * carbon[place] + by_price * price[place]
+
+
+@inlined
+def _mean_magnitude(values: Floats) -> float:
+    """Return the mean of some magnitudes: four sums at a time, or each would wait for the last."""
+    one, two, three, four = 0.0, 0.0, 0.0, 0.0
+    whole = values.size - values.size % 4
+    for place in range(0, whole, 4):
+        one += abs(values[place])
+        two += abs(values[place + 1])
+        three += abs(values[place + 2])
+        four += abs(values[place + 3])
+    for place in range(whole, values.size):
+        one += abs(values[place])
+    return (one + two + three + four) / values.size
+
+
+@inlined
+def _spread(weighted: Floats, busiest: Floats) -> float:
+    """Return how far weighted costs lie apart at most; 0 where nothing is beyond the capacity."""
+    is_over = False
+    for place in range(busiest.size):
+        is_over |= busiest[place] > FULL
+    if not is_over:
+        return 0.0
+    least, most = np.inf, -np.inf
+    for place in range(weighted.size):
+        least, most = min(least, weighted[place]), max(most, weighted[place])
+    return most - least

@@ -1,0 +1,139 @@
+"""Reads logs of requests: Azure's LLM inference traces, and a plain CSV of arrivals.
+
+A row at fault is never repaired: the file is refused with its rows' numbers and reasons, or such
+rows are left out and told of. A long silence may be a hole in the log or a quiet night: it is told
+by its row, and stays.
+"""
+
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_core.durations import format_duration
+from greensched_core.errors import BadInput
+from greensched_policies.costs.cost import Floats
+from greensched_simulator.formats.trace_rows import (
+    Row,
+    read_table,
+    refusal,
+    require_columns,
+    rows_of,
+)
+from greensched_simulator.formats.workload import Fault
+
+AZURE_COLUMNS = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
+PLAIN_COLUMNS = ("arrival_s",)
+TOKEN_COLUMNS = ("prompt_tokens", "generated_tokens")
+_SILENCE = 100.0  # mean intervals: by chance that does not happen
+_REMEDY = "mend it, or leave such rows out with skip_faulty: true"
+
+
+class RequestLog(NamedTuple):
+    """Requests in the order of their arrival, [R]; tokens are none where the file tells none."""
+
+    arrival_s: Floats  # since the first
+    prompt_tokens: Floats
+    generated_tokens: Floats
+    notes: tuple[str, ...]  # each a sentence
+
+    @property
+    def has_tokens(self) -> bool:
+        """Tell whether prompt and generated tokens are known."""
+        return self.prompt_tokens.size > 0
+
+    @property
+    def span_s(self) -> float:
+        """Return for how long the log tells of requests: a mean interval longer than the last."""
+        count = self.arrival_s.size
+        return float(self.arrival_s[-1] * count / (count - 1))
+
+
+def read_requests(path: Path, *, skip_faulty: bool = False) -> RequestLog:
+    """Return the requests of a CSV file, plain or gzipped; an unchanged file is read once.
+
+    Raises BadInput for another format, fewer than two requests, and rows at fault (up to 20 are
+    listed): a missing cell, no number or time, a negative or broken number of tokens, a row that
+    was there before or is earlier than the one above. With `skip_faulty` these are left out.
+    """
+    state = path.stat()
+    return _read(path, skip_faulty, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, skip_faulty: bool, changed_ns: int, size: int) -> RequestLog:
+    table = read_table(path)
+    is_azure = "TIMESTAMP" in table.header
+    require_columns(table, AZURE_COLUMNS if is_azure else PLAIN_COLUMNS)
+    told = [column for column in TOKEN_COLUMNS if column in table.header]
+    if len(told) == 1:
+        raise BadInput(f"{path} has {told[0]} alone: {' and '.join(TOKEN_COLUMNS)} or none")
+    tokens = AZURE_COLUMNS[1:] if is_azure else tuple(told)
+    parse = _moment if is_azure else _second
+    kept: list[tuple[float, ...]] = []
+    rows: list[int] = []
+    faults: list[Fault] = []
+    seen: dict[tuple[float, ...], int] = {}
+    for row in rows_of(table):
+        found = _request(row, parse, tokens) if not row.faults else (math.nan,)
+        if not row.faults and is_azure and found in seen:
+            row.fault(f"the same request as in row {seen[found]}")
+        elif not row.faults and kept and found[0] < kept[-1][0]:
+            row.fault(f"is earlier than row {rows[-1]}: requests stand in the order of time")
+        if row.faults:
+            faults.extend(row.faults)
+            continue
+        seen[found] = row.number
+        kept.append(found)
+        rows.append(row.number)
+    if faults and not skip_faulty:
+        raise refusal(path, faults, _REMEDY)
+    if len(kept) < 2 or kept[0][0] == kept[-1][0]:
+        raise BadInput(f"{path} has no two requests at different times: there is no rate to tell")
+    return _log(path, np.array(kept), rows, faults)
+
+
+def _request(
+    row: Row, arrival_s: Callable[[Row], float], tokens: tuple[str, ...]
+) -> tuple[float, ...]:
+    """Return a row's arrival and its tokens; what is wrong is noted in the row."""
+    return (arrival_s(row), *(float(row.whole(column)) for column in tokens))
+
+
+def _second(row: Row) -> float:
+    return row.figure("arrival_s", at_least=0)
+
+
+def _moment(row: Row) -> float:
+    """Return the seconds of a time such as 2023-11-16 18:17:03.9799600, which is UTC."""
+    text = row.text("TIMESTAMP")
+    whole, _, part = text.partition(".")
+    try:
+        moment = datetime.strptime(whole, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+        if part and not (part.isascii() and part.isdigit()):
+            raise ValueError
+    except ValueError:
+        row.fault(f"TIMESTAMP {text!r} is no time such as 2023-11-16 18:17:03.97")
+        return math.nan
+    return moment.timestamp() + float(f"0.{part or 0}")
+
+
+def _log(path: Path, kept: Floats, rows: list[int], faults: list[Fault]) -> RequestLog:
+    arrival_s = kept[:, 0] - kept[0, 0]
+    notes = []
+    if faults:
+        left = len({fault.row for fault in faults})
+        notes.append(f"{left} faulty rows of {path.name} left out, the first: {faults[0]}")
+    silence_s = np.diff(arrival_s)
+    longest = int(silence_s.argmax())
+    if silence_s[longest] > _SILENCE * silence_s.mean():
+        notes.append(
+            f"{path.name} tells of no request for {format_duration(float(silence_s[longest]))} "
+            f"before row {rows[longest + 1]}: a hole, or a silence; it stays as it is"
+        )
+    prompt, generated = (kept[:, 1], kept[:, 2]) if kept.shape[1] > 1 else (np.zeros(0),) * 2
+    return RequestLog(arrival_s, prompt, generated, tuple(notes))

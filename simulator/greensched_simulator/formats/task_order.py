@@ -1,0 +1,58 @@
+"""Puts the tasks of a trace in order, each behind those that it waits for."""
+
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
+
+from greensched_simulator.formats.workload import Fault, Task
+
+
+def in_order(tasks: list[Task], row_of_name: Mapping[str, int], faults: list[Fault]) -> list[Task]:
+    """Return the tasks by arrival, at one time each behind those that it waits for.
+
+    Noted as faults and left out are those that wait for a task which is not there, or which arrives
+    later, or for themselves in the end, and all that wait for such ones.
+    """
+    if not any(task.after for task in tasks):
+        return sorted(tasks, key=lambda task: task.arrival_s)
+    known = {task.name: task for task in tasks}
+    kept, faulty = _without_circles(known)
+    depth: dict[str, int] = {}
+    for name in kept:
+        task = known[name]
+        reason = faulty.get(name) or _reason(task, known, depth)
+        if reason:
+            faults.append(Fault(row_of_name[name], reason))
+        else:
+            depth[name] = 1 + max((depth[other] for other in task.after), default=0)
+    faults.sort(key=lambda fault: fault.row)
+    return sorted(
+        (known[name] for name in depth), key=lambda task: (task.arrival_s, depth[task.name])
+    )
+
+
+def _reason(task: Task, known: Mapping[str, Task], depth: Mapping[str, int]) -> str:
+    """Return what is wrong with whom a task waits for; nothing if all of them are in order."""
+    for name in task.after:
+        if name not in known:
+            return f"waits for {name!r}, which is not there"
+        if name not in depth:
+            return f"waits for {name!r}, which is at fault"
+        if known[name].arrival_s > task.arrival_s:
+            return f"arrives before {name!r}, for which it waits"
+    return ""
+
+
+def _without_circles(known: Mapping[str, Task]) -> tuple[list[str], dict[str, str]]:
+    """Return the names, those waited for first, and what is wrong with those in circles."""
+    after = {name: [other for other in task.after if other in known]
+             for name, task in known.items()}  # fmt: skip
+    faulty: dict[str, str] = {}
+    while True:
+        try:
+            return [*TopologicalSorter(after).static_order()], faulty
+        except CycleError as fault:
+            circle = fault.args[1]
+            told = " after ".join(repr(name) for name in reversed(circle))
+            faulty |= dict.fromkeys(circle, f"waits for itself: {told}")
+            for name in circle:
+                after[name] = []

@@ -1,0 +1,161 @@
+"""Reads CSV files row by row and gathers every fault instead of stopping at the first."""
+
+import csv
+import gzip
+import math
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from greensched_core.errors import BadInput
+from greensched_simulator.formats.workload import Fault
+
+# Some traces tell no memory. 4 GiB a core is what the general-purpose machines of the large clouds
+# carry (AWS m, Azure D, Google n2-standard).
+MEMORY_PER_CORE_BYTES = 4.0 * 2**30
+_FAULTS_TOLD = 20
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # a DNS label, as pods need
+
+
+@dataclass(frozen=True)
+class Table:
+    """A CSV file's header and its rows, each with its line number."""
+
+    path: Path
+    header: tuple[str, ...]
+    rows: tuple[tuple[int, tuple[str, ...]], ...]
+
+
+@dataclass
+class Row:
+    """One row by column name; what is asked of it and missing or wrong is noted as a fault."""
+
+    number: int
+    cells: Mapping[str, str]
+    faults: list[Fault] = field(default_factory=list)
+
+    def text(self, column: str) -> str:
+        """Return a cell's text, which may be empty."""
+        return self.cells.get(column, "").strip()
+
+    def name(self, column: str) -> str:
+        """Return a cell that must be usable as a pod's name."""
+        text = self.text(column)
+        if not _NAME.fullmatch(text):
+            self.fault(
+                f"{column} {text!r} is no Kubernetes name (lower case, digits, -, at most 63)"
+            )
+        return text
+
+    def figure(
+        self, column: str, *, at_least: float = -math.inf, above: float = -math.inf
+    ) -> float:
+        """Return a cell's finite number within limits; NaN when there is none, with a fault."""
+        text = self.text(column)
+        if not text:
+            self.fault(f"{column} is empty")
+            return math.nan
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or "_" in text:  # Python's float() takes 1_000
+            self.fault(f"{column} {text!r} is no number")
+            return math.nan
+        if value < at_least:
+            self.fault(f"{column} is {text}, less than {at_least:g}")
+        elif value <= above:
+            self.fault(f"{column} is {text}, not above {above:g}")
+        return value
+
+    def whole(self, column: str) -> int:
+        """Return a cell's whole number, not negative; 0 when there is none, with a fault."""
+        value = self.figure(column, at_least=0)
+        if math.isnan(value):
+            return 0
+        if value != int(value):
+            self.fault(f"{column} is {value:g}, not a whole number")
+        return int(value)
+
+    def fault(self, reason: str) -> None:
+        """Note what is wrong with this row."""
+        self.faults.append(Fault(self.number, reason))
+
+
+def opened(path: Path) -> TextIO:
+    """Open a text file, plain or gzipped by its name; raise OSError when that cannot be."""
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return open(path, encoding="utf-8-sig", newline="")
+
+
+def csv_lines(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield number and cells of each line of a CSV file, plain or gzipped, as it is read.
+
+    Empty lines at the end mean nothing and are left out. Raises BadInput when it is no CSV file.
+    """
+    empty: list[int] = []
+    try:
+        with opened(path) as file:
+            reader = csv.reader(file, strict=True)
+            for cells in reader:
+                if not cells:
+                    empty.append(reader.line_num)
+                    continue
+                yield from ((number, ()) for number in empty)
+                empty.clear()
+                yield reader.line_num, tuple(cells)
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error, csv.Error) as fault:
+        raise BadInput(f"{path} cannot be read as CSV: {fault}") from fault
+
+
+def read_table(path: Path) -> Table:
+    """Return a CSV file, plain or gzipped; raise BadInput when it cannot be read as one."""
+    lines = list(csv_lines(path))
+    if not lines:
+        raise BadInput(f"{path} is empty; the first line must name the columns")
+    header = tuple(column.strip() for column in lines[0][1])
+    if len(set(header)) < len(header):
+        raise BadInput(f"{path} names a column twice: {', '.join(header)}")
+    return Table(path, header, tuple(lines[1:]))
+
+
+def memory_assumed(notes: Counter[str]) -> None:
+    """Note that a task's memory was not told and is taken to be 4 GiB a core."""
+    notes[f"memory is not told; {MEMORY_PER_CORE_BYTES / 2**30:g} GiB a core assumed"] += 1
+
+
+def rows_of(table: Table) -> Iterator[Row]:
+    """Yield the table's rows; one that has too few or too many cells carries a fault."""
+    return (row_of(table.header, number, cells) for number, cells in table.rows)
+
+
+def row_of(header: Sequence[str], number: int, cells: Sequence[str]) -> Row:
+    """Return a line's cells by column; where there are too few or too many, with a fault."""
+    row = Row(number, dict(zip(header, cells, strict=False)))
+    if not cells:
+        row.fault("the row is empty")
+    elif len(cells) != len(header):
+        row.fault(f"{len(cells)} cells where the header names {len(header)}")
+    return row
+
+
+def refusal(path: Path, faults: Sequence[Fault], remedy: str) -> BadInput:
+    """Return the error that tells a file's faults, up to 20 of them, and what to do."""
+    lines = [str(fault) for fault in faults[:_FAULTS_TOLD]]
+    if len(faults) > _FAULTS_TOLD:
+        lines.append(f"and {len(faults) - _FAULTS_TOLD} more")
+    count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+    listed = "\n  ".join(lines)
+    return BadInput(f"{path} has {count}; {remedy}:\n  {listed}")
+
+
+def require_columns(table: Table, columns: Sequence[str]) -> None:
+    """Raise BadInput naming the columns that are missing."""
+    missing = [column for column in columns if column not in table.header]
+    if missing:
+        raise BadInput(f"{table.path} lacks the columns {', '.join(missing)}")

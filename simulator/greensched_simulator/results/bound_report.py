@@ -1,0 +1,113 @@
+"""How near some policies come to the least that a world's work can cost."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from greensched_simulator.bounds.bound import least_bill
+from greensched_simulator.bounds.inputs import Signal
+from greensched_simulator.bounds.limits import Limits, limits_of
+from greensched_simulator.policy import Policy
+from greensched_simulator.results.comparison import captured_pct
+from greensched_simulator.runs.outcome import Outcome, outcome_of
+from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
+from greensched_simulator.world.services import is_replica
+from greensched_simulator.world.world import World
+
+_J_PER_KWH = 3_600_000.0
+
+
+class Run(NamedTuple):
+    """One policy beside a bound."""
+
+    policy: str
+    total: float
+    gap_pct: float | None  # above the bound, relative to it; None: the bound is 0
+    # share of the baseline's distance to the bound; None: the baseline, or there is no distance
+    captured_pct: float | None
+    missed: int  # deadlines
+
+
+class BoundedFigure(NamedTuple):
+    """The least that one figure can be, in `unit`, and what policies make of it."""
+
+    name: str
+    unit: str
+    bound: float
+    idle: float
+    variables: int
+    runs: tuple[Run, ...]
+
+
+class Bounded(NamedTuple):
+    """A world's bounds over one window."""
+
+    billed_s: float
+    limits: Limits  # what all policies keep to, and the bound thus may
+    fails: bool  # whether nodes may
+    lives_pct: float | None  # of replicas' lives that are in the bound; None: there are none
+    figures: tuple[BoundedFigure, ...]
+
+
+def bounded(
+    world: World, policies: Sequence[Policy], slot_s: float, *, preempt: bool = False
+) -> Bounded:
+    """Return the least energy, carbon and cost of a world beside what policies take.
+
+    The first policy is the baseline. Raises BadInput where no schedule exists or a grid has gaps.
+    """
+    schedules = [simulate(world, policy) for policy in policies]
+    until_s = billed_until_s(world, *schedules)
+    limits = limits_of(world, *schedules)
+    outcomes = [
+        outcome_of(world, schedule, bill_of(world, schedule, until_s), until_s)
+        for schedule in schedules
+    ]
+    scales: dict[Signal, tuple[str, float]] = {
+        "energy": ("kWh", _J_PER_KWH),
+        "carbon": ("kg", 1000.0),
+        "cost": (world.currency, 1.0),
+    }
+    figures = []
+    for signal, (unit, scale) in scales.items():
+        least = least_bill(world, signal, until_s, limits, slot_s=slot_s, preempt=preempt)
+        totals = [_total(outcome, signal) for outcome in outcomes]
+        runs = tuple(
+            Run(
+                policy.name,
+                total / scale,
+                _gap_pct(total, least.total),
+                _captured_pct(totals[0], total, least.total) if number else None,
+                outcome.deadlines - outcome.deadlines_met,
+            )
+            for number, (policy, outcome, total) in enumerate(
+                zip(policies, outcomes, totals, strict=True)
+            )
+        )
+        figures.append(
+            BoundedFigure(
+                signal, unit, least.total / scale, least.idle / scale, least.variables, runs
+            )
+        )
+    return Bounded(
+        until_s, limits, world.outages.node.size > 0, _lives_pct(world, limits), (*figures,)
+    )
+
+
+def _lives_pct(world: World, limits: Limits) -> float | None:
+    whole_s = float(world.jobs.runtime_s[is_replica(world.jobs)].sum())
+    sure_s = float((limits.lives.end_s - limits.lives.begin_s).sum())
+    return 100.0 * sure_s / whole_s if whole_s else None
+
+
+def _total(outcome: Outcome, signal: Signal) -> float:
+    return {"energy": outcome.energy_j, "carbon": outcome.carbon_g, "cost": outcome.cost}[signal]
+
+
+def _gap_pct(total: float, least: float) -> float | None:
+    return 100.0 * (total - least) / abs(least) if least else None
+
+
+def _captured_pct(baseline: float, total: float, least: float) -> float | None:
+    share = float(captured_pct(baseline, total, least))
+    return None if math.isnan(share) else share

@@ -1,0 +1,85 @@
+"""What of a policy's saving is when work runs, where, how fast, who is first and who sleeps.
+
+A lever is one of a policy's rules. With the baseline's rule in its place the lever is off; each
+combination of levers is a policy of its own, run like any other. A lever's part is its Shapley
+value (Shapley, "A Value for n-Person Games", 1953): what it adds when it is switched on, the mean
+over all orders in which the levers can be. The parts add up to the whole change.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import factorial
+
+import numpy as np
+
+from greensched_policies.costs.cost import Floats
+from greensched_simulator.policy import Policy
+from greensched_simulator.results.comparison import Figure, Interval, Results, interval
+
+LEVERS = ("when", "where", "queue", "sleep", "cap", "pause")  # fields of a policy
+
+
+def levers_of(policy: Policy, baseline: Policy) -> tuple[str, ...]:
+    """Return the levers in which a policy differs from the baseline."""
+    return tuple(name for name in LEVERS if getattr(policy, name) != getattr(baseline, name))
+
+
+def combinations_of(policy: Policy, baseline: Policy) -> dict[frozenset[str], Policy]:
+    """Return the policy for each set of levers that are on; none of them on is the baseline."""
+    levers = levers_of(policy, baseline)
+    return {
+        frozenset(on): Policy(
+            *(getattr(policy if name in on else baseline, name) for name in LEVERS)
+        )
+        for size in range(len(levers) + 1)
+        for on in combinations(levers, size)
+    }
+
+
+def with_combinations(policies: Sequence[Policy], baseline: Policy) -> tuple[Policy, ...]:
+    """Return some policies and behind them all that telling their levers apart needs, each once."""
+    needed = [mixed for policy in policies for mixed in combinations_of(policy, baseline).values()]
+    return tuple(dict.fromkeys((*policies, *needed)))
+
+
+def told_apart(results: Results) -> tuple[Policy, ...]:
+    """Return the policies of two levers and more of which all combinations were run."""
+    if results.baseline is None:
+        return ()
+    return tuple(
+        policy
+        for policy in results.policies
+        if len(levers_of(policy, results.baseline)) > 1
+        and set(combinations_of(policy, results.baseline).values()) <= set(results.policies)
+    )
+
+
+def parts(figure: Figure, results: Results, policy: Policy) -> Mapping[str, Interval]:
+    """Return each lever's part of a policy's change, in % of each seed's baseline.
+
+    The policy must be one of `told_apart`. Where a seed's baseline is 0, the parts are NaN.
+    """
+    assert results.baseline is not None, "nothing is compared"
+    worth = {
+        on: np.array([figure.of(outcome) for outcome in results.outcomes[mixed]], dtype=np.float64)
+        for on, mixed in combinations_of(policy, results.baseline).items()
+    }
+    whole = np.abs(worth[frozenset()])
+    levers = levers_of(policy, results.baseline)
+    with np.errstate(all="ignore"):
+        return {
+            lever: interval(
+                np.where(whole == 0.0, np.nan, 100.0 * _shapley(lever, levers, worth) / whole)
+            )
+            for lever in levers
+        }
+
+
+def _shapley(lever: str, levers: Sequence[str], worth: Mapping[frozenset[str], Floats]) -> Floats:
+    others = [name for name in levers if name != lever]
+    total = np.zeros_like(worth[frozenset()])
+    for size in range(len(others) + 1):
+        share = factorial(size) * factorial(len(others) - size) / factorial(len(levers))
+        for on in combinations(others, size):
+            total += share * (worth[frozenset((*on, lever))] - worth[frozenset(on)])
+    return total

@@ -1,0 +1,80 @@
+"""Figures of runs that only some scenarios have: requests, failures, panels and batteries."""
+
+import math
+from collections.abc import Iterator
+
+from greensched_core.units import kwh_from_joules
+from greensched_simulator.results.cells import Row, amount, count, large, short
+from greensched_simulator.results.comparison import Results, mean_outcome
+from greensched_simulator.runs.outcome import Outcome
+
+
+def answered(outcome: Outcome) -> Iterator[Row]:
+    """Yield what became of services' requests, where there are any."""
+    if outcome.requests:
+        late = outcome.requests - outcome.requests_in_time
+        yield (
+            "requests in time",
+            f"{in_time(outcome)} % of {count(round(outcome.requests))}, {count(round(late))} late",
+        )
+        yield "  of these turned away", count(round(outcome.requests_turned_away))
+        yield "latency, s: median", latency(outcome.latency_p50_s)
+        yield "  99th percentile", latency(outcome.latency_p99_s)
+
+
+def failed(outcome: Outcome) -> Iterator[Row]:
+    """Yield how often nodes failed and stopped jobs, where any did."""
+    if outcome.failures:
+        yield "failures of nodes", count(outcome.failures)
+        yield "  jobs stopped by them", count(outcome.jobs_stopped)
+
+
+def latency(seconds: float) -> str:
+    """Return a latency as text."""
+    return "∞" if math.isinf(seconds) else amount(seconds)
+
+
+def in_time(outcome: Outcome) -> str:
+    """Return the percentage of requests in time."""
+    return f"{100 * outcome.requests_in_time / outcome.requests:.2f}"
+
+
+def supplied(outcome: Outcome) -> Iterator[Row]:
+    """Yield what came from where in zones with panels; nothing where there are none."""
+    if not (outcome.solar_used_j + outcome.solar_stored_j + outcome.solar_curtailed_j):
+        return
+    told: list[tuple[str, float]] = [
+        ("from panels, kWh", outcome.solar_used_j),
+        ("  into the battery", outcome.solar_stored_j),
+        ("  curtailed", outcome.solar_curtailed_j),
+    ]
+    if outcome.solar_stored_j:
+        told += [
+            ("from the battery, kWh", outcome.battery_given_j),
+            ("  lost in it", outcome.battery_lost_j),
+            ("  left in it", outcome.battery_left_j),
+        ]
+    told.append(("from the grid beside panels, kWh", outcome.imported_j))
+    for name, joules in told:
+        yield name, large(kwh_from_joules(joules))
+
+
+def supply_rows(results: Results) -> list[Row]:
+    """Return a head and a line for each policy: what came from where in zones with panels.
+
+    Where there are none, no line.
+    """
+    rows: list[Row] = [
+        ("policy", "panels,\nkWh", "stored", "curtailed", "battery,\nkWh", "lost", "left",
+         "grid,\nkWh")
+    ]  # fmt: skip
+    for policy in results.policies:
+        found = mean_outcome(results.outcomes[policy])
+        if any(name for name, _ in supplied(found)):
+            joules = (
+                found.solar_used_j, found.solar_stored_j, found.solar_curtailed_j,
+                found.battery_given_j, found.battery_lost_j, found.battery_left_j,
+                found.imported_j,
+            )  # fmt: skip
+            rows.append((policy.label, *(short(kwh_from_joules(each)) for each in joules)))
+    return rows

@@ -1,0 +1,248 @@
+"""What a run did, as rows: every job, every decision, every hour of a node, every step of a grid.
+
+Rows come in parts of bounded size. Times are seconds since the scenario's start.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from greensched_policies.costs.cost import Floats
+from greensched_simulator.policy import Policy
+from greensched_simulator.results.recorded_columns import (
+    DECISIONS,
+    GRID,
+    JOBS,
+    NODE_HOURS,
+    REPLICAS,
+    SERVICES,
+    Table,
+)
+from greensched_simulator.runs.job_transfers import brought, transfers_of
+from greensched_simulator.runs.node_hours import NodeHours, node_hours
+from greensched_simulator.runs.outcome import meets_deadline, ready_from_s, slowdowns, waits_s
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.service_latency import served
+from greensched_simulator.world.services import is_replica
+from greensched_simulator.world.world import World
+
+PART_ROWS = 100_000
+# In this order at one instant.
+_DECISIONS = (
+    "reject", "delay", "suspend", "fail", "wake", "move", "place", "resume", "sleep", "cap",
+)  # fmt: skip
+
+
+def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
+    """Yield a row for each job, in order of arrival; empty where it never ran or has no limit.
+
+    Replicas of services have rows of their own.
+    """
+    jobs = world.jobs
+    has_deadline = np.isfinite(jobs.deadline_s)
+    slowdown, wait_s = slowdowns(world, schedule), waits_s(world, schedule)
+    stretches = np.bincount(schedule.stretches.of_jobs.job, minlength=jobs.arrival_s.size)
+    ready_s = ready_from_s(world, schedule)
+    can_stop = np.isfinite(jobs.save_every_s)
+    is_met = meets_deadline(world, schedule)
+    every = np.flatnonzero(~is_replica(jobs))
+    for some in _parts(every.size):
+        part = every[some]
+        node = schedule.node[part]
+        columns = {
+            "job": [world.job_names[place] for place in part],
+            **{name: getattr(jobs, name)[part] for name in jobs._fields},
+            **{name: getattr(schedule, name)[part] for name in ("planned_s", "start_s", "end_s")},
+            "deadline_s": np.where(has_deadline[part], jobs.deadline_s[part], np.nan),
+            "save_every_s": np.where(can_stop[part], jobs.save_every_s[part], np.nan),
+            "data_zone": _words(jobs.data_zone[part], world.zones, jobs.data_bytes[part] > 0.0),
+            "ready_s": ready_s[part],
+            "suspensions": np.maximum(stretches[part] - 1, 0),
+            **_places(world, node, node >= 0),
+            "wait_s": wait_s[part],
+            "slowdown": slowdown[part],
+            "is_deadline_met": pa.array(is_met[part], mask=~has_deadline[part]),
+        }
+        yield _table(JOBS, world, policy, columns)
+
+
+def replica_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
+    """Yield a row for each life of a replica: when it was wanted, and when and where it ran."""
+    for service in world.services:
+        for some in _parts(service.rows.size):
+            part = service.rows[some]
+            node = schedule.node[part]
+            columns = {
+                "replica": [world.job_names[place] for place in part],
+                "service": _words(np.zeros(part.size, np.int64), (service.name,)),
+                "wanted_s": world.jobs.arrival_s[part],
+                "leaves_s": world.jobs.leaves_at_s[part],
+                "start_s": schedule.start_s[part],
+                "end_s": schedule.end_s[part],
+                **_places(world, node, node >= 0),
+            }
+            yield _table(REPLICAS, world, policy, columns)
+
+
+def service_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Table]:
+    """Yield a row for each slot of each service: what came, and what became of it."""
+    for service in world.services:
+        begins_s, found = service.curve.begins_s, served(world, schedule, service)
+        for part in _parts(service.wanted.size):
+            columns = {
+                "service": _words(np.zeros(service.wanted[part].size, np.int64), (service.name,)),
+                "from_s": begins_s[:-1][part],
+                "length_s": np.diff(begins_s)[part],
+                "wanted": service.wanted[part],
+                **{
+                    name: getattr(found, name)[part]
+                    for name in ("requests", "in_time", "turned_away", "ready", "p50_s", "p99_s")
+                },
+            }
+            yield _table(SERVICES, world, policy, columns)
+
+
+def decision_rows(
+    world: World, policy: Policy, schedule: Schedule, until_s: float
+) -> Iterator[pa.Table]:
+    """Yield a row for each decision until then, in the order of time.
+
+    `reject` or `delay` a job, `place` it on a node, where it runs once that is awake, after
+    a `move` of its data if that lay in another zone, `suspend` and `resume` it; a node may `sleep`
+    and has to `wake`, and may be `cap`ped at a level. Nobody decides that a node is to `fail`, nor
+    that what ran there is suspended.
+    """
+    ready_s, sleeps, caps = ready_from_s(world, schedule), schedule.sleeps, schedule.caps
+    ran = schedule.stretches
+    of_worker = np.stack([ran.job, ran.worker])
+    again = np.flatnonzero((np.diff(of_worker, prepend=-1) == 0).all(axis=0))
+    placed = np.setdiff1d(np.arange(ran.job.size), again)
+    # Who waits for a job that never ran was never asked.
+    rejected = np.flatnonzero(np.isnan(schedule.planned_s) & ~np.isnan(ready_s))
+    delayed = np.flatnonzero(schedule.planned_s > ready_s)
+    asleep, woken = (np.flatnonzero(each < until_s) for each in (sleeps.asleep_s, sleeps.woken_s))
+    failed = np.flatnonzero(schedule.outages.asleep_s < until_s)
+    moved, moved_job = transfers_of(world, schedule), ran.job[brought(world, schedule)]
+    kinds = (  # times, jobs and nodes of each kind of decision, in the order of their names
+        (world.jobs.arrival_s[rejected], rejected, _none(rejected)),
+        (ready_s[delayed], delayed, _none(delayed)),
+        (ran.end_s[again - 1], ran.job[again], ran.node[again - 1]),
+        (schedule.outages.asleep_s[failed], _none(failed), schedule.outages.node[failed]),
+        (sleeps.woken_s[woken], _none(woken), sleeps.node[woken]),
+        (moved.start_s, moved_job, moved.node),
+        (ran.start_s[placed], ran.job[placed], ran.node[placed]),
+        (ran.start_s[again], ran.job[again], ran.node[again]),
+        (sleeps.asleep_s[asleep], _none(asleep), sleeps.node[asleep]),
+        (caps.from_s, _none(caps.node), caps.node),
+    )
+    at_s, job, node = (np.concatenate(column) for column in zip(*kinds, strict=True))
+    word = np.repeat(np.arange(len(kinds)), [times_s.size for times_s, _, _ in kinds])
+    level = np.full(at_s.size, np.nan)
+    level[at_s.size - caps.level.size :] = caps.level
+    order = np.argsort(at_s, kind="stable")
+    for part in _parts(job.size):
+        mine = order[part]
+        chosen, delaying = job[mine], word[mine] == _DECISIONS.index("delay")
+        columns = {
+            "at_s": at_s[mine],
+            "job": [world.job_names[each] if each >= 0 else None for each in chosen],
+            "decision": _words(word[mine], _DECISIONS),
+            "until_s": np.where(delaying, schedule.planned_s[chosen], np.nan),
+            **_places(world, node[mine], node[mine] >= 0),
+            "level": level[mine],
+        }
+        yield _table(DECISIONS, world, policy, columns)
+
+
+def _none(alike: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return as many places of nobody."""
+    return np.full(alike.size, -1)
+
+
+def node_hour_rows(
+    world: World, policy: Policy, schedule: Schedule, until_s: float
+) -> Iterator[pa.Table]:
+    """Yield a row for each node and hour up to `until_s`; they add up to the bill."""
+    for rows in node_hours(world, schedule, until_s):
+        for part in _parts(rows.node.size):
+            mine = NodeHours._make(column[part] for column in rows)
+            places = _places(world, mine.node, mine.node >= 0)
+            yield _table(NODE_HOURS, world, policy, {**mine._asdict(), **places})
+
+
+def grid_rows(world: World, until_s: float) -> Iterator[pa.Table]:
+    """Yield a row for each step of each zone's grid that begins before `until_s`."""
+    grids = world.grids
+    if grids.marginal_g_per_kwh.size == 0:
+        grids = grids._replace(marginal_g_per_kwh=np.full(grids.times_s.size, np.nan))
+    zone = np.repeat(np.arange(len(world.zones)), np.diff(grids.starts))
+    pue = np.full(zone.size, np.nan)
+    if grids.pue_mean.size:
+        pue = grids.pue_relative * grids.pue_mean[zone]
+    solar_w = grids.solar_w if grids.solar_w.size else np.full(zone.size, np.nan)
+    kept = np.flatnonzero(grids.times_s < until_s)
+    for part in _parts(kept.size):
+        mine = kept[part]
+        steps = {
+            name: getattr(grids, name)[mine]
+            for name in GRID.schema.names
+            if name not in ("seed", "zone", "time_s", "pue", "solar_w")
+        }
+        columns = {
+            "seed": np.full(mine.size, world.seed),
+            "zone": _words(zone[mine], world.zones),
+            "time_s": grids.times_s[mine],
+            **steps,
+            "pue": pue[mine],
+            "solar_w": solar_w[mine],
+        }
+        yield _of(GRID, columns)
+
+
+def _parts(count: int) -> Iterator[slice]:
+    for first in range(0, count, PART_ROWS):
+        yield slice(first, first + PART_ROWS)
+
+
+def _places(
+    world: World, node: npt.NDArray[np.int64], is_known: npt.NDArray[np.bool_]
+) -> dict[str, Any]:
+    zone = world.nodes.zone[np.maximum(node, 0)]
+    return {
+        "node": _words(node, world.node_names, is_known),
+        "zone": _words(zone, world.zones, is_known),
+    }
+
+
+def _words(
+    places: npt.NDArray[np.int64],
+    words: tuple[str, ...],
+    is_known: npt.NDArray[np.bool_] | None = None,
+) -> pa.Array:
+    mask = None if is_known is None else ~is_known
+    indices = pa.array(places.astype(np.int32), mask=mask)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
+
+
+def _table(table: Table, world: World, policy: Policy, columns: Mapping[str, Any]) -> pa.Table:
+    count = len(columns[table.schema.names[2]])  # the first behind those of the run
+    run = {
+        "seed": np.full(count, world.seed),
+        "policy": _words(np.zeros(count, np.int64), (policy.name,)),
+    }
+    return _of(table, {**run, **columns})
+
+
+def _of(table: Table, columns: Mapping[str, Any]) -> pa.Table:
+    arrays = [_array(columns[column.name], column.kind) for column in table.columns]
+    return pa.Table.from_arrays(arrays, schema=table.schema)
+
+
+def _array(values: Floats | pa.Array | list[str], kind: pa.DataType) -> pa.Array:
+    """Return a column; NaN says that there is no value."""
+    if isinstance(values, pa.Array):
+        return values
+    return pa.array(values, kind, from_pandas=True)

@@ -1,0 +1,342 @@
+"""The folder of a run: the scenario, what was run how, every row, and what it came to.
+
+Whatever a report draws is read back from here. All is written into a folder within, and moved to
+its place when the run has ended, `run.json` last: without it the run did not end.
+"""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from greensched_core.errors import BadInput
+from greensched_simulator.bounds.bound import Least
+from greensched_simulator.policy import Policy, policy_named
+from greensched_simulator.results.comparison import Results, Round
+from greensched_simulator.results.recorded_columns import (
+    ALWAYS,
+    OF_SERVICES,
+    OUTCOMES,
+    WHOLE,
+    Table,
+)
+from greensched_simulator.results.recorded_rows import (
+    decision_rows,
+    grid_rows,
+    job_rows,
+    node_hour_rows,
+    replica_rows,
+    service_rows,
+)
+from greensched_simulator.results.unfinished import Unfinished
+from greensched_simulator.runs.charges import REJECTION_FACTOR
+from greensched_simulator.runs.outcome import Outcome
+from greensched_simulator.runs.service_latency import served
+from greensched_simulator.scenario.model import CarbonFile, PriceFile, Scenario
+from greensched_simulator.scenario.site import SolarFile, TemperatureFile
+
+FORMAT = 1  # of the folder; a reader refuses others
+SUMMARY, SCENARIO = "run.json", "scenario.yaml"
+_OUTCOMES = f"{OUTCOMES.name}.csv"
+_LIBRARIES = ("greensched", "numba", "numpy", "pyarrow", "scipy")
+# 0 of these is no figure: no scenario tells such, or there is no service.
+_MAYBE_UNTOLD = {"carbon_marginal_g", "carbon_embodied_g", "latency_p50_s", "latency_p99_s"}
+_COUNTS = {column.name for column in OUTCOMES.columns if column.kind == WHOLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was asked for, and when."""
+
+    scenario: Scenario
+    scenario_file: Path
+    policies: tuple[Policy, ...]
+    baseline: Policy | None
+    seeds: tuple[int, ...]
+    command: tuple[str, ...]
+    started_at: str  # RFC 3339
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """A run's folder, read."""
+
+    folder: Path
+    results: Results
+    summary: Mapping[str, Any]  # run.json
+
+    def rows(self, table: str) -> Path:
+        """Return the Parquet file of a table; raise BadInput when it is gone, or cut off."""
+        path = self.folder / f"{table}.parquet"
+        if not path.is_file():
+            raise BadInput(f"{self.folder} has no {path.name}: copy the whole folder of the run")
+        try:
+            pyarrow.parquet.read_metadata(path)
+        except (OSError, pa.ArrowException) as fault:
+            raise BadInput(
+                f"{path} is not as it was written: {fault}; copy the whole folder of the run again"
+            ) from fault
+        return path
+
+
+class _RowFiles:
+    """One table, written as CSV (gzipped) and as Parquet."""
+
+    def __init__(self, folder: Path, table: Table) -> None:
+        self._file = (folder / f"{table.name}.csv.gz").open("wb")
+        # Quick to pack, and without a name or a date: the same rows are the same bytes.
+        self._packed = gzip.GzipFile("", "wb", compresslevel=1, fileobj=self._file, mtime=0)
+        self._csv = pyarrow.csv.CSVWriter(self._packed, table.schema)
+        self._parquet = pyarrow.parquet.ParquetWriter(
+            folder / f"{table.name}.parquet", table.schema, compression="zstd"
+        )
+
+    def write(self, parts: Iterable[pa.Table]) -> None:
+        """Append some rows."""
+        for part in parts:
+            self._csv.write_table(part)
+            self._parquet.write_table(part)
+
+    def close(self) -> None:
+        """Complete both files; should one fail, the other is closed all the same."""
+        with ExitStack() as ending:  # the last is closed first
+            ending.callback(self._close_parquet)
+            ending.callback(self._file.close)
+            ending.callback(self._packed.close)
+            ending.callback(self._csv.close)
+
+    def _close_parquet(self) -> None:
+        try:
+            self._parquet.close()
+        finally:
+            self._parquet.is_open = False  # else its destructor tries again, and tells on stderr
+
+
+@dataclass
+class RunFolder:
+    """Writes a run's folder round by round; `finish` completes it, leaving it before undoes all.
+
+    The folder is made when the first round is there. Raises BadInput when it holds files already,
+    or by then.
+    """
+
+    folder: Path
+    run: Run
+    _files: dict[str, _RowFiles] = field(default_factory=dict)
+    _rounds: list[tuple[int, tuple[Outcome, ...]]] = field(default_factory=list)
+    _told: dict[str, Any] = field(default_factory=dict)
+    _unfinished: Unfinished = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._unfinished = Unfinished(self.folder)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this run wrote all of its rows."""
+        return self._unfinished.is_whole
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self._close()
+        finally:
+            self._unfinished.leave()
+
+    def add(self, done: Round) -> None:
+        """Write all that happened in one round."""
+        if not self._files:
+            self._begin()
+        world, until_s = done.world, done.outcomes[0].billed_s
+        for policy, schedule in zip(done.policies, done.schedules, strict=True):
+            self._files["jobs"].write(job_rows(world, policy, schedule))
+            if world.services:
+                self._files["replicas"].write(replica_rows(world, policy, schedule))
+                self._files["services"].write(service_rows(world, policy, schedule))
+            self._files["decisions"].write(decision_rows(world, policy, schedule, until_s))
+            self._files["node-hours"].write(node_hour_rows(world, policy, schedule, until_s))
+        self._files["grid"].write(grid_rows(world, until_s))
+        self._rounds.append((world.seed, done.outcomes))
+        if done.least is not None:
+            self._told.setdefault("least", []).append(done.least._asdict())
+        self._told.setdefault(
+            "notes", [*world.notes, *_left_undone(done), *_missed_objectives(done)]
+        )
+        self._told.setdefault("jobs", done.outcomes[0].jobs)
+        self._told.setdefault("nodes", len(world.node_names))
+        self._told.setdefault("zones", list(world.zones))
+
+    def finish(self) -> FinishedRun:
+        """Write outcomes and summary, and return the folder as it is read again."""
+        self._close()
+        unfinished = self._unfinished.path
+        _write_outcomes(unfinished / _OUTCOMES, self.run.policies, self._rounds)
+        summary = json.dumps({**_described(self.run), **self._told}, indent=2) + "\n"
+        (unfinished / SUMMARY).write_text(summary, encoding="utf-8")
+        rows = sorted(path.name for path in unfinished.iterdir() if path.name != SUMMARY)
+        self._unfinished.settle([*rows, SUMMARY])
+        self._unfinished.leave()
+        return read_run(self.folder)
+
+    def _close(self) -> None:
+        begun, self._files = self._files, {}
+        with ExitStack() as ending:
+            for files in begun.values():
+                ending.callback(files.close)
+
+    def _begin(self) -> None:
+        self._unfinished.begin()
+        unfinished = self._unfinished.path
+        shutil.copyfile(self.run.scenario_file, unfinished / SCENARIO)
+        for table in (*ALWAYS, *(OF_SERVICES if self.run.scenario.services else ())):
+            self._files[table.name] = _RowFiles(unfinished, table)
+
+
+def read_run(folder: Path) -> FinishedRun:
+    """Return a run's folder; raise BadInput when it is none, or of another version."""
+    try:
+        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        text = (folder / _OUTCOMES).read_text(encoding="utf-8")
+    except (OSError, ValueError) as fault:
+        raise BadInput(
+            f"{folder} is not the folder of a run that ended: {fault}; `greensched simulate` and "
+            "`greensched compare` write such folders"
+        ) from fault
+    if not isinstance(summary, dict) or summary.get("format") != FORMAT:
+        raise _stale(folder)
+    try:
+        return FinishedRun(folder, _results(summary, text), summary)
+    except (KeyError, TypeError, ValueError, BadInput) as fault:
+        raise _stale(folder) from fault
+
+
+def _stale(folder: Path) -> BadInput:
+    return BadInput(
+        f"{folder} was written by another version of GreenSched, or changed since: run the command "
+        f"in its {SUMMARY} again"
+    )
+
+
+def _results(summary: Mapping[str, Any], outcomes: str) -> Results:
+    rows = {(row["policy"], int(row["seed"])): row for row in csv.DictReader(io.StringIO(outcomes))}
+    policies = tuple(policy_named(name) for name in summary["policies"])
+    seeds = tuple(int(seed) for seed in summary["seeds"])
+    baseline = summary["baseline"]
+    return Results(
+        policies,
+        None if baseline is None else policy_named(baseline),
+        seeds,
+        {policy: tuple(_outcome(rows[policy.name, seed]) for seed in seeds) for policy in policies},
+        tuple(Least(**each) for each in summary.get("least", ())),
+    )
+
+
+def _outcome(row: Mapping[str, str]) -> Outcome:
+    figures = {
+        name: int(row[name]) if name in _COUNTS else float(row[name] or 0.0)
+        for name in Outcome._fields
+    }
+    return Outcome(**figures)  # type: ignore[arg-type]  # counts are whole, as just made
+
+
+def _left_undone(done: Round) -> Iterator[str]:
+    for policy, outcome in zip(done.policies, done.outcomes, strict=True):
+        if outcome.jobs_never_ran:
+            yield (
+                f"{policy.label}: {outcome.jobs_never_ran:,} of {outcome.jobs:,} jobs never ran; "
+                f"its totals are charged {REJECTION_FACTOR:g} times the most that these could take"
+            )
+
+
+def _missed_objectives(done: Round) -> Iterator[str]:
+    for policy, schedule in zip(done.policies, done.schedules, strict=True):
+        for service in done.world.services:
+            found = served(done.world, schedule, service)
+            in_time = float(found.in_time.sum()) / max(float(found.requests.sum()), 1.0)
+            if found.requests.sum() > 0 and in_time < service.share:
+                yield (
+                    f"{policy.label}: {service.name} answered {100 * in_time:.2f} % of its "
+                    f"requests in time, its objective is {100 * service.share:g} %"
+                )
+
+
+def _write_outcomes(
+    path: Path, policies: Sequence[Policy], rounds: Sequence[tuple[int, tuple[Outcome, ...]]]
+) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(("policy", "seed", *Outcome._fields))
+        for number, policy in enumerate(policies):
+            for seed, outcomes in rounds:
+                told = outcomes[number]._asdict().items()
+                lines.writerow((policy.name, seed, *(_cell(name, value) for name, value in told)))
+
+
+def _cell(name: str, value: float) -> float | str:
+    """Return a figure, or nothing where nobody told what it takes."""
+    return "" if name in _MAYBE_UNTOLD and value == 0.0 else value
+
+
+def _described(run: Run) -> dict[str, Any]:
+    scenario = run.scenario
+    return {
+        "format": FORMAT,
+        "scenario": scenario.name,
+        "description": scenario.description,
+        "policies": [policy.name for policy in run.policies],
+        "baseline": None if run.baseline is None else run.baseline.name,
+        "seeds": list(run.seeds),
+        "currency": scenario.currency,
+        "start_s": scenario.start_s,
+        "length_s": scenario.length_s,
+        "carbon": "operational, location-based",
+        "started_at": run.started_at,
+        "command": list(run.command),
+        "versions": {
+            "python": ".".join(map(str, sys.version_info[:3])),
+            **{name: version(name) for name in _LIBRARIES},
+        },
+        "inputs": [_input(path) for path in _files_of(scenario)],
+    }
+
+
+def _files_of(scenario: Scenario) -> list[Path]:
+    sources = [source for grid in scenario.grids.values() for source in (grid.carbon, grid.price)]
+    found = [each.file for each in sources if isinstance(each, CarbonFile | PriceFile)]
+    sites = scenario.sites.values()
+    own = [site.weather.temperature for site in sites if site.weather]
+    yields = [site.solar.output for site in sites if site.solar]
+    found += [e.file for e in (*own, *yields) if isinstance(e, TemperatureFile | SolarFile)]
+    trace = scenario.workload.trace
+    found += [trace.file] if trace else []
+    logs = (service.requests.trace for service in scenario.services)
+    found += [log.file for log in logs if log]
+    models = (service.model for service in scenario.services)
+    return list(
+        dict.fromkeys([*found, *(each.figures for each in models if each and each.figures)])
+    )
+
+
+def _input(path: Path) -> dict[str, str]:
+    with path.open("rb") as file:
+        return {"file": path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}

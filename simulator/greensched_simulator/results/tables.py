@@ -1,0 +1,378 @@
+"""Figures of runs as rows of text, for terminals and pages alike.
+
+What was done comes first, then what it took, then how long jobs waited.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+
+import numpy as np
+
+from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
+from greensched_simulator.policy import Policy
+from greensched_simulator.results.cells import Cell, Row, Tone, amount, count, large, short
+from greensched_simulator.results.comparison import (
+    CARBON,
+    COST,
+    ENERGY,
+    LATE,
+    MARGINAL,
+    MISSED,
+    SLOWDOWN,
+    WAIT,
+    Difference,
+    Figure,
+    Interval,
+    Results,
+    captured,
+    difference,
+    mean_outcome,
+)
+from greensched_simulator.results.levers import LEVERS, levers_of, parts, told_apart
+from greensched_simulator.results.optional_metrics import (
+    answered,
+    failed,
+    in_time,
+    latency,
+    supplied,
+)
+from greensched_simulator.runs.outcome import Outcome
+
+HOW_LEVERS = (
+    "Change against the baseline with its rule in all other places, the mean over all orders in "
+    "which the levers can be switched on (Shapley values); they add up to the whole change."
+)
+_HOW_CAPTURED = (
+    "Share of what could be saved against the baseline at all: 100 % is the bound, which no "
+    "schedule is below and perhaps none reaches, each of the three by itself. With a policy that "
+    "caps nodes or suspends jobs among them, the bound lets all work run at any cap, or stop for "
+    "nothing, and all shares are smaller."
+)
+_REPLICAS = "Replicas are in the bound when they run under all of these policies."
+_FAILURES = "The bound loses no work when nodes fail."
+_UNDONE = "What one of them never ran may be left undone in it, for its charge."
+_PARTS = ("active", "idle", "sleep", "wake", "transfer", "charged")
+COMPARED = (("energy", ENERGY), ("cost", COST), ("carbon", CARBON))
+_AT_MARGIN = ("carbon at the margin", MARGINAL)
+
+
+def change_text(percent: Interval) -> str:
+    """Return a change with its interval, such as `-12.3 ±0.4 %`; a dash where there is none."""
+    if math.isnan(percent.mean):
+        return "–"
+    shown = f"{percent.mean:+.1f}" if round(percent.mean, 1) else "0.0"
+    half = (percent.high - percent.low) / 2
+    return f"{shown} %" if math.isnan(half) else f"{shown} ±{half:.1f} %"
+
+
+def tone_of(change: Interval) -> Tone:
+    """Tell whether a change's whole interval lies on one side of zero; less is better."""
+    if change.high < 0:
+        return "better"
+    return "worse" if change.low > 0 else ""
+
+
+def change_cell(percent: Interval) -> Cell:
+    """Return a change with its interval, told apart as better or worse unless it is told as 0.0."""
+    text = change_text(percent)
+    return Cell(text, "" if text.startswith("0.0 ") else tone_of(percent))
+
+
+def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
+    """Return a line for each figure of one run."""
+    missed = outcome.deadlines - outcome.deadlines_met
+    taken = (_split(name, figures, outcome) for name, figures in _taken(outcome, currency).items())
+    return [
+        ("jobs done", _of_all(outcome)),
+        ("work done, core-h", large(outcome.work_core_h)),
+        ("  GPU-h", large(outcome.work_gpu_h)),
+        (
+            "deadlines met",
+            f"{count(outcome.deadlines_met)} of {count(outcome.deadlines)}, {count(missed)} missed",
+        ),
+        *chain.from_iterable(taken),
+        *supplied(outcome),
+        *_apart(outcome),
+        *answered(outcome),
+        *failed(outcome),
+        ("wait, h: mean", amount(outcome.wait_mean_s / SECONDS_PER_HOUR)),
+        ("  95th percentile", amount(outcome.wait_p95_s / SECONDS_PER_HOUR)),
+        ("slowdown: mean", amount(outcome.slowdown_mean)),
+        ("  95th percentile", amount(outcome.slowdown_p95)),
+        ("fairness (Jain, of slowdowns)", amount(outcome.fairness)),
+        ("nodes used", count(outcome.nodes_used)),
+        ("billed, h", amount(outcome.billed_s / SECONDS_PER_HOUR)),
+    ]
+
+
+def _apart(outcome: Outcome) -> Iterator[Row]:
+    """Yield the carbon that is no part of any total, where it is told."""
+    if outcome.carbon_marginal_g:
+        yield "carbon at the margin, kg", large(_kg(outcome.carbon_marginal_g))
+    if outcome.carbon_embodied_g:
+        yield "carbon of making the nodes, kg", large(_kg(outcome.carbon_embodied_g))
+
+
+def done_rows(results: Results) -> list[Row]:
+    """Return a head and a line for each policy: what was done, and how long jobs waited."""
+    has_services = _has_services(results)
+    rows: list[Row] = [
+        ("policy", "jobs\ndone", "work,\ncore-h", "deadlines\nmet", "missed", "wait,\nh",
+         "95 %,\nh", "slow-\ndown", "fair-\nness",
+         *(("requests\nin time, %", "99 %,\ns") if has_services else ()))
+    ]  # fmt: skip
+    for policy in results.policies:
+        outcome = mean_outcome(results.outcomes[policy])
+        waits = (outcome.wait_mean_s / SECONDS_PER_HOUR, outcome.wait_p95_s / SECONDS_PER_HOUR)
+        is_all = outcome.jobs_done == outcome.jobs
+        rows.append(
+            (
+                policy.label,
+                count(outcome.jobs_done) if is_all else Cell(_of_all(outcome), "worse"),
+                short(outcome.work_core_h),
+                count(outcome.deadlines_met),
+                _lost_cell(results, policy, MISSED),
+                *map(short, waits),
+                short(outcome.slowdown_mean),
+                amount(outcome.fairness),
+                *((in_time(outcome), latency(outcome.latency_p99_s)) if has_services else ()),
+            )
+        )
+    return rows
+
+
+def _has_services(results: Results) -> bool:
+    return any(outcome.requests for own in results.outcomes.values() for outcome in own)
+
+
+def _of_all(outcome: Outcome) -> str:
+    return f"{count(outcome.jobs_done)} of {count(outcome.jobs)}"
+
+
+def taken_rows(results: Results, currency: str) -> list[Row]:
+    """Return a head and a line for each policy: energy, money, carbon, active and idle.
+
+    Sleeping, waking and what is charged for jobs that never ran have columns where there is any.
+    """
+    means = {policy: mean_outcome(results.outcomes[policy]) for policy in results.policies}
+    parts = _parts_told(means.values())
+    units = {"energy": "kWh", "cost": currency, "carbon": "kg"}
+    names = (f"{each},\n{unit}" for name, unit in units.items() for each in (name, *parts))
+    rows: list[Row] = [("policy", *names)]
+    for policy, outcome in means.items():
+        taken = _taken(outcome, currency).values()
+        rows.append(
+            (policy.label, *(short(figures[each]) for figures in taken for each in ("", *parts)))
+        )
+    return rows
+
+
+def change_rows(results: Results) -> list[Row]:
+    """Return a head and a line for each policy: deadlines missed, and changes beside them.
+
+    Where there are services, also the requests that were late.
+    """
+    compared = _compared(results)
+    losses = (("deadlines\nmissed", MISSED), *_late(results))
+    names = (name for name, _ in (*losses, *compared))
+    rows: list[Row] = [("policy", *names)]
+    for policy in results.policies:
+        lost = (_lost_cell(results, policy, figure) for _, figure in losses)
+        if policy == results.baseline:
+            rows.append((policy.label, *lost, *("baseline" for _ in compared)))
+            continue
+        changes = (difference(figure, results, policy).percent for _, figure in compared)
+        rows.append((policy.label, *lost, *map(change_cell, changes)))
+    return rows
+
+
+def _late(results: Results) -> tuple[tuple[str, Figure], ...]:
+    return (("requests\nlate", LATE),) if _has_services(results) else ()
+
+
+def _compared(results: Results) -> tuple[tuple[str, Figure], ...]:
+    """Return the figures whose changes are told."""
+    told = (outcome.carbon_marginal_g for own in results.outcomes.values() for outcome in own)
+    return (*COMPARED, _AT_MARGIN) if any(told) else COMPARED
+
+
+def how_captured(results: Results) -> str:
+    """Return what the shares of `captured_rows` mean, and what the bounds leave out."""
+    every = [outcome for own in results.outcomes.values() for outcome in own]
+    told = (
+        (_REPLICAS, _has_services(results)),
+        (_FAILURES, any(outcome.failures for outcome in every)),
+        (_UNDONE, any(outcome.energy_charged_j for outcome in every)),
+    )
+    return " ".join([_HOW_CAPTURED, *(text for text, holds in told if holds)])
+
+
+def captured_rows(results: Results) -> list[Row]:
+    """Return a head and a line for each policy: its share of what could be saved at all.
+
+    Only where the bounds are known and there is a baseline; else no line.
+    """
+    rows: list[Row] = [("policy", *(name for name, _ in COMPARED))]
+    if not results.least or results.baseline is None:
+        return rows
+    for policy in results.policies:
+        if policy != results.baseline:
+            shares = (captured(figure, results, policy) for _, figure in COMPARED)
+            rows.append((policy.label, *map(_share_text, shares)))
+    return rows
+
+
+def _share_text(share: Interval) -> str:
+    return "–" if math.isnan(share.mean) else change_text(share).removeprefix("+")
+
+
+def lever_rows(results: Results) -> list[Row]:
+    """Return a head and a line for each policy and figure: what each lever adds to the change.
+
+    Only of policies of several levers whose combinations were all run; without one, no line.
+    """
+    apart = told_apart(results)
+    of_each = [levers_of(policy, results.baseline) for policy in apart if results.baseline]
+    levers = [lever for lever in LEVERS if any(lever in own for own in of_each)]
+    rows: list[Row] = [("policy", "of", *levers, "together")]
+    for policy in apart:
+        for name, figure in COMPARED:
+            found = parts(figure, results, policy)
+            cells = (change_cell(found[lever]) if lever in found else "" for lever in levers)
+            together = change_cell(difference(figure, results, policy).percent)
+            rows.append((policy.label, name, *cells, together))
+    return rows
+
+
+def losses(results: Results) -> list[str]:
+    """Return a sentence for each figure in which policies do worse than the baseline, by how much.
+
+    Whoever does worse on the mean is named, also where seeds vary too much to be sure.
+    """
+    if results.baseline is None:
+        return []
+    told = []
+    for name, figure, in_unit, unit in _lost(results):
+        worse = []
+        for policy in results.policies:
+            found = in_unit(difference(figure, results, policy))
+            if found.mean > 0 and amount(found.mean) != amount(0.0):
+                worse.append(f"{policy.label} ({_more(found, unit)})")
+        if worse:
+            told.append(f"more {name} than {results.baseline.label}: {', '.join(worse)}")
+    return told
+
+
+def _more(found: Interval, unit: str) -> str:
+    half = (found.high - found.low) / 2
+    shown = f"+{short(found.mean)}"
+    return f"{shown}{unit}" if math.isnan(half) else f"{shown} ±{short(half)}{unit}"
+
+
+def how_compared(results: Results) -> str:
+    """Return a sentence on what the changes of a comparison are."""
+    assert results.baseline is not None, "nothing is compared"
+    seeds = len(results.seeds)
+    if seeds == 1:
+        return f"Change against {results.baseline.label} with one seed: no interval can be told."
+    return (
+        f"Change against {results.baseline.label}, paired by seed: mean over {seeds} seeds, ± half "
+        "the 95 % interval of that mean (Student's t). It tells how much the seeds vary, not how "
+        "other clusters or grids would do."
+    )
+
+
+def how_long_billed(results: Results) -> str:
+    """Return a sentence on the hours that all policies of a comparison are billed for."""
+    billed_s = [outcome.billed_s for outcome in results.outcomes[results.policies[0]]]
+    mean_h = sum(billed_s) / len(billed_s) / SECONDS_PER_HOUR
+    return (
+        f"All are billed for {short(mean_h)} h, until the last job under any of them has ended: "
+        "beside other policies it may be longer, idling weighs more, and percentages differ."
+    )
+
+
+def _hours(found: Difference) -> Interval:
+    return Interval(*(each / SECONDS_PER_HOUR for each in found.change))
+
+
+def _lost(
+    results: Results,
+) -> Iterator[tuple[str, Figure, Callable[[Difference], Interval], str]]:
+    """Yield name, figure and unit of all that policies may lose in."""
+    yield "deadlines missed", MISSED, lambda found: found.change, ""
+    for _, figure in _late(results):
+        yield "requests late", figure, lambda found: found.change, ""
+    for name, figure in _compared(results):
+        yield name, figure, lambda found: found.percent, " %"
+    yield "wait", WAIT, _hours, " h"
+    yield "slowdown", SLOWDOWN, lambda found: found.change, ""
+
+
+def embodied_text(results: Results) -> str:
+    """Return a sentence on the carbon of making the nodes; empty where nobody told it."""
+    grams = mean_outcome(next(iter(results.outcomes.values()))).carbon_embodied_g
+    if not grams:
+        return ""
+    return (
+        f"Beside it, making the nodes took {large(_kg(grams))} kg for the time billed, whatever "
+        "the policy."
+    )
+
+
+def _lost_cell(results: Results, policy: Policy, figure: Figure) -> Cell:
+    """Return the mean count of what should not happen, told apart from the baseline's."""
+    lost = count(float(np.mean([figure.of(each) for each in results.outcomes[policy]])))
+    if results.baseline is None:
+        return Cell(lost)
+    return Cell(lost, tone_of(difference(figure, results, policy).change))
+
+
+def _taken(outcome: Outcome, currency: str) -> dict[str, dict[str, float]]:
+    """Return energy, cost and carbon, each by its name: the whole under "", and its parts."""
+    amounts: dict[str, tuple[str, str, Callable[[float], float]]] = {
+        "energy, kWh": ("energy", "_j", kwh_from_joules),
+        f"cost, {currency}": ("cost", "", float),
+        "carbon, kg": ("carbon", "_g", _kg),
+    }
+    return {
+        name: {
+            part: told(getattr(outcome, f"{kind}{part and '_'}{part}{unit}"))
+            for part in ("", *_PARTS)
+        }
+        for name, (kind, unit, told) in amounts.items()
+    }
+
+
+def _kg(grams: float) -> float:
+    return grams / 1e3
+
+
+def _parts_told(outcomes: Iterable[Outcome]) -> list[str]:
+    """Return the parts worth telling: what is above idle and idle, and what there is of others."""
+    told = list(outcomes)
+    return [
+        part
+        for part in _PARTS
+        if part in ("active", "idle") or any(_has(each, part) for each in told)
+    ]
+
+
+def _has(outcome: Outcome, part: str) -> bool:
+    """Tell whether there is anything of a part; data may be brought for money alone."""
+    return bool(getattr(outcome, f"energy_{part}_j") or getattr(outcome, f"cost_{part}"))
+
+
+def _split(name: str, figures: Mapping[str, float], outcome: Outcome) -> Iterator[Row]:
+    yield name, large(figures[""])
+    noun = "job" if outcome.jobs_never_ran == 1 else "jobs"
+    names = {
+        "active": "above idle",
+        "sleep": "asleep",
+        "wake": "waking",
+        "transfer": "bringing data",
+        "charged": f"charged for {count(outcome.jobs_never_ran)} {noun} that never ran",
+    }
+    for part in _parts_told([outcome]):
+        yield f"  {names.get(part, part)}", large(figures[part])

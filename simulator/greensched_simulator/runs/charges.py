@@ -1,0 +1,169 @@
+"""What is charged for jobs that never ran, so that leaving work undone saves nothing.
+
+A job that never ran is charged more than it could have taken in any schedule of the billed window:
+`REJECTION_FACTOR` times the watts that its cores add where the node's power curve is steepest, and
+those of its boards, for its runtime there, and its estimate for restarts if it can be suspended;
+where nodes can sleep also the idle watts of a node kept awake for it alone, for that time under the
+deepest cap, with what waking that node takes, and idling until it sleeps again by whichever rule
+waits longest, each time that it could be resumed, and for a job of several workers the wait for the
+slowest node to wake; all that for each worker; at the greatest value of the signal, times the PUE
+where that goes by the weather, between its arrival and the window's end; on whichever node that is
+large enough this comes to most. Added is the most that bringing its data there as often can take,
+over the worst link and at the dirtiest moment.
+
+While a price is below zero, running earns money and not running earns nothing: the greatest price
+then counts as 0, so that no charge is ever negative and each is still above the job's true cost.
+Runs go on until all that started has ended, so that nothing is ever half done.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_core.errors import BadInput
+from greensched_policies.billing.courses import ZoneSeries, held, steps_at
+from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats, Integers
+from greensched_policies.costs.sleeping import SleepColumns
+from greensched_policies.rules.catalogue import SLEEP_RULES
+from greensched_simulator.arrays.moving import J_PER_BYTE, PRICE_PER_BYTE, most_moving_s
+from greensched_simulator.runs.node_groups import Group, groups_of
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.simulation import SLOT_S, zone_series
+from greensched_simulator.world.elastic_jobs import Range, range_of
+from greensched_simulator.world.services import is_replica
+from greensched_simulator.world.world import World
+
+# Above 1, or rejecting a job would cost no more than running it at the worst hour. Twice, since a
+# job that is gone leaves better hours and fuller nodes to others, too.
+REJECTION_FACTOR = 2.0
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+
+
+class Charge(NamedTuple):
+    """What is charged for the jobs that never ran, all together; nothing where all ran."""
+
+    jobs: int
+    energy_j: float
+    cost: float  # in the scenario's currency
+    carbon_g: float
+
+
+def charge_of(world: World, schedule: Schedule, until_s: float) -> Charge:
+    """Return the charge for the jobs of a schedule that never ran, billed until `until_s`.
+
+    Raises BadInput when a grid has no data for a time at which such a job could have run.
+    """
+    left = np.flatnonzero(np.isnan(schedule.start_s))
+    if left.size == 0:
+        return Charge(0, 0.0, 0.0, 0.0)
+    energy_j, cost, carbon_g = charges_of(world, left, until_s).sum(axis=1).tolist()
+    return Charge(left.size, energy_j, cost, carbon_g)
+
+
+def charges_of(world: World, left: Integers, until_s: float) -> Floats:
+    """Return joules, money and grams charged for each of some jobs that never ran, [3,L].
+
+    Raises BadInput as `charge_of` does.
+    """
+    arrival_s = world.jobs.arrival_s[left]
+    greatest = [_greatest(series, arrival_s, until_s) for series in zone_series(world)]
+    dearest = np.zeros((3, left.size))
+    for group in groups_of(world):
+        most = _most_there(world, left, group, greatest[group.zone], until_s)
+        dearest = np.maximum(dearest, most)
+    dearest += _most_moved(world, left, until_s)
+    if np.isnan(dearest).any():
+        raise BadInput(
+            f"scenario {world.name}: a grid lacks carbon, price or temperature for a part of the "
+            f"{until_s / 3600.0:.0f} h in which a job that never ran could have: give a file "
+            "without gaps, or a shorter length"
+        )
+    return REJECTION_FACTOR * dearest
+
+
+def _most_there(
+    world: World, left: Integers, group: Group, greatest: Floats, until_s: float
+) -> Floats:
+    """Return the most joules, money and grams that jobs can take on a group's node, [3,L]."""
+    jobs = world.jobs
+    asked = np.stack([jobs.cpu_cores[left], jobs.memory_bytes[left], jobs.gpus[left]])
+    fits = (asked <= np.array(group.largest)[:, None] * (1 + _EPSILON)).all(axis=0)
+    watts = asked[0] * group.steepest_watts_per_core + asked[2] * group.watts_per_board[1]
+    restarts = _most_restarts(world, left, until_s)
+    restarts_s = np.where(np.isinf(jobs.save_every_s[left]), 0.0, jobs.estimate_s[left])
+    scaled = Range._make(each[left] for each in range_of(jobs, world.scaling))
+    workers = jobs.workers[left] * scaled.workers
+    speed = np.full(left.size, group.speed)
+    # All workers of a job run as long as the one on the slowest node.
+    is_alone = workers == 1.0
+    speed[~is_alone] = world.nodes.speed.min()
+    # A replica stays until its time is over, however fast the node is.
+    speed[is_replica(jobs)[left]] = min(group.speed, 1.0)
+    runtime_s = (jobs.runtime_s[left] * scaled.most_work + restarts_s * scaled.workers) / speed
+    wakes_j = group.wake_joules + group.saved_watts * _longest_awake_s(world, group)
+    alone_j = group.saved_watts * runtime_s / group.slowest + wakes_j * (1.0 + restarts)
+    # Of several workers each may keep its node idle until the last one's is awake.
+    idle_s = np.where(is_alone, 0.0, world.nodes.wake_s.max())
+    idle_s = (idle_s + most_moving_s(world.links, jobs)[left]) * (1.0 + restarts)
+    alone_j += group.saved_watts * idle_s
+    # Each worker is on a node of its own; the runtime is that of all into which one may scale.
+    energy_j = np.maximum(watts, 0.0) * runtime_s * jobs.workers[left] + alone_j * workers
+    energy_j = np.where(fits, energy_j, 0.0)
+    return np.where(energy_j == 0.0, 0.0, energy_j * greatest)
+
+
+def _most_restarts(world: World, left: Integers, until_s: float) -> Floats:
+    """Return how often jobs could be resumed: a stretch takes a slot at least, so does a pause."""
+    jobs = world.jobs
+    limit_s = np.minimum(jobs.deadline_s[left], until_s)
+    restarts = (limit_s - jobs.arrival_s[left]) / (2.0 * SLOT_S)
+    return np.where(np.isinf(jobs.save_every_s[left]), 0.0, np.maximum(restarts, 0.0))
+
+
+def _most_moved(world: World, left: Integers, until_s: float) -> Floats:
+    """Return the most joules, money and grams that bringing jobs their data can take, [3,L]."""
+    if world.links.size == 0:
+        return np.zeros((3, left.size))
+    jobs, flat = world.jobs, world.links.reshape(world.links.shape[0], -1)
+    times = (1.0 + _most_restarts(world, left, until_s)) * jobs.workers[left]
+    times *= range_of(jobs, world.scaling).workers[left] * jobs.data_bytes[left]
+    energy_j = times * flat[J_PER_BYTE].max()
+    arrival_s, dirtiest = jobs.arrival_s[left], np.zeros(left.size)
+    for series in zone_series(world):
+        own = _most_from(series.times_s, series.carbon_g_per_kwh[None], arrival_s, until_s)
+        dirtiest = np.maximum(dirtiest, own[0])
+    carbon_g = np.where(energy_j == 0.0, 0.0, energy_j / JOULES_PER_KWH * dirtiest)
+    return np.stack([energy_j, times * flat[PRICE_PER_BYTE].max(), carbon_g])
+
+
+def _longest_awake_s(world: World, group: Group) -> float:
+    """Return how long any rule keeps the group's nodes awake that at last lets them sleep."""
+    if world.empty_nodes_sleep or not group.saved_watts:
+        return 0.0
+    columns = (group.saved_watts, 0.0, group.wake_joules)
+    seen = SleepColumns._make(np.array([[each]]) for each in columns)
+    stays_s = [float(rule(seen)[0, 0]) for rule in SLEEP_RULES.values()]
+    return max((each for each in stays_s if np.isfinite(each)), default=0.0)
+
+
+def _greatest(series: ZoneSeries, from_s: Floats, until_s: float) -> Floats:
+    """Return the most joules, money and grams at the meter from times on, [3,L]; at least 0.
+
+    They are those of a joule at the PUE of the nodes; NaN where there is no data for any part of
+    the time.
+    """
+    assert series.pue_relative is not None, "a world's series tell it"
+    values = series.pue_relative * np.stack([
+        np.ones(series.times_s.size),
+        series.price_per_mwh / JOULES_PER_MWH,
+        series.carbon_g_per_kwh / JOULES_PER_KWH,
+    ])  # fmt: skip
+    return _most_from(series.times_s, values, from_s, until_s)
+
+
+def _most_from(times_s: Floats, values: Floats, from_s: Floats, until_s: float) -> Floats:
+    """Return the greatest of each row of values, [K,T], that holds from times on, [K,L]; or 0."""
+    last = max(int(np.searchsorted(times_s, until_s, side="left")), 1)
+    from_there_on = np.maximum.accumulate(values[:, last - 1 :: -1], axis=1)[:, ::-1]
+    steps = steps_at(from_s, times_s[:last])
+    return np.stack([np.maximum(held(steps, most), 0.0) for most in from_there_on])

@@ -1,0 +1,122 @@
+"""Groups of nodes alike: their capacity, and the watts per core and per board."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.costs.capping import LEVELS, board_speed, board_watts, cpu_power, cpu_speed
+from greensched_policies.costs.cost import CURVE_POINTS, Floats
+from greensched_policies.costs.sleeping import SleepColumns
+from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.runs.sleep_tables import sleep_columns
+from greensched_simulator.world.world import World
+
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+
+
+class Group(NamedTuple):
+    """Nodes alike in all that matters here, taken as one large node."""
+
+    zone: int
+    capacity: tuple[float, float, float]  # cores, bytes and boards of all its nodes
+    largest: tuple[float, float, float]  # of one node
+    speed: float
+    # Per core requested, at the meter: least and most. Where nodes are capped, the joules of what
+    # takes a second at full speed.
+    watts_per_core: tuple[tuple[float, float], tuple[float, float]]  # of jobs without boards, with
+    steepest_watts_per_core: float  # the most that one core more can add, however full the node
+    watts_per_board: tuple[float, float]  # least and most
+    # Per core and per board of who stays as long, whatever the pace: least and most.
+    staying_watts_per_core: tuple[float, float]
+    staying_watts_per_board: tuple[float, float]
+    slowest: float  # pace under the deepest cap, relative to none
+    saved_watts: float  # of one empty node at the meter while it sleeps; 0 if it never can
+    wake_joules: float  # at the meter, to wake it, above what sleeping on takes
+
+    def watts(self, jobs: Jobs, job: int) -> tuple[float, float]:
+        """Return the least and the most watts that a job adds here."""
+        workers = jobs.workers[job]
+        cores, boards = workers * jobs.cpu_cores[job], workers * jobs.gpus[job]
+        low, high = (
+            cores * core_w + boards * board_w
+            for core_w, board_w in zip(
+                self.watts_per_core[int(boards > 0)], self.watts_per_board, strict=True
+            )
+        )
+        return low, high
+
+    def staying_watts(self, jobs: Jobs, job: int) -> tuple[float, float]:
+        """Return the least and the most watts that a replica adds here, at any pace."""
+        low, high = (
+            jobs.cpu_cores[job] * core_w + jobs.gpus[job] * board_w
+            for core_w, board_w in zip(
+                self.staying_watts_per_core, self.staying_watts_per_board, strict=True
+            )
+        )
+        return low, high
+
+
+def groups_of(world: World, *, capped: bool = False) -> tuple[Group, ...]:
+    """Return the nodes by what sets them apart, shapes that differ only in size together.
+
+    With `capped` their watts are those under whichever cap.
+    """
+    nodes = world.nodes
+    keys = np.stack(
+        [nodes.zone, nodes.curve_class, nodes.speed, nodes.pue, nodes.gpu_idle_w,
+         nodes.gpu_peak_w, nodes.gpu_capacity, nodes.cpu_capacity, nodes.sleep_w, nodes.wake_s,
+         nodes.wake_w],
+        axis=1,
+    )  # fmt: skip
+    _, group_of = np.unique(keys, axis=0, return_inverse=True)
+    members = [np.flatnonzero(group_of == each) for each in range(group_of.max() + 1)]
+    levels, sleep = LEVELS if capped else LEVELS[:1], sleep_columns(world)
+    return tuple(_group(world, each, levels, sleep) for each in members)
+
+
+def _group(world: World, members: np.ndarray, levels: Floats, sleep: SleepColumns) -> Group:
+    nodes, first = world.nodes, members[0]
+    pue, cores = float(nodes.pue[first]), float(nodes.cpu_capacity[first])
+    amounts = [nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity]
+    total = [float(each[members].sum()) for each in amounts]
+    largest = [float(each[members].max()) for each in amounts]
+    saved_w, _, wake_j = (float(each[0, first]) for each in sleep)
+    start = int(nodes.curve_class[first]) * CURVE_POINTS
+    curve, points = world.curve_watts[start : start + CURVE_POINTS], np.linspace(0, 1, CURVE_POINTS)
+    reached = points < world.utilisation_ratio
+    loads = np.append(points[1:][reached[1:]], world.utilisation_ratio)
+    above_w = np.outer(cpu_power(levels), np.interp(loads, points, curve) - curve[0]) + saved_w
+    per_core = above_w / loads * world.utilisation_ratio / cores * pue
+    board = (nodes.gpu_idle_w[first], nodes.gpu_peak_w[first], world.gpu_ratio)
+    paces = np.stack([cpu_speed(levels), board_speed(levels, *board)])  # of jobs without and with
+    without, with_ = (per_core / pace[:, None] for pace in paces)
+    staying_w = board_watts(levels, *board) * pue
+    board_w = staying_w / paces[1]
+    steepest = float(np.diff(curve)[reached[:-1]].max()) * (CURVE_POINTS - 1)  # watts per full load
+    deepest = min(cpu_speed(LEVELS).min(), board_speed(LEVELS, *board).min())
+    return Group(
+        int(nodes.zone[first]),
+        (total[0], total[1], total[2]),
+        (largest[0], largest[1], largest[2]),
+        float(nodes.speed[first]),
+        (_span(without), _span(with_)),
+        steepest * world.utilisation_ratio / cores * pue,
+        _span(board_w),
+        _span(per_core),
+        _span(staying_w),
+        float(deepest),
+        saved_w * pue,
+        wake_j * pue,
+    )
+
+
+def _span(values: Floats) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
+
+
+def fits(jobs: Jobs, job: int, group: Group) -> bool:
+    """Tell whether an empty node of the group has room for a worker of a job."""
+    asked = (jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job])
+    return all(
+        amount <= most * (1 + _EPSILON) for amount, most in zip(asked, group.largest, strict=True)
+    )

@@ -1,0 +1,268 @@
+"""What each node drew in each hour: the bill's own formulas, cut at full hours.
+
+The bill is the accounting's; these rows show when it came about, and add up to it.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.billing.courses import (
+    Caps,
+    Sleeps,
+    ZoneSeries,
+    held,
+    joules_of,
+    levels_at,
+    steps_at,
+)
+from greensched_policies.billing.transfers import Transfers, transfer_grams
+from greensched_policies.costs.capping import board_watts, cpu_power
+from greensched_policies.costs.cost import (
+    CURVE_POINTS,
+    JOULES_PER_KWH,
+    JOULES_PER_MWH,
+    CostModel,
+    Floats,
+    Integers,
+    load_watts,
+)
+from greensched_simulator.runs.job_transfers import transfers_of
+from greensched_simulator.runs.schedule import Schedule, Stretches
+from greensched_simulator.runs.simulation import billed_series, cost_model, zone_series
+from greensched_simulator.world.world import World, idle_watts
+
+HOUR_S = 3600.0
+_MOST_PIECES = 1_000_000  # that are held at a time, whatever the cluster's size
+
+
+class NodeHours(NamedTuple):
+    """Rows of some nodes, node after node and hour after hour, [R]."""
+
+    node: Integers
+    hour: Integers  # since the scenario's start
+    length_s: Floats  # of the hour within the window
+    cpu_core_s: Floats  # requested by what ran
+    gpu_s: Floats  # boards, likewise
+    energy_active_j: Floats
+    energy_idle_j: Floats
+    energy_sleep_j: Floats
+    energy_wake_j: Floats
+    energy_transfer_j: Floats
+    cost_active: Floats
+    cost_idle: Floats
+    cost_sleep: Floats
+    cost_wake: Floats
+    cost_transfer: Floats
+    carbon_active_g: Floats
+    carbon_idle_g: Floats
+    carbon_sleep_g: Floats
+    carbon_wake_g: Floats
+    carbon_transfer_g: Floats
+
+
+class _Pieces(NamedTuple):
+    """Times in which nothing changes on a node; the last piece of a node has no length."""
+
+    node: Integers
+    start_s: Floats
+    length_s: Floats
+    cpu_cores: Floats  # requested
+    gpus: Floats
+    is_empty: npt.NDArray[np.bool_]
+    level: Floats  # of its cap; 1 for none
+    is_off: npt.NDArray[np.bool_]  # asleep, waking or away
+    sleep_w: Floats  # without PUE
+    wake_w: Floats
+
+
+class _Brought(NamedTuple):
+    """Parts of transfers that lie within an hour."""
+
+    node: Integers
+    hour: Integers
+    energy_j: Floats
+    cost: Floats
+    carbon_g: Floats
+
+
+def node_hours(world: World, schedule: Schedule, until_s: float) -> Iterator[NodeHours]:
+    """Yield the rows of all nodes from 0 to `until_s`, a part of the nodes at a time."""
+    zones, brought = billed_series(world, schedule, until_s), _brought(world, schedule)
+    widest = max(series.times_s.size for series in zones) + int(until_s // HOUR_S) + 2
+    at_once = max(_MOST_PIECES // widest, 1)
+    ran = Stretches._make(each[schedule.stretches.start_s < until_s] for each in schedule.stretches)
+    ran = Stretches._make(each[np.argsort(ran.node, kind="stable")] for each in ran)
+    for first in range(0, world.nodes.zone.size, at_once):
+        nodes = np.arange(first, min(first + at_once, world.nodes.zone.size))
+        there = slice(*np.searchsorted(ran.node, (nodes[0], nodes[-1] + 1)))
+        mine = Stretches._make(each[there] for each in ran)
+        pieces = _pieces(world, schedule, zones, nodes, mine, until_s)
+        yield _rows(world, zones, pieces, nodes, brought)
+
+
+def _pieces(
+    world: World,
+    schedule: Schedule,
+    series: Sequence[ZoneSeries],
+    nodes: Integers,
+    ran: Stretches,
+    until_s: float,
+) -> _Pieces:
+    hours_s = np.append(np.arange(0.0, until_s, HOUR_S), until_s)
+    still = []  # node and time of each moment at which nothing starts or ends
+    for node in nodes:
+        capped_s = schedule.caps.from_s[schedule.caps.node == node]
+        steps_s = np.append(series[world.nodes.zone[node]].times_s, capped_s)
+        within_s = steps_s[(steps_s > 0.0) & (steps_s < until_s)]
+        still.append((np.full(hours_s.size + within_s.size, node), np.append(hours_s, within_s)))
+    quiet = np.concatenate([moments for _, moments in still])
+    jobs, node = world.jobs, ran.node
+    end_s = np.fmin(ran.end_s, until_s)
+    sleeps = _sleeps_within(schedule.off, nodes, until_s)
+    at = np.concatenate([node, node, *(sleeps.node,) * 3, *(places for places, _ in still)])
+    time_s = np.concatenate([ran.start_s, end_s, *sleeps[1:4], quiet])
+    order = np.lexsort((time_s, at))
+
+    def running(amount: Floats, asleep: Floats, wakes: Floats) -> Floats:
+        state = (asleep, wakes - asleep, -wakes)
+        change = np.concatenate([amount, -amount, *state, np.zeros(quiet.size)])
+        return np.cumsum(change[order])
+
+    none, no_watts = np.zeros(node.size), np.zeros(sleeps.node.size)
+    is_off = running(none, no_watts + 1.0, no_watts + 1.0) > 0.5
+    # Whole numbers: exact, unlike sums of cores.
+    is_empty = running(np.ones(node.size), no_watts, no_watts) < 0.5
+    at, time_s = at[order], time_s[order]
+    length_s = np.append(np.diff(time_s), 0.0)
+    length_s[np.append(np.diff(at) != 0, True)] = 0.0
+    return _Pieces(
+        at, time_s, length_s,
+        np.where(is_empty, 0.0, running(jobs.cpu_cores[ran.job], no_watts, no_watts)),
+        np.where(is_empty, 0.0, running(jobs.gpus[ran.job], no_watts, no_watts)),
+        is_empty, _levels(schedule.caps, at, time_s), is_off,
+        np.where(is_off, running(none, sleeps.sleep_w, no_watts), 0.0),
+        np.where(is_off, running(none, no_watts, sleeps.wake_w), 0.0),
+    )  # fmt: skip
+
+
+def _levels(caps: Caps, at: Integers, time_s: Floats) -> Floats:
+    """Return the level of some nodes at some times, nodes and times of each in rising order."""
+    level = np.ones(at.size)
+    for node in np.unique(caps.node):
+        mine = caps.node == node
+        here = slice(*np.searchsorted(at, (node, node + 1)))
+        level[here] = levels_at(Caps._make(each[mine] for each in caps), time_s[here])
+    return level
+
+
+def _sleeps_within(sleeps: Sleeps, nodes: Integers, until_s: float) -> Sleeps:
+    """Return the sleeps of some nodes that begin before the window's end, cut off there."""
+    mine = (sleeps.node >= nodes[0]) & (sleeps.node <= nodes[-1]) & (sleeps.asleep_s < until_s)
+    cut = Sleeps._make(each[mine] for each in sleeps)
+    return cut._replace(
+        asleep_s=np.minimum(cut.asleep_s, until_s),
+        woken_s=np.minimum(cut.woken_s, until_s),
+        awake_s=np.minimum(cut.awake_s, until_s),
+    )
+
+
+def _rows(
+    world: World,
+    zones: Sequence[ZoneSeries],
+    pieces: _Pieces,
+    nodes: Integers,
+    brought: _Brought,
+) -> NodeHours:
+    carbon, price, pue = _grid(world, zones, pieces)
+    pue *= world.nodes.pue[pieces.node]
+    joules = [
+        joules_of(watts, pue, pieces.length_s) for watts in _watts(world, pieces, cost_model(world))
+    ]
+    hours = int(pieces.start_s.max() // HOUR_S) + 1
+    hour = (pieces.start_s // HOUR_S).astype(np.int64)
+    row = (pieces.node - nodes[0]) * hours + hour
+    count = nodes.size * hours
+    here = (brought.node >= nodes[0]) & (brought.node <= nodes[-1])
+    there = (brought.node[here] - nodes[0]) * hours + brought.hour[here]
+
+    def summed(each: Floats) -> Floats:
+        return np.asarray(np.bincount(row, each, count), np.float64)
+
+    def moved(each: Floats) -> Floats:
+        return np.asarray(np.bincount(there, each[here], count), np.float64)
+
+    sums = [
+        summed(pieces.length_s),
+        summed(pieces.cpu_cores * pieces.length_s),
+        summed(pieces.gpus * pieces.length_s),
+        *(summed(each) for each in joules),
+        moved(brought.energy_j),
+        *(summed(_times(each, price) / JOULES_PER_MWH) for each in joules),
+        moved(brought.cost),
+        *(summed(_times(each, carbon) / JOULES_PER_KWH) for each in joules),
+        moved(brought.carbon_g),
+    ]
+    is_billed = sums[0] > 0.0  # a window that ends with a full hour has nothing after it
+    keys = (np.repeat(nodes, hours), np.tile(np.arange(hours), nodes.size))
+    return NodeHours._make(each[is_billed] for each in (*keys, *sums))
+
+
+def _brought(world: World, schedule: Schedule) -> _Brought:
+    """Return all transfers, cut at full hours."""
+    whole = transfers_of(world, schedule)
+    first, last = (each // HOUR_S for each in (whole.start_s, whole.end_s))
+    count = (last - first).astype(np.int64) + 1
+    at = np.repeat(np.arange(count.size), count)
+    hour = np.repeat(first, count) + np.arange(at.size) - np.repeat(np.cumsum(count) - count, count)
+    parts = Transfers._make(each[at] for each in whole)
+    start_s = np.maximum(parts.start_s, hour * HOUR_S)
+    end_s = np.minimum(parts.end_s, (hour + 1) * HOUR_S)
+    length_s = parts.end_s - parts.start_s
+    share = np.divide(end_s - start_s, length_s, np.ones(at.size), where=length_s > 0.0)
+    parts = parts._replace(
+        start_s=start_s, end_s=end_s, energy_j=parts.energy_j * share, cost=parts.cost * share
+    )
+    # What ends with a full hour has nothing behind it, where nothing may be known.
+    some = Transfers._make(each[share > 0.0] for each in parts)
+    grams = transfer_grams(some, world.nodes.zone[some.node], zone_series(world))
+    return _Brought(some.node, hour[share > 0.0].astype(np.int64), some.energy_j, some.cost, grams)
+
+
+def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...]:
+    """Return watts active, idle, asleep and waking of each piece, without PUE."""
+    nodes, at = world.nodes, pieces.node
+    curve = nodes.curve_class[at].astype(np.int64) * CURVE_POINTS
+    cpu_w = load_watts(
+        model.curve_watts, curve, pieces.cpu_cores, nodes.cpu_capacity[at], model.utilisation_ratio
+    )
+    board_w = board_watts(pieces.level, nodes.gpu_idle_w[at], nodes.gpu_peak_w[at], model.gpu_ratio)
+    idle_w = idle_watts(world)[at]
+    if model.empty_nodes_sleep:
+        idle_w = np.where(pieces.is_empty, 0.0, idle_w)
+    idle_w = np.where(pieces.is_off, 0.0, idle_w)
+    active_w = cpu_w * cpu_power(pieces.level) + pieces.gpus * board_w
+    return active_w, idle_w, pieces.sleep_w, pieces.wake_w
+
+
+def _grid(
+    world: World, zones: Sequence[ZoneSeries], pieces: _Pieces
+) -> tuple[Floats, Floats, Floats]:
+    """Return carbon intensity, price and PUE beside the nodes' own; NaN where there is no data."""
+    found = np.full((3, pieces.node.size), np.nan)
+    for zone, series in enumerate(zones):
+        mine = np.flatnonzero(world.nodes.zone[pieces.node] == zone)
+        steps = steps_at(pieces.start_s[mine], series.times_s)
+        found[0, mine] = held(steps, series.carbon_g_per_kwh)
+        found[1, mine] = held(steps, series.price_per_mwh)
+        found[2, mine] = 1.0
+        if series.pue_relative is not None:
+            found[2, mine] = held(steps, series.pue_relative)
+    return found[0], found[1], found[2]
+
+
+def _times(energy_j: Floats, values: Floats) -> Floats:
+    """Return energy times value; time without energy needs no value."""
+    return np.where(energy_j == 0.0, 0.0, energy_j * values)

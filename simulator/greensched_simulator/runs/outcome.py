@@ -1,0 +1,272 @@
+"""What a run came to: what was done first, then what it took, then how long jobs waited."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.billing.accounting import Bill, total_bill
+from greensched_policies.costs.cost import Floats
+from greensched_policies.encoding.reward import ROUNDING_S
+from greensched_simulator.arrays.precedence import earliest_ready_s, ready_s
+from greensched_simulator.runs.charges import charge_of
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.runs.service_latency import latency_of
+from greensched_simulator.runs.simulation import bill_of, zone_balances
+from greensched_simulator.world.services import is_replica
+from greensched_simulator.world.world import World
+
+# Feitelson et al., "Theory and Practice in Parallel Job Scheduling", JSSPP 1997: without a bound
+# the slowdown of jobs of a second outweighs all others.
+SLOWDOWN_BOUND_S = 10.0
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+_SECONDS_PER_HOUR = 3600.0
+
+
+class Outcome(NamedTuple):
+    """The figures of one run; energy, money and carbon are those of the whole window.
+
+    Replicas of services are no jobs: they are told by their requests. All jobs count: one that
+    never ran waits until the window's end and then takes the least it can; energy, money and carbon
+    are charged for it beside the bill.
+    """
+
+    jobs: int
+    jobs_done: int  # within the window
+    work_core_h: float  # of the reference core, done
+    work_gpu_h: float  # of boards beside the reference core, done
+    deadlines: int  # jobs that have one
+    deadlines_met: int
+    energy_active_j: float
+    energy_idle_j: float
+    energy_sleep_j: float
+    energy_wake_j: float
+    energy_transfer_j: float
+    cost_active: float
+    cost_idle: float
+    cost_sleep: float
+    cost_wake: float
+    cost_transfer: float
+    carbon_active_g: float
+    carbon_idle_g: float
+    carbon_sleep_g: float
+    carbon_wake_g: float
+    carbon_transfer_g: float
+    wait_mean_s: float  # of `waits_s`, and until the window's end of who never ran
+    wait_p95_s: float
+    slowdown_mean: float  # of `slowdowns`
+    slowdown_p95: float
+    fairness: float  # of the slowdowns, by `jain_index`
+    nodes_used: int
+    billed_s: float
+    jobs_never_ran: int
+    energy_charged_j: float  # for those; 0 where all ran: see `charges`
+    cost_charged: float
+    carbon_charged_g: float
+    carbon_marginal_g: float  # all energy, and charges, at the margin; 0 where nobody told it
+    carbon_embodied_g: float  # of making all nodes, for the time billed; 0 where nobody told it
+    # At the meter of the zones that have panels; all 0 where there are none.
+    solar_used_j: float  # from the panels into the nodes at once
+    solar_stored_j: float  # into the battery
+    solar_curtailed_j: float  # that nobody took
+    battery_given_j: float
+    battery_lost_j: float  # of what was stored
+    battery_left_j: float  # in the battery at the end
+    imported_j: float  # from the grid
+    requests: float = 0.0  # of services; 0 where there are none
+    requests_in_time: float = 0.0  # within their objectives
+    requests_turned_away: float = 0.0  # beyond what all replicas could do
+    latency_p50_s: float = 0.0  # infinity where more than that share is turned away
+    latency_p99_s: float = 0.0
+    failures: int = 0  # of nodes
+    jobs_stopped: int = 0  # by these, each time
+
+    @property
+    def energy_j(self) -> float:
+        """Return joules at the meter, whatever nodes did, and what is charged beside."""
+        used_j = self.energy_active_j + self.energy_idle_j
+        used_j += self.energy_sleep_j + self.energy_wake_j + self.energy_transfer_j
+        return used_j + self.energy_charged_j
+
+    @property
+    def cost(self) -> float:
+        """Return the money for all energy and what is charged, in the scenario's currency."""
+        used = self.cost_active + self.cost_idle
+        used += self.cost_sleep + self.cost_wake + self.cost_transfer
+        return used + self.cost_charged
+
+    @property
+    def carbon_g(self) -> float:
+        """Return the grams of all energy, operational and location-based, and what is charged."""
+        used_g = self.carbon_active_g + self.carbon_idle_g
+        used_g += self.carbon_sleep_g + self.carbon_wake_g + self.carbon_transfer_g
+        return used_g + self.carbon_charged_g
+
+
+def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> Outcome:
+    """Return the figures of a schedule and its bill."""
+    jobs, total, charge = world.jobs, total_bill(bill), charge_of(world, schedule, until_s)
+    is_job, latency = ~is_replica(jobs), latency_of(world, schedule)
+    is_done = is_job & (schedule.end_s <= until_s + ROUNDING_S)
+    worker_h = jobs.runtime_s[is_done] / _SECONDS_PER_HOUR * jobs.workers[is_done]
+    served = _served_at_least(world, schedule, until_s)
+    wait_s, slowdown = served.wait_s[is_job], served.slowdown[is_job]
+    return Outcome(
+        jobs=int(is_job.sum()),
+        jobs_done=int(is_done.sum()),
+        work_core_h=float((jobs.cpu_cores[is_done] * worker_h).sum()),
+        work_gpu_h=float((jobs.gpus[is_done] * worker_h).sum()),
+        deadlines=int(np.isfinite(jobs.deadline_s).sum()),
+        deadlines_met=int((is_done & meets_deadline(world, schedule)).sum()),
+        **total._asdict(),
+        wait_mean_s=float(wait_s.mean()),
+        wait_p95_s=float(np.quantile(wait_s, 0.95)),
+        slowdown_mean=float(slowdown.mean()),
+        slowdown_p95=float(np.quantile(slowdown, 0.95)),
+        fairness=jain_index(slowdown),
+        billed_s=until_s,
+        jobs_never_ran=int((is_job & np.isnan(schedule.start_s)).sum()),
+        energy_charged_j=charge.energy_j,
+        cost_charged=charge.cost,
+        carbon_charged_g=charge.carbon_g,
+        carbon_marginal_g=_marginal_g(world, schedule, until_s),
+        carbon_embodied_g=float(world.nodes.embodied_g_per_s.sum()) * until_s,
+        requests=latency.requests,
+        requests_in_time=latency.in_time,
+        requests_turned_away=latency.turned_away,
+        latency_p50_s=latency.p50_s,
+        latency_p99_s=latency.p99_s,
+        failures=int((schedule.outages.asleep_s < until_s).sum()),
+        jobs_stopped=len(stops_by_failures(schedule)),
+        **_supplied(world, schedule, until_s)._asdict(),
+    )
+
+
+def stops_by_failures(schedule: Schedule) -> set[tuple[int, float]]:
+    """Return each job, and when, that was stopped since a node of it failed."""
+    ran, failed = schedule.stretches, schedule.outages
+    if failed.node.size == 0:
+        return set()
+    fails = {*zip(failed.node.tolist(), failed.asleep_s.tolist(), strict=True)}
+    ends = zip(ran.job.tolist(), ran.node.tolist(), ran.end_s.tolist(), strict=True)
+    return {(job, end_s) for job, node, end_s in ends if (node, end_s) in fails}
+
+
+class _Supply(NamedTuple):
+    """The joules of panels, batteries and grid, by the names of the outcome's figures."""
+
+    solar_used_j: float
+    solar_stored_j: float
+    solar_curtailed_j: float
+    battery_given_j: float
+    battery_lost_j: float
+    battery_left_j: float
+    imported_j: float
+
+
+def _supplied(world: World, schedule: Schedule, until_s: float) -> _Supply:
+    found = [each for each in zone_balances(world, schedule, until_s) if each is not None]
+    stored_j = float(sum(each.joules(each.charge_w) for each in found))
+    given_j = float(sum(each.joules(each.discharge_w) for each in found))
+    left_j = float(sum(each.stored_j[-1] for each in found))
+    return _Supply(
+        solar_used_j=float(sum(each.joules(each.used_w) for each in found)),
+        solar_stored_j=stored_j,
+        solar_curtailed_j=float(sum(each.joules(each.curtailed_w) for each in found)),
+        battery_given_j=given_j,
+        battery_lost_j=max(stored_j - given_j - left_j, 0.0),
+        battery_left_j=left_j,
+        imported_j=float(sum(each.joules(each.imported_w) for each in found)),
+    )
+
+
+def _marginal_g(world: World, schedule: Schedule, until_s: float) -> float:
+    """Return what the same pass comes to with the marginal intensity in the average one's place."""
+    if world.grids.marginal_g_per_kwh.size == 0:
+        return 0.0
+    grids = world.grids._replace(carbon_g_per_kwh=world.grids.marginal_g_per_kwh)
+    at_margin = world._replace(grids=grids)
+    used_g = total_bill(bill_of(at_margin, schedule, until_s)).carbon_g
+    return used_g + charge_of(at_margin, schedule, until_s).carbon_g
+
+
+def waits_s(world: World, schedule: Schedule) -> Floats:
+    """Return how long each job did not run from when it was ready to its end, [J]; NaN: never ran.
+
+    That is until its start, and while it was suspended.
+    """
+    ran = schedule.stretches.of_jobs
+    again = np.flatnonzero(np.diff(ran.job) == 0)
+    pauses_s = ran.start_s[again + 1] - ran.end_s[again]
+    paused_s = np.bincount(ran.job[again], pauses_s, minlength=schedule.start_s.size)
+    wait_s: Floats = schedule.start_s - ready_from_s(world, schedule) + paused_s
+    return wait_s
+
+
+def ready_from_s(world: World, schedule: Schedule) -> Floats:
+    """Return when each job had arrived and all that it waits for had ended, [J]; NaN: never."""
+    return ready_s(world.precedence, world.jobs.arrival_s, schedule.end_s)
+
+
+def slowdowns(world: World, schedule: Schedule) -> Floats:
+    """Return each job's bounded slowdown, [J]; NaN where it never ended.
+
+    (end − when it was ready) / max(its shortest runtime, 10 s), at least 1. The shortest runtime is
+    the same for all policies: by that on its own node, a slow node would make a wait look short.
+    """
+    runtime_s = np.maximum(shortest_runtimes_s(world), SLOWDOWN_BOUND_S)
+    took_s = schedule.end_s - ready_from_s(world, schedule)
+    slowdown: Floats = np.maximum(took_s / runtime_s, 1.0)
+    return slowdown
+
+
+def shortest_runtimes_s(world: World) -> Floats:
+    """Return how long each job runs on the fastest node that is large enough for it, [J]."""
+    nodes, jobs = world.nodes, world.jobs
+    columns = (nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.speed)
+    speed = np.full(jobs.runtime_s.size, nodes.speed.min())
+    for cpu_cores, memory_bytes, gpus, own_speed in np.unique(np.stack(columns, axis=1), axis=0):
+        fits = jobs.cpu_cores <= cpu_cores * (1 + _EPSILON)
+        fits &= jobs.memory_bytes <= memory_bytes * (1 + _EPSILON)
+        fits &= jobs.gpus <= gpus + _EPSILON
+        speed = np.where(fits, np.maximum(speed, own_speed), speed)
+    runtime_s: Floats = jobs.runtime_s / speed
+    return runtime_s
+
+
+def meets_deadline(world: World, schedule: Schedule) -> npt.NDArray[np.bool_]:
+    """Tell of each job whether it has a deadline and ended by it, [J]."""
+    deadline_s = world.jobs.deadline_s
+    return np.isfinite(deadline_s) & (schedule.end_s <= deadline_s + ROUNDING_S)
+
+
+def jain_index(values: Floats) -> float:
+    """Return how alike positive values are: 1 if all are equal, near 1/count if one has it all.
+
+    (sum)² / (count · sum of squares), of Jain, Chiu and Hawe, "A Quantitative Measure of Fairness
+    and Discrimination", DEC TR-301, 1984.
+    """
+    return float(values.sum() ** 2 / (values.size * (values**2).sum()))
+
+
+class _Served(NamedTuple):
+    """How each job fared, [J]."""
+
+    wait_s: Floats
+    slowdown: Floats
+
+
+def _served_at_least(world: World, schedule: Schedule, until_s: float) -> _Served:
+    """Return wait and slowdown; of jobs that never ran, as if they started where the window ends.
+
+    Who waited for one that never ran is taken to have been ready as early as it could have been.
+    """
+    shortest_s = shortest_runtimes_s(world)
+    first_s = earliest_ready_s(world.precedence, world.jobs.arrival_s, shortest_s)
+    ready = ready_from_s(world, schedule)
+    waited_s = np.maximum(until_s - np.where(np.isnan(ready), first_s, ready), 0.0)
+    slowed = np.maximum((waited_s + shortest_s) / np.maximum(shortest_s, SLOWDOWN_BOUND_S), 1.0)
+    wait_s, slowdown = waits_s(world, schedule), slowdowns(world, schedule)
+    return _Served(
+        np.where(np.isnan(wait_s), waited_s, wait_s), np.where(np.isnan(slowdown), slowed, slowdown)
+    )

@@ -1,0 +1,156 @@
+"""What happened in a run, as arrays: where each job ran when, and what nodes did meanwhile."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.billing.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_simulator.arrays.nodes import Nodes
+from greensched_simulator.engine.execution.outages import Broken
+from greensched_simulator.engine.execution.pacing import Changes
+from greensched_simulator.engine.execution.runs import Suspended
+from greensched_simulator.engine.state.power_states import ASLEEP_FROM_S
+from greensched_simulator.engine.state.recorded import NODE, Recorded
+from greensched_simulator.world.world import World
+
+
+class Stretches(NamedTuple):
+    """What ran where and when without a pause, [P]: by job, then worker, then time.
+
+    A job with one worker that is never suspended has one; of several workers each has its own.
+    """
+
+    job: Integers  # place in the world's jobs
+    node: Integers  # place in the world's nodes
+    placed_s: Floats
+    node_asleep_s: Floats  # since when the node had slept, which was woken for it; NaN: awake
+    start_s: Floats  # when the job ran there, all its nodes being awake, with its data
+    end_s: Floats
+    worker: Integers  # which of the job's, the first being 0
+    data_zone: Integers  # where the job's data lay then; of no use where it has none
+    ready_s: Floats  # as `start_s`; when it would have run, where it was stopped before
+
+    @property
+    def of_jobs(self) -> "Stretches":
+        """Return those of first workers: when each job ran, however many it has."""
+        return Stretches._make(column[self.worker == 0] for column in self)
+
+
+class Schedule(NamedTuple):
+    """What happened to each job of a world, [J]; times since the scenario's start."""
+
+    planned_s: Floats  # when it was to start; NaN if it was rejected
+    start_s: Floats  # when it first did, its nodes being awake; NaN if it never ran
+    end_s: Floats
+    node: Integers  # where its first worker ended, place in the world's nodes; -1: it never ran
+    stretches: Stretches
+    sleeps: Sleeps = NO_SLEEPS  # of nodes
+    caps: Caps = NO_CAPS  # of nodes
+    outages: Sleeps = NO_SLEEPS  # of nodes, which draw nothing then
+
+    @property
+    def off(self) -> Sleeps:
+        """Return when nodes neither ran nor idled."""
+        return Sleeps._make(
+            np.concatenate(pair) for pair in zip(self.sleeps, self.outages, strict=True)
+        )
+
+
+def schedule_of(
+    world: World,
+    recorded: Recorded,
+    changes: Changes,
+    suspended: Suspended,
+    broken: Broken,
+    sleep: Floats,
+) -> Schedule:
+    """Return what a run recorded as a schedule; `sleep` is the table as the run left it."""
+    stretches = _stretches(recorded, suspended)
+    return Schedule(
+        recorded.planned_s,
+        _first_starts(recorded.start_s, stretches),
+        recorded.end_s,
+        recorded.node,
+        stretches,
+        _sleeps(world.nodes, stretches, sleep),
+        _caps(changes),
+        _outages(broken),
+    )
+
+
+def _stretches(recorded: Recorded, suspended: Suspended) -> Stretches:
+    """Return all stretches, those after which jobs were suspended among them."""
+    ran = np.flatnonzero(recorded.node >= 0)
+    parts = [
+        Stretches(
+            ran, recorded.node[ran], recorded.placed_s[ran], recorded.node_asleep_s[ran],
+            recorded.start_s[ran], recorded.end_s[ran], np.zeros(ran.size, np.int64),
+            recorded.data_zone[ran], recorded.start_s[ran],
+        )
+    ]  # fmt: skip
+    if recorded.others.shape[1]:
+        parts.append(_of_others(recorded, ran))
+    if suspended:
+        columns = [np.array(column) for column in zip(*suspended, strict=True)]
+        parts.insert(0, Stretches(*columns))
+    if len(parts) == 1:
+        return parts[0]
+    every = Stretches._make(np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((every.start_s, every.worker, every.job))
+    return Stretches._make(column[order] for column in every)
+
+
+def _of_others(recorded: Recorded, ran: Integers) -> Stretches:
+    """Return the last stretches of all workers but the first ones."""
+    count = recorded.workers[ran] - 1
+    job = np.repeat(ran, count)
+    worker = np.arange(job.size) - np.repeat(np.cumsum(count) - count, count) + 1
+    place = recorded.first_other[job] + worker - 1
+    return Stretches(
+        job, recorded.others[NODE, place], recorded.placed_s[job],
+        recorded.others_asleep_s[place], recorded.start_s[job], recorded.end_s[job], worker,
+        recorded.data_zone[job], recorded.start_s[job],
+    )  # fmt: skip
+
+
+def _first_starts(last_start_s: Floats, stretches: Stretches) -> Floats:
+    """Return when each job first ran, [J]."""
+    first, at = np.unique(stretches.job, return_index=True)
+    start_s = last_start_s.copy()
+    start_s[first] = stretches.start_s[at]
+    return start_s
+
+
+def _sleeps(nodes: Nodes, stretches: Stretches, sleep: Floats) -> Sleeps:
+    """Return when nodes slept: until a job woke them, or to the end."""
+    if sleep.shape[1] == 0:
+        return NO_SLEEPS
+    woke = np.flatnonzero(np.isfinite(stretches.node_asleep_s))
+    left = np.flatnonzero(np.isfinite(sleep[ASLEEP_FROM_S]))
+    never_s = np.full(left.size, np.inf)
+    node, woken_s = np.concatenate([stretches.node[woke], left]), stretches.placed_s[woke]
+    return Sleeps(
+        node,
+        np.concatenate([stretches.node_asleep_s[woke], sleep[ASLEEP_FROM_S, left]]),
+        np.concatenate([woken_s, never_s]),
+        np.concatenate([woken_s + nodes.wake_s[stretches.node[woke]], never_s]),
+        nodes.sleep_w[node],
+        nodes.wake_w[node],
+    )
+
+
+def _outages(broken: Broken) -> Sleeps:
+    """Return when nodes were away, as sleeps that take nothing."""
+    if not broken:
+        return NO_SLEEPS
+    node, from_s, until_s = (np.array(column) for column in zip(*broken, strict=True))
+    return Sleeps(node, from_s, until_s, until_s, np.zeros(node.size), np.zeros(node.size))
+
+
+def _caps(changes: Changes) -> Caps:
+    """Return when nodes were capped, in the order of time."""
+    if not changes:
+        return NO_CAPS
+    times_s, nodes, levels = (np.array(column) for column in zip(*changes, strict=True))
+    return Caps(nodes, times_s, levels)

@@ -1,0 +1,173 @@
+"""What requests of services took under a schedule: how many were late, and how late.
+
+Between any two changes (a replica is ready or gone, its node's cap moves, the rate changes) the
+service is taken to be in the steady state of its rate, its places and their mean speed. What comes
+beyond what all places can do is turned away, and nobody in that time is answered in time.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from greensched_policies.costs.capping import board_speed, cpu_speed
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_simulator.runs.schedule import Schedule
+from greensched_simulator.world.response_times import late_shares
+from greensched_simulator.world.services import ServiceRows
+from greensched_simulator.world.world import World
+
+QUANTILES = (0.5, 0.99)
+_LIMITS = np.geomspace(1e-2, 1e3, 161)  # of mean answers; 7 % apart, straight between logarithms
+_BEGIN_S = 0.0
+
+
+class Served(NamedTuple):
+    """What became of a service's requests, by slot, [K]; quantiles are infinite where they grow."""
+
+    requests: Floats
+    in_time: Floats  # of these
+    turned_away: Floats
+    ready: Floats  # replicas, the mean over the slot
+    p50_s: Floats  # from a request's arrival to its answer
+    p99_s: Floats
+    late_by_limit: Floats  # [T] requests that took longer than each of `limits_s`
+    limits_s: Floats  # [T]
+
+
+class Latency(NamedTuple):
+    """What became of all requests of a world."""
+
+    requests: float
+    in_time: float
+    turned_away: float
+    p50_s: float  # those turned away count as infinitely late; 0 where nothing came
+    p99_s: float
+
+
+class _Course(NamedTuple):
+    """What a service has at hand, piece by piece, [S]."""
+
+    length_s: Floats
+    slot: Integers
+    ready: Floats  # replicas
+    speed: Floats  # the sum of theirs
+
+
+def latency_of(world: World, schedule: Schedule) -> Latency:
+    """Return what became of all services' requests together."""
+    every = [served(world, schedule, service) for service in world.services]
+    if not every:
+        return Latency(0.0, 0.0, 0.0, 0.0, 0.0)
+    requests = sum(float(each.requests.sum()) for each in every)
+    limits_s = np.unique(np.concatenate([each.limits_s for each in every]))
+    late = sum(np.interp(limits_s, each.limits_s, each.late_by_limit) for each in every)
+    p50_s, p99_s = (
+        float(_quantile(np.asarray(late)[:, None] / max(requests, 1e-300), limits_s, share)[0])
+        for share in QUANTILES
+    )
+    in_time = sum(float(each.in_time.sum()) for each in every)
+    turned_away = sum(float(each.turned_away.sum()) for each in every)
+    if requests == 0.0:
+        p50_s = p99_s = 0.0
+    return Latency(requests, in_time, turned_away, p50_s, p99_s)
+
+
+def served(world: World, schedule: Schedule, service: ServiceRows) -> Served:
+    """Return what became of one service's requests under a schedule."""
+    course = _course(world, schedule, service)
+    rate_per_s = service.curve.rate_per_s[course.slot]
+    places = course.ready * service.places
+    speed = np.divide(
+        course.speed, course.ready, out=np.zeros(course.ready.size), where=course.ready > 0
+    )
+    most_per_s = places * speed / service.times.mean_s
+    came = rate_per_s * course.length_s
+    limits_s = service.times.answer_mean_s * _LIMITS
+    every_s = np.append(limits_s, service.within_s)
+    late = late_shares(every_s, rate_per_s, places, speed, service.times)
+    slots = service.curve.requests.size
+
+    def by_slot(values: Floats) -> Floats:
+        found: Floats = np.bincount(course.slot, values, slots).astype(float)
+        return found
+
+    late_in_slot = np.stack([by_slot(row * came) for row in late])
+    requests = service.curve.requests
+    share = late_in_slot[:-1] / np.where(requests > 0, requests, 1.0)
+    p50_s, p99_s = (_quantile(share, limits_s, quantile) for quantile in QUANTILES)
+    return Served(
+        requests=requests,
+        in_time=np.maximum(requests - late_in_slot[-1], 0.0),
+        turned_away=by_slot(np.maximum(rate_per_s - most_per_s, 0.0) * course.length_s),
+        ready=by_slot(course.ready * course.length_s) / np.diff(service.curve.begins_s),
+        p50_s=np.where(requests > 0, p50_s, np.nan),
+        p99_s=np.where(requests > 0, p99_s, np.nan),
+        late_by_limit=late_in_slot[:-1].sum(axis=1),
+        limits_s=limits_s,
+    )
+
+
+def _quantile(late: Floats, limits_s: Floats, share: float) -> Floats:
+    """Return the time that `share` of requests keeps, [K], from the shares later, [T,K]."""
+    is_kept = late <= 1 - share
+    first = np.argmax(is_kept, axis=0)
+    before = np.maximum(first - 1, 0)
+    column = np.arange(late.shape[1])
+    above, below = late[before, column], late[first, column]
+    drop = np.where(above > below, above - below, 1.0)
+    part = np.clip((above - (1 - share)) / drop, 0.0, 1.0)
+    log_s = np.log(limits_s)
+    found = np.exp(log_s[before] + part * (log_s[first] - log_s[before]))
+    return np.where(is_kept.any(axis=0), found, np.inf)
+
+
+def _course(world: World, schedule: Schedule, service: ServiceRows) -> _Course:
+    changes = np.array(sorted(_changes(world, schedule, service))).reshape(-1, 3)
+    slots_s = service.curve.begins_s
+    inside_s = changes[(changes[:, 0] > 0.0) & (changes[:, 0] < slots_s[-1]), 0]
+    edges_s = np.union1d(slots_s, inside_s)
+    total = np.vstack([np.zeros(2), np.cumsum(changes[:, 1:], axis=0)])
+    now = total[np.searchsorted(changes[:, 0], edges_s[:-1], side="right")]
+    return _Course(
+        length_s=np.diff(edges_s),
+        slot=np.searchsorted(slots_s, edges_s[:-1], side="right") - 1,
+        ready=np.round(now[:, 0]),
+        speed=np.maximum(now[:, 1], 0.0),
+    )
+
+
+def _changes(
+    world: World, schedule: Schedule, service: ServiceRows
+) -> Iterator[tuple[float, float, float]]:
+    """Yield when replicas and the sum of their speeds change, and by how much."""
+    ran = schedule.stretches
+    for stretch in np.flatnonzero(np.isin(ran.job, service.rows)):
+        job, node = ran.job[stretch], ran.node[stretch]
+        is_there_at_begin = world.jobs.arrival_s[job] == _BEGIN_S
+        startup_s = 0.0 if is_there_at_begin else service.startup_s
+        ready_s, end_s = float(ran.start_s[stretch]) + startup_s, float(ran.end_s[stretch])
+        if ready_s >= end_s:
+            continue
+        steps = list(_paces(world, schedule, int(node), bool(world.jobs.gpus[job] > 0)))
+        speed = float(service.speed[node])
+        pace = next(found for at_s, found in reversed(steps) if at_s <= ready_s)
+        yield ready_s, 1.0, speed * pace
+        for at_s, new in steps:
+            if ready_s < at_s < end_s:
+                yield at_s, 0.0, speed * (new - pace)
+                pace = new
+        yield end_s, -1.0, -speed * pace
+
+
+def _paces(
+    world: World, schedule: Schedule, node: int, on_boards: bool
+) -> Iterator[tuple[float, float]]:
+    """Yield from when a node runs at which pace, the first without a cap."""
+    yield -np.inf, 1.0
+    caps, nodes = schedule.caps, world.nodes
+    for change in np.flatnonzero(caps.node == node):
+        level = float(caps.level[change])
+        board = (nodes.gpu_idle_w[node], nodes.gpu_peak_w[node], world.gpu_ratio)
+        pace = board_speed(level, *board) if on_boards else cpu_speed(level)
+        yield float(caps.from_s[change]), float(pace)

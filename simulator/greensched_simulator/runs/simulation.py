@@ -1,0 +1,361 @@
+"""Runs a world under a policy, and bills what was recorded."""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+
+import numpy as np
+from numba.core.errors import NumbaExperimentalFeatureWarning
+
+from greensched_core.errors import BadInput
+from greensched_policies.billing.accounting import Bill, add_transfers, bill_schedule
+from greensched_policies.billing.courses import (
+    BilledNodes,
+    Placements,
+    ZoneSeries,
+)
+from greensched_policies.billing.supply import Balance, Sun, balances_of, imported
+from greensched_policies.costs.cost import CURVE_POINTS, CostModel, Floats, load_watts
+from greensched_policies.costs.scaling import NO_SCALING
+from greensched_policies.rules.catalogue import BLIND_TO_ROOM, MAY_REJECT, SCALE_RULES
+from greensched_simulator.arrays.grid_table import GridTable, grid_table, in_parts
+from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.engine.engine import run
+from greensched_simulator.engine.queue.queueing import DISCIPLINES
+from greensched_simulator.engine.state.choices import Terms, nodes_to_score, rules_of
+from greensched_simulator.engine.state.cluster import idle_cluster, node_table
+from greensched_simulator.engine.state.job_estimates import Prospects, prospects_of
+from greensched_simulator.engine.state.power_states import WAKE_S
+from greensched_simulator.engine.state.starts import Plan
+from greensched_simulator.policy import QUEUES, USUAL_CAP, USUAL_PAUSE, USUAL_WHEN, Policy
+from greensched_simulator.runs.job_transfers import transfers_of
+from greensched_simulator.runs.schedule import Schedule, schedule_of
+from greensched_simulator.runs.sleep_tables import sleep_table
+from greensched_simulator.world.world import World, highest_watts
+from greensched_simulator.world.zone_grids import relative_pue
+
+SLOT_S = 900.0  # candidate starts are a quarter of an hour apart
+Told = Callable[[Policy, int], None]  # the policy and the seed whose run has just ended
+_PLAN_MARGIN = 96  # slots that the plan keeps beyond the last deadline
+
+
+def simulate(world: World, policy: Policy) -> Schedule:
+    """Return what `policy` does with the world's jobs; the same world gives the same bytes."""
+    with _quiet():
+        return _simulated(world, policy, _forecasts(world, [policy]))
+
+
+def simulate_each(world: World, policies: Sequence[Policy], told: Told) -> list[Schedule]:
+    """Return what each policy does, as `simulate` has it; tell of each run's end.
+
+    As many run at a time as there are cores: compiled code does not hold the interpreter's lock.
+    """
+    forecasts = _forecasts(world, policies)
+    with _quiet(), ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = {pool.submit(_simulated, world, policy, forecasts): policy for policy in policies}
+        try:
+            for each in as_completed(runs):
+                each.result()
+                told(runs[each], world.seed)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return [each.result() for each in runs]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Have numba not tell that rules are called by a feature that it calls experimental."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+        yield
+
+
+def _forecasts(world: World, policies: Sequence[Policy]) -> dict[bool, GridTable]:
+    """Return the forecasts of those that look ahead, and of the others; all share them."""
+    ahead = {looks_ahead(world, policy) for policy in policies}
+    return {each: forecast_of(world, in_slots=each) for each in ahead}
+
+
+def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -> Schedule:
+    sleep = sleep_table(world, policy)
+    capped = policy.cap != USUAL_CAP
+    only_node_0 = policy.placing.only_node_0
+    table = node_table(world.nodes)
+    cluster = idle_cluster(
+        world.nodes, table, world.jobs.gpus, sleep, capped=capped, only_node_0=only_node_0
+    )
+    prospects = prospects_in(world, sleep)
+    order, ahead = QUEUES[policy.queue].order, looks_ahead(world, policy)
+    recorded, changes, suspended, broken = run(
+        planned_jobs(world, prospects),
+        world.precedence,
+        prospects,
+        cluster,
+        forecasts[ahead],
+        empty_plan(world, is_looked_at=ahead),
+        terms_of(world, policy),
+        rules_of(policy.when, policy.placing.rule, order, policy.cap, policy.pause),
+        steps_watched(world, policy),
+        world.outages,
+    )
+    return schedule_of(world, recorded, changes, suspended, broken, sleep)
+
+
+def prospects_in(world: World, sleep: Floats) -> Prospects:
+    """Return what the jobs of a world may expect of its nodes, which sleep by such a table."""
+    wake_s = sleep[WAKE_S] if sleep.shape[1] else np.zeros(world.nodes.zone.size)
+    jobs, zones = world.jobs, len(world.zones)
+    found = prospects_of(jobs, world.precedence, world.nodes, zones, wake_s, world.links)
+    if world.links.size == 0:
+        return found
+    core_w, board_w = _busy_watts(world)
+    watts = np.multiply.outer(jobs.cpu_cores, core_w) + np.multiply.outer(jobs.gpus, board_w)
+    runtime_s = np.where(np.isinf(found.runtime_s), 0.0, found.runtime_s)
+    return found._replace(run_j=watts * runtime_s)
+
+
+def _busy_watts(world: World) -> tuple[Floats, Floats]:
+    """Return what a core and a board of each zone draw at full load above idle, means, [Z]."""
+    nodes, zones, ratio = world.nodes, len(world.zones), world.utilisation_ratio
+    first = nodes.curve_class.astype(np.int64) * CURVE_POINTS
+    cores = nodes.cpu_capacity
+    core_w = load_watts(world.curve_watts, first, cores, cores, ratio) * nodes.pue
+    board_w = (nodes.gpu_peak_w - nodes.gpu_idle_w) * nodes.gpu_capacity * world.gpu_ratio
+    board_w *= nodes.pue
+
+    def mean(watts: Floats, amounts: Floats) -> Floats:
+        sums = [np.bincount(nodes.zone, each, zones).astype(float) for each in (watts, amounts)]
+        found: Floats = sums[0] / np.maximum(sums[1], 1.0)
+        return found
+
+    return mean(core_w, cores), mean(board_w, nodes.gpu_capacity)
+
+
+def planned_jobs(world: World, prospects: Prospects) -> Jobs:
+    """Return a world's jobs as plans see them: due early enough for those that wait for them."""
+    return world.jobs._replace(deadline_s=prospects.latest_end_s)
+
+
+def may_suspend(world: World, policy: Policy) -> bool:
+    """Tell whether a policy may suspend any job of a world."""
+    return policy.pause != USUAL_PAUSE and bool(np.isfinite(world.jobs.save_every_s).any())
+
+
+def steps_watched(world: World, policy: Policy) -> Floats:
+    """Return the times at which any grid changes, if a rule of the policy looks at them."""
+    is_provisioned = QUEUES[policy.queue].discipline == "provisioned"
+    if policy.cap == USUAL_CAP and not is_provisioned:
+        return np.zeros(0)
+    return grid_steps(world)
+
+
+def grid_steps(world: World) -> Floats:
+    """Return the times at which any grid changes, in order."""
+    steps_s: Floats = np.unique(world.grids.times_s)
+    return steps_s
+
+
+def billed_until_s(world: World, *schedules: Schedule) -> float:
+    """Return the end of the window that makes the bills of some schedules comparable.
+
+    It is the scenario's length or the last job's end under any of them, the later one: idle nodes
+    draw power too, so all must be billed for the same time. No job arrives after it.
+    """
+    last_s = max(float(np.nanmax(schedule.end_s, initial=0.0)) for schedule in schedules)
+    return max(world.length_s, last_s, float(world.jobs.arrival_s.max(initial=0.0)))
+
+
+def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
+    """Return the bill of a schedule from 0 to `until_s`, by what the grids did, not the forecast.
+
+    What is charged for jobs that never ran is no part of it. Raises BadInput when a grid has no
+    data for a time that is billed.
+    """
+    bill = bill_schedule(
+        billed_nodes(world),
+        _placements(world, schedule),
+        billed_series(world, schedule, until_s),
+        (0.0, until_s),
+        cost_model(world),
+        schedule.off,
+        schedule.caps,
+    )
+    bill = add_transfers(bill, transfers_of(world, schedule), world.nodes.zone, zone_series(world))
+    _refuse_gaps(world, bill, until_s)
+    return bill
+
+
+def zone_balances(world: World, schedule: Schedule, until_s: float) -> list[Balance | None]:
+    """Return where each zone's watts came from until then; None where the grid gives all of them.
+
+    Raises BadInput where it is not told what panels yield.
+    """
+    grids, suns = world.grids, list[Sun | None]()
+    for zone, battery in enumerate(world.batteries or (None,) * len(world.zones)):
+        own = slice(*grids.starts[zone : zone + 2])
+        suns.append(None if battery is None else Sun(grids.solar_w[own], battery))
+    balances = balances_of(
+        billed_nodes(world),
+        _placements(world, schedule),
+        zone_series(world),
+        suns,
+        (0.0, until_s),
+        cost_model(world),
+        schedule.off,
+        schedule.caps,
+    )
+    for zone, balance in enumerate(balances):
+        if balance is not None and np.isnan(balance.yield_w).any():
+            raise _gap(world, world.zones[zone], "sun", until_s)
+    return balances
+
+
+def billed_series(world: World, schedule: Schedule, until_s: float) -> tuple[ZoneSeries, ...]:
+    """Return what each zone's joules are billed by: its grid, where panels and battery lack."""
+    balances = zone_balances(world, schedule, until_s)
+    return tuple(imported(*each) for each in zip(zone_series(world), balances, strict=True))
+
+
+def _placements(world: World, schedule: Schedule) -> Placements:
+    jobs, ran = world.jobs, schedule.stretches
+    return Placements(ran.node, ran.start_s, ran.end_s, jobs.cpu_cores[ran.job], jobs.gpus[ran.job])
+
+
+def billed_nodes(world: World) -> BilledNodes:
+    """Return the world's nodes as the bill takes them."""
+    nodes = world.nodes
+    return BilledNodes(
+        nodes.cpu_capacity,
+        nodes.curve_class.astype(np.int64),
+        nodes.gpu_capacity,
+        nodes.gpu_idle_w,
+        nodes.gpu_peak_w,
+        nodes.pue,
+        nodes.zone,
+    )
+
+
+def cost_model(world: World) -> CostModel:
+    """Return what is assumed of a world where nothing is measured, the same for cost and bill."""
+    return CostModel(
+        world.curve_watts, world.utilisation_ratio, world.gpu_ratio, world.empty_nodes_sleep
+    )
+
+
+def zone_series(world: World) -> tuple[ZoneSeries, ...]:
+    """Return what the grid of each zone did."""
+    grids = world.grids
+    bounds = [slice(*pair) for pair in zip(grids.starts[:-1], grids.starts[1:], strict=True)]
+    return tuple(
+        ZoneSeries(
+            grids.times_s[own],
+            grids.carbon_g_per_kwh[own],
+            grids.price_per_mwh[own],
+            relative_pue(grids)[own],
+        )
+        for own in bounds
+    )
+
+
+def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
+    for signal, parts in (
+        ("temperature", (bill.energy_active_j, bill.energy_idle_j, bill.energy_sleep_j,
+                         bill.energy_wake_j)),
+        ("carbon", (bill.carbon_active_g, bill.carbon_idle_g, bill.carbon_sleep_g,
+                    bill.carbon_wake_g)),
+        ("price", (bill.cost_active, bill.cost_idle, bill.cost_sleep, bill.cost_wake)),
+    ):  # fmt: skip
+        unknown = np.isnan(np.stack(parts)).any(axis=0)
+        if unknown.any():
+            zone = world.zones[world.nodes.zone[int(np.argmax(unknown))]]
+            raise _gap(world, zone, signal, until_s)
+    if np.isnan(bill.carbon_transfer_g).any():
+        zone = world.zones[world.nodes.zone[int(np.argmax(np.isnan(bill.carbon_transfer_g)))]]
+        raise _gap(world, f"{zone}, or a zone from which data came there,", "carbon", until_s)
+
+
+def _gap(world: World, zone: str, signal: str, until_s: float) -> BadInput:
+    return BadInput(
+        f"scenario {world.name}: {zone} lacks {signal} for a part of the "
+        f"{until_s / 3600.0:.0f} h that are billed: give a file without gaps that goes on "
+        "until the last job ends, or a shorter length"
+    )
+
+
+def terms_of(world: World, policy: Policy) -> Terms:
+    """Return what holds for a whole run of a policy."""
+    placing = policy.placing
+    return Terms(
+        discipline=DISCIPLINES.index(QUEUES[policy.queue].discipline),
+        slot_s=SLOT_S,
+        nodes_to_score=1 if placing.stops_at_first else nodes_to_score(world.nodes.zone.size),
+        weights=world.weights,
+        model=cost_model(world),
+        sees_room=placing.rule not in BLIND_TO_ROOM,
+        goes_on=placing.goes_on,
+        may_reject=policy.when in MAY_REJECT,
+        may_suspend=may_suspend(world, policy),
+        scaling=world.scaling if policy.pause in SCALE_RULES else NO_SCALING,
+        links=world.links,
+    )
+
+
+def forecast_of(world: World, *, in_slots: bool) -> GridTable:
+    """Return the forecasts of a world's grids; each, when it is made, is right about its own step.
+
+    What a forecast made at 0 says is corrected by what is known by then: its carbon by the factor,
+    its price by the difference between the truth and what it said. Both are those of a kWh that
+    nodes draw at their mean PUE: where the PUE goes by the weather, which is known, they are the
+    grid's times the PUE beside its mean. Of a zone with panels they are those of the share that a
+    zone whose nodes all draw the most they can would import, without the battery: never less than
+    what is imported of all that is drawn. With `in_slots` steps stand in parts as long as a slot,
+    which suits who looks at one start after the other.
+    """
+    grids = world.grids
+    seen = relative_pue(grids) * _imports_at_most(world)
+    said = grids.forecast_carbon_g_per_kwh
+    usable = np.isfinite(said) & (said != 0.0) & np.isfinite(grids.carbon_g_per_kwh)
+    factor = np.divide(grids.carbon_g_per_kwh, said, out=np.ones(said.size), where=usable)
+    offset = np.nan_to_num((grids.price_per_mwh - grids.forecast_price_per_mwh) * seen)
+    table = grid_table(
+        grids.starts,
+        grids.times_s,
+        said * seen,
+        grids.forecast_price_per_mwh * seen,
+        factors=np.stack([factor, np.ones(said.size)]),
+        offsets=np.stack([np.zeros(said.size), offset]),
+    )
+    return in_parts(table, SLOT_S) if in_slots else table
+
+
+def _imports_at_most(world: World) -> Floats:
+    """Return the share that a zone at its most watts imports in each step, [T]."""
+    grids, nodes = world.grids, world.nodes
+    if not world.batteries:
+        return np.ones(grids.times_s.size)
+    zones = len(world.zones)
+    most_w = np.bincount(nodes.zone, highest_watts(world) * nodes.pue, zones)
+    drawn_w = np.repeat(most_w, np.diff(grids.starts)) * relative_pue(grids)
+    share: Floats = 1.0 - np.minimum(grids.solar_w / np.maximum(drawn_w, 1e-9), 1.0)
+    return share
+
+
+def looks_ahead(world: World, policy: Policy) -> bool:
+    """Tell whether any rule of a policy looks at later starts, and at the plan."""
+    return policy.when != USUAL_WHEN or may_suspend(world, policy)
+
+
+def empty_plan(world: World, *, is_looked_at: bool = True) -> Plan:
+    """Return a plan in which nothing runs, as long as anything of a world can be planned.
+
+    It has no slots if nobody ever looks at it.
+    """
+    jobs, zones = world.jobs, len(world.zones)
+    finite_s = jobs.deadline_s[np.isfinite(jobs.deadline_s)]
+    end_s = max(world.length_s, float(finite_s.max(initial=0.0)))
+    slots = int(end_s // SLOT_S) + _PLAN_MARGIN if is_looked_at else 0
+    nodes = world.nodes
+    capacity: Floats = np.bincount(nodes.zone, nodes.cpu_capacity, zones).astype(float)
+    return Plan(np.zeros((zones, slots)), capacity)

@@ -1,0 +1,120 @@
+"""The nodes of a scenario file: what they offer and draw, and what making them took."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from greensched_core.errors import BadInput
+from greensched_core.power.curves import PowerCurve
+from greensched_simulator.scenario.fields import Bytes, Cores, Duration, GpuModel, Hardware, Part
+
+SECONDS_PER_YEAR = 365.25 * 86_400.0
+
+
+class Gpus(Part):
+    """The boards of each node of a group."""
+
+    model: GpuModel = Field(description="Name of the board in the power catalogue.")
+    count: int = Field(ge=1, le=64, description="Boards in each node.")
+
+
+def _curve(watts: list[float]) -> list[float]:
+    try:
+        PowerCurve(tuple(watts))
+    except BadInput as fault:
+        raise ValueError(str(fault)) from fault
+    return watts
+
+
+class Sleep(Part):
+    """What an empty node can do instead of idling; whether it does is the policy's choice."""
+
+    watts: float = Field(
+        ge=0, le=1e6, description="Of a node asleep, its GPUs included; less than idle."
+    )
+    wake: Duration = Field(le=86_400, description="From asleep until jobs can run.")
+    wake_watts: float | None = Field(
+        default=None,
+        ge=0,
+        le=1e6,
+        description="Of a node that wakes; without it those of full CPU load, GPUs idle (Gandhi et "
+        "al., AutoScale, ACM TOCS 30(4), 2012).",
+    )
+
+
+class Embodied(Part):
+    """The carbon of making a node, spread over its life and told apart from that of energy."""
+
+    kg: float = Field(
+        gt=0,
+        le=1e6,
+        description="CO2e of making, moving and scrapping one node with its GPUs.",
+    )
+    years: float = Field(default=5.0, gt=0, le=50, description="For which a node is used.")
+
+    @property
+    def g_per_s(self) -> float:
+        """Return the grams of each second of a node's life."""
+        return 1000.0 * self.kg / (self.years * SECONDS_PER_YEAR)
+
+
+class Failures(Part):
+    """How often a node fails while it is awake, and for how long; both exponential."""
+
+    every: Duration = Field(
+        gt=0, description="Mean time from when it works again to its next failure, such as 60d."
+    )
+    repair: Duration = Field(gt=0, description="Mean time until it works again.")
+
+
+class NodeGroup(Part):
+    """Equal nodes in one grid zone."""
+
+    name: str = Field(
+        pattern=r"^[a-z0-9]([-a-z0-9]{0,52}[a-z0-9])?$",
+        description="Beginning of the nodes' names: lower case, digits and -.",
+    )
+    count: int = Field(ge=1, le=1_000_000, description="How many nodes.")
+    hardware: Hardware | None = Field(
+        default=None, description="Machine of the power catalogue: its watts by load, its speed."
+    )
+    curve_watts: Annotated[list[float], AfterValidator(_curve)] | None = Field(
+        default=None,
+        description="Watts of a node without its GPUs at 0, 10 … 100 % CPU load; wins over the "
+        "catalogue's.",
+    )
+    speed: float | None = Field(
+        default=None,
+        gt=0,
+        le=100,
+        description="Work a core does, relative to the reference core (docs/power.md); without it "
+        "the hardware's, else 1.",
+    )
+    cpu_cores: Cores = Field(description="Logical CPUs that jobs may ask for, of each node.")
+    memory: Bytes = Field(description="Memory that jobs may ask for, of each node.")
+    gpus: Gpus | None = Field(default=None, description="Boards of each node.")
+    zone: str = Field(min_length=1, description="Grid zone; one of `grids`.")
+    pue: float = Field(
+        default=1.2,
+        ge=1,
+        le=5,
+        description="Power usage effectiveness of the site; not where `sites` tell its weather.",
+    )
+    sleep: Sleep | None = Field(
+        default=None, description="Without it the nodes are always on, or asleep for nothing."
+    )
+    embodied: Embodied | None = Field(
+        default=None, description="Carbon of making the nodes; without it none is told."
+    )
+    failures: Failures | None = Field(default=None, description="Without it no node fails.")
+
+
+class Cluster(Part):
+    """The nodes."""
+
+    nodes: list[NodeGroup] = Field(min_length=1, description="Groups of equal nodes.")
+
+    @property
+    def nodes_sleep(self) -> bool:
+        """Tell whether any node can sleep if the policy lets it."""
+        return any(group.sleep is not None for group in self.nodes)

@@ -1,0 +1,376 @@
+"""What a scenario file may hold. Names in the file have no unit where the value carries one."""
+
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Discriminator, Field, Tag
+
+from greensched_simulator.policy import Able
+from greensched_simulator.scenario.cluster import Cluster
+from greensched_simulator.scenario.fields import (
+    Bytes,
+    Cores,
+    Duration,
+    InputFile,
+    Moment,
+    Part,
+    SeriesFile,
+    Wait,
+    one_source,
+)
+from greensched_simulator.scenario.language import Training
+from greensched_simulator.scenario.network import DataKind, Network
+from greensched_simulator.scenario.services import Service
+from greensched_simulator.scenario.site import Site
+
+CURRENCY = r"^[A-Z]{3}$"
+PRICE_UNIT = r"^[A-Z]{3}/[Mk]Wh$"
+_TAGS = frozenset({"from file", "constant value", "made up", "one for all", "by runtime"})
+G_PER_KWH = {"g/kWh": 1.0, "kg/MWh": 1.0, "lb/MWh": 0.45359237}
+
+
+def place_of(error_at: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Return where pydantic's fault stands in the file, which knows no tags."""
+    return tuple(at for at in error_at if at not in _TAGS)
+
+
+class Shape(Part):
+    """A made-up day by the quarter hour, seeded."""
+
+    shape: Literal["solar", "hydro", "coal"] = Field(
+        description="solar is clean and cheap at noon, hydro always clean, coal always dirty."
+    )
+    noon: Duration = Field(
+        default=43_200.0, lt=86_400, description="Time of the zone's noon after 0 h UTC."
+    )
+
+
+class CarbonFile(SeriesFile):
+    """Carbon intensity in a file."""
+
+    unit: Literal["g/kWh", "kg/MWh", "lb/MWh"] = Field(default="g/kWh", description="Of the file.")
+
+
+class CarbonConstant(Part):
+    """One carbon intensity for all time."""
+
+    constant: float = Field(ge=0, le=2000, description="g/kWh.")
+
+
+class PriceFile(SeriesFile):
+    """Prices in a file."""
+
+    unit: str = Field(pattern=PRICE_UNIT, description="Currency per MWh or kWh, such as EUR/MWh.")
+
+
+class PriceConstant(Part):
+    """One price for all time."""
+
+    constant: float = Field(ge=-1e6, le=1e6, description="In `unit`.")
+    unit: str = Field(pattern=PRICE_UNIT, description="Currency per MWh or kWh, such as EUR/MWh.")
+
+
+_ONE_SOURCE = one_source("{shape: solar}")
+Carbon = Annotated[
+    Annotated[CarbonFile, Tag("from file")]
+    | Annotated[CarbonConstant, Tag("constant value")]
+    | Annotated[Shape, Tag("made up")],
+    _ONE_SOURCE,
+]
+Price = Annotated[
+    Annotated[PriceFile, Tag("from file")]
+    | Annotated[PriceConstant, Tag("constant value")]
+    | Annotated[Shape, Tag("made up")],
+    _ONE_SOURCE,
+]
+
+
+class Grid(Part):
+    """What the grid of a zone does."""
+
+    carbon: Carbon = Field(description="Carbon intensity of consumption.")
+    price: Price = Field(description="Price of energy.")
+    marginal: Carbon | None = Field(
+        default=None,
+        description="Carbon intensity of the plants that follow demand, for a second bill; no "
+        "decision sees it. Either all zones have one or none.",
+    )
+    forecast_error: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Relative standard deviation of a forecast 24 h ahead; it grows with the "
+        "square root of the lead time. 0: forecasts are the truth.",
+    )
+
+
+class LargestMachine(Part):
+    """The largest machine of the cell that Google's trace was taken from."""
+
+    cpu_cores: Cores = Field(description="What a CPU request of 1 asks for.")
+    memory: Bytes = Field(description="What a memory request of 1 asks for.")
+
+
+class Trace(Part):
+    """Jobs from a published trace."""
+
+    file: InputFile = Field(description="In one of the formats of docs/traces.md.")
+    time_unit: Literal["s", "h"] | None = Field(
+        default=None, description="Of GAIA's files, whose names tell it else."
+    )
+    largest_machine: LargestMachine | None = Field(
+        default=None, description="Of Google's files, which need it: their requests are its shares."
+    )
+    skip_faulty: bool = Field(
+        default=False, description="Leave out rows at fault, and tell of them, instead of refusing."
+    )
+    first: int | None = Field(default=None, ge=1, description="Take only so many, the earliest.")
+    sample: int | None = Field(default=None, ge=1, description="Draw so many, by the seed.")
+    repeat: int = Field(
+        default=1, ge=1, le=1000, description="Play the trace so often, one after the other."
+    )
+
+
+def _boards(gpus: float) -> float:
+    if gpus > 1.0 and gpus != int(gpus):
+        raise ValueError("only of a single board can a part be asked for")
+    return gpus
+
+
+class Generator(Part):
+    """Jobs made up by the seed: a Poisson process with a daily wave, log-normal runtimes."""
+
+    jobs: int | None = Field(
+        default=None,
+        ge=1,
+        le=10_000_000,
+        description="How many; without it as many as make the `load`.",
+    )
+    daily_swing: float = Field(
+        default=0.5, ge=0, le=1, description="Arrivals peak at 1 + this of their mean."
+    )
+    peak: Duration = Field(
+        default=50_400.0, lt=86_400, description="Time of the most arrivals after 0 h UTC."
+    )
+    runtime_median: Duration = Field(default=5_400.0, gt=0, description="On the reference core.")
+    runtime_sigma: float = Field(
+        default=1.2, ge=0, le=4, description="Standard deviation of the runtime's logarithm."
+    )
+    runtime_shortest: Duration = Field(default=30.0, gt=0, description="Runtimes are cut here.")
+    runtime_longest: Duration = Field(default=86_400.0, gt=0, description="And here.")
+    cpu_cores: list[Cores] = Field(
+        default=[1.0, 2.0, 2.0, 4.0, 4.0, 8.0],
+        min_length=1,
+        description="Sizes, each as likely as the others; for jobs with GPUs per board.",
+    )
+    memory_per_core: list[Bytes] = Field(
+        default=[2 * 2.0**30, 4 * 2.0**30, 4 * 2.0**30, 8 * 2.0**30],
+        min_length=1,
+        description="Sizes, each as likely as the others.",
+    )
+    gpu_share: float = Field(default=0.0, ge=0, le=1, description="Share of jobs with GPUs.")
+    gpus: list[Annotated[float, Field(gt=0, le=64), AfterValidator(_boards)]] = Field(
+        default=[1, 1, 1, 1, 2, 4],
+        min_length=1,
+        description="Boards of such a job, each number as likely as the others; less than 1 is a "
+        "part of one.",
+    )
+    workers: list[Annotated[int, Field(ge=1, le=10_000)]] = Field(
+        default=[1],
+        min_length=1,
+        description="Workers of a job, each number as likely as the others: all run at the same "
+        "time, each with what the job asks for.",
+    )
+    stages: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
+        default=[1],
+        min_length=1,
+        description="Stages of a job, each number as likely as the others. A stage begins when all "
+        "of the one before has ended; jobs of several stages count as so many jobs.",
+    )
+    stage_tasks: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
+        default=[1], min_length=1, description="Tasks of a stage, likewise."
+    )
+
+
+class SlackClass(Part):
+    """How long jobs of some runtimes may wait."""
+
+    shorter_than: Duration | None = Field(
+        default=None, gt=0, description="Holds for jobs that run less; without it for all others."
+    )
+    may_wait: Wait = Field(description="Duration, or `none` for jobs without a deadline.")
+
+
+def _rising(classes: list[SlackClass]) -> list[SlackClass]:
+    limits = [each.shorter_than for each in classes]
+    if not limits or None in limits[:-1] or limits[-1] is not None:
+        raise ValueError("all classes but the last have shorter_than, and the last has none")
+    if limits[:-1] != sorted(set(limits[:-1]), key=lambda limit: limit or 0.0):
+        raise ValueError("shorter_than must grow from class to class")
+    return classes
+
+
+Slack = Annotated[
+    Annotated[Wait, Tag("one for all")]
+    | Annotated[list[SlackClass], AfterValidator(_rising), Tag("by runtime")],
+    Discriminator(lambda value: "by runtime" if isinstance(value, list) else "one for all"),
+]
+
+
+class Suspend(Part):
+    """Which jobs may be suspended, and what it takes them to go on; watts are those of their run.
+
+    A run without a pause takes the job's runtime, startup and saving included.
+    """
+
+    share: float = Field(default=1.0, ge=0, le=1, description="Of the jobs, drawn by the seed.")
+    longer_than: Duration = Field(
+        default=0.0, description="Only jobs that run longer on the reference core."
+    )
+    startup: Duration = Field(
+        default=0.0, description="With which a job starts, and again whenever it is resumed."
+    )
+    save_every: Duration = Field(
+        default=0.0,
+        description="Work between two checkpoints: a suspended job goes on to its next one. 0: it "
+        "saves its work when it is suspended.",
+    )
+    saving: Duration = Field(default=0.0, description="What a checkpoint takes.")
+
+
+def _rises_from_one(throughput: list[float]) -> list[float]:
+    if throughput[0] != 1.0 or any(more < less for less, more in pairwise(throughput)):
+        raise ValueError("is no curve of throughput: begin with 1, and let it never fall")
+    return throughput
+
+
+class Elastic(Part):
+    """Jobs that may have more workers or fewer from stretch to stretch, each as the job asks."""
+
+    throughput: Annotated[
+        list[Annotated[float, Field(gt=0, le=1e4)]], AfterValidator(_rises_from_one)
+    ] = Field(
+        min_length=2,
+        max_length=64,
+        description="Work that 1, 2, 3 … workers do in the same time, relative to one: begins "
+        "with 1 and never falls.",
+    )
+    share: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Of the jobs that can be suspended and have one worker, drawn by the seed.",
+    )
+
+
+class Workload(Part):
+    """The jobs, from a trace or made up, and how long they may wait."""
+
+    trace: Trace | None = Field(default=None, description="Either this or `generator`.")
+    generator: Generator | None = Field(default=None, description="Either this or `trace`.")
+    trainings: list[Training] = Field(
+        default=[], description="Of language models, beside a trace's or generator's jobs or alone."
+    )
+    load: float | None = Field(
+        default=None,
+        gt=0,
+        le=10,
+        description="Share of the cluster's scarcest resource that is requested at the mean. A "
+        "trace's arrivals are pressed together or stretched to it, runtimes stay.",
+    )
+    estimate_error: float = Field(
+        default=0.0,
+        ge=0,
+        le=3,
+        description="Standard deviation of the logarithm of estimated over true runtime; not of "
+        "jobs whose estimate the trace tells.",
+    )
+    slack: Slack = Field(
+        default=float("inf"),
+        description="How long jobs may wait: one duration, `none` for no deadline, or a list by "
+        "runtime. Not for jobs whose deadline the trace tells.",
+    )
+    deadline_runtime_factor: float = Field(
+        default=1.0,
+        ge=1,
+        le=100,
+        description="A deadline is arrival + this times the runtime on the reference core + slack.",
+    )
+    suspend: Suspend | None = Field(
+        default=None, description="Jobs that may be suspended and resumed; without it none."
+    )
+    elastic: list[Elastic] = Field(
+        default=[],
+        description="Kinds of jobs that policies may scale; a job is of one of them, or of none.",
+    )
+    data: list[DataKind] = Field(
+        default=[],
+        description="Kinds of data that jobs read; a job reads one of them, or none.",
+    )
+    skip_unplaceable: bool = Field(
+        default=False, description="Leave out jobs that fit no node instead of refusing them."
+    )
+
+
+class Weights(Part):
+    """How much money, carbon and performance matter."""
+
+    energy: float = Field(default=1.0, ge=0, le=1e6, description="Weight of money.")
+    carbon: float = Field(default=1.0, ge=0, le=1e6, description="Weight of carbon.")
+    performance: float = Field(default=0.1, ge=0, le=1e6, description="Weight of runtime.")
+
+
+class Assumptions(Part):
+    """What is assumed where nothing is measured; the extender's defaults."""
+
+    utilisation_ratio: float = Field(
+        default=0.5, gt=0, le=1, description="CPU used per CPU requested."
+    )
+    gpu_ratio: float = Field(
+        default=0.6, ge=0, le=1, description="Share of a board's range of watts that a job draws."
+    )
+    empty_nodes_sleep: bool = Field(default=False, description="Empty nodes draw nothing.")
+    share_gpus: bool = Field(
+        default=False,
+        description="Jobs that ask for a part of a board share it, as by time slicing or MPS; else "
+        "each gets a whole one, as from NVIDIA's device plugin.",
+    )
+
+
+class Scenario(Part):
+    """A cluster, its grids and its work: all that a run needs beside a policy."""
+
+    name: str = Field(
+        pattern=r"^[a-z0-9]([-a-z0-9.]{0,62}[a-z0-9])?$",
+        description="Lower case, digits, - and dots; results are filed under it.",
+    )
+    description: str = Field(default="", description="What it shows, in a sentence or two.")
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="Of all that is drawn.")
+    start_s: Moment = Field(alias="start", description="First instant, RFC 3339.")
+    length_s: Duration = Field(
+        alias="length", gt=0, description="Jobs that arrive within it are run to their end."
+    )
+    currency: str = Field(default="EUR", pattern=CURRENCY, description="Of all results (ISO 4217).")
+    exchange_rates: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
+        default={}, description="Worth of one unit of each other currency, such as USD: 0.92."
+    )
+    cluster: Cluster = Field(description="Where the work runs.")
+    grids: dict[str, Grid] = Field(min_length=1, description="Each grid zone by its name.")
+    sites: dict[str, Site] = Field(
+        default={}, description="What stands at a zone beside its nodes, by the zone's name."
+    )
+    workload: Workload = Field(description="The jobs.")
+    network: Network = Field(
+        default=Network(), description="What brings jobs' data from zone to zone."
+    )
+    services: list[Service] = Field(
+        default=[], description="Interactive services beside the jobs, on the same nodes."
+    )
+    weights: Weights = Field(default=Weights(), description="What a policy is told to weigh.")
+    assumptions: Assumptions = Field(default=Assumptions(), description="As for the extender.")
+
+    @property
+    def able(self) -> Able:
+        """Return what a policy can do here that it cannot everywhere."""
+        workload = self.workload
+        return Able(self.cluster.nodes_sleep, workload.suspend is not None, bool(workload.elastic))

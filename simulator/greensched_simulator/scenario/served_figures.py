@@ -1,0 +1,140 @@
+"""Figures of how fast language models answer: a few that come along, or a file of your own.
+
+Those that come along are cited from ML.ENERGY's leaderboard (ml-energy/leaderboard,
+public/data/tasks/lm-arena-chat.json; Chung et al., "The ML.ENERGY Benchmark", arXiv 2505.06371,
+2025): vLLM in BF16 with chats of the LM Arena, with as many requests at a time as the batch allows,
+on H100 SXM and B200; all with their batch full to within 1 %. The leaderboard's own files, and any
+of that form, can be read.
+"""
+
+import json
+import zlib
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from greensched_core.errors import BadInput
+from greensched_simulator.formats.trace_rows import opened
+from greensched_simulator.scenario.language_models import PARAMETERS
+
+_FULL = 0.95  # of the batch, in the mean: below, its last places were never measured
+_BOARDS = {"A100": "a100-sxm", "H100": "h100-sxm", "H200": "h200", "B200": "b200"}
+
+
+class Profile(NamedTuple):
+    """A model on some boards with a full batch."""
+
+    generated_per_s: float  # tokens of all requests together
+    board_watts: float  # mean of each
+
+
+Batches = Mapping[int, Profile]  # by the requests at a time
+
+
+class Figures(NamedTuple):
+    """What was measured, by model, board and number of boards; models in lower case."""
+
+    source: str
+    parameters: Mapping[str, float]  # that a token meets
+    measured: Mapping[tuple[str, str, int], Batches]
+
+
+CITED = Figures(
+    "ML.ENERGY's leaderboard (lm-arena-chat)",
+    PARAMETERS,
+    MappingProxyType({
+        ("llama-3.1-8b", "h100-sxm", 1): {
+            8: Profile(1070, 486), 32: Profile(3391, 560), 64: Profile(5147, 610),
+            128: Profile(7037, 669), 256: Profile(9010, 691), 512: Profile(9806, 688),
+        },
+        ("llama-3.1-8b", "b200", 1): {
+            8: Profile(1637, 639), 32: Profile(3810, 576), 64: Profile(5589, 617),
+            128: Profile(4570, 449), 256: Profile(7664, 540), 512: Profile(9571, 577),
+        },
+        ("qwen3-14b", "h100-sxm", 1): {
+            8: Profile(627, 443), 32: Profile(2023, 494), 64: Profile(3140, 525),
+            128: Profile(4474, 572), 256: Profile(5760, 645),
+        },
+        ("qwen3-14b", "b200", 1): {
+            8: Profile(1087, 760), 32: Profile(2866, 700), 64: Profile(4176, 697),
+            128: Profile(5787, 709), 256: Profile(10_709, 955), 512: Profile(11_858, 913),
+        },
+        ("llama-3.1-70b", "h100-sxm", 4): {
+            8: Profile(470, 441), 32: Profile(1487, 449), 64: Profile(2511, 500),
+            128: Profile(3876, 546), 256: Profile(4915, 589), 512: Profile(5921, 623),
+        },
+        ("llama-3.1-70b", "b200", 2): {
+            8: Profile(476, 849), 32: Profile(1590, 868), 64: Profile(2598, 905),
+            128: Profile(3978, 957), 256: Profile(5372, 971), 512: Profile(7134, 966),
+        },
+    }),
+)  # fmt: skip
+
+
+class _Configuration(BaseModel):
+    """What is read of a configuration; all else that a file tells of it is left alone."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", protected_namespaces=())
+
+    model_id: str
+    gpu_model: str
+    num_gpus: int = Field(ge=1)
+    max_num_seqs: int = Field(ge=1)
+    avg_batch_size: float = Field(gt=0)
+    output_throughput_tokens_per_sec: float = Field(gt=0, allow_inf_nan=False)
+    avg_power_watts: float = Field(gt=0, allow_inf_nan=False)  # of all boards
+    activated_params_billions: float = Field(gt=0, allow_inf_nan=False)
+
+
+class _Task(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    configurations: list[_Configuration] = Field(min_length=1)
+
+
+def read_figures(path: Path) -> Figures:
+    """Return the figures of a JSON file of the leaderboard's form; an unchanged file is read once.
+
+    Configurations whose batch was not full, and those on boards of other names than A100, H100,
+    H200 and B200, are none of them; of two alike the faster counts. Raises BadInput where the file
+    is of another form, or nothing is left.
+    """
+    state = path.stat()
+    return _read(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, changed_ns: int, size: int) -> Figures:
+    try:
+        with opened(path) as file:
+            task = _Task.model_validate(json.load(file))
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as fault:
+        raise BadInput(f"{path} is no task of ML.ENERGY's leaderboard: {_said(fault)}") from fault
+    parameters: dict[str, float] = {}
+    measured: dict[tuple[str, str, int], dict[int, Profile]] = {}
+    for each in task.configurations:
+        board, batch = _BOARDS.get(each.gpu_model), each.max_num_seqs
+        if board is None or each.avg_batch_size < _FULL * batch:
+            continue
+        name = each.model_id.lower()
+        parameters[name] = each.activated_params_billions * 1e9
+        batches = measured.setdefault((name, board, each.num_gpus), {})
+        found = Profile(each.output_throughput_tokens_per_sec, each.avg_power_watts / each.num_gpus)
+        batches[batch] = max(found, batches.get(batch, found))
+    if not measured:
+        raise BadInput(f"{path} tells of no full batch on {', '.join(_BOARDS)}")
+    ordered = {key: dict(sorted(batches.items())) for key, batches in measured.items()}
+    return Figures(path.name, parameters, ordered)
+
+
+def _said(fault: Exception) -> str:
+    if not isinstance(fault, ValidationError):
+        return str(fault)
+    first = fault.errors(include_url=False)[0]
+    place = ".".join(str(at) for at in first["loc"])
+    others = fault.error_count() - 1
+    return f"{place}: {first['msg']}" + (f", and {others} faults more" if others else "")

@@ -1,0 +1,168 @@
+"""What stands at a zone beside its nodes: its weather, its panels and its battery."""
+
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, Tag
+
+from greensched_simulator.scenario.fields import Duration, Part, SeriesFile, one_source
+
+_LARGEST_PUE = 5.0
+
+
+class TemperatureFile(SeriesFile):
+    """Outdoor temperatures in a file, in degrees Celsius."""
+
+
+class TemperatureConstant(Part):
+    """One outdoor temperature for all time."""
+
+    constant: float = Field(ge=-90, le=60, description="Degrees Celsius.")
+
+
+class TemperatureShape(Part):
+    """Made-up days by the hour, seeded."""
+
+    shape: Literal["daily"] = Field(
+        description="A wave of one day, and what the weather adds to it."
+    )
+    mean: float = Field(ge=-40, le=40, description="Of all time, in degrees Celsius.")
+    swing: float = Field(
+        default=5.0, ge=0, le=20, description="By which days are warmer than the mean at most."
+    )
+    warmest: Duration = Field(
+        default=54_000.0, lt=86_400, description="Time of the warmest moment after 0 h UTC."
+    )
+    noise: float = Field(
+        default=2.0,
+        ge=0,
+        le=10,
+        description="Standard deviation of what the weather adds, in degrees; it fades by half in "
+        "half a day.",
+    )
+
+
+class PuePoint(Part):
+    """A point of the curve."""
+
+    celsius: float = Field(ge=-90, le=60, description="Outdoor temperature.")
+    pue: float = Field(ge=1, le=_LARGEST_PUE, description="Power usage effectiveness there.")
+
+
+# Partial PUE (servers and their cooling) of a production system with outside-air economisers, at
+# both ends of what was measured: Xu, Feng and Li, "Temperature Aware Workload Management in
+# Geo-distributed Datacenters", ICAC 2013.
+_PUE_BY_WEATHER = [
+    PuePoint.model_construct(celsius=-3.9, pue=1.05),
+    PuePoint.model_construct(celsius=35.0, pue=1.30),
+]
+
+Temperature = Annotated[
+    Annotated[TemperatureFile, Tag("from file")]
+    | Annotated[TemperatureConstant, Tag("constant value")]
+    | Annotated[TemperatureShape, Tag("made up")],
+    one_source("{shape: daily, mean: 12}"),
+]
+
+
+def _rising(points: list[PuePoint]) -> list[PuePoint]:
+    if any(after.celsius <= before.celsius for before, after in pairwise(points)):
+        raise ValueError("celsius must grow from point to point")
+    return points
+
+
+class Weather(Part):
+    """The outdoor temperature, and the PUE that goes by it."""
+
+    temperature: Temperature = Field(description="Outdoors, in degrees Celsius.")
+    pue: Annotated[list[PuePoint], AfterValidator(_rising)] = Field(
+        default=_PUE_BY_WEATHER,
+        min_length=1,
+        description="PUE by temperature, straight between the points and level beyond them; "
+        "without it a cooling system with outside air (docs/simulator.md).",
+    )
+
+
+class SolarFile(SeriesFile):
+    """What panels yield, in a file."""
+
+    unit: Literal["kW/kWp", "W/m2"] = Field(
+        description="Of the file: what a kWp yields, or the irradiance on the panels."
+    )
+
+
+class SolarConstant(Part):
+    """One yield for all time."""
+
+    constant: float = Field(ge=0, le=1.5, description="kW for each kWp.")
+
+
+class SolarShape(Part):
+    """Made-up days by the quarter hour, seeded: a sine from sunrise to sunset, less clouds."""
+
+    shape: Literal["days"] = Field(description="Each day with clouds of its own.")
+    noon: Duration = Field(
+        default=43_200.0, lt=86_400, description="Time of the site's noon after 0 h UTC."
+    )
+    daylight: Duration = Field(
+        default=43_200.0, gt=0, le=86_400, description="From sunrise to sunset."
+    )
+    best: float = Field(
+        default=0.8, gt=0, le=1.2, description="kW for each kWp at noon without clouds."
+    )
+    clouds: float = Field(
+        default=0.5, ge=0, le=1, description="Share that the darkest day loses, the clearest none."
+    )
+
+
+Yield = Annotated[
+    Annotated[SolarFile, Tag("from file")]
+    | Annotated[SolarConstant, Tag("constant value")]
+    | Annotated[SolarShape, Tag("made up")],
+    one_source("{shape: days}"),
+]
+
+
+class Solar(Part):
+    """Panels on the site."""
+
+    peak_kw: float = Field(gt=0, le=1e6, description="kWp: kW at 1,000 W/m2 and 25 °C.")
+    output: Yield = Field(description="What they yield over time.")
+    performance_ratio: float = Field(
+        default=0.8,
+        gt=0,
+        le=1,
+        description="Of a file in W/m2: yield over that of the same panels without any loss (IEC "
+        "61724-1).",
+    )
+
+
+class Storage(Part):
+    """A battery that takes what panels yield beyond what the nodes draw."""
+
+    capacity_kwh: float = Field(gt=0, le=1e6, description="That it gives when it is full.")
+    charge_kw: float = Field(gt=0, le=1e6, description="That it takes at most.")
+    discharge_kw: float = Field(gt=0, le=1e6, description="That it gives at most.")
+    efficiency: float = Field(
+        default=0.85,
+        gt=0,
+        le=1,
+        description="Given for what was taken, there and back (Cole, Frazier and Augustine, "
+        "NREL/TP-6A20-79236, 2021).",
+    )
+
+
+class Site(Part):
+    """What stands at a zone beside its nodes."""
+
+    weather: Weather | None = Field(
+        default=None,
+        description="Of all the zone's nodes, whose PUE goes by it; without it each node group "
+        "has its own.",
+    )
+    solar: Solar | None = Field(
+        default=None, description="Panels, which serve the zone's nodes before the grid does."
+    )
+    battery: Storage | None = Field(
+        default=None, description="Charged from the panels alone, so it needs `solar`."
+    )

@@ -1,0 +1,349 @@
+"""Builder for tests: a world told node by node, job by job and step by step, without files."""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import cycle, islice, pairwise
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_policies.billing.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
+from greensched_policies.billing.supply import Battery
+from greensched_policies.costs.capping import board_speed, board_watts, cpu_power, cpu_speed
+from greensched_policies.costs.cost import Floats, Integers, NodeColumns, curve_table
+from greensched_policies.costs.scaling import NO_SCALING
+from greensched_policies.encoding.observation import Weights
+from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.moving import NO_LINKS
+from greensched_simulator.arrays.nodes import Nodes
+from greensched_simulator.arrays.precedence import precedence_of
+from greensched_simulator.engine.execution.outages import Outages
+from greensched_simulator.engine.state.cluster import Cluster, node_table
+from greensched_simulator.runs.schedule import Schedule, Stretches
+from greensched_simulator.runs.simulation import cost_model
+from greensched_simulator.world.scenario_loading import parse_scenario
+from greensched_simulator.world.world import World, build_world
+from greensched_simulator.world.zone_grids import Grids
+
+GIB = 2.0**30
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+STRAIGHT = [100.0 + 20.0 * k for k in range(11)]
+SOON_FLAT = [50.0] + [120.0] * 10
+STEADY = [(0.0, 100.0, 50.0)]  # from when, g/kWh, per MWh
+
+Row = Mapping[str, float]
+Step = tuple[float, float, float]
+
+_SCENARIO = {
+    "name": "told",
+    "start": "2023-06-01T00:00:00Z",
+    "length": "1h",
+    "cluster": {"nodes": [{"name": "node", "count": 1, "hardware": "epyc-7763-1s", "cpu_cores": 8,
+                           "memory": "8Gi", "zone": "A"}]},
+    "grids": {"A": {"carbon": {"constant": 1}, "price": {"constant": 1, "unit": "EUR/MWh"}}},
+    "workload": {"generator": {"jobs": 1, "cpu_cores": [1]}},
+}  # fmt: skip
+_NODE = {"cpu_capacity": 10.0, "memory_capacity": 64 * GIB, "gpu_capacity": 0.0, "gpu_idle_w": 0.0,
+         "gpu_peak_w": 0.0, "curve_class": 0.0, "speed": 1.0, "pue": 1.0,
+         "sleep_w": math.nan, "wake_s": 0.0, "wake_w": math.nan,
+         "embodied_g_per_s": 0.0, "zone": 0}  # fmt: skip
+_JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_cores": 1.0,
+        "memory_bytes": GIB, "gpus": 0.0, "workers": 1.0, "deadline_s": math.inf,
+        "startup_s": 0.0, "save_every_s": math.inf, "save_s": 0.0,
+        "leaves_at_s": math.inf, "scaling": 0.0, "data_bytes": 0.0, "data_zone": 0}  # fmt: skip
+
+
+def make_world(
+    jobs: Sequence[Row],
+    nodes: Sequence[Row] = ({},),
+    grids: Sequence[Sequence[Step]] = (STEADY,),
+    *,
+    forecasts: Sequence[Sequence[Step]] | None = None,
+    weather: Sequence[Sequence[float]] | None = None,
+    length_s: float = 7200.0,
+    weights: Weights = Weights(1.0, 1.0, 1.0),  # noqa: B008 - frozen
+    empty_nodes_sleep: bool = False,
+    after: Mapping[int, Sequence[int]] = MappingProxyType({}),
+    scaling: Floats = NO_SCALING,
+    links: Floats = NO_LINKS,
+) -> World:
+    """Return a world of such jobs, nodes and zones; what is not told is small, equal and plain.
+
+    Rows have the names of `Jobs` and `Nodes`, curve class 0 is straight and 1 soon flat; a step is
+    its begin, g/kWh and money per MWh. `weather` is the PUE of each step beside that of the nodes.
+    Jobs stand in the order of their arrival; `after` tells for the place of a job those of the jobs
+    that it waits for. An estimate is the runtime, if not told, and watts asleep and waking the idle
+    ones. Half of what is requested is used.
+    """
+    steps = np.array([step for zone in grids for step in zone])
+    seen = steps if forecasts is None else np.array([step for zone in forecasts for step in zone])
+    told_jobs, told_nodes = _columns(_JOB, jobs), _columns(_NODE, nodes)
+    estimate_s = told_jobs["estimate_s"]
+    told_jobs["estimate_s"] = np.where(np.isnan(estimate_s), told_jobs["runtime_s"], estimate_s)
+    data_zone = told_jobs.pop("data_zone").astype(np.int64)
+    idle_w = np.array([STRAIGHT[0], SOON_FLAT[0]])[told_nodes["curve_class"].astype(int)]
+    idle_w += told_nodes["gpu_capacity"] * told_nodes["gpu_idle_w"]
+    for name in ("sleep_w", "wake_w"):
+        told_nodes[name] = np.where(np.isnan(told_nodes[name]), idle_w, told_nodes[name])
+    zone = told_nodes.pop("zone").astype(np.int64)
+    pue = np.array([value for zone in weather or () for value in zone])
+    ends = np.cumsum([0, *(len(zone) for zone in grids)])
+    return build_world(parse_scenario(_SCENARIO, Path()), 0)._replace(
+        jobs=Jobs(**told_jobs, data_zone=data_zone),
+        job_names=tuple(f"job-{number}" for number in range(len(jobs))),
+        nodes=Nodes(**told_nodes, zone=zone),
+        node_names=tuple(f"node-{number}" for number in range(len(nodes))),
+        zones=tuple("ABCDEFGH"[: len(grids)]),
+        grids=Grids(ends, *map(np.ascontiguousarray, (*steps.T, *seen.T[1:])))._replace(
+            pue_relative=pue
+        ),
+        curve_watts=curve_table([STRAIGHT, SOON_FLAT]),
+        length_s=length_s,
+        weights=weights,
+        utilisation_ratio=0.5,
+        gpu_ratio=0.8,
+        empty_nodes_sleep=empty_nodes_sleep,
+        scaling=scaling,
+        links=links,
+        precedence=precedence_of([after.get(job, ()) for job in range(len(jobs))]),
+    )
+
+
+def drawn_world(
+    told: Sequence[Mapping[str, Any]],
+    nodes: Sequence[Row],
+    grids: Sequence[Sequence[tuple[float, float]]],
+    *,
+    empty_nodes_sleep: bool = False,
+    weather: Sequence[float] | None = None,
+    links: Floats = NO_LINKS,
+) -> World:
+    """Return a world of drawn jobs, and of g/kWh and money per MWh by the hour in each zone.
+
+    The PUE of each hour beside that of the nodes goes round as `weather` says, in all zones.
+
+    Jobs have the names of `Jobs`, but tell `wait_s` in place of a deadline, the `error` of their
+    estimate, and how far ahead of them those stand for which one job in three waits, `before`. None
+    has more workers than nodes have room for.
+    """
+    told = sorted(told, key=lambda job: job["arrival_s"])
+    after = {
+        place: sorted(place - back for back in job["before"] if back <= place)
+        for place, job in enumerate(told)
+        if place % 3 == 2
+    }
+    rows = [
+        {name: value for name, value in job.items() if name not in ("wait_s", "error", "before")}
+        | {
+            "workers": min(job["workers"], most_workers(job, nodes)),
+            "estimate_s": job["runtime_s"] * job["error"],
+            "deadline_s": job["arrival_s"] + job["runtime_s"] + job["wait_s"],
+            "startup_s": min(job["startup_s"], job["runtime_s"] / 2),
+        }
+        for job in told
+    ]
+    steps = [[(hour * 3600.0, *pair) for hour, pair in enumerate(zone)] for zone in grids]
+    pue = [[*islice(cycle(weather), len(zone))] for zone in grids] if weather else None
+    return make_world(
+        rows, nodes, steps, empty_nodes_sleep=empty_nodes_sleep, after=after, weather=pue,
+        links=links,
+    )  # fmt: skip
+
+
+def even_links(
+    latency_s: float = 0.0,
+    s_per_gb: float = 8.0,
+    kwh_per_gb: float = 0.06,
+    price_per_gb: float = 0.02,
+) -> Floats:
+    """Return equal links between two zones; within one they take nothing."""
+    told = np.array([latency_s, s_per_gb / 1e9, kwh_per_gb * 3.6e6 / 1e9, price_per_gb / 1e9])
+    return told[:, None, None] * (1.0 - np.eye(2))
+
+
+def with_outages(world: World, *spans: tuple[int, float, float]) -> World:
+    """Return the world with nodes that are away from one hour to another, if they are awake."""
+    told = sorted(
+        (3600.0 * at, back, node)
+        for node, begin, end in spans
+        for at, back in ((begin, 0), (end, 1))
+    )
+    at_s, is_back, node = (np.array(column) for column in zip(*told, strict=True))
+    return world._replace(outages=Outages(at_s, node.astype(np.int64), is_back.astype(np.int64)))
+
+
+def with_panels(world: World, dice: np.random.Generator) -> World:
+    """Return a world of nine hours with panels and a battery in the first of its two zones."""
+    solar_w = np.append(dice.uniform(0.0, 900.0, 9), np.zeros(9))
+    batteries = (Battery(1e6, 200.0, 150.0, 0.8), None)
+    return world._replace(grids=world.grids._replace(solar_w=solar_w), batteries=batteries)
+
+
+def most_workers(job: Row, nodes: Sequence[Row]) -> float:
+    """Return how many workers of a job empty nodes have room for at least; one at any rate."""
+    found = 0.0
+    for node in nodes:
+        memory_bytes = node.get("memory_capacity", _NODE["memory_capacity"])
+        times = min(node["cpu_capacity"] // max(job["cpu_cores"], 1.0),
+                    memory_bytes // job["memory_bytes"])  # fmt: skip
+        found += min(times, node["gpu_capacity"] // np.ceil(job["gpus"]) if job["gpus"] else times)
+    return max(found, 1.0)
+
+
+def in_one_piece(
+    start_s: Floats,
+    end_s: Floats,
+    node: npt.NDArray[np.int64],
+    sleeps: Sleeps = NO_SLEEPS,
+    caps: Caps = NO_CAPS,
+) -> Schedule:
+    """Return the schedule of jobs that start as planned and are not suspended; NaN: never ran."""
+    ran = np.flatnonzero(~np.isnan(start_s))
+    awake = np.full(ran.size, np.nan)
+    none = np.zeros(ran.size, np.int64)
+    stretches = Stretches(
+        ran,
+        node[ran],
+        start_s[ran],
+        awake,
+        start_s[ran],
+        end_s[ran],
+        worker=none,
+        data_zone=none,
+        ready_s=start_s[ran],
+    )
+    return Schedule(start_s, start_s, end_s, node, stretches, sleeps, caps)
+
+
+def free_room(world: World, schedule: Schedule, at_s: float) -> Floats:
+    """Return cores, bytes and boards free on each node right after `at_s`, [3,N]."""
+    ran = schedule.stretches
+    free = np.stack(
+        [world.nodes.cpu_capacity, world.nodes.memory_capacity, world.nodes.gpu_capacity]
+    )
+    runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
+    asked = np.stack([world.jobs.cpu_cores, world.jobs.memory_bytes, world.jobs.gpus])
+    for stretch in np.flatnonzero(runs):
+        free[:, ran.node[stretch]] -= asked[:, ran.job[stretch]]
+    return free
+
+
+def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
+    """Return watts active, idle, asleep and waking of each node right after `at_s`, [4,N].
+
+    Reckoned in another way than the bill's.
+    """
+    ran = schedule.stretches
+    runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
+    machines, model = world.nodes, cost_model(world)
+    active, idle, asleep, waking = np.zeros((4, machines.zone.size))
+    sleeps, away, caps = schedule.sleeps, schedule.outages, schedule.caps
+    for node in range(machines.zone.size):
+        here = runs & (ran.node == node)
+        mine = ran.job[here]
+        curve = world.curve_watts.reshape(-1, 11)[int(machines.curve_class[node])]
+        set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
+        level = float(caps.level[set_by_now[-1]]) if set_by_now.size else 1.0
+        cores = world.jobs.cpu_cores[mine].sum() * model.utilisation_ratio
+        load = min(cores / machines.cpu_capacity[node], 1.0)
+        board = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], model.gpu_ratio)
+        board_w = float(board_watts(level, *board))
+        active[node] = np.interp(load, np.linspace(0.0, 1.0, 11), curve) - curve[0]
+        active[node] *= cpu_power(level)
+        active[node] += world.jobs.gpus[mine].sum() * board_w
+        off = (sleeps.node == node) & (sleeps.asleep_s <= at_s) & (at_s < sleeps.awake_s)
+        if off.any():
+            assert off.sum() == 1
+            assert not here.any()
+            is_waking = bool(sleeps.woken_s[off][0] <= at_s)
+            (waking if is_waking else asleep)[node] = (
+                machines.wake_w[node] if is_waking else machines.sleep_w[node]
+            )
+        elif ((away.node == node) & (away.asleep_s <= at_s) & (at_s < away.awake_s)).any():
+            assert not here.any()
+        elif here.any() or not model.empty_nodes_sleep:
+            idle[node] = curve[0] + machines.gpu_capacity[node] * machines.gpu_idle_w[node]
+    return np.stack([active, idle, asleep, waking]) * machines.pue * _weather(world, at_s)
+
+
+def done_s(world: World, schedule: Schedule) -> Floats:
+    """Return how far each stretch of a job went, [P], in seconds of the reference core."""
+    ran, caps = schedule.stretches, schedule.caps
+    moments_s = np.unique(np.concatenate([[0.0], caps.from_s, [np.inf]]))
+    done = np.zeros(ran.job.size)
+    for begin_s, end_s in pairwise(moments_s.tolist()):
+        pace = np.array([_pace(world, schedule, each, begin_s) for each in range(ran.job.size)])
+        length_s = np.minimum(ran.end_s, end_s) - np.maximum(ran.start_s, begin_s)
+        for stretch in range(ran.job.size):
+            together = (ran.job == ran.job[stretch]) & (ran.start_s == ran.start_s[stretch])
+            done[stretch] += max(length_s[stretch], 0.0) * pace[together].min()
+    return done
+
+
+def bytes_of(schedule: Schedule) -> bytes:
+    """Return all that a schedule holds."""
+    columns = (schedule.planned_s, schedule.start_s, schedule.end_s, schedule.node,
+               *schedule.stretches, *schedule.off, *schedule.caps)  # fmt: skip
+    return b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
+
+
+def _pace(world: World, schedule: Schedule, stretch: int, at_s: float) -> float:
+    """Return how fast a worker's node lets it run right after a time."""
+    caps, machines, node = schedule.caps, world.nodes, schedule.stretches.node[stretch]
+    set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
+    level = float(caps.level[set_by_now[-1]]) if set_by_now.size else 1.0
+    board = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], world.gpu_ratio)
+    has_boards = world.jobs.gpus[schedule.stretches.job[stretch]] > 0
+    pace = board_speed(level, *board) if has_boards else cpu_speed(level)
+    return float(pace) * float(machines.speed[node])
+
+
+def _weather(world: World, at_s: float) -> Floats:
+    """Return the PUE right after `at_s` beside each node's own, [N]."""
+    grids, found = world.grids, np.ones(len(world.zones))
+    for zone in range(found.size if grids.pue_relative.size else 0):
+        begun = [at for at in range(*grids.starts[zone : zone + 2]) if grids.times_s[at] <= at_s]
+        found[zone] = grids.pue_relative[begun[-1]]
+    return found[world.nodes.zone]
+
+
+def can_take(world: World, job: int) -> npt.NDArray[np.bool_]:
+    """Tell which nodes, [N], could take a job if they were empty."""
+    jobs, nodes = world.jobs, world.nodes
+    asked = np.array([jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]])
+    capacity = np.stack([nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity])
+    able: npt.NDArray[np.bool_] = np.all(asked[:, None] <= capacity * (1 + _EPSILON), axis=0)
+    return able
+
+
+def _columns(usual: Row, rows: Sequence[Row]) -> dict[str, Floats]:
+    unknown = {name for row in rows for name in row} - usual.keys()
+    if unknown:
+        raise ValueError(f"there is no {', '.join(sorted(unknown))} to tell")
+    return {
+        name: np.array([float(row.get(name, value)) for row in rows])
+        for name, value in usual.items()
+    }
+
+
+def cluster_as(told: NodeColumns, zone: Integers) -> Cluster:
+    """Return the engine's cluster with nodes in such a state, each column [1,N]."""
+    now = NodeColumns(*(column[0] for column in told))
+    count = zone.size
+    return Cluster(
+        nodes=node_table(now),
+        zone=zone,
+        sleep=np.empty((6, 0)),
+        cap=np.empty((4, 0)),
+        cpu_free=now.cpu_capacity * (1.0 - now.cpu_before),
+        memory_free=now.memory_free.copy(),
+        gpu_free=now.gpu_free.copy(),
+        boards=np.empty((count, 0)),
+        busy=now.cpu_before.copy(),
+        pods=1 - now.is_empty.astype(np.int64),
+        next_node=np.zeros(1, np.int64),
+        found=np.empty(count, np.int64),
+    )  # fmt: skip

@@ -1,0 +1,302 @@
+"""The jobs of a world: read or made up, pressed to a load, given estimates and deadlines."""
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from greensched_core.durations import format_duration
+from greensched_core.errors import BadInput
+from greensched_policies.costs.cost import Floats
+from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.precedence import Precedence, precedence_of, whole_jobs
+from greensched_simulator.arrays.seeds import stream
+from greensched_simulator.formats.google_events import Machine
+from greensched_simulator.formats.traces import TimeUnit, load_trace
+from greensched_simulator.formats.workload import Task
+from greensched_simulator.formats.workload import Trace as TraceRead
+from greensched_simulator.scenario.model import Scenario, SlackClass, Suspend, Trace, Workload
+from greensched_simulator.world.elastic_jobs import curves_of
+from greensched_simulator.world.job_drafts import Capacity, Draft, together
+from greensched_simulator.world.made_up_jobs import made_up
+from greensched_simulator.world.network import data_of_jobs
+from greensched_simulator.world.trainings import trainings_of
+
+NO_JOB_LEFT = (
+    "leaves no job: none that arrives within the length fits a node; give larger nodes, or "
+    "smaller jobs"
+)
+_MOST_OF = 0.9  # of the length should see arrivals
+
+
+class JobList(NamedTuple):
+    """Jobs with their names, and what should be known about them, each a sentence."""
+
+    jobs: Jobs
+    precedence: Precedence
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
+    """Return the jobs that arrive within the scenario's length; the same seed gives the same.
+
+    Raises BadInput for jobs that fit no node, unless the scenario leaves these out, and when no
+    job is left.
+    """
+    workload = scenario.workload
+    notes: list[str] = []
+    draft = together(list(drafts_of(scenario, seed, capacity, notes)))
+    is_within = draft.arrival_s < scenario.length_s
+    if not is_within.all():
+        notes.append(f"{np.sum(~is_within)} jobs that arrive after the scenario's length left out")
+        draft = draft.chosen(is_within)
+    if draft.arrival_s.size == 0:
+        raise BadInput(f"scenario {scenario.name}: workload.skip_unplaceable {NO_JOB_LEFT}")
+    last_s = float(draft.arrival_s[-1])
+    if last_s < _MOST_OF * scenario.length_s:
+        notes.append(f"the last job arrives {format_duration(last_s)} after the start, of "
+                     f"{format_duration(scenario.length_s)}")  # fmt: skip
+    place = {name: job for job, name in enumerate(draft.names)}
+    precedence = precedence_of([[place[name] for name in after] for after in draft.after])
+    jobs = _finished(draft, workload, tuple(scenario.grids), seed, precedence)
+    if precedence.child.size:
+        waiting = int(np.sum(precedence.parents > 0))
+        notes.append(f"{waiting:,} of {jobs.arrival_s.size:,} jobs wait for others to end")
+    if workload.suspend is not None:
+        can_stop = int(np.isfinite(jobs.save_every_s).sum())
+        notes.append(f"{can_stop:,} of {jobs.arrival_s.size:,} jobs can be suspended")
+    if workload.elastic:
+        elastic = int(np.sum(jobs.scaling > 0.0))
+        notes.append(f"{elastic:,} of {jobs.arrival_s.size:,} jobs are elastic")
+    if workload.data:
+        reading = int(np.sum(jobs.data_bytes > 0.0))
+        notes.append(f"{reading:,} of {jobs.arrival_s.size:,} jobs read data, "
+                     f"{jobs.data_bytes @ jobs.workers / 1e9:,.0f} GB in all")  # fmt: skip
+    return JobList(jobs, precedence, draft.names, tuple(notes))
+
+
+def drafts_of(
+    scenario: Scenario, seed: int, capacity: Capacity, notes: list[str]
+) -> Iterator[Draft]:
+    """Yield the jobs of each source, and note what should be known about them.
+
+    Raises BadInput for jobs that fit no node, unless the scenario leaves these out.
+    """
+    workload, share_gpus = scenario.workload, scenario.assumptions.share_gpus
+    if workload.generator is not None:
+        draft = made_up(scenario, workload.generator, seed, capacity)
+        draft = _with_boards(draft, share_gpus, notes)
+        yield _placeable(draft, workload, capacity, notes)
+    elif workload.trace is not None:
+        draft = _with_boards(_from_trace(workload.trace, seed, notes), share_gpus, notes)
+        draft = _placeable(draft, workload, capacity, notes)
+        yield _to_load(draft, workload.load, capacity, notes)
+    for draft in trainings_of(scenario, seed, notes):
+        yield _placeable(draft, workload, capacity, notes)
+
+
+def read_trace(trace: Trace) -> TraceRead:
+    """Return the trace of a scenario; a file that did not change is read once.
+
+    Raises BadInput that lists the rows at fault.
+    """
+    state, given = trace.file.stat(), trace.largest_machine
+    largest = None if given is None else Machine(given.cpu_cores, given.memory)
+    return _read_trace(
+        trace.file, trace.time_unit, largest, trace.skip_faulty, state.st_mtime_ns, state.st_size
+    )
+
+
+@lru_cache(maxsize=4)
+def _read_trace(
+    path: Path,
+    time_unit: TimeUnit | None,
+    largest: Machine | None,
+    skip_faulty: bool,
+    changed_ns: int,
+    size: int,
+) -> TraceRead:
+    return load_trace(
+        path,
+        time_unit=time_unit,
+        largest_machine=largest,
+        skip_faulty=skip_faulty,
+        skipped_by="skip_faulty: true",
+    )
+
+
+def _from_trace(trace: Trace, seed: int, notes: list[str]) -> Draft:
+    read = read_trace(trace)
+    notes.extend(read.notes)
+    if read.faults:
+        rows = len({fault.row for fault in read.faults})
+        notes.append(f"{rows} faulty rows of {trace.file.name} left out, the first: "
+                     f"{read.faults[0]}")  # fmt: skip
+    tasks = list(read.tasks[: trace.first])
+    if trace.sample is not None and trace.sample < len(tasks):
+        tasks = _drawn(tasks, trace.sample, seed, notes)
+    chosen = sum(bool(task.gpu_models) for task in tasks)
+    if chosen:
+        notes.append(f"{chosen} jobs name models of GPUs; any board is taken to do")
+    due = sum(task.deadline_s is not None for task in tasks)
+    if due:
+        notes.append(f"{due} of {len(tasks)} jobs have the deadline that the trace tells")
+    draft = _draft(tasks)
+    return draft if trace.repeat == 1 else _repeated(draft, trace.repeat)
+
+
+def _drawn(tasks: list[Task], count: int, seed: int, notes: list[str]) -> list[Task]:
+    """Return so many jobs in their order; tasks that wait for each other are drawn as one job."""
+    place = {task.name: number for number, task in enumerate(tasks)}
+    edges = [(number, place[name]) for number, task in enumerate(tasks) for name in task.after]
+    ends = np.array(edges, np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(edges)), (ends[0], ends[1])), shape=(len(tasks), len(tasks)))
+    jobs, job_of = connected_components(graph, directed=False)
+    if count >= jobs:
+        return tasks
+    drawn = stream(seed, "jobs/sample").choice(jobs, count, replace=False)
+    notes.append(f"{count} of {jobs} jobs of the trace, drawn with seed {seed}")
+    return [tasks[number] for number in np.flatnonzero(np.isin(job_of, drawn))]
+
+
+def _draft(tasks: list[Task]) -> Draft:
+    first_s = tasks[0].arrival_s
+    return Draft(
+        names=tuple(task.name for task in tasks),
+        after=tuple(task.after for task in tasks),
+        arrival_s=np.array([task.arrival_s - first_s for task in tasks]),
+        runtime_s=np.array([task.runtime_s for task in tasks]),
+        expected_s=np.array(
+            [math.nan if task.estimate_s is None else task.estimate_s for task in tasks]
+        ),
+        cpu_cores=np.array([task.cpu_cores for task in tasks]),
+        memory_bytes=np.array([task.memory_bytes for task in tasks]),
+        gpus=np.array([task.gpus * task.gpu_share for task in tasks]),
+        workers=np.array([float(task.workers) for task in tasks]),
+        due_in_s=np.array(
+            [
+                math.nan if task.deadline_s is None else task.deadline_s - task.arrival_s
+                for task in tasks
+            ]
+        ),
+    )
+
+
+def _repeated(draft: Draft, times: int) -> Draft:
+    """Return the draft played so often; rounds are a mean interval between arrivals apart."""
+    count = draft.arrival_s.size
+    round_s = draft.arrival_s[-1] * count / max(count - 1, 1)
+    rounds = np.repeat(np.arange(times), count)
+    return Draft(
+        tuple(f"{name}-{number}" for number in range(times) for name in draft.names),
+        tuple(
+            tuple(f"{name}-{number}" for name in after)
+            for number in range(times)
+            for after in draft.after
+        ),
+        np.tile(draft.arrival_s, times) + rounds * round_s,
+        *(np.tile(column, times) for column in draft[3:]),
+    )
+
+
+def _placeable(draft: Draft, workload: Workload, capacity: Capacity, notes: list[str]) -> Draft:
+    fits = capacity.fitting(draft) >= draft.workers
+    if fits.all():
+        return draft
+    size = draft.cpu_cores + draft.gpus * capacity.cpu_cores
+    large = int(np.argmax(np.where(fits, -1.0, size * draft.workers)))
+    times = f"{draft.workers[large]:g} times " if draft.workers[large] > 1.0 else ""
+    told = (
+        f"{int(np.sum(~fits))} of {fits.size} jobs fit no node; the largest, "
+        f"{draft.names[large]}, asks for {times}{draft.cpu_cores[large]:g} cores, "
+        f"{draft.memory_bytes[large] / 2**30:.4g} GiB and {draft.gpus[large]:g} GPUs"
+    )
+    if not workload.skip_unplaceable:
+        raise BadInput(
+            f"workload: {told}; give larger nodes, or more of them where jobs have several "
+            "workers, or leave such jobs out by skip_unplaceable: true"
+        )
+    kept = draft.chosen(fits)
+    waiting = int(fits.sum()) - kept.arrival_s.size
+    notes.append(f"{told}: left out" + (f", with {waiting} that wait for them" if waiting else ""))
+    return kept
+
+
+def _to_load(draft: Draft, load: float | None, capacity: Capacity, notes: list[str]) -> Draft:
+    """Press arrivals together, or stretch them, until the scarcest resource is busy to `load`."""
+    if load is None or draft.arrival_s.size == 0:
+        return draft
+    span_s = draft.arrival_s[-1]
+    if span_s <= 0:
+        raise BadInput("workload.load: all jobs arrive at once, there is no span to change")
+    factor = float(capacity.busy_s(draft).sum(axis=1).max() / (load * span_s))
+    notes.append(f"arrivals were multiplied by {factor:.6g}")
+    return draft._replace(arrival_s=draft.arrival_s * factor)
+
+
+def _with_boards(draft: Draft, are_shared: bool, notes: list[str]) -> Draft:
+    """Return the draft with whole boards in the place of parts, unless boards are shared."""
+    parts = int(np.sum(draft.gpus != np.floor(draft.gpus)))
+    if parts == 0 or are_shared:
+        return draft
+    notes.append(f"{parts:,} jobs ask for a part of a board and get a whole one (share_gpus)")
+    return draft._replace(gpus=np.ceil(draft.gpus))
+
+
+def _finished(
+    draft: Draft, workload: Workload, zones: tuple[str, ...], seed: int, precedence: Precedence
+) -> Jobs:
+    """Return the jobs; those that wait for each other are due together, as one long job is.
+
+    Estimates and deadlines that their owners told stand as they are.
+    """
+    whole = whole_jobs(precedence, draft.arrival_s, draft.runtime_s)
+    count = draft.arrival_s.size
+    errors = workload.estimate_error * stream(seed, "jobs/estimates").standard_normal(count)
+    estimate_s = draft.runtime_s * np.exp(errors)
+    allowed_s = workload.deadline_runtime_factor * whole.runtime_s
+    deadline_s = whole.arrival_s + allowed_s + _slack_s(workload.slack, whole.runtime_s)
+    can_stop, told = _can_stop(draft, workload.suspend, seed), workload.suspend or Suspend()
+    data_bytes, data_zone = data_of_jobs(workload, zones, count, seed)
+    return Jobs(
+        arrival_s=draft.arrival_s,
+        runtime_s=draft.runtime_s,
+        estimate_s=np.where(np.isnan(draft.expected_s), estimate_s, draft.expected_s),
+        cpu_cores=draft.cpu_cores,
+        memory_bytes=draft.memory_bytes,
+        gpus=draft.gpus,
+        workers=draft.workers,
+        deadline_s=np.where(np.isnan(draft.due_in_s), deadline_s, draft.arrival_s + draft.due_in_s),
+        startup_s=np.where(can_stop, told.startup, 0.0),
+        save_every_s=np.where(can_stop, told.save_every, math.inf),
+        save_s=np.where(can_stop, told.saving, 0.0),
+        leaves_at_s=np.full(count, math.inf),
+        scaling=curves_of(workload, can_stop & (draft.workers == 1.0), seed),
+        data_bytes=data_bytes,
+        data_zone=data_zone,
+    )
+
+
+def _can_stop(draft: Draft, suspend: Suspend | None, seed: int) -> npt.NDArray[np.bool_]:
+    """Tell which jobs, [J], may be suspended; all of them must have something left to do then."""
+    if suspend is None:
+        return np.zeros(draft.arrival_s.size, dtype=bool)
+    drawn = stream(seed, "jobs/suspend").random(draft.arrival_s.size) < suspend.share
+    least_s = max(suspend.longer_than, suspend.startup + suspend.save_every + suspend.saving)
+    return np.asarray(drawn & (draft.runtime_s > least_s))
+
+
+def _slack_s(slack: float | list[SlackClass], runtime_s: Floats) -> Floats:
+    classes = slack if isinstance(slack, list) else [SlackClass.model_construct(may_wait=slack)]
+    found: Floats = np.full(runtime_s.size, math.inf)
+    for each in reversed(classes):
+        limit_s = math.inf if each.shorter_than is None else each.shorter_than
+        found = np.where(runtime_s < limit_s, each.may_wait, found)
+    return found

@@ -1,0 +1,126 @@
+"""Jobs made up by a seed: a Poisson process with a daily wave, log-normal runtimes.
+
+Each column draws from a stream of its own, so that changing one leaves the others as they were, and
+more jobs leave the sizes of the first ones as they were.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_core.errors import BadInput
+from greensched_policies.costs.cost import Floats
+from greensched_simulator.arrays.seeds import stream
+from greensched_simulator.scenario.language import Training
+from greensched_simulator.scenario.model import Generator, Scenario
+from greensched_simulator.world.job_drafts import Capacity, Draft
+
+_DAY_S = 86_400.0
+_STEP_S = 60.0  # the wave is straight between
+_MOST_JOBS = 10_000_000
+
+
+def made_up(scenario: Scenario, generator: Generator, seed: int, capacity: Capacity) -> Draft:
+    """Return the jobs in order of arrival: as many as are asked for, or as make the load.
+
+    Raises BadInput when the load needs more than ten million jobs, or none.
+    """
+    if generator.jobs is not None:
+        sizes = _sized(generator, seed, generator.jobs)
+    else:
+        assert scenario.workload.load is not None, "load_scenario refuses neither"
+        sizes = _as_many_as_make(scenario, generator, seed, capacity)
+    count = sizes.runtime_s.size
+    graphs = _graphs(generator, seed, count)
+    when_s = arrivals_s(scenario, generator, seed, count, "jobs/arrivals")[graphs.first]
+    names = tuple(f"job-{job}" for job in range(count))
+    after = tuple(tuple(names[each] for each in places) for places in graphs.after)
+    return sizes._replace(arrival_s=when_s, names=names, after=after)
+
+
+class _Graphs(NamedTuple):
+    """Which jobs belong together, as they follow each other."""
+
+    first: npt.NDArray[np.int64]  # [J] the first of those that a job belongs to
+    after: list[range]  # those that each waits for
+
+
+def _graphs(generator: Generator, seed: int, count: int) -> _Graphs:
+    """Return graphs of stages, each waiting for all of the one before, until no job is left."""
+    first, after = np.arange(count), [range(0)] * count
+    if max(generator.stages) == max(generator.stage_tasks) == 1:
+        return _Graphs(first, after)
+    stages = _drawn([float(each) for each in generator.stages], seed, "jobs/stages", count)
+    widths = _drawn([float(each) for each in generator.stage_tasks], seed, "jobs/tasks", count)
+    job, graph, stage = 0, 0, 0
+    while job < count:
+        begin, before = job, range(0)
+        for _ in range(int(stages[graph])):
+            own = range(job, min(job + int(widths[stage]), count))
+            first[own.start : own.stop] = begin
+            after[own.start : own.stop] = [before] * len(own)
+            job, before, stage = own.stop, own, stage + 1
+        graph += 1
+    return _Graphs(first, after)
+
+
+def _sized(generator: Generator, seed: int, count: int) -> Draft:
+    """Return `count` jobs, all but their names and arrivals."""
+    spread = stream(seed, "jobs/runtime").standard_normal(count)
+    runtime_s = generator.runtime_median * np.exp(generator.runtime_sigma * spread)
+    runtime_s = np.clip(runtime_s, generator.runtime_shortest, generator.runtime_longest)
+    has_gpus = stream(seed, "jobs/has-gpus").random(count) < generator.gpu_share
+    boards = _drawn(generator.gpus, seed, "jobs/gpus", count)
+    gpus = np.where(has_gpus, boards, 0.0)
+    cores = _drawn(generator.cpu_cores, seed, "jobs/cores", count) * np.maximum(gpus, 1.0)
+    memory = _drawn(generator.memory_per_core, seed, "jobs/memory", count) * cores
+    workers = _drawn([float(number) for number in generator.workers], seed, "jobs/workers", count)
+    untold = np.full(count, np.nan)
+    return Draft(
+        (), (), np.zeros(count), runtime_s, untold, cores, memory, gpus, workers, due_in_s=untold
+    )
+
+
+def _drawn(sizes: list[float], seed: int, purpose: str, count: int) -> Floats:
+    places = (stream(seed, purpose).random(count) * len(sizes)).astype(np.int64)
+    found: Floats = np.array(sizes)[np.minimum(places, len(sizes) - 1)]
+    return found
+
+
+def _as_many_as_make(
+    scenario: Scenario, generator: Generator, seed: int, capacity: Capacity
+) -> Draft:
+    """Return just as many jobs as keep the scarcest resource busy to the load."""
+    wanted_s = (scenario.workload.load or 0.0) * scenario.length_s
+    count = 4096
+    while count <= _MOST_JOBS:
+        sizes = _sized(generator, seed, count)
+        busy_s = np.cumsum(capacity.busy_s(sizes), axis=1).max(axis=0)
+        if busy_s[-1] >= wanted_s:
+            needed = int(np.searchsorted(busy_s, wanted_s)) + 1
+            return Draft((), (), *(column[:needed] for column in sizes[2:]))
+        count *= 2
+    raise BadInput(
+        f"workload.load: more than {_MOST_JOBS} jobs are needed; make jobs longer or larger, or "
+        "the cluster smaller"
+    )
+
+
+def arrivals_s(
+    scenario: Scenario, wave: Generator | Training, seed: int, count: int, purpose: str
+) -> Floats:
+    """Draw from the rate 1 + swing·cos(2π(t − peak)/day) by inverting its integral.
+
+    Given their number, the arrivals of a Poisson process are independent draws from its rate.
+    """
+    steps = max(math.ceil(scenario.length_s / _STEP_S), 1)
+    times_s = np.linspace(0.0, scenario.length_s, steps + 1)
+    phase = 2 * math.pi * (scenario.start_s % _DAY_S - wave.peak) / _DAY_S
+    turns = 2 * math.pi * times_s / _DAY_S
+    swing = wave.daily_swing * _DAY_S / (2 * math.pi)
+    integral = times_s + swing * (np.sin(turns + phase) - math.sin(phase))
+    drawn = np.sort(stream(seed, purpose).random(count)) * integral[-1]
+    found: Floats = np.interp(drawn, integral, times_s)
+    return found

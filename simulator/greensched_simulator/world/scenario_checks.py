@@ -1,0 +1,276 @@
+"""What must hold between the parts of a scenario, and of the files that it names.
+
+Each part is judged by itself where it can be read, so that one fault hides no other.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from greensched_core.errors import BadInput
+from greensched_core.quoting import near
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_simulator.formats.grid_files import read_series
+from greensched_simulator.scenario.cluster import NodeGroup
+from greensched_simulator.scenario.fields import Duration, Moment
+from greensched_simulator.scenario.file import Place
+from greensched_simulator.scenario.language import Training
+from greensched_simulator.scenario.model import (
+    Carbon,
+    CarbonFile,
+    Elastic,
+    Generator,
+    Price,
+    PriceConstant,
+    PriceFile,
+    Trace,
+)
+from greensched_simulator.scenario.network import Between, DataKind
+from greensched_simulator.scenario.services import Service
+from greensched_simulator.scenario.site import SolarFile, Temperature, TemperatureFile, Yield
+from greensched_simulator.world.job_building import read_trace
+from greensched_simulator.world.node_power import sleep_faults
+from greensched_simulator.world.service_checks import service_faults
+from greensched_simulator.world.trainings import speed_with
+from greensched_simulator.world.zone_steps import Source, column_of
+
+Found = Iterator[tuple[Place, str]]
+
+_ROUNDING = 1e-9  # of a sum of shares
+
+
+def belongs_together(content: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
+    """Yield place and reason of each fault between parts that are sound by themselves."""
+    groups = [_mapping(raw) for raw in _list(_mapping(content.get("cluster")).get("nodes"))]
+    grids = _mapping(content.get("grids"))
+    yield from _zones(groups, grids)
+    for number, group in enumerate(groups):
+        if group and group.get("hardware") is None and group.get("curve_watts") is None:
+            yield ("cluster", "nodes", number), "name its hardware, or give curve_watts"
+        yield from _sleep(number, group, content, context)
+    span = _span(content)
+    for zone, grid in grids.items():
+        carbon = _read(Carbon, _mapping(grid).get("carbon"), context)
+        price = _read(Price, _mapping(grid).get("price"), context)
+        yield from _currency(("grids", zone, "price", "unit"), price, content)
+        marginal = _read(Carbon, _mapping(grid).get("marginal"), context)
+        for signal, source in (("carbon", carbon), ("marginal", marginal), ("price", price)):
+            if isinstance(source, CarbonFile | PriceFile):
+                yield from _grid_file(("grids", zone, signal, "file"), source, span)
+    yield from _sites(content, groups, grids, span, context)
+    yield from _data(content, grids, context)
+    if isinstance(content.get("workload"), dict):
+        yield from _workload(content["workload"], context)
+        yield from _trainings(content["workload"], groups, context)
+    length_s = None if span is None else span[1] - span[0]
+    read = [_read(Service, raw, context) for raw in _list(content.get("services"))]
+    for at, reason in service_faults(read, length_s):
+        yield ("services", *at), reason
+
+
+def _zones(groups: list[Mapping[str, Any]], grids: Mapping[str, Any]) -> Found:
+    names: set[str] = set()
+    for number, group in enumerate(groups):
+        place = ("cluster", "nodes", number)
+        zone, name = group.get("zone"), group.get("name")
+        if isinstance(name, str):
+            if name in names:
+                yield (*place, "name"), f"{name!r} names another group already"
+            names.add(name)
+        if isinstance(zone, str) and zone not in grids:
+            yield (*place, "zone"), f"{zone!r} has no grid{near(zone, grids)}; add it under grids"
+    used = {str(group["zone"]) for group in groups if group.get("zone") is not None}
+    told = [zone for zone, grid in grids.items() if _mapping(grid).get("marginal") is not None]
+    for zone in grids:
+        if told and zone not in told:
+            reason = f"has no marginal carbon, but {told[0]} has: give it to all zones, or to none"
+            yield ("grids", zone), reason
+        if groups and zone not in used:
+            meant = near(zone, filter(None, used))
+            reason = f"no node is in this zone{meant}; take it out, or put nodes there"
+            yield ("grids", zone), reason
+
+
+def _sleep(
+    number: int,
+    group: Mapping[str, Any],
+    content: Mapping[str, Any],
+    context: Mapping[str, Any],
+) -> Found:
+    place = ("cluster", "nodes", number, "sleep")
+    read = _read(NodeGroup, group, context)
+    if group.get("sleep") is None or not isinstance(read, NodeGroup):
+        return
+    if read.hardware is not None or read.curve_watts is not None:
+        yield from (((*place, field), reason) for field, reason in sleep_faults(read))
+    if _mapping(content.get("assumptions")).get("empty_nodes_sleep") is True:
+        yield place, "assumptions.empty_nodes_sleep has all nodes sleep for nothing: drop either"
+
+
+def _currency(place: Place, price: Any, content: Mapping[str, Any]) -> Found:
+    if not isinstance(price, PriceFile | PriceConstant):
+        return
+    own, currency = content.get("currency", "EUR"), price.unit.partition("/")[0]
+    if currency != own and currency not in _mapping(content.get("exchange_rates")):
+        yield (
+            place,
+            f"what a {currency} is worth is not told: add it to exchange_rates, in {own}",
+        )
+
+
+def _span(content: Mapping[str, Any]) -> tuple[float, float] | None:
+    start_s = _read(Moment, content.get("start"), {})
+    length_s = _read(Duration, content.get("length"), {})
+    return None if start_s is None or length_s is None else (start_s, start_s + length_s)
+
+
+def _grid_file(place: Place, source: Source, span: tuple[float, float] | None) -> Found:
+    try:
+        series = read_series(source.file, column_of(source))
+    except BadInput as fault:
+        yield place, str(fault)
+        return
+    first_s, end_s = series.times_s[0], series.times_s[-1]
+    if span is not None and not first_s <= span[0] < span[1] <= end_s:
+        yield (
+            place,
+            f"{source.file} holds {format_timestamp(first_s)} to {format_timestamp(end_s)}, the "
+            f"scenario lasts from {format_timestamp(span[0])} to {format_timestamp(span[1])}: "
+            "change start or length, or give a file that covers them",
+        )
+    elif span is not None and not series.has_any(*span):
+        yield (
+            place,
+            f"{source.file} holds no value from {format_timestamp(span[0])} to "
+            f"{format_timestamp(span[1])}: change start or length, or give another file",
+        )
+
+
+def _sites(
+    content: Mapping[str, Any],
+    groups: list[Mapping[str, Any]],
+    grids: Mapping[str, Any],
+    span: tuple[float, float] | None,
+    context: Mapping[str, Any],
+) -> Found:
+    sites = _mapping(content.get("sites"))
+    for zone, site in sites.items():
+        if zone not in grids:
+            yield ("sites", zone), f"{zone!r} has no grid{near(zone, grids)}; add it under grids"
+        weather = _mapping(_mapping(site).get("weather"))
+        temperature = _read(Temperature, weather.get("temperature"), context)
+        if isinstance(temperature, TemperatureFile):
+            yield from _grid_file(
+                ("sites", zone, "weather", "temperature", "file"), temperature, span
+            )
+        solar = _mapping(_mapping(site).get("solar"))
+        output = _read(Yield, solar.get("output"), context)
+        if isinstance(output, SolarFile):
+            yield from _grid_file(("sites", zone, "solar", "output", "file"), output, span)
+        if _mapping(site).get("battery") is not None and _mapping(site).get("solar") is None:
+            yield ("sites", zone, "battery"), "is charged from panels alone: give solar, too"
+    for number, group in enumerate(groups):
+        home = group.get("zone")
+        follows = isinstance(home, str) and _mapping(sites.get(home)).get("weather") is not None
+        if follows and "pue" in group:
+            reason = f"goes by the weather, sites.{home}.weather: take out one of the two"
+            yield ("cluster", "nodes", number, "pue"), reason
+
+
+def _workload(raw: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
+    place = ("workload",)
+    trainings = _list(raw.get("trainings"))
+    sources = sum(raw.get(name) is not None for name in ("trace", "generator"))
+    if sources == 2 or (sources == 0 and not trainings):
+        yield place, "give either trace or generator" + ("" if sources else ", or trainings")
+    if sources == 0 and trainings and raw.get("load") is not None:
+        yield (*place, "load"), "is that of a trace or generator, and there is none: take it out"
+    trace = _read(Trace, raw.get("trace"), context)
+    if trace is not None:
+        try:
+            read_trace(trace)
+        except BadInput as fault:
+            yield (*place, "trace", "file"), str(fault)
+    made = _read(Generator, raw.get("generator"), context)
+    if made is not None and (made.jobs is None) == (raw.get("load") is None):
+        yield (*place, "generator"), "give either its number of jobs or workload.load"
+    kinds = [_read(Elastic, kind, context) for kind in _list(raw.get("elastic"))]
+    if kinds and raw.get("suspend") is None:
+        yield (*place, "elastic"), "jobs are scaled between two stretches: say suspend, too"
+    if sum(kind.share for kind in kinds if kind is not None) > 1.0 + _ROUNDING:
+        yield (*place, "elastic"), "the shares of all kinds are more than 1 together"
+    if made is not None and made.runtime_shortest > made.runtime_longest:
+        yield (*place, "generator", "runtime_shortest"), "is longer than runtime_longest"
+
+
+def _data(
+    content: Mapping[str, Any], grids: Mapping[str, Any], context: Mapping[str, Any]
+) -> Found:
+    workload, network = _mapping(content.get("workload")), _mapping(content.get("network"))
+    raw, place = _list(workload.get("data")), ("workload", "data")
+    kinds = [_read(DataKind, kind, context) for kind in raw]
+    if sum(kind.share for kind in kinds if kind is not None) > 1.0 + _ROUNDING:
+        yield place, "the shares of all kinds are more than 1 together"
+    named = [((*place, number, "zones"), kind.zones) for number, kind in enumerate(kinds) if kind]
+    links = [_read(Between, link, context) for link in _list(network.get("links"))]
+    told = set[frozenset[str]]()
+    for number, link in enumerate(links):
+        if link is not None:
+            where, pair = ("network", "links", number, "zones"), frozenset(link.zones)
+            named.append((where, [*link.zones]))
+            if not link.model_fields_set - {"zones"}:
+                yield ("network", "links", number), "tells nothing that differs: take it out"
+            if len(pair) == 1:
+                yield where, "are the same: within a zone nothing is brought"
+            if pair in told:
+                yield where, f"{' and '.join(link.zones)} are told before"
+            told.add(pair)
+    for where, zones in named:
+        for zone in zones:
+            if zone not in grids:
+                yield where, f"{zone!r} has no grid{near(zone, grids)}; add it under grids"
+    if network and workload and workload.get("data", []) == []:
+        yield ("network",), "brings nothing: tell workload.data, or take it out"
+
+
+def _trainings(
+    raw: Mapping[str, Any], groups: list[Mapping[str, Any]], context: Mapping[str, Any]
+) -> Found:
+    names: set[str] = set()
+    nodes = [_read(NodeGroup, group, context) for group in groups]
+    for number, each in enumerate(_list(raw.get("trainings"))):
+        training = _read(Training, each, context)
+        if training is None:
+            continue
+        place = ("workload", "trainings", number)
+        if training.name in names:
+            yield (*place, "name"), f"{training.name!r} names other trainings already"
+        names.add(training.name)
+        if not all(_has_curve(node) for node in nodes):
+            continue
+        try:
+            speed_with(training.board, nodes)
+        except BadInput as fault:
+            yield (*place, "board"), str(fault)
+
+
+def _has_curve(group: NodeGroup | None) -> bool:
+    """Tell whether a group is sound by itself, so that its speed is known."""
+    return group is not None and (group.hardware or group.curve_watts) is not None
+
+
+def _read(kind: Any, raw: Any, context: Mapping[str, Any]) -> Any:
+    """Return a part where it is sound by itself, else None: its faults are told elsewhere."""
+    try:
+        return TypeAdapter(kind).validate_python(raw, context=dict(context))
+    except ValidationError:
+        return None
+
+
+def _mapping(raw: Any) -> Mapping[str, Any]:
+    return raw if isinstance(raw, dict) else {}
+
+
+def _list(raw: Any) -> list[Any]:
+    return raw if isinstance(raw, list) else []

@@ -1,0 +1,198 @@
+"""Loads a scenario, or tells all that is wrong with it at once."""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from greensched_core.durations import format_duration
+from greensched_core.errors import BadInput
+from greensched_core.quoting import near
+from greensched_simulator.scenario.fields import (
+    BYTES_EXAMPLE,
+    FOLDER,
+    NO_LIMIT,
+    VARIABLES,
+)
+from greensched_simulator.scenario.file import Document, Place, read_document
+from greensched_simulator.scenario.model import Scenario, place_of
+from greensched_simulator.world.scenario_checks import belongs_together
+from greensched_simulator.world.scenario_trial import faults_when_made
+
+__all__ = ["Scenario", "load_scenario", "parse_scenario", "schema"]
+
+_NO_NAMES = ("model_type", "model_attributes_type", "dict_type")  # pydantic's words for no mapping
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioFault:
+    """What is wrong at one place of a scenario, and what to do."""
+
+    place: Place
+    reason: str
+
+    @property
+    def where(self) -> str:
+        """Return the place as `cluster.nodes[0].zone`."""
+        parts = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in self.place)
+        return parts.removeprefix(".")
+
+
+def load_scenario(path: Path, variables: Mapping[str, str] | None = None) -> Scenario:
+    """Return the scenario in a YAML file, the files that it names read and found sound.
+
+    `variables` fill in `${NAME}` in paths, by default the environment's. Raises BadInput that
+    lists every fault with its place, its line and what to do.
+    """
+    document = read_document(path)
+    scenario, faults = _checked(
+        document, path.parent, os.environ if variables is None else variables
+    )
+    if scenario is None or faults:
+        raise _refusal(str(path), faults, document.lines)
+    return scenario
+
+
+def parse_scenario(
+    content: Mapping[str, Any], folder: Path = Path(), variables: Mapping[str, str] | None = None
+) -> Scenario:
+    """Return the scenario that a mapping holds, as a file in `folder` would; raise BadInput."""
+    document = Document(dict(content), {}, ())
+    scenario, faults = _checked(document, folder, variables or {})
+    if scenario is None or faults:
+        raise _refusal("the scenario", faults, {})
+    return scenario
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of scenario files, for editors and other tools.
+
+    Defaults stand there as a file would write them.
+    """
+    found = Scenario.model_json_schema(by_alias=True)
+    for part in (found, *found["$defs"].values()):
+        for field in part["properties"].values():
+            if "default" in field:
+                field["default"] = _as_written(field["default"], field)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def _as_written(value: Any, field: Mapping[str, Any]) -> Any:
+    """Return a default as text where the file has text: a duration, or a quantity of bytes."""
+    if isinstance(value, list):
+        return [_as_written(each, field["items"]) for each in value]
+    kinds = [field, *field.get("oneOf", ())]
+    example = next((kind["examples"][0] for kind in kinds if "examples" in kind), None)
+    if not isinstance(value, float) or not isinstance(example, str):
+        return value
+    if example == BYTES_EXAMPLE:
+        return f"{value / 2**30:g}Gi"
+    return NO_LIMIT if math.isinf(value) else format_duration(value)
+
+
+def _checked(
+    document: Document, folder: Path, variables: Mapping[str, str]
+) -> tuple[Scenario | None, list[ScenarioFault]]:
+    context = {FOLDER: folder, VARIABLES: variables}
+    faults = [
+        ScenarioFault(place, "is given twice; keep one of them") for place in document.repeated
+    ]
+    scenario = None
+    content = _with_text_for_names(document.content, (), faults)
+    try:
+        scenario = Scenario.model_validate(content, context=context)
+    except ValidationError as fault:
+        faults += [_fault(dict(error)) for error in fault.errors(include_url=False)]
+    apart = [*belongs_together(content, context)]
+    made = faults_when_made(content, context, [place for place, _ in apart])
+    faults += [ScenarioFault(*each) for each in (*apart, *made)]
+    return scenario, faults
+
+
+def _with_text_for_names(raw: Any, place: Place, faults: list[ScenarioFault]) -> Any:
+    """Return the same with text for names that are none, such as numbers; each is a fault."""
+    if isinstance(raw, list):
+        return [_with_text_for_names(each, (*place, at), faults) for at, each in enumerate(raw)]
+    if not isinstance(raw, dict):
+        return raw
+    found = {}
+    for name, value in raw.items():
+        text = name if isinstance(name, str) else json.dumps(name, default=str)
+        if not isinstance(name, str):
+            faults.append(ScenarioFault((*place, text), _no_text(text)))
+        found[text] = _with_text_for_names(value, (*place, text), faults)
+    return found
+
+
+def _no_text(given: str) -> str:
+    return f"{given} is no text: write it in quotes, as '{given}'"
+
+
+def _refusal(what: str, faults: list[ScenarioFault], lines: Mapping[Place, int]) -> BadInput:
+    def line(fault: ScenarioFault) -> int:
+        places = (fault.place[:depth] for depth in range(len(fault.place), 0, -1))
+        return next((lines[place] for place in places if place in lines), 0)
+
+    listed = [
+        f"{fault.where}{f' (line {line(fault)})' if line(fault) else ''}: {_told(fault)}"
+        for fault in sorted(faults, key=line)
+    ]
+    count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+    return BadInput(f"{what} has {count}:\n  " + "\n  ".join(listed))
+
+
+def _told(fault: ScenarioFault) -> str:
+    """Return the reason; what a file's own list adds to it stands further in than the faults."""
+    return fault.reason.replace("\n", "\n  ")
+
+
+def _fault(error: dict[str, Any]) -> ScenarioFault:
+    """Say a fault that pydantic found in our words."""
+    place = place_of(error["loc"])
+    kind, given = str(error["type"]), error.get("input")
+    if kind == "missing":
+        return ScenarioFault(place, "is missing; it must be given")
+    if kind == "extra_forbidden":
+        known = near(str(place[-1]), _known_names())
+        return ScenarioFault(place, f"is not known here{known}; docs/scenarios.md has all names")
+    if kind == "string_pattern_mismatch":
+        return ScenarioFault(place, f"{given!r} does not fit {error['ctx']['pattern']}")
+    if kind == "string_type" and isinstance(given, bool | int | float):
+        return ScenarioFault(place, _no_text(json.dumps(given)))
+    shown = "" if isinstance(given, dict | list) else f" (given {given!r})"
+    if kind in _NO_NAMES:
+        return ScenarioFault(place, f"must hold names with values{shown}")
+    reason = str(error["msg"]).removeprefix("Value error, ")
+    if kind in ("value_error", "one_source"):
+        return ScenarioFault(place, reason)
+    reason = reason[:1].lower() + reason[1:]
+    return ScenarioFault(place, reason.replace("input", "it", 1) + shown)
+
+
+def _known_names() -> set[str]:
+    return {name for model in _models(Scenario, set()) for name in _names(model)}
+
+
+def _names(model: type[BaseModel]) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        yield field.alias or name
+
+
+def _models(kind: Any, seen: set[Any]) -> set[type[BaseModel]]:
+    """Return the models that a type's fields lead to, itself included."""
+    found: set[type[BaseModel]] = set()
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        if kind in seen:
+            return found
+        seen.add(kind)
+        found.add(kind)
+        for field in kind.model_fields.values():
+            found |= _models(field.annotation, seen)
+    for inner in get_args(kind):
+        found |= _models(inner, seen)
+    return found

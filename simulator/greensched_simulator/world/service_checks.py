@@ -1,0 +1,77 @@
+"""What must hold between the parts of a service, and of the log of requests that it names."""
+
+from collections.abc import Iterator, Sequence
+
+from greensched_core.errors import BadInput
+from greensched_simulator.scenario.file import Place
+from greensched_simulator.scenario.language import ServedModel
+from greensched_simulator.scenario.services import Replica, RequestTrace, Service
+from greensched_simulator.world.request_curve import log_of, too_short
+from greensched_simulator.world.served_models import profile_of
+
+_BY_TOKENS = ("tokens", "model")  # what turns a request's tokens into times
+Found = Iterator[tuple[Place, str]]
+
+
+def service_faults(services: Sequence[Service | None], length_s: float | None) -> Found:
+    """Yield place, from the services on, and reason of each fault; None could not be read."""
+    names: set[str] = set()
+    for number, service in enumerate(services):
+        if service is None:
+            continue
+        if service.name in names:
+            yield (number, "name"), f"{service.name!r} names another service already"
+        names.add(service.name)
+        for place, reason in _faults(service, length_s):
+            yield (number, *place), reason
+
+
+def _faults(service: Service, length_s: float | None) -> Found:
+    requests, rule = service.requests, service.autoscaler
+    if (requests.trace is None) == (requests.generator is None):
+        yield ("requests",), "give either trace or generator"
+    if sum(told is not None for told in (service.service_time, service.tokens, service.model)) != 1:
+        yield (), "give either service_time, tokens or model"
+    if rule.least > rule.most:
+        yield ("autoscaler", "least"), f"is more than most, {rule.most}"
+    by_tokens = next((name for name in _BY_TOKENS if getattr(service, name) is not None), "")
+    if service.objective.of == "first-token" and not by_tokens:
+        yield ("objective", "of"), "the first token is known by `tokens` or `model` only: give one"
+    lengths = requests.generator and requests.generator.lengths
+    if lengths and not by_tokens:
+        reason = "tell nothing without `tokens` or `model`: give one of these, or leave them out"
+        yield ("requests", "generator", "lengths"), reason
+    if by_tokens and requests.trace is None and lengths is None:
+        reason = "needs requests.trace or requests.generator.lengths, which tell requests' tokens"
+        yield (by_tokens,), reason
+    if requests.trace is not None:
+        yield from _log(requests.trace, by_tokens, length_s)
+    if service.model is not None:
+        yield from _model(service.model, service.replica)
+
+
+def _model(model: ServedModel, replica: Replica) -> Found:
+    try:
+        profile_of(model)
+    except BadInput as fault:
+        yield ("model",), str(fault)
+    for field, given, told in (
+        ("gpus", replica.gpus, model.boards),
+        ("places", replica.places, model.batch),
+    ):
+        if field in replica.model_fields_set and given != told:
+            yield ("replica", field), f"the model says {told}: leave it out"
+
+
+def _log(trace: RequestTrace, by_tokens: str, length_s: float | None) -> Found:
+    place = ("requests", "trace", "file")
+    try:
+        log = log_of(trace)
+    except BadInput as fault:
+        yield place, str(fault)
+        return
+    if by_tokens and not log.has_tokens:
+        yield place, f"tells no tokens, which `{by_tokens}` needs: give service_time instead"
+    short = "" if length_s is None else too_short(log, trace, length_s)
+    if short:
+        yield place, short

@@ -1,0 +1,259 @@
+"""Interactive services as rows of a world's jobs: a row for each replica's life.
+
+An autoscaler turns a service's requests into replicas. A replica runs from when it is wanted until
+it no longer is, wherever the policy puts it: it does not wait for a better hour, cannot be
+suspended, and leaves when its time is over, however fast its node is. What requests then take is
+reckoned afterwards (`service_latency`).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from greensched_core.errors import BadInput
+from greensched_policies.costs.cost import Floats, Integers
+from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.nodes import Nodes
+from greensched_simulator.arrays.precedence import moved
+from greensched_simulator.scenario.cluster import NodeGroup
+from greensched_simulator.scenario.language import ServedModel
+from greensched_simulator.scenario.model import Scenario
+from greensched_simulator.scenario.services import Autoscaler, Service
+from greensched_simulator.world.job_building import JobList
+from greensched_simulator.world.request_curve import Curve, curve_of, log_of, times_of
+from greensched_simulator.world.response_times import Times, late_share, least_places
+from greensched_simulator.world.served_models import speed_on, told_of, with_its_replica
+
+_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+
+
+class ServiceRows(NamedTuple):
+    """A service of a world: what is asked of it, and which of the jobs are its replicas."""
+
+    name: str
+    curve: Curve
+    wanted: Floats  # [K] replicas of each slot
+    times: Times
+    within_s: float  # the objective
+    share: float  # of requests
+    places: int  # of a replica
+    startup_s: float
+    rows: Integers  # places in the world's jobs
+    speed: Floats  # [N] of a replica on each node, relative to `times`
+
+
+class Sized(NamedTuple):
+    """A service as its autoscaler sees it."""
+
+    service: Service  # with the boards and places that its model tells
+    curve: Curve
+    wanted: Floats  # [K] replicas of each slot
+    times: Times
+    speed: Floats  # [N] of a replica on each node, relative to `times`
+
+
+class _Lives(NamedTuple):
+    """The lives of a service's replicas, [L]."""
+
+    number: Integers  # of the replica
+    begin_s: Floats
+    end_s: Floats
+
+
+def with_services(
+    scenario: Scenario, seed: int, found: JobList, nodes: Nodes
+) -> tuple[JobList, tuple[ServiceRows, ...]]:
+    """Return the jobs with all replicas among them in order of arrival, and the services.
+
+    At one instant replicas come before jobs. Raises BadInput where a replica fits no node, and
+    where a service misses its objective even without a queue.
+    """
+    if not scenario.services:
+        return found, ()
+    parts, names, notes = [], [], list(found.notes)
+    owners: list[Integers] = []
+    told = [sized(service, scenario, seed, nodes) for service in scenario.services]
+    boards = [group.gpus.model for group in scenario.cluster.nodes if group.gpus is not None]
+    for number, (service, curve, wanted, _, speeds) in enumerate(told):
+        lives = _lives(wanted, curve.begins_s)
+        parts.append(_rows(service, lives))
+        names += _names(service.name, lives)
+        owners.append(np.full(lives.begin_s.size, number))
+        notes += _notes(service, curve, wanted, lives, float(np.nanmin(speeds)))
+        notes += told_of(service, scenario.assumptions.gpu_ratio, boards)
+    jobs, every = _merged([*parts, found.jobs])
+    owner = np.concatenate([*owners, np.full(found.jobs.arrival_s.size, -1)])[every]
+    names += found.names
+    services = tuple(
+        ServiceRows(
+            service.name, curve, wanted, times, service.objective.within, service.objective.share,
+            service.replica.places, service.replica.startup, np.flatnonzero(owner == number),
+            speeds,
+        )
+        for number, (service, curve, wanted, times, speeds) in enumerate(told)
+    )  # fmt: skip
+    precedence = moved(found.precedence, np.flatnonzero(owner < 0), owner.size)
+    names_in_order = tuple(names[place] for place in every)
+    return JobList(jobs, precedence, names_in_order, tuple(notes)), services
+
+
+def sized(service: Service, scenario: Scenario, seed: int, nodes: Nodes) -> Sized:
+    """Return a service with how many replicas it wants by the slowest node that can take one.
+
+    Raises BadInput where a replica fits no node, and where the service misses its objective even
+    without a queue.
+    """
+    service = with_its_replica(service)
+    speeds, times = _speeds(service, scenario.cluster.nodes, nodes), times_of(service)
+    slowest = _at_speed(service, times, float(np.nanmin(speeds)))
+    curve = curve_of(service, scenario.start_s, scenario.length_s, seed)
+    wanted = replicas_wanted(service, curve.rate_per_s, slowest)
+    return Sized(service, curve, wanted, times, speeds)
+
+
+def is_replica(jobs: Jobs) -> npt.NDArray[np.bool_]:
+    """Tell which rows are replicas of services, [J]; all others are jobs."""
+    return np.isfinite(jobs.leaves_at_s)
+
+
+def replicas_wanted(service: Service, rate_per_s: Floats, times: Times) -> Floats:
+    """Return how many replicas the autoscaler wants in each slot, [K].
+
+    The least for which the objective holds at the rate of the slot before, with the head room, and
+    no fewer than were wanted in any slot that began within `scale_down_after`: the rule of
+    Kubernetes' HorizontalPodAutoscaler. The first slot's own rate counts for it. `times` are those
+    on the nodes that it reckons with.
+    """
+    rule, objective = service.autoscaler, service.objective
+    seen = np.concatenate([rate_per_s[:1], rate_per_s[:-1]]) * (1 + rule.head_room)
+    needed = least_places(
+        objective.within, 1 - objective.share, seen, service.replica.places, rule.most, times
+    )
+    needed = np.clip(needed, rule.least, rule.most)
+    return _held(needed, rule)
+
+
+def _held(needed: Floats, rule: Autoscaler) -> Floats:
+    """Return the most of each slot and those that began within the time before it."""
+    back = int(rule.scale_down_after // rule.every)
+    padded = np.concatenate([np.zeros(back), needed])
+    held: Floats = np.lib.stride_tricks.sliding_window_view(padded, back + 1).max(axis=1)
+    return held
+
+
+def _lives(wanted: Floats, begins_s: Floats) -> _Lives:
+    """Return the lives of replicas: whoever came last goes first, as ReplicaSets do."""
+    most = int(wanted.max(initial=0.0))
+    is_up = wanted[None, :] > np.arange(most)[:, None]
+    steps = np.diff(np.pad(is_up.astype(np.int8), ((0, 0), (1, 1))), axis=1)
+    number, begin = np.nonzero(steps == 1)
+    end = np.nonzero(steps == -1)[1]
+    return _Lives(number, begins_s[begin], begins_s[end])
+
+
+def _rows(service: Service, lives: _Lives) -> Jobs:
+    count, asked = lives.begin_s.size, service.replica
+    lasts_s = lives.end_s - lives.begin_s
+    return Jobs(
+        arrival_s=lives.begin_s,
+        runtime_s=lasts_s,
+        estimate_s=lasts_s,
+        cpu_cores=np.full(count, asked.cpu_cores),
+        memory_bytes=np.full(count, asked.memory),
+        gpus=np.full(count, float(asked.gpus)),
+        workers=np.ones(count),
+        deadline_s=np.full(count, np.inf),
+        startup_s=np.zeros(count),
+        save_every_s=np.full(count, np.inf),
+        save_s=np.zeros(count),
+        leaves_at_s=lives.end_s,
+        scaling=np.zeros(count),
+        data_bytes=np.zeros(count),
+        data_zone=np.zeros(count, np.int64),
+    )
+
+
+def _names(service: str, lives: _Lives) -> list[str]:
+    """Return a name for each life, such as web-3-2 for the third life of replica 3."""
+    before: dict[int, int] = {}
+    names = []
+    for number in lives.number.tolist():
+        names.append(f"{service}-{number}-{before.setdefault(number, 0)}")
+        before[number] += 1
+    return names
+
+
+def _merged(parts: list[Jobs]) -> tuple[Jobs, Integers]:
+    """Return all rows in order of arrival, and where each stood in the parts put together."""
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    return Jobs._make(np.ascontiguousarray(column[order]) for column in columns), order
+
+
+def _speeds(service: Service, groups: Sequence[NodeGroup], nodes: Nodes) -> Floats:
+    """Return a replica's speed on each node, [N]; NaN on those that are too small for it.
+
+    Replicas with boards are as fast as these; whoever tells no model takes all boards for alike.
+    """
+    fits = rooms(service, nodes)
+    speeds = nodes.speed if service.replica.gpus == 0 else np.ones(fits.size)
+    if service.model is not None:
+        boards = np.repeat([group.gpus.model if group.gpus else "" for group in groups],
+                           [group.count for group in groups])  # fmt: skip
+        speeds = np.full(fits.size, np.nan)
+        for board in np.unique(boards[fits]).tolist():
+            speeds[boards == board] = _speed_on(service, service.model, board)
+    return np.where(fits, speeds, np.nan)
+
+
+def rooms(service: Service, nodes: Nodes) -> npt.NDArray[np.bool_]:
+    """Tell which nodes are large enough for a replica, [N]; raise BadInput where none is."""
+    asked = service.replica
+    fits = asked.cpu_cores <= nodes.cpu_capacity * (1 + _EPSILON)
+    fits &= asked.memory <= nodes.memory_capacity * (1 + _EPSILON)
+    fits &= asked.gpus <= nodes.gpu_capacity
+    if not fits.any():
+        raise BadInput(
+            f"service {service.name}: a replica asks for {asked.cpu_cores:g} cores, "
+            f"{asked.memory / 2**30:.4g} GiB and {asked.gpus} GPUs, which no node has: make it "
+            "smaller, or give larger nodes"
+        )
+    return fits
+
+
+def _speed_on(service: Service, model: ServedModel, board: str) -> float:
+    try:
+        return speed_on(model, board)
+    except BadInput as fault:
+        raise BadInput(
+            f"service {service.name}: a replica can get {board} too, and {fault}; or ask for more "
+            "cores or memory than those nodes have"
+        ) from fault
+
+
+def _at_speed(service: Service, times: Times, speed: float) -> Times:
+    """Return what requests take on nodes of a speed; raise BadInput where that is too long."""
+    slow = times._replace(mean_s=times.mean_s / speed, answer_mean_s=times.answer_mean_s / speed)
+    aim, one = service.objective, np.ones(1)
+    late = float(late_share(aim.within, 0.0 * one, one, 1.0, slow)[0])
+    if late > 1 - aim.share:
+        raise BadInput(
+            f"service {service.name}: on a node of speed {speed:g}, even a request that does not "
+            f"wait takes longer than {aim.within:g} s in {100 * late:.3g} % of all cases, and the "
+            f"objective allows {100 * (1 - aim.share):.3g} %: give more time, or shorter requests"
+        )
+    return slow
+
+
+def _notes(
+    service: Service, curve: Curve, wanted: Floats, lives: _Lives, speed: float
+) -> list[str]:
+    trace = service.requests.trace
+    notes = [
+        f"{service.name}: {curve.requests.sum():,.0f} requests, {wanted.min():.0f} to "
+        f"{wanted.max():.0f} replicas in {lives.begin_s.size:,} lives, sized for nodes of speed "
+        f"{speed:g}"
+    ]
+    return notes if trace is None else [*notes, *log_of(trace).notes]
