@@ -20,12 +20,12 @@ from greensched_core.settings import ComponentSettings
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import ONNX
 from greensched_extender.settings import ExtenderSettings
-from greensched_operator.install_check_settings import InstallCheckSettings
+from greensched_operator.install_check.settings import InstallCheckSettings
 from greensched_operator.ledger.metrics import LedgerMetrics, MeasuringMetrics
 from greensched_operator.ledger.tables import COLUMNS
-from greensched_operator.metrics import ControllerMetrics, ReleaserMetrics, WebhookMetrics
-from greensched_operator.settings import OperatorSettings
-from greensched_operator.signal_metrics import SignalMetrics
+from greensched_operator.runtime.metrics import ControllerMetrics, ReleaserMetrics, WebhookMetrics
+from greensched_operator.runtime.settings import OperatorSettings
+from greensched_operator.signals.signal_metrics import SignalMetrics
 from greensched_policies.rules.catalogue import WHERE_RULES
 
 ROOT = Path(__file__).parent.parent

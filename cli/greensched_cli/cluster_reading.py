@@ -16,11 +16,11 @@ from greensched_core import labels
 from greensched_core.api_paths import UNBOUND
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
-from greensched_operator.acceptance import refusal_in
-from greensched_operator.cron_jobs import CronJob, read_cron_job
-from greensched_operator.green_policy import GreenPolicy, parse
-from greensched_operator.resource_fields import decoded_object
-from greensched_operator.workloads import Kind, Work, decode_work
+from greensched_operator.holding.acceptance import refusal_in
+from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
+from greensched_operator.objects.green_policy import GreenPolicy, parse
+from greensched_operator.objects.resource_fields import decoded_object
+from greensched_operator.objects.workloads import Kind, Work, decode_work
 
 Value = TypeVar("Value")
 _FORBIDDEN, _NOT_FOUND = 403, 404

@@ -11,7 +11,7 @@ from greensched_cli.operator_state import switch_commands
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.watched import EMERGENCY
+from greensched_operator.objects.watched import EMERGENCY
 
 _NOT_FOUND, _EXISTS = 404, 409
 

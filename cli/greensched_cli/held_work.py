@@ -9,12 +9,12 @@ from greensched_core import labels
 from greensched_core.durations import format_duration
 from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_operator.cron_jobs import CronJob
-from greensched_operator.green_policy import GreenPolicy, Resolved, resolve
-from greensched_operator.holding import HoldTerms
-from greensched_operator.judging import Rules, arrived_s, terms_of
-from greensched_operator.wishes import read_wish
-from greensched_operator.workloads import Kind, Work
+from greensched_operator.holding.hold_requests import read_wish
+from greensched_operator.holding.holding import HoldTerms
+from greensched_operator.holding.judging import Rules, arrived_s, terms_of
+from greensched_operator.objects.cron_jobs import CronJob
+from greensched_operator.objects.green_policy import GreenPolicy, Resolved, resolve
+from greensched_operator.objects.workloads import Kind, Work
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -7,8 +7,8 @@ from greensched_cli.queued_work import named_workload, workload_of
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.quoting import quoted
-from greensched_operator.release_patch import object_path
-from greensched_operator.workloads import Kind, Work, decode_work
+from greensched_operator.objects.release_patch import object_path
+from greensched_operator.objects.workloads import Kind, Work, decode_work
 
 # As kubectl spells them.
 _KINDS = {

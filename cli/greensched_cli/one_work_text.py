@@ -7,7 +7,7 @@ from greensched_cli.held_work import HeldWork, ReleasedWork, short_name
 from greensched_cli.local_times import LocalTimes
 from greensched_core import labels
 from greensched_core.units import percent
-from greensched_operator.workloads import Work
+from greensched_operator.objects.workloads import Work
 
 _SAYS_RUNTIME = {
     "annotation": f"as its annotation {labels.RUNTIME} says",

@@ -18,8 +18,8 @@ from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.signals.grid import parse_grid_signal
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.signals.watched import GRID_SIGNALS
-from greensched_operator.settings import OperatorSettings
-from greensched_operator.watched import EMERGENCY
+from greensched_operator.objects.watched import EMERGENCY
+from greensched_operator.runtime.settings import OperatorSettings
 
 if TYPE_CHECKING:
     from greensched_cli.cluster_reading import Pieces

@@ -6,11 +6,11 @@ from enum import StrEnum
 
 from greensched_cli.held_work import HeldWork
 from greensched_core.durations import format_duration
-from greensched_operator.default_policy import POLICY_REFUSED
-from greensched_operator.green_policy import BUILT_IN, DEFAULT_NAME, GreenPolicy, Mode
-from greensched_operator.heartbeat import HEARD_WITHIN_S
-from greensched_operator.settings import OperatorSettings
-from greensched_operator.watched import EMERGENCY
+from greensched_operator.controller.default_policy import POLICY_REFUSED
+from greensched_operator.objects.green_policy import BUILT_IN, DEFAULT_NAME, GreenPolicy, Mode
+from greensched_operator.objects.watched import EMERGENCY
+from greensched_operator.runtime.heartbeat import HEARD_WITHIN_S
+from greensched_operator.runtime.settings import OperatorSettings
 
 HEARTBEAT = str(OperatorSettings.model_fields["heartbeat_lease"].default)
 SIGNAL_FRESH_S = float(OperatorSettings.model_fields["signal_fresh_s"].default)

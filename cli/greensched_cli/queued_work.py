@@ -9,10 +9,10 @@ from greensched_cli.operator_state import Part
 from greensched_core import labels
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
-from greensched_operator.kueue import Workload, decode_workload, workload_work
-from greensched_operator.kueue_api import path_now
-from greensched_operator.release_patch import object_path
-from greensched_operator.workloads import Kind, Work, decode_work
+from greensched_operator.kueue.api import path_now
+from greensched_operator.kueue.workloads import Workload, decode_workload, workload_work
+from greensched_operator.objects.release_patch import object_path
+from greensched_operator.objects.workloads import Kind, Work, decode_work
 
 if TYPE_CHECKING:
     from greensched_cli.cluster_reading import Pieces, Scope

@@ -14,10 +14,10 @@ from greensched_core import labels
 from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
-from greensched_operator.kueue_api import path_now
-from greensched_operator.queue_gate import without_ours
-from greensched_operator.release_patch import Reason, media_type, object_path, release_patch
-from greensched_operator.workloads import GatedPod, Kind, Work
+from greensched_operator.kueue.api import path_now
+from greensched_operator.objects.queue_gate import without_ours
+from greensched_operator.objects.release_patch import Reason, media_type, object_path, release_patch
+from greensched_operator.objects.workloads import GatedPod, Kind, Work
 
 _AT_ONCE = 8  # patches in flight
 _GONE = (404, 409)  # deleted since, or another of its name

@@ -32,8 +32,8 @@ from greensched_core import labels
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_operator.green_policy import GreenPolicy
-from greensched_operator.workloads import Work
+from greensched_operator.objects.green_policy import GreenPolicy
+from greensched_operator.objects.workloads import Work
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from greensched_cli.operator_state import Leader, OperatorState, Part
 from greensched_cli.terminal import print_table
 from greensched_core.durations import format_duration
 from greensched_core.units import percent
-from greensched_operator.green_policy import BUILT_IN, DEFAULT_NAME, GreenPolicy
+from greensched_operator.objects.green_policy import BUILT_IN, DEFAULT_NAME, GreenPolicy
 from greensched_simulator.results.cells import Cell, Row
 
 _LONGEST_NAME, _LONGEST_NARROW = 40, 24  # characters on a line

@@ -17,8 +17,8 @@ from greensched_core.kubernetes_api import ApiClient
 from greensched_core.logs import set_up_logs
 from greensched_core.open_files import raise_file_limit
 from greensched_core.settings import load_settings, unknown_variables
-from greensched_operator.processes import stop_on_signals
-from greensched_operator.settings import OperatorSettings
+from greensched_operator.runtime.processes import stop_on_signals
+from greensched_operator.runtime.settings import OperatorSettings
 
 log = structlog.get_logger()
 
@@ -26,26 +26,26 @@ Run = Callable[[OperatorSettings, ApiClient, asyncio.Event], Awaitable[int | Non
 
 
 async def _controller(settings: OperatorSettings, client: ApiClient, stop: asyncio.Event) -> None:
-    from greensched_operator.controller_process import ControllerProcess
+    from greensched_operator.controller.controller_process import ControllerProcess
 
     access = settings.api_access()
     await ControllerProcess(settings, access, client, settings.clock).run(stop)
 
 
 async def _webhook(settings: OperatorSettings, client: ApiClient, stop: asyncio.Event) -> None:
-    from greensched_operator.webhook import WebhookProcess
+    from greensched_operator.webhook.webhook import WebhookProcess
 
     await WebhookProcess(settings, client, settings.clock).run(stop)
 
 
 async def _releaser(settings: OperatorSettings, client: ApiClient, stop: asyncio.Event) -> None:
-    from greensched_operator.releaser import Releaser
+    from greensched_operator.release.releaser import Releaser
 
     await Releaser(settings, client, settings.clock).run(stop)
 
 
 async def _release_all(settings: OperatorSettings, client: ApiClient, stop: asyncio.Event) -> int:
-    from greensched_operator.release_all import ReleaseAll
+    from greensched_operator.release.release_all import ReleaseAll
 
     outcome = await ReleaseAll(settings, client, settings.clock).run(stop)
     print(f"greensched: {outcome.text}")
@@ -53,9 +53,9 @@ async def _release_all(settings: OperatorSettings, client: ApiClient, stop: asyn
 
 
 async def _check_install(settings: OperatorSettings, client: ApiClient, stop: asyncio.Event) -> int:
-    from greensched_operator.install_check import InstallCheck
-    from greensched_operator.install_check_settings import InstallCheckSettings
-    from greensched_operator.install_checklist import State, checklist
+    from greensched_operator.install_check.check import InstallCheck
+    from greensched_operator.install_check.checklist import State, checklist
+    from greensched_operator.install_check.settings import InstallCheckSettings
 
     told = load_settings(InstallCheckSettings)
     findings = await InstallCheck(told, settings, client, settings.clock).run(stop)

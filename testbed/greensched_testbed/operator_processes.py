@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 
 from greensched_core.clock import Clock, ScaledClock, WallClock
-from greensched_operator.webhook_app import MUTATE
+from greensched_operator.webhook.webhook_app import MUTATE
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.cluster import RELEASE, chart_folder, given_by_chart
 from greensched_testbed.ports import free_port

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
-from greensched_operator.web import make_http
+from greensched_operator.signals.web import make_http
 
 PATIENCE_S = 10.0
 

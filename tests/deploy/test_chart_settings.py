@@ -7,7 +7,7 @@ import pytest
 
 from greensched_core.settings import load_settings, unknown_variables
 from greensched_extender.settings import ExtenderSettings
-from greensched_operator.settings import OperatorSettings
+from greensched_operator.runtime.settings import OperatorSettings
 
 pytestmark = pytest.mark.helm
 

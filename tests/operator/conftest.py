@@ -21,14 +21,14 @@ from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
 from greensched_core.signals.watched import GRID_SIGNALS
-from greensched_operator.certificate_keeper import CertificateKeeper
-from greensched_operator.controller_process import ControllerProcess
-from greensched_operator.heartbeat import Heartbeat
-from greensched_operator.metrics import ControllerMetrics
-from greensched_operator.releaser import Releaser
-from greensched_operator.settings import OperatorSettings
-from greensched_operator.webhook import SIGN_OF_LIFE, WebhookProcess
-from greensched_operator.webhook_app import MUTATE
+from greensched_operator.controller.controller_process import ControllerProcess
+from greensched_operator.release.releaser import Releaser
+from greensched_operator.runtime.heartbeat import Heartbeat
+from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.runtime.settings import OperatorSettings
+from greensched_operator.webhook.certificate_keeper import CertificateKeeper
+from greensched_operator.webhook.webhook import SIGN_OF_LIFE, WebhookProcess
+from greensched_operator.webhook.webhook_app import MUTATE
 from greensched_testbed.creating import exists
 from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
 from greensched_testbed.ports import free_port

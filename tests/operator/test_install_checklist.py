@@ -2,7 +2,7 @@
 
 import pytest
 
-from greensched_operator.install_checklist import (
+from greensched_operator.install_check.checklist import (
     Finding,
     Grant,
     Rule,

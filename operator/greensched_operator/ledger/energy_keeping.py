@@ -13,14 +13,14 @@ from greensched_core.power.pod_energy import MeasuredPods
 from greensched_core.power.prometheus import PrometheusApi
 from greensched_core.signals.chain import GridSignals
 from greensched_core.watching import Sink
-from greensched_operator.cluster_state import Nodes
 from greensched_operator.ledger.grid_history import NOTED_EVERY_S, GridHistory, known_from
 from greensched_operator.ledger.measured_amounts import measured_amounts
 from greensched_operator.ledger.measuring import Measuring
 from greensched_operator.ledger.metrics import MeasuringMetrics
 from greensched_operator.ledger.pod_runs import PodRuns, Ran
-from greensched_operator.placed_pods import PlacedPod
-from greensched_operator.settings import OperatorSettings
+from greensched_operator.objects.placed_pods import PlacedPod
+from greensched_operator.planning.cluster_state import Nodes
+from greensched_operator.runtime.settings import OperatorSettings
 
 log = structlog.get_logger()
 

@@ -14,7 +14,7 @@ from greensched_operator.ledger.placement_recording import PlacementRecorder
 from greensched_operator.ledger.routes import ledger_routes
 from greensched_operator.ledger.store import LedgerStore
 from greensched_operator.ledger.writer import LedgerWriter, WriterLimits
-from greensched_operator.settings import OperatorSettings
+from greensched_operator.runtime.settings import OperatorSettings
 
 
 class LedgerKeeping:

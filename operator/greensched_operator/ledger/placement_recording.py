@@ -6,7 +6,7 @@ from collections.abc import Callable
 from greensched_core.clock import Clock
 from greensched_core.ledger_records import LedgerRecord
 from greensched_operator.ledger.placements import AskReplicas, placement_of
-from greensched_operator.placed_pods import PlacedPod
+from greensched_operator.objects.placed_pods import PlacedPod
 
 _MOST_WAITING = 2_000  # pods; a burst of more is bound than extenders can be asked about
 

@@ -14,7 +14,7 @@ from greensched_core.errors import BadInput
 from greensched_core.ledger_records import Amounts, InputAge, LedgerRecord, Subject, What
 from greensched_core.objects import workload_of
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_operator.placed_pods import PlacedPod
+from greensched_operator.objects.placed_pods import PlacedPod
 
 _KEPT_CANDIDATES = 5  # the cheapest and the one that was chosen; there may be thousands of others
 

@@ -12,8 +12,8 @@ from greensched_core.errors import BadInput
 from greensched_core.power.pod_runs import PodRun
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.watching import Sink
-from greensched_operator.cluster_state import Site
-from greensched_operator.placed_pods import PlacedPod
+from greensched_operator.objects.placed_pods import PlacedPod
+from greensched_operator.planning.cluster_state import Site
 
 _MOST_WORKLOADS = 20_000  # that are remembered; the oldest are forgotten first
 

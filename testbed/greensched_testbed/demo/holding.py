@@ -15,7 +15,7 @@ from greensched_core import labels
 from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_operator.release_patch import Reason
+from greensched_operator.objects.release_patch import Reason
 from greensched_simulator.formats.synthetic_grid import Slot
 from greensched_testbed.demo.results import HeldPod, Holding
 from greensched_testbed.replay import PodRun, Replay

@@ -13,9 +13,9 @@ from greensched_core.ledger_records import Amounts
 from greensched_core.power.pod_courses import Piece
 from greensched_core.power.pod_energy import ESTIMATING, PodMeter, measured_pods
 from greensched_core.power.prometheus import PrometheusApi
-from greensched_operator.cluster_state import Site
 from greensched_operator.ledger.measured_amounts import measured_amounts
 from greensched_operator.ledger.pod_runs import Ran
+from greensched_operator.planning.cluster_state import Site
 from greensched_policies.billing.accounting import bill_placements
 from greensched_policies.billing.courses import Placements
 from greensched_policies.costs.cost import CostModel, curve_table

@@ -16,7 +16,7 @@ from greensched_core import labels
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import STRATEGIC_MERGE_PATCH, ApiClient
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.acceptance import Acceptance, changed_status
+from greensched_operator.holding.acceptance import Acceptance, changed_status
 from greensched_testbed.components import ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
 

@@ -15,7 +15,7 @@ from greensched_cli.releasing import Releaser
 from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.kubernetes_api import MERGE_PATCH
-from greensched_operator.queue_gate import GATED_BY, KUEUE_QUEUE
+from greensched_operator.objects.queue_gate import GATED_BY, KUEUE_QUEUE
 from tests.operator.holding.conftest import NOW_S, api_of, marks, refused, stored
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from greensched_cli.operator_state import Leader, OperatorState, Part, Signal, W
 from greensched_cli.status_json import as_json
 from greensched_cli.status_text import Told
 from greensched_core import labels
-from greensched_operator.green_policy import BUILT_IN, GreenPolicy, Mode
-from greensched_operator.workloads import Kind, Work
+from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Mode
+from greensched_operator.objects.workloads import Kind, Work
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "cli" / "status.json"
 NOW_S = 1_795_000_000.0

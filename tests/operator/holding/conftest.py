@@ -12,12 +12,12 @@ import httpx
 from greensched_core import labels
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.cron_jobs import CronJob
-from greensched_operator.green_policy import GreenPolicy, Mode, Origin, Resolved
-from greensched_operator.judging import Rules
-from greensched_operator.outbox import Outbox
-from greensched_operator.queue_gate import KUEUE_QUEUE
-from greensched_operator.workloads import Kind, Work, decode_work
+from greensched_operator.holding.judging import Rules
+from greensched_operator.objects.cron_jobs import CronJob
+from greensched_operator.objects.green_policy import GreenPolicy, Mode, Origin, Resolved
+from greensched_operator.objects.queue_gate import KUEUE_QUEUE
+from greensched_operator.objects.workloads import Kind, Work, decode_work
+from greensched_operator.writing.outbox import Outbox
 
 NOW_S = 1_700_000_000.0
 HOUR_S = 3600.0

@@ -15,7 +15,11 @@ from hypothesis import strategies as st
 
 from greensched_core import labels
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
-from greensched_operator.admission import (
+from greensched_operator.objects.cron_jobs import read_cron_job
+from greensched_operator.objects.green_policy import GreenPolicy, Mode, Origin, Resolved
+from greensched_operator.objects.queue_gate import GATED_BY, KUEUE_QUEUE
+from greensched_operator.objects.workloads import Kind
+from greensched_operator.webhook.admission import (
     AdmissionRequest,
     Surroundings,
     Verdict,
@@ -23,10 +27,6 @@ from greensched_operator.admission import (
     decide,
     read_review,
 )
-from greensched_operator.cron_jobs import read_cron_job
-from greensched_operator.green_policy import GreenPolicy, Mode, Origin, Resolved
-from greensched_operator.queue_gate import GATED_BY, KUEUE_QUEUE
-from greensched_operator.workloads import Kind
 from tests.operator.holding.conftest import ENFORCING, HOUR_S, NOW_S, marks, stored
 
 SAYS_6H = {labels.DEADLINE: "6h"}

@@ -14,18 +14,18 @@ from prometheus_client import CollectorRegistry
 from greensched_core import labels
 from greensched_core.clock import Clock, ManualClock
 from greensched_core.ledger_records import LedgerRecord, What
-from greensched_operator.arrivals import Arrivals
-from greensched_operator.budgets import Budgets
-from greensched_operator.cron_jobs import CronJob
-from greensched_operator.green_policy import Mode, Origin, Resolved
-from greensched_operator.held_works import News
-from greensched_operator.judging import Release, Rules
-from greensched_operator.metrics import ControllerMetrics
-from greensched_operator.outbox import Outbox
-from greensched_operator.recording import Recorder
-from greensched_operator.release_patch import Reason
-from greensched_operator.workloads import Work
-from greensched_operator.writing import Writer
+from greensched_operator.controller.arrivals import Arrivals
+from greensched_operator.controller.recording import Recorder
+from greensched_operator.holding.judging import Release, Rules
+from greensched_operator.objects.cron_jobs import CronJob
+from greensched_operator.objects.green_policy import Mode, Origin, Resolved
+from greensched_operator.objects.release_patch import Reason
+from greensched_operator.objects.workloads import Work
+from greensched_operator.planning.budgets import Budgets
+from greensched_operator.planning.held_works import News
+from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.writing.outbox import Outbox
+from greensched_operator.writing.writing import Writer
 from tests.operator.holding.conftest import ENFORCING, NOW_S, api_of, running, work_of
 from tests.operator.holding.test_start_planning import situation
 

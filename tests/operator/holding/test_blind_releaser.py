@@ -13,8 +13,8 @@ import pytest
 
 from greensched_core.clock import ManualClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
-from greensched_operator.releaser import Releaser
-from greensched_operator.settings import OperatorSettings
+from greensched_operator.release.releaser import Releaser
+from greensched_operator.runtime.settings import OperatorSettings
 
 PATIENCE_S = 20.0
 NOWHERE = "http://127.0.0.1:1"  # where every watch is refused its connection

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.ledger_records import Amounts, LedgerRecord, Subject, What
-from greensched_operator.budgets import Budgets
-from greensched_operator.green_policy import Budget, Period
+from greensched_operator.objects.green_policy import Budget, Period
+from greensched_operator.planning.budgets import Budgets
 
 NOON = datetime.fromisoformat("2026-11-21T12:00:00+00:00").timestamp()
 DAY_S = 86_400.0

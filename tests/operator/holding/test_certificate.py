@@ -11,7 +11,8 @@ import pytest
 
 from greensched_core.clock import ManualClock
 from greensched_core.errors import ApiUnavailable, BadInput
-from greensched_operator.certificate import (
+from greensched_operator.runtime.settings import OperatorSettings
+from greensched_operator.webhook.certificate import (
     LIFETIME,
     RENEWED_BEFORE,
     SPREADS_WITHIN,
@@ -22,8 +23,7 @@ from greensched_operator.certificate import (
     secret_body,
     serves,
 )
-from greensched_operator.certificate_keeper import CertificateKeeper
-from greensched_operator.settings import OperatorSettings
+from greensched_operator.webhook.certificate_keeper import CertificateKeeper
 from tests.operator.holding.conftest import NOW_S, api_of, refused
 
 HOSTS = ["greensched-webhook.greensched.svc", "127.0.0.1"]

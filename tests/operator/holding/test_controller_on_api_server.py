@@ -13,8 +13,8 @@ from greensched_core import labels
 from greensched_core.kubernetes_api import STRATEGIC_MERGE_PATCH
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
 from greensched_operator.ledger.store import LedgerStore
-from greensched_operator.release_patch import Reason, release_patch
-from greensched_operator.workloads import Kind
+from greensched_operator.objects.release_patch import Reason, release_patch
+from greensched_operator.objects.workloads import Kind
 
 if TYPE_CHECKING:
     from tests.operator.conftest import Place

@@ -14,17 +14,17 @@ from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.ledger_records import LedgerRecord
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.arrivals import Arrivals
-from greensched_operator.budgets import Budgets
-from greensched_operator.controller import Controller, Pace
-from greensched_operator.held_works import RESENT_AFTER_S, HeldWorks
-from greensched_operator.judging import Release, Waiting
-from greensched_operator.metrics import ControllerMetrics
-from greensched_operator.outbox import Outbox
-from greensched_operator.pauser import Pauser
-from greensched_operator.recording import Recorder
-from greensched_operator.start_planning import Planned, Situation, plan_starts
-from greensched_operator.writing import Writer
+from greensched_operator.controller.arrivals import Arrivals
+from greensched_operator.controller.controller import Controller, Pace
+from greensched_operator.controller.pauser import Pauser
+from greensched_operator.controller.recording import Recorder
+from greensched_operator.holding.judging import Release, Waiting
+from greensched_operator.planning.budgets import Budgets
+from greensched_operator.planning.held_works import RESENT_AFTER_S, HeldWorks
+from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
+from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.writing.outbox import Outbox
+from greensched_operator.writing.writing import Writer
 from tests.operator.holding.conftest import (
     HOUR_S,
     NOW_S,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from greensched_core import labels
 from greensched_core.errors import BadInput
-from greensched_operator.cron_jobs import MOST_RUNTIMES, read_cron_job, with_runtime
+from greensched_operator.objects.cron_jobs import MOST_RUNTIMES, read_cron_job, with_runtime
 
 
 def at(text: str) -> float:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from greensched_core.clock import ManualClock
 from greensched_core.errors import ApiUnavailable
-from greensched_operator.heartbeat import (
+from greensched_operator.runtime.heartbeat import (
     BEATS_EVERY_S,
     HEARD_WITHIN_S,
     LISTENS_S,

@@ -9,11 +9,11 @@ import pytest
 
 from greensched_core import labels
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.green_policy import GreenPolicy, Mode
-from greensched_operator.held_works import RESENT_AFTER_S, HeldWorks
-from greensched_operator.judging import Release
-from greensched_operator.release_patch import Reason
-from greensched_operator.workloads import Kind, Work
+from greensched_operator.holding.judging import Release
+from greensched_operator.objects.green_policy import GreenPolicy, Mode
+from greensched_operator.objects.release_patch import Reason
+from greensched_operator.objects.workloads import Kind, Work
+from greensched_operator.planning.held_works import RESENT_AFTER_S, HeldWorks
 from tests.operator.holding.conftest import HOUR_S, NOW_S, marks, rules, work_of
 
 LATEST_S = NOW_S + 6 * HOUR_S - HOUR_S - 360.0  # a deadline of 6 h, an hour of runtime, a margin

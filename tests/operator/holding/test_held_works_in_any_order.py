@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.held_works import RESENT_AFTER_S, HeldWorks
-from greensched_operator.workloads import Kind
+from greensched_operator.objects.workloads import Kind
+from greensched_operator.planning.held_works import RESENT_AFTER_S, HeldWorks
 from tests.operator.holding.conftest import HOUR_S, NOW_S, marks, rules, work_of
 
 NAMES = tuple("abcdef")

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_operator.cron_jobs import CronJob
-from greensched_operator.green_policy import GreenPolicy, Mode, SafetyMargin
-from greensched_operator.holding import (
+from greensched_operator.holding.hold_requests import Wish
+from greensched_operator.holding.holding import (
     LEAST_HOLD_S,
     Bound,
     HoldTerms,
@@ -18,7 +17,8 @@ from greensched_operator.holding import (
     Unheld,
     hold_terms,
 )
-from greensched_operator.wishes import Wish
+from greensched_operator.objects.cron_jobs import CronJob
+from greensched_operator.objects.green_policy import GreenPolicy, Mode, SafetyMargin
 from tests.operator.holding.conftest import HOUR_S, NOW_S
 
 POLICY = GreenPolicy(mode=Mode.ENFORCE, safety_margin=SafetyMargin(300.0, 0.1))

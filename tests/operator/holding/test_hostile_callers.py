@@ -11,10 +11,10 @@ import httpx
 import psutil
 import pytest
 
-from greensched_operator.webhook_app import MOST_BODY_BYTES, MUTATE
+from greensched_operator.webhook.webhook_app import MOST_BODY_BYTES, MUTATE
 
 if TYPE_CHECKING:
-    from greensched_operator.webhook import WebhookProcess
+    from greensched_operator.webhook.webhook import WebhookProcess
     from tests.operator.conftest import Place
 
 REFUSED = "greensched_webhook_refused_connections_total"

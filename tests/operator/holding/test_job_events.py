@@ -10,11 +10,11 @@ import httpx
 from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.kubernetes_api import ApiClient
-from greensched_operator.handlers import JobEvents
-from greensched_operator.held_works import HeldWorks
-from greensched_operator.kueue_keeper import KueueKeeper
-from greensched_operator.metrics import ControllerMetrics
-from greensched_operator.writing import Writer
+from greensched_operator.controller.handlers import JobEvents
+from greensched_operator.kueue.keeper import KueueKeeper
+from greensched_operator.planning.held_works import HeldWorks
+from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.writing.writing import Writer
 from tests.operator.holding.conftest import api_of, refused, stored
 
 

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from greensched_operator.handlers import JobEvents
-from greensched_operator.job_watch import run_kopf
+from greensched_operator.controller.handlers import JobEvents
+from greensched_operator.controller.job_watch import run_kopf
 
 if TYPE_CHECKING:
     from greensched_core.kubernetes_api import ApiAccess

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from greensched_core.clock import ManualClock
-from greensched_operator.leader import Leadership
+from greensched_operator.runtime.leader import Leadership
 from tests.operator.holding.conftest import PATIENCE_S, api_of, refused
 
 LASTS_S = 15.0

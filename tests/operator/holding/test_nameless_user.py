@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from greensched_operator.job_watch import run_kopf
+from greensched_operator.controller.job_watch import run_kopf
 from tests.operator.holding.test_kopf_ends import FirstEvent
 
 if TYPE_CHECKING:

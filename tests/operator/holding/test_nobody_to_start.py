@@ -11,10 +11,10 @@ import httpx
 import pytest
 
 from greensched_core import labels
-from greensched_operator.webhook_app import MUTATE
+from greensched_operator.webhook.webhook_app import MUTATE
 
 if TYPE_CHECKING:
-    from greensched_operator.webhook import WebhookProcess
+    from greensched_operator.webhook.webhook import WebhookProcess
     from tests.operator.conftest import Place
 
 UNRELEASABLE = {"outcome": "unreleasable"}

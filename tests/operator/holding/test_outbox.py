@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_operator.outbox import Lane, Outbox
+from greensched_operator.writing.outbox import Lane, Outbox
 from tests.operator.holding.conftest import running
 
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from greensched_core.api_paths import JOBS
-from greensched_operator.rights import may
+from greensched_operator.runtime.rights import may
 from tests.operator.holding.conftest import api_of, refused
 
 

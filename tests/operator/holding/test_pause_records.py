@@ -11,17 +11,24 @@ from greensched_core.clock import ManualClock
 from greensched_core.ledger_records import LedgerRecord, What
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.units import JOULES_PER_KWH
-from greensched_operator.budgets import Budgets
-from greensched_operator.cluster_state import Zone
-from greensched_operator.green_policy import Budget, GreenPolicy, Mode, Origin, Period, Resolved
-from greensched_operator.judging import Release, Rules, Waiting, judge
-from greensched_operator.outlooks import SLOT_S, Outlooks
-from greensched_operator.pausing import Pause, Stretch, choose_pauses
-from greensched_operator.recording import Recorder
-from greensched_operator.release_patch import Reason
-from greensched_operator.start_planning import Situation, plan_starts
-from greensched_operator.workloads import Work, convert_job
-from greensched_operator.writing import decision_of, pause_patch
+from greensched_operator.controller.recording import Recorder
+from greensched_operator.holding.judging import Release, Rules, Waiting, judge
+from greensched_operator.objects.green_policy import (
+    Budget,
+    GreenPolicy,
+    Mode,
+    Origin,
+    Period,
+    Resolved,
+)
+from greensched_operator.objects.release_patch import Reason
+from greensched_operator.objects.workloads import Work, convert_job
+from greensched_operator.planning.budgets import Budgets
+from greensched_operator.planning.cluster_state import Zone
+from greensched_operator.planning.outlooks import SLOT_S, Outlooks
+from greensched_operator.planning.pausing import Pause, Stretch, choose_pauses
+from greensched_operator.planning.start_planning import Situation, plan_starts
+from greensched_operator.writing.writing import decision_of, pause_patch
 from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.rules.catalogue import WHEN_RULES
 

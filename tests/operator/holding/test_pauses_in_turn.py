@@ -6,12 +6,12 @@ import pytest
 
 from greensched_cli.held_work import is_ours_to_start
 from greensched_core import labels
-from greensched_operator.green_policy import Mode, PauseLimits, Resolved
-from greensched_operator.held_works import HeldWorks
-from greensched_operator.judging import Release, Rules, Waiting, judge
-from greensched_operator.pauser import Turns, may_still_pause
-from greensched_operator.pausing import Pause, Stretch, choose_pauses
-from greensched_operator.release_patch import Reason
+from greensched_operator.controller.pauser import Turns, may_still_pause
+from greensched_operator.holding.judging import Release, Rules, Waiting, judge
+from greensched_operator.objects.green_policy import Mode, PauseLimits, Resolved
+from greensched_operator.objects.release_patch import Reason
+from greensched_operator.planning.held_works import HeldWorks
+from greensched_operator.planning.pausing import Pause, Stretch, choose_pauses
 from tests.operator.holding.test_pausing_choice import (
     DIRTY_THEN_CLEAN,
     HOUR_S,

@@ -10,15 +10,21 @@ from hypothesis import strategies as st
 
 from greensched_core import labels
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.cluster_state import RunningPod, Zone
-from greensched_operator.green_policy import GreenPolicy, Mode, Origin, PauseLimits, Resolved
-from greensched_operator.judging import Rules, Waiting, judge
-from greensched_operator.outlooks import SLOT_S, Outlooks
-from greensched_operator.pause_terms import Progress, progress_of
-from greensched_operator.pauser import RunTimes
-from greensched_operator.pausing import Pause, Stretch, choose_pauses
-from greensched_operator.start_planning import Situation, plan_starts
-from greensched_operator.workloads import Work, convert_job
+from greensched_operator.controller.pauser import RunTimes
+from greensched_operator.holding.judging import Rules, Waiting, judge
+from greensched_operator.holding.pause_terms import Progress, progress_of
+from greensched_operator.objects.green_policy import (
+    GreenPolicy,
+    Mode,
+    Origin,
+    PauseLimits,
+    Resolved,
+)
+from greensched_operator.objects.workloads import Work, convert_job
+from greensched_operator.planning.cluster_state import RunningPod, Zone
+from greensched_operator.planning.outlooks import SLOT_S, Outlooks
+from greensched_operator.planning.pausing import Pause, Stretch, choose_pauses
+from greensched_operator.planning.start_planning import Situation, plan_starts
 from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.rules.catalogue import WHEN_RULES
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from greensched_core import labels
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_operator.writing import COMPONENT
+from greensched_operator.writing.writing import COMPONENT
 
 if TYPE_CHECKING:
     from tests.operator.conftest import Place, Running

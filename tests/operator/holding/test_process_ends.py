@@ -15,10 +15,10 @@ import structlog
 from greensched_core.errors import TaskEnded
 from greensched_core.lateness import say_when_late
 from greensched_operator.__main__ import PROCESSES, main
-from greensched_operator.controller_process import ControllerProcess
-from greensched_operator.processes import Tasks
-from greensched_operator.releaser import Releaser
-from greensched_operator.webhook import WebhookProcess
+from greensched_operator.controller.controller_process import ControllerProcess
+from greensched_operator.release.releaser import Releaser
+from greensched_operator.runtime.processes import Tasks
+from greensched_operator.webhook.webhook import WebhookProcess
 
 if TYPE_CHECKING:
     from greensched_testbed.controlplane import ControlPlane

@@ -8,12 +8,12 @@ from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.ledger_records import DELETED_WHILE_HELD, Amounts, LedgerRecord, What
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.budgets import Budgets
-from greensched_operator.judging import Release, Waiting, judge
-from greensched_operator.recording import Recorder
-from greensched_operator.release_patch import Reason
-from greensched_operator.start_planning import Planned, plan_starts
-from greensched_operator.workloads import Kind
+from greensched_operator.controller.recording import Recorder
+from greensched_operator.holding.judging import Release, Waiting, judge
+from greensched_operator.objects.release_patch import Reason
+from greensched_operator.objects.workloads import Kind
+from greensched_operator.planning.budgets import Budgets
+from greensched_operator.planning.start_planning import Planned, plan_starts
 from tests.operator.holding.conftest import ENFORCING, NOW_S, marks, rules, work_of
 from tests.operator.holding.test_start_planning import situation
 

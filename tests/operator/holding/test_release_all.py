@@ -13,8 +13,8 @@ import pytest
 
 from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
-from greensched_operator.release_all import Outcome, ReleaseAll
-from greensched_operator.settings import OperatorSettings
+from greensched_operator.release.release_all import Outcome, ReleaseAll
+from greensched_operator.runtime.settings import OperatorSettings
 
 if TYPE_CHECKING:
     from tests.operator.conftest import Place

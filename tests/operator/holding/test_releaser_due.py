@@ -11,9 +11,9 @@ import pytest
 from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.releaser import Releaser, decode_stopped
-from greensched_operator.settings import OperatorSettings
-from greensched_operator.workloads import Kind
+from greensched_operator.objects.workloads import Kind
+from greensched_operator.release.releaser import Releaser, decode_stopped
+from greensched_operator.runtime.settings import OperatorSettings
 from tests.operator.holding.conftest import NOW_S, api_of, marks, refused, stored
 
 GRACE_S = 20.0

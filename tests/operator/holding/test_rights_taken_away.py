@@ -22,11 +22,11 @@ from greensched_core.errors import TaskEnded
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_extender.__main__ import Process as Extender
 from greensched_extender.settings import ExtenderSettings
-from greensched_operator.controller_process import ControllerProcess
-from greensched_operator.heartbeat import BEATS_EVERY_S
-from greensched_operator.releaser import Releaser
-from greensched_operator.settings import OperatorSettings
-from greensched_operator.webhook import WebhookProcess
+from greensched_operator.controller.controller_process import ControllerProcess
+from greensched_operator.release.releaser import Releaser
+from greensched_operator.runtime.heartbeat import BEATS_EVERY_S
+from greensched_operator.runtime.settings import OperatorSettings
+from greensched_operator.webhook.webhook import WebhookProcess
 from greensched_testbed.ports import free_port
 from tests.operator.holding.test_kopf_ends import Valve, valve
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.cluster_state import Zone
-from greensched_operator.judging import Waiting, judge
-from greensched_operator.outlooks import SLOT_S, Outlooks, slot_begin
-from greensched_operator.plan_words import why_now
-from greensched_operator.release_patch import Reason
-from greensched_operator.start_planning import Planned, Situation, jitter_of, plan_starts
+from greensched_operator.holding.judging import Waiting, judge
+from greensched_operator.objects.release_patch import Reason
+from greensched_operator.planning.cluster_state import Zone
+from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
+from greensched_operator.planning.plan_words import why_now
+from greensched_operator.planning.start_planning import Planned, Situation, jitter_of, plan_starts
 from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.planning.planning import Running
 from greensched_policies.rules.catalogue import WHEN_RULES

@@ -14,7 +14,7 @@ import pytest
 
 from greensched_core.api_paths import leases_path
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_operator.leader import LEASES_A_LOOP_MAY_BE_STUCK
+from greensched_operator.runtime.leader import LEASES_A_LOOP_MAY_BE_STUCK
 from greensched_testbed.creating import exists
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from greensched_core import labels
 from greensched_core.api_paths import CONFIGURATIONS
 from greensched_core.clock import WallClock
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
-from greensched_operator.certificate_keeper import CertificateKeeper
-from greensched_operator.webhook import WebhookProcess
+from greensched_operator.webhook.certificate_keeper import CertificateKeeper
+from greensched_operator.webhook.webhook import WebhookProcess
 from tests.operator.conftest import webhook_configuration
 
 if TYPE_CHECKING:

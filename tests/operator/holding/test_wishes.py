@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core import labels
-from greensched_operator.own_annotations import MOST_UNKNOWN, ours
-from greensched_operator.wishes import Wish, read_wish
+from greensched_operator.holding.hold_requests import Wish, read_wish
+from greensched_operator.objects.own_annotations import MOST_UNKNOWN, ours
 
 HOUR = 3600.0
 

@@ -13,9 +13,9 @@ from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.events import event_body
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.metrics import ControllerMetrics
-from greensched_operator.release_patch import Reason
-from greensched_operator.writing import Writer, regarded
+from greensched_operator.objects.release_patch import Reason
+from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.writing.writing import Writer, regarded
 from tests.operator.holding.conftest import HOUR_S, NOW_S, api_of, marks, refused, work_of
 
 OTHER = "Precondition failed: UID in precondition: a, UID in object meta: b"

@@ -10,7 +10,8 @@ import pytest
 from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_operator.kueue import (
+from greensched_operator.kueue.api import KueueWriter, path_now
+from greensched_operator.kueue.workloads import (
     UNPLANNED_S,
     State,
     Workload,
@@ -19,8 +20,7 @@ from greensched_operator.kueue import (
     wanted_state,
     workload_work,
 )
-from greensched_operator.kueue_api import KueueWriter, path_now
-from greensched_operator.workloads import Kind, convert_job
+from greensched_operator.objects.workloads import Kind, convert_job
 from tests.operator.holding.conftest import api_of, refused
 
 CREATED = "2026-06-01T00:00:00Z"

@@ -13,10 +13,10 @@ import pytest_asyncio
 from greensched_core import labels
 from greensched_core.clock import WallClock
 from greensched_core.ledger_records import LedgerRecord, What
-from greensched_operator.kueue import CONTROLLER, WAITED
+from greensched_operator.kueue.workloads import CONTROLLER, WAITED
 from greensched_operator.ledger.store import LedgerStore
-from greensched_operator.queue_gate import KUEUE_QUEUE
-from greensched_operator.release_all import ReleaseAll
+from greensched_operator.objects.queue_gate import KUEUE_QUEUE
+from greensched_operator.release.release_all import ReleaseAll
 from greensched_testbed.kueue import VERSION
 from greensched_testbed.replay import TESTBED_RUNTIME
 

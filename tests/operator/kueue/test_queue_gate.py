@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from greensched_core import labels
 from greensched_core.clock import ManualClock
-from greensched_operator.admission import Surroundings, Verdict, answer, decide, read_review
-from greensched_operator.green_policy import Origin, Resolved
-from greensched_operator.held_works import HeldWorks
-from greensched_operator.metrics import ControllerMetrics
-from greensched_operator.queue_gate import GATED_BY, is_ours_in, with_ours, without_ours
-from greensched_operator.release_patch import JSON_PATCH, Reason, release_patch
-from greensched_operator.releaser import Releaser, decode_stopped
-from greensched_operator.settings import OperatorSettings
-from greensched_operator.workloads import Work
-from greensched_operator.writing import Writer
+from greensched_operator.objects.green_policy import Origin, Resolved
+from greensched_operator.objects.queue_gate import GATED_BY, is_ours_in, with_ours, without_ours
+from greensched_operator.objects.release_patch import JSON_PATCH, Reason, release_patch
+from greensched_operator.objects.workloads import Work
+from greensched_operator.planning.held_works import HeldWorks
+from greensched_operator.release.releaser import Releaser, decode_stopped
+from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.runtime.settings import OperatorSettings
+from greensched_operator.webhook.admission import Surroundings, Verdict, answer, decide, read_review
+from greensched_operator.writing.writing import Writer
 from tests.operator.holding.conftest import (
     ENFORCING,
     NOW_S,

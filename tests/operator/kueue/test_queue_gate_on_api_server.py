@@ -11,9 +11,9 @@ import pytest
 from greensched_core import labels
 from greensched_core.clock import WallClock
 from greensched_core.errors import ApiUnavailable
-from greensched_operator.queue_gate import GATED_BY, KUEUE_QUEUE
-from greensched_operator.release_all import ReleaseAll
-from greensched_operator.release_patch import JSON_PATCH, Reason, release_patch
+from greensched_operator.objects.queue_gate import GATED_BY, KUEUE_QUEUE
+from greensched_operator.objects.release_patch import JSON_PATCH, Reason, release_patch
+from greensched_operator.release.release_all import ReleaseAll
 
 if TYPE_CHECKING:
     from tests.operator.conftest import Place

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_operator.ledger.keeping import LedgerKeeping
-from greensched_operator.settings import OperatorSettings
+from greensched_operator.runtime.settings import OperatorSettings
 
 
 async def test_its_gauges_tell_what_waits_and_that_it_can_be_written(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from greensched_core.ledger_records import Amounts, InputAge, What
 from greensched_operator.ledger.placements import latest, placed, placement_of
-from greensched_operator.placed_pods import PlacedPod
+from greensched_operator.objects.placed_pods import PlacedPod
 
 POD: dict[str, Any] = {
     "metadata": {

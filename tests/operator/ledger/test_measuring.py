@@ -12,11 +12,11 @@ from greensched_core.ledger_records import Amounts, LedgerRecord, What
 from greensched_core.power.pod_courses import Piece
 from greensched_core.power.pod_energy import PodMeter
 from greensched_core.power.prometheus import PrometheusApi
-from greensched_operator.cluster_state import Site
 from greensched_operator.ledger.grid_history import Known
 from greensched_operator.ledger.measured_amounts import measured_amounts
 from greensched_operator.ledger.measuring import Measuring, Unmeasured
 from greensched_operator.ledger.pod_runs import Ran
+from greensched_operator.planning.cluster_state import Site
 from tests.operator.ledger.conftest import MakeRecord
 
 BEGAN_S = 1_700_000_000.0

@@ -9,9 +9,9 @@ from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.power.pod_runs import PodRun
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.cluster_state import Site
 from greensched_operator.ledger.pod_runs import PodRuns, Ran
-from greensched_operator.placed_pods import PlacedPod
+from greensched_operator.objects.placed_pods import PlacedPod
+from greensched_operator.planning.cluster_state import Site
 
 NOW_S = 1_700_000_000.0
 SITE = Site("DE", 1.3)

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from greensched_operator import green_policy, job_power_profile
-from greensched_operator.acceptance import (
+from greensched_operator.holding.acceptance import (
     Acceptance,
     accept_policy,
     accept_profile,
     changed_status,
     refusal_in,
 )
+from greensched_operator.objects import green_policy, job_power_profile
 
 GOOD = Acceptance(True, "Followed", "mode enforce, start chosen by planned-window")
 BAD = Acceptance(False, "BadField", "spec.mode: 'force' is none of off, shadow, enforce")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from greensched_operator import green_policy, job_power_profile
-from greensched_operator.acceptance import accept_policy, accept_profile, changed_status
+from greensched_operator.holding.acceptance import accept_policy, accept_profile, changed_status
+from greensched_operator.objects import green_policy, job_power_profile
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.errors import CommandFailed
 

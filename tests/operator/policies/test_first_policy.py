@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from structlog.testing import capture_logs
 
-from greensched_operator.default_policy import DefaultPolicy
+from greensched_operator.controller.default_policy import DefaultPolicy
 
 if TYPE_CHECKING:
     from tests.operator.conftest import Place

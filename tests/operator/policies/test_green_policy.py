@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_operator.green_policy import (
+from greensched_operator.objects.green_policy import (
     BUILT_IN,
     ONNX,
     Budget,

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_operator.job_power_profile import JobPowerProfile, ProfilePhase, parse
+from greensched_operator.objects.job_power_profile import JobPowerProfile, ProfilePhase, parse
 from greensched_simulator.phase_jobs.phases import Phase, PhasedJob, spent
 
 ROOT = Path(__file__).parents[3]

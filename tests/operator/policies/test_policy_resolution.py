@@ -2,7 +2,7 @@
 
 import pytest
 
-from greensched_operator.green_policy import BUILT_IN, GreenPolicy, Origin, resolve
+from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Origin, resolve
 
 POLICIES = {
     (namespace, name): GreenPolicy(namespace, name)

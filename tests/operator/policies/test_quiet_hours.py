@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_operator.quiet_hours import EVERY_DAY, QuietHours, QuietWindow
+from greensched_operator.objects.quiet_hours import EVERY_DAY, QuietHours, QuietWindow
 
 BERLIN = ZoneInfo("Europe/Berlin")
 ZONES = [ZoneInfo(name) for name in ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata",

@@ -25,8 +25,6 @@ from greensched_core.labels import PROVIDER_SECRET_TYPE
 from greensched_core.signals.static import load_static_zones
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.signals.watched import GRID_SIGNALS
-from greensched_operator.provider_questions import Questions
-from greensched_operator.provider_secrets import ProviderSecrets
 from greensched_operator.providers.answers import (
     Answer,
     Conversation,
@@ -34,10 +32,12 @@ from greensched_operator.providers.answers import (
     Reply,
     Request,
 )
-from greensched_operator.signal_keeper import SignalKeeper
-from greensched_operator.signal_metrics import SignalMetrics
-from greensched_operator.signal_spec import decode_grid_signal
-from greensched_operator.web import Web, WebLimits
+from greensched_operator.signals.provider_questions import Questions
+from greensched_operator.signals.provider_secrets import ProviderSecrets
+from greensched_operator.signals.signal_keeper import SignalKeeper
+from greensched_operator.signals.signal_metrics import SignalMetrics
+from greensched_operator.signals.signal_spec import decode_grid_signal
+from greensched_operator.signals.web import Web, WebLimits
 from greensched_testbed.controlplane import ControlPlane
 
 NOW = parse_timestamp("2026-01-19T12:10:00Z")

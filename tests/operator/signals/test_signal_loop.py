@@ -11,8 +11,8 @@ import httpx
 from greensched_core.clock import ScaledClock, WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.signals.watched import GRID_SIGNALS
-from greensched_operator.signal_keeper import keep_signals
-from greensched_operator.signal_spec import decode_grid_signal
+from greensched_operator.signals.signal_keeper import keep_signals
+from greensched_operator.signals.signal_spec import decode_grid_signal
 
 UK_HOST = "api.carbonintensity.org.uk"
 PATH = f"{GRID_SIGNALS}/zz"

@@ -16,7 +16,7 @@ from greensched_operator.providers.nord_pool import NordPool
 from greensched_operator.providers.secret_keys import LoginRef, TokenRef
 from greensched_operator.providers.uk_carbon_intensity import UkCarbonIntensity
 from greensched_operator.providers.watttime import WattTime
-from greensched_operator.web import Web, WebLimits
+from greensched_operator.signals.web import Web, WebLimits
 
 UK = UkCarbonIntensity()
 UK_HOST = "api.carbonintensity.org.uk"

@@ -1,0 +1,171 @@
+"""Work that is not held: why it is not, what shadow would do, and what its end teaches."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+import structlog
+
+from greensched_core import labels
+from greensched_core.clock import Clock
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_core.units import percent
+from greensched_operator.controller.recording import Recorder
+from greensched_operator.holding.holding import NotHeld, Unheld, not_ours
+from greensched_operator.holding.judging import Release, Rules, Waiting, terms_of
+from greensched_operator.objects.cron_jobs import with_runtime
+from greensched_operator.objects.green_policy import Mode
+from greensched_operator.objects.release_patch import Reason, reason_of
+from greensched_operator.objects.workloads import Work
+from greensched_operator.planning.held_works import News
+from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
+from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.writing.outbox import Lane, Outbox
+from greensched_operator.writing.writing import Writer
+
+log = structlog.get_logger()
+
+_OLD_S = 120.0  # wall seconds: what is older was told of before we were started
+_TOLD = frozenset({Unheld.BAD_ANNOTATION, Unheld.NO_SLACK})
+
+
+class Arrivals:
+    """Tells users about their work that runs at once."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        outbox: Outbox,
+        recorder: Recorder,
+        metrics: ControllerMetrics,
+        wall: Clock,
+    ) -> None:
+        self._writer = writer
+        self._outbox = outbox
+        self._recorder = recorder
+        self._metrics = metrics
+        self._wall = wall
+
+    async def see_to(
+        self,
+        news: News,
+        rules: Rules,
+        situation: Callable[[Sequence[Planned]], Situation],
+    ) -> None:
+        """Tell, and learn, from what has changed."""
+        for work in news.ended:
+            with self._on_its_own(work):
+                self._learn(work, rules)
+                self._recorder.ended(work)
+        for work in news.deleted:
+            with self._on_its_own(work):
+                self._recorder.deleted(work)
+        for work in news.marked:
+            self._outbox.put(work.uid, 0.0, partial(self._unmark, work))
+        for work in news.started:
+            with self._on_its_own(work):
+                if labels.PAUSED_AT not in work.annotations:
+                    self._recorder.released(Release(work, Reason.OTHERS, ""))
+        for work in news.released:
+            with self._on_its_own(work):
+                if self._recorder.released_by_others(work):
+                    self._tell(work, "Released", _why(Release(work, reason_of(work), "")))
+        for release in news.over.values():
+            settle = partial(self._settle, release)
+            self._outbox.put(f"{release.work.uid}/over", float("inf"), settle, Lane.PLAN)
+        shadowed: list[Waiting] = []
+        for work in news.arrived.values():
+            if work.created_s is not None and self._wall.now() - work.created_s > _OLD_S:
+                continue
+            with self._on_its_own(work):
+                shadowed += self._look_at(work, rules)
+        if shadowed:
+            with self._on_its_own(shadowed[0].work):
+                now = situation([])
+                # Many take a second of the CPU, which releases and watches must not wait for.
+                planned, _ = await asyncio.to_thread(plan_starts, shadowed, now)
+                for one in planned:
+                    self._tell_shadow(one)
+                    self._recorder.planned(one, now, is_shadow=True)
+
+    def _look_at(self, work: Work, rules: Rules) -> list[Waiting]:
+        """Tell why a workload isn't held; return it where shadow mode would hold it."""
+        terms, resolved = terms_of(work, rules)
+        if resolved.fault:
+            self._tell(work, "PolicyFault", resolved.fault, is_warning=True)
+        if isinstance(terms, NotHeld):
+            self._metrics.unheld.labels(terms.reason).inc()
+            if terms.reason in _TOLD:
+                self._tell(work, "NotHeld", terms.text, is_warning=True)
+            return []
+        if foreign := not_ours(work):
+            self._metrics.unheld.labels("not-ours").inc()
+            self._tell(work, "NotHeld", foreign, is_warning=True)
+            return []
+        is_shadowed = resolved.policy.mode == Mode.SHADOW and not work.is_marked
+        return [Waiting(work, terms, resolved.policy)] if is_shadowed else []
+
+    @contextmanager
+    def _on_its_own(self, work: Work) -> Iterator[None]:
+        """Keep our own fault with a workload away from all others; it runs anyway."""
+        try:
+            yield
+        except Exception:  # whatever it is, only a word to the user is lost
+            log.exception("not told", work=f"{work.namespace}/{work.name}")
+            self._metrics.fallbacks.labels("arrival-failed").inc()
+
+    def _tell_shadow(self, planned: Planned) -> None:
+        if planned.is_now:
+            return
+        start = format_timestamp(round(planned.start_s))
+        saved = percent(planned.chosen.saving)
+        self._tell(
+            planned.waiting.work,
+            "WouldHold",
+            f"shadow: would hold until {start}, which would save {saved} of its weighted cost",
+        )
+
+    def _tell(self, work: Work, reason: str, note: str, *, is_warning: bool = False) -> None:
+        async def send() -> None:
+            await self._writer.tell(work, reason, note, is_warning=is_warning)
+
+        self._outbox.put(f"{work.uid}/{reason}", float("inf"), send)
+
+    async def _unmark(self, work: Work) -> bool:
+        """Take our mark off work that somebody else has started; refused, it is sent again."""
+        return await self._writer.unmark(work)
+
+    async def _settle(self, release: Release) -> bool:
+        """Have the condition of a planned start say that the wait is over, and why."""
+        return await self._writer.settle(release.work, release.reason, _why(release))
+
+    def _learn(self, work: Work, rules: Rules) -> None:
+        owner = work.owner
+        if owner is None or owner.kind != "CronJob":
+            return
+        cron_job = rules.cron_job(work.namespace, owner.name)
+        if cron_job is None or work.started_s is None or work.ended_s is None:
+            return
+        if labels.PAUSED_AT in work.annotations:
+            return  # its times are those of what ran after the last pause
+        runtime_s = max(work.ended_s - work.started_s, 0.5)  # object times are whole seconds
+
+        async def send() -> None:
+            runtimes = with_runtime(cron_job.runtimes_s, runtime_s)
+            await self._writer.remember_runtimes(work.namespace, cron_job.name, runtimes)
+
+        self._outbox.put(f"{cron_job.uid}/{work.uid}", float("inf"), send)
+
+
+def _why(release: Release) -> str:
+    """Return why work was started; what this controller did not start has no text of its own."""
+    if release.text:
+        return f"{release.reason}: {release.text}"
+    by = {
+        Reason.RUN_NOW: "greensched release",
+        Reason.OTHERS: "somebody else",
+        Reason.RELEASER: "the releaser",
+        Reason.UNINSTALL: "helm uninstall",
+    }
+    return f"{release.reason}: started by {by.get(release.reason, 'the operator')}"

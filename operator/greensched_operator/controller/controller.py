@@ -1,0 +1,297 @@
+"""Holds, plans and releases: takes what the watches bring, decides in turns, and writes.
+
+A turn is short: what is due is started, what is new is planned. All is planned anew when a
+forecast or the cluster has changed, in a thread, so that releases never wait for it.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import structlog
+
+from greensched_core.clock import Clock
+from greensched_core.durations import format_duration
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_operator.controller.arrivals import Arrivals
+from greensched_operator.controller.pauser import Pauser
+from greensched_operator.controller.recording import Recorder
+from greensched_operator.holding.judging import Release, Rules, Waiting, arrived_s
+from greensched_operator.objects.cron_jobs import CronJob
+from greensched_operator.objects.release_patch import Reason
+from greensched_operator.objects.workloads import Kind
+from greensched_operator.planning.held_works import HeldWorks
+from greensched_operator.planning.plan_words import why_held, why_now
+from greensched_operator.planning.start_planning import Planned, Situation, planned_before
+from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.writing.outbox import Lane, Outbox
+from greensched_operator.writing.writing import Writer, decision_of
+
+log = structlog.get_logger()
+
+_LONGEST_SLEEP_S = 5.0  # wall seconds; then a turn is taken anyway
+_SHORTEST_SLEEP_S = 0.05
+_AFTER_FAULT_S = 1.0  # wall seconds: a fault that lasts fills no log
+_DUE_EVERY_S = 0.25  # wall seconds, while all is planned
+_GATHER_S = 0.2  # what arrives together is planned together
+_REPLAN_AT_MOST_EVERY_S = 5.0  # wall seconds: zones' forecasts come one after the other
+_WRITTEN_ANEW_S = 2.0  # a start that moves by less is the same, in whole seconds
+_PLANNED = (Reason.PLANNED_START, Reason.RESUMED)
+
+Result = TypeVar("Result")
+PlanStarts = Callable[[Sequence[Waiting], Situation], tuple[list[Planned], list[Release]]]
+SituationNow = Callable[[Sequence[Planned]], Situation]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast our clock goes, and how long plans stand."""
+
+    rate: float
+    replan_every_s: float
+
+
+class Controller:
+    """The leader's loop over held work."""
+
+    def __init__(
+        self,
+        works: HeldWorks,
+        arrivals: Arrivals,
+        rules: Callable[[], Rules],
+        situation: SituationNow,
+        plan_starts: PlanStarts,
+        outbox: Outbox,
+        writer: Writer,
+        recorder: Recorder,
+        metrics: ControllerMetrics,
+        pauser: Pauser,
+        clock: Clock,
+        pace: Pace,
+    ) -> None:
+        """`situation` is given what is planned already and keeps its room."""
+        self.works = works
+        self._arrivals = arrivals
+        self._rules = rules
+        self._situation = situation
+        self._plan_starts = plan_starts
+        self._outbox = outbox
+        self._writer = writer
+        self._recorder = recorder
+        self._metrics = metrics
+        self._pauser = pauser
+        self._clock = clock
+        self._pace = pace
+        self._wake = asyncio.Event()
+        self._planned_at_s = -float("inf")  # our clock
+        self._replanned_at = -float("inf")  # monotonic
+        self._is_stale = True  # a forecast, a policy or the cluster has changed
+        self._counted: set[str] = set()  # of those held: started, and told of
+
+    def wake(self) -> None:
+        """Have a turn taken soon."""
+        self._wake.set()
+
+    def replan(self) -> None:
+        """Have all planned anew soon: what plans stand on has changed."""
+        self._is_stale = True
+        self._wake.set()
+
+    def rejudge(self, _: object = None) -> None:
+        """Have all judged and planned anew: the rules have changed."""
+        self.works.judge_all()
+        self.replan()
+
+    def rejudge_runs(self, cron_job: CronJob) -> None:
+        """Have the runs of a CronJob judged anew."""
+        self.works.judge_runs_of(cron_job)
+        self.wake()
+
+    async def run(self) -> None:
+        """Take turns until cancelled."""
+        while True:
+            try:
+                await self.turn()
+            except Exception:  # our own fault: the releaser starts what is held all the same
+                log.exception("turn failed")
+                self._metrics.fallbacks.labels("turn-failed").inc()
+                await asyncio.sleep(_AFTER_FAULT_S)
+            await self._sleep()
+
+    async def turn(self) -> None:
+        """Start what is due, plan what is new, write what has changed."""
+        now_s, monotonic_s = self._clock.now(), self._clock.monotonic()
+        rules = self._rules()
+        self._pauser.look()
+        self._start_due()
+        if self._is_time_for_all(now_s, monotonic_s):
+            self._is_stale, self._planned_at_s, self._replanned_at = False, now_s, monotonic_s
+            self._recorder.keep_only(self.works.known())
+            with self._metrics.replan_s.time():
+                await self._plan(self.works.waiting(), [])
+            planned = list(self.works.planned.values())
+            pausing = self._pauser.pause(rules, lambda: self._situation(planned))
+            await self._while_starting(pausing)
+        elif unplanned := self.works.unplanned():
+            await self._plan(unplanned, list(self.works.planned.values()))
+        news = self.works.take_news(monotonic_s)
+        await self._while_starting(self._arrivals.see_to(news, rules, self._situation))
+        self._show()
+
+    def _start_due(self) -> None:
+        """Have all started that is due, or judged to start, by the rules as they are now."""
+        now_s, monotonic_s = self._clock.now(), self._clock.monotonic()
+        for release in self.works.judged(self._rules(), now_s, monotonic_s):
+            self._send(release)
+
+    async def _while_starting(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Return what some work returns; what becomes due meanwhile is started in time."""
+        task = asyncio.create_task(work)
+        try:
+            while not (await asyncio.wait({task}, timeout=_DUE_EVERY_S))[0]:
+                self._start_due()
+        finally:
+            task.cancel()  # as we are; a task that is done is not touched
+        return task.result()
+
+    async def _plan(self, waiting: Sequence[Waiting], standing: Sequence[Planned]) -> None:
+        if not waiting:
+            return
+        try:
+            situation = self._situation(standing)
+            # Many take a second of the CPU, which releases and watches must not wait for.
+            planning = asyncio.to_thread(self._plan_starts, waiting, situation)
+            planned, released = await self._while_starting(planning)
+        except Exception:  # our own fault: what is held is started at its latest start all the same
+            log.exception("not planned", workloads=len(waiting))
+            self._metrics.fallbacks.labels("planning-failed").inc()
+            self._is_stale = True
+            return
+        for release in released:
+            self._send_gang(release)
+        for one in planned:
+            self._take(one, situation)
+
+    def _take(self, planned: Planned, situation: Situation) -> None:
+        work = planned.waiting.work
+        current = self.works.held.get(work.uid)
+        if current is None or self.works.was_sent(work.uid):
+            return  # it was started, or went, while we planned
+        before_s = planned_before(planned.waiting)
+        has_moved = before_s is None or abs(before_s - planned.start_s) >= _WRITTEN_ANEW_S
+        if has_moved or not self._recorder.knows(work):
+            self._recorder.planned(planned, situation)
+        if planned.is_now and not current.is_ending:
+            as_planned = Reason.RESUMED if work.is_paused else Reason.PLANNED_START
+            reason = as_planned if before_s == planned.start_s else Reason.NOW_IS_BEST
+            self._send_gang(Release(work, reason, why_now(planned)))
+            return
+        self.works.plan(planned)
+        if not _is_written(planned):
+            self._outbox.put(work.uid, planned.start_s, lambda: self._write(planned), Lane.PLAN)
+
+    async def _write(self, planned: Planned) -> bool:
+        """Write a plan on its workload; tell whether that is done with."""
+        waiting = planned.waiting
+        work, latest_s = waiting.work, waiting.terms.latest_start_s
+        standing = self.works.planned.get(work.uid)
+        if standing is None or standing.start_s != planned.start_s:
+            return True  # another plan has followed, or it has started
+        is_first, text = planned_before(waiting) is None, why_held(planned)
+        if not await self._writer.plan(work, planned.start_s, latest_s, text, decision_of(planned)):
+            return False
+        self._metrics.plans.inc()
+        if is_first:
+            start = format_timestamp(round(planned.start_s))
+            await self._writer.tell(work, "Held", f"start planned for {start}: {text}")
+            if fault := waiting.policy_fault:
+                await self._writer.tell(work, "PolicyFault", fault, is_warning=True)
+        return True
+
+    def _send_gang(self, release: Release) -> None:
+        """Have a workload started that planning has no start for, and its gang with it."""
+        for each in self.works.with_mates(release):
+            self._send(each)
+
+    def _send(self, release: Release) -> None:
+        """Have a workload started: by the rate limit where there is time, else at once."""
+        self.works.sent(release, self._clock.monotonic())
+        self._outbox.put(
+            release.work.uid,
+            self._latest_s(release.work.uid),
+            lambda: self._release(release),
+            Lane.RELEASE if release.reason in (*_PLANNED, Reason.NOW_IS_BEST) else Lane.NOW,
+        )
+
+    async def _release(self, release: Release) -> None:
+        work, planned = release.work, self.works.planned.get(release.work.uid)
+        if work.uid not in self.works.held:
+            return
+        if not await self._writer.release(work, release.reason):
+            return  # it is sent again
+        if work.uid in self._counted:
+            return  # the watch is slow to show it, and it was sent twice
+        self._counted.add(work.uid)
+        now_s = self._clock.now()
+        counter = self._metrics.resumed if work.is_paused else self._metrics.released
+        counter.labels(release.reason).inc()
+        self._recorder.released(release)
+        if planned is not None and release.reason in _PLANNED:
+            self._metrics.lateness_s.observe(max(now_s - planned.start_s, 0.0) / self._pace.rate)
+        waited = format_duration(max(now_s - arrived_s(work), 0.0))
+        is_late = release.reason in (Reason.LATEST_START, Reason.HELD_SHARE)
+        note = f"{release.reason}: {release.text}"
+        verb = "Resumed" if work.is_paused else "Released"
+        await self._writer.tell(work, verb, note, is_warning=is_late)
+        log.info("started", work=f"{work.namespace}/{work.name}", reason=release.reason,
+                 waited=waited)  # fmt: skip
+
+    def _latest_s(self, uid: str) -> float:
+        planned = self.works.planned.get(uid)
+        return 0.0 if planned is None else planned.waiting.terms.latest_start_s
+
+    def _is_time_for_all(self, now_s: float, monotonic_s: float) -> bool:
+        if monotonic_s - self._replanned_at < _REPLAN_AT_MOST_EVERY_S / self._pace.rate:
+            return False
+        return self._is_stale or now_s - self._planned_at_s >= self._pace.replan_every_s
+
+    def _show(self) -> None:
+        self._counted &= self.works.held.keys()
+        by_namespace: dict[str, int] = {}
+        cores = 0.0
+        for work in self.works.held.values():
+            by_namespace[work.namespace] = by_namespace.get(work.namespace, 0) + 1
+            cores += work.cpu_cores
+        self._metrics.held.clear()
+        for namespace, count in by_namespace.items():
+            self._metrics.held.labels(namespace).set(count)
+        self._metrics.held_cores.set(cores)
+
+    async def _sleep(self) -> None:
+        """Sleep until the next start, the next planning, or something changes."""
+        now_s = self._clock.now()
+        due_s = min(self.works.next_due_s(), self._planned_at_s + self._pace.replan_every_s)
+        wall_s = (due_s - now_s) / self._pace.rate
+        try:
+            async with asyncio.timeout(min(max(wall_s, _SHORTEST_SLEEP_S), _LONGEST_SLEEP_S)):
+                await self._wake.wait()
+                await asyncio.sleep(min(_GATHER_S, _GATHER_S * 10 / self._pace.rate))
+        except TimeoutError:
+            pass
+        self._wake.clear()
+
+
+def _is_written(planned: Planned) -> bool:
+    """Tell whether the plan stands on the workload, with no later end than it now has.
+
+    That end is all that the releaser knows: when a deadline moves nearer, it must be told.
+    """
+    start_s, latest_s = planned_before(planned.waiting), planned.waiting.terms.latest_start_s
+    if start_s is None or abs(start_s - planned.start_s) >= _WRITTEN_ANEW_S:
+        return False
+    work = planned.waiting.work
+    if work.kind != Kind.WORKLOAD and not work.tells_plan:  # a pause was announced in vain
+        return False
+    until_s = work.hold_until_s
+    return until_s is not None and until_s - latest_s < _WRITTEN_ANEW_S

@@ -1,0 +1,397 @@
+"""The controller's process: waits to lead, then watches, plans and releases until it is told."""
+
+import asyncio
+import socket
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+import structlog
+from starlette.applications import Starlette
+
+from greensched_core.api_paths import BOUND_AND_RUNNING, CRON_JOBS, NODES, PODS, UNBOUND
+from greensched_core.clock import Clock, WallClock
+from greensched_core.errors import BadInput, TaskEnded
+from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_core.lateness import say_when_late
+from greensched_core.node_reading import NodeReader
+from greensched_core.objects import NodeObject
+from greensched_core.power.catalogue import PowerCatalogue
+from greensched_core.serving import server
+from greensched_core.signals.static import load_static_zones
+from greensched_core.signals.watched import GRID_SIGNALS, SignalSink, decode_signal
+from greensched_core.watching import Watch
+from greensched_operator.controller.arrivals import Arrivals
+from greensched_operator.controller.controller import Controller, Pace
+from greensched_operator.controller.default_policy import DefaultPolicy
+from greensched_operator.controller.handlers import JobEvents
+from greensched_operator.controller.job_watch import JobWatch
+from greensched_operator.controller.pauser import Pauser
+from greensched_operator.controller.pod_watch import GatedPods
+from greensched_operator.controller.policy_status import (
+    JOB_POWER_PROFILES,
+    PolicyStatus,
+    Told,
+    read_told,
+)
+from greensched_operator.controller.recording import Recorder
+from greensched_operator.holding.judging import Rules, Waiting
+from greensched_operator.holding.pause_terms import resume_seconds
+from greensched_operator.kueue.keeper import KueueKeeper
+from greensched_operator.ledger.energy_keeping import EnergyKeeping
+from greensched_operator.ledger.faults import LedgerUnusable
+from greensched_operator.ledger.keeping import LedgerKeeping
+from greensched_operator.objects import watched
+from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
+from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Resolved, resolve
+from greensched_operator.objects.placed_pods import PlacedPod
+from greensched_operator.planning import cluster_state
+from greensched_operator.planning.budgets import LONGEST_PERIOD_S, Budgets
+from greensched_operator.planning.cluster_state import Nodes, RunningPods
+from greensched_operator.planning.held_works import HeldWorks
+from greensched_operator.planning.outlooks import outlooks_of
+from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
+from greensched_operator.planning.when_choice import BundleSink, WhenChoice, decode_config_map
+from greensched_operator.runtime.heartbeat import Heartbeat
+from greensched_operator.runtime.leader import Leadership
+from greensched_operator.runtime.lease_keeping import LeaseKeeping
+from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.runtime.processes import Tasks, run_servers, until_set
+from greensched_operator.runtime.settings import OperatorSettings
+from greensched_operator.runtime.sight import Followed, Sight
+from greensched_operator.signals.signal_keeper import keep_signals
+from greensched_operator.signals.signal_metrics import SignalMetrics
+from greensched_operator.webhook.certificate_keeper import CertificateKeeper
+from greensched_operator.webhook.webhook_app import health_app
+from greensched_operator.writing.outbox import Outbox
+from greensched_operator.writing.writing import Writer
+from greensched_policies.planning.planning import Running
+from greensched_policies.rules.catalogue import WhenPolicy
+
+log = structlog.get_logger()
+
+_NO_ZONES = (cluster_state.Zone("", 1e9, 0.0),)  # no node is there: an autoscaler makes them
+
+
+class ControllerProcess:
+    """All parts of the controller, wired; nothing starts before `run`."""
+
+    def __init__(
+        self, settings: OperatorSettings, access: ApiAccess, client: ApiClient, clock: Clock
+    ) -> None:
+        self._settings, self._access = settings, access
+        self._client, self._clock = client, clock
+        self.metrics = ControllerMetrics()
+        schedulers = frozenset(settings.scheduler_names)
+        self._signal_metrics = SignalMetrics(self.metrics.registry)
+        self.works = HeldWorks(schedulers)
+        self.nodes = Nodes(NodeReader(PowerCatalogue(), settings.zone_map))
+        self.signals = settings.grid_signals()
+        self.outbox = Outbox(settings.releases_per_second)
+        lost = self.metrics.fallbacks.labels("placement-not-recorded").inc
+        self.ledger = LedgerKeeping(settings, access, client, clock, self.metrics.registry, lost)
+        runtime_s = BUILT_IN.default_runtime_s
+        self._watches: list[Followed] = []
+        self.sight = Sight(self._watches, settings.lease_duration_s, WallClock())
+        self.lease = _lease_keeping(settings, access, self.sight)
+        self.pods = RunningPods(schedulers, runtime_s, clock, self.ledger.placements.take,
+                                lambda uid: self.works.expected_s(uid, self.rules()))  # fmt: skip
+        self.budgets = Budgets()
+        recorder = self._make_recorder()
+        self.when = WhenChoice(lambda reason: self.metrics.fallbacks.labels(reason).inc())
+        writer = Writer(client, clock, WallClock(), self.metrics,
+                        may_write=self.lease.holds, gone=self.works.drop)  # fmt: skip
+        self.kueue = KueueKeeper(client, self.works, writer, settings.scheduler_names[0],
+                                 self.lease.holds)  # fmt: skip
+        self.controller = self._make_controller(writer, recorder)
+        self.policies = watched.Objects[GreenPolicy](self.controller.rejudge)
+        self.cron_jobs = watched.Objects[CronJob](self.controller.rejudge_runs)
+        self.emergency = watched.Objects[watched.Switch](self.controller.rejudge)
+        self._told_policies = watched.Objects[Told]()
+        self._resumes_s: dict[tuple[str, str], float] = {}  # of JobPowerProfiles
+        self._told_profiles = watched.Objects[Told](self._see_profile)
+        self._own_watches = self._make_watches()
+        self._events = JobEvents(self.works, self.controller.wake, self.metrics, self.kueue)
+        identity = settings.identity or socket.gethostname()
+        self._jobs = JobWatch(self._events, access, identity, WallClock())
+        self._watches += [*self._own_watches, self._jobs]
+        self._tasks, self._standing = Tasks(), Tasks()
+
+    def _make_controller(self, writer: Writer, recorder: Recorder) -> Controller:
+        settings, clock = self._settings, self._clock
+        return Controller(
+            self.works,
+            Arrivals(writer, self.outbox, recorder, self.metrics, WallClock()),
+            self.rules,
+            self.situation,
+            plan_starts,
+            self.outbox,
+            writer,
+            recorder,
+            self.metrics,
+            self._make_pauser(writer, recorder),
+            clock,
+            Pace(settings.clock_rate, settings.replan_every_s),
+        )
+
+    def _make_recorder(self) -> Recorder:
+        """Return what tells the ledger, with what completes it by what was measured."""
+        settings, clock, write = self._settings, self._clock, self.ledger.write
+        registry = self.metrics.registry
+        self.energy = EnergyKeeping(settings, self.nodes, self.signals, write, registry, clock)
+        recorder = Recorder(
+            write, self.budgets, clock, settings.currency, self.energy.ended, self.pods
+        )
+        self._pod_runs = self.energy.runs_before(self.pods, recorder.pod_ended)
+        return recorder
+
+    def rules(self) -> Rules:
+        """Return what holds for all workloads now."""
+        is_emergency = len(self.emergency) > 0
+        return Rules(self._policy_for, self.cron_jobs.get, is_emergency, self._resume_s)
+
+    def _see_profile(self, told: Told) -> None:
+        """Have all judged anew where a profile says another start-up; its status says nothing."""
+        key = (told.namespace, told.name)
+        resume_s = self._resume_s(*key)
+        if self._resumes_s.get(key, self._settings.resume_s) != resume_s:
+            self.controller.rejudge()
+        self._resumes_s[key] = resume_s
+
+    def _resume_s(self, namespace: str, profile: str) -> float:
+        found = self._told_profiles.get(namespace, profile) if profile else None
+        told_s = None if found is None else resume_seconds(found.raw)
+        return self._settings.resume_s if told_s is None else told_s
+
+    def _policy_for(self, namespace: str, name: str) -> Resolved:
+        return resolve(self.policies.by_name, namespace, name, self._settings.namespace)
+
+    def situation(self, standing: Sequence[Planned]) -> Situation:
+        """Return what a planning looks at now."""
+        settings, now_s = self._settings, self._clock.now()
+        zones = tuple(self.nodes.zones(settings.utilisation_ratio, settings.pue)) or _NO_ZONES
+        names = [zone.name for zone in zones]
+        return Situation(
+            now_s=now_s,
+            zones=zones,
+            outlooks=outlooks_of(self.signals, names, now_s, settings.horizon_s),
+            running=tuple(self._running(names)),
+            standing=tuple(standing),
+            zones_for=self._zones_for,
+            when_for=partial(self._when_for, self.nodes.mean_memory_bytes()),
+            opens_s=partial(self._opens_s, now_s),
+            jitter_s=settings.release_jitter_s,
+        )
+
+    def _when_for(self, mean_memory_bytes: float, waiting: Waiting) -> WhenPolicy:
+        return self.when.policy_for(waiting, mean_memory_bytes)
+
+    def _make_pauser(self, writer: Writer, recorder: Recorder) -> Pauser:
+        return Pauser(
+            self.works,
+            self.pods.by_owner,
+            self.nodes.zone_of,
+            self.outbox,
+            writer,
+            recorder,
+            self.metrics,
+            self._clock,
+            self.rules,
+        )
+
+    def _opens_s(self, now_s: float, waiting: Waiting) -> float:
+        if waiting.work.is_paused:
+            return float("-inf")  # all of it counted when it was started
+        return self.budgets.opens_s(waiting.work.namespace, waiting.policy.budget, now_s)
+
+    async def _recall_budgets(self) -> None:
+        """Count what was started in the current periods; without a ledger they begin anew."""
+        now_s = self._clock.now()
+        since_s = now_s - LONGEST_PERIOD_S
+        try:
+            self.budgets.recall(await asyncio.to_thread(self.ledger.store.released, since_s, now_s))
+        except (LedgerUnusable, BadInput) as fault:  # no ledger yet, or a row that is none
+            self.metrics.fallbacks.labels("budgets-not-recalled").inc()
+            log.warning("budgets begin anew", reason=str(fault))
+
+    def _running(self, zones: Sequence[str]) -> list[Running]:
+        places = {name: place for place, name in enumerate(zones)}
+        found = []
+        for pod in self.pods:
+            place = places.get(self.nodes.zone_of(pod.node) or "")
+            if place is not None:
+                found.append(Running(place, pod.until_s, pod.cpu_cores))
+        return found
+
+    def _zones_for(self, waiting: Waiting) -> frozenset[str]:
+        selector = tuple(sorted(waiting.work.node_selector.items()))
+        return self.nodes.zones_with(selector) if selector else frozenset()
+
+    def _make_watches(self) -> list[Watch[Any]]:
+        wall, client, clock = WallClock(), self._client, self._clock
+        changed = self.controller.replan
+        configmaps = f"/api/v1/namespaces/{self._settings.namespace}/configmaps"
+        return [
+            Watch(client, watched.GREEN_POLICIES, watched.decode_policy, self.policies, wall),
+            Watch(client, watched.GREEN_POLICIES, read_told, self._told_policies, wall),
+            Watch(client, JOB_POWER_PROFILES, read_told, self._told_profiles, wall),
+            Watch(client, CRON_JOBS, read_cron_job, self.cron_jobs, wall),
+            Watch(
+                client, configmaps, watched.decode_switch, self.emergency, wall,
+                field_selector=f"metadata.name={watched.EMERGENCY}",
+            ),
+            Watch(client, configmaps, decode_config_map, BundleSink(self.when, changed), wall),
+            Watch(
+                client, GRID_SIGNALS, decode_signal,
+                SignalSink(self.signals, clock, changed), wall,
+            ),
+            Watch(client, NODES, msgspec.json.Decoder(NodeObject).decode, self.nodes, wall),
+            Watch(
+                client, PODS, msgspec.json.Decoder(PlacedPod).decode,
+                self._pod_runs, wall, field_selector=BOUND_AND_RUNNING,
+            ),
+            Watch(
+                client, PODS, bytes,
+                GatedPods(self.works, self.controller.wake, self.metrics), wall,
+                field_selector=UNBOUND,
+            ),
+        ]  # fmt: skip
+
+    def ready(self) -> str:
+        """Return "" while a leader sees all that it must, and who stands by could lead."""
+        return self.sight.unseen() if self.lease.leading.is_set() else self.lease.unread()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Stand by, lead, and end when `stop` is set.
+
+        Raises TaskEnded when one of its tasks ended, that which keeps the Lease among them.
+        """
+        settings = self._settings
+        health = server(
+            health_app(self.metrics.registry, self.alive, self.ready),
+            settings.health_host,
+            settings.health_port,
+        )
+        ledger = server(Starlette(routes=self.ledger.routes()), "127.0.0.1", settings.ledger_port)
+        serving = asyncio.create_task(run_servers([health, ledger], stop))
+        leading = asyncio.create_task(self._lead(stop))
+        saying = asyncio.create_task(say_when_late(self.ready, self._client, settings))
+        try:
+            await asyncio.wait([serving, leading], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.set()
+            saying.cancel()
+            ended = await asyncio.gather(serving, leading, return_exceptions=True)
+            await self._tasks.stop()
+            await self._standing.stop()
+        for fault in ended:
+            if isinstance(fault, BaseException):
+                raise fault
+        self._standing.raise_failed()
+        self._tasks.raise_failed()
+
+    async def _lead(self, stop: asyncio.Event) -> None:
+        """Stand for the Lease, and do a leader's work until it is lost; leave it last of all."""
+        lease = self.lease
+        self._standing.start({"lease": lease.run()})
+        await until_set(stop, lease.leading, self._standing.failed)
+        if lease.leading.is_set() and not stop.is_set():
+            self.metrics.leading.set_function(lambda: float(lease.holds()))
+            self.when.load_shipped()
+            self.ledger.start()
+            self.sight.begin(self.metrics.watch_age)
+            self._tasks.start(self._work())
+            ends = (lease.lost, self.sight.refused, self._tasks.failed, self._standing.failed)
+            await until_set(stop, *ends)
+            self.metrics.leading.set_function(lambda: 0.0)
+            await self._tasks.stop()
+            await self.ledger.stop()
+        await self._standing.stop()
+        if lease.lost.is_set():
+            raise TaskEnded("ended: lease: another holds it by now")
+        if self.sight.refused.is_set():
+            raise TaskEnded("ended: sight: another replica may see what this one is refused")
+
+    def alive(self) -> str:
+        """Return "" while all that should run does; a loop that is stuck gives no answer at all."""
+        still = self.sight.stuck() if self.lease.leading.is_set() else ""
+        return self._standing.alive() or self._tasks.alive() or still
+
+    def _work(self) -> dict[str, Coroutine[Any, Any, None]]:
+        keeper = CertificateKeeper(self._settings, self._client, WallClock())
+        watching = {
+            f"{each.path}-{place}": each.run() for place, each in enumerate(self._own_watches)
+        }
+        status = PolicyStatus(
+            self._client, WallClock(), self.when.fault_of,
+            lambda: list(self._told_policies), lambda: list(self._told_profiles),
+        )  # fmt: skip
+        return {
+            **watching,
+            "status": status.run(),
+            **self._first_policy(),
+            **self._beside_kueue(),
+            "kopf": self._jobs.run(),
+            "gone": self._events.forget_gone(self._client),
+            "sight": self.sight.run(is_blind=self.lease.is_blind),
+            "heartbeat": self._heartbeat(),
+            "certificate": keeper.run(),
+            "signals": self._keep_signals(),
+            "placements": self.ledger.placements.run(),
+            "energy": self.energy.run(),
+            "outbox": self.outbox.run(),
+            "controller": self._decide(),
+        }
+
+    async def _keep_signals(self) -> None:
+        settings = self._settings
+        await keep_signals(
+            self._client,
+            self._clock,
+            self._signal_metrics,
+            namespace=settings.namespace,
+            static=load_static_zones(settings.static_zones_file),
+            folder=settings.signal_files,
+            limits=settings.age_limits,
+        )
+
+    def _heartbeat(self) -> Coroutine[Any, Any, None]:
+        settings, name = self._settings, self._settings.heartbeat_lease
+        identity = settings.identity or socket.gethostname()
+        return Heartbeat(
+            self._client, settings.namespace, name, identity,
+            lambda: self.lease.holds() and self.sight.sees(),
+        ).run(self.metrics.heartbeat)  # fmt: skip
+
+    def _beside_kueue(self) -> dict[str, Coroutine[Any, Any, None]]:
+        if not self._settings.kueue:
+            return {}
+        return {"kueue": self.kueue.run(self.controller.wake, self.sight.follow)}
+
+    def _first_policy(self) -> dict[str, Coroutine[Any, Any, None]]:
+        file = self._settings.default_policy_file
+        if file is None:
+            return {}
+        return {"policy": DefaultPolicy(file, self._settings, self._client).run()}
+
+    async def _decide(self) -> None:
+        """Take turns once all that decisions stand on has been listed; budgets may come later."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._recall_budgets())
+            while not all(each.health.synced for each in self._own_watches):
+                await asyncio.sleep(0.05)
+            await self.controller.run()
+
+
+def _lease_keeping(settings: OperatorSettings, access: ApiAccess, sight: Sight) -> LeaseKeeping:
+    client = ApiClient(access, timeout_s=settings.lease_duration_s / 3)
+    leadership = Leadership(
+        client,
+        settings.namespace,
+        settings.lease,
+        settings.identity or socket.gethostname(),
+        duration_s=settings.lease_duration_s,
+        sees=partial(sight.may_see, client),
+    )
+    return LeaseKeeping(client, leadership, settings.lease_duration_s)

@@ -1,0 +1,92 @@
+"""What becomes of the events that kopf tells of Jobs."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+import structlog
+
+from greensched_core.errors import ApiUnavailable, BadInput
+from greensched_core.kubernetes_api import ApiClient
+from greensched_operator.kueue.keeper import KueueKeeper
+from greensched_operator.objects.workloads import Meta, convert_job
+from greensched_operator.planning.held_works import HeldWorks
+from greensched_operator.runtime.metrics import ControllerMetrics
+
+log = structlog.get_logger()
+
+_LISTED_EVERY_S = 3600.0  # wall seconds
+_AFTER_LIST_S = 5.0  # kopf hands on what it listed meanwhile
+
+
+class JobEvents:
+    """Takes in Jobs as kopf's events tell of them, from kopf's thread into our loop."""
+
+    def __init__(
+        self,
+        works: HeldWorks,
+        wake: Callable[[], None],
+        metrics: ControllerMetrics,
+        kueue: KueueKeeper,
+    ) -> None:
+        self._works = works
+        self._kueue = kueue
+        self._wake = wake
+        self._metrics = metrics
+        self._known: set[str] = set()  # uids
+        self.listed_anew = asyncio.Event()  # kopf did: what went in the gap it does not tell
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Take in one event."""
+        body = event["object"]
+        uid = str(body["metadata"].get("uid", ""))
+        if event["type"] == "DELETED":
+            self._drop(uid)
+            return
+        self._known.add(uid)
+        try:
+            job = convert_job(body)
+            self._works.put(job)
+        except BadInput as fault:
+            self._metrics.unreadable.inc()
+            log.warning("Job skipped", name=body["metadata"].get("name"), reason=str(fault))
+            return
+        if job.queue_gates is not None:
+            self._kueue.put_job(job)
+        self._wake()
+
+    def _drop(self, uid: str) -> None:
+        self._known.discard(uid)
+        self._works.drop(uid)
+        self._kueue.drop_job(uid)
+
+    async def forget_gone(self, client: ApiClient) -> None:
+        """Forget what is gone, each hour and after each gap: of deletions in it kopf tells not."""
+        while True:
+            with suppress(TimeoutError):  # of Python 3.11 `wait_for` may lose a cancellation
+                async with asyncio.timeout(_LISTED_EVERY_S):
+                    await self.listed_anew.wait()
+            await asyncio.sleep(_AFTER_LIST_S)
+            self.listed_anew.clear()
+            await self.forget_unlisted(client)
+
+    async def forget_unlisted(self, client: ApiClient) -> None:
+        """Forget Jobs that were known, and are in no list that began after that."""
+        known, listed = set(self._known), set[str]()
+        try:
+            async for page in client.pages("/apis/batch/v1/jobs"):
+                listed |= {_decode_listed(raw).metadata.uid for raw in page.items}
+        except (ApiUnavailable, msgspec.DecodeError) as fault:
+            log.warning("Jobs not listed", reason=str(fault))
+            return
+        for uid in known - listed:
+            self._drop(uid)
+
+
+class _Listed(msgspec.Struct):
+    metadata: Meta
+
+
+_decode_listed = msgspec.json.Decoder(_Listed).decode

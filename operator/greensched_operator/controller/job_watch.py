@@ -1,0 +1,155 @@
+"""kopf's edge: events of Jobs, and nothing else, in a thread and an event loop of its own.
+
+When kopf ends it cancels whatever else its loop runs, so it gets no loop of ours.
+Only `on.event` (docs/decisions/0009): timers, daemons and indexes add finalizers, with which a
+deletion hangs while the operator is dead.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import aiohttp
+import kopf
+import structlog
+
+from greensched_core.api_paths import JOBS
+from greensched_core.clock import Clock
+from greensched_core.kubernetes_api import ApiAccess, streaming_session
+from greensched_core.watching import WatchHealth
+from greensched_operator.controller.handlers import JobEvents
+
+log = structlog.get_logger()
+
+_TOKEN_REREAD = timedelta(minutes=5)  # the kubelet rotates a bound token at 80 % of its hour
+_LONGEST_PAUSE_S = 10.0
+
+
+class _Endless:
+    """Pauses between tries, without end: after its own eight, kopf gives a watch up for good."""
+
+    def __iter__(self) -> Iterator[float]:
+        pause_s = 0.5
+        while True:
+            yield pause_s
+            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+
+
+class JobWatch:
+    """Has kopf follow Jobs, starts it again when it ends, and tells how it does."""
+
+    path = JOBS
+
+    def __init__(self, events: JobEvents, access: ApiAccess, identity: str, clock: Clock) -> None:
+        self._events = events
+        self._access = access
+        self._identity = identity
+        self._clock = clock
+        self.health = WatchHealth(lost_at=clock.monotonic())
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        while True:
+            try:
+                await run_kopf(self._events, self._access, self._identity, self._trace())
+                log.error("kopf ended, and is started again")
+            except Exception:  # a watch that is lost for good would leave the leader blind
+                log.exception("kopf ended, and is started again")
+            if self.health.lost_at is None:
+                self.health.lost_at = self._clock.monotonic()
+            await asyncio.sleep(_LONGEST_PAUSE_S / 10)
+
+    def _trace(self) -> aiohttp.TraceConfig:
+        """Return what learns from kopf's requests how its watch does.
+
+        One that is open is alive: kopf ends it after 70 s without event or bookmark.
+        """
+        trace, loop = aiohttp.TraceConfig(), asyncio.get_running_loop()
+
+        async def began(_: object, __: object, asked: aiohttp.TraceRequestStartParams) -> None:
+            if asked.url.path == self.path:
+                self.health.moved_at = self._clock.monotonic()
+                if self.health.lost_at is None:  # what was open before has ended
+                    self.health.lost_at = self._clock.monotonic()
+
+        async def answered(_: object, __: object, asked: aiohttp.TraceRequestEndParams) -> None:
+            if asked.url.path != self.path:
+                return
+            status = asked.response.status
+            self.health.status = None if status == 200 else status
+            if status == 200 and "watch" in asked.url.query:
+                self.health.lost_at, self.health.synced = None, True
+            elif status == 200:
+                loop.call_soon_threadsafe(self._events.listed_anew.set)
+
+        trace.on_request_start.append(began)
+        trace.on_request_end.append(answered)
+        return trace
+
+
+def operator_settings() -> kopf.OperatorSettings:
+    """Return kopf's settings: no peering, no events of its own, nothing written to objects."""
+    settings = kopf.OperatorSettings()
+    settings.peering.standalone = True
+    settings.posting.enabled = False
+    settings.scanning.disabled = True
+    settings.watching.server_timeout = 290
+    settings.watching.connect_timeout = 30
+    settings.networking.error_backoffs = _Endless()
+    settings.process.ultimate_exiting_timeout = None  # else it kills the process it is a part of
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # it tells of each event
+    settings.queueing.idle_timeout = 1.0  # a worker for each object that has just changed
+    return settings
+
+
+async def run_kopf(
+    events: JobEvents, access: ApiAccess, identity: str, *traces: aiohttp.TraceConfig
+) -> None:
+    """Run kopf until cancelled; raises what ends it.
+
+    `identity` names this replica. Without it kopf asks the system for its user's name, and the uid
+    that images run as has none.
+    """
+    stop = threading.Event()
+    loop = asyncio.get_running_loop()
+    registry = kopf.OperatorRegistry()
+
+    @kopf.on.login(registry=registry)
+    async def login(**_: Any) -> kopf.AiohttpSession:
+        """Log in as the rest of us does; a token is read anew before it is old.
+
+        kopf's own session leaves sockets open where the loop ends before their leave over TLS.
+        """
+        session = streaming_session(access, *traces)
+        if token := access.bearer_token():
+            session.headers["Authorization"] = f"Bearer {token}"
+        return kopf.AiohttpSession(
+            server=access.base_url,
+            aiohttp_session=session,
+            expiration=datetime.now(UTC) + _TOKEN_REREAD if token else None,
+        )
+
+    @kopf.on.event("batch", "v1", "jobs", registry=registry)
+    async def job_changed(event: kopf.RawEvent, **_: Any) -> None:
+        """Hand a Job on as it is now."""
+        loop.call_soon_threadsafe(events.take, event)
+
+    async def work() -> None:
+        name: Any = identity  # of a type of kopf's own, a str, that it exports nowhere
+        own = operator_settings()
+        try:
+            await kopf.operator(
+                clusterwide=True, identity=name, registry=registry, settings=own, stop_flag=stop
+            )
+        finally:
+            stop.set()  # a thread of kopf's loop waits for it, and the loop for that thread
+
+    working = asyncio.create_task(asyncio.to_thread(asyncio.run, work()))
+    try:
+        await asyncio.shield(working)
+    finally:
+        stop.set()
+        await asyncio.wait([working])

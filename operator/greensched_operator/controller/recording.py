@@ -1,0 +1,304 @@
+"""What the ledger is told: decisions on work as records, with what each costs by estimate.
+
+Energy is estimated from the mean watts that a requested core adds in the zone; the difference to
+running at once is then that of the grid alone, whatever those watts are.
+"""
+
+from collections.abc import Callable, Container
+from dataclasses import dataclass, replace
+
+from greensched_core import labels
+from greensched_core.clock import Clock
+from greensched_core.ledger_records import (
+    DELETED_WHILE_HELD,
+    Amounts,
+    ForecastUsed,
+    InputAge,
+    LedgerRecord,
+    Subject,
+    What,
+)
+from greensched_core.units import JOULES_PER_KWH, KWH_PER_MWH
+from greensched_operator.holding.holding import HoldTerms
+from greensched_operator.holding.judging import Release, Waiting, arrived_s
+from greensched_operator.objects.release_patch import Reason, reason_of
+from greensched_operator.objects.workloads import Work
+from greensched_operator.planning.budgets import Budgets
+from greensched_operator.planning.cluster_state import Zone
+from greensched_operator.planning.start_planning import Planned, Situation
+from greensched_policies.planning.planning import Mean
+
+_AS_PLANNED = (Reason.PLANNED_START, Reason.NOW_IS_BEST)  # else it starts before its time
+
+Write = Callable[[LedgerRecord], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """What a workload is expected to take as planned, and had it run at once."""
+
+    planned: Amounts
+    run_now: Amounts
+    zone: str
+    forecast: ForecastUsed | None
+    forecast_age_s: float | None
+
+
+def estimates_of(planned: Planned, situation: Situation) -> Estimates:
+    """Return what a plan costs by the forecast that it was made on."""
+    cores, zones = planned.waiting.work.cpu_cores, situation.zones
+    chosen, outlooks = planned.chosen, situation.outlooks
+    forecast, age_s = None, None
+    place = chosen.run.zone
+    if 0 <= place < len(outlooks.sources) and outlooks.observed_s[place] is not None:
+        observed_s = outlooks.observed_s[place] or 0.0
+        forecast = ForecastUsed(outlooks.sources[place], observed_s, outlooks.digest)
+        age_s = situation.now_s - observed_s
+    return Estimates(
+        _amounts(chosen.run, cores, zones),
+        _amounts(chosen.run_now, cores, zones),
+        planned.zone,
+        forecast,
+        age_s,
+    )
+
+
+def _amounts(run: Mean, cpu_cores: float, zones: tuple[Zone, ...]) -> Amounts:
+    if not 0 <= run.zone < len(zones):
+        return Amounts()
+    energy_j = cpu_cores * zones[run.zone].watts_per_core * run.runtime_s
+    kwh = energy_j / JOULES_PER_KWH
+    carbon, price = run.carbon_g_per_kwh, run.price_per_mwh
+    return Amounts(
+        energy_j=energy_j,
+        carbon_g=None if carbon is None else kwh * carbon,
+        cost=None if price is None else kwh * price / KWH_PER_MWH,
+    )
+
+
+def _scaled(amounts: Amounts, share: float) -> Amounts:
+    values = (amounts.energy_j, amounts.carbon_g, amounts.cost)
+    return Amounts(*(None if each is None else each * share for each in values))
+
+
+def _sum(one: Amounts, other: Amounts) -> Amounts:
+    pairs = ((one.energy_j, other.energy_j), (one.carbon_g, other.carbon_g), (one.cost, other.cost))
+    return Amounts(*(None if a is None or b is None else a + b for a, b in pairs))
+
+
+def _length_s(begin_s: float | None, until_s: float | None) -> float | None:
+    return None if begin_s is None or until_s is None else max(until_s - begin_s, 0.0)
+
+
+def subject_of(work: Work) -> Subject:
+    """Return who a record is about: of a Workload its Job."""
+    work = work.runs_as
+    owner = f"{work.owner.kind}/{work.owner.name}" if work.owner else None
+    return Subject(
+        kind=work.kind,
+        namespace=work.namespace,
+        name=work.name,
+        uid=work.uid,
+        owner=owner,
+        cpu_cores=work.cpu_cores,
+        memory_bytes=work.memory_bytes,
+        gpus=work.gpus,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is remembered of a workload until it has ended."""
+
+    waiting: Waiting
+    estimates: Estimates
+    at_once: Amounts  # by the latest forecast, had it started when that was looked at
+    is_shadow: bool
+    is_released: bool = False
+
+
+class Recorder:
+    """Tells the ledger; remembers estimates until their work has ended."""
+
+    def __init__(
+        self,
+        write: Write,
+        budgets: Budgets,
+        clock: Clock,
+        currency: str,
+        ended: Write = lambda record: None,
+        running: Container[str] = (),
+    ) -> None:
+        """`ended` is given each record of an end, to complete it by what was measured.
+
+        `running` tells the UIDs of pods on nodes: a bare pod that runs is nobody's held work.
+        """
+        self._write = write
+        self._budgets = budgets
+        self._clock = clock
+        self._currency = currency
+        self._ended = ended
+        self._running = running
+        self._estimates: dict[str, _Known] = {}
+        self._missed: set[str] = set()  # known, but found nowhere at the last `keep_only`
+        # Of what was paused: what was taken before, and what running all at once would have.
+        self._spent: dict[str, tuple[Amounts, Amounts]] = {}
+
+    def planned(self, planned: Planned, situation: Situation, *, is_shadow: bool = False) -> None:
+        """Tell of a plan, also of one to start at once."""
+        waiting, uid = planned.waiting, planned.waiting.work.runs_as.uid
+        known, fresh = self._estimates.get(uid), estimates_of(planned, situation)
+        at_once, is_first = fresh.run_now, known is None
+        if known is not None:  # had nobody held it, it would have started when it came
+            fresh = replace(fresh, run_now=known.estimates.run_now)
+        estimates = self._with_spent(uid, fresh)
+        self._estimates[uid] = _Known(waiting, estimates, at_once, is_shadow)
+        if planned.is_now and not is_shadow:
+            return  # its release is told at once
+        record = self._record(What.PLANNED, waiting, estimates)
+        if is_first and not is_shadow and not waiting.work.is_paused:
+            self._write(replace(record, what=What.HELD, reason=planned.chosen.why))
+        self._write(
+            replace(record, is_shadow=is_shadow, planned_start=planned.start_s,
+                    reason=planned.chosen.why)
+        )  # fmt: skip
+
+    def knows(self, work: Work) -> bool:
+        """Tell whether a plan of a workload was told of, by us and not by a leader before us."""
+        return work.runs_as.uid in self._estimates
+
+    def released(self, release: Release) -> None:
+        """Tell of a start, or of one after a pause."""
+        what = What.RESUMED if release.work.is_paused else What.RELEASED
+        known = self._estimates.get(release.work.runs_as.uid)
+        if known is None:
+            record = LedgerRecord(what=what, at=self._clock.now(), subject=subject_of(release.work))
+        else:
+            if release.reason not in _AS_PLANNED and what is What.RELEASED:
+                known = replace(known, estimates=replace(known.estimates, planned=known.at_once))
+            self._estimates[release.work.runs_as.uid] = replace(known, is_released=True)
+            record = self._record(what, known.waiting, known.estimates)
+        if record.run_now_start is None:
+            record = replace(record, run_now_start=arrived_s(release.work))
+        if what is What.RELEASED:  # all of it counts then, also what runs after a pause
+            self._budgets.spend(release.work.namespace, record.at, record.planned)
+        self._write(replace(record, reason=release.reason))
+
+    def released_by_others(self, work: Work) -> bool:
+        """Tell of a start by the releaser, a user, or a leader before us, as is written on it.
+
+        Return whether it is news: we knew of it, and had not started it ourselves.
+        """
+        known, reason = self._estimates.get(work.uid), reason_of(work)
+        if known is None:
+            at_s, subject = work.released_s or self._clock.now(), subject_of(work)
+            self._write(LedgerRecord(what=What.RELEASED, at=at_s, subject=subject,
+                                     run_now_start=arrived_s(work), reason=reason))  # fmt: skip
+        elif not known.is_released:
+            self.released(Release(work, reason, ""))
+            return True
+        return False
+
+    def paused(self, planned: Planned, situation: Situation) -> None:
+        """Tell of a pause: amounts are those of all the work, what is done of it included."""
+        waiting = planned.waiting
+        uid, estimates = waiting.work.uid, estimates_of(planned, situation)
+        if (known := self._estimates.get(uid)) is not None:
+            before = known.estimates.planned
+            left_j, all_j = estimates.planned.energy_j, before.energy_j
+            share = max(1.0 - left_j / all_j, 0.0) if left_j and all_j else 0.0
+            self._spent[uid] = _scaled(before, share), known.estimates.run_now
+        estimates = self._with_spent(uid, estimates)
+        self._estimates[uid] = _Known(waiting, estimates, estimates.run_now, is_shadow=False)
+        record = self._record(What.PAUSED, waiting, estimates)
+        self._write(replace(record, planned_start=planned.start_s, reason=planned.chosen.why))
+
+    def _with_spent(self, uid: str, estimates: Estimates) -> Estimates:
+        """Return estimates of what is left together with those of what was done before a pause."""
+        if uid not in self._spent:
+            return estimates
+        spent, run_now = self._spent[uid]
+        return replace(estimates, planned=_sum(spent, estimates.planned), run_now=run_now)
+
+    def ended(self, work: Work) -> None:
+        """Tell of an end, and how long the run took: not of what was paused, only its last part."""
+        began_s = None if labels.PAUSED_AT in work.annotations else work.started_s
+        if self._end(work.uid, began_s, work.ended_s) or not work.was_released:
+            return
+        # Started by a leader before us: its estimates stand in the ledger, with its release. Not
+        # all of its pods may have been seen here, so what they took is not asked.
+        record = LedgerRecord(what=What.ENDED, at=self._clock.now(), subject=subject_of(work))
+        self._write(replace(record, measured_runtime_s=_length_s(began_s, work.ended_s)))
+
+    def deleted(self, work: Work) -> None:
+        """Tell of the end of what was deleted while it was held: it took nothing.
+
+        Not of what was started meanwhile, nor of what ran before it was paused.
+        """
+        known = self._estimates.get(work.uid)
+        was_told = known is not None or labels.PLANNED_START in work.annotations
+        has_run = (
+            work.uid in self._running or work.is_paused or (known is not None and known.is_released)
+        )
+        if not was_told or has_run:
+            return
+        self._estimates.pop(work.uid, None)
+        now_s, subject = self._clock.now(), subject_of(work)
+        self._write(LedgerRecord(what=What.ENDED, at=now_s, subject=subject,
+                                 reason=DELETED_WHILE_HELD))  # fmt: skip
+
+    def pod_ended(self, uid: str, begin_s: float | None, until_s: float) -> None:
+        """Tell of the end of a pod that no Job has made, and how long it ran."""
+        self._end(uid, begin_s, until_s)
+
+    def keep_only(self, uids: Container[str]) -> None:
+        """Forget work that is gone: found neither here nor among what runs, twice in a row.
+
+        Once is no proof: it may have ended, untold yet, or be on its way from one watch to another.
+        """
+        missed = {uid for uid in self._estimates if uid not in uids and uid not in self._running}
+        for uid in missed & self._missed:
+            del self._estimates[uid]
+            self._spent.pop(uid, None)
+        self._missed = missed
+
+    def _end(self, uid: str, begin_s: float | None, until_s: float | None) -> bool:
+        """Tell of an end; false where nothing is known here of what ended."""
+        known, spent = self._estimates.pop(uid, None), self._spent.pop(uid, None)
+        if known is None:
+            return False
+        record = replace(
+            self._record(What.ENDED, known.waiting, known.estimates),
+            is_shadow=known.is_shadow,
+            measured_runtime_s=_length_s(begin_s, until_s),
+        )
+        self._write(record)
+        # Paused by a leader before us: what ran until then, nobody here has seen.
+        if spent is not None or not known.waiting.work.is_paused:
+            self._ended(record)
+        return True
+
+    def _record(self, what: What, waiting: Waiting, estimates: Estimates) -> LedgerRecord:
+        terms: HoldTerms = waiting.terms
+        ages = (
+            ()
+            if estimates.forecast_age_s is None
+            else (InputAge("forecast", estimates.forecast_age_s),)
+        )
+        return LedgerRecord(
+            what=what,
+            at=self._clock.now(),
+            subject=subject_of(waiting.work),
+            policy=waiting.policy.name or "built-in",
+            mode=waiting.policy.mode,
+            zone=estimates.zone or None,
+            input_ages=ages,
+            forecast=estimates.forecast,
+            hold_until=terms.latest_start_s,
+            deadline=terms.deadline_s,
+            run_now_start=arrived_s(waiting.work),
+            expected_runtime_s=terms.runtime_s,
+            planned=estimates.planned,
+            run_now=estimates.run_now,
+            currency=self._currency,
+        )

@@ -1,0 +1,83 @@
+"""What the status of a GreenPolicy or JobPowerProfile says: whether all of it is followed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy
+from greensched_operator.objects.job_power_profile import ParsedProfile
+
+CONDITION = "Accepted"
+_MOST_MESSAGE = 1024  # characters; what others wrote is quoted short, but there may be much of it
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Whether an object is followed as written, why not, and what serves instead."""
+
+    is_accepted: bool
+    reason: str  # one word in CamelCase, as conditions have it
+    message: str
+
+
+def accept_policy(policy: GreenPolicy, bundle_fault: str | None = None) -> Acceptance:
+    """Judge a policy; `bundle_fault` says why its bundle cannot serve: it is missing, or wrong."""
+    if policy.faults:
+        told = "; ".join(policy.faults)
+        return Acceptance(
+            False, "BadField", f"{told}. The built-in defaults serve: nothing is held"
+        )
+    if bundle_fault is not None:
+        wanted = policy.bundle_config_map
+        named = f"bundle {wanted}" if wanted else "the shipped bundle"
+        message = f"{named}: {bundle_fault}. The rule {BUILT_IN.when_policy} serves instead"
+        return Acceptance(False, "BundleUnusable", message)
+    return Acceptance(True, "Followed", f"mode {policy.mode}, start chosen by {policy.when_policy}")
+
+
+def accept_profile(parsed: ParsedProfile) -> Acceptance:
+    """Judge a profile."""
+    if parsed.profile is None:
+        told = "; ".join(parsed.faults)
+        return Acceptance(False, "BadField", f"{told}. Its work counts as of constant power")
+    saved = sum(phase.is_checkpoint for phase in parsed.profile.work)
+    message = f"a run takes {parsed.profile.runtime_s:g} s and is saved {saved} times"
+    return Acceptance(True, "Followed", message)
+
+
+def changed_status(
+    previous: object, generation: int, acceptance: Acceptance, now: float
+) -> dict[str, Any] | None:
+    """Return the status to write, or None where the previous one says the same already.
+
+    `now` in seconds since the Unix epoch; lastTransitionTime changes with the verdict alone.
+    """
+    verdict = "True" if acceptance.is_accepted else "False"
+    condition = {
+        "type": CONDITION,
+        "status": verdict,
+        "reason": acceptance.reason,
+        "message": acceptance.message[:_MOST_MESSAGE],
+        "observedGeneration": generation,
+    }
+    before = _condition(previous)
+    if before is not None and condition.items() <= before.items():
+        return None
+    since = before.get("lastTransitionTime") if before and before["status"] == verdict else None
+    condition["lastTransitionTime"] = since or format_timestamp(int(now))
+    return {"observedGeneration": generation, "conditions": [condition]}
+
+
+def refusal_in(status: object) -> str:
+    """Return why a status says that its object is not followed as it is written, else ""."""
+    told = _condition(status)
+    return str(told.get("message", "")) if told is not None and told["status"] == "False" else ""
+
+
+def _condition(status: object) -> Mapping[str, Any] | None:
+    conditions = status.get("conditions") if isinstance(status, Mapping) else None
+    for condition in conditions if isinstance(conditions, list) else ():
+        if isinstance(condition, Mapping) and condition.get("type") == CONDITION:
+            return condition if "status" in condition else None
+    return None

@@ -1,0 +1,151 @@
+"""Whether a workload is held, and until when at the latest: one answer for webhook and operator."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from greensched_core.durations import format_duration
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_operator.holding.hold_requests import Wish
+from greensched_operator.objects.cron_jobs import CronJob
+from greensched_operator.objects.green_policy import GreenPolicy, Mode
+from greensched_operator.objects.workloads import Kind, Work
+
+LEAST_HOLD_S = 60.0  # a shorter hold costs the API server more than it can save
+LEAST_MARGIN_S = 30.0  # the releaser gives the operator 20 s (releaser_grace_s) to come first
+_BEFORE_NEXT_RUN_S = 60.0  # a held run starts so long before its CronJob's next one
+
+
+class Bound(StrEnum):
+    """What the latest start follows from."""
+
+    DEADLINE = "deadline"
+    START_BY = "max-delay or window"
+    DEFAULT_DELAY = "the policy's default delay"
+    LONGEST_HOLD = "the policy's longest hold"
+    NEXT_RUN = "its CronJob's next run"
+
+
+class Unheld(StrEnum):
+    """Why a workload is not held; a counter has one label value for each."""
+
+    NO_WISH = "no-wish"  # neither it nor its policy says that it may wait
+    RUN_NOW = "run-now"
+    BAD_ANNOTATION = "bad-annotation"
+    NO_SLACK = "no-slack"  # it must start now to end in time
+    POLICY_OFF = "policy-off"
+    EMERGENCY = "emergency"
+
+
+@dataclass(frozen=True, slots=True)
+class HoldTerms:
+    """How long a workload may be held, and what that stands on; seconds since the epoch."""
+
+    start_from_s: float
+    latest_start_s: float  # it then ends before its deadline, with a margin
+    bound: Bound
+    deadline_s: float | None
+    runtime_s: float  # expected, a duration
+    runtime_from: str  # annotation, past runs or default
+    restart_s: float | None = None  # what suspending it takes; None: it is not to be suspended
+    most_restarts: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NotHeld:
+    """Why a workload runs at once, as a reason to count by and a sentence to read."""
+
+    reason: Unheld
+    text: str
+
+
+def hold_terms(
+    wish: Wish, policy: GreenPolicy, cron_job: CronJob | None = None
+) -> HoldTerms | NotHeld:
+    """Return until when a workload may be held, or why it is not held at all.
+
+    The policy's mode is looked at for `off` alone: in shadow the answer is what would be done.
+    """
+    if policy.mode == Mode.OFF:
+        return NotHeld(Unheld.POLICY_OFF, f"{policy.title} is off")
+    if wish.faults:
+        return NotHeld(Unheld.BAD_ANNOTATION, "; ".join(wish.faults))
+    if wish.run_now:
+        return NotHeld(Unheld.RUN_NOW, "it asks to run now")
+    runtime_s, runtime_from = expected_runtime(wish, policy, cron_job)
+    bounds = _bounds(wish, policy, cron_job, runtime_s)
+    if not bounds:
+        return NotHeld(Unheld.NO_WISH, "neither it nor its policy says how long it may wait")
+    bounds.append((wish.arrived_s + policy.longest_hold_s, Bound.LONGEST_HOLD))
+    latest_s, bound = min(bounds)
+    start_from_s = max(wish.start_from_s or wish.arrived_s, wish.arrived_s)
+    if start_from_s > latest_s >= wish.arrived_s:
+        opens, last = format_timestamp(round(start_from_s)), format_timestamp(round(latest_s))
+        text = f"its window opens at {opens}, after its latest start, {last}, by {bound}"
+        return NotHeld(Unheld.NO_SLACK, text)
+    if latest_s < wish.arrived_s + LEAST_HOLD_S:
+        slack = format_duration(max(latest_s - wish.arrived_s, 0.0))
+        margin = format_duration(round(margin_s(policy, runtime_s)))
+        return NotHeld(
+            Unheld.NO_SLACK,
+            f"only {slack} are left to wait by {bound}, with {format_duration(runtime_s)} of "
+            f"runtime ({runtime_from}) and the policy's safety margin of {margin}",
+        )
+    return HoldTerms(start_from_s, latest_s, bound, wish.deadline_s, runtime_s, runtime_from)
+
+
+def _bounds(
+    wish: Wish, policy: GreenPolicy, cron_job: CronJob | None, runtime_s: float
+) -> list[tuple[float, Bound]]:
+    """Return the latest starts that somebody asked for; none where nobody said it may wait."""
+    bounds: list[tuple[float, Bound]] = []
+    takes_s = runtime_s + margin_s(policy, runtime_s)
+    if wish.deadline_s is not None:
+        bounds.append((wish.deadline_s - takes_s, Bound.DEADLINE))
+    if wish.start_by_s is not None:
+        bounds.append((wish.start_by_s, Bound.START_BY))
+    if not bounds and policy.default_delay_s is not None:
+        bounds.append((wish.arrived_s + policy.default_delay_s, Bound.DEFAULT_DELAY))
+    return bounds + next_run_bound(wish, cron_job, takes_s) if bounds else bounds
+
+
+def margin_s(policy: GreenPolicy, runtime_s: float) -> float:
+    """Return how long before its deadline work of that runtime is to end."""
+    return max(policy.safety_margin.seconds(runtime_s), LEAST_MARGIN_S)
+
+
+def next_run_bound(
+    wish: Wish, cron_job: CronJob | None, takes_s: float
+) -> list[tuple[float, Bound]]:
+    """Return that it starts before its CronJob's next run; nothing where there is none.
+
+    Where runs may not overlap it ends by then, too: with `Replace` it would be deleted, with
+    `Forbid` the next one left out. `takes_s` is what it takes, margin included.
+    """
+    if cron_job is None:
+        return []
+    # Its creator's clock may be ahead of that of who saw it arrive.
+    next_s = cron_job.next_run_s(max(wish.arrived_s, wish.scheduled_s or 0.0))
+    if next_s is None:
+        return []
+    before_s = _BEFORE_NEXT_RUN_S if cron_job.may_overlap else max(takes_s, _BEFORE_NEXT_RUN_S)
+    return [(next_s - before_s, Bound.NEXT_RUN)]
+
+
+def not_ours(work: Work) -> str:
+    """Return why a Job is not held by its `suspend`: another controller may write it; "" if not."""
+    if work.kind != Kind.JOB or work.is_ours or work.queue_gates is not None:
+        return ""
+    by = f"{work.owner.kind} {work.owner.name}" if work.owner else "another controller"
+    return f"{by} sees to it, and may resume it itself; a queue of Kueue lets it wait"
+
+
+def expected_runtime(
+    wish: Wish, policy: GreenPolicy, cron_job: CronJob | None
+) -> tuple[float, str]:
+    """Return how long a workload is expected to run, in seconds, and who says so."""
+    if wish.runtime_s is not None:
+        return wish.runtime_s, "annotation"
+    learned_s = cron_job.learned_runtime_s if cron_job is not None else None
+    if learned_s is not None:
+        return learned_s, "past runs"
+    return policy.default_runtime_s, "default"

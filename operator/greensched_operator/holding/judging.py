@@ -1,0 +1,142 @@
+"""What becomes of one held workload, apart from all others: started now, or kept for the plan."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from greensched_core import labels
+from greensched_core.errors import BadInput
+from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
+from greensched_operator.holding.hold_requests import Wish, read_runtime_s, read_wish
+from greensched_operator.holding.holding import (
+    HoldTerms,
+    NotHeld,
+    Unheld,
+    expected_runtime,
+    hold_terms,
+)
+from greensched_operator.holding.pause_terms import (
+    RESUME_S,
+    may_pause,
+    progress_of,
+    resume_terms,
+    with_pauses,
+)
+from greensched_operator.objects.cron_jobs import CronJob
+from greensched_operator.objects.green_policy import GreenPolicy, Mode, Resolved
+from greensched_operator.objects.release_patch import Reason
+from greensched_operator.objects.workloads import Work
+
+_REASONS = {
+    Unheld.NO_WISH: Reason.UN_OPTED,
+    Unheld.RUN_NOW: Reason.RUN_NOW,
+    Unheld.BAD_ANNOTATION: Reason.UN_OPTED,
+    Unheld.NO_SLACK: Reason.LATEST_START,
+    Unheld.POLICY_OFF: Reason.POLICY,
+    Unheld.EMERGENCY: Reason.EMERGENCY,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What holds for all workloads at one time."""
+
+    policy_for: Callable[[str, str], Resolved]  # namespace, and the name that it gives or ""
+    cron_job: Callable[[str, str], CronJob | None]  # namespace, name
+    is_emergency: bool = False
+    # Of a JobPowerProfile, or "": how long a resumed run starts up.
+    resume_s: Callable[[str, str], float] = lambda namespace, name: RESUME_S
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Start it now."""
+
+    work: Work
+    reason: Reason
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """It may wait: until when, and by which policy."""
+
+    work: Work
+    terms: HoldTerms
+    policy: GreenPolicy
+    policy_fault: str = ""  # why that is not the policy that was meant
+
+
+def arrived_s(work: Work) -> float:
+    """Return when a workload was created, as the webhook saw it, else as the API server did."""
+    try:
+        return parse_timestamp(work.annotations[labels.HELD_AT])
+    except (KeyError, BadInput):
+        return work.created_s or 0.0
+
+
+def terms_of(
+    work: Work, rules: Rules, seen_s: float = float("inf")
+) -> tuple[HoldTerms | NotHeld, Resolved]:
+    """Return until when a workload may wait by what is written on it now, and its policy.
+
+    It was created by `seen_s`, whatever the clock of a webhook said.
+    """
+    wish, cron_job = wish_of(work, rules, seen_s)
+    resolved = rules.policy_for(work.namespace, wish.policy)
+    resume_s = rules.resume_s(work.namespace, wish.power_profile)
+    if work.is_paused:
+        progress, policy = progress_of(work), resolved.policy
+        return resume_terms(work, wish, policy, cron_job, progress, resume_s), resolved
+    terms = hold_terms(wish, resolved.policy, cron_job)
+    if isinstance(terms, HoldTerms) and may_pause(work, wish):
+        terms = with_pauses(terms, resume_s)
+    return terms, resolved
+
+
+def wish_of(work: Work, rules: Rules, seen_s: float = float("inf")) -> tuple[Wish, CronJob | None]:
+    """Return what is asked for on a workload, and on its CronJob if it has one.
+
+    It was created by `seen_s`, whatever the clock of a webhook said.
+    """
+    said, cron_job = _said_on(work, rules)
+    return read_wish(said, min(arrived_s(work), seen_s), work.scheduled_s), cron_job
+
+
+def left_to_run_s(work: Work, rules: Rules) -> float:
+    """Return for how long work that runs is expected to, in seconds, by what its planning knows.
+
+    What it did before a pause is done.
+    """
+    said, cron_job = _said_on(work, rules)
+    policy = rules.policy_for(work.namespace, said.get(labels.POLICY, "")).policy
+    wish = Wish(0.0, runtime_s=read_runtime_s(said))  # a whole one takes four times as long to read
+    runtime_s, _ = expected_runtime(wish, policy, cron_job)
+    return max(runtime_s - progress_of(work).done_s, 0.0)
+
+
+def _said_on(work: Work, rules: Rules) -> tuple[dict[str, str], CronJob | None]:
+    """Return what is said on a workload, and behind that on its CronJob; and that CronJob."""
+    cron_job = None
+    if work.owner is not None and work.owner.kind == "CronJob":
+        cron_job = rules.cron_job(work.namespace, work.owner.name)
+    return {**(cron_job.annotations if cron_job else {}), **work.annotations}, cron_job
+
+
+def judge(work: Work, rules: Rules, now_s: float) -> Release | Waiting:
+    """Return what becomes of work that we hold, at `now_s`."""
+    if rules.is_emergency:
+        return Release(work, Reason.EMERGENCY, "the switch for the whole cluster is on")
+    terms, resolved = terms_of(work, rules, now_s)
+    if isinstance(terms, NotHeld):
+        return Release(work, _REASONS[terms.reason], terms.text)
+    if resolved.policy.mode != Mode.ENFORCE:
+        return Release(work, Reason.POLICY, f"{resolved.policy.title} does not hold work")
+    if now_s >= terms.latest_start_s:
+        return at_its_latest(work, terms)
+    return Waiting(work, terms, resolved.policy, resolved.fault or "")
+
+
+def at_its_latest(work: Work, terms: HoldTerms) -> Release:
+    """Return the start of work that may wait no longer."""
+    said = f"{format_timestamp(round(terms.latest_start_s))}, by {terms.bound}"
+    return Release(work, Reason.LATEST_START, f"its latest start has come: {said}")

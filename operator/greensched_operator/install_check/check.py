@@ -1,0 +1,179 @@
+"""Tries an installation from inside the cluster, and tells how it went, line by line.
+
+Whatever it creates carries a name of its own and is deleted again, whether or not a check fails.
+"""
+
+import asyncio
+import secrets
+import ssl
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import httpx
+
+from greensched_core.clock import Clock
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.labels import GREEN_POLICIES, GROUP, VERSION
+from greensched_operator.controller.default_policy import POLICY_REFUSED
+from greensched_operator.install_check.checklist import (
+    CheckFailed,
+    Finding,
+    NotAsked,
+    Right,
+    State,
+    kubectl,
+    rights,
+)
+from greensched_operator.install_check.settings import InstallCheckSettings
+from greensched_operator.install_check.trial import Trial
+from greensched_operator.objects.green_policy import DEFAULT_NAME
+from greensched_operator.runtime.settings import OperatorSettings
+
+_POLICY_S = 15.0  # the leader makes it within seconds; Helm waits for all checks together
+_PAUSE_S = 0.5  # between two questions
+_AT_ONCE = 8
+_MOST_NAMED = 5
+
+Check = Callable[[], Awaitable[str]]
+
+
+class InstallCheck:
+    """Asks an installation everything that a user relies on."""
+
+    def __init__(
+        self,
+        told: InstallCheckSettings,
+        operator: OperatorSettings,
+        client: ApiClient,
+        clock: Clock,
+    ) -> None:
+        """`operator` is what the operator's own processes go by."""
+        self._told = told
+        self._operator = operator
+        self._kubectl = partial(kubectl, operator.namespace)
+        self._client = client
+        self._clock = clock
+        name = f"check-{secrets.token_hex(4)}"
+        self._trial = Trial(told, operator, client, name)
+
+    async def run(self, stop: asyncio.Event) -> list[Finding]:
+        """Return what was found, check by check; after `stop` the rest is skipped."""
+        checks: dict[str, Check] = {
+            "the extender answers at its Service": self._extender,
+            "the accounts have their rights": self._rights,
+            "the cluster's GreenPolicy is there": self._policy,
+            "the API server calls the webhook": self._trial.dry_run,
+            "the scheduler places a pod": self._trial.place,
+            "a Job is held, and released": self._trial.hold,
+        }
+        findings = []
+        try:
+            for title, check in checks.items():
+                if stop.is_set():
+                    findings.append(Finding(title, State.SKIPPED, "it was told to stop"))
+                else:
+                    findings.append(await self._one(title, check))
+        finally:
+            await self._trial.clean()
+        return findings
+
+    async def _one(self, title: str, check: Check) -> Finding:
+        began_s = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(2 * self._told.limit_s):  # a check has a limit of its own
+                seen = await check()
+        except NotAsked as reason:
+            return Finding(title, State.SKIPPED, str(reason))
+        except CheckFailed as fault:
+            return Finding(title, State.FAILED, fault.told, fault.advice)
+        except ApiUnavailable as fault:
+            advice = "ask who administers the cluster, whether the API server is well"
+            return Finding(title, State.FAILED, str(fault), advice)
+        except TimeoutError:
+            advice = f"look at the pods: {self._kubectl('get pods')}"
+            return Finding(title, State.FAILED, "no answer in time", advice)
+        return Finding(title, State.PASSED, f"{seen} ({self._clock.monotonic() - began_s:.1f} s)")
+
+    async def _extender(self) -> str:
+        url = self._told.extender_url
+        if not url:
+            raise NotAsked("this release has none (scheduler.extenderUrl)")
+        deadline_s = self._clock.monotonic() + self._told.limit_s
+        while True:
+            fault = await self._ask_extender(url)
+            if not fault:
+                return url
+            if self._clock.monotonic() > deadline_s:
+                name = f"{self._told.release}-extender"
+                raise CheckFailed(
+                    f"{url}/readyz: {fault}",
+                    f"{self._kubectl(f'rollout status deployment/{name}')}; then"
+                    f" {self._kubectl(f'get endpointslices -l kubernetes.io/service-name={name}')};"
+                    " then the cluster's DNS and NetworkPolicies",
+                )
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _ask_extender(self, url: str) -> str:
+        """Return why it does not answer; empty: it does."""
+        told = self._told
+        name = {"sni_hostname": told.extender_server_name} if told.extender_server_name else {}
+        try:
+            async with httpx.AsyncClient(
+                verify=self._trust(), timeout=5.0, trust_env=False
+            ) as client:
+                reply = await client.get(f"{url}/readyz", extensions=name)
+        except (httpx.HTTPError, OSError) as fault:  # ssl.SSLError is one
+            return str(fault) or type(fault).__name__
+        return "" if reply.status_code == 200 else f"HTTP {reply.status_code}: {reply.text[:200]}"
+
+    def _trust(self) -> ssl.SSLContext | bool:
+        told = self._told
+        if told.extender_ca_file is None:
+            return False  # http: there is nothing to verify
+        context = ssl.create_default_context(cafile=told.extender_ca_file)
+        if told.extender_cert_file:
+            context.load_cert_chain(told.extender_cert_file, told.extender_key_file)
+        return context
+
+    async def _policy(self) -> str:
+        wanted, namespace = self._told.policy_mode, self._operator.namespace
+        if not wanted:
+            raise NotAsked("this release has none (policy.create)")
+        policies = f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{GREEN_POLICIES}"
+        deadline_s = self._clock.monotonic() + min(self._told.limit_s, _POLICY_S)
+        while (found := await self._trial.found(f"{policies}/{DEFAULT_NAME}")) is None:
+            if self._clock.monotonic() > deadline_s:
+                controller = f"deployment/{self._told.release}-controller"
+                raise CheckFailed(
+                    f"there is none named {DEFAULT_NAME} in namespace {namespace}: the built-in"
+                    " policy serves, mode shadow",
+                    f"{self._kubectl(f'get events --field-selector reason={POLICY_REFUSED}')} says"
+                    " what of policy.spec the API server refuses; where there is no such event,"
+                    f" {self._kubectl(f'logs {controller} --tail=50')}",
+                )
+            await asyncio.sleep(_PAUSE_S)
+        mode = found["spec"].get("mode")
+        return f"mode {mode}" if mode == wanted else f"mode {mode}; the chart's values: {wanted}"
+
+    async def _rights(self) -> str:
+        asked = rights(self._told.rights)
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def is_missing(right: Right) -> bool:
+            async with slots:
+                return not await self._trial.may(right)
+
+        async with asyncio.timeout(self._told.limit_s):
+            answers = await asyncio.gather(*(is_missing(each) for each in asked))
+        missing = [str(each) for each, is_gone in zip(asked, answers, strict=True) if is_gone]
+        if missing:
+            more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
+            raise CheckFailed(
+                f"{len(missing)} of {len(asked)} are missing: "
+                f"{'; '.join(missing[:_MOST_NAMED])}{more}",
+                "helm upgrade the release again; if they stay away, somebody else owns its"
+                f" ClusterRoles: kubectl get clusterroles,clusterrolebindings | grep "
+                f"{self._told.release}",
+            )
+        return f"all {len(asked)}"

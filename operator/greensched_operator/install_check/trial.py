@@ -1,0 +1,230 @@
+"""A Job and a pod by which an installation is tried, and taken away again."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+import structlog
+
+from greensched_core import labels
+from greensched_core.api_paths import CONFIGURATIONS
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiClient
+from greensched_operator.install_check.checklist import (
+    CheckFailed,
+    NotAsked,
+    Right,
+    kubectl,
+    tried_job,
+    tried_pod,
+)
+from greensched_operator.install_check.settings import InstallCheckSettings
+from greensched_operator.objects.watched import EMERGENCY
+from greensched_operator.runtime.settings import OperatorSettings
+
+log = structlog.get_logger()
+
+_PAUSE_S = 0.5  # between two questions
+_CLEANING_S = 20.0
+_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+
+class Trial:
+    """Tries webhook, scheduler and controller with work of its own."""
+
+    def __init__(
+        self,
+        told: InstallCheckSettings,
+        operator: OperatorSettings,
+        client: ApiClient,
+        name: str,
+    ) -> None:
+        """`name` is that of the Job and the pod."""
+        self._told = told
+        self._operator = operator
+        self._kubectl = partial(kubectl, operator.namespace)
+        self._client = client
+        self._name = name
+        self._jobs = f"/apis/batch/v1/namespaces/{told.namespace}/jobs"
+        self._pods = f"/api/v1/namespaces/{told.namespace}/pods"
+        self._created: list[str] = []
+
+    async def may(self, right: Right) -> bool:
+        """Tell whether an account has a right."""
+        body = msgspec.json.encode(right.review())
+        reply = msgspec.json.decode(await self._client.create(_REVIEWS, body))
+        return bool(reply["status"]["allowed"])
+
+    async def dry_run(self) -> str:
+        """Have the API server call the webhook for a Job that is then not created."""
+        if not self._told.can_hold:
+            raise NotAsked("this release has no webhook")
+        body = msgspec.json.encode(self._job())
+        unheld: dict[str, Any] = {}
+
+        async def is_held() -> dict[str, Any] | None:
+            nonlocal unheld
+            unheld = msgspec.json.decode(
+                await self._client.create(f"{self._jobs}?dryRun=All", body)
+            )
+            return unheld if _is_held(unheld) else None
+
+        held = await self._until(is_held)
+        if held is None:
+            raise await self._why_unheld(unheld)
+        return f"a dry run comes back held until {_annotations(held)[labels.HOLD_UNTIL]}"
+
+    async def place(self) -> str:
+        """Have a pod placed by the release's scheduler."""
+        scheduler = self._told.scheduler_name
+        if not scheduler:
+            raise NotAsked("this release has no scheduler")
+        spec = tried_pod(scheduler, self._told.image)
+        pod = {"metadata": {"name": self._name}, "spec": spec}
+        path = await self._create(self._pods, pod)
+
+        async def placed() -> dict[str, Any] | None:
+            found = msgspec.json.decode(await self._client.get(path))
+            return found if found["spec"].get("nodeName") else None
+
+        found = await self._until(placed)
+        if found is None:
+            raise self._unplaced(msgspec.json.decode(await self._client.get(path)))
+        return f"{scheduler} put it on {found['spec']['nodeName']}"
+
+    async def hold(self) -> str:
+        """Have a Job held by the webhook and started by the controller, as its user asks."""
+        if not self._told.can_hold:
+            raise NotAsked("this release holds nothing")
+        path = await self._create(self._jobs, self._job())
+        made = msgspec.json.decode(await self._client.get(path))
+        if not _is_held(made) and labels.RELEASED_AT not in _annotations(made):
+            raise await self._why_unheld(made)
+        note = {"metadata": {"annotations": {labels.RUN_NOW: "true"}}}
+        await self._client.patch(path, msgspec.json.encode(note))
+
+        async def started() -> dict[str, Any] | None:
+            job = msgspec.json.decode(await self._client.get(path))
+            return None if job["spec"].get("suspend") else job
+
+        job = await self._until(started)
+        if job is None:
+            controller = f"deployment/{self._told.release}-controller"
+            raise CheckFailed(
+                f"it was held, and not started within {self._told.limit_s:.0f} s",
+                f"{self._kubectl(f'rollout status {controller}')}; then"
+                f" {self._kubectl(f'logs {controller} --tail=50')}",
+            )
+        return f"started, because {_annotations(job).get(labels.RELEASE_REASON, 'of others')}"
+
+    async def clean(self) -> None:
+        """Delete whatever was created; say in the log what could not be."""
+        for path in self._created:
+            background: dict[str, str | int] = {
+                "propagationPolicy": "Background",
+                "gracePeriodSeconds": 0,
+            }
+            try:
+                async with asyncio.timeout(_CLEANING_S):
+                    await self._client.delete(path, background)
+            except (ApiUnavailable, TimeoutError) as fault:
+                if getattr(fault, "status", None) != 404:
+                    log.warning("left behind", path=path, reason=str(fault))
+        self._created.clear()
+
+    async def _create(self, collection: str, body: dict[str, Any]) -> str:
+        path = f"{collection}/{self._name}"
+        self._created.append(path)  # before: an answer may get lost
+        await self._client.create(collection, msgspec.json.encode(body))
+        return path
+
+    async def _until(
+        self, found: Callable[[], Awaitable[dict[str, Any] | None]]
+    ) -> dict[str, Any] | None:
+        """Ask again and again; None when there is nothing in time."""
+        try:
+            async with asyncio.timeout(self._told.limit_s):
+                while (one := await found()) is None:
+                    await asyncio.sleep(_PAUSE_S)
+                return one
+        except TimeoutError:
+            return None
+
+    def _job(self) -> dict[str, Any]:
+        scheduler = self._operator.scheduler_names[0]
+        return tried_job(self._name, tried_pod(scheduler, self._told.image))
+
+    async def _why_unheld(self, job: dict[str, Any]) -> CheckFailed:
+        namespace, release = self._operator.namespace, self._told.release
+        reason = _annotations(job).get(labels.HOLD_REASON, "")
+        if reason.startswith("not held:"):  # so the webhook was called
+            starters = f"deployment/{release}-controller deployment/{release}-releaser"
+            return CheckFailed(
+                f"a Job that may wait is {reason}",
+                f"{self._kubectl(f'rollout status {starters}')}; then"
+                f" {self._kubectl(f'logs deployment/{release}-controller --tail=50')}"
+                " and the releaser's",
+            )
+        switch = f"/api/v1/namespaces/{namespace}/configmaps/{EMERGENCY}"
+        if await self.found(switch):
+            return CheckFailed(
+                "the emergency switch is on, and nothing is held",
+                self._kubectl(f"delete configmap {EMERGENCY}"),
+            )
+        configuration = self._operator.webhook_configuration
+        found = await self.found(f"{CONFIGURATIONS}/{configuration}")
+        if not found:
+            return CheckFailed(
+                f"there is no MutatingWebhookConfiguration {configuration}",
+                "helm upgrade the release again",
+            )
+        if not all(each["clientConfig"].get("caBundle") for each in found["webhooks"]):
+            return CheckFailed(
+                "the API server does not know the webhook's certificate yet",
+                f"{self._kubectl(f'logs deployment/{release}-controller --tail=50')}:"
+                " its leader writes it",
+            )
+        return CheckFailed(
+            "a Job that may wait is not held",
+            f"{self._kubectl(f'rollout status deployment/{release}-webhook')}; if it is ready, the"
+            f" API server cannot reach port {self._operator.webhook_port} of its pods (a firewall,"
+            " a CNI that the control plane has no part in: docs/install.md, Your platform), or"
+            " operator.webhook.namespaceSelector leaves this namespace out:"
+            f" kubectl get namespace {self._told.namespace} --show-labels",
+        )
+
+    async def found(self, path: str) -> dict[str, Any] | None:
+        """Return an object; None where there is none."""
+        try:
+            one: dict[str, Any] = msgspec.json.decode(await self._client.get(path))
+        except ApiUnavailable as fault:
+            if fault.status == 404:
+                return None
+            raise
+        return one
+
+    def _unplaced(self, pod: dict[str, Any]) -> CheckFailed:
+        conditions = pod.get("status", {}).get("conditions", [])
+        told = [each.get("message") for each in conditions if each["type"] == "PodScheduled"]
+        deployment = f"deployment/{self._told.release}-scheduler"
+        if told and told[0]:
+            return CheckFailed(
+                f"it stays Pending: {told[0]}",
+                "give the cluster a node with room for 10m of CPU and 16Mi",
+            )
+        return CheckFailed(
+            "nobody tried to place it",
+            f"{self._kubectl(f'rollout status {deployment}')}; then"
+            f" {self._kubectl(f'logs {deployment} --tail=50')}",
+        )
+
+
+def _annotations(job: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = job.get("metadata", {}).get("annotations", {})
+    return found
+
+
+def _is_held(job: dict[str, Any]) -> bool:
+    return job["spec"].get("suspend") is True and labels.HOLD_UNTIL in _annotations(job)

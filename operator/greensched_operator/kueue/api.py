@@ -1,0 +1,104 @@
+"""Kueue's API as we call it: which version is served, and the writes on Workloads and checks."""
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+import structlog
+
+from greensched_core.clock import Clock
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiClient
+from greensched_operator.kueue.workloads import (
+    FIELD_MANAGER,
+    GROUP,
+    AdmissionCheck,
+    Wanted,
+    Workload,
+    active_patch,
+    state_patch,
+)
+
+log = structlog.get_logger()
+
+APPLY = "application/apply-patch+yaml"
+_LOOKED_FOR_EVERY_S = 30.0  # wall seconds
+
+
+class _Version(msgspec.Struct):
+    version: str = ""
+
+
+class _Group(msgspec.Struct):
+    preferredVersion: _Version
+
+
+async def path_now(client: ApiClient) -> str:
+    """Return the path of Kueue's API, "" in a cluster without; raises ApiUnavailable."""
+    try:
+        found = msgspec.json.decode(await client.get(f"/apis/{GROUP}"), type=_Group)
+    except msgspec.DecodeError as fault:
+        raise ApiUnavailable(f"/apis/{GROUP} is answered oddly: {fault}") from fault
+    except ApiUnavailable as fault:
+        if fault.status != 404:
+            raise
+        return ""
+    return f"/apis/{GROUP}/{found.preferredVersion.version}"
+
+
+async def served_path(client: ApiClient) -> str:
+    """Return the path of Kueue's API once it is served: a cluster without it is asked for ever."""
+    while True:
+        try:
+            if path := await path_now(client):
+                return path
+        except ApiUnavailable as fault:
+            log.info("Kueue is not found yet", reason=str(fault))
+        await asyncio.sleep(_LOOKED_FOR_EVERY_S)
+
+
+class KueueWriter:
+    """Writes what our checks say."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        path: str,
+        wall: Clock,
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`may_write` is asked before each write."""
+        self._may_write = may_write
+        self._client = client
+        self.path = path
+        self._wall = wall
+
+    async def say(self, workload: Workload, wanted: list[Wanted]) -> bool:
+        """Write our checks' entries; tell whether that stands, or the Workload is gone."""
+        meta = workload.metadata
+        path = f"{self.path}/namespaces/{meta.namespace}/workloads/{meta.name}/status"
+        version = self.path.removeprefix("/apis/")
+        kind = {"apiVersion": version, "kind": "Workload"}
+        said = msgspec.json.decode(state_patch(workload, wanted, self._wall.now()))
+        query = f"?fieldManager={FIELD_MANAGER}&force=true"
+        return await self._sent(f"{path}{query}", msgspec.json.encode(kind | said), APPLY)
+
+    async def activate(self, check: AdmissionCheck) -> bool:
+        """Tell that somebody decides on a check."""
+        path = f"{self.path}/admissionchecks/{check.metadata.name}/status"
+        return await self._sent(path, active_patch(self._wall.now()))
+
+    async def _sent(self, path: str, body: bytes, media_type: str = "") -> bool:
+        if not self._may_write():
+            return False
+        try:
+            if media_type:
+                await self._client.patch(path, body, media_type)
+            else:
+                await self._client.patch(path, body)
+        except ApiUnavailable as fault:
+            if fault.status in (404, 409):  # gone, or another of its name
+                return True
+            log.warning("not written", path=path, reason=str(fault)[:500])
+            return False
+        return True

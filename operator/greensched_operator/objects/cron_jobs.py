@@ -1,0 +1,126 @@
+"""CronJobs: when each runs next, and how long its past runs took."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import msgspec
+from cronsim import CronSim, CronSimError
+
+from greensched_core import labels
+from greensched_core.errors import BadInput
+from greensched_core.quoting import quoted
+from greensched_operator.objects.own_annotations import ours
+from greensched_operator.objects.workloads import Meta
+
+MOST_RUNTIMES = 32  # the last so many count: a workload that grows is followed within a month
+QUANTILE = 0.9  # of past runtimes: nine in ten runs end before the estimate
+# What robfig/cron, which Kubernetes uses, knows beside five fields (pkg.go.dev/github.com/robfig/
+# cron/v3, "Predefined schedules").
+_NAMED = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+
+
+class _JobTemplate(msgspec.Struct):
+    metadata: Meta = msgspec.field(default_factory=Meta)
+
+
+class _CronJobSpec(msgspec.Struct):
+    schedule: str = ""
+    timeZone: str | None = None
+    concurrencyPolicy: str = ""
+    jobTemplate: _JobTemplate = msgspec.field(default_factory=_JobTemplate)
+
+
+class CronJobObject(msgspec.Struct):
+    """A CronJob as the API server writes it."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+    spec: _CronJobSpec = msgspec.field(default_factory=_CronJobSpec)
+
+
+@dataclass(frozen=True, slots=True)
+class CronJob:
+    """What its runs inherit from a CronJob."""
+
+    namespace: str
+    name: str
+    uid: str
+    annotations: Mapping[str, str]  # ours only
+    schedule: str
+    time_zone: str  # "" for that of the controller manager, which is taken for UTC
+    runtimes_s: tuple[float, ...]  # of its last runs, the newest last
+    may_overlap: bool = True  # else a run that is due deletes, or waits for, the one before
+
+    @property
+    def learned_runtime_s(self) -> float | None:
+        """Return the 90 % quantile of past runtimes; None before the first run has ended."""
+        if not self.runtimes_s:
+            return None
+        rising = sorted(self.runtimes_s)
+        return rising[math.ceil(QUANTILE * len(rising)) - 1]
+
+    def next_run_s(self, after_s: float) -> float | None:
+        """Return when it runs next, in seconds since the epoch; None where that cannot be told."""
+        try:
+            zone = ZoneInfo(self.time_zone) if self.time_zone else UTC
+            after = datetime.fromtimestamp(after_s, zone)
+            return next(CronSim(_five_fields(self.schedule), after)).timestamp()
+        except (CronSimError, StopIteration, KeyError, ValueError, OSError):
+            return None  # the API server took it, so we know less than Kubernetes does
+
+
+def read_cron_job(raw: object) -> CronJob:
+    """Return the CronJob in JSON bytes or decoded JSON; raises BadInput when it is none."""
+    try:
+        if isinstance(raw, bytes | msgspec.Raw):
+            found = msgspec.json.decode(raw, type=CronJobObject)
+        else:
+            found = msgspec.convert(raw, CronJobObject)
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+        raise BadInput(f"no CronJob: {fault}") from fault
+    said = found.metadata.annotations or {}
+    return CronJob(
+        found.metadata.namespace,
+        found.metadata.name,
+        found.metadata.uid,
+        ours(said),
+        found.spec.schedule,
+        found.spec.timeZone or "",
+        _runtimes(said.get(labels.RUNTIMES)),
+        found.spec.concurrencyPolicy not in ("Forbid", "Replace"),
+    )
+
+
+def with_runtime(runtimes_s: Sequence[float], runtime_s: float) -> str:
+    """Return the annotation that remembers one more run, as JSON; the oldest is forgotten."""
+    kept = [*runtimes_s, runtime_s][-MOST_RUNTIMES:]
+    return json.dumps([round(each) if each >= 10 else round(each, 2) for each in kept])
+
+
+def _five_fields(schedule: str) -> str:
+    text = _NAMED.get(schedule.strip().lower(), schedule.strip())
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        raise ValueError(f"{quoted(schedule)} names a time zone")  # Kubernetes refuses it by now
+    return text.replace("?", "*")
+
+
+def _runtimes(text: str | None) -> tuple[float, ...]:
+    """Return what is remembered of past runs; what nobody of us wrote counts as nothing."""
+    if text is None:
+        return ()
+    try:
+        values = msgspec.json.decode(text, type=list[float])
+    except msgspec.DecodeError:
+        return ()
+    return tuple(each for each in values if 0.0 < each < math.inf)[-MOST_RUNTIMES:]

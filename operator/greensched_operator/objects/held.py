@@ -1,0 +1,22 @@
+"""What a releaser keeps of held work."""
+
+from dataclasses import dataclass
+
+from greensched_operator.objects.workloads import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One held object, and until when."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str
+    until_s: float  # minus infinity where it cannot be read
+    queue_gates: str | None = None  # of a Job of Kueue's queues
+
+    @property
+    def title(self) -> str:
+        """Return how a sentence names it."""
+        return f"{self.kind} {self.namespace}/{self.name}"

@@ -1,0 +1,387 @@
+"""Jobs and pods as the API server writes them → Work: what holding and planning look at."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from greensched_core import labels
+from greensched_core.errors import BadInput
+from greensched_core.objects import OwnerReference, PodMeta, PodObject, PodSpec, workload_of
+from greensched_core.signals.timestamps import parse_timestamp
+from greensched_operator.objects.own_annotations import ours
+from greensched_operator.objects.queue_gate import KUEUE_QUEUE, queue_gates
+
+# Labels by which others mark pods and Jobs that only make sense together.
+_GANG_LABEL = "scheduling.x-k8s.io/pod-group"
+# Of a CronJob's run (kubernetes.io/docs/reference/labels-annotations-taints).
+_SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+_JOB_CONTROLLER = "kubernetes.io/job-controller"  # spec.managedBy of what Kubernetes itself runs
+_GRACE_S = 30.0  # terminationGracePeriodSeconds where a pod says none
+# Their owner counts on them to run: a hold would only stall a rollout, or a daemon.
+_SERVING_OWNERS = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"})
+
+
+class Kind(StrEnum):
+    """What we hold: Jobs by `suspend`, pods by a gate, Kueue's Workloads by an AdmissionCheck.
+
+    A Job of a queue of Kueue is held by our gate in its annotation: `suspend` is Kueue's there.
+    """
+
+    JOB = "Job"
+    POD = "Pod"
+    WORKLOAD = "Workload"
+
+
+class Meta(msgspec.Struct):
+    """metadata of a Job, pod or pod template."""
+
+    name: str = ""
+    generateName: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resourceVersion: str = ""
+    creationTimestamp: str | None = None
+    deletionTimestamp: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    ownerReferences: list[OwnerReference] | None = None
+
+
+class Gate(msgspec.Struct):
+    """An entry of spec.schedulingGates."""
+
+    name: str = ""
+
+
+class GatedPodSpec(PodSpec):
+    """spec of a Pod, with what holding looks at."""
+
+    schedulingGates: list[Gate] | None = None
+    nodeSelector: dict[str, str] | None = None
+
+
+class Condition(msgspec.Struct):
+    """An entry of status.conditions."""
+
+    type: str = ""
+    status: str = ""
+
+
+class PodStatus(msgspec.Struct):
+    """status of a Pod."""
+
+    phase: str = ""
+    startTime: str | None = None
+    conditions: list[Condition] | None = None
+
+
+class GatedPod(msgspec.Struct):
+    """A Pod as the API server writes it."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+    spec: GatedPodSpec = msgspec.field(default_factory=GatedPodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+
+class JobPodSpec(GatedPodSpec):
+    """spec of a Job's pods, with what a pause looks at."""
+
+    terminationGracePeriodSeconds: float | None = None
+
+
+class Template(msgspec.Struct):
+    """spec.template of a Job."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+    spec: JobPodSpec = msgspec.field(default_factory=JobPodSpec)
+
+
+class JobSpec(msgspec.Struct):
+    """spec of a Job."""
+
+    suspend: bool | None = None
+    parallelism: int | None = None
+    completions: int | None = None
+    managedBy: str | None = None
+    template: Template = msgspec.field(default_factory=Template)
+
+
+class JobStatus(msgspec.Struct):
+    """status of a Job."""
+
+    startTime: str | None = None
+    completionTime: str | None = None
+    ready: int | None = None
+    succeeded: int | None = None
+    terminating: int | None = None
+    conditions: list[Condition] | None = None
+
+
+class JobObject(msgspec.Struct):
+    """A Job as the API server writes it."""
+
+    metadata: Meta = msgspec.field(default_factory=Meta)
+    spec: JobSpec = msgspec.field(default_factory=JobSpec)
+    status: JobStatus = msgspec.field(default_factory=JobStatus)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The controller that made a workload."""
+
+    kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One Job, pod or Workload: who it is, what it asks for, what was written on it."""
+
+    kind: Kind
+    namespace: str
+    name: str  # with generateName, and no name yet: that prefix
+    uid: str
+    created_s: float | None  # seconds since the epoch; None before the API server has stored it
+    annotations: Mapping[str, str]  # ours only; those of a Job's template stand behind its own
+    scheduler: str
+    cpu_cores: float  # of all pods that run at one time
+    memory_bytes: float
+    gpus: float
+    node_selector: Mapping[str, str]
+    gang: str  # what is released together has one; "" alone
+    owner: Owner | None
+    is_stopped: bool  # suspended, or our gate is on it
+    is_finished: bool
+    is_leaving: bool  # its deletion has begun
+    started_s: float | None = None  # of the current run
+    ended_s: float | None = None
+    version: str = ""  # of the object, as the API server counts them
+    is_running: bool = False  # a Job, all of whose pods that should run do
+    is_ours: bool = False  # a Job that nobody but its users and us may suspend
+    grace_s: float = 30.0  # its pods may take so long to end
+    is_ending: bool = False  # pods of a stopped Job still run: they were told to end
+    queue_gates: str | None = None  # of a Job that Kueue takes: see queue_gate.py
+    scheduled_s: float | None = None  # a CronJob's run: when it was due, by the controller manager
+    tells_plan: bool = False  # its condition says that a start is planned
+    job: "Work | None" = None  # that a Workload of Kueue's stands for
+
+    @property
+    def runs_as(self) -> "Work":
+        """Return what runs and ends: the Job of a Workload, else itself."""
+        return self.job or self
+
+    @property
+    def key(self) -> str:
+        """Return what tells it apart from all others, also from a later one of its name."""
+        return self.uid
+
+    @property
+    def wanted(self) -> tuple[object, ...]:
+        """Return what others wrote that a judgement stands on."""
+        asked = {k: v for k, v in self.annotations.items() if k not in labels.WRITTEN}
+        until = self.annotations.get(labels.HOLD_UNTIL) is None
+        return asked, until, self.is_stopped, self.cpu_cores, self.gang, self.node_selector
+
+    @property
+    def is_marked(self) -> bool:
+        """Tell whether it carries our mark of being held."""
+        return labels.HOLD_UNTIL in self.annotations
+
+    @property
+    def hold_until_s(self) -> float | None:
+        """Return the latest start that is written on it; None where none can be read."""
+        return self._written_time_s(labels.HOLD_UNTIL)
+
+    @property
+    def is_barred(self) -> bool:
+        """Tell whether it is stopped by something that we may take away."""
+        return self.is_stopped and self.queue_gates != ""
+
+    @property
+    def is_left(self) -> bool:
+        """Tell whether our mark was taken off it, but nobody has started it.
+
+        Nobody but we removes our gate; a Job was held, and never released, by what is on it.
+        """
+        was_held = labels.HELD_AT in self.annotations and not self.was_released
+        is_gated = self.kind == Kind.POD or bool(self.queue_gates)
+        return self.is_barred and not self.is_marked and (is_gated or was_held)
+
+    @property
+    def was_released(self) -> bool:
+        """Tell whether one of us has started it before."""
+        return labels.RELEASED_AT in self.annotations
+
+    @property
+    def released_s(self) -> float | None:
+        """Return when it was started by one of us; None where that cannot be read."""
+        return self._written_time_s(labels.RELEASED_AT)
+
+    @property
+    def is_held(self) -> bool:
+        """Tell whether we hold it: it is stopped, by us."""
+        return self.is_barred and (self.is_marked or self.is_left)
+
+    @property
+    def is_paused(self) -> bool:
+        """Tell whether we suspended it while it ran, to resume it."""
+        return self.is_held and labels.PAUSED_AT in self.annotations
+
+    @property
+    def is_served(self) -> bool:
+        """Tell whether a controller of services, or a Job, sees to it: then it is never held."""
+        return self.owner is not None and self.owner.kind in _SERVING_OWNERS | {"Job"}
+
+    def _written_time_s(self, label: str) -> float | None:
+        return _readable_s(self.annotations.get(label))
+
+
+def job_work(job: JobObject) -> Work:
+    """Return what a Job is to us; raises BadInput for times that cannot be read."""
+    meta, template, status = job.metadata, job.spec.template, job.status
+    told = _told(status.conditions)
+    cores, memory, gpus = _asked(meta, template.spec)
+    pods = _at_one_time(job.spec)
+    return Work(
+        kind=Kind.JOB,
+        namespace=meta.namespace,
+        name=meta.name or meta.generateName,
+        uid=meta.uid,
+        created_s=_time(meta.creationTimestamp),
+        annotations=_inherited(template.metadata) | ours(meta.annotations),
+        scheduler=template.spec.schedulerName,
+        cpu_cores=cores * pods,
+        memory_bytes=memory * pods,
+        gpus=gpus * pods,
+        node_selector=template.spec.nodeSelector or {},
+        gang=_gang(meta),
+        owner=_owner(meta),
+        is_stopped=bool(job.spec.suspend),
+        is_finished=bool(told & {"Complete", "Failed"}),
+        is_leaving=meta.deletionTimestamp is not None,
+        started_s=_time(status.startTime),
+        ended_s=_time(status.completionTime),
+        version=meta.resourceVersion,
+        is_running=not job.spec.suspend and (status.ready or 0) >= _due(job) > 0,
+        is_ours=_is_ours(job),
+        is_ending=bool(job.spec.suspend and status.terminating),
+        grace_s=_GRACE_S
+        if (grace_s := template.spec.terminationGracePeriodSeconds) is None
+        else max(grace_s, 0.0),
+        queue_gates=queue_gates(meta.labels, meta.annotations),
+        scheduled_s=_readable_s((meta.annotations or {}).get(_SCHEDULED)),
+        tells_plan=labels.START_PLANNED in told,
+    )
+
+
+def pod_work(pod: GatedPod) -> Work:
+    """Return what a pod is to us; raises BadInput for times that cannot be read."""
+    meta = pod.metadata
+    cores, memory, gpus = _asked(meta, pod.spec)
+    return Work(
+        kind=Kind.POD,
+        namespace=meta.namespace,
+        name=meta.name or meta.generateName,
+        uid=meta.uid,
+        created_s=_time(meta.creationTimestamp),
+        annotations=ours(meta.annotations),
+        scheduler=pod.spec.schedulerName,
+        cpu_cores=cores,
+        memory_bytes=memory,
+        gpus=gpus,
+        node_selector=pod.spec.nodeSelector or {},
+        gang=_gang(meta),
+        owner=_owner(meta),
+        is_stopped=any(gate.name == labels.GATE for gate in pod.spec.schedulingGates or ()),
+        is_finished=pod.status.phase in ("Succeeded", "Failed"),
+        is_leaving=meta.deletionTimestamp is not None,
+        started_s=_time(pod.status.startTime),
+        tells_plan=labels.START_PLANNED in _told(pod.status.conditions),
+    )
+
+
+_decode_job = msgspec.json.Decoder(JobObject).decode
+_decode_pod = msgspec.json.Decoder(GatedPod).decode
+
+
+def decode_work(kind: str, raw: bytes | msgspec.Raw) -> Work:
+    """Return the Work in JSON; raises BadInput when it is no such object."""
+    try:
+        return job_work(_decode_job(raw)) if kind == Kind.JOB else pod_work(_decode_pod(raw))
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+        raise BadInput(f"no {kind}: {fault}") from fault
+
+
+def convert_job(body: object) -> Work:
+    """Return the Work in a Job that is decoded already; raises BadInput when it is none."""
+    try:
+        return job_work(msgspec.convert(body, JobObject))
+    except msgspec.ValidationError as fault:
+        raise BadInput(f"no Job: {fault}") from fault
+
+
+def _told(conditions: list[Condition] | None) -> set[str]:
+    return {each.type for each in conditions or () if each.status == "True"}
+
+
+def _inherited(template: Meta) -> dict[str, str]:
+    """Return what a template asks for; marks of ours on it are copies of others'."""
+    said = ours(template.annotations)
+    return {name: value for name, value in said.items() if name not in labels.WRITTEN}
+
+
+def _asked(meta: Meta, spec: PodSpec) -> tuple[float, float, float]:
+    asked = workload_of(PodObject(PodMeta(meta.name, meta.generateName, meta.namespace), spec))
+    return asked.cpu_cores, asked.memory_bytes, asked.gpus
+
+
+def _at_one_time(spec: JobSpec) -> int:
+    """Return how many pods of a Job run at one time; see Job's API reference for the defaults."""
+    parallelism = 1 if spec.parallelism is None else spec.parallelism
+    if spec.completions is not None:
+        parallelism = min(parallelism, spec.completions)
+    return max(parallelism, 0)
+
+
+def _due(job: JobObject) -> int:
+    """Return how many pods of a Job should run now."""
+    pods, whole = _at_one_time(job.spec), job.spec.completions
+    return pods if whole is None else min(pods, whole - (job.status.succeeded or 0))
+
+
+def _is_ours(job: JobObject) -> bool:
+    """Tell whether nothing else is known that suspends it: no queue, and no other controller."""
+    owner = _owner(job.metadata)
+    return (
+        KUEUE_QUEUE not in (job.metadata.labels or {})
+        and job.spec.managedBy in (None, "", _JOB_CONTROLLER)
+        and (owner is None or owner.kind == "CronJob")
+    )
+
+
+def _gang(meta: Meta) -> str:
+    said = (meta.annotations or {}).get(labels.GANG)
+    if said:
+        return said
+    return (meta.labels or {}).get(_GANG_LABEL, "")
+
+
+def _owner(meta: Meta) -> Owner | None:
+    for each in meta.ownerReferences or ():
+        if each.controller:
+            return Owner(each.kind, each.name, each.uid)
+    return None
+
+
+def _time(text: str | None) -> float | None:
+    return None if text is None else parse_timestamp(text)
+
+
+def _readable_s(text: str | None) -> float | None:
+    try:
+        return _time(text)
+    except BadInput:
+        return None  # somebody else wrote it

@@ -1,0 +1,198 @@
+"""What the planner knows of the cluster: cores by zone, what runs on them, what a core draws."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+from greensched_core.clock import Clock
+from greensched_core.node_reading import NodeReader
+from greensched_core.objects import NodeObject, workload_of
+from greensched_core.state import Node
+from greensched_operator.objects.placed_pods import PlacedPod
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """The nodes of one grid zone, taken together."""
+
+    name: str
+    cpu_cores: float  # allocatable, of nodes that take work
+    watts_per_core: float  # that a requested core adds, at the wall of its site
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a node stands: its grid zone, and what its site takes per watt of it."""
+
+    zone: str  # "" where that is not known
+    pue: float | None  # None: the default
+    node: Node | None = None  # the machine itself
+
+
+@dataclass(frozen=True, slots=True)
+class RunningPod:
+    """What a pod on a node takes there."""
+
+    node: str
+    cpu_cores: float
+    until_s: float  # expected end; infinity for what never ends by itself
+    owner: str = ""  # uid of the controller that made it
+    seen_s: float = 0.0  # when it was first seen there
+
+
+class Nodes:
+    """The nodes; a sink for their watch."""
+
+    def __init__(self, reader: NodeReader) -> None:
+        self._reader = reader
+        self._nodes: dict[str, Node] = {}
+        self._labels: dict[str, dict[str, str]] = {}
+        self._gone: set[str] = set()
+
+    def list_began(self) -> None:
+        """A full list follows."""
+        self._gone = set(self._nodes)
+
+    def upsert(self, item: NodeObject) -> None:
+        """A node is there or has changed."""
+        node, _ = self._reader.read(item)  # the extender tells its faults
+        self._gone.discard(node.name)
+        self._nodes[node.name] = node
+        self._labels[node.name] = item.metadata.labels or {}
+
+    def list_ended(self) -> None:
+        """Whatever was not in the list is gone."""
+        for name in self._gone:
+            del self._nodes[name], self._labels[name]
+        self._gone = set()
+
+    def remove(self, item: NodeObject) -> None:
+        """A node is gone."""
+        self._nodes.pop(item.metadata.name, None)
+        self._labels.pop(item.metadata.name, None)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def zone_of(self, name: str) -> str | None:
+        """Return the grid zone of a node, "" where that is not known; None for no such node."""
+        node = self._nodes.get(name)
+        return None if node is None else node.zone
+
+    def site_of(self, name: str) -> Site | None:
+        """Return where a node stands; None for no such node."""
+        node = self._nodes.get(name)
+        return None if node is None else Site(node.zone, node.pue, node)
+
+    def zone_names(self) -> frozenset[str]:
+        """Return the zones of all nodes, also of those that take no work now."""
+        return frozenset(node.zone for node in self._nodes.values())
+
+    def zones(self, utilisation_ratio: float, default_pue: float) -> list[Zone]:
+        """Return the zones by name, with what a requested core draws there on the mean."""
+        found: dict[str, list[Node]] = {}
+        for node in self._nodes.values():
+            if node.schedulable and node.cpu_cores > 0:
+                found.setdefault(node.zone, []).append(node)
+        zones = []
+        for name, nodes in sorted(found.items()):
+            cores = sum(node.cpu_cores for node in nodes)
+            watts = sum(
+                (node.curve.at(utilisation_ratio) - node.curve.idle_w) * (node.pue or default_pue)
+                for node in nodes
+            )
+            zones.append(Zone(name, cores, watts / cores))
+        return zones
+
+    def mean_memory_bytes(self) -> float:
+        """Return the memory of a node on the mean, 1 where there is none."""
+        sizes = [node.memory_bytes for node in self._nodes.values()]
+        return sum(sizes) / len(sizes) if sizes else 1.0
+
+    def zones_with(self, selector: tuple[tuple[str, str], ...]) -> frozenset[str]:
+        """Return the zones that have a node with all of some labels."""
+        return frozenset(
+            node.zone
+            for name, node in list(self._nodes.items())  # asked from the planning's thread
+            if (said := self._labels.get(name)) is not None
+            and all(said.get(key) == value for key, value in selector)
+        )
+
+
+class RunningPods:
+    """The pods on nodes; a sink for their watch."""
+
+    def __init__(
+        self,
+        scheduler_names: frozenset[str],
+        default_runtime_s: float,
+        clock: Clock,
+        placed: Callable[[PlacedPod], None],
+        expected_s: Callable[[str], float | None],
+    ) -> None:
+        """`placed` is told each pod of ours that is bound while we watch.
+
+        `expected_s` tells for how long the pods of a Job run, by its uid; None where it is unknown.
+        """
+        self._placed = placed
+        self._expected_s = expected_s
+        self._has_listed = False
+        self._schedulers = scheduler_names
+        self._default_runtime_s = default_runtime_s
+        self._clock = clock
+        self._pods: dict[str, RunningPod] = {}
+        self._gone: set[str] = set()
+
+    def __contains__(self, uid: object) -> bool:
+        """Tell whether the pod of a UID is on a node and has not ended."""
+        return uid in self._pods
+
+    def __iter__(self) -> Iterator[RunningPod]:
+        """Yield each with its end by its Job, which may come to be known after the pod."""
+        expected_s = cache(self._expected_s)  # asked once for all pods of a Job
+        for pod in self._pods.values():
+            runtime_s = expected_s(pod.owner) if pod.owner else None
+            yield pod if runtime_s is None else replace(pod, until_s=pod.seen_s + runtime_s)
+
+    def list_began(self) -> None:
+        """A full list follows."""
+        self._gone = set(self._pods)
+
+    def by_owner(self) -> dict[str, list[RunningPod]]:
+        """Return the pods by the uid of what made them."""
+        found: dict[str, list[RunningPod]] = {}
+        for pod in self:
+            found.setdefault(pod.owner, []).append(pod)
+        return found
+
+    def upsert(self, item: PlacedPod) -> None:
+        """A pod is there or has changed."""
+        pod = workload_of(item)
+        self._gone.discard(pod.uid)
+        if pod.is_finished or not pod.node:
+            self._pods.pop(pod.uid, None)
+            return
+        known = self._pods.get(pod.uid)
+        if known is None or known.node != pod.node:
+            now_s, maker = self._clock.now(), item.metadata.maker
+            until_s = now_s + self._runtime_s(pod.scheduler, pod.runtime_s)
+            owner = "" if maker is None else maker.uid
+            self._pods[pod.uid] = RunningPod(pod.node, pod.cpu_cores, until_s, owner, now_s)
+            if self._has_listed and pod.scheduler in self._schedulers:
+                self._placed(item)
+
+    def list_ended(self) -> None:
+        """Whatever was not in the list is gone."""
+        for uid in self._gone:
+            self._pods.pop(uid, None)
+        self._gone = set()
+        self._has_listed = True
+
+    def remove(self, item: PlacedPod) -> None:
+        """A pod is gone."""
+        self._pods.pop(item.metadata.uid, None)
+
+    def _runtime_s(self, scheduler: str, runtime_s: float | None) -> float:
+        if runtime_s is not None:
+            return runtime_s
+        return self._default_runtime_s if scheduler in self._schedulers else float("inf")

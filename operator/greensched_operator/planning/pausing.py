@@ -1,0 +1,164 @@
+"""Which running Jobs are suspended now, and until when: pure, on the plan of all else.
+
+The choice is `greensched_policies.planning.slot_planning`, as in the simulator: the slots in which
+a Job runs for the least. If the current slot is none of them, it stops until the first that is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from greensched_operator.holding.holding import HoldTerms, NotHeld, hold_terms
+from greensched_operator.holding.judging import Rules, Waiting, wish_of
+from greensched_operator.holding.pause_terms import (
+    Progress,
+    least_pause_s,
+    progress_of,
+    resume_terms,
+)
+from greensched_operator.objects.green_policy import Mode
+from greensched_operator.objects.workloads import Work
+from greensched_operator.planning.cluster_state import RunningPod
+from greensched_operator.planning.outlooks import slot_begin
+from greensched_operator.planning.start_planning import (
+    Planned,
+    Situation,
+    core_plan,
+    interruptible,
+    jitter_of,
+)
+from greensched_policies.planning.core_plan import CorePlan
+from greensched_policies.planning.planning import Thresholds
+from greensched_policies.planning.slot_planning import plan_slots
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A Job that runs: in which zone, and for how long all of its pods have."""
+
+    work: Work
+    ran_s: float  # since it was started or resumed, by our clock
+    zone: str
+    pods: tuple[RunningPod, ...] = ()  # its own, whose room it may use again
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A Job to be suspended now."""
+
+    planned: Planned  # as it waits then; its start is when it is to be resumed
+    progress: Progress
+
+
+def choose_pauses(
+    stretches: Sequence[Stretch],
+    rules: Rules,
+    situation: Situation,
+    held_cores: float,
+) -> list[Pause]:
+    """Return the Jobs to be suspended now, the least slack decided first.
+
+    None that has not run for long enough, that saves less than its policy asks for, or that would
+    have to run again before it has been suspended for long enough. What is held, `held_cores` with
+    it, stays within the policy's share of the cluster's cores.
+    """
+    if rules.is_emergency:
+        return []
+    looked_at = (_looked_at(each, rules, situation) for each in stretches)
+    candidates = [each for each in looked_at if each is not None]
+    if not candidates:
+        return []
+    plan, found = core_plan(situation), list[Pause]()
+    cluster_cores = sum(zone.cpu_cores for zone in situation.zones)
+    for stretch, waiting, progress in sorted(candidates, key=_latest_s):
+        cores = waiting.work.cpu_cores
+        if held_cores + cores > waiting.policy.max_held_share * cluster_cores:
+            continue
+        planned = _suspended(stretch, waiting, plan, situation)
+        if planned is not None:
+            held_cores += cores
+            found.append(Pause(planned, progress))
+    return found
+
+
+Candidate = tuple[Stretch, Waiting, Progress]
+
+
+def _latest_s(candidate: Candidate) -> float:
+    return candidate[1].terms.latest_start_s
+
+
+def _looked_at(stretch: Stretch, rules: Rules, situation: Situation) -> Candidate | None:
+    """Look at a Job; one that our own fault keeps from being judged runs on."""
+    try:
+        return _candidate(stretch, rules, situation)
+    except Exception:
+        work = stretch.work
+        log.exception("not judged, so it runs on", work=f"{work.namespace}/{work.name}")
+        return None
+
+
+def _candidate(stretch: Stretch, rules: Rules, situation: Situation) -> Candidate | None:
+    """Return a Job that may be suspended now, as it would wait then; else None."""
+    work, now_s = stretch.work, situation.now_s
+    wish, cron_job = wish_of(work, rules)
+    policy = rules.policy_for(work.namespace, wish.policy).policy
+    if policy.mode != Mode.ENFORCE or stretch.ran_s < policy.pause.minimum_run_s:
+        return None
+    if isinstance(hold_terms(wish, policy, cron_job), NotHeld):
+        return None
+    resume_s = rules.resume_s(work.namespace, wish.power_profile)
+    so_far = progress_of(work)
+    starting_s = resume_s if so_far.pauses else 0.0  # of this stretch no work was done in
+    done_s = so_far.done_s + max(stretch.ran_s - starting_s, 0.0)
+    progress = Progress(done_s, so_far.pauses + 1, now_s)
+    terms = resume_terms(work, wish, policy, cron_job, progress, resume_s)
+    if isinstance(terms, NotHeld) or terms.latest_start_s < now_s + least_pause_s(work, policy):
+        return None
+    # The pause that is decided on is one of those still allowed.
+    terms = replace(terms, most_restarts=terms.most_restarts + 1.0)
+    return stretch, Waiting(work, terms, policy), progress
+
+
+def _suspended(
+    stretch: Stretch, waiting: Waiting, plan: CorePlan, situation: Situation
+) -> Planned | None:
+    """Return how a running Job waits if it is better suspended; the plan then has its room."""
+    names = [zone.name for zone in situation.zones]
+    if stretch.zone not in names:
+        return None
+    zone, terms, outlook = names.index(stretch.zone), waiting.terms, situation.outlooks.outlook
+    begin_s, restart_s = slot_begin(situation.now_s), terms.restart_s or 0.0
+    own = [(max(pod.until_s, begin_s + outlook.slot_s), pod.cpu_cores) for pod in stretch.pods]
+    for until_s, cores in own:
+        plan.keep(zone, situation.now_s, until_s, -cores)
+    # As it runs, it need not start up again.
+    running = replace(terms, runtime_s=max(terms.runtime_s - restart_s, 1.0))
+    work = replace(
+        interruptible(replace(waiting, terms=running), situation),
+        latest_s=terms.latest_start_s + restart_s,
+        running_in=zone,
+        kept_start_s=None,
+    )
+    thresholds = Thresholds(least_saving=waiting.policy.least_saving)
+    answer = plan_slots(outlook, plan, work, begin_s, thresholds=thresholds)
+    start_s = begin_s if answer is None else answer.chosen.start_s
+    if answer is None or start_s <= situation.now_s or not _is_in_time(start_s, terms):
+        for until_s, cores in own:
+            plan.keep(zone, situation.now_s, until_s, cores)
+        return None
+    for stretch_s in answer.stretches:
+        plan.keep(zone, *stretch_s, waiting.work.cpu_cores)
+    resume_s = min(start_s + jitter_of(waiting, situation.jitter_s), terms.latest_start_s)
+    resume_s = waiting.policy.quiet_hours.next_allowed(resume_s) or resume_s
+    return Planned(
+        waiting, min(resume_s, terms.latest_start_s), answer.chosen, stretch.zone,
+        is_now=False, stretches=answer.stretches,
+    )  # fmt: skip
+
+
+def _is_in_time(start_s: float, terms: HoldTerms) -> bool:
+    return terms.start_from_s <= start_s <= terms.latest_start_s

@@ -1,0 +1,42 @@
+"""What a plan says of itself to users, in a sentence."""
+
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_core.units import percent
+from greensched_operator.planning.outlooks import SLOT_S
+from greensched_operator.planning.start_planning import Planned
+from greensched_policies.planning.planning import Chosen
+
+
+def why_now(planned: Planned) -> str:
+    """Return why nothing is waited for."""
+    chosen = planned.chosen
+    why = chosen.why.value.replace("-", " ")
+    if chosen.lacks_room:
+        return f"{why}: better starts have no room beside what runs and what is planned"
+    return f"{why}: no later start is worth the wait"
+
+
+def why_held(planned: Planned) -> str:
+    """Return what is waited for, and until when at the latest."""
+    chosen, terms = planned.chosen, planned.waiting.terms
+    latest = f"at the latest {format_timestamp(round(terms.latest_start_s))}, by {terms.bound}"
+    if planned.start_s - chosen.start_s <= SLOT_S:
+        return f"saves {percent(chosen.saving)} of its weighted cost{grid_words(chosen)}; {latest}"
+    is_window = abs(planned.start_s - terms.start_from_s) <= SLOT_S
+    opens = "its window opens" if is_window else "quiet hours or its namespace's budget end"
+    return f"{opens} then; {latest}"
+
+
+def grid_words(chosen: Chosen) -> str:
+    """Return carbon and price of the planned run beside those of one that starts now.
+
+    Prices are in the zone's currency; "" where nothing is known.
+    """
+    told = ""
+    for then, now, unit in (
+        (chosen.run.carbon_g_per_kwh, chosen.run_now.carbon_g_per_kwh, "g/kWh"),
+        (chosen.run.price_per_mwh, chosen.run_now.price_per_mwh, "per MWh"),
+    ):
+        if then is not None and now is not None:
+            told += f", {then:.0f} instead of {now:.0f} {unit}"
+    return told

@@ -1,0 +1,250 @@
+"""When held work starts: the learned or named `when` policy over the forecast and the plan so far.
+
+Pure: what may wait, the cluster and the outlook in; planned starts out. The choice itself is
+`greensched_policies.planning.planning`, which the simulator's agrees with to the last digit.
+"""
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from greensched_core import labels
+from greensched_core.errors import BadInput
+from greensched_core.signals.timestamps import parse_timestamp
+from greensched_operator.holding.judging import Release, Waiting
+from greensched_operator.objects.release_patch import Reason
+from greensched_operator.planning.cluster_state import Zone
+from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
+from greensched_policies.planning.core_plan import CorePlan
+from greensched_policies.planning.planning import Chosen, Running, Thresholds, plan_all
+from greensched_policies.planning.slot_planning import Interruptible, plan_slots
+from greensched_policies.planning.start_blocks import Asked
+from greensched_policies.rules.catalogue import WhenPolicy
+
+_MOST_IN_SLOTS = 1000  # a millisecond or two each; the others are planned in one stretch
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a planning looks at beside the work itself."""
+
+    now_s: float
+    zones: tuple[Zone, ...]  # in the order of the outlook's
+    outlooks: Outlooks
+    running: tuple[Running, ...]
+    standing: tuple["Planned", ...]  # planned before; it keeps its room
+    zones_for: Callable[[Waiting], frozenset[str]]  # that have a node which it may run on
+    when_for: Callable[[Waiting], WhenPolicy]
+    opens_s: Callable[[Waiting], float]  # from when on its namespace's budget lets it start
+    jitter_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """When one held workload is to start, and what that stands on."""
+
+    waiting: Waiting
+    start_s: float  # with its jitter; never beyond its latest start
+    chosen: Chosen
+    zone: str  # in which it then is best
+    is_now: bool  # that start has come
+    stretches: tuple[tuple[float, float], ...] = ()  # of what may be suspended in between
+
+    def on(self, waiting: Waiting) -> "Planned":
+        """Return the same plan for a newer state of the workload."""
+        return replace(self, waiting=waiting)
+
+
+def jitter_of(waiting: Waiting, jitter_s: float) -> float:
+    """Return by how many seconds a workload starts later than others planned for that moment.
+
+    The same at each planning, and for all of a gang; less than half a slot.
+    """
+    work = waiting.work
+    name = f"{work.namespace}/{work.gang}" if work.gang else work.uid
+    share = zlib.crc32(name.encode()) / 2**32
+    return share * min(jitter_s, SLOT_S / 2)
+
+
+def planned_before(waiting: Waiting) -> float | None:
+    """Return the start that is written on a workload, in seconds since the epoch."""
+    text = waiting.work.annotations.get(labels.PLANNED_START)
+    try:
+        return None if text is None else parse_timestamp(text)
+    except BadInput:
+        return None
+
+
+def plan_starts(
+    waiting: Sequence[Waiting], situation: Situation
+) -> tuple[list[Planned], list[Release]]:
+    """Return when each of some workloads starts, and which start now instead.
+
+    Those that share a gang share the start. What is more than the policy's share of the cluster's
+    cores is not held: what saves least starts first.
+    """
+    plan, begin_s = core_plan(situation), slot_begin(situation.now_s)
+    in_slots = _in_slots(waiting, plan, begin_s, situation)
+    groups = _gangs([one for one in waiting if one.work.uid not in in_slots])
+    asked = [_asked(group, situation) for group in groups]
+    chosen = _chosen(asked, groups, plan, begin_s, situation)
+    planned = [
+        _planned(one, group, choice, situation)
+        for group, choice in zip(groups, chosen, strict=True)
+        for one in group
+    ]
+    planned += in_slots.values()
+    cluster_cores = sum(zone.cpu_cores for zone in situation.zones)
+    standing_cores = sum(one.waiting.work.cpu_cores for one in situation.standing)
+    return _within_share(planned, cluster_cores, standing_cores)
+
+
+def core_plan(situation: Situation) -> CorePlan:
+    """Return the plan of what runs, and of all that is planned before."""
+    outlook = situation.outlooks.outlook
+    capacity = np.array([zone.cpu_cores for zone in situation.zones])
+    plan = CorePlan(capacity, outlook.begin_s, outlook.slot_s, outlook.values.shape[2])
+    places = {zone.name: place for place, zone in enumerate(situation.zones)}
+    for one in situation.standing:
+        place = places.get(one.zone)
+        if place is not None:
+            chosen, cores = one.chosen, one.waiting.work.cpu_cores
+            whole = ((chosen.expected_s, chosen.kept_until_s),)
+            for begin_s, end_s in one.stretches or whole:
+                plan.keep(place, begin_s, end_s, cores)
+    soonest_s = slot_begin(situation.now_s) + outlook.slot_s
+    for run in situation.running:
+        plan.keep(run.zone, situation.now_s, max(run.until_s, soonest_s), run.cpu_cores)
+    return plan
+
+
+def _in_slots(
+    waiting: Sequence[Waiting], plan: CorePlan, begin_s: float, situation: Situation
+) -> dict[str, Planned]:
+    """Plan what may be suspended, least slack first, stretch by stretch; room is kept for each."""
+    found: dict[str, Planned] = {}
+    outlook = situation.outlooks.outlook
+    asking = [one for one in waiting if one.terms.restart_s is not None and not one.work.gang]
+    for one in sorted(asking, key=lambda one: one.terms.latest_start_s)[:_MOST_IN_SLOTS]:
+        thresholds = Thresholds(least_saving=one.policy.least_saving)
+        work = interruptible(one, situation)
+        answer = plan_slots(outlook, plan, work, begin_s, thresholds=thresholds)
+        if answer is None:
+            continue
+        for stretch in answer.stretches:
+            plan.keep(answer.chosen.kept_zone, *stretch, one.work.cpu_cores)
+        planned = _planned(one, [one], answer.chosen, situation)
+        found[one.work.uid] = replace(planned, stretches=answer.stretches)
+    return found
+
+
+def interruptible(one: Waiting, situation: Situation) -> Interruptible:
+    """Return work that may be suspended, as a planning asks for its slots."""
+    asked, restart_s = _asked([one], situation), one.terms.restart_s
+    return Interruptible(
+        runtime_s=asked.runtime_s,
+        latest_s=asked.latest_s,
+        cpu_cores=asked.cpu_cores,
+        weights=asked.weights,
+        when=asked.when,
+        restart_s=0.0 if restart_s is None else restart_s,
+        most_restarts=one.terms.most_restarts,
+        from_s=one.terms.start_from_s,
+        kept_start_s=asked.kept_start_s,
+    )
+
+
+def _chosen(
+    asked: Sequence[Asked],
+    groups: Sequence[Sequence[Waiting]],
+    plan: CorePlan,
+    begin_s: float,
+    situation: Situation,
+) -> list[Chosen]:
+    """Plan groups that have one threshold together, the strictest thresholds first."""
+    by_saving: dict[float, list[int]] = {}
+    for place, group in enumerate(groups):
+        by_saving.setdefault(group[0].policy.least_saving, []).append(place)
+    found: dict[int, Chosen] = {}
+    for saving, places in sorted(by_saving.items()):
+        answers = plan_all(
+            situation.outlooks.outlook,
+            plan,
+            [asked[place] for place in places],
+            begin_s,
+            thresholds=Thresholds(least_saving=saving),
+        )
+        found.update(zip(places, answers, strict=True))
+    return [found[place] for place in range(len(groups))]
+
+
+def _gangs(waiting: Sequence[Waiting]) -> list[list[Waiting]]:
+    groups: dict[tuple[str, str], list[Waiting]] = {}
+    for one in waiting:
+        gang = f"gang {one.work.gang}" if one.work.gang else one.work.uid
+        groups.setdefault((one.work.namespace, gang), []).append(one)
+    return list(groups.values())
+
+
+def _asked(group: Sequence[Waiting], situation: Situation) -> Asked:
+    first = group[0]
+    allowed = situation.zones_for(first)
+    names = [zone.name for zone in situation.zones]
+    runtime_s = max(one.terms.runtime_s for one in group)
+    kept = planned_before(first)
+    return Asked(
+        runtime_s=np.array(
+            [runtime_s if not allowed or name in allowed else np.inf for name in names]
+        ),
+        latest_s=min(one.terms.latest_start_s for one in group),
+        cpu_cores=sum(one.work.cpu_cores for one in group),
+        weights=first.policy.weights,
+        when=situation.when_for(first),
+        kept_start_s=None if kept is None else kept - jitter_of(first, situation.jitter_s),
+    )
+
+
+def _planned(
+    one: Waiting, group: Sequence[Waiting], chosen: Chosen, situation: Situation
+) -> Planned:
+    latest_s, before_s = min(each.terms.latest_start_s for each in group), planned_before(one)
+    start_s = chosen.start_s
+    if before_s is not None and 0.0 <= before_s - start_s < SLOT_S:
+        start_s = before_s  # the plan stands, to the second
+    elif start_s > situation.now_s:
+        start_s += jitter_of(one, situation.jitter_s)
+    start_s = max(start_s, max(each.terms.start_from_s for each in group))
+    start_s = max(start_s, max(situation.opens_s(each) for each in group))
+    allowed_s = one.policy.quiet_hours.next_allowed(max(start_s, situation.now_s))
+    if allowed_s is not None:
+        start_s = max(start_s, allowed_s)
+    zone = situation.zones[chosen.run.zone].name if chosen.run.zone >= 0 else ""
+    start_s = min(start_s, latest_s)
+    return Planned(one, start_s, chosen, zone, is_now=start_s <= situation.now_s)
+
+
+def _within_share(
+    planned: Sequence[Planned], cpu_cores: float, held_cores: float
+) -> tuple[list[Planned], list[Release]]:
+    """Return what may be held beside `held_cores` that are, and what starts for want of room."""
+    held: list[Planned] = []
+    released: list[Release] = []
+    cores = held_cores
+    for one in sorted(planned, key=_by_worth):
+        work, share = one.waiting.work, one.waiting.policy.max_held_share
+        cores += work.cpu_cores
+        if cores <= share * cpu_cores or not cpu_cores or one.is_now:
+            held.append(one)
+            continue
+        cores -= work.cpu_cores
+        text = f"held work would take more than {share:.0%} of {cpu_cores:g} cores"
+        released.append(Release(work, Reason.HELD_SHARE, text))
+    return held, released
+
+
+def _by_worth(one: Planned) -> tuple[bool, float, float]:
+    """Order by: planned already, saves most, most urgent."""
+    is_new = labels.PLANNED_START not in one.waiting.work.annotations
+    return is_new, -one.chosen.saving, one.waiting.terms.latest_start_s

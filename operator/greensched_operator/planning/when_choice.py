@@ -1,0 +1,130 @@
+"""Which `when` policy a GreenPolicy means: a rule by name, or the learned head of a bundle."""
+
+import tempfile
+from base64 import b64decode
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import msgspec
+import numpy as np
+import structlog
+
+from greensched_core.errors import BadInput
+from greensched_operator.holding.judging import Waiting
+from greensched_operator.objects.green_policy import BUILT_IN, ONNX, GreenPolicy
+from greensched_operator.objects.workloads import Meta
+from greensched_policies.costs.cost import WorkloadColumns
+from greensched_policies.learned.bundle import SHIPPED_PRIOR, BundleError, load_bundle
+from greensched_policies.learned.guard import FallbackReason
+from greensched_policies.learned.when_head import GuardedWhen
+from greensched_policies.rules.catalogue import WHEN_RULES, WhenPolicy
+
+log = structlog.get_logger()
+
+_FALLBACK = BUILT_IN.when_policy
+_BUDGET_S = 0.02  # for one workload's starts; the head takes a tenth of a millisecond
+
+
+class ConfigMapObject(msgspec.Struct):
+    """A ConfigMap as the API server writes it."""
+
+    metadata: Meta
+    binaryData: dict[str, str] | None = None
+    data: dict[str, str] | None = None
+
+
+class WhenChoice:
+    """Loads bundles, and gives each workload the policy that its GreenPolicy means."""
+
+    def __init__(self, count: Callable[[FallbackReason], None]) -> None:
+        self._count = count
+        self._heads: dict[str, GuardedWhen] = {}  # by ConfigMap; "" is the shipped bundle
+        self._faults: dict[str, str] = {}
+
+    def load_shipped(self) -> None:
+        """Load the bundle in the image."""
+        self._load("", SHIPPED_PRIOR)
+
+    def put(self, item: ConfigMapObject) -> None:
+        """Take in a ConfigMap with a bundle; others are none of ours."""
+        files = {name: b64decode(text) for name, text in (item.binaryData or {}).items()}
+        files |= {name: text.encode() for name, text in (item.data or {}).items()}
+        if "card.json" not in files:
+            return
+        with tempfile.TemporaryDirectory(prefix="greensched-bundle-") as folder:
+            for name, content in files.items():
+                (Path(folder) / Path(name).name).write_bytes(content)
+            self._load(item.metadata.name, Path(folder))
+
+    def drop(self, name: str) -> None:
+        """A ConfigMap is gone."""
+        self._heads.pop(name, None)
+        self._faults.pop(name, None)
+
+    def fault_of(self, policy: GreenPolicy) -> str | None:
+        """Return why the bundle that a policy names cannot serve; None where it can."""
+        if policy.when_policy != ONNX:
+            return None
+        name = policy.bundle_config_map or ""
+        if name in self._heads:
+            return None
+        return self._faults.get(name, "there is no such ConfigMap with a card.json")
+
+    def policy_for(self, waiting: Waiting, mean_memory_bytes: float) -> WhenPolicy:
+        """Return the policy that chooses a workload's start; what cannot serve is made up for."""
+        policy, work = waiting.policy, waiting.work
+        head = self._heads.get(policy.bundle_config_map or "")
+        if policy.when_policy != ONNX or head is None:
+            return WHEN_RULES.get(policy.when_policy, WHEN_RULES[_FALLBACK])
+        asked = (work.cpu_cores, work.memory_bytes, work.gpus, waiting.terms.runtime_s)
+        columns = WorkloadColumns(*(np.array([each]) for each in asked))
+        return head.policy(columns, policy.weights, mean_memory_bytes)
+
+    def _load(self, name: str, folder: Path) -> None:
+        try:
+            bundle = load_bundle(folder, needs=("when",))
+        except BundleError as fault:
+            self._heads.pop(name, None)
+            self._faults[name] = str(fault).removeprefix(f"{folder}/")
+            log.warning("bundle refused", config_map=name or "(shipped)", reason=str(fault))
+            return
+        self._faults.pop(name, None)
+        model = bundle.when
+        if model is None:
+            raise BadInput(f"{folder}: no `when` head, which was asked for")
+        self._heads[name] = GuardedWhen(
+            bundle.card.name,
+            model,
+            (_FALLBACK, WHEN_RULES[_FALLBACK]),
+            budget_s=_BUDGET_S,
+            monotonic=perf_counter,
+            count=self._count,
+        )
+
+
+decode_config_map = msgspec.json.Decoder(ConfigMapObject).decode
+
+
+class BundleSink:
+    """Hands the ConfigMaps of the operator's namespace on; a sink for their watch."""
+
+    def __init__(self, choice: WhenChoice, changed: Callable[[], None]) -> None:
+        self._choice = choice
+        self._changed = changed
+
+    def list_began(self) -> None:
+        """What a list lacks serves on: its bundle was good."""
+
+    def list_ended(self) -> None:
+        """What a list lacks serves on: its bundle was good."""
+
+    def upsert(self, item: ConfigMapObject) -> None:
+        """A ConfigMap is there or has changed."""
+        self._choice.put(item)
+        self._changed()
+
+    def remove(self, item: ConfigMapObject) -> None:
+        """A ConfigMap is gone."""
+        self._choice.drop(item.metadata.name)
+        self._changed()

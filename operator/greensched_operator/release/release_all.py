@@ -1,0 +1,184 @@
+"""Starts all held work of the cluster, and ends: what an uninstall does before the operator goes.
+
+First the webhook's configuration goes, so that nothing new is held whatever Helm takes away next:
+it deletes accounts before webhooks. Then what is held is started, and the emergency switch is
+turned on, so that the operator pauses nothing either. The switch goes with the ServiceAccount that
+`switch_owner` names, which an uninstall deletes: whoever installs again holds again.
+"""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+import msgspec
+import structlog
+
+from greensched_core.api_paths import CONFIGURATIONS, JOBS, PODS, UNBOUND
+from greensched_core.clock import Clock
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiClient
+from greensched_operator.kueue.releasing import HeldWorkloads
+from greensched_operator.objects.held import Held
+from greensched_operator.objects.release_patch import Reason, media_type, object_path, release_patch
+from greensched_operator.objects.watched import EMERGENCY
+from greensched_operator.objects.workloads import Kind
+from greensched_operator.release.releaser import decode_stopped, held_object
+from greensched_operator.runtime.settings import OperatorSettings
+
+log = structlog.get_logger()
+
+_PAUSE_S = 2.0  # between two looks: what the webhook let through meanwhile is in the next
+_LOOKS_WITHOUT = 3  # what was being reviewed as the webhook went comes within 2 s
+_AT_ONCE = 8  # patches in flight
+_MOST_NAMED = 20  # of those that could not be started
+
+
+class _OwnerMeta(msgspec.Struct):
+    uid: str
+
+
+class _Owner(msgspec.Struct):
+    metadata: _OwnerMeta
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of the held work."""
+
+    released: int
+    left: tuple[str, ...]  # what is still held, and why
+    fault: str = ""  # what else keeps it from being done
+    note: str = ""  # what is to be seen to, though it is done
+
+    @property
+    def is_done(self) -> bool:
+        """Tell whether nothing is held, and nothing will be."""
+        return not self.left and not self.fault
+
+    @property
+    def text(self) -> str:
+        """Return it as a sentence for whoever uninstalls."""
+        told = f"released {self.released} held workloads"
+        if self.is_done:
+            return "; ".join(filter(None, [f"{told}; none is left", self.note]))
+        more = f", and {len(self.left) - _MOST_NAMED} more" if len(self.left) > _MOST_NAMED else ""
+        held = f"{len(self.left)} still held: {', '.join(self.left[:_MOST_NAMED])}{more}"
+        return "; ".join((told, *([held] if self.left else []), *filter(None, [self.fault])))
+
+
+class ReleaseAll:
+    """Releases by lists, not watches: it lives for a minute."""
+
+    def __init__(self, settings: OperatorSettings, client: ApiClient, clock: Clock) -> None:
+        """`clock` is that of the operator, which dates the releases."""
+        self._settings = settings
+        self._client = client
+        self._clock = clock
+        # By uid: of the last look, less what was started since.
+        self._held: dict[str, Held] = {}
+        self._workloads = HeldWorkloads(client)
+        self._seen: set[str] = set()  # uids of all that was held at some look
+        self._refused: dict[str, str] = {}  # why, by uid
+        self._note = ""
+        self._fault = "it was ended before the first look"
+
+    async def run(self, stop: asyncio.Event) -> Outcome:
+        """Return what was started, by us or meanwhile by the operator, and what could not be."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.release_all_timeout_s):
+                await self._until_none(stop)
+        left = [
+            f"{each.title} ({self._refused.get(each.uid, 'no time was left')})"
+            for each in self._held.values()
+        ]
+        return Outcome(len(self._seen - self._held.keys()), tuple(left), self._fault, self._note)
+
+    async def _until_none(self, stop: asyncio.Event) -> None:
+        is_unasked, is_on, looks_without = False, False, 0
+        while looks_without < _LOOKS_WITHOUT and not stop.is_set():
+            try:
+                is_unasked = is_unasked or await self._take_webhook_away()
+                has_seen = await self._look()
+                await self._release()
+                is_on = is_on or await self._switch_on()
+                looks_without = 0 if has_seen else looks_without + 1
+                self._fault = ""
+            except ApiUnavailable as fault:
+                self._fault = str(fault)
+                log.warning("asked again", reason=str(fault))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_PAUSE_S):
+                    await stop.wait()
+
+    async def _take_webhook_away(self) -> bool:
+        name = self._settings.webhook_configuration
+        try:
+            await self._client.delete(f"{CONFIGURATIONS}/{name}")
+        except ApiUnavailable as fault:
+            if fault.status == 403:  # the account of an older chart; the switch must do
+                self._note = f"MutatingWebhookConfiguration {name} could not be deleted: {fault}"
+            elif fault.status != 404:
+                raise
+        return True
+
+    async def _switch_on(self) -> bool:
+        settings = self._settings
+        configmaps = f"/api/v1/namespaces/{settings.namespace}/configmaps"
+        meta = {"name": EMERGENCY, "ownerReferences": await self._owners()}
+        try:
+            await self._client.create(configmaps, msgspec.json.encode({"metadata": meta}))
+        except ApiUnavailable as fault:
+            if fault.status != 409:
+                raise
+            log.info("the switch was on", configmap=f"{settings.namespace}/{EMERGENCY}")
+        return True
+
+    async def _owners(self) -> list[dict[str, str]]:
+        name = self._settings.switch_owner
+        if not name:
+            return []
+        path = f"/api/v1/namespaces/{self._settings.namespace}/serviceaccounts/{name}"
+        found = msgspec.json.decode(await self._client.get(path), type=_Owner)
+        uid = found.metadata.uid
+        return [{"apiVersion": "v1", "kind": "ServiceAccount", "name": name, "uid": uid}]
+
+    async def _look(self) -> bool:
+        """Find what is held; tell whether anything is."""
+        found: dict[str, Held] = {}
+        for kind, path, selector in ((Kind.JOB, JOBS, ""), (Kind.POD, PODS, UNBOUND)):
+            async for page in self._client.pages(path, field_selector=selector):
+                for raw in page.items:
+                    if held := held_object(kind, decode_stopped(raw)):
+                        found[held.uid] = held
+        if self._settings.kueue:
+            await self._workloads.list_anew()
+            found |= {held.uid: held for held in self._workloads}
+        self._held = found
+        self._seen |= found.keys()
+        return bool(found)
+
+    async def _release(self) -> None:
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def release(one: Held) -> None:
+            async with slots:
+                await self._release_one(one)
+
+        await asyncio.gather(*(release(each) for each in list(self._held.values())))
+
+    async def _release_one(self, one: Held) -> None:
+        reason, now_s = Reason.UNINSTALL, self._clock.now()
+        body = release_patch(one.kind, one.uid, reason, now_s, one.queue_gates)
+        path = object_path(one.kind, one.namespace, one.name)
+        try:
+            if one.kind == Kind.WORKLOAD:
+                if not await self._workloads.release(one, body):
+                    self._refused[one.uid] = "its AdmissionCheck could not be set"
+                    return
+            else:
+                await self._client.patch(path, body, media_type(one.kind, one.queue_gates))
+        except ApiUnavailable as fault:
+            if fault.status not in (404, 409):  # gone, or another of its name
+                self._refused[one.uid] = str(fault)
+                return
+        self._held.pop(one.uid, None)

@@ -1,0 +1,120 @@
+"""What a process sees: how its watches do, and whether another replica might see more.
+
+An API server that is away blinds all alike, and nothing here answers to it but readiness. Who is
+refused leaves the Lease, for whose rights suffice; one whose do not stands back for a while.
+"""
+
+import asyncio
+from typing import Protocol
+
+import structlog
+from prometheus_client import Gauge
+
+from greensched_core.clock import Clock
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.watching import WatchHealth
+from greensched_operator.runtime.rights import REFUSED, may
+
+log = structlog.get_logger()
+
+_BLIND_S = 30.0
+_STUCK_S = 600.0  # a watch that lives does or hears something every two minutes, kopf's every five
+_LEASES_REFUSED = 4.0  # then it is no hiccup of an authorizer
+_LEASES_OF_THE_BLIND = 40.0  # who took it for want of a better one lets others try so much later
+
+
+class Followed(Protocol):
+    """A watch that keeps something current."""
+
+    @property
+    def path(self) -> str:
+        """Return what it follows."""
+        ...
+
+    @property
+    def health(self) -> WatchHealth:
+        """Return how it does."""
+        ...
+
+
+class Sight:
+    """All watches of a process."""
+
+    def __init__(self, watches: list[Followed], lease_s: float, clock: Clock) -> None:
+        """`watches` may grow until `begin`."""
+        self._beside: list[Followed] = []
+        self._watches = watches
+        self._age: Gauge | None = None
+        self._lease_s = lease_s
+        self._clock = clock
+        self.refused = asyncio.Event()
+
+    def begin(self, age: Gauge) -> None:
+        """Count from now, and show the age of each resource's oldest watch."""
+        self._age = age
+        for each in self._watches:
+            self._count(each)
+
+    def follow(self, *watches: Followed) -> None:
+        """Tell of these too; whoever is refused them goes on, since all else needs it."""
+        self._beside.extend(watches)
+        for each in watches:
+            self._count(each)
+
+    def _count(self, watch: Followed) -> None:
+        watch.health.lost_at = watch.health.moved_at = self._clock.monotonic()
+        if self._age is not None:
+            name = _resource(watch.path)
+            self._age.labels(name).set_function(lambda: self._oldest_s(name))
+
+    def _oldest_s(self, name: str) -> float:
+        of_it = (each for each in self._all() if _resource(each.path) == name)
+        return max(each.health.age_s(self._clock) for each in of_it)
+
+    def _all(self) -> list[Followed]:
+        return [*self._watches, *self._beside]
+
+    def sees(self) -> bool:
+        """Tell whether all was listed, and lost for moments at most, as held work needs."""
+        return all(
+            each.health.synced and each.health.age_s(self._clock) < _BLIND_S
+            for each in self._watches
+        )
+
+    def unseen(self) -> str:
+        """Return "" while all is seen, else what is not, for how long and by which refusal."""
+        lost = [
+            f"{each.path} for {each.health.age_s(self._clock):.0f} s"
+            + (f" (HTTP {each.health.status})" if each.health.status else "")
+            for each in self._all()
+            if each.health.age_s(self._clock) > self._lease_s
+        ]
+        return f"does not see {', '.join(lost)}" if lost else ""
+
+    def stuck(self) -> str:
+        """Return "" while each watch moves, were it only to try again; else which does not."""
+        now = self._clock.monotonic()
+        still = [one.path for one in self._all() if now - one.health.moved_at > _STUCK_S]
+        return f"stuck: {', '.join(still)}" if still else ""
+
+    async def run(self, *, is_blind: bool) -> None:
+        """Set `refused` once one was refused for long; `is_blind` tells that it began so."""
+        leases = _LEASES_OF_THE_BLIND if is_blind else _LEASES_REFUSED
+        while True:
+            await asyncio.sleep(self._lease_s / 3)
+            for each in self._watches:
+                health = each.health
+                is_long = health.age_s(self._clock) > leases * self._lease_s
+                if health.status in REFUSED and is_long and not self.refused.is_set():
+                    log.error("the Lease is left: another may see more", refused=each.path)
+                    self.refused.set()
+
+    async def may_see(self, client: ApiClient) -> bool:
+        """Tell whether we have the right to list and watch all that a leader must."""
+        paths = {each.path for each in self._watches}
+        asked = (may(client, verb, path) for path in paths for verb in ("list", "watch"))
+        return all(await asyncio.gather(*asked))
+
+
+def _resource(path: str) -> str:
+    return path.rpartition("/")[2]

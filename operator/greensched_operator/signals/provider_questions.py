@@ -1,0 +1,88 @@
+"""Asks any provider one question: over the web, from a file, or out of a table."""
+
+import asyncio
+from pathlib import Path
+
+import structlog
+
+from greensched_core.clock import Clock
+from greensched_core.signals.static import StaticZones
+from greensched_core.signals.steps import SignalKind
+from greensched_operator.providers import file, static
+from greensched_operator.providers.answers import Answer, ProviderFault, Reason
+from greensched_operator.providers.catalogue import Provider
+from greensched_operator.providers.file import File
+from greensched_operator.providers.json_endpoint import JsonEndpoint
+from greensched_operator.providers.static import Static
+from greensched_operator.signals.provider_secrets import ProviderSecrets, without_secrets
+from greensched_operator.signals.web import Web
+
+log = structlog.get_logger()
+
+_FILE_TIMEOUT_S = 30.0
+
+
+class Questions:
+    """Knows the way to every provider; a rate limit of one holds for all zones that it serves."""
+
+    def __init__(
+        self,
+        web: Web,
+        secrets: ProviderSecrets,
+        clock: Clock,
+        table: StaticZones,
+        folder: Path | None,
+    ) -> None:
+        """`folder` holds the files of file providers; None is none."""
+        self._web = web
+        self._secrets = secrets
+        self._clock = clock
+        self._table = table
+        self._folder = folder
+        self._rests_until: dict[str, float] = {}  # by provider's name, epoch seconds
+
+    async def ask(self, provider: Provider, kind: SignalKind, zone: str) -> Answer:
+        """Return a provider's answer; raise ProviderFault, which holds no secret."""
+        self._refuse_while_limited(provider)
+        secrets: tuple[str, ...] = ()
+        try:
+            secrets = await self._secrets.read(provider.secret_keys())
+            return await self._ask(provider, kind, zone, secrets)
+        except ProviderFault as fault:
+            if fault.reason is Reason.RATE_LIMITED and not isinstance(provider, JsonEndpoint):
+                rest_s = fault.retry_after_s or 0.0
+                self._rests_until[provider.name] = self._clock.now() + rest_s
+            told = without_secrets(str(fault), secrets)
+            raise ProviderFault(
+                fault.reason, told, retry_after_s=fault.retry_after_s
+            ) from None  # what caused it may hold a secret
+        except Exception as fault:  # noqa: BLE001 - a reader stumbled: the next provider serves
+            log.error("answer not understood", provider=provider.name, error=type(fault).__name__)
+            told = f"the answer was not understood ({type(fault).__name__})"
+            raise ProviderFault(Reason.GARBAGE, told) from None
+
+    def _refuse_while_limited(self, provider: Provider) -> None:
+        left_s = self._rests_until.get(provider.name, 0.0) - self._clock.now()
+        if left_s > 0:
+            told = "told to wait by its rate limit, for another zone"
+            raise ProviderFault(Reason.RATE_LIMITED, told, retry_after_s=left_s)
+
+    async def _ask(
+        self, provider: Provider, kind: SignalKind, zone: str, secrets: tuple[str, ...]
+    ) -> Answer:
+        now = self._clock.now()
+        if isinstance(provider, Static):
+            return static.read(provider, zone, self._table, kind, now)
+        if isinstance(provider, File):
+            return await self._from_file(provider, kind, now)
+        if isinstance(provider, JsonEndpoint):
+            return await self._web.converse(provider.name, provider.ask_for(kind, secrets))
+        return await self._web.converse(provider.name, provider.ask(now, secrets))
+
+    async def _from_file(self, provider: File, kind: SignalKind, now: float) -> Answer:
+        try:
+            async with asyncio.timeout(_FILE_TIMEOUT_S):
+                return await asyncio.to_thread(file.read, provider, self._folder, kind, now)
+        except TimeoutError:
+            slow = f"{provider.path} was not read within {_FILE_TIMEOUT_S:g} s"
+            raise ProviderFault(Reason.UNREACHABLE, slow) from None

@@ -1,0 +1,244 @@
+"""The webhook's decision, pure: a workload as it is created → held or not, as an AdmissionReview.
+
+Wire format: admission.k8s.io/v1 (kubernetes.io/docs/reference/access-authn-authz/
+extensible-admission-controllers). A patch is RFC 6902 JSON, in base64.
+"""
+
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from greensched_core import labels
+from greensched_core.errors import BadInput
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_operator.holding.hold_requests import read_wish
+from greensched_operator.holding.holding import HoldTerms, NotHeld, Unheld, hold_terms, not_ours
+from greensched_operator.objects.cron_jobs import CronJob
+from greensched_operator.objects.green_policy import Mode, Resolved
+from greensched_operator.objects.queue_gate import (
+    GATED_BY,
+    KUEUE_QUEUE,
+    queue_gates,
+    with_ours,
+    without_ours,
+)
+from greensched_operator.objects.release_patch import annotation_path
+from greensched_operator.objects.workloads import Kind, Work, decode_work
+
+_MOST_WARNING = 256  # characters; kube-apiserver cuts longer ones (webhook docs, "warnings")
+_UNRELEASABLE = (
+    "not held: nobody is there who would start it; "
+    "neither the operator's leader nor its releaser was heard of lately"
+)
+_ASKS = (labels.DEADLINE, labels.MAX_DELAY, labels.WINDOW, labels.CHECKPOINTABLE)
+
+
+class _Kind(msgspec.Struct):
+    kind: str = ""
+
+
+class AdmissionRequest(msgspec.Struct):
+    """request of an AdmissionReview; the object stays undecoded."""
+
+    uid: str
+    kind: _Kind
+    operation: str = ""
+    namespace: str = ""
+    object: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
+
+
+class AdmissionReview(msgspec.Struct):
+    """What the API server sends."""
+
+    request: AdmissionRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a decision looks at beside the workload."""
+
+    scheduler_names: frozenset[str]
+    policy_for: Callable[
+        [str, str], Resolved
+    ]  # namespace, and the name that a workload gives or ""
+    cron_job: Callable[[str, str], CronJob | None]  # namespace, name
+    is_emergency: bool = False  # nothing is held, all is released
+    kueue_gated_by: bool = False  # the Kueue of this cluster knows its annotation
+    is_releasable: bool = True  # somebody lives who would start what is held
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is answered: always admitted, sometimes patched."""
+
+    outcome: str  # held, shadow, ignored, or why it is not held: a label of the counter
+    patch: tuple[dict[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+IGNORED = Verdict("ignored")
+
+
+def decide(request: AdmissionRequest, around: Surroundings, now_s: float) -> Verdict:
+    """Return what becomes of a workload that is created now; raises BadInput for no workload.
+
+    Marks of ours that it brings are those of the object it was copied from: they go. So does a
+    stop of ours that came with them, unless it is held anew: nobody else would take it away.
+    """
+    if request.operation != "CREATE" or request.kind.kind not in (Kind.JOB, Kind.POD):
+        return IGNORED
+    work = decode_work(request.kind.kind, bytes(request.object))
+    shape = msgspec.json.decode(bytes(request.object), type=_Shape)
+    if work.scheduler not in around.scheduler_names:
+        verdict = _no_opt_in(work, sorted(around.scheduler_names))
+    elif work.is_served or shape.spec.nodeName or not _may_hold(work, shape, around):
+        # Of a controller that waits for it; a pod on a node cannot be gated.
+        verdict = IGNORED
+    elif foreign := not_ours(work):
+        verdict = Verdict("not-ours", warnings=_short([f"not held: {foreign}"]))
+    else:
+        verdict = _hold_or_not(work, shape, request.namespace, around, now_s)
+    is_suspended_by_us = work.kind == Kind.JOB and work.is_held and not shape.is_queued
+    if is_suspended_by_us and verdict.outcome != "held":
+        verdict = replace(verdict, patch=(*verdict.patch, _add("/spec/suspend", False)))
+    return replace(verdict, patch=(*_unmarking(shape), *verdict.patch))
+
+
+def _may_hold(work: Work, shape: "_Shape", around: Surroundings) -> bool:
+    """Tell whether nobody else keeps it from starting, or we may do so beside Kueue.
+
+    A queue's Job is suspended by Kueue, which owns `suspend` there. What arrives stopped by us is a
+    copy of held work, or went by a webhook of ours before.
+    """
+    if not shape.is_queued:
+        return not work.is_stopped or work.is_held
+    return around.kueue_gated_by and work.kind == Kind.JOB
+
+
+def _hold_or_not(
+    work: Work, shape: "_Shape", namespace: str, around: Surroundings, now_s: float
+) -> Verdict:
+    cron_job = None
+    if work.owner is not None and work.owner.kind == "CronJob":
+        cron_job = around.cron_job(namespace, work.owner.name)
+    said = {**(cron_job.annotations if cron_job else {}), **work.annotations}
+    wish = read_wish(said, now_s, work.scheduled_s)
+    resolved = around.policy_for(namespace, wish.policy)
+    terms = hold_terms(wish, resolved.policy, cron_job)
+    warnings = [resolved.fault] if resolved.fault else []
+    if isinstance(terms, NotHeld):
+        if terms.reason in (Unheld.BAD_ANNOTATION, Unheld.NO_SLACK):
+            warnings.append(f"not held: {terms.text}")
+        return Verdict(terms.reason, warnings=_short(warnings))
+    if around.is_emergency:
+        return Verdict(Unheld.EMERGENCY, warnings=_short(warnings))
+    if resolved.policy.mode != Mode.ENFORCE:
+        return Verdict("shadow", warnings=_short(warnings))
+    if not around.is_releasable:
+        marks = _annotated(shape, {labels.HOLD_REASON: _UNRELEASABLE})
+        return Verdict("unreleasable", tuple(marks), _short([*warnings, _UNRELEASABLE]))
+    return Verdict("held", _patch(work.kind, shape, terms, now_s), _short(warnings))
+
+
+def _no_opt_in(work: Work, names: list[str]) -> Verdict:
+    asked = [name for name in _ASKS if name in work.annotations]
+    if not asked:
+        return IGNORED
+    told = f"{asked[0]} has no effect without schedulerName: {' or '.join(names)}"
+    return Verdict("no-opt-in", warnings=_short([told]))
+
+
+def answer(uid: str, verdict: Verdict) -> bytes:
+    """Return the AdmissionReview that says so."""
+    response: dict[str, Any] = {"uid": uid, "allowed": True}
+    if verdict.patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(msgspec.json.encode(verdict.patch)).decode()
+    if verdict.warnings:
+        response["warnings"] = verdict.warnings
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+    return msgspec.json.encode(review)
+
+
+def read_review(body: bytes) -> AdmissionRequest:
+    """Return the request in an AdmissionReview; raises BadInput when it is none."""
+    try:
+        return msgspec.json.decode(body, type=AdmissionReview).request
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise BadInput(f"no AdmissionReview: {fault}") from fault
+
+
+class _ShapeMeta(msgspec.Struct):
+    annotations: dict[str, str] | None = None
+    labels: dict[str, str] | None = None
+
+
+class _ShapeSpec(msgspec.Struct):
+    nodeName: str | None = None
+    schedulingGates: list[Any] | None = None
+
+
+class _Shape(msgspec.Struct):
+    """Which parts of the object are there: a JSON patch cannot add to what is absent."""
+
+    metadata: _ShapeMeta = msgspec.field(default_factory=_ShapeMeta)
+    spec: _ShapeSpec = msgspec.field(default_factory=_ShapeSpec)
+
+    @property
+    def is_queued(self) -> bool:
+        """Tell whether a queue of Kueue takes it."""
+        return KUEUE_QUEUE in (self.metadata.labels or {})
+
+    @property
+    def has_our_gate(self) -> bool:
+        """Tell whether it is a pod that arrives with our gate."""
+        return {"name": labels.GATE} in (self.spec.schedulingGates or ())
+
+    @property
+    def gates(self) -> str:
+        """Return who keeps Kueue from considering it, as it is written."""
+        return (self.metadata.annotations or {}).get(GATED_BY, "")
+
+
+def _patch(kind: Kind, shape: _Shape, terms: HoldTerms, now_s: float) -> tuple[dict[str, Any], ...]:
+    marks = {
+        labels.HOLD_UNTIL: format_timestamp(round(terms.latest_start_s)),
+        labels.HELD_AT: format_timestamp(round(now_s, 3)),
+        labels.HOLD_REASON: f"waits for a plan; {terms.bound} lets it wait",
+    }
+    patch = _annotated(shape, marks)
+    if kind == Kind.JOB and shape.is_queued:
+        patch.append(_add(annotation_path(GATED_BY), with_ours(shape.gates)))
+    elif kind == Kind.JOB:
+        patch.append(_add("/spec/suspend", True))
+    else:
+        if shape.spec.schedulingGates is None:
+            patch.append(_add("/spec/schedulingGates", []))
+        if not shape.has_our_gate:  # no gate may be there twice
+            patch.append(_add("/spec/schedulingGates/-", {"name": labels.GATE}))
+    return tuple(patch)
+
+
+def _annotated(shape: _Shape, marks: Mapping[str, str]) -> list[dict[str, Any]]:
+    first = [_add("/metadata/annotations", {})] if shape.metadata.annotations is None else []
+    return first + [_add(annotation_path(name), text) for name, text in marks.items()]
+
+
+def _unmarking(shape: _Shape) -> tuple[dict[str, Any], ...]:
+    marks = sorted(labels.WRITTEN & (shape.metadata.annotations or {}).keys())
+    patch = [{"op": "remove", "path": annotation_path(name)} for name in marks]
+    if queue_gates(shape.metadata.labels, shape.metadata.annotations):
+        others, path = without_ours(shape.gates), annotation_path(GATED_BY)
+        patch.append(_add(path, others) if others else {"op": "remove", "path": path})
+    return tuple(patch)
+
+
+def _add(path: str, value: object) -> dict[str, Any]:
+    return {"op": "add", "path": path, "value": value}
+
+
+def _short(warnings: list[str]) -> tuple[str, ...]:
+    return tuple(f"greensched: {each}"[:_MOST_WARNING] for each in warnings)

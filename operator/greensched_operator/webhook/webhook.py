@@ -1,0 +1,190 @@
+"""The webhook's process: watches what its answers stand on, and serves them over TLS."""
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from greensched_core.api_paths import CONFIGURATIONS, CRON_JOBS, leases_path
+from greensched_core.clock import Clock, WallClock
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.lateness import say_when_late
+from greensched_core.serving import Certificates, Server, keep_certificates, server
+from greensched_core.watching import Watch
+from greensched_operator.objects import watched
+from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
+from greensched_operator.objects.green_policy import GreenPolicy, Resolved, resolve
+from greensched_operator.runtime.heartbeat import Lease, Pulse, decode_lease
+from greensched_operator.runtime.metrics import WebhookMetrics
+from greensched_operator.runtime.processes import Tasks, run_servers, until_set
+from greensched_operator.runtime.settings import OperatorSettings
+from greensched_operator.runtime.sight import Sight
+from greensched_operator.webhook.admission import Surroundings
+from greensched_operator.webhook.certificate import Pair, read_secret
+from greensched_operator.webhook.trust import Configuration, Trust, decode_configuration
+from greensched_operator.webhook.webhook_app import Webhook, health_app, webhook_app
+
+log = structlog.get_logger()
+
+SIGN_OF_LIFE = "a sign of life of the leader or a releaser"
+
+
+class _PairSink:
+    """Writes the newest pair to files, from which the server reads it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = Certificates(folder / "tls.crt", folder / "tls.key")
+        self.certificate = b""
+        self.arrived = asyncio.Event()
+
+    def list_began(self) -> None:
+        """A list of one Secret follows."""
+
+    def list_ended(self) -> None:
+        """Without a Secret the last pair serves on."""
+
+    def upsert(self, item: Pair | None) -> None:
+        """The Secret is there or has changed."""
+        if item is None:
+            return
+        for path, content in ((self.files.key, item.key), (self.files.cert, item.cert)):
+            fresh = path.with_suffix(".new")
+            fresh.touch(mode=0o600)
+            fresh.write_bytes(content)
+            os.replace(fresh, path)
+        self.certificate = item.cert
+        self.arrived.set()
+
+    def remove(self, item: Pair | None) -> None:
+        """Without a Secret the last pair serves on."""
+
+
+class WebhookProcess:
+    """All parts of the webhook, wired; nothing starts before `run`."""
+
+    def __init__(self, settings: OperatorSettings, client: ApiClient, clock: Clock) -> None:
+        self._settings = settings
+        self._client = client
+        self.metrics = WebhookMetrics()
+        self.policies = watched.Objects[GreenPolicy]()
+        self.cron_jobs = watched.Objects[CronJob]()
+        self.emergency = watched.Objects[watched.Switch]()
+        self._pulse = Pulse()
+        self._trust = Trust()
+        self._pair: _PairSink | None = None
+        wall = WallClock()
+        self._watches: list[Watch[Any]] = [
+            Watch(
+                client, watched.GREEN_POLICIES, watched.decode_policy, self.policies, WallClock()
+            ),
+            Watch(client, CRON_JOBS, read_cron_job, self.cron_jobs, wall),
+            Watch(
+                client,
+                f"/api/v1/namespaces/{settings.namespace}/configmaps",
+                watched.decode_switch,
+                self.emergency,
+                wall,
+                field_selector=f"metadata.name={watched.EMERGENCY}",
+            ),
+            self._pulse_watch(),
+            self._trust_watch(),
+        ]
+        self._sight = Sight([*self._watches], settings.lease_duration_s, wall)
+        self._webhook = Webhook(self.surroundings, self.metrics, clock)
+        self.tasks = Tasks()
+        self.serving: Server | None = None
+        self.health: Server | None = None
+
+    def surroundings(self) -> Surroundings:
+        """Return what holds now."""
+        return Surroundings(
+            frozenset(self._settings.scheduler_names),
+            self.policy_for,
+            self.cron_jobs.get,
+            is_emergency=len(self.emergency) > 0,
+            kueue_gated_by=self._settings.kueue_gated_by,
+            is_releasable=self._pulse.is_heard,
+        )
+
+    def policy_for(self, namespace: str, name: str) -> Resolved:
+        """Return the GreenPolicy of work in a namespace that names one, or "" for none."""
+        return resolve(self.policies.by_name, namespace, name, self._settings.namespace)
+
+    def ready(self) -> str:
+        """Return "" once it knows what it answers by, and listens."""
+        missing = [each.path for each in self._watches if not each.health.synced]
+        pair, settings = self._pair, self._settings
+        if pair is not None and pair.arrived.is_set() and not self._trust.trusts(pair.certificate):
+            missing.append(
+                "the API server's trust in its certificate, which the controller writes into"
+                f" MutatingWebhookConfiguration {settings.webhook_configuration}"
+            )
+        if self.serving is None or not self.serving.started:
+            secret = f"{settings.namespace}/{settings.webhook_secret}"
+            missing.append(f"the certificate in Secret {secret}, which the controller makes")
+        # A replica that has not listened for long would hold nothing, whoever lives.
+        if not (self._pulse.is_heard or self._pulse.has_listened):
+            missing.append(SIGN_OF_LIFE)
+        return f"waits for {', '.join(missing)}" if missing else ""
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Serve until `stop` is set; without a certificate yet, wait for one."""
+        settings = self._settings
+        self.health = server(
+            health_app(self.metrics.registry, self.tasks.alive, self.ready),
+            settings.health_host,
+            settings.health_port,
+            refused=self.metrics.refused,
+        )
+        with tempfile.TemporaryDirectory(prefix="greensched-webhook-") as folder:
+            pair = self._pair = _PairSink(Path(folder))
+            certificate = self._pair_watch(pair)
+            self._sight.begin(self.metrics.watch_age)
+            self._sight.follow(certificate)
+            watches = enumerate(self._watches)
+            self.tasks.start({f"{each.path}-{place}": each.run() for place, each in watches})
+            self.tasks.start({"certificate": certificate.run()})
+            serving = asyncio.create_task(run_servers([self.health], stop))
+            saying = asyncio.create_task(say_when_late(self.ready, self._client, settings))
+            try:
+                await until_set(pair.arrived, stop, self.tasks.failed)
+                if pair.arrived.is_set():
+                    await self._serve(pair.files, stop)
+            finally:
+                stop.set()
+                saying.cancel()
+                await serving
+                await self.tasks.stop()
+        self.tasks.raise_failed()
+
+    async def _serve(self, files: Certificates, stop: asyncio.Event) -> None:
+        settings = self._settings
+        app = webhook_app(self._webhook)
+        host, port = settings.webhook_host, settings.webhook_port
+        self.serving = server(app, host, port, files, self.metrics.refused)
+        context = self.serving.config.ssl
+        if context is not None:
+            self.tasks.start({"rotation": keep_certificates(context, files)})
+        await run_servers([self.serving], stop, self.tasks.failed)
+
+    def _pulse_watch(self) -> Watch[Lease]:
+        path = leases_path(self._settings.namespace)
+        selector = f"metadata.name={self._settings.heartbeat_lease}"
+        return Watch(
+            self._client, path, decode_lease, self._pulse, WallClock(), field_selector=selector
+        )
+
+    def _trust_watch(self) -> Watch[Configuration]:
+        selector = f"metadata.name={self._settings.webhook_configuration}"
+        return Watch(
+            self._client, CONFIGURATIONS, decode_configuration, self._trust, WallClock(),
+            field_selector=selector,
+        )  # fmt: skip
+
+    def _pair_watch(self, sink: _PairSink) -> Watch[Pair | None]:
+        path = f"/api/v1/namespaces/{self._settings.namespace}/secrets"
+        selector = f"metadata.name={self._settings.webhook_secret}"
+        return Watch(self._client, path, read_secret, sink, WallClock(), field_selector=selector)
