@@ -6,21 +6,13 @@ from typing import Annotated
 
 import typer
 
-from greensched_cli import (
-    benchmark,
-    bound,
-    cluster,
-    decisions,
-    demo,
-    ledger_report,
-    policy,
-    release,
-    replay,
-    reproduce,
-    scenario,
-    simulate,
-    status,
-)
+from greensched_cli import policy
+from greensched_cli.explain import decisions
+from greensched_cli.ledger import ledger_report
+from greensched_cli.release import release
+from greensched_cli.simulation import bound, reproduce, scenario, simulate
+from greensched_cli.status import status
+from greensched_cli.testbed import benchmark, cluster, demo, replay
 from greensched_core.errors import ApiUnavailable, GreenSchedError
 
 app = typer.Typer(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from greensched_cli.ledger_source import OPERATOR
-from greensched_cli.replicas import EXTENDER, get_over, port_of, within
+from greensched_cli.ledger.ledger_source import OPERATOR
+from greensched_cli.reading.replicas import EXTENDER, get_over, port_of, within
 from greensched_core import labels
 from greensched_core.errors import BadInput
 from greensched_testbed.binaries import control_plane_programs

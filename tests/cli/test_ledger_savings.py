@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_cli.ledger_outcomes import Outcome, is_late, is_overdue, outcomes_of
-from greensched_cli.ledger_savings import FEWEST, courses_of, figures_of, interval, savings_of
-from greensched_cli.ledger_source import ReadLedger, Span
-from greensched_cli.ledger_tables import (
+from greensched_cli.ledger.ledger_outcomes import Outcome, is_late, is_overdue, outcomes_of
+from greensched_cli.ledger.ledger_savings import (
+    FEWEST,
+    courses_of,
+    figures_of,
+    interval,
+    savings_of,
+)
+from greensched_cli.ledger.ledger_source import ReadLedger, Span
+from greensched_cli.ledger.ledger_tables import (
     change_text,
     decided_rows,
     losses_of,

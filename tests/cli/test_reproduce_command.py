@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from greensched_cli.reproduce import NAMES
+from greensched_cli.simulation.reproduce import NAMES
 
 Run = Callable[..., Any]
 pytestmark = pytest.mark.engine

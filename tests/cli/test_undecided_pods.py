@@ -1,6 +1,6 @@
 import pytest
 
-from greensched_cli.undecided import Condition, NoPod, PodSeen, about
+from greensched_cli.explain.undecided import Condition, NoPod, PodSeen, about
 
 UNFIT = Condition("False", "Unschedulable", "0/3 nodes are available: 3 Insufficient cpu.")
 GATED = Condition("False", "SchedulingGated", "Scheduling is blocked due to gates")

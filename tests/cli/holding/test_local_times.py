@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_cli.local_times import LocalTimes
+from greensched_cli.reading.local_times import LocalTimes
 from greensched_core.signals.timestamps import parse_timestamp
 
 BERLIN = ZoneInfo("Europe/Berlin")

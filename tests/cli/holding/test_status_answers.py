@@ -6,10 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from greensched_cli.held_work import HeldWork, Surroundings, read_held, read_released
-from greensched_cli.operator_state import Leader, OperatorState, Part, Signal, Webhook, advice
-from greensched_cli.status_json import as_json
-from greensched_cli.status_text import Told
+from greensched_cli.reading.held_work import HeldWork, Surroundings, read_held, read_released
+from greensched_cli.reading.operator_state import (
+    Leader,
+    OperatorState,
+    Part,
+    Signal,
+    Webhook,
+    advice,
+)
+from greensched_cli.status.status_json import as_json
+from greensched_cli.status.status_text import Told
 from greensched_core import labels
 from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Mode
 from greensched_operator.objects.workloads import Kind, Work

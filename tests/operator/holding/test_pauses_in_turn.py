@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from greensched_cli.held_work import is_ours_to_start
+from greensched_cli.reading.held_work import is_ours_to_start
 from greensched_core import labels
 from greensched_operator.controller.pauser import Turns, may_still_pause
 from greensched_operator.holding.judging import Release, Rules, Waiting, judge

@@ -1,0 +1,134 @@
+"""`greensched explain` and `greensched nodes`: why a pod went where it went."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from greensched_cli.reading.replicas import Answer, Whereabouts, ask_replicas, decision_path
+from greensched_core.errors import ApiUnavailable, GreenSchedError
+
+Address = Annotated[
+    str | None,
+    typer.Option(
+        envvar="GREENSCHED_EXPLAIN_ADDRESS",
+        help="host:port of one extender's explain routes; by default every replica is "
+        "asked through a port-forward.",
+    ),
+]
+Kubeconfig = Annotated[
+    str | None,
+    typer.Option(envvar="GREENSCHED_KUBECONFIG", help="As kubectl's, which is the default."),
+]
+Context = Annotated[str | None, typer.Option(help="Context of the kubeconfig.")]
+ExtenderNamespace = Annotated[str, typer.Option(help="Namespace that GreenSched is installed in.")]
+ExplainPort = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=65_535,
+        help="The chart's extender.settings.explainPort; as the pods say, else 8889.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print what the replicas said, as JSON.")]
+Rows = Annotated[int, typer.Option(min=1, help="Print at most this many nodes.")]
+
+
+def explain(
+    pod: Annotated[str, typer.Argument(help="Name of the pod.")],
+    namespace: Annotated[str, typer.Option("--namespace", "-n")] = "default",
+    rows: Rows = 15,
+    address: Address = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    extender_namespace: ExtenderNamespace = "greensched",
+    explain_port: ExplainPort = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which nodes a pod was offered, what each would have cost, and why it went where it did.
+
+    When no replica remembers a decision on it, says what the cluster tells of it, and exits with 1.
+    """
+    where = Whereabouts(address, kubeconfig, context, extender_namespace, explain_port)
+    try:
+        answers = ask_replicas(decision_path(namespace, pod), where)
+        silent = [f"{one.replica}: {one.fault}" for one in answers if one.status not in (200, 404)]
+    except ApiUnavailable as fault:
+        answers, silent = [], [str(fault)]
+    decisions = _known(answers)
+    if as_json:
+        print(json.dumps(decisions, indent=2))
+    if not decisions:
+        was_asked = len(answers) > len(silent)
+        _print_undecided(namespace, pod, where, silent, was_asked)
+        raise typer.Exit(1)
+    for told in silent:
+        print(told, file=sys.stderr)
+    if not as_json:
+        from greensched_cli.explain.explanation import print_decision
+
+        latest = max(decisions, key=lambda decision: float(decision["decidedAt"]))
+        print_decision(latest, rows, len(decisions))
+
+
+def nodes(
+    address: Address = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    extender_namespace: ExtenderNamespace = "greensched",
+    explain_port: ExplainPort = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what the extender believes of each node."""
+    where = Whereabouts(address, kubeconfig, context, extender_namespace, explain_port)
+    answers = ask_replicas("/v1/nodes", where)
+    good = [answer for answer in answers if answer.status == 200]
+    if not good:
+        faults = "; ".join(f"{answer.replica}: {answer.fault}" for answer in answers)
+        raise ApiUnavailable(f"no replica told its nodes: {faults}")
+    believed = _listed(good[0], "nodes")
+    if as_json:
+        print(json.dumps(good[0].body, indent=2))
+        return
+    from greensched_cli.explain.explanation import print_nodes
+
+    print_nodes(believed)
+
+
+def _print_undecided(
+    namespace: str, pod: str, where: Whereabouts, silent: Sequence[str], was_asked: bool
+) -> None:
+    from greensched_cli.explain.explanation import printable
+    from greensched_cli.explain.undecided import about, look_up
+
+    name = f"{namespace}/{pod}"
+    if was_asked:
+        lines = [f"No replica remembers a decision on {name}.", *silent]
+    else:
+        lines = [f"No replica could be asked about {name}: {'; '.join(silent)}"]
+    try:
+        seen = look_up(namespace, pod, where.kubeconfig, where.context)
+        lines += about(seen, name, where.namespace, was_asked).splitlines()
+    except GreenSchedError as fault:
+        lines.append(f"The pod itself could not be looked at: {fault}")
+    for line in lines:
+        print(printable(line), file=sys.stderr)
+
+
+def _known(answers: Sequence[Answer]) -> list[dict[str, Any]]:
+    """Return what all replicas remember, what two of them remember alike only once."""
+    known: dict[tuple[str, float], dict[str, Any]] = {}
+    for answer in answers:
+        for decision in _listed(answer, "decisions") if answer.status == 200 else ():
+            key = (decision["pod"]["uid"], decision["decidedAt"])
+            known.setdefault(key, {**decision, "replica": answer.replica})
+    return list(known.values())
+
+
+def _listed(answer: Answer, key: str) -> list[dict[str, Any]]:
+    found = answer.body.get(key) if isinstance(answer.body, dict) else None
+    if not isinstance(found, list):
+        raise ApiUnavailable(f"{answer.replica} does not answer like an extender: no {key}")
+    return found

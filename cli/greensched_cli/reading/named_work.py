@@ -1,0 +1,69 @@
+"""Finds Jobs and pods by the names that users type: `x`, `job/x`, `pod/x`."""
+
+import asyncio
+from dataclasses import dataclass
+
+from greensched_cli.reading.queued_work import named_workload, workload_of
+from greensched_core.errors import ApiUnavailable, BadInput
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.quoting import quoted
+from greensched_operator.objects.release_patch import object_path
+from greensched_operator.objects.workloads import Kind, Work, decode_work
+
+# As kubectl spells them.
+_KINDS = {
+    "job": Kind.JOB, "jobs": Kind.JOB, "job.batch": Kind.JOB, "jobs.batch": Kind.JOB,
+    "pod": Kind.POD, "pods": Kind.POD, "po": Kind.POD,
+    "workload": Kind.WORKLOAD, "workloads": Kind.WORKLOAD, "wl": Kind.WORKLOAD,
+}  # fmt: skip
+_NOT_FOUND = 404
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a user named: a Job, a pod, or whichever has that name."""
+
+    kinds: tuple[Kind, ...]
+    name: str
+
+    @property
+    def told(self) -> str:
+        """Return it in words."""
+        if len(self.kinds) > 1:
+            return f"{self.name} (Job or pod)"
+        return f"{self.kinds[0].lower()}/{self.name}"
+
+
+def parse_target(text: str) -> Target:
+    """Return what `x`, `job/x` or `pod/x` names; raise BadInput for anything else."""
+    kind, slash, name = text.rpartition("/")
+    if not slash and name:
+        return Target((Kind.JOB, Kind.POD), name)
+    if kind.lower() not in _KINDS or not name:
+        raise BadInput(f"{quoted(text)} names no work: write NAME, job/NAME or pod/NAME")
+    return Target((_KINDS[kind.lower()],), name)
+
+
+async def find_named(client: ApiClient, namespace: str, target: Target) -> list[Work]:
+    """Return the Job, the pod, or both of that name; raise ApiUnavailable when refused."""
+    found = await asyncio.gather(
+        *(_find(client, kind, namespace, target.name) for kind in target.kinds),
+        return_exceptions=True,
+    )
+    works = [each for each in found if isinstance(each, Work)]
+    faults = [each for each in found if isinstance(each, BaseException)]
+    if faults and not works:
+        raise faults[0]
+    return works
+
+
+async def _find(client: ApiClient, kind: Kind, namespace: str, name: str) -> Work | None:
+    try:
+        if kind == Kind.WORKLOAD:
+            return await named_workload(client, namespace, name)
+        found = decode_work(kind, await client.get(object_path(kind, namespace, name)))
+        return found if found.is_barred else await workload_of(client, found) or found
+    except ApiUnavailable as fault:
+        if fault.status == _NOT_FOUND:
+            return None
+        raise

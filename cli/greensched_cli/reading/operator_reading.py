@@ -1,0 +1,214 @@
+"""Reads an operator's state off the API server: Leases, releaser, webhook, switch, signals."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from greensched_cli.reading.operator_state import (
+    HEARTBEAT,
+    Leader,
+    OperatorState,
+    Part,
+    Signal,
+    Webhook,
+)
+from greensched_core.api_paths import CONFIGURATIONS, leases_path
+from greensched_core.errors import ApiUnavailable, BadInput
+from greensched_core.signals.grid import parse_grid_signal
+from greensched_core.signals.timestamps import parse_timestamp
+from greensched_core.signals.watched import GRID_SIGNALS
+from greensched_operator.objects.watched import EMERGENCY
+from greensched_operator.runtime.settings import OperatorSettings
+
+if TYPE_CHECKING:
+    from greensched_cli.reading.cluster_reading import Pieces
+
+_DEFAULTS = OperatorSettings.model_fields
+USUAL_NAMESPACE = str(_DEFAULTS["namespace"].default)
+LEASE = str(_DEFAULTS["lease"].default)
+_WEBHOOK_SUFFIX = ".greensched.io"  # of the chart's webhooks; a configuration's name may differ
+_RELEASER = "app.kubernetes.io/part-of=greensched,app.kubernetes.io/component=releaser"
+_NOT_FOUND = 404
+
+
+class _Meta(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+
+
+class _LeaseSpec(msgspec.Struct):
+    holderIdentity: str | None = None
+    renewTime: str | None = None
+    leaseDurationSeconds: int | None = None
+
+
+class LeaseObject(msgspec.Struct):
+    """A Lease (coordination.k8s.io/v1), as far as it is read."""
+
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    spec: _LeaseSpec = msgspec.field(default_factory=_LeaseSpec)
+
+
+class _ClientConfig(msgspec.Struct):
+    caBundle: str = ""
+
+
+class _Hook(msgspec.Struct):
+    name: str = ""
+    clientConfig: _ClientConfig = msgspec.field(default_factory=_ClientConfig)
+
+
+class _Configuration(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    webhooks: list[_Hook] | None = None
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+
+
+class _PodStatus(msgspec.Struct):
+    conditions: list[_Condition] | None = None
+
+
+class _Pod(msgspec.Struct):
+    status: _PodStatus = msgspec.field(default_factory=_PodStatus)
+
+
+class _Pods(msgspec.Struct):
+    items: list[_Pod]
+
+
+class _SignalSpec(msgspec.Struct):
+    zone: str = ""
+
+
+class _SignalObject(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    spec: _SignalSpec = msgspec.field(default_factory=_SignalSpec)
+
+
+async def read_state(pieces: "Pieces", namespace: str | None, now_s: float) -> OperatorState:
+    """Return the state of the operator of a namespace; of where its Lease is, where none is given.
+
+    Raises ApiUnavailable when nobody answers.
+    """
+    lease = await find_lease(pieces, namespace)
+    own = namespace or (lease.metadata.namespace if lease else USUAL_NAMESPACE)
+    releasers, heartbeat_age_s, webhooks, is_emergency, signals = await asyncio.gather(
+        _releasers(pieces, own),
+        _heartbeat_age_s(pieces, own, now_s),
+        pieces.listed(Part.WEBHOOK, CONFIGURATIONS, _webhook),
+        is_emergency_on(pieces, own),
+        pieces.listed(Part.SIGNALS, GRID_SIGNALS, lambda raw: _signal(raw, now_s)),
+    )
+    return OperatorState(
+        namespace=own,
+        is_certain=namespace is not None or lease is not None,
+        leader=_leader(lease, now_s) if lease else None,
+        releasers=releasers,
+        heartbeat_age_s=heartbeat_age_s,
+        webhooks=tuple(each for each in webhooks if each is not None),
+        is_emergency=is_emergency,
+        signals=tuple(sorted(signals, key=lambda each: each.zone)),
+        unread=pieces.unread,
+    )
+
+
+async def find_lease(pieces: "Pieces", namespace: str | None) -> LeaseObject | None:
+    """Return the operator's Lease in a namespace; without one, the newest anywhere."""
+    path = "/apis/coordination.k8s.io/v1"
+    try:
+        raw = await pieces.client.get(
+            f"{path}/namespaces/{namespace or USUAL_NAMESPACE}/leases/{LEASE}"
+        )
+        return msgspec.json.decode(raw, type=LeaseObject)
+    except ApiUnavailable as fault:
+        if namespace is not None:
+            if fault.status != _NOT_FOUND:
+                pieces.refused(Part.LEASE, fault)
+            return None
+        if fault.status is None:
+            raise
+    found = await pieces.listed(
+        Part.LEASE, f"{path}/leases", msgspec.json.Decoder(LeaseObject).decode,
+        field_selector=f"metadata.name={LEASE}",
+    )  # fmt: skip
+    return max(found, key=lambda each: each.spec.renewTime or "", default=None)
+
+
+async def is_emergency_on(pieces: "Pieces", namespace: str) -> bool:
+    """Tell whether the cluster's switch is on."""
+    try:
+        await pieces.client.get(switch_path(namespace))
+    except ApiUnavailable as fault:
+        if fault.status != _NOT_FOUND:
+            pieces.refused(Part.SWITCH, fault)
+        return False
+    return True
+
+
+def switch_path(namespace: str) -> str:
+    """Return where the switch is, while it is on."""
+    return f"/api/v1/namespaces/{namespace}/configmaps/{EMERGENCY}"
+
+
+async def _releasers(pieces: "Pieces", namespace: str) -> tuple[int, int]:
+    try:
+        raw = await pieces.client.get(
+            f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": _RELEASER}
+        )
+    except ApiUnavailable as fault:
+        pieces.refused(Part.RELEASER, fault)
+        return 0, 0
+    pods = msgspec.json.decode(raw, type=_Pods).items
+    return sum(map(_is_ready, pods)), len(pods)
+
+
+def _is_ready(pod: _Pod) -> bool:
+    return any(
+        each.type == "Ready" and each.status == "True" for each in pod.status.conditions or ()
+    )
+
+
+async def _heartbeat_age_s(pieces: "Pieces", namespace: str, now_s: float) -> float | None:
+    try:
+        raw = await pieces.client.get(f"{leases_path(namespace)}/{HEARTBEAT}")
+    except ApiUnavailable as fault:
+        if fault.status != _NOT_FOUND:
+            pieces.refused(Part.HEARTBEAT, fault)
+        return None
+    return _silent_s(msgspec.json.decode(raw, type=LeaseObject), now_s)
+
+
+def _leader(lease: LeaseObject, now_s: float) -> Leader:
+    spec = lease.spec
+    lasts_s = spec.leaseDurationSeconds or float(_DEFAULTS["lease_duration_s"].default)
+    return Leader(spec.holderIdentity or "", _silent_s(lease, now_s), lasts_s)
+
+
+def _silent_s(lease: LeaseObject, now_s: float) -> float | None:
+    renewed = lease.spec.renewTime
+    try:
+        return now_s - parse_timestamp(renewed) if renewed else None
+    except BadInput:
+        return None
+
+
+def _webhook(raw: bytes) -> Webhook | None:
+    found = msgspec.json.decode(raw, type=_Configuration)
+    hooks = [each for each in found.webhooks or () if each.name.endswith(_WEBHOOK_SUFFIX)]
+    if not hooks:
+        return None
+    return Webhook(found.metadata.name, all(each.clientConfig.caBundle for each in hooks))
+
+
+def _signal(raw: bytes, now_s: float) -> Signal:
+    named = msgspec.json.decode(raw, type=_SignalObject)
+    zone = named.spec.zone or named.metadata.name
+    forecast, _ = parse_grid_signal(raw, now_s)
+    if forecast is None:
+        return Signal(zone, "", None)
+    return Signal(zone, forecast.source, now_s - forecast.observed_at)

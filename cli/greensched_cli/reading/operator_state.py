@@ -1,0 +1,279 @@
+"""The state of an installed operator, and what to do about what is wrong with it; pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from greensched_cli.reading.held_work import HeldWork
+from greensched_core.durations import format_duration
+from greensched_operator.controller.default_policy import POLICY_REFUSED
+from greensched_operator.objects.green_policy import BUILT_IN, DEFAULT_NAME, GreenPolicy, Mode
+from greensched_operator.objects.watched import EMERGENCY
+from greensched_operator.runtime.heartbeat import HEARD_WITHIN_S
+from greensched_operator.runtime.settings import OperatorSettings
+
+HEARTBEAT = str(OperatorSettings.model_fields["heartbeat_lease"].default)
+SIGNAL_FRESH_S = float(OperatorSettings.model_fields["signal_fresh_s"].default)
+OVERDUE_S = 60.0  # past the latest start; the releaser acts a third of that after it
+_MOST_NAMED = 3
+
+
+class Part(StrEnum):
+    """What is read of a cluster, piece by piece: each needs a right of its own."""
+
+    JOBS = "Jobs"
+    PODS = "pods"
+    WORKLOADS = "Workloads of Kueue"
+    CRON_JOBS = "CronJobs"
+    POLICIES = "GreenPolicies"
+    LEASE = "the operator's Lease"
+    RELEASER = "the releaser's pods"
+    HEARTBEAT = "the operator's signs of life"
+    WEBHOOK = "webhook configurations"
+    SWITCH = "the emergency switch"
+    SIGNALS = "GridSignals"
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """Who leads, by the Lease."""
+
+    holder: str  # "" where the last one has left
+    silent_s: float | None  # since its last word; None: it never said one
+    lasts_s: float  # a longer silence means that it is dead
+
+    @property
+    def is_alive(self) -> bool:
+        """Tell whether somebody leads."""
+        return bool(self.holder) and self.silent_s is not None and self.silent_s <= self.lasts_s
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """One MutatingWebhookConfiguration of ours."""
+
+    name: str
+    is_trusted: bool  # the API server was told which certificate to trust
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One GridSignal: how old its values are; None where it holds none."""
+
+    zone: str
+    source: str
+    age_s: float | None
+
+    @property
+    def is_fresh(self) -> bool:
+        """Tell whether its values are new enough to plan by."""
+        return self.age_s is not None and self.age_s <= SIGNAL_FRESH_S
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorState:
+    """What was read of an operator; what is in `unread` was not, and says why."""
+
+    namespace: str
+    is_certain: bool  # the namespace was given, or its Lease is there
+    leader: Leader | None
+    releasers: tuple[int, int]  # ready, all
+    heartbeat_age_s: float | None  # since the last sign of life; None: there was none
+    webhooks: tuple[Webhook, ...]
+    is_emergency: bool
+    signals: tuple[Signal, ...]
+    unread: Mapping[Part, str]
+
+    def knows(self, part: Part) -> bool:
+        """Tell whether a piece was read."""
+        return part not in self.unread
+
+
+def advice(
+    state: OperatorState,
+    held: Sequence[HeldWork],
+    policies: Mapping[str, GreenPolicy],
+    refusals: Mapping[str, str],
+    now_s: float,
+) -> list[str]:
+    """Return a sentence for each thing that is wrong, with what to do; the most urgent first.
+
+    `policies` are those that hold in the namespaces looked at; `refusals` tell of each policy that
+    is not followed as it is written, by its title, why.
+    """
+    return [
+        *_overdue(held, now_s),
+        *_emergency(state),
+        *_leader(state, bool(held)),
+        *_releaser(state),
+        *_heartbeat(state),
+        *_webhook(state),
+        *_signals(state),
+        *(f"{title} is not followed as it is written: {why}" for title, why in refusals.items()),
+        *_no_policy(state, policies),
+        *_policies(state, policies),
+    ]
+
+
+def _overdue(held: Sequence[HeldWork], now_s: float) -> Iterator[str]:
+    late = [each for each in held if each.is_overdue(now_s, OVERDUE_S)]
+    if late:
+        yield (
+            f"Past the latest start, and neither operator nor releaser has started it: "
+            f"{_named([f'{each.work.namespace}/{each.name}' for each in late])}. "
+            f"Start it now: greensched release {_targets(late)}"
+        )
+
+
+def _emergency(state: OperatorState) -> Iterator[str]:
+    if state.is_emergency:
+        yield (
+            "The emergency switch is on: nothing is held, and all that was is started. Hold work "
+            f"again: greensched release --emergency off --operator-namespace {state.namespace}"
+        )
+
+
+def _leader(state: OperatorState, is_work_held: bool) -> Iterator[str]:
+    if not state.knows(Part.LEASE) or (state.leader and state.leader.is_alive):
+        return
+    if state.leader is None:
+        told = f"No operator has ever led in namespace {state.namespace}: is it installed there "
+        told += "(else name its --operator-namespace)? "
+    elif not state.leader.holder:
+        told = "No operator leads: the last one has given its Lease up. "
+    else:
+        silent = _age(state.leader.silent_s)
+        told = (
+            f"The operator is dead: {state.leader.holder} has not renewed its Lease for {silent}. "
+        )
+    told += f"See kubectl -n {state.namespace} get pods -l {_LABELS}"
+    if is_work_held:
+        told += ". The releaser starts what is held at its latest start; greensched release at once"
+    yield told
+
+
+_LABELS = "app.kubernetes.io/part-of=greensched"
+
+
+def _releaser(state: OperatorState) -> Iterator[str]:
+    ready, known = state.releasers
+    if state.knows(Part.RELEASER) and not ready:
+        told = f"none of its {known} pods is ready" if known else "it has no pod"
+        yield (
+            f"No releaser runs in namespace {state.namespace}: {told}. While the operator is away "
+            f"nothing is started at its latest start. See kubectl -n {state.namespace} describe "
+            f"pods -l {_LABELS},app.kubernetes.io/component=releaser"
+        )
+
+
+def _heartbeat(state: OperatorState) -> Iterator[str]:
+    age_s = state.heartbeat_age_s
+    if not state.knows(Part.HEARTBEAT) or (age_s is not None and age_s < HEARD_WITHIN_S):
+        return
+    silent = "has ever given" if age_s is None else f"has for {_age(age_s)} given"
+    yield (
+        f"Neither leader nor releaser {silent} a sign of life, so the webhook holds no new work: "
+        f"it runs at once. Each writes one on Lease {HEARTBEAT} in namespace {state.namespace} "
+        "while it sees what is held and may start it, and its log says why not: kubectl "
+        f"-n {state.namespace} logs --tail=-1 --prefix -l {_LABELS} | grep 'sign of life'"
+    )
+
+
+def _webhook(state: OperatorState) -> Iterator[str]:
+    if not state.knows(Part.WEBHOOK):
+        return
+    if not state.webhooks:
+        yield (
+            "No webhook of GreenSched is configured: new work is not held, and runs at once. "
+            "Install or upgrade the chart with its operator"
+        )
+    for each in state.webhooks:
+        if not each.is_trusted:
+            yield (
+                f"MutatingWebhookConfiguration {each.name} has no caBundle: the API server trusts "
+                "no webhook, and new work runs at once. A leading operator writes it within ten "
+                "seconds"
+            )
+
+
+def _signals(state: OperatorState) -> Iterator[str]:
+    if not state.knows(Part.SIGNALS):
+        return
+    if not state.signals:
+        yield (
+            "There is no GridSignal: plans stand on the static table, where no hour is better than "
+            "another, and nothing waits for long. Publish one, or configure a provider"
+        )
+    empty = [each.zone for each in state.signals if each.age_s is None]
+    stale = [
+        f"{each.zone} ({_age(each.age_s)})"
+        for each in state.signals
+        if each.age_s is not None and not each.is_fresh
+    ]
+    if empty:
+        yield (
+            f"GridSignals that hold no values: {_named(empty)}. Nodes there, if any, are planned "
+            "for by the static table. See kubectl describe gridsignals"
+        )
+    if stale:
+        yield (
+            f"GridSignals older than {format_duration(SIGNAL_FRESH_S)}: {_named(stale)}. Plans "
+            "stand on old values. See kubectl describe gridsignals"
+        )
+
+
+def _no_policy(state: OperatorState, policies: Mapping[str, GreenPolicy]) -> Iterator[str]:
+    if state.knows(Part.POLICIES) and BUILT_IN in policies.values():
+        yield (
+            f"There is no GreenPolicy named {DEFAULT_NAME} in namespace {state.namespace}, so the "
+            "built-in policy serves. The controller makes the chart's; an event says why it could "
+            f"not: kubectl -n {state.namespace} get events --field-selector reason={POLICY_REFUSED}"
+        )
+
+
+def _policies(state: OperatorState, policies: Mapping[str, GreenPolicy]) -> Iterator[str]:
+    if not state.knows(Part.POLICIES):
+        return
+    if any(policy.mode == Mode.ENFORCE for policy in policies.values()):
+        return  # of several namespaces some may be meant to hold nothing
+    for mode, meaning in _NOT_HOLDING.items():
+        where = sorted(name for name, policy in policies.items() if policy.mode == mode)
+        if where:
+            titles = _named(sorted({policies[name].title for name in where}))
+            yield (
+                f"New work that names no other policy is not held in {_named(where)}: {titles} has "
+                f"mode {mode}, {meaning}. To hold work: spec.mode enforce in a GreenPolicy named "
+                "default"
+            )
+
+
+_NOT_HOLDING = {
+    Mode.SHADOW: "which only reports what it would do",
+    Mode.OFF: "which does nothing",
+}
+
+
+def switch_commands(namespace: str) -> tuple[str, str]:
+    """Return what turns the emergency switch on and off by kubectl."""
+    what = f"configmap {EMERGENCY}"
+    return f"kubectl -n {namespace} create {what}", f"kubectl -n {namespace} delete {what}"
+
+
+def _targets(late: Sequence[HeldWork]) -> str:
+    """Return the arguments that release some work."""
+    namespaces = {each.work.namespace for each in late}
+    if len(namespaces) > 1:
+        return "-A"
+    (namespace,) = namespaces
+    if len(late) > _MOST_NAMED:
+        return f"--all -n {namespace}"
+    return f"{' '.join(each.name for each in late)} -n {namespace}"
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _age(seconds: float | None) -> str:
+    return "ever" if seconds is None else format_duration(round(max(seconds, 0.0)))

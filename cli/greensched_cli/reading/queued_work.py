@@ -1,0 +1,83 @@
+"""Jobs that wait in a queue of Kueue for our AdmissionCheck, as their Workloads tell."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from greensched_cli.reading.operator_state import Part
+from greensched_core import labels
+from greensched_core.errors import ApiUnavailable, BadInput
+from greensched_core.kubernetes_api import ApiClient
+from greensched_operator.kueue.api import path_now
+from greensched_operator.kueue.workloads import Workload, decode_workload, workload_work
+from greensched_operator.objects.release_patch import object_path
+from greensched_operator.objects.workloads import Kind, Work, decode_work
+
+if TYPE_CHECKING:
+    from greensched_cli.reading.cluster_reading import Pieces, Scope
+
+
+async def read_queued(pieces: "Pieces", scope: "Scope", jobs: Iterable[Work]) -> list[Work]:
+    """Return the Workloads of Jobs that we hold, or have started; none without Kueue.
+
+    Raises ApiUnavailable when nobody answers.
+    """
+    queued = {job.uid: job for job in jobs if job.queue_gates is not None}
+    if not queued:
+        return []
+    try:
+        api = await path_now(pieces.client)
+    except ApiUnavailable as fault:
+        pieces.refused(Part.WORKLOADS, fault)
+        return []
+    if not api:
+        return []
+    listed = await pieces.listed(Part.WORKLOADS, scope.path(api, "workloads"), _read)
+    return [
+        workload_work(each, queued[each.job_uid], "")
+        for each in listed
+        if each.job_uid in queued and _is_ours(each)
+    ]
+
+
+async def workload_of(client: ApiClient, job: Work) -> Work | None:
+    """Return the Workload by which a Job waits for us, or has; None also for who may not look.
+
+    Raises ApiUnavailable when nobody answers.
+    """
+    if job.queue_gates is None:
+        return None
+    try:
+        if api := await path_now(client):
+            async for page in client.pages(f"{api}/namespaces/{job.namespace}/workloads"):
+                for found in map(_read, page.items):
+                    if found.job_uid == job.uid and _is_ours(found):
+                        return workload_work(found, job, "")
+    except ApiUnavailable as fault:
+        if fault.status is None:
+            raise
+    return None
+
+
+async def named_workload(client: ApiClient, namespace: str, name: str) -> Work | None:
+    """Return a Workload that waits for us, or has; None for any other. Raises ApiUnavailable."""
+    path = object_path(Kind.WORKLOAD, namespace, name, await path_now(client))
+    found = _read(await client.get(path))
+    if not found.job_name or not _is_ours(found):
+        return None
+    job = await client.get(object_path(Kind.JOB, namespace, found.job_name))
+    return workload_work(found, decode_work(Kind.JOB, job), "")
+
+
+def _is_ours(workload: Workload) -> bool:
+    """Tell whether it waits for us, or was started by one of us."""
+    is_over = workload.has("Finished") or workload.has("Admitted")
+    return workload.is_started or (labels.HOLD_UNTIL in workload.said and not is_over)
+
+
+def _read(raw: bytes | msgspec.Raw) -> Workload:
+    try:
+        return decode_workload(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+        raise BadInput(f"no Workload: {fault}") from fault

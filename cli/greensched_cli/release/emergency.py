@@ -1,0 +1,90 @@
+"""The cluster's emergency switch: a ConfigMap; where it is, nothing is held."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from greensched_cli.reading.cluster_reading import Pieces
+from greensched_cli.reading.operator_reading import USUAL_NAMESPACE, find_lease, switch_path
+from greensched_cli.reading.operator_state import switch_commands
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_operator.objects.watched import EMERGENCY
+
+_NOT_FOUND, _EXISTS = 404, 409
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the switch belongs."""
+
+    namespace: str
+    is_certain: bool  # it was given, or the operator's Lease is there
+
+
+async def find_place(client: ApiClient, namespace: str | None) -> Place:
+    """Return the operator's namespace: as given, else where its Lease is, else the usual one."""
+    if namespace is not None:
+        return Place(namespace, is_certain=True)
+    lease = await find_lease(Pieces(client), None)
+    if lease is None:
+        return Place(USUAL_NAMESPACE, is_certain=False)
+    return Place(lease.metadata.namespace, is_certain=True)
+
+
+async def turn_on(client: ApiClient, place: Place, now_s: float) -> None:
+    """Have nothing held in the cluster; safe to repeat. Raises ApiUnavailable when refused."""
+    body = {"metadata": {"name": EMERGENCY}, "data": {"since": format_timestamp(round(now_s))}}
+    try:
+        path = f"/api/v1/namespaces/{place.namespace}/configmaps"
+        await client.create(path, msgspec.json.encode(body))
+    except ApiUnavailable as fault:
+        if fault.status == _NOT_FOUND:
+            raise ApiUnavailable(
+                f"there is no namespace {place.namespace}: name the one that GreenSched is "
+                "installed in by --operator-namespace",
+                _NOT_FOUND,
+            ) from fault
+        if fault.status != _EXISTS:
+            raise
+
+
+async def turn_off(client: ApiClient, place: Place) -> None:
+    """Let work be held again; safe to repeat. Raises ApiUnavailable when refused."""
+    try:
+        await client.delete(switch_path(place.namespace))
+    except ApiUnavailable as fault:
+        if fault.status != _NOT_FOUND:
+            raise
+
+
+async def is_on(client: ApiClient, place: Place) -> bool:
+    """Tell whether the switch is on; raise ApiUnavailable when that cannot be known."""
+    try:
+        await client.get(switch_path(place.namespace))
+    except ApiUnavailable as fault:
+        if fault.status == _NOT_FOUND:
+            return False
+        raise
+    return True
+
+
+def meaning(place: Place, *, is_switched_on: bool) -> Iterator[str]:
+    """Say what the switch's state means, and how to change it, with kubectl too."""
+    on, off = switch_commands(place.namespace)
+    where = "" if place.namespace == USUAL_NAMESPACE else f" --operator-namespace {place.namespace}"
+    if is_switched_on:
+        yield f"The emergency switch is on (ConfigMap {place.namespace}/{EMERGENCY})."
+        yield "Operator or releaser start all held work within seconds, and new work is not held."
+        yield "If both are dead: greensched release -A"
+        yield f"To hold work again: greensched release --emergency off{where}, or {off}"
+    else:
+        yield f"The emergency switch is off (namespace {place.namespace}): policies say what waits."
+        yield f"To start all and hold nothing: greensched release --emergency on{where}, or {on}"
+    if not place.is_certain:
+        yield (
+            f"No Lease of an operator was found: namespace {place.namespace} is a guess; "
+            "--operator-namespace names it"
+        )

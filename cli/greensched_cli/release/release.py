@@ -1,0 +1,162 @@
+"""`greensched release`: start held work now, one, many or all, whatever the operator does."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from greensched_cli.explain.decisions import Context, Kubeconfig
+from greensched_cli.status.status import Namespace, OperatorNamespace
+from greensched_core.errors import BadInput
+
+if TYPE_CHECKING:
+    from greensched_cli.release.releasing import Result
+    from greensched_core.kubernetes_api import ApiAccess
+
+
+class Switch(StrEnum):
+    """What to do with the cluster's emergency switch."""
+
+    ON = "on"
+    OFF = "off"
+    STATUS = "status"
+
+
+Emergency = Annotated[
+    Switch | None,
+    typer.Option(
+        help="The switch for the whole cluster: on starts all held work and holds no more, off "
+        "lets work be held again, status tells which it is."
+    ),
+]
+
+
+def release(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="What to start: NAME, job/NAME or pod/NAME.")
+    ] = None,
+    namespace: Namespace = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Start all that is held in the namespace.")
+    ] = False,
+    all_namespaces: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="Start all that is held anywhere.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask before all namespaces are touched.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be started, and what refused.")
+    ] = False,
+    emergency: Emergency = None,
+    operator_namespace: OperatorNamespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Start held work now, and have it never held again (greensched.io/run-now).
+
+    It patches Jobs and pods itself, with your rights, so it works with the operator dead too. What
+    shares a gang starts together. Exits with 1 when something named could not be started.
+    """
+    is_all = everything or all_namespaces
+    _check(names or [], is_all, emergency, dry_run)
+    if namespace and all_namespaces:
+        raise BadInput("-n names one namespace and -A means all: leave one of them out")
+    from greensched_cli.reading.api_server import api_access, usual_namespace
+
+    access = api_access(kubeconfig, context)
+    if emergency is not None:
+        _switch(access, emergency, operator_namespace, is_sure=yes)
+        return
+    where = "" if all_namespaces else namespace or usual_namespace(kubeconfig, context)
+    if all_namespaces and not dry_run:
+        _confirm("Start all held work in all namespaces?", is_sure=yes)
+    results = asyncio.run(_release(access, where, names or [], is_dry_run=dry_run))
+    _print(results, where)
+
+
+def _check(names: Sequence[str], is_all: bool, emergency: Switch | None, dry_run: bool) -> None:
+    asked = sum((bool(names), is_all, emergency is not None))
+    if asked == 0:
+        raise BadInput("name what to start (NAME, job/NAME, pod/NAME), or --all, or --emergency")
+    if asked > 1:
+        raise BadInput("NAMES, --all (or -A) and --emergency exclude each other: give one of them")
+    if emergency is not None and dry_run:
+        raise BadInput("--emergency has no dry run; --emergency status tells how it stands")
+
+
+def _confirm(question: str, *, is_sure: bool) -> None:
+    """Go on once the user has agreed; raise BadInput where nobody can be asked."""
+    if is_sure:
+        return
+    if not sys.stdin.isatty():
+        raise BadInput(f"{question} Say --yes, since nobody can be asked here")
+    typer.confirm(f"{question} It cannot be held again afterwards.", abort=True)
+
+
+async def _release(
+    access: "ApiAccess", namespace: str, names: Sequence[str], *, is_dry_run: bool
+) -> "list[Result]":
+    from greensched_cli.reading.api_server import PATIENCE_S
+    from greensched_cli.reading.cluster_reading import read_held_works
+    from greensched_cli.reading.named_work import parse_target
+    from greensched_cli.release.releasing import Releaser
+    from greensched_core.clock import WallClock
+    from greensched_core.kubernetes_api import ApiClient
+
+    targets = list(dict.fromkeys(parse_target(each) for each in names))
+    async with ApiClient(access, timeout_s=PATIENCE_S) as client:
+        releaser = Releaser(client, WallClock(), is_dry_run=is_dry_run)
+        if targets:
+            return await releaser.named(namespace, targets)
+        works, unread = await read_held_works(client, namespace)
+        for part, why in unread.items():
+            print(f"{part} could not be looked through: {why}", file=sys.stderr)
+        return await releaser.all(works)
+
+
+def _print(results: "Sequence[Result]", namespace: str) -> None:
+    from greensched_cli.explain.explanation import printable
+    from greensched_cli.release.releasing import Outcome
+
+    if not results:
+        print(f"Nothing is held in {f'namespace {namespace}' if namespace else 'any namespace'}.")
+    for each in results:
+        line = f"{each.name}: {each.outcome}" + (f": {each.text}" if each.text else "")
+        is_fault = each.outcome == Outcome.STAYS
+        print(printable(line), file=sys.stderr if is_fault else sys.stdout)
+    if len(results) > 1:
+        counts = {outcome: sum(each.outcome == outcome for each in results) for outcome in Outcome}
+        print(", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count))
+    if any(each.outcome == Outcome.STAYS for each in results):
+        raise typer.Exit(1)
+
+
+def _switch(
+    access: "ApiAccess", emergency: Switch, operator_namespace: str | None, *, is_sure: bool
+) -> None:
+    if emergency == Switch.ON:
+        _confirm("Start all held work in the cluster, and hold none?", is_sure=is_sure)
+    for line in asyncio.run(_switched(access, emergency, operator_namespace)):
+        print(line)
+
+
+async def _switched(
+    access: "ApiAccess", emergency: Switch, operator_namespace: str | None
+) -> list[str]:
+    from greensched_cli.reading.api_server import PATIENCE_S
+    from greensched_cli.release import emergency as switch
+    from greensched_core.clock import WallClock
+    from greensched_core.kubernetes_api import ApiClient
+
+    async with ApiClient(access, timeout_s=PATIENCE_S) as client:
+        place = await switch.find_place(client, operator_namespace)
+        if emergency == Switch.ON:
+            await switch.turn_on(client, place, WallClock().now())
+        elif emergency == Switch.OFF:
+            await switch.turn_off(client, place)
+        is_on = await switch.is_on(client, place)
+    return list(switch.meaning(place, is_switched_on=is_on))

@@ -1,0 +1,170 @@
+"""Starts held work by the API server alone, so that it works while the operator is dead."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from greensched_cli.reading.cluster_reading import Pieces, Scope, read_works, refusal
+from greensched_cli.reading.held_work import is_ours_to_start, is_released, short_name
+from greensched_cli.reading.named_work import Target, find_named
+from greensched_core import labels
+from greensched_core.clock import Clock
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiClient
+from greensched_operator.kueue.api import path_now
+from greensched_operator.objects.queue_gate import without_ours
+from greensched_operator.objects.release_patch import Reason, media_type, object_path, release_patch
+from greensched_operator.objects.workloads import GatedPod, Kind, Work
+
+_AT_ONCE = 8  # patches in flight
+_GONE = (404, 409)  # deleted since, or another of its name
+
+
+class Outcome(StrEnum):
+    """What became of one workload."""
+
+    RELEASED = "released"
+    WOULD_BE = "would be released"
+    RUNS = "not held"  # it runs, or ran: there is nothing to start
+    STAYS = "not started"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one workload, in words."""
+
+    name: str  # with its namespace
+    outcome: Outcome
+    text: str = ""
+
+
+def run_now_patch(work: Work, at_s: float) -> bytes:
+    """Return the patch that starts work and asks that it is never held again; safe to repeat."""
+    return release_patch(
+        work.kind, work.uid, Reason.RUN_NOW, at_s, work.queue_gates, more={labels.RUN_NOW: "true"}
+    )
+
+
+class Releaser:
+    """Starts work as the user."""
+
+    def __init__(self, client: ApiClient, clock: Clock, *, is_dry_run: bool) -> None:
+        """A dry run asks the API server all the same, which then changes nothing."""
+        self._client = client
+        self._clock = clock
+        self._is_dry_run = is_dry_run
+
+    async def named(self, namespace: str, targets: Sequence[Target]) -> list[Result]:
+        """Start what is named, and what shares a gang with it; one answer for each."""
+        results: list[Result] = []
+        held: dict[str, Work] = {}
+        for target in targets:
+            found = await self._find(namespace, target, results)
+            chosen = [each for each in found if is_ours_to_start(each)]
+            if len(chosen) > 1:
+                told = f"a Job and a pod have that name: say job/{target.name} or pod/{target.name}"
+                results.append(Result(f"{namespace}/{target.name}", Outcome.STAYS, told))
+                continue
+            held.update({each.uid: each for each in chosen})
+            if not chosen:
+                results += map(_not_held, found)
+        gang = await self._rest_of_gangs(namespace, list(held.values()), results)
+        return [*await self.all(held.values()), *await self.all(gang, "of the same gang"), *results]
+
+    async def all(self, works: Iterable[Work], why: str = "") -> list[Result]:
+        """Start all of some held works; one answer for each."""
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def release(work: Work) -> Result:
+            async with slots:
+                return await self._release(work, why)
+
+        return list(await asyncio.gather(*(release(each) for each in works)))
+
+    async def _find(self, namespace: str, target: Target, results: list[Result]) -> list[Work]:
+        name = f"{namespace}/{target.told}"
+        try:
+            found = await find_named(self._client, namespace, target)
+        except ApiUnavailable as fault:
+            if fault.status is None:
+                raise
+            results.append(Result(name, Outcome.STAYS, refusal(fault)))
+            return []
+        if not found:
+            results.append(Result(name, Outcome.STAYS, "there is none of that name"))
+        return found
+
+    async def _rest_of_gangs(
+        self, namespace: str, held: Sequence[Work], results: list[Result]
+    ) -> list[Work]:
+        """Return what is held and shares a gang: the operator would start them together."""
+        gangs, known = {each.gang for each in held if each.gang}, {each.uid for each in held}
+        if not gangs:
+            return []
+        pieces = Pieces(self._client)
+        works = await read_works(pieces, Scope(namespace))
+        for part, why in pieces.unread.items():
+            told = f"{part} could not be looked through for the rest of the gang: {why}"
+            results.append(Result(namespace, Outcome.STAYS, told))
+        return [each for each in works if each.gang in gangs and each.uid not in known]
+
+    async def _release(self, work: Work, why: str) -> Result:
+        name = _name(work)
+        body, how = run_now_patch(work, self._clock.now()), media_type(work.kind, work.queue_gates)
+        try:
+            kueue = await path_now(self._client) if work.kind == Kind.WORKLOAD else ""
+            path = object_path(work.kind, work.namespace, work.name, kueue)
+            if self._is_dry_run:
+                path += "?dryRun=All"
+            raw = await self._client.patch(path, body, how)
+        except ApiUnavailable as fault:
+            if fault.status in _GONE:
+                return Result(name, Outcome.RUNS, "it went away meanwhile")
+            told = "you have no right to patch it" if fault.status == 403 else str(fault)
+            return Result(name, Outcome.STAYS, told)
+        told = "; ".join(each for each in (why, _what_else(work, raw)) if each)
+        return Result(name, Outcome.WOULD_BE if self._is_dry_run else Outcome.RELEASED, told)
+
+
+def _what_else(work: Work, raw: bytes) -> str:
+    """Return what else it waits for."""
+    if work.kind == Kind.WORKLOAD:
+        return "operator or releaser tell Kueue so within seconds"
+    if work.queue_gates is not None:
+        others = without_ours(work.queue_gates)
+        return f"gates of others still hold it: {others}" if others else "now Kueue decides"
+    return _gates(raw) if work.kind == Kind.POD else ""
+
+
+def _gates(raw: bytes) -> str:
+    gates = msgspec.json.decode(raw, type=GatedPod).spec.schedulingGates or ()
+    others = ", ".join(gate.name for gate in gates)
+    return f"gates of others still hold it: {others}" if others else ""
+
+
+def _not_held(work: Work) -> Result:
+    if work.is_finished:
+        return Result(_name(work), Outcome.RUNS, "it has ended")
+    if work.is_leaving:
+        return Result(_name(work), Outcome.RUNS, "it is being deleted")
+    if is_released(work) and (not work.is_barred or work.kind == Kind.WORKLOAD):
+        reason = work.annotations.get(labels.RELEASE_REASON, "")
+        at = work.annotations[labels.RELEASED_AT]
+        return Result(_name(work), Outcome.RUNS, f"it was started at {at} ({reason})")
+    if work.is_stopped and work.queue_gates is not None:
+        return Result(_name(work), Outcome.STAYS, "it waits in a queue of Kueue, not for us")
+    if work.is_barred:
+        told = (
+            "somebody else suspended it, and GreenSched does not resume it; to do so yourself: "
+            f"kubectl -n {work.namespace} patch job {work.name} "
+            """-p '{"spec":{"suspend":false}}'"""
+        )
+        return Result(_name(work), Outcome.STAYS, told)
+    return Result(_name(work), Outcome.RUNS, "nothing of GreenSched holds it back")
+
+
+def _name(work: Work) -> str:
+    return f"{work.namespace}/{short_name(work)}"

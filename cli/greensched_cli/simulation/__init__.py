@@ -1,0 +1,4 @@
+"""The verbs of the simulator: `simulate`, `compare`, `bound`, `scenario`, `reproduce`.
+
+Begin with `simulate.py`.
+"""

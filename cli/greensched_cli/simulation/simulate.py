@@ -1,0 +1,106 @@
+"""`greensched simulate`, `compare` and `report`: runs of a scenario, and their reports.
+
+The simulator is imported where a verb runs, so that --help answers at once, and after what is
+quickly refused.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from greensched_core.errors import BadInput
+
+_LARGEST_SEED = 2**63 - 1
+_POLICY = (
+    "WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE (docs/policies.md), or some of them, or one of min-min, "
+    "max-min, ecsched, tetris-srtf, sleep-only, cap-only, wait-awhile, ecovisor, "
+    "carbon-scaler."
+)
+
+ScenarioFile = Annotated[Path, typer.Argument(help="Scenario, YAML (docs/scenarios.md).")]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the run; by default one in build/runs, by scenario and time."),
+]
+
+
+def simulate(
+    scenario: ScenarioFile,
+    policy: Annotated[str, typer.Option(help=_POLICY)],
+    seed: Annotated[int | None, typer.Option(help="By default the scenario's.")] = None,
+    out: Out = None,
+) -> None:
+    """Run a scenario under one policy: figures, every row, and a report with plots."""
+    from greensched_simulator.policy import policy_named
+    from greensched_simulator.world.scenario_loading import load_scenario
+
+    chosen = policy_named(policy)
+    if seed is not None and not 0 <= seed <= _LARGEST_SEED:
+        raise BadInput(f"--seed must be from 0 to {_LARGEST_SEED}, not {seed}")
+    from greensched_cli.simulation.simulation_terminal import Asked, run_and_print
+
+    asked = Asked(load_scenario(scenario), scenario, (chosen,), None, seed, 1, out, chosen.name)
+    raise typer.Exit(run_and_print(asked))
+
+
+def compare(
+    scenario: ScenarioFile,
+    policies: Annotated[
+        str, typer.Option(help="`all`, or policies as of simulate, by commas.")
+    ] = "all",
+    seeds: Annotated[int, typer.Option(help="So many, from the scenario's on.")] = 10,
+    baseline: Annotated[
+        str | None, typer.Option(help="What all are compared with; by default run-now+spread.")
+    ] = None,
+    levers: Annotated[
+        bool, typer.Option(help="Run what tells each policy's levers apart: when, where …")
+    ] = False,
+    bound: Annotated[
+        bool,
+        typer.Option(
+            help="Tell the share of what could be saved at all: minutes more for thousands of jobs."
+        ),
+    ] = False,
+    out: Out = None,
+) -> None:
+    """Run a scenario under several policies and seeds: changes against a baseline, paired."""
+    from greensched_simulator.policy import BASELINE, policies_named, policy_named
+    from greensched_simulator.world.scenario_loading import load_scenario
+
+    against = policy_named(BASELINE if baseline is None else baseline)
+    policies_named(policies)  # a misspelt name is told before a large trace is read
+    if seeds < 1:
+        raise BadInput(f"--seeds must be at least 1, not {seeds}")
+    loaded = load_scenario(scenario)
+    if loaded.seed > _LARGEST_SEED + 1 - seeds:
+        raise BadInput(
+            f"--seeds {seeds} from the scenario's seed {loaded.seed} on go beyond {_LARGEST_SEED}: "
+            "give the scenario a smaller one"
+        )
+    named = policies_named(policies, loaded.able)
+    chosen = tuple(dict.fromkeys((against, *named)))
+    if levers:
+        from greensched_simulator.results.levers import with_combinations
+
+        chosen = with_combinations(chosen, against)
+    from greensched_cli.simulation.simulation_terminal import Asked, run_and_print
+
+    asked = Asked(loaded, scenario, chosen, against, None, seeds, out, "compare", with_bound=bound)
+    raise typer.Exit(run_and_print(asked))
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
+) -> None:
+    """Draw the report of a run again, from its folder alone."""
+    from greensched_simulator.reports.report import write_report
+    from greensched_simulator.results.run_folder import read_run
+
+    run = read_run(folder)
+    try:
+        print(f"report: {write_report(run)}")
+    except OSError as fault:  # such as a full disk
+        print(f"greensched: {fault}", file=sys.stderr)
+        raise typer.Exit(1) from fault

@@ -1,0 +1,117 @@
+"""`greensched status`: what waits, until when and why, and how the operator does."""
+
+import asyncio
+import json
+import sys
+import threading
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from greensched_cli.explain.decisions import Context, Kubeconfig
+from greensched_core.errors import ApiUnavailable, BadInput
+
+if TYPE_CHECKING:
+    from greensched_cli.status.status_answer import Question
+
+_LOOKS_EVERY_S = 5.0
+
+
+class Output(StrEnum):
+    """How an answer is written."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+Namespace = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", help="Namespace of the work; else the kubeconfig's."),
+]
+AllNamespaces = Annotated[
+    bool, typer.Option("--all-namespaces", "-A", help="Look at all namespaces.")
+]
+OperatorNamespace = Annotated[
+    str | None,
+    typer.Option(help="Namespace that GreenSched is installed in; else where its Lease is."),
+]
+
+
+def status(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="One Job or pod, told in full: NAME, job/NAME or pod/NAME."),
+    ] = None,
+    namespace: Namespace = None,
+    all_namespaces: AllNamespaces = False,
+    released: Annotated[
+        bool, typer.Option("--released", help="Also what was started lately, and why.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Look again every 5 seconds, until Ctrl-C.")
+    ] = False,
+    output: Annotated[
+        Output, typer.Option("--output", "-o", help="A table to read, or JSON for programs.")
+    ] = Output.TABLE,
+    operator_namespace: OperatorNamespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Say what waits for cleaner or cheaper power, when it starts, and what is wrong if anything.
+
+    It needs no more than to list Jobs and pods of a namespace; what else may not be read is told.
+    Exits with 1 when nobody answers, or when there is no work of that NAME.
+    """
+    if name and (all_namespaces or released):
+        raise BadInput("a NAME is one workload: leave -A and --released out, or the NAME")
+    if namespace and all_namespaces:
+        raise BadInput("-n names one namespace and -A means all: leave one of them out")
+    from greensched_cli.reading.api_server import api_access, usual_namespace
+    from greensched_cli.status.status_answer import Question
+
+    access = api_access(kubeconfig, context)
+    where = "" if all_namespaces else namespace or usual_namespace(kubeconfig, context)
+    question = Question(access, where, name, released, operator_namespace)
+    if watch:
+        _keep_looking(question, output)
+    elif not _answer(question, output):
+        raise typer.Exit(1)
+
+
+def _keep_looking(question: "Question", output: Output) -> None:
+    never = threading.Event()
+    try:
+        while True:
+            if sys.stdout.isatty():
+                print("\x1b[2J\x1b[H", end="")
+            try:
+                _answer(question, output)
+            except ApiUnavailable as fault:  # an API server that restarts comes back
+                print(f"greensched: {fault}", file=sys.stderr)
+            print(flush=True)
+            never.wait(_LOOKS_EVERY_S)
+    except KeyboardInterrupt:
+        pass  # that is how it ends
+
+
+def _answer(question: "Question", output: Output) -> bool:
+    """Print one answer; return False when there is no such work."""
+    from greensched_cli.reading.local_times import LocalTimes
+    from greensched_cli.status.status_answer import ask, ask_one
+    from greensched_cli.status.status_json import as_json
+    from greensched_cli.status.status_text import print_status
+    from greensched_cli.terminal import plain_console
+    from greensched_core.clock import WallClock
+
+    times = LocalTimes(WallClock().now())
+    if question.name is not None:
+        found = asyncio.run(ask_one(question, question.name, times))
+        print(json.dumps(found.documents, indent=2) if output == Output.JSON else found.text)
+        return bool(found.documents)
+    told = asyncio.run(ask(question, times.now_s))
+    if output == Output.JSON:
+        print(json.dumps(as_json(told, times.now_s), indent=2))
+    else:
+        print_status(plain_console(), told, times)
+    return True

@@ -1,0 +1,204 @@
+"""What waits and how the operator does, as text for a terminal.
+
+Text of users is printed as it is, never as markup.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from greensched_cli.explain.explanation import printable
+from greensched_cli.reading.held_work import HeldWork, ReleasedWork
+from greensched_cli.reading.local_times import NO_TIME, LocalTimes
+from greensched_cli.reading.operator_state import Leader, OperatorState, Part
+from greensched_cli.terminal import print_table
+from greensched_core.durations import format_duration
+from greensched_core.units import percent
+from greensched_operator.objects.green_policy import BUILT_IN, DEFAULT_NAME, GreenPolicy
+from greensched_simulator.results.cells import Cell, Row
+
+_LONGEST_NAME, _LONGEST_NARROW = 40, 24  # characters on a line
+_NARROW_COLUMNS = 120
+_MOST_RELEASED = 20
+_HELD_HEAD: Row = (
+    "WORK", "CORES", "SINCE", "PLANNED START", "LATEST START", "DEADLINE", "SAVES", "G/KWH",
+    "POLICY",
+)  # fmt: skip
+_RELEASED_HEAD: Row = ("WORK", "STARTED", "REASON", "HELD FOR")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """All that one answer tells."""
+
+    scope: str
+    has_namespaces: bool  # more than one: each is named
+    held: Sequence[HeldWork]
+    released: Sequence[ReleasedWork] | None  # None: not asked for
+    state: OperatorState
+    policies: Mapping[str, GreenPolicy]  # that hold, by namespace
+    advice: Sequence[str]
+    unread: Mapping[Part, str]
+
+
+def print_status(console: Console, told: Told, times: LocalTimes) -> None:
+    """Print the table of what waits, what was started, and the operator's state with advice."""
+    zone = times.zone_told
+    if told.held:
+        width = console.width
+        rows = [_HELD_HEAD, *(_held_row(each, told, times, width) for each in told.held)]
+        print_table(console, f"Held in {told.scope}; times in {zone}", rows)
+        console.print()
+    console.print(_summary(told), style="bold", soft_wrap=True)
+    for each in told.held:
+        for fault in each.faults:
+            name = f"{each.work.namespace}/{each.name}"
+            console.print(printable(f"{name}: {fault}"), style="yellow", soft_wrap=True)
+    if told.released is not None:
+        _print_released(console, told, times)
+    console.print()
+    print_state(console, told, times)
+
+
+def print_state(console: Console, told: Told, times: LocalTimes) -> None:
+    """Print the operator's state, what could not be read, and what to do."""
+    for what, text in _state_lines(told, times):
+        console.print(printable(f"{what:<10}{text}"), soft_wrap=True)
+    for text in told.advice:
+        console.print(printable(f"! {text}."), style="yellow", soft_wrap=True)
+
+
+def _summary(told: Told) -> str:
+    if not told.held:
+        gap = " that could be read" if told.unread.keys() & {Part.JOBS, Part.PODS} else ""
+        return f"Nothing{gap} is held in {told.scope}."
+    cores = sum(each.work.cpu_cores for each in told.held)
+    unplanned = sum(each.planned_s is None for each in told.held)
+    more = f", {unplanned} without a plan yet" if unplanned else ""
+    return f"{len(told.held)} held, {cores:g} cores{more}."
+
+
+def _held_row(held: HeldWork, told: Told, times: LocalTimes, width: int) -> Row:
+    decision = held.decision
+    then, now = decision.carbonGramsPerKwh if decision else (None, None)
+    carbon = NO_TIME if then is None or now is None else f"{then:.0f} (now {now:.0f})"
+    saving = decision.saving if decision else None
+    return (
+        folded(_name(held, told), width),
+        f"{held.work.cpu_cores:g}",
+        times.short(held.held_s),
+        _with_distance(held.planned_s, times) if held.planned_s is not None else "no plan yet",
+        _latest(held, times),
+        times.short(held.deadline_s),
+        NO_TIME if saving is None else percent(saving),
+        carbon,
+        printable(_policy(held)),
+    )
+
+
+def _name(work: HeldWork | ReleasedWork, told: Told) -> str:
+    name = printable(work.name)
+    return f"{work.work.namespace}/{name}" if told.has_namespaces else name
+
+
+def folded(name: str, columns: int) -> str:
+    """Return a long name over several lines, so that figures find room beside it."""
+    longest = _LONGEST_NARROW if columns < _NARROW_COLUMNS else _LONGEST_NAME
+    return "\n".join(name[at : at + longest] for at in range(0, len(name), longest))
+
+
+def _policy(held: HeldWork) -> str:
+    """Return a policy's name, with its namespace where that is not the work's own."""
+    name = held.policy.removeprefix("GreenPolicy ").removeprefix("the ")
+    return name.removeprefix(f"{held.work.namespace}/") or NO_TIME
+
+
+def _with_distance(at_s: float, times: LocalTimes) -> str:
+    return f"{times.short(at_s)} ({times.away(at_s)})"
+
+
+def _latest(held: HeldWork, times: LocalTimes) -> Cell | str:
+    if held.latest_s is None:
+        return Cell("unknown", "worse")
+    if held.is_overdue(times.now_s):
+        return Cell(f"OVERDUE {format_duration(round(times.now_s - held.latest_s))}", "worse")
+    return times.short(held.latest_s)
+
+
+def _print_released(console: Console, told: Told, times: LocalTimes) -> None:
+    released = told.released or ()
+    console.print()
+    if not released:
+        console.print(f"Nothing that still exists in {told.scope} was held and started.")
+        return
+    shown = released[:_MOST_RELEASED]
+    rows = [_released_row(each, told, times, console.width) for each in shown]
+    title = f"Started in {told.scope}, the latest first; times in {times.zone_told}"
+    print_table(console, title, [_RELEASED_HEAD, *rows])
+    more = len(released) - _MOST_RELEASED
+    if more > 0:
+        console.print(f"… and {more} before (--output json has all)")
+
+
+def _released_row(each: ReleasedWork, told: Told, times: LocalTimes, width: int) -> Row:
+    held_for = None if each.at_s is None or each.held_s is None else each.at_s - each.held_s
+    return (
+        folded(_name(each, told), width),
+        times.short(each.at_s),
+        printable(each.reason) or NO_TIME,
+        NO_TIME if held_for is None else format_duration(round(max(held_for, 0.0))),
+    )
+
+
+def _state_lines(told: Told, times: LocalTimes) -> Iterator[tuple[str, str]]:
+    state = told.state
+    if state.knows(Part.LEASE):
+        yield "operator", f"{leader_words(state.leader)} (namespace {state.namespace})"
+    if state.knows(Part.RELEASER):
+        yield "releaser", f"{state.releasers[0]} of {state.releasers[1]} pods ready"
+    if state.knows(Part.HEARTBEAT):
+        age_s = state.heartbeat_age_s
+        yield "heartbeat", "none" if age_s is None else f"last sign of life {_ago(age_s)}"
+    if state.knows(Part.WEBHOOK):
+        hooks = [
+            f"{one.name}, {'has' if one.is_trusted else 'NO'} caBundle" for one in state.webhooks
+        ]
+        yield "webhook", "; ".join(hooks) or "not configured"
+    if state.knows(Part.SWITCH):
+        yield "switch", "emergency ON: nothing is held" if state.is_emergency else "emergency off"
+    if state.knows(Part.SIGNALS):
+        ages = [
+            f"{one.zone} no data" if one.age_s is None
+            else f"{one.zone} {format_duration(round(max(one.age_s, 0.0)))} old ({one.source})"
+            for one in state.signals
+        ]  # fmt: skip
+        yield "signals", ", ".join(ages) or "none"
+    if state.knows(Part.POLICIES):
+        none = f" (no GreenPolicy {DEFAULT_NAME} in {state.namespace})"
+        modes = sorted(
+            {
+                f"{policy.title}: {policy.mode}{none if policy == BUILT_IN else ''}"
+                for policy in told.policies.values()
+            }
+        )
+        yield "policies", "; ".join(modes) or "none in force"
+    reasons: dict[str, list[str]] = {}
+    for part, why in told.unread.items():
+        reasons.setdefault(why, []).append(part)
+    for why, parts in reasons.items():
+        yield "not read", f"{', '.join(parts)}: {why}"
+
+
+def leader_words(leader: Leader | None) -> str:
+    """Say who leads, and how long ago it last said so."""
+    if leader is None:
+        return "none: there is no Lease"
+    if not leader.holder:
+        return "none: the last one gave its Lease up"
+    silent = "never" if leader.silent_s is None else _ago(leader.silent_s)
+    return f"{leader.holder} {'leads' if leader.is_alive else 'is dead'}, last word {silent}"
+
+
+def _ago(seconds: float) -> str:
+    return f"{format_duration(round(max(seconds, 0.0)))} ago"

@@ -1,0 +1,4 @@
+"""The verbs of the testbed: `demo`, `cluster`, `replay`, `benchmark`.
+
+Begin with `demo.py`.
+"""

@@ -1,0 +1,92 @@
+"""`greensched benchmark`: the same fixed work by several strategies on a cluster of one's own.
+
+What talks to the cluster is imported where the verb runs, so that --help answers at once.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from greensched_cli.reading.api_server import api_access
+from greensched_core.errors import BadInput
+
+
+def benchmark(
+    strategies: Annotated[
+        str,
+        typer.Option(
+            help="Of default, greensched-at-once, greensched (may hold), scheduler:NAME; changes "
+            "are against the first."
+        ),
+    ] = "default,greensched-at-once,greensched",
+    cluster: Annotated[
+        bool,
+        typer.Option("--cluster", help="Run it there; without, only tell what would be run."),
+    ] = False,
+    rounds: Annotated[int, typer.Option(min=1, help="Times that every strategy runs.")] = 3,
+    jobs: Annotated[int, typer.Option(min=2, help="Jobs of the suite.")] = 12,
+    span_s: Annotated[float, typer.Option(min=0.0, help="Seconds in which they arrive.")] = 120.0,
+    runtime_s: Annotated[
+        float, typer.Option(min=1.0, help="Seconds that one takes on the reference core, mean.")
+    ] = 90.0,
+    wait_s: Annotated[
+        float, typer.Option(min=0.0, help="Seconds that a Job with a deadline may wait.")
+    ] = 600.0,
+    gpu_jobs: Annotated[
+        int, typer.Option(min=0, help="Of the Jobs, on GPUs (NVIDIA's nbody).")
+    ] = 0,
+    seed: Annotated[int, typer.Option(help="Of the suite.")] = 1,
+    image: Annotated[str, typer.Option(help="Any busybox from 1.30 on.")] = "busybox:1.37",
+    gpu_image: Annotated[
+        str, typer.Option(help="NVIDIA's nbody sample.")
+    ] = "nvcr.io/nvidia/k8s/cuda-sample:nbody",
+    prometheus: Annotated[
+        str, typer.Option(help="URL of a Prometheus with Kepler, Scaphandre or the kubelet.")
+    ] = "",
+    zone: Annotated[
+        list[str] | None,
+        typer.Option(help="REGION=ZONE: grid zone by topology label; may be repeated."),
+    ] = None,
+    output: Annotated[Path, typer.Option(help="Folder of results.")] = Path("build/benchmark"),
+    kubeconfig: Annotated[
+        str | None, typer.Option(envvar=["GREENSCHED_KUBECONFIG", "KUBECONFIG"], help="Cluster.")
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
+) -> None:
+    """Run a suite of stress Jobs by every strategy in turn, and compare what they took.
+
+    Each run has a namespace of its own, which is deleted afterwards. Exits with 1 when a Job did
+    not complete.
+    """
+    from greensched_cli.testbed.benchmark_terminal import show_benchmark, show_intention
+    from greensched_testbed.stress.job_objects import Images
+    from greensched_testbed.stress.run import BenchmarkOptions
+    from greensched_testbed.stress.strategies import parse_strategies
+    from greensched_testbed.stress.suite import SuiteOptions
+
+    options = BenchmarkOptions(
+        strategies=parse_strategies(strategies),
+        suite=SuiteOptions(jobs, seed, span_s, runtime_s, wait_s, gpu_jobs),
+        rounds=rounds,
+        images=Images(image, gpu_image),
+        prometheus_url=prometheus,
+        zone_map=zones(zone or ()),
+    )
+    access = api_access(kubeconfig, context)
+    if not cluster:
+        show_intention(access, options)
+        return
+    raise typer.Exit(show_benchmark(access, options, output))
+
+
+def zones(pairs: Sequence[str]) -> Mapping[str, str]:
+    """Return the grid zone of each topology label; raise BadInput for what is no REGION=ZONE."""
+    found = {}
+    for pair in pairs:
+        region, sign, zone = pair.partition("=")
+        if not (region and sign and zone):
+            raise BadInput(f"--zone {pair!r}: write REGION=ZONE, such as eu-central-1=DE")
+        found[region] = zone
+    return found
