@@ -1,6 +1,6 @@
 """What is doubtful about the carbon and prices that files tell, each a sentence of a run's notes.
 
-`tests/simulator/test_doubtful_carbon.py` tells which of the real grids each check takes for
+`tests/simulator/world/test_doubtful_carbon.py` tells which of the real grids each check takes for
 doubtful, and `docs/simulator.md` which checks were left out because they told none apart.
 """
 

@@ -23,7 +23,7 @@ from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.webhook.admission import Surroundings, Verdict, answer, decide, read_review
 from greensched_operator.writing.writing import Writer
-from tests.operator.holding.conftest import (
+from tests.operator.told_work import (
     ENFORCING,
     NOW_S,
     api_of,

@@ -1,0 +1,146 @@
+"""Work that runs at once: what is told of it, and that one fault does not silence the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+
+from greensched_core import labels
+from greensched_core.clock import Clock, ManualClock
+from greensched_core.ledger_records import LedgerRecord, What
+from greensched_operator.controller.arrivals import Arrivals
+from greensched_operator.controller.recording import Recorder
+from greensched_operator.holding.judging import Release, Rules
+from greensched_operator.objects.cron_jobs import CronJob
+from greensched_operator.objects.green_policy import Mode, Origin, Resolved
+from greensched_operator.objects.release_patch import Reason
+from greensched_operator.objects.workloads import Work
+from greensched_operator.planning.budgets import Budgets
+from greensched_operator.planning.held_works import News
+from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.writing.outbox import Outbox
+from greensched_operator.writing.writing import Writer
+from tests.operator.planning.test_start_planning import situation
+from tests.operator.told_work import ENFORCING, NOW_S, api_of, running, work_of
+
+SHADOW = replace(ENFORCING, mode=Mode.SHADOW)
+
+
+class Scene:
+    """Arrivals with a ledger in memory and an API server that takes everything."""
+
+    def __init__(self) -> None:
+        self.records: list[LedgerRecord] = []
+        self.bodies: list[Any] = []
+        self.metrics = ControllerMetrics(CollectorRegistry())
+        clock: Clock = ManualClock(NOW_S)
+        writer = Writer(api_of(self._answer), clock, clock, self.metrics)
+        recorder = Recorder(self.records.append, Budgets(), clock, "EUR")
+        self.outbox = Outbox(10.0)
+        self.arrivals = Arrivals(writer, self.outbox, recorder, self.metrics, clock)
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        self.bodies.append(json.loads(request.content))
+        return httpx.Response(200)
+
+    def fallbacks(self, reason: str) -> float:
+        """Return how often something was made up for."""
+        labels = {"reason": reason}
+        name = "greensched_planning_fallbacks_total"
+        return self.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+def rules(cursed: str = "") -> Rules:
+    """Return rules of shadow, which fail for the namespace of one workload."""
+
+    def policy_for(namespace: str, _: str) -> Resolved:
+        if namespace == cursed:
+            raise RuntimeError("rules that fail")
+        return Resolved(SHADOW, Origin.BUILT_IN)
+
+    return Rules(policy_for, lambda *_: None, False)
+
+
+def news(*works: Work) -> News:
+    return News(arrived={work.uid: work for work in works})
+
+
+def arriving(name: str) -> Work:
+    said = {"greensched.io/deadline": "8h", "greensched.io/runtime": "30m"}
+    return work_of(name, said, is_stopped=False)
+
+
+async def test_shadow_tells_the_ledger_what_it_would_hold() -> None:
+    scene = Scene()
+    await scene.arrivals.see_to(news(arriving("train")), rules(), lambda _: situation())
+    [record] = scene.records
+    assert (record.what, record.is_shadow, record.subject.name) == (What.PLANNED, True, "train")
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        (Reason.RELEASER, "releaser: started by the releaser"),
+        (Reason.RUN_NOW, "run-now: started by greensched release"),
+        (Reason.OTHERS, "started-by-others: started by somebody else"),
+        (Reason.UNINSTALL, "uninstall: started by helm uninstall"),
+        (Reason.PLANNED_START, "planned-start: started by the operator"),  # another leader's
+    ],
+)
+async def test_a_start_that_is_not_this_leaders_names_who_made_it(
+    reason: Reason, told: str
+) -> None:
+    scene = Scene()
+    over = {"train": Release(arriving("train"), reason, "")}
+    async with running(scene.outbox):
+        await scene.arrivals.see_to(News(over=over), rules(), lambda _: situation())
+        while not scene.bodies:
+            await asyncio.sleep(0.01)
+    [condition] = scene.bodies[0]["status"]["conditions"]
+    assert (condition["status"], condition["message"]) == ("False", told)
+
+
+async def test_a_fault_with_one_workload_silences_no_other() -> None:
+    scene = Scene()
+    cursed = replace(arriving("cursed"), namespace="cursed")
+    work = news(cursed, arriving("train"))
+    await scene.arrivals.see_to(work, rules("cursed"), lambda _: situation())
+    assert [record.subject.name for record in scene.records] == ["train"]
+    assert scene.fallbacks("arrival-failed") == 1
+
+
+async def test_a_situation_that_cannot_be_told_ends_no_turn() -> None:
+    def fails(_: object) -> None:
+        raise RuntimeError("no situation")
+
+    scene = Scene()
+    await scene.arrivals.see_to(news(arriving("train")), rules(), fails)  # type: ignore[arg-type]  # it fails
+    assert scene.fallbacks("arrival-failed") == 1
+
+
+@pytest.mark.parametrize("mode", [Mode.OFF, Mode.ENFORCE])
+async def test_other_modes_plan_nothing_for_what_runs(mode: Mode) -> None:
+    scene = Scene()
+    policy = Resolved(replace(ENFORCING, mode=mode), Origin.BUILT_IN)
+    told = Rules(lambda *_: policy, lambda *_: None, False)
+    await scene.arrivals.see_to(news(arriving("train")), told, lambda _: situation())
+    assert scene.records == []
+
+
+@pytest.mark.parametrize(("paused", "learned"), [(False, 1), (True, 0)])
+async def test_a_cron_job_learns_no_runtime_from_a_run_that_was_paused(
+    paused: bool, learned: int
+) -> None:
+    scene, owner = Scene(), {"kind": "CronJob", "name": "nightly", "uid": "c", "controller": True}
+    cron_job = CronJob("team", "nightly", "c", {}, "0 0 * * *", "", ())
+    work = work_of("run", {labels.PAUSED_AT: "x"} if paused else {}, owner=owner)
+    ended = replace(work, started_s=NOW_S, ended_s=NOW_S + 600.0)
+    told = Rules(rules().policy_for, lambda *_: cron_job, False)
+    await scene.arrivals.see_to(News(ended=[ended]), told, lambda _: situation())
+    assert len(scene.outbox) == learned

@@ -1,0 +1,156 @@
+"""A controller's turns: what is due starts while all is planned, and counts once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+
+from greensched_core import labels
+from greensched_core.clock import ManualClock
+from greensched_core.ledger_records import LedgerRecord
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_operator.controller.arrivals import Arrivals
+from greensched_operator.controller.controller import Controller, Pace
+from greensched_operator.controller.pauser import Pauser
+from greensched_operator.controller.recording import Recorder
+from greensched_operator.holding.judging import Release, Waiting
+from greensched_operator.planning.budgets import Budgets
+from greensched_operator.planning.held_works import RESENT_AFTER_S, HeldWorks
+from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
+from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.writing.outbox import Outbox
+from greensched_operator.writing.writing import Writer
+from tests.operator.planning.test_start_planning import situation
+from tests.operator.told_work import (
+    HOUR_S,
+    NOW_S,
+    PATIENCE_S,
+    api_of,
+    marks,
+    rules,
+    running,
+    work_of,
+)
+
+
+class Scene:
+    """A controller on a clock of our own, and what the API server was sent."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock(NOW_S)
+        self.started: list[str] = []
+        self.records: list[LedgerRecord] = []
+        self.planning = threading.Event()  # it has begun
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self.fault: Exception | None = None
+        self.metrics = ControllerMetrics(CollectorRegistry())
+        self.works = HeldWorks(frozenset({labels.SCHEDULER_NAME}))
+        self.outbox = Outbox(1000.0)
+        writer = Writer(api_of(self.answer), self.clock, self.clock, self.metrics)
+        recorder = Recorder(self.records.append, Budgets(), self.clock, "EUR")
+        arrivals = Arrivals(writer, self.outbox, recorder, self.metrics, self.clock)
+        pauser = Pauser(
+            self.works, dict, lambda _: None, self.outbox, writer, recorder, self.metrics,
+            self.clock, rules,
+        )  # fmt: skip
+        self.controller = Controller(
+            self.works, arrivals, rules, lambda _: situation(), self.plan, self.outbox, writer,
+            recorder, self.metrics, pauser, self.clock, Pace(1.0, 300.0),
+        )  # fmt: skip
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        """Take every write, and note which workload was started."""
+        if request.method == "PATCH" and b'"suspend":false' in request.content:
+            self.started.append(request.url.path.rpartition("/")[2])
+        return httpx.Response(200, json={})
+
+    def plan(
+        self, waiting: Sequence[Waiting], now: Situation
+    ) -> tuple[list[Planned], list[Release]]:
+        """Plan, once it may go on."""
+        self.planning.set()
+        assert self.go_on.wait(PATIENCE_S)
+        if self.fault is not None:
+            raise self.fault
+        return plan_starts(waiting, now)
+
+    def sample(self, name: str, **of: str) -> float:
+        """Return a counter."""
+        return self.metrics.registry.get_sample_value(f"greensched_{name}_total", of) or 0.0
+
+
+async def until(scene: Scene, count: int) -> None:
+    while len(scene.started) < count:
+        await asyncio.sleep(0.01)
+
+
+async def test_what_becomes_due_while_all_is_planned_is_started_in_time() -> None:
+    scene = Scene()
+    scene.works.put(work_of("urgent", marks(deadline="2h", runtime="1h")))
+    scene.works.put(work_of("patient", marks(deadline="12h", runtime="1h")))
+    scene.go_on.clear()
+    async with running(scene.outbox):
+        turn = asyncio.create_task(scene.controller.turn())
+        await asyncio.to_thread(scene.planning.wait, PATIENCE_S)
+        scene.clock.advance(HOUR_S)
+        await until(scene, 1)
+        assert not turn.done()
+        scene.go_on.set()
+        await turn
+    assert scene.started == ["urgent"]
+
+
+async def test_a_start_that_is_sent_twice_counts_once() -> None:
+    scene = Scene()
+    scene.works.put(work_of("train", marks(deadline="6h") | {labels.RUN_NOW: "true"}))
+    async with running(scene.outbox):
+        await scene.controller.turn()
+        await until(scene, 1)
+        scene.clock.advance(RESENT_AFTER_S + 1.0)  # and the watch has shown nothing
+        await scene.controller.turn()
+        await until(scene, 2)
+        while len(scene.outbox):
+            await asyncio.sleep(0.01)
+    assert scene.started == ["train", "train"]
+    assert scene.sample("released", reason="run-now") == 1.0
+    assert len(scene.records) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "writes"), [pytest.param("True", 0, id="told"), pytest.param("False", 1, id="not")]
+)
+async def test_a_plan_is_written_again_only_where_the_condition_does_not_tell_of_it(
+    status: str, writes: int
+) -> None:
+    first, again = Scene(), Scene()
+    first.works.put(work_of("train", marks(deadline="12h", runtime="1h")))
+    await first.controller.turn()
+    planned = first.works.planned["train"]
+    planned_s, until_s = planned.start_s, planned.waiting.terms.latest_start_s
+    said = marks(NOW_S, until_s, deadline="12h", runtime="1h",
+                 planned_start=format_timestamp(planned_s))  # fmt: skip
+    told = [{"type": labels.START_PLANNED, "status": status}]
+    again.works.put(work_of("train", said, conditions=told))
+    async with running(again.outbox):
+        await again.controller.turn()
+        while len(again.outbox):
+            await asyncio.sleep(0.01)
+    assert again.sample("api_writes", kind="plan") == writes
+
+
+async def test_a_planning_that_fails_is_tried_again_within_seconds() -> None:
+    scene = Scene()
+    scene.works.put(work_of("train", marks(deadline="12h", runtime="1h")))
+    scene.fault = RuntimeError("odd")
+    await scene.controller.turn()
+    assert scene.sample("planning_fallbacks", reason="planning-failed") == 1.0
+    scene.fault = None
+    scene.clock.advance(6.0)
+    await scene.controller.turn()
+    assert list(scene.works.planned) == ["train"]

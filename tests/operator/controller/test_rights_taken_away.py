@@ -1,0 +1,360 @@
+"""A controller whose rights are taken, and given back: what it says, leaves and makes up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import time
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from greensched_core import labels
+from greensched_core.errors import TaskEnded
+from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_extender.__main__ import Process as Extender
+from greensched_extender.settings import ExtenderSettings
+from greensched_operator.controller.controller_process import ControllerProcess
+from greensched_operator.release.releaser import Releaser
+from greensched_operator.runtime.heartbeat import BEATS_EVERY_S
+from greensched_operator.runtime.settings import OperatorSettings
+from greensched_operator.webhook.webhook import WebhookProcess
+from greensched_testbed.ports import free_port
+from tests.operator.controller.test_kopf_ends import Valve, valve
+
+__all__ = ["valve"]  # a fixture
+
+if TYPE_CHECKING:
+    from greensched_testbed.controlplane import ControlPlane
+    from tests.operator.conftest import Place, Running
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+GROUPS = ["", labels.GROUP, "coordination.k8s.io", "admissionregistration.k8s.io"]
+ALL: list[dict[str, Any]] = [
+    {"apiGroups": GROUPS, "resources": ["*"], "verbs": ["*"]},
+    {"apiGroups": ["batch"], "resources": ["cronjobs"], "verbs": ["*"]},
+]
+JOBS = {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["*"]}
+STATUS = {"apiGroups": ["batch"], "resources": ["jobs/status"], "verbs": ["*"]}
+JOBS_PATH = "/apis/batch/v1/jobs"
+WATCH_AGE = "greensched_operator_watch_age_seconds"
+SECONDS = 20.0  # "within seconds", on a busy machine; nothing was written in 120 before
+
+
+@dataclass
+class Account:
+    """A ServiceAccount whose rights to Jobs come and go."""
+
+    api: ApiClient
+    name: str
+    place: Place  # by this account
+
+    async def may(self, *rules: dict[str, Any]) -> None:
+        """Give it these rights beside those that it always has, and no others."""
+        body = json.dumps({"rules": [*ALL, *rules]}).encode()
+        await self.api.patch(f"{RBAC}/clusterroles/{self.name}", body)
+
+
+@pytest_asyncio.fixture
+async def account(place: Place, control_plane: ControlPlane) -> AsyncIterator[Account]:
+    """An account that may do all that a controller does."""
+    name = f"rights-{uuid.uuid4().hex[:6]}"
+    accounts = f"/api/v1/namespaces/{place.own}/serviceaccounts"
+    await place.create(accounts, {"metadata": {"name": name}})
+    await place.create(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": ALL})
+    await place.create(f"{RBAC}/clusterrolebindings", {
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": place.own}],
+    })  # fmt: skip
+    folder = await asyncio.to_thread(control_plane.service_account_dir, place.own, name)
+    token = (folder / "token").read_text().strip()
+    verify = ssl.create_default_context(cafile=folder / "ca.crt")
+    access = ApiAccess(place.access.base_url, verify, lambda: token)
+    async with ApiClient(access) as client:
+        settings = place.settings.model_copy(update={"kueue": False, "lease_duration_s": 1.5})
+        own = replace(place, api=client, access=access, settings=settings)
+        yield Account(place.api, name, own)
+    for kind in ("clusterrolebindings", "clusterroles"):
+        await place.api.delete(f"{RBAC}/{kind}/{name}")
+
+
+async def holder(place: Place) -> str:
+    """Return who holds the Lease."""
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{place.own}/leases"
+    found = {each["metadata"]["name"]: each for each in (await place.get(path))["items"]}
+    lease = found.get(place.settings.lease)
+    return str(lease["spec"]["holderIdentity"]) if lease else ""
+
+
+def held_job(place: Place, name: str) -> dict[str, Any]:
+    """Return a Job as the webhook leaves it."""
+    job = place.job(name, deadline="6h", runtime="1h")
+    until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 4 * 3600))
+    job["metadata"]["annotations"] |= {labels.HOLD_UNTIL: until}
+    job["spec"]["suspend"] = True
+    return job
+
+
+@asynccontextmanager
+async def clean_hours_ahead(place: Place) -> AsyncIterator[None]:
+    """A place where work waits."""
+    await place.green_policy(mode="enforce")
+    await place.offer_node("ZZ-RIGHTS")
+    await place.publish("ZZ-RIGHTS", (500.0, 500.0, 500.0, 100.0, 100.0, 500.0))
+    yield
+
+
+async def is_planned(place: Place, name: str) -> bool:
+    """Tell whether a Job carries a plan."""
+    found = await place.get(f"{place.jobs}/{name}")
+    return labels.PLANNED_START in found["metadata"]["annotations"]
+
+
+SETTLED_S = 8.0  # after it began to lead, nothing more makes it plan all anew
+
+
+async def counted(running: Running | Releaser, name: str, **of: str) -> float:
+    """Return a sample of its metrics."""
+    return running.metrics.registry.get_sample_value(f"greensched_{name}", of) or 0.0
+
+
+@pytest.mark.finding(28)
+async def test_plans_that_were_refused_are_written_within_seconds_of_the_rights_return(
+    place: Place, account: Account
+) -> None:
+    names = [f"train-{number}" for number in range(5)]
+
+    async def are_planned(names: Sequence[str]) -> bool:
+        return all([await is_planned(place, name) for name in names])
+
+    async def are_refused() -> bool:
+        return await counted(running, "api_failures_total", kind="plan") >= len(names)
+
+    await account.may(JOBS, STATUS)
+    async with clean_hours_ahead(place), account.place.controller() as running:
+        await place.create(place.jobs, held_job(place, "first"))
+        await place.until(partial(are_planned, ["first"]), "it leads and plans")
+        await asyncio.sleep(SETTLED_S)
+        await account.may(JOBS)  # and to write no plan
+        for name in names:
+            await place.create(place.jobs, held_job(place, name))
+        await place.until(are_refused, "plans are refused")
+        await account.may(JOBS, STATUS)
+        given_at = time.monotonic()
+        await place.until(partial(are_planned, names), "all are written")
+    assert time.monotonic() - given_at < SECONDS
+
+
+@pytest.mark.finding(26)
+async def test_a_leader_that_is_refused_leaves_the_lease_and_the_next_sees(
+    place: Place, account: Account, valve: Valve
+) -> None:
+    told: list[str] = []
+
+    async def is_planned_by_it() -> bool:
+        return await is_planned(place, "train")
+
+    async def has_left() -> bool:
+        told.append(running.ready())
+        return running.task.done()
+
+    await account.may(JOBS, STATUS)
+    behind = replace(account.place.access, base_url=valve.url)
+    async with clean_hours_ahead(place):
+        await place.create(place.jobs, held_job(place, "train"))
+        async with ApiClient(behind) as client:
+            first = replace(account.place, api=client, access=behind)
+            with pytest.raises(TaskEnded, match="sight"):
+                async with first.controller() as running:
+                    await place.until(is_planned_by_it, "it sees Jobs")
+                    await account.may(STATUS)
+                    await asyncio.sleep(1.0)  # the API server learns of it
+                    valve.cut()
+                    await place.until(has_left, "it ends")
+                    assert await holder(place) == ""
+        assert any("does not see /apis/batch/v1/jobs" in each for each in told)
+        await account.may(JOBS, STATUS)
+        await place.api.delete(f"{place.jobs}/train")
+        async with account.place.controller("second"):
+            await place.create(place.jobs, held_job(place, "next"))
+            await place.until(partial(is_planned, place, "next"), "the next one sees Jobs")
+
+
+@pytest.mark.finding(26)
+async def test_without_a_better_one_the_blind_leads_says_so_and_sees_with_the_rights(
+    place: Place, account: Account
+) -> None:
+    async def is_told() -> bool:
+        return "/apis/batch/v1/jobs" in running.ready()
+
+    async def leads() -> bool:
+        return await holder(place) == "first"
+
+    async def sees() -> bool:
+        return await is_planned(place, "train") and running.ready() == ""
+
+    await account.may(STATUS)
+    async with clean_hours_ahead(place):
+        await place.create(place.jobs, held_job(place, "train"))
+        async with account.place.controller() as running:
+            await asyncio.sleep(3.0)
+            assert not await leads()  # one with more rights would
+            await place.until(leads, "nobody else did")
+            await place.until(is_told, "readiness says what it does not see")
+            aged = await counted(running, "operator_watch_age_seconds", resource="jobs")
+            assert aged > 1.0
+            await account.may(JOBS, STATUS)
+            await place.until(sees, "it sees with the rights")
+
+
+@pytest.mark.finding(26)
+async def test_a_releaser_that_is_refused_says_so_lives_on_and_sees_with_the_rights(
+    place: Place, account: Account, valve: Valve
+) -> None:
+    async def is_ready() -> bool:
+        return releaser.ready() == ""
+
+    async def is_told() -> bool:
+        return f"does not see {JOBS_PATH}" in releaser.ready() and "403" in releaser.ready()
+
+    await account.may(JOBS)
+    behind = replace(account.place.access, base_url=valve.url)
+    async with ApiClient(behind) as client:
+        own = replace(account.place, api=client, access=behind)
+        async with own.releaser() as releaser:
+            await place.until(is_ready, "it sees Jobs")
+            await account.may()
+            await asyncio.sleep(1.0)  # the API server learns of it
+            valve.cut()
+            await place.until(is_told, "readiness says what it does not see")
+            assert releaser.alive() == ""
+            registry = releaser.metrics.registry
+            aged = registry.get_sample_value(WATCH_AGE, {"resource": "jobs"})
+            assert aged is not None and aged > 1.0
+            await account.may(JOBS)
+            await place.until(is_ready, "it sees with the rights")
+
+
+@pytest.mark.finding(26)
+async def test_a_webhook_that_is_refused_stays_ready_and_its_metrics_tell(
+    place: Place, account: Account, valve: Valve
+) -> None:
+    async def is_ready() -> bool:
+        return webhook.ready() == ""
+
+    async def is_told() -> bool:
+        aged = webhook.metrics.registry.get_sample_value(WATCH_AGE, {"resource": "greenpolicies"})
+        return aged is not None and aged > 1.0
+
+    await account.may(JOBS)
+    behind = replace(account.place.access, base_url=valve.url)
+    async with ApiClient(behind) as client, place.releaser():
+        own = replace(account.place, api=client, access=behind)
+        async with own.webhook(is_heard_of=False) as webhook:
+            await place.until(is_ready, "it hears the releaser")
+            assert not await is_told()
+            await place.api.patch(f"{RBAC}/clusterroles/{account.name}", b'{"rules": []}')
+            await asyncio.sleep(1.0)  # the API server learns of it
+            valve.cut()
+            await place.until(is_told, "it tells what it does not see")
+            assert await is_ready()
+            await account.may()
+
+
+READ_ONLY = {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list", "watch"]}
+HEARD_S = BEATS_EVERY_S + 3.0  # by then somebody who gives signs of life was heard
+
+
+@pytest.mark.finding(2)
+@pytest.mark.parametrize(
+    ("who", "rights"),
+    [
+        pytest.param("controller", [STATUS], id="a-leader-that-sees-no-jobs"),
+        pytest.param("controller", [READ_ONLY, STATUS], id="a-leader-that-may-start-none"),
+        pytest.param("releaser", [READ_ONLY], id="a-releaser-that-may-start-none"),
+    ],
+)
+async def test_nothing_is_held_for_who_could_not_start_it(
+    place: Place, account: Account, who: str, rights: list[dict[str, Any]]
+) -> None:
+    async def leads() -> bool:
+        return who == "releaser" or await holder(place) == "first"
+
+    async def is_heard() -> bool:
+        return webhook.surroundings().is_releasable
+
+    async def shows_it() -> bool:
+        return await counted(running, "operator_heartbeat") == 1.0
+
+    await account.may(*rights)
+    await place.green_policy(mode="enforce")
+    beginning = getattr(account.place, who)()
+    async with place.webhook(is_heard_of=False) as webhook, beginning as running:
+        await place.until(leads, "it leads")
+        heard = [await is_heard()]
+        until_s = time.monotonic() + HEARD_S
+        while time.monotonic() < until_s:
+            await asyncio.sleep(0.5)
+            heard.append(await is_heard())
+        assert not any(heard)
+        assert not await shows_it()
+        made = await place.create_job("train", deadline="6h")
+        assert not made["spec"].get("suspend")
+        await account.may(JOBS, STATUS)
+        await place.until(is_heard, "it could start them now")
+        await place.until(shows_it, "its own metric tells")
+
+
+async def test_who_cannot_get_ready_says_so_in_an_event_of_its_pod(
+    place: Place, account: Account
+) -> None:
+    """A webhook without a certificate, the others without what they must see or take."""
+    settings, api = account.place.settings, account.place.api
+    own = ["events", "secrets", "configmaps"]
+    rules = [{"apiGroups": [""], "resources": own, "verbs": ["*"]}]
+    await place.api.patch(
+        f"{RBAC}/clusterroles/{account.name}", json.dumps({"rules": rules}).encode()
+    )
+    stop = asyncio.Event()
+
+    def of(pod: str) -> OperatorSettings:
+        ports = {"health_port": free_port(), "ledger_port": free_port()}
+        named = {"pod_name": pod, "pod_namespace": place.own, "pod_uid": f"uid-{pod}"}
+        return settings.model_copy(update=named | ports)
+
+    extends = ExtenderSettings(
+        listen_port=0, explain_port=0, pod_name="extender", pod_namespace=place.own, pod_uid="uid"
+    )
+    http = httpx.AsyncClient(trust_env=False)
+    processes = (
+        Extender(extends, api, http, extends.clock),
+        WebhookProcess(of("webhook"), api, settings.clock),
+        Releaser(of("releaser"), api, settings.clock),
+        ControllerProcess(of("controller"), account.place.access, api, settings.clock),
+    )
+    running = [asyncio.create_task(each.run(stop)) for each in processes]
+
+    async def told() -> dict[str, str]:
+        found = (await place.get(f"/api/v1/namespaces/{place.own}/events"))["items"]
+        events = {each["involvedObject"]["name"]: each["message"] for each in found}
+        return events if len(events) == len(processes) else {}
+
+    try:
+        events = await place.until(told, "each has told what it waits for")
+    finally:
+        stop.set()
+        await asyncio.gather(*running, return_exceptions=True)
+        await http.aclose()
+    assert "first list of nodes" in events["extender"]
+    assert "Secret" in events["webhook"]
+    assert "/apis/batch/v1/jobs" in events["releaser"]
+    assert "Lease" in events["controller"] and "403" in events["controller"]

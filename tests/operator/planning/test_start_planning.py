@@ -1,0 +1,182 @@
+"""When held work starts: within its bounds, gangs together, no more held than allowed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_operator.holding.judging import Waiting, judge
+from greensched_operator.objects.release_patch import Reason
+from greensched_operator.planning.cluster_state import Zone
+from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
+from greensched_operator.planning.plan_words import why_now
+from greensched_operator.planning.start_planning import Planned, Situation, jitter_of, plan_starts
+from greensched_policies.planning.outlook import outlook_of
+from greensched_policies.planning.planning import Running
+from greensched_policies.rules.catalogue import WHEN_RULES
+from tests.operator.told_work import ENFORCING, HOUR_S, NOW_S, marks, rules, work_of
+
+DAY = 96  # slots
+CLEAN = range(12, 16)  # slots: the fourth hour
+
+
+def situation(
+    carbon: list[float] | None = None,
+    *,
+    cores: float = 64.0,
+    standing: tuple[Planned, ...] = (),
+    running: tuple[Running, ...] = (),
+) -> Situation:
+    """Return a cluster of one zone, whose grid is clean for an hour."""
+    grams = carbon or [100.0 if slot in CLEAN else 500.0 for slot in range(DAY)]
+    values = np.array([grams])
+    outlook = outlook_of(slot_begin(NOW_S), SLOT_S, values, np.full_like(values, np.nan))
+    return Situation(
+        now_s=NOW_S,
+        zones=(Zone("A", cores, 5.0),),
+        outlooks=Outlooks(outlook, ("test",), (NOW_S,)),
+        running=running,
+        standing=standing,
+        zones_for=lambda _: frozenset(),
+        when_for=lambda _: WHEN_RULES["planned-window"],
+        opens_s=lambda _: 0.0,
+        jitter_s=120.0,
+    )
+
+
+def waiting(name: str = "train", share: float = 1.0, gang: str = "", **said: str) -> Waiting:
+    wishes = {"deadline": "8h", "runtime": "30m"} | said
+    work = work_of(name, marks(NOW_S, NOW_S + 4 * HOUR_S, **wishes), gang=gang)
+    found = judge(work, rules(replace(ENFORCING, max_held_share=share)), NOW_S)
+    assert isinstance(found, Waiting)
+    return found
+
+
+def test_it_waits_for_the_clean_hour_with_its_jitter() -> None:
+    [planned], released = plan_starts([waiting()], situation())
+    clean_s = slot_begin(NOW_S) + CLEAN[0] * SLOT_S
+    assert released == []
+    assert clean_s <= planned.start_s <= clean_s + 3 * SLOT_S
+    assert not planned.is_now
+
+
+@pytest.mark.parametrize(
+    "carbon",
+    [
+        pytest.param([500.0] * DAY, id="always-dirty"),
+        pytest.param([0.0] * DAY, id="always-clean"),
+        pytest.param([float("nan")] * DAY, id="nothing-is-known"),
+        pytest.param([100.0 + slot for slot in range(DAY)], id="ever-dirtier"),
+    ],
+)
+def test_where_waiting_saves_nothing_it_starts_now(carbon: list[float]) -> None:
+    [planned], _ = plan_starts([waiting()], situation(carbon))
+    assert planned.is_now
+
+
+def test_a_plan_that_is_written_stands_to_the_second() -> None:
+    [first], _ = plan_starts([waiting()], situation())
+    written = waiting(planned_start=format_timestamp(round(first.start_s)))
+    [again], _ = plan_starts([written], situation())
+    assert again.start_s == round(first.start_s)
+
+
+def test_a_gang_shares_its_start_and_the_strictest_end() -> None:
+    gang = [waiting(f"of-{place}", gang="ring", deadline=deadline)
+            for place, deadline in enumerate(("8h", "3h", "9h"))]  # fmt: skip
+    planned, _ = plan_starts(gang, situation())
+    assert len({one.start_s for one in planned}) == 1
+    assert planned[0].start_s <= gang[1].terms.latest_start_s
+
+
+@pytest.mark.parametrize(
+    ("share", "held"),
+    [
+        pytest.param(1.0, 6, id="all"),
+        pytest.param(0.5, 4, id="half-of-eight-cores"),
+        pytest.param(0.0, 0, id="none"),
+    ],
+)
+def test_no_more_is_held_than_the_policys_share_of_the_cores(share: float, held: int) -> None:
+    asked = [waiting(f"job-{place}", share) for place in range(6)]
+    planned, released = plan_starts(asked, situation(cores=8.0))
+    assert len(planned) == held
+    assert {each.reason for each in released} <= {Reason.HELD_SHARE}
+    assert len(released) == 6 - held
+
+
+def test_what_has_a_plan_is_held_before_what_is_new() -> None:
+    old = waiting("old", 0.25, planned_start=format_timestamp(NOW_S + 3 * HOUR_S))
+    new = waiting("new", 0.25)
+    planned, [released] = plan_starts([new, old], situation(cores=4.0))
+    assert [one.waiting.work.name for one in planned] == ["old"]
+    assert released.work.name == "new"
+
+
+def test_what_waits_already_takes_its_part_of_the_share() -> None:
+    before, _ = plan_starts([waiting(f"old-{place}", 0.5) for place in range(3)], situation())
+    new = [waiting(f"new-{place}", 0.5) for place in range(2)]
+    planned, released = plan_starts(new, situation(cores=8.0, standing=tuple(before)))
+    assert (len(planned), len(released)) == (1, 1)
+
+
+def test_the_clean_hour_is_not_promised_to_more_than_it_has_room_for() -> None:
+    asked = [waiting(f"job-{place}", deadline="20h") for place in range(40)]
+    planned, _ = plan_starts(asked, situation(cores=8.0))
+    begin_s = slot_begin(NOW_S)
+    slots = [int((one.start_s - begin_s) // SLOT_S) for one in planned if one.chosen.has_room]
+    assert max(slots.count(slot) for slot in CLEAN) <= 8
+
+
+def test_jitter_is_the_same_each_time_and_below_half_a_slot() -> None:
+    jitters = [jitter_of(waiting(f"job-{place}"), 1e6) for place in range(50)]
+    assert jitters == [jitter_of(waiting(f"job-{place}"), 1e6) for place in range(50)]
+    assert 0.0 <= min(jitters) < max(jitters) < SLOT_S / 2
+    assert len(set(jitters)) == 50
+    assert len({jitter_of(waiting(name, gang="ring"), 120.0) for name in "abc"}) == 1
+
+
+CARBON = st.lists(st.floats(0.0, 2000.0), min_size=DAY, max_size=DAY)
+HOURS = st.lists(st.tuples(st.integers(2, 23), st.sampled_from(["", "ring", "duo"])), min_size=1,
+                 max_size=8)  # fmt: skip
+
+
+@given(CARBON, HOURS, st.sampled_from([0.0, 0.3, 1.0]))
+def test_whatever_is_forecast_nobody_starts_beyond_the_latest_start(
+    carbon: list[float], told: list[tuple[int, str]], share: float
+) -> None:
+    asked = [waiting(f"job-{place}", share, gang, deadline=f"{hours}h")
+             for place, (hours, gang) in enumerate(told)]  # fmt: skip
+    planned, released = plan_starts(asked, situation(carbon, cores=8.0))
+    names = [one.waiting.work.name for one in planned] + [each.work.name for each in released]
+    assert sorted(names) == sorted(one.work.name for one in asked)
+    for one in planned:
+        assert one.start_s <= one.waiting.terms.latest_start_s
+        assert one.is_now is (one.start_s <= NOW_S)
+    for gang in ("ring", "duo"):
+        starts = {one.start_s for one in planned if one.waiting.work.gang == gang}
+        assert len(starts) <= 1
+
+
+@pytest.mark.parametrize(
+    ("running_cores", "told"),
+    [pytest.param(8.0, "no room", id="full"), pytest.param(0.0, "", id="empty")],
+)
+def test_a_start_for_want_of_room_says_so(running_cores: float, told: str) -> None:
+    runs = Running(0, NOW_S + 5 * HOUR_S, running_cores)  # past the clean hour
+    [planned], _ = plan_starts([waiting("train", deadline="20h")],
+                               situation(cores=8.0, running=(runs,)))  # fmt: skip
+    assert planned.chosen.lacks_room == bool(told)
+    assert told in why_now(planned)
+
+
+def test_on_a_flat_grid_nothing_is_said_of_room() -> None:
+    runs = Running(0, NOW_S + 5 * HOUR_S, 8.0)
+    [planned], _ = plan_starts([waiting("train", deadline="20h")],
+                               situation([300.0] * DAY, cores=8.0, running=(runs,)))  # fmt: skip
+    assert "no later start is worth the wait" in why_now(planned)

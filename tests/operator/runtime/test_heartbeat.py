@@ -1,0 +1,151 @@
+"""Who is heard of, on clocks that stop, run ahead and differ; and who was, by his own word."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greensched_core.clock import ManualClock
+from greensched_core.errors import ApiUnavailable
+from greensched_operator.runtime.heartbeat import (
+    BEATS_EVERY_S,
+    HEARD_WITHIN_S,
+    LISTENS_S,
+    Heartbeat,
+    Pulse,
+    RightToStart,
+    decode_lease,
+)
+from tests.operator.told_work import api_of, refused
+
+
+def word(renewed: str) -> bytes:
+    return f'{{"spec":{{"holderIdentity":"first","renewTime":"{renewed}"}}}}'.encode()
+
+
+def listening(clock: ManualClock, *listed: bytes) -> Pulse:
+    """Return a listener whose first list is done."""
+    pulse = Pulse(clock.monotonic)
+    hear_list(pulse, *listed)
+    return pulse
+
+
+def hear_list(pulse: Pulse, *listed: bytes) -> None:
+    pulse.list_began()
+    for each in listed:
+        pulse.upsert(decode_lease(each))
+    pulse.list_ended()
+
+
+@pytest.mark.parametrize(
+    ("passed_s", "is_heard"),
+    [
+        pytest.param(HEARD_WITHIN_S - 0.1, True, id="to-the-last-moment"),
+        pytest.param(HEARD_WITHIN_S, False, id="silent-for-a-minute"),
+    ],
+)
+def test_a_word_counts_for_a_minute_of_our_own_clock(passed_s: float, is_heard: bool) -> None:
+    clock = ManualClock()
+    pulse = listening(clock, word("2026-01-01T00:00:00Z"))
+    pulse.upsert(decode_lease(word("1999-01-01T00:00:00Z")))  # a clock that was set back
+    clock.advance(passed_s)
+    assert pulse.is_heard is is_heard
+
+
+def test_a_lease_that_was_there_before_may_be_a_dead_ones() -> None:
+    pulse = listening(ManualClock(), word("2099-01-01T00:00:00Z"))
+    assert not pulse.is_heard
+    hear_list(pulse, word("2099-01-01T00:00:00Z"))
+    assert not pulse.is_heard, "the same word again"
+
+
+def test_a_lease_that_is_made_while_we_listen_is_a_sign_of_life() -> None:
+    pulse = listening(ManualClock())
+    pulse.upsert(decode_lease(word("2026-01-01T00:00:00Z")))
+    assert pulse.is_heard
+
+
+def test_a_word_that_came_between_two_lists_counts() -> None:
+    pulse = listening(ManualClock(), word("2026-01-01T00:00:00Z"))
+    hear_list(pulse, word("2026-01-01T00:00:05Z"))
+    assert pulse.is_heard
+
+
+@pytest.mark.parametrize("end", ["deleted", "not-listed"])
+def test_without_the_lease_nobody_is_heard(end: str) -> None:
+    pulse = listening(ManualClock())
+    pulse.upsert(decode_lease(word("2026-01-01T00:00:00Z")))
+    if end == "deleted":
+        pulse.remove(decode_lease(word("2026-01-01T00:00:00Z")))
+    else:
+        hear_list(pulse)
+    assert not pulse.is_heard
+
+
+def test_who_lives_is_heard_before_we_have_done_listening() -> None:
+    clock = ManualClock()
+    pulse = Pulse(clock.monotonic)
+    clock.advance(LISTENS_S)
+    assert not pulse.has_listened, "it has not begun"
+    hear_list(pulse)
+    clock.advance(LISTENS_S - 0.1)
+    assert not pulse.has_listened
+    clock.advance(0.1)
+    assert pulse.has_listened
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 2 * HEARD_WITHIN_S)), max_size=9))
+def test_nobody_is_heard_whose_word_has_not_changed_for_a_minute(
+    words: list[tuple[str, float]],
+) -> None:
+    clock = ManualClock()
+    pulse = listening(clock, word("a"))
+    last, changed_at = "a", float("-inf")
+    for text, passed_s in words:
+        clock.advance(passed_s)
+        if text != last:
+            last, changed_at = text, clock.monotonic()
+        pulse.upsert(decode_lease(word(text)))
+        assert pulse.is_heard is (clock.monotonic() - changed_at < HEARD_WITHIN_S)
+
+
+async def test_a_sign_that_was_taken_shows_for_as_long_as_it_counts() -> None:
+    clock = ManualClock()
+    answers = [refused(403), httpx.Response(200, content=b"{}")]
+    async with api_of(lambda _: answers.pop(0)) as client:
+        beating = Heartbeat(client, "own", "heartbeat", "first", lambda: True, clock.monotonic)
+        with pytest.raises(ApiUnavailable):
+            await beating.beat()
+        assert not beating.is_given, "it was refused"
+        await beating.beat()
+    assert beating.is_given
+    clock.advance(HEARD_WITHIN_S - 0.1)
+    assert beating.is_given
+    clock.advance(0.1)
+    assert not beating.is_given
+
+
+async def test_rights_that_are_there_are_asked_for_once_a_minute_and_missed_ones_soon() -> None:
+    clock, asked = ManualClock(), list[bool]()
+    has_right = True
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        asked.append(has_right)
+        return httpx.Response(201, json={"status": {"allowed": has_right}})
+
+    async with api_of(answer) as client:
+        right = RightToStart(client, clock.monotonic)
+        assert await right.is_held()
+        assert len(asked) == 2, "for Jobs and for pods"
+        has_right = False
+        clock.advance(HEARD_WITHIN_S)
+        assert await right.is_held()
+        assert len(asked) == 2
+        clock.advance(0.1)
+        assert not await right.is_held()
+        has_right = True
+        clock.advance(BEATS_EVERY_S + 0.1)
+        assert await right.is_held()
+        assert len(asked) == 6
