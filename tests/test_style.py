@@ -3,6 +3,7 @@
 import ast
 import re
 import statistics
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ CLOCKED = [path for path in SOURCES if path.relative_to(ROOT).parts[0] in _TIMED
 LONGEST_FILE = 400
 LONGEST_TRAINING_SCRIPT = 500
 LONGEST_FUNCTION = 40
+MOST_FILES = 30  # of Python in a folder, so that its names are read at a glance
 NAMES_THAT_SAY_NOTHING = {"util", "utils", "helper", "helpers", "common", "manager", "misc"}
 READS_THE_CLOCK = {
     *(("time", name) for name in ("time", "time_ns", "monotonic", "monotonic_ns", "sleep")),
@@ -64,6 +66,16 @@ def test_no_file_is_longer_than_400_lines() -> None:
         if lines > (LONGEST_TRAINING_SCRIPT if "train" in path.parts else LONGEST_FILE)
     }
     assert too_long == {}
+
+
+def test_no_folder_holds_more_than_30_python_files() -> None:
+    counts = Counter(named(path.parent) for path in MODULES)
+    assert {folder: count for folder, count in counts.items() if count > MOST_FILES} == {}
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if p.name == "__init__.py"], ids=named)
+def test_every_package_says_what_it_is(path: Path) -> None:
+    assert len(ast.get_docstring(tree(path)) or "") > 20
 
 
 def test_no_function_is_longer_than_40_lines() -> None:
