@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from greensched_cli.output import AsOutput, Output, print_document
+
 app = typer.Typer(help="Read model bundles.", no_args_is_help=True)
 
 Folder = Annotated[
@@ -34,7 +36,7 @@ def check(folder: Folder = None) -> None:
 
 
 @app.command()
-def show(folder: Folder = None) -> None:
+def show(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
     """Print what a bundle is: what it was trained on, how, and how good it was found to be."""
     from rich.table import Table
 
@@ -43,7 +45,11 @@ def show(folder: Folder = None) -> None:
     from greensched_policies.learned.bundle_description import describe_bundle
 
     bundle = load_bundle(folder or SHIPPED_PRIOR, needs=())
+    described = describe_bundle(bundle)
+    if output != Output.TABLE:
+        print_document(described, output)
+        return
     table = Table(show_header=False, box=None, pad_edge=False)
-    for name, text in describe_bundle(bundle).items():
+    for name, text in described.items():
         table.add_row(name, text)
     plain_console().print(table)

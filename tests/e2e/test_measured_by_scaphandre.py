@@ -93,7 +93,7 @@ def manifests(meters: Meters) -> list[dict[str, object]]:
 
 def believed(greensched: Callable[..., str]) -> dict[str, tuple[float, str]]:
     """Return each node's watts as `greensched nodes` tells them, and by which meter."""
-    nodes = json.loads(greensched("nodes", "--json"))["nodes"]
+    nodes = json.loads(greensched("nodes", "-o", "json"))["nodes"]
     return {each["name"]: (each["powerWatts"], each["powerMeter"] or "") for each in nodes}
 
 

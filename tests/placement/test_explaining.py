@@ -88,7 +88,7 @@ async def test_the_command_explain_prints_the_decision(scene: Scene) -> None:
     assert status == 0, text
     assert f"{scene.namespace}/pod: 4 cores" in text and f"went to {clean}" in text
     assert text.index(clean) < text.index(dirty)
-    status, text = await command(scene, "explain", "pod", "-n", scene.namespace, "--json")
+    status, text = await command(scene, "explain", "pod", "-n", scene.namespace, "-o", "json")
     assert json.loads(text)[0]["outcome"]["node"] == clean
 
 

@@ -1,12 +1,13 @@
 """`greensched explain` and `greensched nodes`: why a pod went where it went."""
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
+from greensched_cli.output import AsOutput, Output, print_document
+from greensched_cli.reading.api_server import usual_namespace
 from greensched_cli.reading.replicas import Answer, Whereabouts, ask_replicas, decision_path
 from greensched_core.errors import ApiUnavailable, GreenSchedError
 
@@ -32,41 +33,44 @@ ExplainPort = Annotated[
         help="The chart's extender.settings.explainPort; as the pods say, else 8889.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print what the replicas said, as JSON.")]
 Rows = Annotated[int, typer.Option(min=1, help="Print at most this many nodes.")]
 
 
 def explain(
     pod: Annotated[str, typer.Argument(help="Name of the pod.")],
-    namespace: Annotated[str, typer.Option("--namespace", "-n")] = "default",
+    namespace: Annotated[
+        str | None,
+        typer.Option("--namespace", "-n", help="Namespace of the pod; else the kubeconfig's."),
+    ] = None,
     rows: Rows = 15,
     address: Address = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     extender_namespace: ExtenderNamespace = "greensched",
     explain_port: ExplainPort = None,
-    as_json: AsJson = False,
+    output: AsOutput = Output.TABLE,
 ) -> None:
     """Say which nodes a pod was offered, what each would have cost, and why it went where it did.
 
     When no replica remembers a decision on it, says what the cluster tells of it, and exits with 1.
     """
     where = Whereabouts(address, kubeconfig, context, extender_namespace, explain_port)
+    namespace = namespace or usual_namespace(kubeconfig, context)
     try:
         answers = ask_replicas(decision_path(namespace, pod), where)
         silent = [f"{one.replica}: {one.fault}" for one in answers if one.status not in (200, 404)]
     except ApiUnavailable as fault:
         answers, silent = [], [str(fault)]
     decisions = _known(answers)
-    if as_json:
-        print(json.dumps(decisions, indent=2))
+    if output != Output.TABLE:
+        print_document(decisions, output)
     if not decisions:
         was_asked = len(answers) > len(silent)
         _print_undecided(namespace, pod, where, silent, was_asked)
         raise typer.Exit(1)
     for told in silent:
         print(told, file=sys.stderr)
-    if not as_json:
+    if output == Output.TABLE:
         from greensched_cli.explain.explanation import print_decision
 
         latest = max(decisions, key=lambda decision: float(decision["decidedAt"]))
@@ -79,7 +83,7 @@ def nodes(
     context: Context = None,
     extender_namespace: ExtenderNamespace = "greensched",
     explain_port: ExplainPort = None,
-    as_json: AsJson = False,
+    output: AsOutput = Output.TABLE,
 ) -> None:
     """List what the extender believes of each node."""
     where = Whereabouts(address, kubeconfig, context, extender_namespace, explain_port)
@@ -89,8 +93,8 @@ def nodes(
         faults = "; ".join(f"{answer.replica}: {answer.fault}" for answer in answers)
         raise ApiUnavailable(f"no replica told its nodes: {faults}")
     believed = _listed(good[0], "nodes")
-    if as_json:
-        print(json.dumps(good[0].body, indent=2))
+    if output != Output.TABLE:
+        print_document(good[0].body, output)
         return
     from greensched_cli.explain.explanation import print_nodes
 

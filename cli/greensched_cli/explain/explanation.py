@@ -44,7 +44,7 @@ def print_decision(decision: Mapping[str, Any], rows: int, known: int) -> None:
     if rest > 0:
         console.print(f"… and {_rest(decision, rows)} (--rows {rows + rest} prints them)")
     if known > 1:
-        console.print(f"{known} decisions are remembered; this is the latest (--json has all)")
+        console.print(f"{known} decisions are remembered; this is the latest (-o json has all)")
 
 
 def print_nodes(nodes: Sequence[Mapping[str, Any]]) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from greensched_cli.explain.decisions import Context, Kubeconfig
 from greensched_cli.ledger.ledger_source import ReadLedger, Span, read_ledger
+from greensched_cli.output import AsOutput, Output, print_document
 from greensched_cli.reading.replicas import Whereabouts
 from greensched_cli.simulation import simulate
 from greensched_core.clock import WallClock
@@ -42,6 +43,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the page, and the records as Parquet and CSV.")
     ] = None,
+    output: AsOutput = Output.TABLE,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     operator_namespace: Annotated[
@@ -50,6 +52,8 @@ def report(
 ) -> None:
     """Tell what holding work saved against running it at once, from the cluster's ledger."""
     if folder is not None:
+        if output != Output.TABLE:
+            raise BadInput(f"-o {output} is of the ledger's report; {folder}/run.json has this")
         simulate.report(folder)
         return
     until = WallClock().now()
@@ -62,7 +66,12 @@ def report(
     from greensched_cli.ledger.ledger_tables import report_of
 
     drawn = report_of(read, span)
-    _print(drawn, read)
+    if output == Output.TABLE:
+        _print(drawn, read)
+    else:
+        from greensched_cli.ledger.ledger_json import report_json
+
+        print_document(report_json(drawn), output)
     if out is not None:
         _write(out, drawn, read)
 
@@ -115,4 +124,5 @@ def _write(out: Path, report: "LedgerReport", read: ReadLedger) -> None:
     except OSError as fault:  # such as a full disk
         print(f"greensched: {fault}", file=sys.stderr)
         raise typer.Exit(1) from fault
-    print(f"report: {page}\nrecords: {', '.join(map(str, files))}")
+    # Beside what is shown, so that JSON stays JSON.
+    print(f"report: {page}\nrecords: {', '.join(map(str, files))}", file=sys.stderr)

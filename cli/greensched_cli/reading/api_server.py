@@ -47,10 +47,11 @@ def usual_namespace(kubeconfig: str | None, context: str | None) -> str:
 
     try:
         contexts, active = config.list_kube_config_contexts(kubeconfig)  # type: ignore[no-untyped-call]  # untyped
-    except config.ConfigException:  # whoever reads it whole says what is wrong
+        chosen = next((each for each in contexts if each["name"] == context), active)
+        return str(chosen.get("context", {}).get("namespace") or "default")
+    # No file, no YAML, no mapping: whoever reads it whole says what is wrong.
+    except Exception:  # noqa: BLE001 - each raises a type of its own
         return "default"
-    chosen = next((each for each in contexts if each["name"] == context), active)
-    return str(chosen.get("context", {}).get("namespace") or "default")
 
 
 def _existing(kubeconfig: str | None) -> str:

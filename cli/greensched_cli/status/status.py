@@ -1,28 +1,20 @@
 """`greensched status`: what waits, until when and why, and how the operator does."""
 
 import asyncio
-import json
 import sys
 import threading
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from greensched_cli.explain.decisions import Context, Kubeconfig
+from greensched_cli.output import AsOutput, Output, print_document
 from greensched_core.errors import ApiUnavailable, BadInput
 
 if TYPE_CHECKING:
     from greensched_cli.status.status_answer import Question
 
 _LOOKS_EVERY_S = 5.0
-
-
-class Output(StrEnum):
-    """How an answer is written."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 Namespace = Annotated[
@@ -51,9 +43,7 @@ def status(
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Look again every 5 seconds, until Ctrl-C.")
     ] = False,
-    output: Annotated[
-        Output, typer.Option("--output", "-o", help="A table to read, or JSON for programs.")
-    ] = Output.TABLE,
+    output: AsOutput = Output.TABLE,
     operator_namespace: OperatorNamespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -107,11 +97,14 @@ def _answer(question: "Question", output: Output) -> bool:
     times = LocalTimes(WallClock().now())
     if question.name is not None:
         found = asyncio.run(ask_one(question, question.name, times))
-        print(json.dumps(found.documents, indent=2) if output == Output.JSON else found.text)
+        if output == Output.TABLE:
+            print(found.text)
+        else:
+            print_document(found.documents, output)
         return bool(found.documents)
     told = asyncio.run(ask(question, times.now_s))
-    if output == Output.JSON:
-        print(json.dumps(as_json(told, times.now_s), indent=2))
-    else:
+    if output == Output.TABLE:
         print_status(plain_console(), told, times)
+    else:
+        print_document(as_json(told, times.now_s), output)
     return True

@@ -1,8 +1,10 @@
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 Run = Callable[..., Any]
 Replica = Callable[[dict[str, Any]], str]
@@ -65,14 +67,61 @@ def test_json_holds_what_the_replica_said(
     greensched: Run, replica: Replica, decision: dict[str, Any]
 ) -> None:
     address = replica({PATH: {"decisions": [decision]}})
-    done = greensched("explain", "web", "--json", "--address", address)
+    done = greensched("explain", "web", "-o", "json", "--address", address)
     assert json.loads(done.stdout) == [{**decision, "replica": address}]
+
+
+def test_yaml_holds_the_same(greensched: Run, replica: Replica, decision: dict[str, Any]) -> None:
+    address = replica({PATH: {"decisions": [decision]}})
+    done = greensched("explain", "web", "-o", "yaml", "--address", address)
+    assert yaml.safe_load(done.stdout) == [{**decision, "replica": address}]
+
+
+def kubeconfig(path: Path, **namespaces: str) -> str:
+    """Write a kubeconfig whose contexts name a namespace each, the first one in use."""
+    contexts = [{"name": name, "context": {"cluster": "c", "user": "u", "namespace": namespace}}
+                for name, namespace in namespaces.items()]  # fmt: skip
+    told = {"apiVersion": "v1", "kind": "Config", "contexts": contexts,
+            "current-context": next(iter(namespaces)),
+            "clusters": [{"name": "c", "cluster": {"server": "http://localhost:1"}}],
+            "users": [{"name": "u", "user": {}}]}  # fmt: skip
+    path.write_text(yaml.safe_dump(told))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "namespace"),
+    [
+        pytest.param((), "ml", id="of-the-context-in-use"),
+        pytest.param(("--context", "other"), "batch", id="of-the-context-that-is-named"),
+        pytest.param(("-n", "web"), "web", id="of-the-option"),
+    ],
+)
+def test_the_namespace_is_the_one_that_kubectl_would_take(
+    greensched: Run, replica: Replica, decision: dict[str, Any],
+    tmp_path: Path, options: tuple[str, ...], namespace: str,
+) -> None:  # fmt: skip
+    config = kubeconfig(tmp_path / "config", used="ml", other="batch")
+    address = replica({f"/v1/decisions/{namespace}/web": {"decisions": [decision]}})
+    asked = ("explain", "web", *options, "--address", address, "--kubeconfig", config)
+    done = greensched(*asked)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_address_is_asked_whatever_the_kubeconfig_is_like(
+    greensched: Run, replica: Replica, decision: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "config").write_text("[: no yaml")
+    address = replica({PATH: {"decisions": [decision]}})
+    config = str(tmp_path / "config")
+    done = greensched("explain", "web", "--address", address, "--kubeconfig", config)
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_unknown_pod_is_an_empty_list_in_json_and_a_sentence_beside_it(
     greensched: Run, replica: Replica
 ) -> None:
-    done = greensched("explain", "nobody", "--json", "--address", replica({}))
+    done = greensched("explain", "nobody", "-o", "json", "--address", replica({}))
     assert done.returncode == 1
     assert json.loads(done.stdout) == []
     assert "No replica remembers a decision on default/nobody" in done.stderr

@@ -1,3 +1,4 @@
+import json
 import re
 import threading
 import time
@@ -9,6 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 import uvicorn
+import yaml
 from starlette.applications import Starlette
 from typer.testing import CliRunner, Result
 
@@ -96,6 +98,21 @@ def test_a_ledger_is_told_on_the_terminal_and_written_as_a_page_and_tables(
     assert re.search(r"carbon +8 +3\.20 kg +0\.84 kg +2\.36 kg +-73\.9 %", done.output)
     files = {path.name for path in (tmp_path / "out").iterdir()}
     assert files == {"report.html", "ledger.csv", "ledger.parquet"}
+
+
+@pytest.mark.parametrize(("output", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_programs_get_the_numbers_behind_the_tables(
+    ledger: Path, output: str, read: Callable[[str], Any]
+) -> None:
+    done = run("--ledger", ledger, "-o", output)
+    assert done.exit_code == 0, done.output
+    told = read(done.stdout)
+    carbon = next(each for each in told["started"]["whole"] if each["name"] == "carbon")
+    assert (carbon["unit"], carbon["workloads"]) == ("kg", 8)
+    assert carbon["changePercent"] == pytest.approx(-73.9, abs=0.05)
+    assert carbon["changePercentLow"] is None, "fewer than 20 workloads have no interval"
+    assert told["lostRecords"] == {"disk_full": 17} and told["shadow"]["workloads"] == 4
+    assert set(told["started"]["byNamespace"]) == {"ml", HOSTILE}
 
 
 def test_the_page_needs_no_network_and_names_its_baseline(ledger: Path, tmp_path: Path) -> None:

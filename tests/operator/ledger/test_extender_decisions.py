@@ -149,7 +149,7 @@ async def test_kubernetes_own_client_gets_its_answer_from_the_stand_in(
 ) -> None:
     config = tmp_path / "config"
     config.write_text(KUBECONFIG.format(url=cluster.url))
-    told = await greensched("explain", "a", "-n", "ml", "--json", "--kubeconfig", str(config))
+    told = await greensched("explain", "a", "-n", "ml", "-o", "json", "--kubeconfig", str(config))
     (decision,) = json.loads(told)
     assert (decision["replica"], decision["pod"]["uid"]) == ("ext-1", "/v1/decisions/ml/a")
 
