@@ -1,7 +1,10 @@
 """What sleep does to each node of a world, and the table with which a run begins."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from greensched_core.errors import BadInput
 from greensched_policies.costs.cost import Floats
 from greensched_policies.costs.sleeping import SleepColumns
 from greensched_policies.rules.catalogue import SLEEP_RULES
@@ -25,11 +28,29 @@ def sleep_columns(world: World) -> SleepColumns:
 
 
 def sleep_table(world: World, policy: Policy) -> Floats:
-    """Return the table as it is at the start: all nodes are empty and awake, their time runs."""
+    """Return the table as it is at the start: all nodes are empty and awake, their time runs.
+
+    Raises BadInput for a rule that keeps a node awake for less than nothing.
+    """
     columns = sleep_columns(world)
-    stays_awake_s = SLEEP_RULES[policy.sleep](columns)[0]
-    ever = np.isfinite(stays_awake_s)
+    awake_s = stays_awake_s(SLEEP_RULES[policy.sleep], columns)
+    ever = np.isfinite(awake_s)
     if world.empty_nodes_sleep or not ever.any():
         return np.empty((6, 0))
     told = [np.where(ever, each[0], 0.0) for each in columns]
-    return np.stack([*told, stays_awake_s, stays_awake_s, np.zeros(ever.size)])
+    return np.stack([*told, awake_s, awake_s, np.zeros(ever.size)])
+
+
+def stays_awake_s(rule: Callable[[SleepColumns], Floats], nodes: SleepColumns) -> Floats:
+    """Return for how many seconds a rule keeps each node awake while it is empty, [N].
+
+    Raises BadInput where one of them is negative or NaN.
+    """
+    seconds: Floats = rule(nodes)[0]
+    wrong = np.flatnonzero(~(seconds >= 0.0))
+    if wrong.size:
+        raise BadInput(
+            f"the sleep rule {rule.__name__} keeps node {wrong[0]} awake for "
+            f"{seconds[wrong[0]]:g} s: return 0 or more, and infinity for a node that never sleeps"
+        )
+    return seconds

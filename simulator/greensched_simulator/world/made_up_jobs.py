@@ -58,6 +58,8 @@ def _graphs(generator: Generator, seed: int, count: int) -> _Graphs:
     while job < count:
         begin, before = job, range(0)
         for _ in range(int(stages[graph])):
+            if job == count:
+                break
             own = range(job, min(job + int(widths[stage]), count))
             first[own.start : own.stop] = begin
             after[own.start : own.stop] = [before] * len(own)

@@ -151,6 +151,11 @@ def drawn(workload: object, folder: Path = Path()) -> World:
     return build_world(parse_scenario(SCENARIO | {"workload": workload}, folder))
 
 
+def test_the_last_graph_ends_where_no_job_is_left_for_its_stages() -> None:
+    world = drawn({"generator": {"jobs": 4, "cpu_cores": [1], "stages": [3]}})
+    assert np.unique(world.jobs.arrival_s).size == 2, "three in a graph, and one that is cut off"
+
+
 def test_made_up_stages_wait_for_all_tasks_of_the_one_before_and_are_due_together() -> None:
     generator = {"jobs": 9, "cpu_cores": [1], "stages": [3], "stage_tasks": [2]}
     world = drawn({"generator": generator, "slack": "2h"})
