@@ -20,6 +20,7 @@ import msgspec
 
 from greensched_core.errors import ApiUnavailable, BadInput, ResourceExpired
 from greensched_core.handshakes import close_cancelled
+from greensched_core.login_plugins import failing_plugins_raise
 
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_REREAD_S = 60.0  # kubelet rotates a bound token at 80 % of its hour
@@ -66,18 +67,20 @@ class ApiAccess:
         from kubernetes import client, config  # 44 MB: only where a person runs us
 
         configuration = client.Configuration()
+        source = str(path or "($KUBECONFIG)")
         try:
-            config.load_kube_config(  # type: ignore[no-untyped-call]  # the package has no types
-                config_file=str(path) if path else None,
-                context=context,
-                client_configuration=configuration,
-            )
+            with failing_plugins_raise(source):
+                config.load_kube_config(  # type: ignore[no-untyped-call]  # the package has no types
+                    config_file=str(path) if path else None,
+                    context=context,
+                    client_configuration=configuration,
+                )
             verify = _verification(configuration)
+        except BadInput:
+            raise
         # No YAML, no mapping, no base64, no certificate: each raises a type of its own.
         except Exception as fault:
-            raise BadInput(
-                f"kubeconfig {path or '($KUBECONFIG)'}: {str(fault) or type(fault).__name__}"
-            ) from fault
+            raise BadInput(f"kubeconfig {source}: {str(fault) or type(fault).__name__}") from fault
 
         def bearer_token() -> str | None:
             # The package's name for it since version 37, and the one before.

@@ -98,6 +98,21 @@ def test_the_clusters_own_roles_include_policies_and_profiles(kubectl: Run) -> N
 
 
 @pytest.mark.usefixtures("release")
+def test_a_role_lets_users_ask_our_pods_and_do_nothing_else_there(kubectl: Run) -> None:
+    bound = ("create", "rolebinding", "asks", "--role=greensched-explain", "--user=asker")
+    kubectl(*bound, "-n", NAMESPACE)
+
+    def may(verb: str, what: str, *part: str) -> str:
+        asked = ("auth", "can-i", verb, what, *part, "--as=asker", "-n", NAMESPACE)
+        return kubectl(*asked).stdout.strip()
+
+    assert may("list", "pods") == "yes"
+    assert may("create", "pods", "--subresource=portforward") == "yes"
+    for verb, what in (("delete", "pods"), ("get", "secrets"), ("get", "configmaps")):
+        assert may(verb, what) == "no"
+
+
+@pytest.mark.usefixtures("release")
 def test_a_user_of_a_namespace_may_write_policies_there_and_no_status(kubectl: Run) -> None:
     def may(role: str, verb: str, what: str, *part: str) -> str:
         asked = ("auth", "can-i", verb, f"{what}.greensched.io", *part, f"--as={role}er")

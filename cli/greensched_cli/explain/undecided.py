@@ -53,7 +53,7 @@ def look_up(
     """
     core = core_api(kubeconfig, context)
     try:
-        with asking_for(f"pod {namespace}/{name}"):
+        with asking_for(f"pod {namespace}/{name}", f"get pods in namespace {namespace}"):
             pod = core.read_namespaced_pod(name, namespace, _request_timeout=PATIENCE_S)
     except ApiUnavailable as fault:
         if fault.status != 404:
@@ -111,7 +111,8 @@ def _silence(pod: PodSeen, extender_namespace: str) -> str:
 
 def _pods_of_job(core: Any, namespace: str, name: str) -> list[str]:
     found: list[Any] = []
-    with suppress(ApiUnavailable), asking_for(f"pods of a Job {name}"):  # a hint, no more
+    asking = asking_for(f"pods of a Job {name}", f"list pods in namespace {namespace}")
+    with suppress(ApiUnavailable), asking:  # a hint, no more
         found = core.list_namespaced_pod(
             namespace, label_selector=f"job-name={name}", _request_timeout=PATIENCE_S
         ).items

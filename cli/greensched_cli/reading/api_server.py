@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greensched_core.errors import ApiUnavailable, BadInput
+from greensched_core.login_plugins import failing_plugins_raise
 
 if TYPE_CHECKING:
     from greensched_core.kubernetes_api import ApiAccess
@@ -22,9 +23,12 @@ def core_api(kubeconfig: str | None, context: str | None) -> Any:
 
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # or it tells of every attempt
     try:
-        api_client = config.new_client_from_config(  # type: ignore[no-untyped-call]  # untyped
-            config_file=kubeconfig, context=context
-        )
+        with failing_plugins_raise(source):
+            api_client = config.new_client_from_config(  # type: ignore[no-untyped-call]  # untyped
+                config_file=kubeconfig, context=context
+            )
+    except BadInput:
+        raise
     # No YAML, no mapping, no base64, no certificate: each raises a type of its own.
     except Exception as fault:
         told = " ".join(str(fault).split()) or type(fault).__name__
@@ -72,14 +76,30 @@ def _existing(kubeconfig: str | None) -> str:
 
 
 @contextmanager
-def asking_for(what: str) -> Iterator[None]:
-    """Raise ApiUnavailable, with `what` and the status, when the API server refuses or is away."""
+def asking_for(what: str, right: str) -> Iterator[None]:
+    """Raise ApiUnavailable, with `what` and the status, when the API server refuses or is away.
+
+    `right` is what one must be allowed for it: "list pods in namespace web".
+    """
     from kubernetes.client import ApiException, rest
 
     try:
         yield
     except ApiException as fault:
-        told = f"{what}: HTTP {fault.status}: {fault.reason}"
+        told = refusal(fault, right) or f"{what}: HTTP {fault.status}: {fault.reason}"
         raise ApiUnavailable(told, fault.status) from fault
     except rest.urllib3.exceptions.HTTPError as fault:  # type: ignore[attr-defined]  # passes through
         raise ApiUnavailable(f"{what}: {fault}") from fault
+
+
+def refusal(fault: Any, right: str) -> str:
+    """Return in a sentence which right is missing; "" where it is another fault.
+
+    `fault` is the kubernetes package's ApiException; of a port-forward it has no status, and the
+    API server's in its text.
+    """
+    if fault.status == 403 or "status 403" in str(fault.reason):
+        return f"you may not {right}"
+    if fault.status == 401 or "status 401" in str(fault.reason):
+        return "the API server does not accept your login (401): it may have expired"
+    return ""

@@ -15,11 +15,17 @@ from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from greensched_cli.reading.api_server import PATIENCE_S, asking_for, core_api
+from greensched_cli.reading.api_server import PATIENCE_S, asking_for, core_api, refusal
 from greensched_core import labels
 from greensched_core.errors import ApiUnavailable
 
 T = TypeVar("T")
+
+_RIGHT = (
+    "{0} in namespace {1}. The chart's Role greensched-explain there gives what is needed; "
+    "an administrator binds it: kubectl -n {1} create rolebinding explain-YOU "
+    "--role=greensched-explain --user=YOU"
+)
 
 
 @dataclass(frozen=True)
@@ -184,12 +190,16 @@ def _ask_pods(path: str, where: Whereabouts, component: Component) -> Iterator[A
     for name, answer in asked:
         try:
             yield Answer(name, *answer.result())
-        except (client.ApiException, OSError, http.client.HTTPException, ValueError) as fault:
+        except client.ApiException as fault:
+            told = refusal(fault, _RIGHT.format("forward ports of pods", where.namespace))
+            yield Answer(name, 0, {"error": told or f"port-forward: {fault}"})
+        except (OSError, http.client.HTTPException, ValueError) as fault:
             yield Answer(name, 0, {"error": f"port-forward: {fault}"})
 
 
 def _running_pods(core: Any, namespace: str, component: Component) -> list[Any]:
-    with asking_for(f"listing {component.name} pods"):
+    right = _RIGHT.format("list pods", namespace)
+    with asking_for(f"listing {component.name} pods", right):
         pods = core.list_namespaced_pod(
             namespace, label_selector=component.selector, _request_timeout=PATIENCE_S
         ).items
