@@ -1,4 +1,4 @@
-"""`greensched policy`: read a model bundle, and say whether it would be loaded.
+"""`greensched policy`: the names of policies; what a model bundle is, and whether it would load.
 
 The policies are imported where a verb runs, so that --help answers at once.
 """
@@ -10,12 +10,27 @@ import typer
 
 from greensched_cli.output import AsOutput, Output, print_document
 
-app = typer.Typer(help="Read model bundles.", no_args_is_help=True)
+app = typer.Typer(help="List policies, read model bundles.", no_args_is_help=True)
 
 Folder = Annotated[
     Path | None,
     typer.Argument(help="Folder with card.json and its graphs; the shipped one by default."),
 ]
+
+
+@app.command("list")
+def list_policies(output: AsOutput = Output.TABLE) -> None:
+    """List the names that --policy takes, by kind: one of each, joined by +, or a preset alone."""
+    from greensched_simulator.policy import names_by_kind
+
+    names = names_by_kind()
+    if output != Output.TABLE:
+        print_document({kind: list(known) for kind, known in names.items()}, output)
+        return
+    for kind, known in names.items():
+        print(f"{kind}:")
+        for name in known:
+            print(f"  {name}")
 
 
 @app.command()

@@ -73,6 +73,7 @@ USUAL_PAUSE = "run-through"
 # Starts at once and on the emptiest node, as a cluster without GreenSched does.
 BASELINE = "run-now+spread"
 ALL = "all"
+_HOW_NAMED = "`greensched policy list` prints all names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ def policy_named(text: str) -> Policy:
 
     What is left out is usual.
 
-    Raises BadInput that lists the names there are.
+    Raises BadInput with the names that are spelt like an unknown one.
     """
     (policy,) = _each_named([text])
     return policy
@@ -153,7 +154,7 @@ def _each_named(texts: Sequence[str]) -> list[Policy]:
     unknown = [fault for each in read for fault in each.unknown]
     if doubled or unknown:
         faults = "; ".join(dict.fromkeys((*doubled, *unknown)))
-        raise BadInput(f"{faults}: {_names_there_are()}" if unknown else faults)
+        raise BadInput(f"{faults}; {_HOW_NAMED}" if unknown else faults)
     return [each.policy for each in read]
 
 
@@ -173,7 +174,9 @@ def _read(text: str) -> _Read:
     kinds = _rules()
     for part in (each.strip() for each in text.split("+")):
         kind = next((kind for kind, known in kinds.items() if part in known), None)
-        if kind is None:
+        if part in PRESETS:
+            unknown.append(f"{part!r} is a preset and stands alone, not as in {text!r}")
+        elif kind is None:
             within = "" if part == text else f" in {text!r}"
             close = near(part, [*PRESETS, *(name for known in kinds.values() for name in known)])
             unknown.append(f"there is no policy {part!r}{within}{close}")
@@ -197,17 +200,21 @@ def _rules() -> dict[str, set[str]]:
     }
 
 
-def _names_there_are() -> str:
-    return (
-        f"give WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE or some of them; "
-        f"WHEN is one of {', '.join(WHEN_RULES)}; "
-        f"WHERE is one of {', '.join(PLACINGS)}; "
-        f"QUEUE is one of {', '.join(QUEUES)}; SLEEP is one of {', '.join(SLEEP_RULES)}; "
-        f"CAP is one of {', '.join(CAP_RULES)}; "
-        f"PAUSE is one of {', '.join(PAUSE_RULES)}; "
-        f"or give one of {', '.join(PRESETS)} alone; "
-        f"deliberately bad are {', '.join((*BAD_WHEN_RULES, *BAD_PLACINGS))}"
-    )
+def names_by_kind() -> dict[str, tuple[str, ...]]:
+    """Return the names there are by kind, in the order of WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE.
+
+    Behind them come the presets, which stand alone, and what is deliberately bad.
+    """
+    return {
+        "when": tuple(WHEN_RULES),
+        "where": tuple(PLACINGS),
+        "queue": tuple(QUEUES),
+        "sleep": tuple(SLEEP_RULES),
+        "cap": tuple(CAP_RULES),
+        "pause": tuple(PAUSE_RULES),
+        "preset": tuple(PRESETS),
+        "deliberately bad": (*BAD_WHEN_RULES, *BAD_PLACINGS),
+    }
 
 
 class Able(NamedTuple):

@@ -22,8 +22,8 @@ print("imported", *sys.modules)
 """
 VERBS = [
     "", "demo", "explain", "nodes", "replay", "cluster", "cluster up", "policy check",
-    "simulate", "compare", "report", "scenario", "scenario check", "status", "release",
-    "benchmark",
+    "policy list", "simulate", "compare", "report", "scenario", "scenario check", "status",
+    "release", "benchmark",
 ]  # fmt: skip
 
 

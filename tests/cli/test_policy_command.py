@@ -3,7 +3,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from greensched_policies.learned.bundle import SHIPPED_PRIOR
+from greensched_policies.rules.catalogue import WHEN_RULES
 
 Run = Callable[..., Any]
 
@@ -26,3 +29,12 @@ def test_show_says_that_the_shipped_bundle_was_not_trained(greensched: Run) -> N
     done = greensched("policy", "show")
     assert done.returncode == 0, done.stderr
     assert "prior" in done.stdout and "untrained" in done.stdout.lower()
+
+
+def test_list_prints_every_name_by_its_kind(greensched: Run) -> None:
+    done = greensched("policy", "list", "-o", "yaml")
+    assert done.returncode == 0, done.stderr
+    told = yaml.safe_load(done.stdout)
+    assert told["when"] == list(WHEN_RULES) and "wait-awhile" in told["preset"]
+    shown = greensched("policy", "list").stdout
+    assert all(f"  {name}\n" in shown for names in told.values() for name in names)

@@ -26,7 +26,7 @@ import pyarrow.parquet
 from greensched_core.errors import BadInput
 from greensched_simulator.bounds.bound import Least
 from greensched_simulator.policy import Policy, policy_named
-from greensched_simulator.results.comparison import Results, Round
+from greensched_simulator.results.comparison import Results, Round, ranked
 from greensched_simulator.results.recorded_columns import (
     ALWAYS,
     OF_SERVICES,
@@ -242,13 +242,14 @@ def _results(summary: Mapping[str, Any], outcomes: str) -> Results:
     policies = tuple(policy_named(name) for name in summary["policies"])
     seeds = tuple(int(seed) for seed in summary["seeds"])
     baseline = summary["baseline"]
-    return Results(
+    results = Results(
         policies,
         None if baseline is None else policy_named(baseline),
         seeds,
         {policy: tuple(_outcome(rows[policy.name, seed]) for seed in seeds) for policy in policies},
         tuple(Least(**each) for each in summary.get("least", ())),
     )
+    return results if results.baseline is None else ranked(results)
 
 
 def _outcome(row: Mapping[str, str]) -> Outcome:

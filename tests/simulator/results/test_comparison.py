@@ -25,6 +25,7 @@ from greensched_simulator.results.comparison import (
     difference,
     interval,
     mean_outcome,
+    ranked,
 )
 from greensched_simulator.results.tables import (
     captured_rows,
@@ -60,6 +61,16 @@ def outcome(**figures: float) -> Outcome:
 def results(ours: list[Outcome], baseline: list[Outcome]) -> Results:
     seeds = tuple(range(1, len(ours) + 1))
     return Results((NOW, LATER), NOW, seeds, {NOW: tuple(baseline), LATER: tuple(ours)})
+
+
+def test_policies_are_shown_by_carbon_behind_the_baseline_and_undone_work_last() -> None:
+    clean, dirty, idle = policies_named("carbon-time, fastest, reject-all")
+    grams = {dirty: 9.0, idle: 1.0, NOW: 5.0, clean: 2.0}
+    told = {
+        policy: (outcome(carbon_active_g=carbon_g, jobs=3, jobs_done=3 - (policy == idle)),)
+        for policy, carbon_g in grams.items()
+    }
+    assert ranked(Results(tuple(grams), NOW, (1,), told)).policies == (NOW, clean, dirty, idle)
 
 
 def rounds(policies: str, seeds: tuple[int, ...]) -> list[Round]:
