@@ -157,6 +157,10 @@ bench-ledger: setup ## How fast the ledger takes decisions, and its memory, into
 bench-operator: setup ## Replans, memory, reviews and a whole held day of the operator, into build/bench/operator.json
 	@$(BIN)/python -m benchmarks.bench_operator $(ARGS)
 
+.PHONY: bench-house
+bench-house: setup ## Sizes of folders, files and functions, what stands twice, and the command line's weight
+	@$(BIN)/python -m benchmarks.house $(ARGS)
+
 .PHONY: bench-real
 bench-real: setup ## Images, findings of the review, and end-to-end tests on real nodes and kind, into build/bench/real.json
 	@$(BIN)/python -m benchmarks.real $(ARGS)

@@ -1,0 +1,192 @@
+"""`make bench-house`: how easily the house is read, and how light its command line is.
+
+Prints each figure and where the largest of each kind stands, and writes build/bench/house.json.
+"""
+
+import argparse
+import ast
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bench_cluster import ROOT, machine, write_json
+
+RESULT = ROOT / "build/bench/house.json"
+VERBS = ("status", "report", "explain")
+EXTRA = "cli"  # what the command line for a cluster is installed with
+TURNS = 7
+RUN_OF_LINES = 6
+_MIB = 2**20
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Place = tuple[Path, int]  # a file and a line of it
+
+
+def main() -> None:
+    """Run the parts named on the command line, all by default."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", default=tuple(_PARTS), choices=tuple(_PARTS))
+    given = parser.parse_args()
+    figures: dict[str, Any] = {"machine": machine()}
+    for part in given.only:
+        figures |= _PARTS[part]()
+    for name, value in figures.items():
+        if isinstance(value, float | int):
+            print(f"{name}: {value:.4g}")
+    write_json(RESULT, figures)
+    print(f"written to {RESULT.relative_to(ROOT)}")
+
+
+def measure_sizes() -> dict[str, Any]:
+    """Return the sizes of folders, files and functions, and the most parameters."""
+    product, every = _tracked("*/greensched_*/*.py"), _tracked("*.py")
+    folders = Counter(path.parent for path in every)
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in product}
+    functions = [each for path in product for each in _functions(path)]
+    largest, files = folders.most_common(1)[0]
+    longest = max(functions, key=lambda each: each[1])
+    widest = max(functions, key=lambda each: each[2])
+    print(f"  largest folder: {_named(largest)}")
+    print(f"  longest file: {_named(max(lines, key=lambda path: lines[path]))}")
+    print(f"  longest function: {longest[0]}; {_above(functions, 1, 40)} have more than 40 lines")
+    print(f"  most parameters: {widest[0]}; {_above(functions, 2, 7)} take more than 7")
+    return {
+        "files_in_largest_folder": files,
+        "longest_file": max(lines.values()),
+        "median_file": statistics.median(lines.values()),
+        "longest_function": longest[1],
+        "median_function": statistics.median(length for _, length, _ in functions),
+        "most_parameters": widest[2],
+    }
+
+
+def measure_duplicates() -> dict[str, Any]:
+    """Return how many runs of six lines and more stand twice in product code.
+
+    Blank lines, comments, docstrings and imports do not count, nor do lone brackets.
+    """
+    runs = runs_that_stand_twice(_tracked("*/greensched_*/*.py"))
+    for (path, line), (other, other_line) in runs:
+        print(f"  twice: {_named(path)}:{line} and {_named(other)}:{other_line}")
+    return {"duplicates": len(runs)}
+
+
+def runs_that_stand_twice(paths: Sequence[Path]) -> list[tuple[Place, Place]]:
+    """Return where runs of six lines and more begin that stand somewhere before, and where."""
+    seen: dict[tuple[str, ...], Place] = {}
+    runs: list[tuple[Place, Place]] = []
+    for path in paths:
+        lines = _telling_lines(path)
+        last = -2
+        for at in range(len(lines) - RUN_OF_LINES + 1):
+            window = tuple(text for _, text in lines[at : at + RUN_OF_LINES])
+            if window not in seen:
+                seen[window] = (path, lines[at][0])
+                continue
+            if at != last + 1:
+                runs.append(((path, lines[at][0]), seen[window]))
+            last = at
+    return runs
+
+
+def measure_imports() -> dict[str, Any]:
+    """Return the wall seconds of the slowest --help, the median of some turns."""
+    greensched = Path(sys.executable).with_name("greensched")
+    medians = {}
+    for verb in VERBS:
+        took = []
+        for _ in range(TURNS):
+            began = time.perf_counter()
+            subprocess.run([greensched, verb, "--help"], check=True, capture_output=True)
+            took.append(time.perf_counter() - began)
+        medians[verb] = statistics.median(took)
+        print(f"  {verb} --help: {medians[verb]:.2f} s ({min(took):.2f} - {max(took):.2f})")
+    return {"cli_import_s": max(medians.values())}
+
+
+def measure_install() -> dict[str, Any]:
+    """Return the size of a virtual environment with the command line for a cluster alone."""
+    with tempfile.TemporaryDirectory(prefix="greensched-house-") as scratch:
+        folder = Path(scratch) / "venv"
+        pip = folder / "bin/python", "-m", "pip", "install", "--quiet", "--no-input"
+        pins = ROOT / f"requirements/{EXTRA}.txt"
+        _call(sys.executable, "-m", "venv", folder)
+        _call(*pip, "--disable-pip-version-check", "--require-hashes", "-r", pins)
+        _call(*pip, "--disable-pip-version-check", "--no-deps", ROOT)
+        _call(folder / "bin/greensched", "status", "--help")
+        held = {
+            path: sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+            for path in folder.glob("lib/python*/site-packages/*")
+        }
+        heavy = sorted(held, key=lambda path: -held[path])[:6]
+        print("  largest: " + ", ".join(f"{each.name} {held[each] / _MIB:.0f}" for each in heavy))
+        size = sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+    return {"cli_install_mib": size / _MIB}
+
+
+_PARTS = {
+    "sizes": measure_sizes,
+    "duplicates": measure_duplicates,
+    "imports": measure_imports,
+    "install": measure_install,
+}
+
+
+def _tracked(pattern: str) -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--", pattern], cwd=ROOT, capture_output=True, check=True
+    )
+    return [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+
+
+def _named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def _functions(path: Path) -> Iterator[tuple[str, int, int]]:
+    """Yield name, lines and parameters of each function, but for its docstring and `self`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, Function):
+            continue
+        assert node.end_lineno is not None
+        lines = node.end_lineno - node.lineno + 1
+        if ast.get_docstring(node) is not None:
+            assert node.body[0].end_lineno is not None
+            lines -= node.body[0].end_lineno - node.body[0].lineno + 1
+        told = node.args
+        every = [*told.posonlyargs, *told.args, *told.kwonlyargs, told.vararg, told.kwarg]
+        names = [each.arg for each in every if each is not None]
+        count = len(names) - (names[:1] in (["self"], ["cls"]))
+        yield f"{_named(path)}:{node.lineno} {node.name}", lines, count
+
+
+def _above(functions: Sequence[tuple[str, int, int]], place: int, limit: int) -> int:
+    return sum(int(each[place]) > limit for each in functions)
+
+
+def _telling_lines(path: Path) -> list[tuple[int, str]]:
+    """Return the lines of a file that tell something, each with its number."""
+    source = path.read_text(encoding="utf-8")
+    passed: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if is_text or isinstance(node, ast.Import | ast.ImportFrom):
+            assert isinstance(node, ast.stmt) and node.end_lineno is not None
+            passed.update(range(node.lineno, node.end_lineno + 1))
+    numbered = enumerate(source.splitlines(), start=1)
+    texts = [(number, line.strip()) for number, line in numbered if number not in passed]
+    return [(number, text) for number, text in texts if text.strip("()[]{},: ") and text[0] != "#"]
+
+
+def _call(*command: str | Path) -> None:
+    subprocess.run(command, check=True, capture_output=True)
+
+
+if __name__ == "__main__":
+    main()
