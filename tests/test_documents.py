@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,14 @@ def test_no_metric_has_a_series_per_pod_or_node() -> None:
     ExtenderMetrics(registry)
     names = {name for family in registry.collect() for s in family.samples for name in s.labels}
     assert names & {"pod", "node", "name", "uid", "instance"} == set()
+
+
+def test_the_picture_of_the_layers_is_the_one_that_the_linter_holds() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    picture = " ─► ".join(layer.replace("greensched_", "") for layer in layers)
+    for page in ("CONTRIBUTING.md", "docs/architecture.md"):
+        assert f"\n{picture}\n" in (ROOT / page).read_text(encoding="utf-8")
 
 
 def test_decisions_are_numbered_without_a_gap() -> None:
