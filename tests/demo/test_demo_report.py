@@ -41,6 +41,10 @@ def test_no_picture_is_named_that_is_not_there(page: str) -> None:
     assert told.endswith("the tables do not.</p>")
 
 
+def test_a_sentence_and_a_picture_come_before_the_first_table(page: str) -> None:
+    assert page.index("The same work emitted") < page.index('class="plot"') < page.index("<table")
+
+
 def test_every_headline_figure_says_that_it_is_simulated(page: str) -> None:
     tiles = re.findall(r'<div class="tile"><b>[^<]*</b><span>([^<]*)</span>', page)
     assert len(tiles) == 6
@@ -55,7 +59,7 @@ def test_every_plot_is_data_that_the_page_draws_once_it_is_laid_out(page: str) -
 
 
 def test_a_held_pod_is_drawn_from_its_arrival_to_its_start_and_then_as_it_runs(page: str) -> None:
-    (held, *_) = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    (*_bills, held, _, _, _) = re.findall(r'<script type="application/json">(.*?)</script>', page)
     lines = {each["name"]: each["x"] for each in json.loads(held)["data"]}
     assert lines["held"] == [0.0, 0.5, None]
     assert lines["released and placed"] == [0.5]
@@ -63,7 +67,7 @@ def test_a_held_pod_is_drawn_from_its_arrival_to_its_start_and_then_as_it_runs(p
 
 
 def test_words_on_idle_bars_are_dark_and_on_others_light(page: str) -> None:
-    (_, bill, *_) = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    (bill, *_) = re.findall(r'<script type="application/json">(.*?)</script>', page)
     colours = {bar["name"]: bar["textfont"]["color"] for bar in json.loads(bill)["data"]}
     assert colours == {"above idle": "#ffffff", "idle": "#1f2933"}
 

@@ -1,17 +1,16 @@
 """Simulations on a terminal: how far they are, what they came to, where the report is."""
 
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from greensched_cli.interrupts import status_of, terminated_as_interrupted
 from greensched_cli.terminal import plain_console, print_table
 from greensched_core.clock import WallClock
 from greensched_core.signals.timestamps import format_timestamp
@@ -37,7 +36,6 @@ from greensched_simulator.runs.machine_code import is_cached
 from greensched_simulator.runs.simulation import Told
 from greensched_simulator.world.scenario_loading import Scenario
 
-INTERRUPTED, TERMINATED = 130, 143  # as shells say that SIGINT or SIGTERM ended a command
 RUNS = Path("build/runs")
 
 
@@ -56,10 +54,6 @@ class Asked:
     with_bound: bool = False
 
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM came; whoever cleans up after Ctrl-C does so after this."""
-
-
 def run_and_print(asked: Asked) -> int:
     """Run it, print what it came to and write its folder; return the exit status.
 
@@ -69,11 +63,11 @@ def run_and_print(asked: Asked) -> int:
     out = asked.out or RUNS / f"{asked.scenario.name}-{asked.kind}-{_stamp(run.started_at)}"
     folder, console = RunFolder(out, run), plain_console()
     try:
-        with _terminated_as_interrupted():
+        with terminated_as_interrupted():
             _run_into(folder, console, with_bound=asked.with_bound)
     except KeyboardInterrupt as ended:
         console.print(f"interrupted: {_kept(folder)}", soft_wrap=True)
-        return TERMINATED if isinstance(ended, _Terminated) else INTERRUPTED
+        return status_of(ended)
     except OSError as fault:  # such as a full disk
         print(f"greensched: {fault}; {_kept(folder)}", file=sys.stderr)
         return 1
@@ -94,21 +88,6 @@ def _kept(folder: RunFolder) -> str:
     if folder.is_whole:
         return f"all rows are in {folder.folder}, `greensched report` draws its report"
     return "nothing is kept"
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Have the first SIGTERM raise within, so that what was begun is cleaned up."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would leave half of it
-        raise _Terminated
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _run(asked: Asked) -> Run:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from greensched_cli.interrupts import status_of
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.run import OURS, DemoOutcome
 from greensched_testbed.errors import ProcessDied
 
-INTERRUPTED = 130  # as shells say that SIGINT ended a command
 _LOOK_EVERY_S = 1.0
 
 
@@ -50,10 +50,12 @@ def _hints(plane: ControlPlane, outcome: DemoOutcome) -> list[str]:
     ]
 
 
-def told_end(console: Console, plane: ControlPlane, *, is_done: bool) -> int:
+def told_end(
+    console: Console, plane: ControlPlane, ended: KeyboardInterrupt, *, is_done: bool
+) -> int:
     """Say what an interrupted demo stopped and removed, and return its exit status.
 
-    0 when its results were there and nothing is left, else 130.
+    0 when its results were there and nothing is left, else that of a command ended so.
     """
     started = plane.processes.started()
     left = [f"{each.name} (process {each.pid})" for each in started if each.is_running()]
@@ -66,4 +68,4 @@ def told_end(console: Console, plane: ControlPlane, *, is_done: bool) -> int:
         else f"\n{verb}, but still there: {', '.join(left)}",
         soft_wrap=True,
     )
-    return 0 if is_done and not left else INTERRUPTED
+    return 0 if is_done and not left else status_of(ended)

@@ -5,12 +5,14 @@ import time
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
+from greensched_cli.interrupts import terminated_as_interrupted
 from greensched_cli.terminal import plain_console, print_table
 from greensched_cli.testbed.demo_ending import keep_running, told_end
 from greensched_testbed import replay
 from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.cluster import chart_folder
+from greensched_testbed.demo.explained import why_carbon_changed
 from greensched_testbed.demo.play import Told
 from greensched_testbed.demo.run import DemoOptions, DemoOutcome, run_demo
 from greensched_testbed.demo.run import workload as checked_workload
@@ -25,7 +27,8 @@ from greensched_testbed.demo.tables import (
 def show_demo(options: DemoOptions, *, keep: bool) -> int:
     """Run the demo and print it; with `keep` leave it running until Ctrl-C.
 
-    Returns the exit status: 130 when it was interrupted before its results were there.
+    Returns the exit status: 130, or 143 after SIGTERM, when it was ended before its results were
+    there.
     """
     chart_folder()
     chosen = checked_workload(options)  # a bad file is refused before anything is built
@@ -37,13 +40,13 @@ def show_demo(options: DemoOptions, *, keep: bool) -> int:
     plane = ControlPlane()
     is_done = False
     try:
-        with plane:
+        with terminated_as_interrupted(), plane:
             outcome = _run_and_print(console, plane, options, keep=keep)
             is_done = True
             if keep:
                 keep_running(console, plane, outcome)
-    except KeyboardInterrupt:
-        return told_end(console, plane, is_done=is_done)
+    except KeyboardInterrupt as ended:
+        return told_end(console, plane, ended, is_done=is_done)
     return 0
 
 
@@ -77,6 +80,7 @@ def _print_outcome(console: Console, outcome: DemoOutcome) -> None:
         console.print()
         print_table(console, title, rows)
     console.print()
+    console.print(why_carbon_changed(results), soft_wrap=True)
     console.print(f"report: {outcome.report}", soft_wrap=True)
 
 

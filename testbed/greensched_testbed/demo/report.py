@@ -11,6 +11,7 @@ from greensched_core.labels import SCHEDULER_NAME
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
 from greensched_simulator.formats.synthetic_grid import Slot
 from greensched_simulator.reports.page import page, plots, section, styled, table
+from greensched_testbed.demo.explained import why_carbon_changed
 from greensched_testbed.demo.held_plots import ZONE_COLOURS, held_plots
 from greensched_testbed.demo.results import Bill, Outcome, RunResult, did_the_same
 from greensched_testbed.demo.tables import (
@@ -46,23 +47,26 @@ def write_report(
     ours, default = outcome.held, outcome.default
     until_s = _shown_until_s(outcome)
     grid = {zone: [slot for slot in grid[zone] if slot.start_s <= until_s] for zone in grid}
-    sections = [
-        ("Held, placed, released: each line a pod, beside its grid", held_plots(outcome, grid)),
+    pictures = [
         ("What the workload cost, simulated", _totals(outcome)),
+        ("Held, placed, released: each line a pod, beside its grid", held_plots(outcome, grid)),
         ("Where the pods went, by grid zone", [_shares(ours, default, "by_zone")]),
         ("Where the pods went, by hardware generation", [_shares(ours, default, "by_generation")]),
         ("The grid, and when and where GreenSched placed pods", [_timeline(ours, grid)]),
     ]
+    first, *sections = [(title, plots(figures)) for title, figures in pictures]
     body = (files("greensched_testbed.demo") / "report.html").read_text(encoding="utf-8")
     for mark, text in {
         "@SUMMARY@": _headline(ours, default),
+        "@WHY@": html.escape(why_carbon_changed(outcome)),
+        "@FIRST@": section(*first),
         "@LEVERS@": table(lever_rows(outcome)),
         "@HOLDING@": table(holding_rows(outcome.holding, ours.pods)),
         "@COMPARISON@": table(comparison_rows(ours, default)),
         "@ZONES@": table(group_rows(ours, default, "by_zone")),
         "@GENERATIONS@": table(group_rows(ours, default, "by_generation")),
         "@FACTS@": table([("", ""), *facts], "facts"),
-        "@PLOTS@": "\n".join(section(title, plots(figures)) for title, figures in sections),
+        "@PLOTS@": "\n".join(section(title, drawn) for title, drawn in sections),
     }.items():
         body = body.replace(mark, text, 1)
     path.write_text(page("GreenSched demo", body), encoding="utf-8")

@@ -1,0 +1,43 @@
+"""Why the demo's carbon changed, in sentences that a reader takes in before any table."""
+
+from greensched_core.units import JOULES_PER_KWH
+from greensched_testbed.demo.results import Bill, Outcome, RunResult, change_pct, did_the_same
+
+
+def why_carbon_changed(outcome: Outcome) -> str:
+    """Return what made the carbon above idle change, by placing and by waiting."""
+    default, at_once, held = outcome.default, outcome.at_once, outcome.held
+    if not (did_the_same(held, default) and did_the_same(at_once, default)):
+        return "The runs did not place the same pods, so their carbon is not compared."
+    whole = _change(held.bill.carbon_active_g, default.bill.carbon_active_g)
+    zone, was, now = _most_gained(held, default)
+    return (
+        f"The same work emitted {whole} carbon above idle. "
+        f"It took {_change(held.bill.energy_active_j, default.bill.energy_active_j)} energy, and "
+        f"a kilowatt-hour of it emitted {_intensity(held.bill):.0f} instead of "
+        f"{_intensity(default.bill):.0f} g: {now:.0f} % of the energy came from {zone} instead of "
+        f"{was:.0f} %. Placing alone led to "
+        f"{_change(at_once.bill.carbon_active_g, default.bill.carbon_active_g)} carbon, waiting "
+        f"then to {_change(held.bill.carbon_active_g, at_once.bill.carbon_active_g)}."
+    )
+
+
+def _change(ours: float, theirs: float) -> str:
+    percent = change_pct(ours, theirs) or 0.0
+    return f"{abs(percent):.1f} % {'more' if percent > 0 else 'less'}"
+
+
+def _intensity(bill: Bill) -> float:
+    kwh = bill.energy_active_j / JOULES_PER_KWH
+    return bill.carbon_active_g / kwh if kwh else 0.0
+
+
+def _most_gained(ours: RunResult, theirs: RunResult) -> tuple[str, float, float]:
+    """Return the zone whose share of the energy grew most, and its shares before and now, in %."""
+
+    def share(run: RunResult, zone: str) -> float:
+        whole = sum(group.bill.energy_active_j for group in run.by_zone.values())
+        return 100.0 * run.by_zone[zone].bill.energy_active_j / whole if whole else 0.0
+
+    zone = max(ours.by_zone, key=lambda each: share(ours, each) - share(theirs, each))
+    return zone, share(theirs, zone), share(ours, zone)
