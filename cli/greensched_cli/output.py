@@ -16,9 +16,7 @@ class Output(StrEnum):
     YAML = "yaml"
 
 
-AsOutput = Annotated[
-    Output, typer.Option("--output", "-o", help="A table to read, or JSON or YAML for programs.")
-]
+AsOutput = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
 
 
 def print_document(document: Any, output: Output) -> None:

@@ -14,7 +14,7 @@ app = typer.Typer(help="List policies, read model bundles.", no_args_is_help=Tru
 
 Folder = Annotated[
     Path | None,
-    typer.Argument(help="Folder with card.json and its graphs; the shipped one by default."),
+    typer.Argument(help="Bundle folder with card.json and graphs; by default the shipped one."),
 ]
 
 

@@ -29,7 +29,8 @@ class ClusterSettings(ComponentSettings):
         default=None, description="Kubeconfig of the API server; empty: in the cluster."
     )
     serviceaccount_dir: Path = Field(
-        default=SERVICE_ACCOUNT_DIR, description="Folder of token and ca.crt when in the cluster."
+        default=SERVICE_ACCOUNT_DIR,
+        description="Folder with token and ca.crt, used inside a cluster.",
     )
     pod_name: str = Field(
         default="",
@@ -89,19 +90,21 @@ class ClusterSettings(ComponentSettings):
         "times the ratio, and estimates alone in the ledger.",
     )
     prometheus_timeout_s: Positive = Field(
-        default=5.0, description="Seconds that one question to Prometheus may take."
+        default=5.0, description="Timeout of a query to Prometheus, in seconds."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="Least severity that is logged."
+        default="info", description="Lowest severity that is logged."
     )
     clock_rate: Positive = Field(
-        default=1.0, description="How many times as fast our clock goes; for tests and replays."
+        default=1.0,
+        description="Speed of the clock, for tests and replays: 60 makes a minute a second.",
     )
     clock_since_s: float = Field(
-        default=0.0, description="When that clock was started, in seconds since the epoch."
+        default=0.0,
+        description="Wall time, in seconds since the epoch, at which that clock was started.",
     )
     clock_shows_s: float = Field(
-        default=0.0, description="What it showed then, in seconds since the epoch."
+        default=0.0, description="Simulated time at clock_since_s, in seconds since the epoch."
     )
 
     @model_validator(mode="after")

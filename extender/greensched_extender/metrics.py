@@ -90,7 +90,10 @@ class ExtenderMetrics:
             registry=self.registry,
         )
         fallbacks = self._counter(
-            "fallbacks", "Answers that something was missing for.", "stage", "reason"
+            "fallbacks",
+            "Answers for which data was missing, by stage and reason.",
+            "stage",
+            "reason",
         )
         self._requests = {
             (verb, outcome): requests.labels(verb, outcome) for verb in VERBS for outcome in Outcome
@@ -107,7 +110,7 @@ class ExtenderMetrics:
         )
         refused = self._counter(
             "refused_connections",
-            "Connections that were closed beyond a limit, by which.",
+            "Connections closed because they exceeded a limit, by limit.",
             "reason",
         )
         self._refused = {reason: refused.labels(reason) for reason in Refusal}
@@ -134,7 +137,9 @@ class ExtenderMetrics:
             "provisional_expired", "Pods that were expected and never seen bound in time."
         )
         self.watch_lists = self._counter(
-            "watch_lists", "Full lists; more than one means lists anew.", "resource"
+            "watch_lists",
+            "Full lists read; more than one means that the watch had to start again.",
+            "resource",
         )
         self.watch_synced = self._gauge(
             "watch_synced", "1 once the first list is done.", "resource"
@@ -151,7 +156,9 @@ class ExtenderMetrics:
             "model_info", "1 for the policy that serves.", "policy", "bundle", "sha256"
         )
         self.guard_fallbacks = self._counter(
-            "guard_fallbacks", "Answers of the model that were late or replaced.", "reason"
+            "guard_fallbacks",
+            "Answers of the model that were late or replaced by a rule, by reason.",
+            "reason",
         )
         self.bundle_loads = self._counter("bundle_loads", "Bundles read, by outcome.", "outcome")
         self.signal_age = self._gauge(
@@ -164,14 +171,16 @@ class ExtenderMetrics:
             "step",
         )
         self.signal_faults = self._counter(
-            "signal_faults", "Parts of GridSignals that could not be used.", "reason"
+            "signal_faults", "Values in GridSignals that could not be used, by reason.", "reason"
         )
         self.measured_nodes = self._gauge("measured_nodes", "Nodes whose watts are measured.")
         self.prometheus_failures = self._counter(
-            "prometheus_failures", "Questions to Prometheus that failed."
+            "prometheus_failures", "Queries to Prometheus that failed."
         )
         self.task_failures = self._counter(
-            "task_failures", "Failures of our own beside the requests; the work went on.", "task"
+            "task_failures",
+            "Failed background tasks, by task; requests were still answered.",
+            "task",
         )
         self._start_at_zero()
 

@@ -21,16 +21,21 @@ Address = Annotated[
 ]
 Kubeconfig = Annotated[
     str | None,
-    typer.Option(envvar="GREENSCHED_KUBECONFIG", help="As kubectl's, which is the default."),
+    typer.Option(
+        envvar="GREENSCHED_KUBECONFIG",
+        help="Path of the kubeconfig; by default the one that kubectl uses.",
+    ),
 ]
-Context = Annotated[str | None, typer.Option(help="Context of the kubeconfig.")]
-ExtenderNamespace = Annotated[str, typer.Option(help="Namespace that GreenSched is installed in.")]
+Context = Annotated[
+    str | None, typer.Option(help="Context in the kubeconfig; by default the current one.")
+]
+ExtenderNamespace = Annotated[str, typer.Option(help="Namespace in which GreenSched is installed.")]
 ExplainPort = Annotated[
     int | None,
     typer.Option(
         min=1,
         max=65_535,
-        help="The chart's extender.settings.explainPort; as the pods say, else 8889.",
+        help="Explain port of the extender; by default the one in the pods' annotation, else 8889.",
     ),
 ]
 Rows = Annotated[int, typer.Option(min=1, help="Print at most this many nodes.")]
@@ -40,7 +45,7 @@ def explain(
     pod: Annotated[str, typer.Argument(help="Name of the pod.")],
     namespace: Annotated[
         str | None,
-        typer.Option("--namespace", "-n", help="Namespace of the pod; else the kubeconfig's."),
+        typer.Option("--namespace", "-n", help="Namespace of the pod; by default the context's."),
     ] = None,
     rows: Rows = 15,
     address: Address = None,

@@ -24,30 +24,31 @@ if TYPE_CHECKING:
 
 def report(
     folder: Annotated[
-        Path | None, typer.Argument(help="Folder of a simulated run, to draw its report again.")
+        Path | None, typer.Argument(help="Folder of a simulated run: draw its report again.")
     ] = None,
     since: Annotated[
-        str, typer.Option(help="How far back the cluster's ledger is read: 7d, 36h.")
+        str, typer.Option(help="How far back to read the ledger, such as 7d or 36h.")
     ] = "7d",
     ledger: Annotated[
         str | None,
         typer.Option(
             envvar="GREENSCHED_LEDGER",
-            help="A ledger's SQLite file, postgresql://…, or http://host:port of a port-forward; "
-            "by default the cluster's operators are asked through port-forwards.",
+            help="Ledger to read: an SQLite file, postgresql://…, or http://host:port of a "
+            "port-forward. By default the cluster's operators are asked through port-forwards.",
         ),
     ] = None,
     namespace: Annotated[
-        str | None, typer.Option("--namespace", "-n", help="Only its workloads.")
+        str | None,
+        typer.Option("--namespace", "-n", help="Count only workloads of this namespace."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the page, and the records as Parquet and CSV.")
+        Path | None, typer.Option(help="Folder for report.html and the records as Parquet and CSV.")
     ] = None,
     output: AsOutput = Output.TABLE,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     operator_namespace: Annotated[
-        str, typer.Option(help="Namespace that GreenSched is installed in.")
+        str, typer.Option(help="Namespace in which GreenSched is installed.")
     ] = "greensched",
 ) -> None:
     """Tell what holding work saved against running it at once, from the cluster's ledger."""

@@ -28,28 +28,32 @@ class Switch(StrEnum):
 Emergency = Annotated[
     Switch | None,
     typer.Option(
-        help="The switch for the whole cluster: on starts all held work and holds no more, off "
-        "lets work be held again, status tells which it is."
+        help="Switch for the whole cluster. on: start all held work and hold no more. off: allow "
+        "holding again. status: print which one is set."
     ),
 ]
 
 
 def release(
     names: Annotated[
-        list[str] | None, typer.Argument(help="What to start: NAME, job/NAME or pod/NAME.")
+        list[str] | None, typer.Argument(help="Work to start: NAME, job/NAME or pod/NAME.")
     ] = None,
     namespace: Namespace = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Start all that is held in the namespace.")
+        bool, typer.Option("--all", help="Start all held work in the namespace.")
     ] = False,
     all_namespaces: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="Start all that is held anywhere.")
+        bool, typer.Option("--all-namespaces", "-A", help="Start all held work in all namespaces.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask before all namespaces are touched.")
+        bool, typer.Option("--yes", "-y", help="Do not ask before starting work in all namespaces.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be started, and what refused.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print what would be started and what would be refused; start nothing.",
+        ),
     ] = False,
     emergency: Emergency = None,
     operator_namespace: OperatorNamespace = None,

@@ -21,14 +21,18 @@ POLICIES = "run-now+spread, least-carbon, carbon-time, planned-window"
 
 
 def bound(
-    scenario: Annotated[Path, typer.Argument(help="Scenario, YAML (docs/scenarios.md).")],
+    scenario: Annotated[Path, typer.Argument(help="Scenario file in YAML (docs/scenarios.md).")],
     policies: Annotated[
-        str, typer.Option(help="Told beside the bound; the first is the baseline.")
+        str, typer.Option(help="Policies to compare with the bound; the first is the baseline.")
     ] = POLICIES,
-    seed: Annotated[int | None, typer.Option(help="By default the scenario's.", min=0)] = None,
-    slot: Annotated[str, typer.Option(help="Length of a slot: shorter is tighter.")] = "1h",
+    seed: Annotated[
+        int | None, typer.Option(help="Random seed; by default the scenario's.", min=0)
+    ] = None,
+    slot: Annotated[
+        str, typer.Option(help="Length of a time slot; shorter gives a tighter bound.")
+    ] = "1h",
     preempt: Annotated[
-        bool, typer.Option("--preempt", help="Jobs may stop and go on at no cost.")
+        bool, typer.Option("--preempt", help="Let jobs stop and resume at no cost.")
     ] = False,
 ) -> None:
     """Tell the least energy, carbon and cost there can be, with perfect information."""

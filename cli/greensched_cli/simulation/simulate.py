@@ -19,17 +19,19 @@ _POLICY = (
     "carbon-scaler."
 )
 
-ScenarioFile = Annotated[Path, typer.Argument(help="Scenario, YAML (docs/scenarios.md).")]
+ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file in YAML (docs/scenarios.md).")]
 Out = Annotated[
     Path | None,
-    typer.Option(help="Folder of the run; by default one in build/runs, by scenario and time."),
+    typer.Option(help="Folder for the run; by default build/runs/SCENARIO-…-TIME."),
 ]
 
 
 def simulate(
     scenario: ScenarioFile,
     policy: Annotated[str, typer.Option(help=_POLICY)],
-    seed: Annotated[int | None, typer.Option(help="By default the scenario's.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Random seed; by default the scenario's.")
+    ] = None,
     out: Out = None,
 ) -> None:
     """Run a scenario under one policy: figures, every row, and a report with plots."""
@@ -47,20 +49,21 @@ def simulate(
 
 def compare(
     scenario: ScenarioFile,
-    policies: Annotated[
-        str, typer.Option(help="`all`, or policies as of simulate, by commas.")
-    ] = "all",
-    seeds: Annotated[int, typer.Option(help="So many, from the scenario's on.")] = 10,
+    policies: Annotated[str, typer.Option(help="`all`, or policies separated by commas.")] = "all",
+    seeds: Annotated[int, typer.Option(help="Number of seeds, starting at the scenario's.")] = 10,
     baseline: Annotated[
-        str | None, typer.Option(help="What all are compared with; by default run-now+spread.")
+        str | None, typer.Option(help="Policy to compare with; by default run-now+spread.")
     ] = None,
     levers: Annotated[
-        bool, typer.Option(help="Run what tells each policy's levers apart: when, where …")
+        bool,
+        typer.Option(
+            help="Also run the combinations that show what each lever (when, where …) adds."
+        ),
     ] = False,
     bound: Annotated[
         bool,
         typer.Option(
-            help="Tell the share of what could be saved at all: minutes more for thousands of jobs."
+            help="Also compute the bound and each policy's share of it; minutes for 1,000s of jobs."
         ),
     ] = False,
     out: Out = None,

@@ -19,29 +19,29 @@ _LOOKS_EVERY_S = 5.0
 
 Namespace = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", help="Namespace of the work; else the kubeconfig's."),
+    typer.Option("--namespace", "-n", help="Namespace of the work; by default the context's."),
 ]
-AllNamespaces = Annotated[
-    bool, typer.Option("--all-namespaces", "-A", help="Look at all namespaces.")
-]
+AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Show all namespaces.")]
 OperatorNamespace = Annotated[
     str | None,
-    typer.Option(help="Namespace that GreenSched is installed in; else where its Lease is."),
+    typer.Option(
+        help="Namespace in which GreenSched is installed; by default the one with its Lease."
+    ),
 ]
 
 
 def status(
     name: Annotated[
         str | None,
-        typer.Argument(help="One Job or pod, told in full: NAME, job/NAME or pod/NAME."),
+        typer.Argument(help="Show one Job or pod in full: NAME, job/NAME or pod/NAME."),
     ] = None,
     namespace: Namespace = None,
     all_namespaces: AllNamespaces = False,
     released: Annotated[
-        bool, typer.Option("--released", help="Also what was started lately, and why.")
+        bool, typer.Option("--released", help="Also show work started lately, and why.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Look again every 5 seconds, until Ctrl-C.")
+        bool, typer.Option("--watch", "-w", help="Refresh every 5 seconds until Ctrl-C.")
     ] = False,
     output: AsOutput = Output.TABLE,
     operator_namespace: OperatorNamespace = None,

@@ -17,43 +17,54 @@ def benchmark(
     strategies: Annotated[
         str,
         typer.Option(
-            help="Of default, greensched-at-once, greensched (may hold), scheduler:NAME; changes "
-            "are against the first."
+            help="Strategies separated by commas: default, greensched-at-once, greensched (may "
+            "hold), scheduler:NAME. The first is the baseline."
         ),
     ] = "default,greensched-at-once,greensched",
     cluster: Annotated[
         bool,
-        typer.Option("--cluster", help="Run it there; without, only tell what would be run."),
+        typer.Option(
+            "--cluster", help="Run on the cluster. Without it, only print what would run."
+        ),
     ] = False,
-    rounds: Annotated[int, typer.Option(min=1, help="Times that every strategy runs.")] = 3,
-    jobs: Annotated[int, typer.Option(min=2, help="Jobs of the suite.")] = 12,
-    span_s: Annotated[float, typer.Option(min=0.0, help="Seconds in which they arrive.")] = 120.0,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="Number of times that each strategy runs.")
+    ] = 3,
+    jobs: Annotated[int, typer.Option(min=2, help="Number of Jobs in the suite.")] = 12,
+    span_s: Annotated[float, typer.Option(min=0.0, help="Seconds over which they arrive.")] = 120.0,
     runtime_s: Annotated[
-        float, typer.Option(min=1.0, help="Seconds that one takes on the reference core, mean.")
+        float, typer.Option(min=1.0, help="Mean seconds that a Job runs on the reference core.")
     ] = 90.0,
     wait_s: Annotated[
         float, typer.Option(min=0.0, help="Seconds that a Job with a deadline may wait.")
     ] = 600.0,
     gpu_jobs: Annotated[
-        int, typer.Option(min=0, help="Of the Jobs, on GPUs (NVIDIA's nbody).")
+        int, typer.Option(min=0, help="Number of Jobs that use a GPU (NVIDIA's nbody).")
     ] = 0,
-    seed: Annotated[int, typer.Option(help="Of the suite.")] = 1,
-    image: Annotated[str, typer.Option(help="Any busybox from 1.30 on.")] = "busybox:1.37",
+    seed: Annotated[int, typer.Option(help="Random seed of the suite.")] = 1,
+    image: Annotated[
+        str, typer.Option(help="Image of CPU and memory Jobs: busybox 1.30 or later.")
+    ] = "busybox:1.37",
     gpu_image: Annotated[
-        str, typer.Option(help="NVIDIA's nbody sample.")
+        str, typer.Option(help="Image of GPU Jobs: NVIDIA's nbody sample.")
     ] = "nvcr.io/nvidia/k8s/cuda-sample:nbody",
     prometheus: Annotated[
         str, typer.Option(help="URL of a Prometheus with Kepler, Scaphandre or the kubelet.")
     ] = "",
     zone: Annotated[
         list[str] | None,
-        typer.Option(help="REGION=ZONE: grid zone by topology label; may be repeated."),
+        typer.Option(help="REGION=ZONE: grid zone of a topology region or zone; may be repeated."),
     ] = None,
-    output: Annotated[Path, typer.Option(help="Folder of results.")] = Path("build/benchmark"),
+    output: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("build/benchmark"),
     kubeconfig: Annotated[
-        str | None, typer.Option(envvar=["GREENSCHED_KUBECONFIG", "KUBECONFIG"], help="Cluster.")
+        str | None,
+        typer.Option(
+            envvar=["GREENSCHED_KUBECONFIG", "KUBECONFIG"], help="Path of the kubeconfig."
+        ),
     ] = None,
-    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
+    context: Annotated[
+        str | None, typer.Option(help="Context in the kubeconfig; by default the current one.")
+    ] = None,
 ) -> None:
     """Run a suite of stress Jobs by every strategy in turn, and compare what they took.
 

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from greensched_testbed.cluster import ClusterRecord
 
 app = typer.Typer(help="A real control plane on this machine.", no_args_is_help=True)
-Folder = Annotated[Path | None, typer.Option(help="Where it lives; your state folder by default.")]
+Folder = Annotated[
+    Path | None, typer.Option(help="Folder of the cluster; by default in your state folder.")
+]
 
 
 @app.command()
@@ -24,17 +26,19 @@ def up(
     folder: Folder = None,
     nodes: Annotated[
         int,
-        typer.Option(min=0, help="Simulated nodes it shall have; also adds to one that is up."),
+        typer.Option(
+            min=0, help="Number of simulated nodes; a running cluster gets the missing ones."
+        ),
     ] = 0,
     real_nodes: Annotated[
         int,
-        typer.Option(
-            min=0, help="Nodes that run containers, in their stead; needs Linux and root."
-        ),
+        typer.Option(min=0, help="Number of nodes that run containers; needs Linux and root."),
     ] = 0,
     image: Annotated[
         list[Path] | None,
-        typer.Option(help="Archive of an image, as `docker save` writes it, for the real nodes."),
+        typer.Option(
+            help="Image archive for the real nodes, as `docker save` writes it; may be repeated."
+        ),
     ] = None,
 ) -> None:
     """Start etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, and return.

@@ -14,28 +14,29 @@ from greensched_simulator.formats.traces import TimeUnit
 
 def demo(
     trace: Annotated[
-        Path | None, typer.Option(help="Workload: openb, GAIA, Google 2011, SWF, plain CSV.")
+        Path | None, typer.Option(help="Trace file: openb, GAIA, Google 2011, SWF or plain CSV.")
     ] = None,
-    pods: Annotated[int, typer.Option(min=2, help="Pods to place, drawn from the trace.")] = 300,
-    seed: Annotated[int, typer.Option(help="Of workload, draw and grid.")] = 1,
+    pods: Annotated[int, typer.Option(min=2, help="Number of pods to draw from the trace.")] = 300,
+    seed: Annotated[int, typer.Option(help="Random seed of workload, drawing and grid.")] = 1,
     time_unit: Annotated[
-        TimeUnit | None, typer.Option(help="Unit of a GAIA trace's times: s or h.")
+        TimeUnit | None, typer.Option(help="Unit of times in a GAIA trace: s or h.")
     ] = None,
     largest_machine: Annotated[
-        str | None, typer.Option(help="Of a Google trace: CORES,MEMORY, such as 64,256Gi.")
+        str | None,
+        typer.Option(help="Largest machine of a Google trace: CORES,MEMORY, such as 64,256Gi."),
     ] = None,
     skip_faulty: Annotated[
-        bool, typer.Option(help="Leave out the trace's faulty rows instead of refusing it.")
+        bool, typer.Option(help="Leave out faulty rows instead of refusing the trace.")
     ] = False,
     seconds: Annotated[
-        float, typer.Option(min=5.0, help="Squeeze six hours of arrivals into so many seconds.")
+        float, typer.Option(min=5.0, help="Compress six hours of arrivals into this many seconds.")
     ] = 30.0,
     sleep: Annotated[
-        bool, typer.Option("--sleep", help="Empty nodes sleep: no idle watts, in cost and bill.")
+        bool, typer.Option("--sleep", help="Let empty nodes sleep: they draw no idle watts.")
     ] = False,
-    output: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("build/demo"),
+    output: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("build/demo"),
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave it running until Ctrl-C, to look around.")
+        bool, typer.Option("--keep", help="Keep the cluster running until Ctrl-C.")
     ] = False,
 ) -> None:
     """Run one workload by default, placed by GreenSched, and held by it; compare the bills."""

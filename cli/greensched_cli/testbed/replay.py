@@ -26,29 +26,43 @@ _PLAIN_EVERY_S = 5.0
 
 
 def replay(
-    trace: Annotated[Path, typer.Argument(help="openb, GAIA, Google 2011, SWF, plain CSV.")],
-    namespace: Annotated[str, typer.Option("--namespace", "-n", help="It must exist.")],
+    trace: Annotated[
+        Path, typer.Argument(help="Trace file: openb, GAIA, Google 2011, SWF or plain CSV.")
+    ],
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Existing namespace for the pods.")
+    ],
     scheduler: Annotated[
         str, typer.Option(help="schedulerName of the pods.")
     ] = labels.SCHEDULER_NAME,
-    pods: Annotated[int, typer.Option(min=2, help="Pods, drawn from the trace.")] = 300,
+    pods: Annotated[int, typer.Option(min=2, help="Number of pods to draw from the trace.")] = 300,
     span_s: Annotated[
-        float, typer.Option(min=1.0, help="Squeeze arrivals and runtimes into so many seconds.")
+        float, typer.Option(min=1.0, help="Compress arrivals and runtimes into this many seconds.")
     ] = 60.0,
     wait_s: Annotated[
-        float, typer.Option(min=0.0, help="Give up so many seconds after the last arrival.")
+        float,
+        typer.Option(min=0.0, help="Seconds to wait after the last arrival before giving up."),
     ] = 120.0,
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 1,
-    time_unit: Annotated[TimeUnit | None, typer.Option(help="Of a GAIA trace: s or h.")] = None,
-    largest_machine: Annotated[
-        str | None, typer.Option(help="Of a Google trace: CORES,MEMORY, such as 64,256Gi.")
+    seed: Annotated[int, typer.Option(help="Random seed for drawing pods.")] = 1,
+    time_unit: Annotated[
+        TimeUnit | None, typer.Option(help="Unit of times in a GAIA trace: s or h.")
     ] = None,
-    skip_faulty: Annotated[bool, typer.Option(help="Leave out faulty rows.")] = False,
+    largest_machine: Annotated[
+        str | None,
+        typer.Option(help="Largest machine of a Google trace: CORES,MEMORY, such as 64,256Gi."),
+    ] = None,
+    skip_faulty: Annotated[
+        bool, typer.Option(help="Leave out faulty rows instead of refusing the trace.")
+    ] = False,
     kubeconfig: Annotated[
         Path,
-        typer.Option(envvar=["GREENSCHED_KUBECONFIG", "KUBECONFIG"], help="Of the cluster."),
+        typer.Option(
+            envvar=["GREENSCHED_KUBECONFIG", "KUBECONFIG"], help="Path of the kubeconfig."
+        ),
     ] = KUBECTLS_DEFAULT,
-    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None,
+    context: Annotated[
+        str | None, typer.Option(help="Context in the kubeconfig; by default the current one.")
+    ] = None,
 ) -> None:
     """Create a trace's pods as they arrive and say how long each waited for a node.
 

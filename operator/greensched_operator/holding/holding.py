@@ -70,7 +70,7 @@ def hold_terms(
     if wish.faults:
         return NotHeld(Unheld.BAD_ANNOTATION, "; ".join(wish.faults))
     if wish.run_now:
-        return NotHeld(Unheld.RUN_NOW, "it asks to run now")
+        return NotHeld(Unheld.RUN_NOW, "its annotation run-now asks for a start at once")
     runtime_s, runtime_from = expected_runtime(wish, policy, cron_job)
     bounds = _bounds(wish, policy, cron_job, runtime_s)
     if not bounds:
@@ -87,7 +87,7 @@ def hold_terms(
         margin = format_duration(round(margin_s(policy, runtime_s)))
         return NotHeld(
             Unheld.NO_SLACK,
-            f"only {slack} are left to wait by {bound}, with {format_duration(runtime_s)} of "
+            f"{bound} leaves only {slack} to wait, after {format_duration(runtime_s)} of "
             f"runtime ({runtime_from}) and the policy's safety margin of {margin}",
         )
     return HoldTerms(start_from_s, latest_s, bound, wish.deadline_s, runtime_s, runtime_from)
@@ -136,7 +136,7 @@ def not_ours(work: Work) -> str:
     if work.kind != Kind.JOB or work.is_ours or work.queue_gates is not None:
         return ""
     by = f"{work.owner.kind} {work.owner.name}" if work.owner else "another controller"
-    return f"{by} sees to it, and may resume it itself; a queue of Kueue lets it wait"
+    return f"{by} controls its suspend; submit it through a queue of Kueue to let it wait"
 
 
 def expected_runtime(

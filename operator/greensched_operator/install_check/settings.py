@@ -13,7 +13,7 @@ class InstallCheckSettings(ComponentSettings):
     model_config = SettingsConfigDict(env_prefix="GREENSCHED_CHECK_")
 
     release: str = Field(
-        default="greensched", description="What the names of the release's objects begin with."
+        default="greensched", description="Prefix of the names of the release's objects."
     )
     namespace: str = Field(
         default="greensched-check",

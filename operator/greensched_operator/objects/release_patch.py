@@ -21,7 +21,7 @@ class Reason(StrEnum):
 
     PLANNED_START = "planned-start"
     RESUMED = "resumed"  # it was paused, and its planned start has come
-    NOW_IS_BEST = "now-is-best"  # no later start is worth the wait
+    NOW_IS_BEST = "now-is-best"  # no later start saves enough
     LATEST_START = "latest-start"  # it could wait no longer
     RUN_NOW = "run-now"
     EMERGENCY = "emergency"  # the switch for the whole cluster

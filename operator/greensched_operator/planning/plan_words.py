@@ -12,8 +12,10 @@ def why_now(planned: Planned) -> str:
     chosen = planned.chosen
     why = chosen.why.value.replace("-", " ")
     if chosen.lacks_room:
-        return f"{why}: better starts have no room beside what runs and what is planned"
-    return f"{why}: no later start is worth the wait"
+        return (
+            f"{why}: the cluster has no room at better starts, beside what runs and what is planned"
+        )
+    return f"{why}: no later start saves enough"
 
 
 def why_held(planned: Planned) -> str:

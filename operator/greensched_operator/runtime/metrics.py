@@ -33,7 +33,7 @@ class WebhookMetrics:
         self.registry = registry or CollectorRegistry()
         self.reviews = Counter(
             f"{_PREFIX}_webhook_reviews",
-            "Workloads looked at as they were created, by what became of them.",
+            "Workloads reviewed at creation, by outcome.",
             ["outcome"],
             registry=self.registry,
         )
@@ -46,7 +46,7 @@ class WebhookMetrics:
         self.watch_age = _watch_age(self.registry)
         self._refused = Counter(
             f"{_PREFIX}_webhook_refused_connections",
-            "Connections that were closed beyond a limit, by which.",
+            "Connections closed because they exceeded a limit, by limit.",
             ["reason"],
             registry=self.registry,
         )
@@ -66,15 +66,19 @@ class ControllerMetrics:
         self.leading = self._gauge("operator_leading", "1 while this replica leads.")
         self.heartbeat = _heartbeat(self.registry)
         self.watch_age = _watch_age(self.registry)
-        self.held = self._gauge("held_workloads", "Workloads that are held now.", "namespace")
+        self.held = self._gauge("held_workloads", "Workloads held now.", "namespace")
         self.held_cores = self._gauge("held_cpu_cores", "CPU cores that held work asks for.")
         self.released = self._counter("released", "Workloads started, by reason.", "reason")
-        self.pauses = self._counter("pauses", "Running Jobs to suspend, by outcome.", "outcome")
+        self.pauses = self._counter(
+            "pauses", "Running Jobs chosen for a pause, by outcome.", "outcome"
+        )
         self.resumed = self._counter("resumed", "Paused Jobs started again, by reason.", "reason")
-        self.unheld = self._counter("not_held", "Workloads that were not held, by why.", "reason")
-        self.plans = self._counter("plan_changes", "Planned starts that were written.")
+        self.unheld = self._counter(
+            "not_held", "Workloads that were not held, by reason.", "reason"
+        )
+        self.plans = self._counter("plan_changes", "Planned starts written to the API server.")
         self.replan_s = Histogram(
-            f"{_PREFIX}_replan_seconds", "Time that one planning of all took.",
+            f"{_PREFIX}_replan_seconds", "Seconds to plan all held work once.",
             buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0), registry=self.registry,
         )  # fmt: skip
         self.lateness_s = Histogram(
@@ -83,9 +87,13 @@ class ControllerMetrics:
             buckets=_LATENESS_S, registry=self.registry,
         )  # fmt: skip
         self.writes = self._counter("api_writes", "Writes to the API server, by kind.", "kind")
-        self.failed = self._counter("api_failures", "Writes it refused, by kind.", "kind")
-        self.fallbacks = self._counter("planning_fallbacks", "What was made up for.", "reason")
-        self.unreadable = self._counter("unreadable_workloads", "Objects that were not read.")
+        self.failed = self._counter("api_failures", "API writes that failed, by kind.", "kind")
+        self.fallbacks = self._counter(
+            "planning_fallbacks", "Controller errors handled by a fallback, by reason.", "reason"
+        )
+        self.unreadable = self._counter(
+            "unreadable_workloads", "Jobs and pods that could not be decoded."
+        )
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"{_PREFIX}_{name}", text, labels, registry=self.registry)
@@ -102,11 +110,13 @@ class ReleaserMetrics:
         self.heartbeat = _heartbeat(self.registry)
         self.watch_age = _watch_age(self.registry)
         self.held = Gauge(
-            f"{_PREFIX}_releaser_held_workloads", "Held work that it sees.", registry=self.registry
+            f"{_PREFIX}_releaser_held_workloads",
+            "Held workloads that the releaser sees.",
+            registry=self.registry,
         )
         self.released = Counter(
             f"{_PREFIX}_releaser_released",
-            "Workloads that were past their latest start, and that it started.",
+            "Workloads that the releaser started after their latest start, by kind.",
             ["kind"],
             registry=self.registry,
         )

@@ -22,7 +22,7 @@ class SignalMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.fetches = Counter(
             f"{_PREFIX}_fetches",
-            "Questions to providers, by how they ended.",
+            "Requests to providers, by outcome.",
             ["provider", "outcome"],
             registry=registry,
         )
@@ -41,7 +41,7 @@ class SignalMetrics:
         )
         self.write_failures = Counter(
             f"{_PREFIX}_write_failures",
-            "Statuses of GridSignals that the API server did not take.",
+            "GridSignal status writes that the API server refused.",
             registry=registry,
         )
         for name in NAMES:

@@ -308,6 +308,6 @@ def _refuse_other_units(path: Path, tasks: list[Task]) -> None:
     low, high = _PLAUSIBLE_MEDIAN_S
     if not low <= median_s <= high:
         raise BadInput(
-            f"{path}: read in microseconds half of the tasks run for less than {median_s:g} s, "
-            "which is not plausible; the format's times are microseconds"
+            f"{path}: the median runtime is {median_s:g} s if times are in microseconds, as the "
+            "format has it, which is implausible"
         )

@@ -251,9 +251,9 @@ def _gaia_unit(table: Table, given: TimeUnit | None) -> float:
     low, high = _PLAUSIBLE_MEDIAN_S
     if not low <= median_s <= high:
         raise BadInput(
-            f"{table.path}: read in {'hours' if unit == 'h' else 'seconds'} half of the tasks run "
-            f"for less than {median_s:g} s, which is not plausible; give the other with "
-            "--time-unit, in a scenario with time_unit"
+            f"{table.path}: the median runtime is {median_s:g} s if times are in "
+            f"{'hours' if unit == 'h' else 'seconds'}, which is implausible; use --time-unit "
+            f"{'s' if unit == 'h' else 'h'} (in a scenario: time_unit)"
         )
     return _SECONDS[unit]
 

@@ -179,4 +179,4 @@ def test_on_a_flat_grid_nothing_is_said_of_room() -> None:
     runs = Running(0, NOW_S + 5 * HOUR_S, 8.0)
     [planned], _ = plan_starts([waiting("train", deadline="20h")],
                                situation([300.0] * DAY, cores=8.0, running=(runs,)))  # fmt: skip
-    assert "no later start is worth the wait" in why_now(planned)
+    assert "no later start saves enough" in why_now(planned)

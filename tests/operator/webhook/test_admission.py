@@ -218,8 +218,9 @@ def test_a_second_webhook_of_ours_changes_no_decision(kind: Kind) -> None:
 
 @pytest.mark.parametrize(("owner", "by", "told"), [
     pytest.param({"kind": "JobSet", "name": "set", "uid": "s", "controller": True}, None,
-                 "JobSet set sees to it", id="of-a-job-set"),
-    pytest.param(None, "example.com/farm", "another controller sees to it", id="managed-elsewhere"),
+                 "JobSet set controls its suspend", id="of-a-job-set"),
+    pytest.param(None, "example.com/farm", "another controller controls its suspend",
+                 id="managed-elsewhere"),
 ])  # fmt: skip
 def test_a_job_that_another_controller_may_resume_is_not_suspended(
     owner: dict[str, Any] | None, by: str | None, told: str

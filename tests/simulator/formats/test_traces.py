@@ -208,8 +208,8 @@ def test_gaia_in_hours(tmp_path: Path) -> None:
     ("name", "unit", "message"),
     [
         pytest.param("mine.csv", None, "say --time-unit s or h", id="untold"),
-        pytest.param("pai-70k.csv", "s", "not plausible", id="hours-read-as-seconds"),
-        pytest.param("azure-100k.csv", "s", "not plausible", id="given-wins-over-the-name"),
+        pytest.param("pai-70k.csv", "s", "implausible", id="hours-read-as-seconds"),
+        pytest.param("azure-100k.csv", "s", "implausible", id="given-wins-over-the-name"),
     ],
 )
 def test_a_doubtful_time_unit_is_refused(
@@ -222,7 +222,7 @@ def test_a_doubtful_time_unit_is_refused(
 
 def test_seconds_read_as_hours_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "arrival_time,length,cpus\n0.0,3000,1\n", "pai_1k.csv")
-    with pytest.raises(BadInput, match="not plausible"):
+    with pytest.raises(BadInput, match="implausible"):
         load_trace(path, time_unit="h")
 
 
