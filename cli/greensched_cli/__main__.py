@@ -18,7 +18,6 @@ from greensched_core.errors import ApiUnavailable, GreenSchedError
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 
 

@@ -35,7 +35,7 @@ def list_policies(output: AsOutput = Output.TABLE) -> None:
 
 @app.command()
 def check(folder: Folder = None) -> None:
-    """Load a bundle as extender and operator would; exit 2 and say why when it is refused."""
+    """Load a bundle as extender and operator would; exit with 2 and the reason if it is refused."""
     from greensched_policies.learned.bundle import SHIPPED_PRIOR, load_bundle
     from greensched_policies.learned.heads import HEADS
 
@@ -52,7 +52,7 @@ def check(folder: Folder = None) -> None:
 
 @app.command()
 def show(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
-    """Print what a bundle is: what it was trained on, how, and how good it was found to be."""
+    """Show what a bundle was trained on, how, and how it was evaluated."""
     from rich.table import Table
 
     from greensched_cli.terminal import plain_console

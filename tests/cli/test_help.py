@@ -1,6 +1,8 @@
+import os
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +44,21 @@ def test_without_what_the_command_line_needs_it_says_how_to_get_that() -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "greensched: typer is missing: pip install 'greensched[cli]'\n"
+
+
+def test_the_shell_completes_verbs() -> None:
+    program = Path(sys.executable).with_name("greensched")
+    asked = {"_GREENSCHED_COMPLETE": "complete_bash", "COMP_WORDS": "greensched sta",
+             "COMP_CWORD": "1", "PATH": os.environ["PATH"]}  # fmt: skip
+    done = subprocess.run([program], env=asked, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["status"]
+
+
+def test_it_is_a_plugin_of_kubectl() -> None:
+    """`kubectl greensched status` runs whatever is called kubectl-greensched on the PATH."""
+    program = Path(sys.executable).with_name("kubectl-greensched")
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"greensched {version('greensched')}\n"
 
 
 @pytest.mark.parametrize("verb", VERBS)

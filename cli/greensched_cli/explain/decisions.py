@@ -55,9 +55,9 @@ def explain(
     explain_port: ExplainPort = None,
     output: AsOutput = Output.TABLE,
 ) -> None:
-    """Say which nodes a pod was offered, what each would have cost, and why it went where it did.
+    """Show which nodes a pod was offered, what each would have cost, and why it went where it did.
 
-    When no replica remembers a decision on it, says what the cluster tells of it, and exits with 1.
+    If no replica remembers a decision on it, show what the cluster knows of it, and exit with 1.
     """
     where = Whereabouts(address, kubeconfig, context, extender_namespace, explain_port)
     namespace = namespace or usual_namespace(kubeconfig, context)
@@ -90,7 +90,7 @@ def nodes(
     explain_port: ExplainPort = None,
     output: AsOutput = Output.TABLE,
 ) -> None:
-    """List what the extender believes of each node."""
+    """List what the extender knows about each node."""
     where = Whereabouts(address, kubeconfig, context, extender_namespace, explain_port)
     answers = ask_replicas("/v1/nodes", where)
     good = [answer for answer in answers if answer.status == 200]

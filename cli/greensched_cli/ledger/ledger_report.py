@@ -51,7 +51,7 @@ def report(
         str, typer.Option(help="Namespace in which GreenSched is installed.")
     ] = "greensched",
 ) -> None:
-    """Tell what holding work saved against running it at once, from the cluster's ledger."""
+    """Show what holding work saved against starting it immediately, from the ledger."""
     if folder is not None:
         if output != Output.TABLE:
             raise BadInput(f"-o {output} is of the ledger's report; {folder}/run.json has this")

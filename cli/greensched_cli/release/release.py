@@ -60,7 +60,7 @@ def release(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Start held work now, and have it never held again (greensched.io/run-now).
+    """Start held work now; it is never held again (greensched.io/run-now).
 
     It patches Jobs and pods itself, with your rights, so it works with the operator dead too. What
     shares a gang starts together. Exits with 1 when something named could not be started.

@@ -35,7 +35,7 @@ def bound(
         bool, typer.Option("--preempt", help="Let jobs stop and resume at no cost.")
     ] = False,
 ) -> None:
-    """Tell the least energy, carbon and cost there can be, with perfect information."""
+    """Compute the least energy, carbon and cost that any schedule could reach."""
     from greensched_simulator.policy import policies_named
     from greensched_simulator.results.bound_report import bounded
     from greensched_simulator.world.scenario_loading import load_scenario

@@ -21,7 +21,7 @@ app = typer.Typer(help="Check scenario files of the simulator.", no_args_is_help
 
 @app.command()
 def check(files: Annotated[list[Path], typer.Argument(help="Scenario files in YAML.")]) -> None:
-    """Say all that is wrong with scenarios, by line, or what is in them; exit 2 for any fault."""
+    """Print all faults of scenarios, by line, or what is in them; exit with 2 if there is one."""
     from greensched_simulator.world.scenario_loading import load_scenario
     from greensched_simulator.world.world import build_world
 

@@ -68,7 +68,7 @@ def compare(
     ] = False,
     out: Out = None,
 ) -> None:
-    """Run a scenario under several policies and seeds: changes against a baseline, paired."""
+    """Run a scenario under several policies and seeds, and compare each with a baseline."""
     from greensched_simulator.policy import BASELINE, policies_named, policy_named
     from greensched_simulator.world.scenario_loading import load_scenario
 

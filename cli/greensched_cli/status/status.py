@@ -48,10 +48,10 @@ def status(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Say what waits for cleaner or cheaper power, when it starts, and what is wrong if anything.
+    """Show what waits for cleaner or cheaper power, when it starts, and what is wrong.
 
-    It needs no more than to list Jobs and pods of a namespace; what else may not be read is told.
-    Exits with 1 when nobody answers, or when there is no work of that NAME.
+    It needs the right to list Jobs and pods of a namespace; what else it may not read, it says.
+    Exits with 1 if the API server does not answer, or if there is no work of that NAME.
     """
     if name and (all_namespaces or released):
         raise BadInput("a NAME is one workload: leave -A and --released out, or the NAME")

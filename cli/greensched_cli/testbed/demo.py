@@ -39,7 +39,7 @@ def demo(
         bool, typer.Option("--keep", help="Keep the cluster running until Ctrl-C.")
     ] = False,
 ) -> None:
-    """Run one workload by default, placed by GreenSched, and held by it; compare the bills."""
+    """Run one workload three times (default, placed, held) and compare the bills."""
     from greensched_cli.testbed.demo_terminal import show_demo
     from greensched_testbed.demo.run import DemoOptions
 

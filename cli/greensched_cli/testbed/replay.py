@@ -64,7 +64,7 @@ def replay(
         str | None, typer.Option(help="Context in the kubeconfig; by default the current one.")
     ] = None,
 ) -> None:
-    """Create a trace's pods as they arrive and say how long each waited for a node.
+    """Create a trace's pods as they arrive, and print how long each waited for a node.
 
     Exits with 1 when a pod found none. The pods stay: delete them with the namespace.
     """

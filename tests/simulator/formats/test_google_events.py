@@ -227,7 +227,9 @@ def test_times_that_cannot_be_microseconds_are_refused(
     if is_plausible:
         assert loaded(tmp_path, *lines).tasks[0].runtime_s == pytest.approx(runtime_s)
     else:
-        with pytest.raises(BadInput, match="microseconds, as the format has it, which is implausible"):
+        with pytest.raises(
+            BadInput, match="microseconds, as the format has it, which is implausible"
+        ):
             loaded(tmp_path, *lines)
 
 
