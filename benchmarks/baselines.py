@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.bench_cluster import ROOT, machine
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
 from greensched_simulator.policy import BASELINE, Policy, policies_named, policy_named
-from greensched_simulator.results.cells import Cell, Row, count, short
+from greensched_simulator.results.cells import Cell, Row, change_cell, count, short
 from greensched_simulator.results.comparison import (
     CARBON,
     COST,
@@ -26,7 +26,7 @@ from greensched_simulator.results.comparison import (
     difference,
     mean_outcome,
 )
-from greensched_simulator.results.tables import change_cell, losses
+from greensched_simulator.results.tables import losses
 from greensched_simulator.runs.outcome import Outcome
 from greensched_simulator.world.scenario_loading import load_scenario
 

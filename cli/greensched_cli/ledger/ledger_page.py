@@ -33,8 +33,7 @@ from greensched_simulator.reports.page import (
     styled,
     table,
 )
-from greensched_simulator.results.cells import large
-from greensched_simulator.results.comparison import Interval
+from greensched_simulator.results.cells import Interval, large
 
 _ALL = "all"
 _ROUNDING = 1e-9

@@ -14,7 +14,7 @@ import numpy as np
 from greensched_cli.ledger.ledger_outcomes import Outcome
 from greensched_core.units import JOULES_PER_KWH, SECONDS_PER_HOUR
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.results.comparison import Interval
+from greensched_simulator.results.cells import Interval
 
 BASELINE = "run-now"
 DRAWS, SEED = 1_000, 20_260_101

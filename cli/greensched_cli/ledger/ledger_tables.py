@@ -26,9 +26,7 @@ from greensched_cli.ledger.ledger_savings import (
 from greensched_cli.ledger.ledger_source import ReadLedger, Span
 from greensched_core.ledger_records import LossReason, What
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_simulator.results.cells import Cell, Row, large
-from greensched_simulator.results.comparison import Interval
-from greensched_simulator.results.tables import tone_of
+from greensched_simulator.results.cells import Cell, Interval, Row, large, tone_of
 
 HOW_CERTAIN = (
     f"Changes are of the sums against {BASELINE}: the same work, started when it came. Behind each "

@@ -30,8 +30,7 @@ from greensched_simulator.reports.views import (
     Waits,
     front,
 )
-from greensched_simulator.results.cells import amount, count, large
-from greensched_simulator.results.tables import change_text
+from greensched_simulator.results.cells import amount, change_text, count, large
 
 _ROW_PIXELS, _TALL_ROW_PIXELS, _FRAME_PIXELS = 28, 38, 110
 _DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}  # Plotly's names of strokes

@@ -9,8 +9,7 @@ import numpy as np
 
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.policy import Policy
-from greensched_simulator.results.comparison import Interval
-from greensched_simulator.results.tables import tone_of
+from greensched_simulator.results.cells import Interval, tone_of
 
 BASELINE_COLOUR = "#5f6b7a"
 POLICY_COLOURS = (

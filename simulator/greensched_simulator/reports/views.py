@@ -11,12 +11,12 @@ from greensched_core.units import SECONDS_PER_HOUR
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.policy import Policy
 from greensched_simulator.reports.looks import POLICY_COLOURS
+from greensched_simulator.results.cells import Interval
 from greensched_simulator.results.comparison import (
     CARBON,
     COST,
     ENERGY,
     Figure,
-    Interval,
     Results,
     difference,
     mean_outcome,

@@ -1,4 +1,4 @@
-"""Cells of tables: figures as text, for terminals and pages alike."""
+"""Cells of tables: figures and changes as text, for terminals and pages alike; nothing heavy."""
 
 import math
 from collections.abc import Sequence
@@ -42,3 +42,33 @@ def count(value: float) -> str:
     """Return a count, or the mean of some counts, which need not be whole."""
     is_whole = float(value).is_integer() or abs(value) >= 1000
     return f"{value:,.0f}" if is_whole else f"{value:,.1f}"
+
+
+class Interval(NamedTuple):
+    """A mean over seeds and its 95 % interval; the ends are NaN with one seed."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def change_text(percent: Interval) -> str:
+    """Return a change with its interval, such as `-12.3 ±0.4 %`; a dash where there is none."""
+    if math.isnan(percent.mean):
+        return "–"
+    shown = f"{percent.mean:+.1f}" if round(percent.mean, 1) else "0.0"
+    half = (percent.high - percent.low) / 2
+    return f"{shown} %" if math.isnan(half) else f"{shown} ±{half:.1f} %"
+
+
+def tone_of(change: Interval) -> Tone:
+    """Tell whether a change's whole interval lies on one side of zero; less is better."""
+    if change.high < 0:
+        return "better"
+    return "worse" if change.low > 0 else ""
+
+
+def change_cell(percent: Interval) -> Cell:
+    """Return a change with its interval, told apart as better or worse unless it is told as 0.0."""
+    text = change_text(percent)
+    return Cell(text, "" if text.startswith("0.0 ") else tone_of(percent))

@@ -11,6 +11,7 @@ from greensched_policies.costs.cost import Floats
 from greensched_simulator.arrays.seeds import naming_seed
 from greensched_simulator.bounds.bound import Least, least_totals
 from greensched_simulator.policy import Policy
+from greensched_simulator.results.cells import Interval
 from greensched_simulator.runs.outcome import Outcome, outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import Told, bill_of, billed_until_s, simulate_each
@@ -46,14 +47,6 @@ class Figure(NamedTuple):
 
     name: str
     of: Callable[[Outcome], float]
-
-
-class Interval(NamedTuple):
-    """A mean over seeds and its 95 % interval; the ends are NaN with one seed."""
-
-    mean: float
-    low: float
-    high: float
 
 
 class Difference(NamedTuple):

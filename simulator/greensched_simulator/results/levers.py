@@ -14,7 +14,8 @@ import numpy as np
 
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.policy import Policy
-from greensched_simulator.results.comparison import Figure, Interval, Results, interval
+from greensched_simulator.results.cells import Interval
+from greensched_simulator.results.comparison import Figure, Results, interval
 
 LEVERS = ("when", "where", "queue", "sleep", "cap", "pause")  # fields of a policy
 

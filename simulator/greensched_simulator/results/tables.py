@@ -11,7 +11,18 @@ import numpy as np
 
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
 from greensched_simulator.policy import Policy
-from greensched_simulator.results.cells import Cell, Row, Tone, amount, count, large, short
+from greensched_simulator.results.cells import (
+    Cell,
+    Interval,
+    Row,
+    amount,
+    change_cell,
+    change_text,
+    count,
+    large,
+    short,
+    tone_of,
+)
 from greensched_simulator.results.comparison import (
     CARBON,
     COST,
@@ -23,7 +34,6 @@ from greensched_simulator.results.comparison import (
     WAIT,
     Difference,
     Figure,
-    Interval,
     Results,
     captured,
     difference,
@@ -55,28 +65,6 @@ _UNDONE = "What one of them never ran may be left undone in it, for its charge."
 _PARTS = ("active", "idle", "sleep", "wake", "transfer", "charged")
 COMPARED = (("energy", ENERGY), ("cost", COST), ("carbon", CARBON))
 _AT_MARGIN = ("carbon at the margin", MARGINAL)
-
-
-def change_text(percent: Interval) -> str:
-    """Return a change with its interval, such as `-12.3 ±0.4 %`; a dash where there is none."""
-    if math.isnan(percent.mean):
-        return "–"
-    shown = f"{percent.mean:+.1f}" if round(percent.mean, 1) else "0.0"
-    half = (percent.high - percent.low) / 2
-    return f"{shown} %" if math.isnan(half) else f"{shown} ±{half:.1f} %"
-
-
-def tone_of(change: Interval) -> Tone:
-    """Tell whether a change's whole interval lies on one side of zero; less is better."""
-    if change.high < 0:
-        return "better"
-    return "worse" if change.low > 0 else ""
-
-
-def change_cell(percent: Interval) -> Cell:
-    """Return a change with its interval, told apart as better or worse unless it is told as 0.0."""
-    text = change_text(percent)
-    return Cell(text, "" if text.startswith("0.0 ") else tone_of(percent))
 
 
 def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:

@@ -34,8 +34,7 @@ from greensched_core.ledger_records import (
     Subject,
     What,
 )
-from greensched_simulator.results.cells import Cell
-from greensched_simulator.results.comparison import Interval
+from greensched_simulator.results.cells import Cell, Interval
 
 PLANNED, RUN_NOW = Amounts(7.2e6, 100.0, 1.0), Amounts(7.2e6, 400.0, 2.0)
 HOUR_S = 3_600.0

@@ -9,7 +9,7 @@ import pytest
 from greensched_core.errors import BadInput
 from greensched_simulator.bounds.bound import Least
 from greensched_simulator.policy import policies_named, policy_named
-from greensched_simulator.results.cells import Cell
+from greensched_simulator.results.cells import Cell, change_cell, tone_of
 from greensched_simulator.results.comparison import (
     CARBON,
     COST,
@@ -27,13 +27,7 @@ from greensched_simulator.results.comparison import (
     mean_outcome,
     ranked,
 )
-from greensched_simulator.results.tables import (
-    captured_rows,
-    change_cell,
-    change_rows,
-    how_captured,
-    tone_of,
-)
+from greensched_simulator.results.tables import captured_rows, change_rows, how_captured
 from greensched_simulator.runs.outcome import Outcome
 from greensched_simulator.runs.simulation import simulate
 from greensched_simulator.scenario.model import Scenario

@@ -18,17 +18,29 @@ from greensched_simulator.policy import policies_named, policy_named
 from greensched_simulator.reports.looks import in_two_lines
 from greensched_simulator.reports.report import write_report
 from greensched_simulator.reports.views import Point, front, views_of
-from greensched_simulator.results.cells import Cell, Row, amount, count, large
-from greensched_simulator.results.comparison import CARBON, MISSED, Interval, difference, interval
+from greensched_simulator.results.cells import (
+    Cell,
+    Interval,
+    Row,
+    amount,
+    change_text,
+    count,
+    large,
+    tone_of,
+)
+from greensched_simulator.results.comparison import (
+    CARBON,
+    MISSED,
+    difference,
+    interval,
+)
 from greensched_simulator.results.run_folder import FinishedRun, read_run
 from greensched_simulator.results.tables import (
     change_rows,
-    change_text,
     done_rows,
     losses,
     outcome_rows,
     taken_rows,
-    tone_of,
 )
 
 Finished = Callable[..., FinishedRun]
