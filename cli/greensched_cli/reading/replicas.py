@@ -21,6 +21,7 @@ from greensched_core.errors import ApiUnavailable
 
 T = TypeVar("T")
 
+_PROXY = "Kubernetes port forward proxy"  # what the kubernetes package calls its threads
 _RIGHT = (
     "{0} in namespace {1}. The chart's Role greensched-explain there gives what is needed; "
     "an administrator binds it: kubectl -n {1} create rolebinding explain-YOU "
@@ -180,6 +181,7 @@ def _ask_pods(path: str, where: Whereabouts, component: Component) -> Iterator[A
     core = core_api(where.kubeconfig, where.context)
     from kubernetes import client
 
+    threading.excepthook = without_proxies(threading.excepthook)
     asked = [
         (
             str(pod.metadata.name),
@@ -195,6 +197,21 @@ def _ask_pods(path: str, where: Whereabouts, component: Component) -> Iterator[A
             yield Answer(name, 0, {"error": told or f"port-forward: {fault}"})
         except (OSError, http.client.HTTPException, ValueError) as fault:
             yield Answer(name, 0, {"error": f"port-forward: {fault}"})
+
+
+def without_proxies(hook: Callable[[Any], object]) -> Callable[[Any], object]:
+    """Return a hook for exceptions of threads that leaves out the kubernetes package's proxies.
+
+    One of them forwards each port. Where the API server closes the connection at once, when we have
+    our answer, it meets a broken pipe or a TLS stream without an end, and would print a traceback.
+    A proxy that breaks before tells by the answer that does not come.
+    """
+
+    def quiet(fault: Any) -> None:
+        if fault.thread is None or not fault.thread.name.startswith(_PROXY):
+            hook(fault)
+
+    return quiet
 
 
 def _running_pods(core: Any, namespace: str, component: Component) -> list[Any]:

@@ -1,5 +1,7 @@
+import inspect
 import os
 import socket
+import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -8,9 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes.stream import ws_client
 
 from greensched_cli.ledger.ledger_source import OPERATOR
-from greensched_cli.reading.replicas import EXTENDER, get_over, port_of, within
+from greensched_cli.reading.replicas import EXTENDER, get_over, port_of, within, without_proxies
 from greensched_core import labels
 from greensched_core.errors import BadInput
 from greensched_testbed.binaries import control_plane_programs
@@ -160,3 +163,33 @@ def test_the_selectors_find_the_charts_pods_whatever_they_are_called(value: str)
 def test_the_chart_is_told_to_be_missing_where_there_is_no_checkout(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="only a checkout"):
         chart_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_told"),
+    [
+        pytest.param("Kubernetes port forward proxy: 8889", False, id="of-a-proxy"),
+        pytest.param("any other", True, id="of-another-thread"),
+    ],
+)
+def test_a_proxy_that_meets_a_closed_connection_prints_no_traceback(
+    name: str, is_told: bool
+) -> None:
+    told: list[Any] = []
+
+    def fail() -> None:
+        raise ssl.SSLEOFError
+
+    before, threading.excepthook = threading.excepthook, without_proxies(told.append)
+    try:
+        thread = threading.Thread(target=fail, name=name)
+        thread.start()
+        thread.join()
+    finally:
+        threading.excepthook = before
+    assert bool(told) is is_told
+
+
+def test_the_kubernetes_package_still_calls_its_proxies_so() -> None:
+    source = inspect.getsource(ws_client.PortForward)
+    assert "Kubernetes port forward proxy" in source
