@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -26,7 +27,7 @@ from greensched_operator.ledger.tables import COLUMNS
 from greensched_operator.runtime.metrics import ControllerMetrics, ReleaserMetrics, WebhookMetrics
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.signals.signal_metrics import SignalMetrics
-from greensched_policies.rules.catalogue import WHERE_RULES
+from greensched_policies.rules.catalogue import WHEN_RULES, WHERE_RULES
 
 ROOT = Path(__file__).parent.parent
 CHART_SCHEMA = "deploy/helm/greensched/values.schema.json"
@@ -59,13 +60,15 @@ _BOUNDS = {
 
 def main(arguments: list[str]) -> int:
     """Write the pages, or with --check say which are stale; return the exit status."""
+    definition = green_policies(_read(ROOT / DEFINITION))
     pages = {
+        str(DEFINITION): definition,
         "docs/settings.md": settings_page(),
         "docs/metrics.md": metrics_page(),
         "docs/run-folder.md": run_folder_page(),
         "docs/ledger.md": ledger_page(_read(ROOT / "docs/ledger.md")),
         "docs/scenarios.md": scenarios_page(_read(ROOT / "docs/scenarios.md")),
-        CHART_SCHEMA: chart_schema(_read(ROOT / CHART_SCHEMA)),
+        CHART_SCHEMA: chart_schema(_read(ROOT / CHART_SCHEMA), definition),
         **stress_examples(),
     }
     if arguments == ["--check"]:
@@ -78,10 +81,18 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def chart_schema(text: str) -> str:
+def green_policies(text: str) -> str:
+    """Return the definition of GreenPolicies with the catalogue's names for `whenPolicy`."""
+    names = ", ".join(f"'{name}'" for name in (ONNX, *WHEN_RULES))
+    text = re.sub(rf"(?m)^( *- rule: )self in \['{ONNX}', .*$", rf"\1self in [{names}]", text)
+    told = f"choose {ONNX} or one of these rules: {', '.join(WHEN_RULES)}"
+    return re.sub(rf"choose {ONNX} or one of these rules: [^\"]*", told, text)
+
+
+def chart_schema(text: str, definition: str) -> str:
     """Return the schema of the chart's values with what catalogue and GreenPolicies know."""
     schema = json.loads(text)
-    schema["properties"]["policy"]["properties"]["spec"] = policy_spec(_read(ROOT / DEFINITION))
+    schema["properties"]["policy"]["properties"]["spec"] = policy_spec(definition)
     settings = schema["properties"]["extender"]["properties"]["settings"]["properties"]
     settings["policy"]["enum"] = [ONNX, *WHERE_RULES]
     settings["fallbackPolicy"]["enum"] = list(WHERE_RULES)
