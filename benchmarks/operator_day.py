@@ -122,7 +122,7 @@ def measure(world: World, rate: float, say: Callable[[str], None]) -> Measured:
         runs = asyncio.run(replay_day(plane.access, day, on_progress=_ticker(say)))
         metrics = processes.metrics("controller")
         say(", ".join(f"{key.split('{')[1][8:-2]} {value:.0f}" for key, value in metrics.items()
-                      if key.startswith("greensched_released_total")))  # fmt: skip
+                      if key.startswith("greensched_operator_released_total")))  # fmt: skip
         writes = writes_of(audit, f"system:serviceaccount:{NAMESPACE}:")
         say("written: " + ", ".join(f"{kind} {count}" for kind, count in writes.most_common()))
         for name in ("releaser", "webhook", "controller"):

@@ -124,7 +124,10 @@ def _replans(
     plane: ControlPlane, processes: OperatorProcesses, held: int, say: Say
 ) -> dict[str, Any]:
     """Measure replans: the first plans all, then each after a forecast that moved by some hours."""
-    _until(lambda: _sample(processes, "greensched_plan_changes_total") >= held * 0.9, "first plan")
+    _until(
+        lambda: _sample(processes, "greensched_operator_plan_changes_total") >= held * 0.9,
+        "first plan",
+    )
     _settled(processes)
     process = psutil.Process(processes.pid("controller"))
     took_s, writes = [], []
@@ -228,9 +231,9 @@ def _sample(processes: OperatorProcesses, name: str) -> float:
 def _counts(processes: OperatorProcesses) -> Sequence[float]:
     """Return replans, the seconds they took in all, and plans written."""
     return (
-        _sample(processes, "greensched_replan_seconds_count"),
-        _sample(processes, "greensched_replan_seconds_sum"),
-        _sample(processes, "greensched_plan_changes_total"),
+        _sample(processes, "greensched_operator_replan_seconds_count"),
+        _sample(processes, "greensched_operator_replan_seconds_sum"),
+        _sample(processes, "greensched_operator_plan_changes_total"),
     )
 
 

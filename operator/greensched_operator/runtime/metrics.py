@@ -63,7 +63,7 @@ class ControllerMetrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
-        self.leading = self._gauge("operator_leading", "1 while this replica leads.")
+        self.leading = self._gauge("leading", "1 while this replica leads.")
         self.heartbeat = _heartbeat(self.registry)
         self.watch_age = _watch_age(self.registry)
         self.held = self._gauge("held_workloads", "Workloads held now.", "namespace")
@@ -78,28 +78,28 @@ class ControllerMetrics:
         )
         self.plans = self._counter("plan_changes", "Planned starts written to the API server.")
         self.replan_s = Histogram(
-            f"{_PREFIX}_replan_seconds", "Seconds to plan all held work once.",
+            f"{_PREFIX}_operator_replan_seconds", "Seconds to plan all held work once.",
             buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0), registry=self.registry,
         )  # fmt: skip
         self.lateness_s = Histogram(
-            f"{_PREFIX}_release_lateness_seconds",
+            f"{_PREFIX}_operator_release_lateness_seconds",
             "Seconds from a planned start to the moment the API server had started the work.",
             buckets=_LATENESS_S, registry=self.registry,
         )  # fmt: skip
         self.writes = self._counter("api_writes", "Writes to the API server, by kind.", "kind")
         self.failed = self._counter("api_failures", "API writes that failed, by kind.", "kind")
         self.fallbacks = self._counter(
-            "planning_fallbacks", "Controller errors handled by a fallback, by reason.", "reason"
+            "controller_errors", "Controller errors handled by a fallback, by reason.", "reason"
         )
         self.unreadable = self._counter(
             "unreadable_workloads", "Jobs and pods that could not be decoded."
         )
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(f"{_PREFIX}_{name}", text, labels, registry=self.registry)
+        return Counter(f"{_PREFIX}_operator_{name}", text, labels, registry=self.registry)
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
-        return Gauge(f"{_PREFIX}_{name}", text, labels, registry=self.registry)
+        return Gauge(f"{_PREFIX}_operator_{name}", text, labels, registry=self.registry)
 
 
 class ReleaserMetrics:

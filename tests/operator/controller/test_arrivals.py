@@ -52,7 +52,7 @@ class Scene:
     def fallbacks(self, reason: str) -> float:
         """Return how often something was made up for."""
         labels = {"reason": reason}
-        name = "greensched_planning_fallbacks_total"
+        name = "greensched_operator_controller_errors_total"
         return self.metrics.registry.get_sample_value(name, labels) or 0.0
 
 

@@ -82,7 +82,7 @@ class Scene:
 
     def sample(self, name: str, **of: str) -> float:
         """Return a counter."""
-        return self.metrics.registry.get_sample_value(f"greensched_{name}_total", of) or 0.0
+        return self.metrics.registry.get_sample_value(f"greensched_operator_{name}_total", of) or 0.0
 
 
 async def until(scene: Scene, count: int) -> None:
@@ -149,7 +149,7 @@ async def test_a_planning_that_fails_is_tried_again_within_seconds() -> None:
     scene.works.put(work_of("train", marks(deadline="12h", runtime="1h")))
     scene.fault = RuntimeError("odd")
     await scene.controller.turn()
-    assert scene.sample("planning_fallbacks", reason="planning-failed") == 1.0
+    assert scene.sample("controller_errors", reason="planning-failed") == 1.0
     scene.fault = None
     scene.clock.advance(6.0)
     await scene.controller.turn()

@@ -84,7 +84,9 @@ async def prepared(place: Place, zone: str) -> None:
 
 async def planned_anew(place: Place, operator: Running, zone: str, grams: Sequence[float]) -> None:
     """Publish a forecast, and wait until it has been planned by."""
-    replans = partial(operator.metrics.registry.get_sample_value, "greensched_replan_seconds_count")
+    replans = partial(
+        operator.metrics.registry.get_sample_value, "greensched_operator_replan_seconds_count"
+    )
     before = replans() or 0.0
     await place.publish(zone, grams, slot_s=SLOT_S)
 
@@ -114,7 +116,7 @@ async def test_a_job_is_paused_in_dirty_hours_and_resumed_when_they_are_over(pla
 
         last = await place.until(all_run, "all its pods run again")
         counted = operator.metrics.registry.get_sample_value(
-            "greensched_pauses_total", {"outcome": "paused"}
+            "greensched_operator_pauses_total", {"outcome": "paused"}
         )
     marks, spec = said(stopped), stopped["spec"]
     paused_at_s = parse_timestamp(marks[labels.PAUSED_AT])

@@ -124,7 +124,7 @@ SETTLED_S = 8.0  # after it began to lead, nothing more makes it plan all anew
 
 async def counted(running: Running | Releaser, name: str, **of: str) -> float:
     """Return a sample of its metrics."""
-    return running.metrics.registry.get_sample_value(f"greensched_{name}", of) or 0.0
+    return running.metrics.registry.get_sample_value(f"greensched_operator_{name}", of) or 0.0
 
 
 @pytest.mark.finding(28)
@@ -210,7 +210,7 @@ async def test_without_a_better_one_the_blind_leads_says_so_and_sees_with_the_ri
             assert not await leads()  # one with more rights would
             await place.until(leads, "nobody else did")
             await place.until(is_told, "readiness says what it does not see")
-            aged = await counted(running, "operator_watch_age_seconds", resource="jobs")
+            aged = await counted(running, "watch_age_seconds", resource="jobs")
             assert aged > 1.0
             await account.may(JOBS, STATUS)
             await place.until(sees, "it sees with the rights")
@@ -293,7 +293,7 @@ async def test_nothing_is_held_for_who_could_not_start_it(
         return webhook.surroundings().is_releasable
 
     async def shows_it() -> bool:
-        return await counted(running, "operator_heartbeat") == 1.0
+        return await counted(running, "heartbeat") == 1.0
 
     await account.may(*rights)
     await place.green_policy(mode="enforce")
