@@ -73,7 +73,7 @@ class ClusterSettings(ComponentSettings):
         description="Seconds since its source was read for which a GridSignal counts as fresh; "
         "sources publish hourly.",
     )
-    signal_last_good_s: Positive = Field(
+    signal_max_stale_s: Positive = Field(
         default=86_400.0,
         description="Seconds for which the last good values serve when nothing newer comes; then "
         "the static table does.",
@@ -99,12 +99,13 @@ class ClusterSettings(ComponentSettings):
         default=1.0,
         description="Speed of the clock, for tests and replays: 60 makes a minute a second.",
     )
-    clock_since_s: float = Field(
+    clock_anchor_wall_s: float = Field(
         default=0.0,
         description="Wall time, in seconds since the epoch, at which that clock was started.",
     )
-    clock_shows_s: float = Field(
-        default=0.0, description="Simulated time at clock_since_s, in seconds since the epoch."
+    clock_anchor_sim_s: float = Field(
+        default=0.0,
+        description="Simulated time at clock_anchor_wall_s, in seconds since the epoch.",
     )
 
     @model_validator(mode="after")
@@ -112,14 +113,14 @@ class ClusterSettings(ComponentSettings):
         wrong = [code for code in self.exchange_rates if not re.match(CURRENCY, code)]
         if wrong:
             raise ValueError(f"exchange_rates: {wrong[0]!r} is no currency such as USD")
-        if self.signal_last_good_s < self.signal_fresh_s:
-            raise ValueError("signal_last_good_s is shorter than signal_fresh_s")
+        if self.signal_max_stale_s < self.signal_fresh_s:
+            raise ValueError("signal_max_stale_s is shorter than signal_fresh_s")
         return self
 
     @model_validator(mode="after")
     def _clock_belongs_together(self) -> Self:
-        if self.clock_rate != 1.0 and self.clock_since_s == 0.0:
-            raise ValueError("clock_rate needs clock_since_s and clock_shows_s")
+        if self.clock_rate != 1.0 and self.clock_anchor_wall_s == 0.0:
+            raise ValueError("clock_rate needs clock_anchor_wall_s and clock_anchor_sim_s")
         return self
 
     @property
@@ -127,12 +128,12 @@ class ClusterSettings(ComponentSettings):
         """The clock that these settings ask for."""
         if self.clock_rate == 1.0:
             return WallClock()
-        return ScaledClock(self.clock_since_s, self.clock_shows_s, self.clock_rate)
+        return ScaledClock(self.clock_anchor_wall_s, self.clock_anchor_sim_s, self.clock_rate)
 
     @property
     def age_limits(self) -> AgeLimits:
         """How long a GridSignal counts."""
-        return AgeLimits(self.signal_fresh_s, self.signal_last_good_s)
+        return AgeLimits(self.signal_fresh_s, self.signal_max_stale_s)
 
     def api_access(self) -> ApiAccess:
         """Return the way to the API server; raise BadInput when there is none."""

@@ -50,8 +50,8 @@ class Pace:
             return {}
         return {
             "CLOCK_RATE": str(self.rate),
-            "CLOCK_SINCE_S": repr(self.since_s),
-            "CLOCK_SHOWS_S": repr(self.shows_s),
+            "CLOCK_ANCHOR_WALL_S": repr(self.since_s),
+            "CLOCK_ANCHOR_SIM_S": repr(self.shows_s),
         }
 
 
@@ -100,7 +100,7 @@ class OperatorProcesses:
     ) -> ManagedProcess:
         """Start a `controller`, `webhook` or `releaser`, and wait until it is ready.
 
-        `own` are settings of this process alone, such as CLOCK_SHOWS_S.
+        `own` are settings of this process alone, such as CLOCK_ANCHOR_SIM_S.
         """
         name = name or kind
         port = self._health_ports.setdefault(name, free_port())

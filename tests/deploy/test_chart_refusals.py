@@ -175,8 +175,8 @@ A_CLUSTER = ["--api-versions", "apiregistration.k8s.io/v1"]
             id="port-of-root",
         ),
         pytest.param(
-            ["--set", "extender.settings.signalLastGoodS=60"],
-            "signalLastGoodS is shorter than signalFreshS",
+            ["--set", "extender.settings.signalMaxStaleS=60"],
+            "signalMaxStaleS is shorter than signalFreshS",
             id="last-good-younger-than-fresh",
         ),
         pytest.param(

@@ -19,7 +19,7 @@ SET_BY_THE_CHART = {
     *{"listen_host", "listen_port", "kubeconfig", "serviceaccount_dir", "scheduler_names"},
     *{"tls_cert_file", "tls_key_file", "tls_client_ca_file", "static_zones_file", "bundle"},
     *{"filter_enabled", "bind_enabled", "pod_name", "pod_namespace", "pod_uid"},
-    *{"clock_rate", "clock_since_s", "clock_shows_s"},  # for tests and replays alone
+    *{"clock_rate", "clock_anchor_wall_s", "clock_anchor_sim_s"},  # for tests and replays alone
 }
 
 # The operator's: set from other values, given by the pod, or for tests alone.
@@ -29,12 +29,12 @@ OPERATORS_SET_BY_THE_CHART = {
     *{"webhook_host", "webhook_port", "webhook_hosts", "webhook_secret", "webhook_configuration"},
     *{"ledger", "signal_files", "kueue", "kueue_gated_by"},
     *{"health_host", "health_port", "static_zones_file", "default_policy_file", "switch_owner"},
-    *{"clock_rate", "clock_since_s", "clock_shows_s"},
+    *{"clock_rate", "clock_anchor_wall_s", "clock_anchor_sim_s"},
 }
 # Told once, in extender.settings, for both.
 SHARED = {
     *{"pue", "utilisation_ratio", "currency", "exchange_rates", "zone_map"},
-    *{"signal_fresh_s", "signal_last_good_s", "prometheus_url", "prometheus_timeout_s"},
+    *{"signal_fresh_s", "signal_max_stale_s", "prometheus_url", "prometheus_timeout_s"},
 }
 
 

@@ -82,7 +82,9 @@ class Scene:
 
     def sample(self, name: str, **of: str) -> float:
         """Return a counter."""
-        return self.metrics.registry.get_sample_value(f"greensched_operator_{name}_total", of) or 0.0
+        return (
+            self.metrics.registry.get_sample_value(f"greensched_operator_{name}_total", of) or 0.0
+        )
 
 
 async def until(scene: Scene, count: int) -> None:

@@ -39,9 +39,9 @@
 {{- if eq (int .Values.extender.port) (int $settings.explainPort) -}}
 {{- fail (printf "extender.port and extender.settings.explainPort are both %d: they must differ" (int .Values.extender.port)) -}}
 {{- end -}}
-{{- if and $settings.signalFreshS $settings.signalLastGoodS -}}
-{{- if lt (float64 $settings.signalLastGoodS) (float64 $settings.signalFreshS) -}}
-{{- fail "extender.settings.signalLastGoodS is shorter than signalFreshS: a last good value is an older one" -}}
+{{- if and $settings.signalFreshS $settings.signalMaxStaleS -}}
+{{- if lt (float64 $settings.signalMaxStaleS) (float64 $settings.signalFreshS) -}}
+{{- fail "extender.settings.signalMaxStaleS is shorter than signalFreshS: a last good value is an older one" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
