@@ -96,7 +96,7 @@ def nodes(
     good = [answer for answer in answers if answer.status == 200]
     if not good:
         faults = "; ".join(f"{answer.replica}: {answer.fault}" for answer in answers)
-        raise ApiUnavailable(f"no replica told its nodes: {faults}")
+        raise ApiUnavailable(f"no extender answered: {faults}")
     believed = _listed(good[0], "nodes")
     if output != Output.TABLE:
         print_document(good[0].body, output)

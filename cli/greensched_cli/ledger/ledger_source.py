@@ -64,7 +64,7 @@ def _asked(where: Whereabouts, span: Span) -> ReadLedger:
     good = [answer for answer in answers if answer.status == 200]
     faults = [f"{each.replica}: {each.fault}" for each in answers if each.status != 200]
     if not good:
-        raise ApiUnavailable(f"no operator told its ledger: {'; '.join(faults)}")
+        raise ApiUnavailable(f"no controller answered with its ledger: {'; '.join(faults)}")
     lines = [line for answer in good for line in _lines(answer)]
     return ReadLedger(
         records=_once(line.record for line in lines),

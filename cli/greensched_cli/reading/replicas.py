@@ -142,14 +142,14 @@ def _ask_address(address: str, path: str, component: Component) -> Answer:
         return Answer(url, response.status_code, read(response.content))
     except httpx.ConnectError as fault:
         hint = (
-            f"is it an {component.name}'s explain port, or a port-forward to it, and does it "
-            "listen?"
+            f"is it the explain port of the {component.name}, or a port-forward to it, and does "
+            "it listen?"
         )
         return Answer(url, 0, {"error": f"{fault}; {hint}"})
     except (httpx.UnsupportedProtocol, httpx.InvalidURL) as fault:
         return Answer(url, 0, {"error": f"{fault}; --address is http://host:port"})
     except (httpx.HTTPError, ValueError) as fault:
-        return Answer(url, 0, {"error": f"no answer of an {component.name}: {fault}"})
+        return Answer(url, 0, {"error": f"this is no answer of the {component.name}: {fault}"})
 
 
 def within(patience_s: float, work: Callable[[], T]) -> Future[T]:

@@ -157,7 +157,7 @@ def test_an_empty_span_is_told(ledger: Path) -> None:
     (["--ledger", "absent.db"], BadInput, "no such file"),
     (["--ledger", "mysql://db/x"], BadInput, "a ledger is a file or"),
     (["--ledger", "postgresql://127.0.0.1:1/x"], ApiUnavailable, "127.0.0.1:1/x"),
-    (["--ledger", "http://127.0.0.1:1"], ApiUnavailable, "no operator told its ledger"),
+    (["--ledger", "http://127.0.0.1:1"], ApiUnavailable, "no controller answered with its ledger"),
 ])  # fmt: skip
 def test_what_cannot_be_read_is_told(
     arguments: list[str], kind: type[Exception], told: str
