@@ -148,10 +148,12 @@ def run_folder_page() -> str:
         GENERATED,
         "# Tables of a run",
         "`greensched simulate` and `greensched compare` write a [folder](simulator.md#the-runs-"
-        "folder) with these tables; the rows of CSV and Parquet are the same. Times are seconds "
-        "since the scenario's start, money is in its currency, and what never was is empty, never "
-        "a number. `count` tells how many there are and `which` the number of one: these are whole "
-        "numbers, all others need not be; `1` is a ratio without a unit.",
+        "folder) with these tables. The rows of CSV and Parquet are the same.",
+        "- **Times** are seconds since the scenario's start.\n"
+        "- **Money** is in the scenario's currency.\n"
+        "- **A missing value** is an empty cell, never a number.\n"
+        "- **Units.** `count` is how many there are, and `which` is the number of one thing. These "
+        "are whole numbers; all others need not be. `1` is a ratio without a unit.",
         run_folder_tables(),
     ]
     return "\n\n".join(parts) + "\n"

@@ -23,7 +23,7 @@ def run_folder_tables() -> str:
 
 def _section(table: Table, files: Sequence[str]) -> str:
     names = " and ".join(f"`{name}`" for name in files)
-    only = " Only with services." if table in OF_SERVICES else ""
+    only = " The table is only written with services." if table in OF_SERVICES else ""
     head = ("column", "type", "unit", "meaning")
     rows = [
         (f"`{each.name}`", IN_WORDS[each.kind], each.unit, each.meaning) for each in table.columns
