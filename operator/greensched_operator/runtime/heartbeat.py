@@ -27,6 +27,7 @@ log = structlog.get_logger()
 HEARD_WITHIN_S = 60.0
 BEATS_EVERY_S = 5.0  # as often as a leader renews its Lease
 _LOOKS_EVERY_S = 0.2  # until it can do its work
+_ASKS_EVERY_S = 2 * HEARD_WITHIN_S  # whether it still has the right to
 _STARTED = (JOBS, PODS)
 # Who lives is heard twice within it.
 LISTENS_S = 15.0
@@ -108,12 +109,12 @@ class RightToStart:
         self._asked_at = -math.inf
 
     async def is_held(self) -> bool:
-        """Return the API server's last answer; it is asked again every minute.
+        """Return the API server's last answer; it is asked again every two minutes.
 
-        Each question is a request of its own for each kind, so it is asked no more often than
-        whoever heard of us would need it. While the answer is no it is asked every five seconds.
+        Each question is a request for each kind, and counts as a write. While the answer is no it
+        is asked every five seconds.
         """
-        pause_s = HEARD_WITHIN_S if self._is_held else BEATS_EVERY_S
+        pause_s = _ASKS_EVERY_S if self._is_held else BEATS_EVERY_S
         if self._monotonic() - self._asked_at > pause_s:
             rights = await asyncio.gather(*(may(self._client, "patch", path) for path in _STARTED))
             self._is_held, self._asked_at = all(rights), self._monotonic()
