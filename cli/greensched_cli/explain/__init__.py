@@ -1,4 +1,4 @@
 """`greensched explain`, `nodes`: why a pod went where it went.
 
-Imports `reading`. Begin with `decisions.py`.
+Imports `reading` and `output.py`. Begin with `decisions.py`.
 """

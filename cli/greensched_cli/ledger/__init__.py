@@ -1,4 +1,5 @@
 """`greensched report`: what holding saved, by the ledger.
 
-Imports `explain`, `reading` and `simulation` (for `report FOLDER`). Begin with `ledger_report.py`.
+Imports `explain`, `reading`, `simulation` (for `report FOLDER`), `output.py` and `terminal.py`.
+Begin with `ledger_report.py`.
 """

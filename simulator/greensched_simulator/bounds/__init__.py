@@ -1,4 +1,4 @@
 """The least that a world can cost, whatever the policy, by linear programming.
 
-Imports `runs` and `world`. Begin with `bound.py`.
+Imports `runs`, `world` and `arrays`. Begin with `bound.py`.
 """

@@ -28,7 +28,7 @@ What is relaxed, so that no schedule beats the bound:
 What is left of idle watts, which all schedules pay alike, is added: all of them, or where nodes can
 sleep what they take asleep, and none while a node may be away; while prices are negative, a node
 that can sleep counts with the most that it can draw. What panels and batteries can save at most is
-taken off (`bound_supply`).
+taken off (`supply.py`).
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
 """A policy on a world: the schedule that follows, what it cost and how it served.
 
-Imports `engine` and `world`. Begin with `simulation.py`.
+Imports `engine`, `world`, `arrays` and `policy.py`. Begin with `simulation.py`.
 """

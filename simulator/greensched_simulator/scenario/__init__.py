@@ -1,4 +1,4 @@
-"""What a scenario file may say: its fields, their units, bounds and defaults; no behaviour.
+"""What a scenario file may say: its fields, their units, bounds and defaults; read as YAML.
 
-Imports `formats`. Begin with `model.py`.
+Imports `formats` and `policy.py`. Begin with `model.py`.
 """

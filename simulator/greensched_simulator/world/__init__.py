@@ -1,5 +1,5 @@
 """From a scenario and a seed to arrays, with the checks of what it says.
 
-Imports `scenario`, `formats` and `arrays`. Begin with `world.py`; `scenario_loading.py` reads
-the file.
+Imports `scenario`, `formats`, `arrays` and `engine` (its outages). Begin with `world.py`;
+`scenario_loading.py` reads the file.
 """
