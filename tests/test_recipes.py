@@ -41,6 +41,15 @@ def run(scratch: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def with_rule(catalogue: str, name: str, function: str, table: str) -> str:
+    """Return the catalogue with a rule's import and its line in a table."""
+    module = f"greensched_policies.rules.{table.split('_')[0].lower()}.{function}"
+    first = "import numpy as np\n"
+    catalogue = catalogue.replace(first, f"{first}from {module} import {function}\n", 1)
+    head = re.compile(rf"^({table}: .* = {{\n)", re.MULTILINE)
+    return head.sub(rf'\1    "{name}": {function},\n', catalogue)
+
+
 def test_the_rules_that_contributing_shows_can_be_added_as_it_says(scratch: Path) -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     files = dict(BLOCK.findall(page))
@@ -49,14 +58,7 @@ def test_the_rules_that_contributing_shows_can_be_added_as_it_says(scratch: Path
         (scratch / name).write_text(text, encoding="utf-8")
     catalogue = (scratch / CATALOGUE).read_text(encoding="utf-8")
     for name, function, table in LINE.findall(page):
-        kind = table.split("_")[0].lower()
-        module = f"greensched_policies.rules.{kind}.{function}"
-        catalogue = catalogue.replace("import numpy as np\n", f"import numpy as np\nfrom {module} "
-                                      f"import {function}\n", 1)  # fmt: skip
-        head = re.compile(rf"^{table}: .* = {{\n", re.MULTILINE)
-        catalogue = head.sub(
-            lambda m, name=name, f=function: f'{m[0]}    "{name}": {f},\n', catalogue
-        )
+        catalogue = with_rule(catalogue, name, function, table)
     (scratch / CATALOGUE).write_text(catalogue, encoding="utf-8")
     run(scratch, "ruff", "check", "--fix", "--quiet", "policies", "tests/policies")
     run(scratch, "ruff", "format", "--quiet", "--check", *files)

@@ -7,11 +7,15 @@ keeps its machine code only as long as its file is unchanged; what rules import 
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-_IMPORT = re.compile(r"^(?:from|import) (greensched_(?:policies|simulator)[\w.]*)", re.MULTILINE)
+_IMPORT = re.compile(
+    r"^(?:from|import) (greensched_(?:policies|simulator)[\w.]*)(?: import \(?([\w, ]+))?",
+    re.MULTILINE,
+)
 _CATALOGUE = "greensched_policies.rules.catalogue"
 _PACKAGES = ("greensched_policies", "greensched_simulator")
 _COMPILES = "greensched_simulator.compiling.compiled"
@@ -20,7 +24,7 @@ _COMPILES = "greensched_simulator.compiling.compiled"
 def compiled_sources() -> list[Path]:
     """Return the files, in an order that does not depend on where they are."""
     modules = {name: path for package in _PACKAGES for name, path in _modules(package).items()}
-    imports = {name: set(_IMPORT.findall(path.read_text())) for name, path in modules.items()}
+    imports = {name: set(imported_by(path.read_text())) for name, path in modules.items()}
     found: set[str] = set()
     ahead = [name for name, imported in imports.items() if _COMPILES in imported]
     while ahead:
@@ -31,6 +35,13 @@ def compiled_sources() -> list[Path]:
         for other in imports[name]:
             ahead += imports.get(other, ()) if name == _CATALOGUE else [other]
     return [modules[name] for name in sorted(found - {_CATALOGUE})]
+
+
+def imported_by(source: str) -> Iterator[str]:
+    """Yield what a source imports, and what would be imported if its names were modules."""
+    for module, names in _IMPORT.findall(source):
+        yield module
+        yield from (f"{module}.{name.strip()}" for name in names.split(","))
 
 
 def is_ours(path: Path) -> bool:

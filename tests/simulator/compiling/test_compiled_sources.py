@@ -8,7 +8,7 @@ import pytest
 
 from greensched_policies.rules.catalogue import CAP_RULES, ORDER_RULES, WHEN_RULES, WHERE_RULES
 from greensched_simulator.compiling.code_cache import own_folder
-from greensched_simulator.compiling.compiled_sources import compiled_sources
+from greensched_simulator.compiling.compiled_sources import compiled_sources, imported_by
 
 NAMES = [path.stem for path in compiled_sources()]
 
@@ -23,7 +23,7 @@ def test_machine_code_is_made_from_what_the_engine_and_its_rules_import(name: st
 @pytest.mark.parametrize(
     "name",
     ["bound", "charges", "accounting", "comparison", "catalogue", "world", "traces",
-     "scenario_model", "job_building", "zone_grids", "services", "policy"],
+     "model", "job_building", "zone_grids", "services", "policy"],
 )  # fmt: skip
 def test_what_only_makes_worlds_or_reckons_afterwards_is_no_part_of_it(name: str) -> None:
     assert name not in NAMES
@@ -49,3 +49,16 @@ def test_machine_code_that_no_sources_used_for_a_month_is_dropped(tmp_path: Path
 def test_the_order_does_not_depend_on_the_folder() -> None:
     assert [path.stem for path in compiled_sources()] == NAMES
     assert all(isinstance(path, Path) and path.is_file() for path in compiled_sources())
+
+
+@pytest.mark.parametrize(
+    ("line", "module"),
+    [
+        ("from greensched_simulator.arrays.jobs import Jobs", "greensched_simulator.arrays.jobs"),
+        ("from greensched_simulator.arrays import heaps, jobs", "greensched_simulator.arrays.jobs"),
+        ("from greensched_policies.costs import (cost)", "greensched_policies.costs.cost"),
+        ("import greensched_simulator.policy", "greensched_simulator.policy"),
+    ],
+)
+def test_a_module_counts_however_it_is_imported(line: str, module: str) -> None:
+    assert module in set(imported_by(f"import os\n{line}\n"))
