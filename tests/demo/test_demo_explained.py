@@ -42,3 +42,10 @@ def test_runs_that_did_not_do_the_same_are_not_compared() -> None:
     lazy = replace(HELD, unplaced=frozenset({1}))
     told = why_carbon_changed(Outcome(DEFAULT, PLACED, lazy, NO_HOLDING))
     assert told == "The runs did not place the same pods, so their carbon is not compared."
+
+
+def test_the_zone_that_made_the_difference_is_named_though_another_gained_more() -> None:
+    default = run(HYDRO=(6.0, 200.0), COAL=(3.0, 1900.0), SOLAR=(1.0, 170.0))
+    placed = run(HYDRO=(6.4, 220.0), COAL=(0.0, 0.0), SOLAR=(3.6, 430.0))
+    told = why_carbon_changed(Outcome(default, placed, placed, NO_HOLDING))
+    assert "0 % of the energy came from COAL instead of 30 %" in told

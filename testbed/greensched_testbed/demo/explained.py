@@ -10,7 +10,7 @@ def why_carbon_changed(outcome: Outcome) -> str:
     if not (did_the_same(held, default) and did_the_same(at_once, default)):
         return "The runs did not place the same pods, so their carbon is not compared."
     whole = _change(held.bill.carbon_active_g, default.bill.carbon_active_g)
-    zone, was, now = _most_gained(held, default)
+    zone, was, now = _telling_zone(held, default)
     return (
         f"The same work emitted {whole} carbon above idle. "
         f"It took {_change(held.bill.energy_active_j, default.bill.energy_active_j)} energy, and "
@@ -32,12 +32,23 @@ def _intensity(bill: Bill) -> float:
     return bill.carbon_active_g / kwh if kwh else 0.0
 
 
-def _most_gained(ours: RunResult, theirs: RunResult) -> tuple[str, float, float]:
-    """Return the zone whose share of the energy grew most, and its shares before and now, in %."""
+def _telling_zone(ours: RunResult, theirs: RunResult) -> tuple[str, float, float]:
+    """Return the zone whose share of the energy did most to the intensity, before and now, in %.
 
-    def share(run: RunResult, zone: str) -> float:
-        whole = sum(group.bill.energy_active_j for group in run.by_zone.values())
-        return 100.0 * run.by_zone[zone].bill.energy_active_j / whole if whole else 0.0
+    What a share does is its change times how far the zone's grid lies from the mean before.
+    """
+    sign = 1.0 if _intensity(ours.bill) > _intensity(theirs.bill) else -1.0
 
-    zone = max(ours.by_zone, key=lambda each: share(ours, each) - share(theirs, each))
-    return zone, share(theirs, zone), share(ours, zone)
+    def effect(zone: str) -> float:
+        bills = (theirs.by_zone[zone].bill, ours.by_zone[zone].bill)
+        grid = next((_intensity(bill) for bill in bills if bill.energy_active_j), 0.0)
+        gained = _share(ours, zone) - _share(theirs, zone)
+        return sign * gained * (grid - _intensity(theirs.bill))
+
+    zone = max(ours.by_zone, key=effect)
+    return zone, _share(theirs, zone), _share(ours, zone)
+
+
+def _share(run: RunResult, zone: str) -> float:
+    whole = sum(group.bill.energy_active_j for group in run.by_zone.values())
+    return 100.0 * run.by_zone[zone].bill.energy_active_j / whole if whole else 0.0
