@@ -117,6 +117,7 @@ def test_without_operator_there_is_nothing_of_it(render: Render) -> None:
     assert {name for name in left if "extender" not in name and "scheduler" not in name} == {
         "greensched-view",
         "greensched-edit",
+        "greensched-explain",
     }
 
 
