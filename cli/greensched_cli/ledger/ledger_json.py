@@ -24,7 +24,6 @@ def report_json(report: LedgerReport) -> dict[str, Any]:
         "baseline": BASELINE,
         "started": _savings(report.done),
         "shadow": _savings(report.shadow),
-        "startedCount": len(done),
         "waitingCount": sum(is_waiting(outcome, span.until) for outcome in report.unstarted),
         "lateCount": sum(map(is_late, done)),
         "overdueCount": sum(
