@@ -135,6 +135,11 @@ class Stage:
         pods = [each for each in self.items("pods") if gates(each)]
         return [each["metadata"]["name"] for each in (*jobs, *pods)]
 
+    def ever_held(self) -> set[str]:
+        """Return the names of all that was stopped by us, now or before."""
+        items = (*self.items("jobs"), *self.items("pods"))
+        return {each["metadata"]["name"] for each in items if labels.HELD_AT in said(each)}
+
     def reasons(self) -> Mapping[str, int]:
         """Return how many were released for each reason, as is written on them."""
         found: dict[str, int] = {}

@@ -43,7 +43,11 @@ def test_whatever_is_away_work_runs_soon_after_the_api_server_is_back(stage: Sta
     runs = stage.live(take_away)
     stage.assert_promise_kept(runs, grace_s=60.0)
     began_s, ended_s = unheld
-    without = [run for run in runs if run.created_s and began_s < run.created_s < ended_s]
+    without = {
+        f"{run.kind}-{run.place}"
+        for run in runs
+        if run.created_s and began_s < run.created_s < ended_s
+    }
     assert without
-    assert all(run.started_s - run.created_s < 3600.0 for run in without)  # type: ignore[operator]  # all have started
+    assert without.isdisjoint(stage.ever_held())
     assert stage.reasons()["releaser"] > 0
