@@ -171,12 +171,13 @@ format: setup ## Put the code into shape, mend what the linter can
 	$(BIN)/ruff format --quiet .
 
 .PHONY: docs
-docs: setup ## Write the tables of settings, metrics, scenarios and runs anew from the code
+docs: setup ## Write tables of docs/, schemas of custom resources and lists of the chart anew from the code
 	$(BIN)/python -m docs.generate_tables
 
 .PHONY: lock
 lock: setup ## Pin dependencies with hashes (UPGRADE=1 takes newer versions)
-	$(LOCK) --extra cli --group dev --output-file requirements/dev.txt
+	$(LOCK) --extra all --group dev --output-file requirements/dev.txt
+	$(LOCK) --extra all --constraints requirements/dev.txt --output-file requirements/all.txt
 	$(LOCK) --extra cli --constraints requirements/dev.txt --output-file requirements/cli.txt
 	$(LOCK) --extra extender --constraints requirements/dev.txt --output-file requirements/extender.txt
 	$(LOCK) --extra operator --constraints requirements/dev.txt --output-file requirements/operator.txt

@@ -11,20 +11,22 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.bench_cluster import ROOT, machine, write_json
+from benchmarks.house_sizes import named, sizes_of, verbs_of
 
 RESULT = ROOT / "build/bench/house.json"
 VERBS = ("status", "report", "explain")
 EXTRA = "cli"  # what the command line for a cluster is installed with
 TURNS = 7
+LONGEST_FUNCTION = 40
+MOST_PARAMETERS = 7
 RUN_OF_LINES = 6
 _MIB = 2**20
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 Place = tuple[Path, int]  # a file and a line of it
 
 
@@ -48,21 +50,24 @@ def measure_sizes() -> dict[str, Any]:
     product, every = _tracked("*/greensched_*/*.py"), _tracked("*.py")
     folders = Counter(path.parent for path in every)
     lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in product}
-    functions = [each for path in product for each in _functions(path)]
+    functions = sizes_of(product)
     largest, files = folders.most_common(1)[0]
-    longest = max(functions, key=lambda each: each[1])
-    widest = max(functions, key=lambda each: each[2])
-    print(f"  largest folder: {_named(largest)}")
-    print(f"  longest file: {_named(max(lines, key=lambda path: lines[path]))}")
-    print(f"  longest function: {longest[0]}; {_above(functions, 1, 40)} have more than 40 lines")
-    print(f"  most parameters: {widest[0]}; {_above(functions, 2, 7)} take more than 7")
+    longest = max(functions, key=lambda each: each.lines)
+    widest = max(functions, key=lambda each: each.parameters)
+    long = sum(each.lines > LONGEST_FUNCTION for each in functions)
+    wide = sum(each.parameters > MOST_PARAMETERS for each in functions)
+    print(f"  largest folder: {named(largest)}")
+    print(f"  longest file: {named(max(lines, key=lambda path: lines[path]))}")
+    print(f"  longest function: {longest.name}; {long} have more than {LONGEST_FUNCTION} lines")
+    print(f"  most parameters: {widest.name}; {wide} take more than {MOST_PARAMETERS}")
+    print(f"  options of {len(verbs_of(product))} verbs of the command line are left apart")
     return {
         "files_in_largest_folder": files,
         "longest_file": max(lines.values()),
         "median_file": statistics.median(lines.values()),
-        "longest_function": longest[1],
-        "median_function": statistics.median(length for _, length, _ in functions),
-        "most_parameters": widest[2],
+        "longest_function": longest.lines,
+        "median_function": statistics.median(each.lines for each in functions),
+        "most_parameters": widest.parameters,
     }
 
 
@@ -73,7 +78,7 @@ def measure_duplicates() -> dict[str, Any]:
     """
     runs = runs_that_stand_twice(_tracked("*/greensched_*/*.py"))
     for (path, line), (other, other_line) in runs:
-        print(f"  twice: {_named(path)}:{line} and {_named(other)}:{other_line}")
+        print(f"  twice: {named(path)}:{line} and {named(other)}:{other_line}")
     return {"duplicates": len(runs)}
 
 
@@ -143,31 +148,6 @@ def _tracked(pattern: str) -> list[Path]:
         ["git", "ls-files", "-z", "--", pattern], cwd=ROOT, capture_output=True, check=True
     )
     return [ROOT / name for name in listed.stdout.decode().split("\0") if name]
-
-
-def _named(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-def _functions(path: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield name, lines and parameters of each function, but for its docstring and `self`."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, Function):
-            continue
-        assert node.end_lineno is not None
-        lines = node.end_lineno - node.lineno + 1
-        if ast.get_docstring(node) is not None:
-            assert node.body[0].end_lineno is not None
-            lines -= node.body[0].end_lineno - node.body[0].lineno + 1
-        told = node.args
-        every = [*told.posonlyargs, *told.args, *told.kwonlyargs, told.vararg, told.kwarg]
-        names = [each.arg for each in every if each is not None]
-        count = len(names) - (names[:1] in (["self"], ["cls"]))
-        yield f"{_named(path)}:{node.lineno} {node.name}", lines, count
-
-
-def _above(functions: Sequence[tuple[str, int, int]], place: int, limit: int) -> int:
-    return sum(int(each[place]) > limit for each in functions)
 
 
 def _telling_lines(path: Path) -> list[tuple[int, str]]:

@@ -17,8 +17,9 @@ import numpy as np
 
 from benchmarks.bench_cluster import ROOT, machine, write_json
 from greensched_policies.costs.cost import Floats, WorkloadColumns
-from greensched_policies.encoding.observation import Weights
-from greensched_policies.learned.bundle import SHIPPED_PRIOR, load_bundle
+from greensched_policies.encoding.weights import Weights
+from greensched_policies.learned.bundle import load_bundle
+from greensched_policies.learned.card import SHIPPED_PRIOR
 from greensched_policies.learned.when_head import GuardedWhen
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import Outlook, outlook_of

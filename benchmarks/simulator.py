@@ -23,8 +23,8 @@ from benchmarks.bench_cluster import ROOT, machine, write_json
 from benchmarks.environments import environment_figures
 from benchmarks.second_core import second_core_ratio
 from greensched_simulator.formats.traces import load_trace
-from greensched_simulator.phase_jobs.phase_plan import cheapest_plan
 from greensched_simulator.phase_jobs.phases import Phase, PhasedJob
+from greensched_simulator.phase_jobs.plan import cheapest_plan
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.reproductions import gaia
 from greensched_simulator.results.bound_report import bounded
@@ -94,7 +94,7 @@ def _second_core(when: str) -> dict[str, Any]:
 def _shifts() -> dict[str, Any]:
     """Time the analytic rules on the whole trace, each job alone with the grid of Germany."""
     tasks = load_trace(DATA / TRACE, time_unit="h").tasks
-    jobs = gaia.Jobs(
+    jobs = gaia.GaiaJobs(
         np.array([int(task.arrival_s // gaia.TICK_S) for task in tasks]),
         np.array([int(task.runtime_s // gaia.TICK_S) for task in tasks]),
         np.array([task.cpu_cores for task in tasks]),

@@ -1,10 +1,10 @@
-"""Writes the tables of docs/, the chart's lists of policies and some examples from the code.
+"""Writes docs' tables, definitions of custom resources, the chart's lists and some examples.
 
 `--check` only compares.
 """
 
 import json
-import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -13,7 +13,20 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
+from docs.catalogue_tables import (
+    ledger_meters,
+    policies_page,
+    power_page,
+    signals_page,
+    traces_page,
+)
+from docs.custom_resources import PAGE, SPECS, definition, resource_tables
+from docs.markdown import table
 from docs.policy_values import DEFINITION, policy_spec
+from docs.provider_schema import DEFINITION as SIGNALS
+from docs.provider_schema import grid_signals
+from docs.rule_names import FILE as RULE_NAMES
+from docs.rule_names import rule_names
 from docs.run_folder_tables import run_folder_tables
 from docs.scenario_tables import scenario_tables
 from docs.stress_examples import stress_examples
@@ -26,8 +39,8 @@ from greensched_operator.ledger.metrics import LedgerMetrics, MeasuringMetrics
 from greensched_operator.ledger.tables import COLUMNS
 from greensched_operator.runtime.metrics import ControllerMetrics, ReleaserMetrics, WebhookMetrics
 from greensched_operator.runtime.settings import OperatorSettings
-from greensched_operator.signals.signal_metrics import SignalMetrics
-from greensched_policies.rules.catalogue import WHEN_RULES, WHERE_RULES
+from greensched_operator.signals.metrics import SignalMetrics
+from greensched_policies.rules.catalogue import WHERE_RULES
 
 ROOT = Path(__file__).parent.parent
 CHART_SCHEMA = "deploy/helm/greensched/values.schema.json"
@@ -60,15 +73,28 @@ _BOUNDS = {
 
 def main(arguments: list[str]) -> int:
     """Write the pages, or with --check say which are stale; return the exit status."""
-    definition = green_policies(_read(ROOT / DEFINITION))
+    if arguments != ["--check"] and _read(ROOT / RULE_NAMES) != rule_names():
+        (ROOT / RULE_NAMES).write_text(rule_names(), encoding="utf-8")
+        # The fields of GreenPolicies were defined with the names before: once more, with these.
+        return subprocess.call([sys.executable, "-m", "docs.generate_tables"], cwd=ROOT)
+    definitions = {
+        str(path): definition(_read(ROOT / path), spec) for path, (_, spec) in SPECS.items()
+    }
     pages = {
-        str(DEFINITION): definition,
+        **definitions,
+        str(SIGNALS): grid_signals(_read(ROOT / SIGNALS)),
+        PAGE: resource_tables(_read(ROOT / PAGE)),
         "docs/settings.md": settings_page(),
         "docs/metrics.md": metrics_page(),
         "docs/run-folder.md": run_folder_page(),
-        "docs/ledger.md": ledger_page(_read(ROOT / "docs/ledger.md")),
+        "docs/ledger.md": ledger_page(ledger_meters(_read(ROOT / "docs/ledger.md"))),
+        "docs/policies.md": policies_page(_read(ROOT / "docs/policies.md")),
+        "docs/power.md": power_page(_read(ROOT / "docs/power.md")),
+        "docs/signals.md": signals_page(_read(ROOT / "docs/signals.md")),
+        "docs/traces.md": traces_page(_read(ROOT / "docs/traces.md")),
         "docs/scenarios.md": scenarios_page(_read(ROOT / "docs/scenarios.md")),
-        CHART_SCHEMA: chart_schema(_read(ROOT / CHART_SCHEMA), definition),
+        RULE_NAMES: rule_names(),
+        CHART_SCHEMA: chart_schema(_read(ROOT / CHART_SCHEMA), definitions[str(DEFINITION)]),
         **stress_examples(),
     }
     if arguments == ["--check"]:
@@ -81,18 +107,10 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def green_policies(text: str) -> str:
-    """Return the definition of GreenPolicies with the catalogue's names for `whenPolicy`."""
-    names = ", ".join(f"'{name}'" for name in (ONNX, *WHEN_RULES))
-    text = re.sub(rf"(?m)^( *- rule: )self in \['{ONNX}', .*$", rf"\1self in [{names}]", text)
-    told = f"choose {ONNX} or one of these rules: {', '.join(WHEN_RULES)}"
-    return re.sub(rf"choose {ONNX} or one of these rules: [^\"]*", told, text)
-
-
-def chart_schema(text: str, definition: str) -> str:
+def chart_schema(text: str, green_policies: str) -> str:
     """Return the schema of the chart's values with what catalogue and GreenPolicies know."""
     schema = json.loads(text)
-    schema["properties"]["policy"]["properties"]["spec"] = policy_spec(definition)
+    schema["properties"]["policy"]["properties"]["spec"] = policy_spec(green_policies)
     settings = schema["properties"]["extender"]["properties"]["settings"]["properties"]
     settings["policy"]["enum"] = [ONNX, *WHERE_RULES]
     settings["fallbackPolicy"]["enum"] = list(WHERE_RULES)
@@ -138,8 +156,8 @@ def ledger_page(written: str) -> str:
     """Return the page of the ledger: what is written by hand, then the table of its columns."""
     types = {"Text": "text", "Double": "number", "Boolean": "true or false"}
     rows = ((f"`{n}`", types[a.type.__name__], a.meaning) for n, a in COLUMNS.items())
-    table = _table(("column", "type", "meaning"), rows)
-    return f"{written.partition(GENERATED)[0]}{GENERATED}\n\n{table}\n"
+    columns = table(("column", "type", "meaning"), rows)
+    return f"{written.partition(GENERATED)[0]}{GENERATED}\n\n{columns}\n"
 
 
 def run_folder_page() -> str:
@@ -186,7 +204,7 @@ def _settings_table(kind: type[ComponentSettings]) -> str:
                 field.description or "",
             )
         )
-    return _table(("setting", "environment variable", "type", "default", "meaning"), rows)
+    return table(("setting", "environment variable", "type", "default", "meaning"), rows)
 
 
 def _metrics_table(create: Callable[[CollectorRegistry], object]) -> str:
@@ -209,7 +227,7 @@ def _metrics_table(create: Callable[[CollectorRegistry], object]) -> str:
                     family.documentation,
                 )
             )
-    return _table(("metric", "type", "labels", "meaning"), sorted(rows))
+    return table(("metric", "type", "labels", "meaning"), sorted(rows))
 
 
 def _label_words(name: str, values: list[str]) -> str:
@@ -241,15 +259,6 @@ def _default_words(value: object) -> str:
     if isinstance(value, bool | list | dict):
         return f"`{json.dumps(value)}`"
     return f"`{value}`"
-
-
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def _read(path: Path) -> str:

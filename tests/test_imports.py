@@ -13,9 +13,12 @@ from typing import Any
 
 import pytest
 
+from greensched_cli.extras import BROUGHT
+
 ROOT = Path(__file__).parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
+LIGHT_BYTES = 60 * 2**20  # pip, setuptools and we take another 35 MiB of the 120 there may be
 HEAVY = {"numpy", "onnxruntime", "onnx", "torch", "numba"}
 SERVERS = {"fastapi", "starlette", "uvicorn", "prometheus_client"}
 TOOLS = {"kubernetes", "typer", "plotly", "psutil", "pytest", "hypothesis"}
@@ -29,12 +32,15 @@ ABSENT = {
 }
 # Imported by those who have it: not part of the package's own extra.
 OPTIONAL = {
-    # The one only to read a kubeconfig, inside a function; the others by SERVING alone.
-    "greensched_core": {"kubernetes", "starlette", "uvicorn"},
+    # The one only for a login by an auth-provider, inside a function; the others by SERVING alone.
+    "greensched_core": {"kubernetes", "httptools", "starlette", "uvicorn"},
+    # Where a verb asks for the extra `report` first.
+    "greensched_cli": {"plotly", "pyarrow"},
 }
-# For the components that serve HTTP, and have what it needs.
+# For the components that serve HTTP, or ask through port-forwards, and have what it needs.
 SERVING = {
-    f"greensched_core.{name}" for name in ("serving", "connections", "server_handshakes", "bodies")
+    f"greensched_core.{name}"
+    for name in ("serving", "connections", "server_handshakes", "bodies", "port_forward")
 }
 
 
@@ -77,7 +83,7 @@ def test_a_package_imports_only_what_its_extra_declares(package: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "extra"),
-    [("dev", "cli"), ("cli", "cli"), ("extender", "extender"), ("operator", "operator")],
+    [("dev", "all"), *((extra, extra) for extra in ("all", "cli", "extender", "operator"))],
 )
 def test_every_declared_dependency_is_pinned(name: str, extra: str) -> None:
     wanted = declared(extra)
@@ -85,6 +91,53 @@ def test_every_declared_dependency_is_pinned(name: str, extra: str) -> None:
         wanted |= {requirement(line) for line in PROJECT["dependency-groups"]["dev"]}
     text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
     assert wanted - set(re.findall(r"^([\w.-]+)==", text, re.MULTILINE)) == set()
+
+
+def test_the_command_line_for_a_cluster_brings_nothing_heavy() -> None:
+    heavy = HEAVY | SERVERS | TOOLS - {"typer"} | {
+        "cryptography", "duckdb", "fonttools", "kopf", "llvmlite", "matplotlib", "psycopg",
+        "psycopg-binary", "pyarrow", "requests", "scipy", "sqlalchemy",
+    }  # fmt: skip
+    assert closure("cli") & {normalised(name) for name in heavy} == set()
+    text = (ROOT / "requirements/cli.txt").read_text(encoding="utf-8")
+    pinned = set(re.findall(r"^([\w.-]+)==", text, re.MULTILINE))
+    assert pinned - {"colorama"} <= closure("cli"), "run `make lock`"  # colorama: Windows alone
+    files = (file for name in closure("cli") for file in importlib.metadata.files(name) or ())
+    weights = (path.stat().st_size for path in map(located, files) if path.is_file())
+    assert sum(weights) < LIGHT_BYTES
+
+
+@pytest.mark.parametrize("extra", BROUGHT)
+def test_what_is_looked_for_comes_with_the_extra_alone(extra: str) -> None:
+    providers = importlib.metadata.packages_distributions()
+    for name in BROUGHT[extra]:
+        (distribution,) = {normalised(each) for each in providers[name]}
+        assert distribution in declared(extra) - closure("cli")
+
+
+def closure(extra: str) -> set[str]:
+    """Return the distributions that an extra brings, those that they ask for included."""
+    found, waiting = set[str](), declared(extra)
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        asked = [line for line in importlib.metadata.requires(name) or () if "extra ==" not in line]
+        waiting |= {each for each in map(requirement, asked) if is_installed(each)} - found
+    return found
+
+
+def located(file: importlib.metadata.PackagePath) -> Path:
+    """Return where a file of a distribution lies."""
+    return Path(str(file.locate()))
+
+
+def is_installed(name: str) -> bool:
+    """Tell whether a distribution is there; what another system or Python needs is not."""
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def third_party(folder: Path) -> set[str]:

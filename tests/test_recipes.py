@@ -1,76 +1,122 @@
 """The recipes of CONTRIBUTING.md, walked in a scratch copy: what it shows works as it stands."""
 
-import os
 import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-CATALOGUE = Path("policies/greensched_policies/rules/catalogue.py")
-BLOCK = re.compile(r"```python\n# (\S+\.py)\n(.*?)```", re.DOTALL)
-LINE = re.compile(r'^"([a-z-]+)": (\w+),  # in (\w+)$', re.MULTILINE)
-GREEN_POLICIES = Path("deploy/helm/greensched/files/crds/greenpolicies.yaml")
+from tests.scratch_checkout import ROOT, copy_checkout, run_in
+
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"```python\n# (\S+\.py)\n(.*?)```", PAGE, re.DOTALL))
+CATALOGUES = dict(re.findall(r"```diff\n--- (\S+\.py)\n(.*?)```", PAGE, re.DOTALL))
+LINE = re.compile(r"^ ((\w+): .*)\n\+(.*)$", re.MULTILINE)
+TESTS = [name for name in FILES if name.startswith("tests/")]
+# Of all tests those that hold for whatever a catalogue names.
+WHATEVER_IS_NAMED = [
+    "tests/policies/rules/test_rules.py",
+    "tests/policies/rules/test_order_rules.py",
+    "tests/policies/rules/test_sleep_rules.py",
+    "tests/policies/rules/test_when_rules.py",
+    "tests/operator/providers/test_own_providers.py",
+    "tests/core/power/test_power_measured.py",
+    "tests/core/power/test_pod_energy.py",
+    "tests/simulator/formats/test_traces.py",
+    "tests/simulator/test_policy_names.py",
+]
+PYTHON = (sys.executable, "-m")
+CRDS = "deploy/helm/greensched/files/crds"
 
 
-@pytest.fixture
-def scratch(tmp_path: Path) -> Path:
-    """A copy of what git knows of the checkout."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, check=True, text=True,
-    ).stdout  # fmt: skip
-    for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, tmp_path / name)
-    return tmp_path
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what git knows of the checkout, with all examples added as the page says."""
+    copy = tmp_path_factory.mktemp("checkout")
+    copy_checkout(copy)
+    for name, text in FILES.items():
+        (copy / name).write_text(text, encoding="utf-8")
+    for name, lines in CATALOGUES.items():
+        path = copy / name
+        path.write_text(with_lines(path.read_text(encoding="utf-8"), lines), encoding="utf-8")
+    run_in(copy, *PYTHON, "ruff", "check", "--fix", "--quiet", *CATALOGUES)
+    run_in(copy, *PYTHON, "docs.generate_tables")
+    return copy
 
 
-def run(scratch: Path, *arguments: str) -> None:
-    """Run a module of Python on the copy's sources instead of ours."""
-    sources = [str(path.parent) for path in scratch.glob("*/greensched_*")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sources, str(scratch)])}
-    done = subprocess.run(
-        [sys.executable, "-m", *arguments], cwd=scratch, env=environment,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+def with_lines(catalogue: str, lines: str) -> str:
+    """Return a catalogue with each line at the head of its table, and its name imported."""
+    for head, table, entry in LINE.findall(lines):
+        assert catalogue.count(f"\n{head}\n") == 1, f"the catalogue has no {table} as shown"
+        catalogue = catalogue.replace(f"\n{head}\n", f"\n{head}\n{entry}\n")
+        name = re.findall(r"\w+", entry)[-1]
+        added = f"\nfrom {module_of(name)} import {name}"
+        catalogue = catalogue.replace("\nfrom ", f"{added}\nfrom ", 1)
+    return catalogue
 
 
-def with_rule(catalogue: str, name: str, function: str, table: str) -> str:
-    """Return the catalogue with a rule's import and its line in a table."""
-    module = f"greensched_policies.rules.{table.split('_')[0].lower()}.{function}"
-    first = "import numpy as np\n"
-    catalogue = catalogue.replace(first, f"{first}from {module} import {function}\n", 1)
-    head = re.compile(rf"^({table}: .* = {{\n)", re.MULTILINE)
-    return head.sub(rf'\1    "{name}": {function},\n', catalogue)
-
-
-def test_the_rules_that_contributing_shows_can_be_added_as_it_says(scratch: Path) -> None:
-    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    files = dict(BLOCK.findall(page))
-    assert len(files) == 4
-    for name, text in files.items():
-        (scratch / name).write_text(text, encoding="utf-8")
-    catalogue = (scratch / CATALOGUE).read_text(encoding="utf-8")
-    for name, function, table in LINE.findall(page):
-        catalogue = with_rule(catalogue, name, function, table)
-    (scratch / CATALOGUE).write_text(catalogue, encoding="utf-8")
-    run(scratch, "ruff", "check", "--fix", "--quiet", "policies", "tests/policies")
-    run(scratch, "ruff", "format", "--quiet", "--check", *files)
-    run(scratch, "docs.generate_tables")
-    assert "'least-price'" in (scratch / GREEN_POLICIES).read_text(encoding="utf-8")
-    ours = [name for name in files if name.startswith("tests/")]
-    run(
-        scratch,
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        *ours,
-        "tests/policies/rules/test_rules.py",
+def module_of(name: str) -> str:
+    """Return the module of the page's examples that defines a name."""
+    (path,) = (
+        Path(path)
+        for path, text in FILES.items()
+        if re.search(rf"^(def |class )?{name}\b", text, re.MULTILINE)
     )
+    return ".".join(path.with_suffix("").parts[1:])
+
+
+def test_each_kind_is_one_file_one_line_and_one_test() -> None:
+    lines = [found for text in CATALOGUES.values() for found in LINE.findall(text)]
+    assert len(lines) == len(TESTS) == len(FILES) - len(TESTS)
+    assert {table for _, table, _ in lines} == {
+        "WHERE_RULES", "WHEN_RULES", "ORDER_RULES", "CAP_RULES", "SLEEP_RULES", "PAUSE_RULES",
+        "ALL", "METERS", "FORMATS",
+    }  # fmt: skip
+
+
+def test_the_examples_are_formatted_and_keep_the_layers(scratch: Path) -> None:
+    run_in(scratch, *PYTHON, "ruff", "check", "--quiet", *FILES, *CATALOGUES)
+    run_in(scratch, *PYTHON, "ruff", "format", "--quiet", "--check", *FILES, *CATALOGUES)
+    run_in(scratch, Path(sys.executable).with_name("lint-imports"))
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        (f"{CRDS}/greenpolicies.yaml", "'least-price'"),
+        ("deploy/helm/greensched/values.schema.json", '"fewest-watts"'),
+        (f"{CRDS}/gridsignals.yaml", "has(self.awattar)"),
+        (f"{CRDS}/gridsignals.yaml", "enum: [at, de]"),
+        ("docs/policies.md", "| `sleep-after-1h` | an hour for each node that saves watts"),
+        ("docs/policies.md", "| `smallest-first` | the requested cores | any that fits |"),
+        ("docs/signals.md", "| `awattar` | price | Day-ahead prices of Germany or Austria"),
+        ("docs/metrics.md", "`provider`: awattar, "),
+        ("docs/power.md", "| 1 | `ipmi` | IPMI: `ipmi_dcmi_power_consumption_watts`"),
+        ("docs/traces.md", "| Slurm's `sacct` | `JobIDRaw,Submit,ElapsedRaw,ReqCPUS` |"),
+    ],
+)
+def test_pages_and_definitions_follow(scratch: Path, page: str, words: str) -> None:
+    assert words in (scratch / page).read_text(encoding="utf-8")
+
+
+def test_the_command_line_names_what_was_added(scratch: Path) -> None:
+    listed = run_in(scratch, *PYTHON, "greensched_cli", "policy", "list")
+    for rule in (
+        "fewest-watts", "least-price", "smallest-first", "slowest-in-time", "sleep-after-1h",
+        "pause-rarely",
+    ):  # fmt: skip
+        assert rule in listed
+    assert "Slurm" in run_in(scratch, *PYTHON, "greensched_cli", "replay", "--help")
+
+
+def test_the_simulator_compiles_the_rules(scratch: Path) -> None:
+    rules = '"least-price", "fewest-watts", "smallest-first", "slowest-in-time", "pause-rarely"'
+    (scratch / "compile_rules.py").write_text(
+        f"from greensched_simulator.engine.state.choices import rules_of\n\nrules_of({rules})\n",
+        encoding="utf-8",
+    )
+    run_in(scratch, *PYTHON, "compile_rules")
+
+
+def test_their_tests_pass_and_so_do_those_of_whatever_is_named(scratch: Path) -> None:
+    run_in(scratch, *PYTHON, "pytest", "-q", "-p", "no:cacheprovider", *TESTS, *WHATEVER_IS_NAMED)

@@ -91,6 +91,17 @@ def test_test_file_names_are_unique() -> None:
     assert sorted(names) == sorted(set(names))
 
 
+def test_tests_of_a_package_lie_in_folders_of_the_same_names() -> None:
+    """A theme that is no folder of a package has a folder of its own at the top of `tests`."""
+    strangers = [
+        str(folder.relative_to(ROOT))
+        for package in PACKAGES
+        for folder in {path.parent for path in TESTS.glob(f"{Path(package).parent}/**/test_*.py")}
+        if not (ROOT / package / folder.relative_to(TESTS / Path(package).parent)).is_dir()
+    ]
+    assert strangers == ["tests/operator/faults"], "days of all processes together"
+
+
 def test_each_source_folder_holds_exactly_one_package_and_the_project_names_it() -> None:
     sources = {path.parent for path in ROOT.glob("*/greensched_*/__init__.py")}
     assert {str(path.relative_to(ROOT)) for path in sources} == set(PACKAGES)

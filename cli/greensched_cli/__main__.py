@@ -8,7 +8,7 @@ import typer
 
 from greensched_cli import policy
 from greensched_cli.explain import decisions
-from greensched_cli.ledger import ledger_report
+from greensched_cli.ledger import report
 from greensched_cli.release import release
 from greensched_cli.simulation import bound, reproduce, scenario, simulate
 from greensched_cli.status import status
@@ -48,7 +48,7 @@ app.command("nodes")(decisions.nodes)
 app.command("release")(release.release)
 app.command("replay")(replay.replay)
 app.command("reproduce")(reproduce.reproduce)
-app.command("report")(ledger_report.report)
+app.command("report")(report.report)
 app.command("simulate")(simulate.simulate)
 app.command("status")(status.status)
 app.add_typer(cluster.app, name="cluster")
@@ -65,6 +65,12 @@ def main() -> None:
         sys.exit(1)
     except GreenSchedError as fault:
         print(f"greensched: {fault}", file=sys.stderr)
+        sys.exit(2)
+    except ModuleNotFoundError as fault:
+        if (fault.name or "").startswith("greensched"):
+            raise
+        told = f"greensched: {fault.name} is missing: pip install 'greensched[all]'"
+        print(told, file=sys.stderr)
         sys.exit(2)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from greensched_cli.extras import needs
 from greensched_cli.output import AsOutput, Output, print_document
 
 app = typer.Typer(help="List policies, read model bundles.", no_args_is_help=True)
@@ -34,9 +35,11 @@ def list_policies(output: AsOutput = Output.TABLE) -> None:
 
 
 @app.command()
+@needs("policies", "greensched policy check")
 def check(folder: Folder = None) -> None:
     """Load a bundle as extender and operator would; exit with 2 and the reason if it is refused."""
-    from greensched_policies.learned.bundle import SHIPPED_PRIOR, load_bundle
+    from greensched_policies.learned.bundle import load_bundle
+    from greensched_policies.learned.card import SHIPPED_PRIOR
     from greensched_policies.learned.heads import HEADS
 
     folder = folder or SHIPPED_PRIOR
@@ -53,17 +56,16 @@ def check(folder: Folder = None) -> None:
 @app.command()
 def show(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
     """Show what a bundle was trained on, how, and how it was evaluated."""
-    from rich.table import Table
+    from greensched_policies.learned.card import SHIPPED_PRIOR, describe_card
 
-    from greensched_cli.terminal import plain_console
-    from greensched_policies.learned.bundle import SHIPPED_PRIOR, load_bundle
-    from greensched_policies.learned.bundle_description import describe_bundle
-
-    bundle = load_bundle(folder or SHIPPED_PRIOR, needs=())
-    described = describe_bundle(bundle)
+    described = describe_card(folder or SHIPPED_PRIOR)
     if output != Output.TABLE:
         print_document(described, output)
         return
+    from rich.table import Table
+
+    from greensched_cli.terminal import plain_console
+
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, text in described.items():
         table.add_row(name, text)

@@ -1,8 +1,7 @@
 """The way to the API server: raw JSON over HTTP, in a cluster or by kubeconfig.
 
 Bodies stay bytes, so that a caller decodes just the fields it reads. Inside a cluster nothing but a
-service account's folder is needed; outside, the `kubernetes` package reads the kubeconfig, with
-whatever login it names.
+service account's folder is needed; outside, `kubeconfig` reads where it is and how to log in.
 """
 
 import os
@@ -20,7 +19,6 @@ import msgspec
 
 from greensched_core.errors import ApiUnavailable, BadInput, ResourceExpired
 from greensched_core.handshakes import close_cancelled
-from greensched_core.login_plugins import failing_plugins_raise
 
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _TOKEN_REREAD_S = 60.0  # kubelet rotates a bound token at 80 % of its hour
@@ -38,6 +36,7 @@ class ApiAccess:
     base_url: str
     verify: ssl.SSLContext
     bearer_token: Callable[[], str | None] = lambda: None  # asked before each request
+    proxy: str | None = None  # URL of the HTTP proxy on the way there
 
     @classmethod
     def in_cluster(cls, directory: Path = SERVICE_ACCOUNT_DIR) -> Self:
@@ -64,40 +63,11 @@ class ApiAccess:
 
         Without `path`: $KUBECONFIG, else ~/.kube/config, as kubectl does.
         """
-        from kubernetes import client, config  # 44 MB: only where a person runs us
+        from greensched_core.kubeconfig.login import read_login  # only where a person runs us
 
-        configuration = client.Configuration()
-        source = str(path or "($KUBECONFIG)")
-        try:
-            with failing_plugins_raise(source):
-                config.load_kube_config(  # type: ignore[no-untyped-call]  # the package has no types
-                    config_file=str(path) if path else None,
-                    context=context,
-                    client_configuration=configuration,
-                )
-            verify = _verification(configuration)
-        except BadInput:
-            raise
-        # No YAML, no mapping, no base64, no certificate: each raises a type of its own.
-        except Exception as fault:
-            raise BadInput(f"kubeconfig {source}: {str(fault) or type(fault).__name__}") from fault
-
-        def bearer_token() -> str | None:
-            # The package's name for it since version 37, and the one before.
-            header = configuration.get_api_key_with_prefix("BearerToken", "authorization")
-            return str(header).removeprefix("Bearer ") if header else None
-
-        return cls(configuration.host, verify, bearer_token)
-
-
-def _verification(configuration: Any) -> ssl.SSLContext:
-    verify = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-    if not configuration.verify_ssl:
-        verify.check_hostname = False
-        verify.verify_mode = ssl.CERT_NONE
-    if configuration.cert_file:
-        verify.load_cert_chain(configuration.cert_file, configuration.key_file)
-    return verify
+        login = read_login(path, context)
+        token = login.token if login.token_file is None else _TokenFile(login.token_file).read
+        return cls(login.server, login.verify, token, login.proxy)
 
 
 class _TokenFile:
@@ -169,6 +139,7 @@ class ApiClient:
             transport=transport,
             base_url=access.base_url,
             verify=access.verify,
+            proxy=access.proxy,
             auth=_BearerAuth(access.bearer_token),
             timeout=timeout_s,
             # Compression costs the server more than the wire saves inside one cluster.
@@ -291,7 +262,7 @@ class ApiClient:
                 content=body,
                 headers=headers,
             )
-        except httpx.HTTPError as fault:
+        except (httpx.HTTPError, ssl.SSLError) as fault:  # httpx lets a server's TLS alert pass
             raise ApiUnavailable(f"{method} {path}: {_words(fault)}") from fault
         if response.status_code >= 300:
             raise _refusal(method, path, response.status_code, response.content)
@@ -305,6 +276,7 @@ def streaming_session(access: ApiAccess, *traces: aiohttp.TraceConfig) -> aiohtt
     """
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(ssl=access.verify),
+        proxy=access.proxy,
         response_class=_Stream,
         trace_configs=list(traces),
         read_bufsize=2**20,

@@ -148,10 +148,15 @@ def workload_of(pod: PodObject, runtime: str | None = None) -> Workload:
         gpus=gpus,
         scheduler=pod.spec.schedulerName,
         node=pod.spec.nodeName or "",
-        is_finished=pod.status.phase in _FINISHED,
+        is_finished=has_finished(pod),
         runtime_s=_runtime_s(runtime or said_runtime(pod.metadata), faults),
         faults=_told(faults),
     )
+
+
+def has_finished(pod: PodObject) -> bool:
+    """Tell whether a pod has ended, and holds nothing any more."""
+    return pod.status.phase in _FINISHED
 
 
 def allocatable(node: NodeObject) -> tuple[Amounts, tuple[str, ...]]:

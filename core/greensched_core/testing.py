@@ -11,11 +11,9 @@ def make_node(
     *,
     zone: str = "DE",
     cpu_cores: float = 32.0,
-    memory_bytes: float = 128 * GIB,
     gpu: Gpu | None = None,
     idle_w: float = 100.0,
     peak_w: float = 400.0,
-    speed: float = 1.0,
     power_budget_w: float | None = None,
 ) -> Node:
     """Return a node whose power grows from `idle_w` to `peak_w` watts."""
@@ -23,12 +21,11 @@ def make_node(
         name=name,
         zone=zone,
         cpu_cores=cpu_cores,
-        memory_bytes=memory_bytes,
+        memory_bytes=128 * GIB,
         gpu=gpu,
         curve=PowerCurve.from_idle_and_peak(idle_w, peak_w),
         curve_source="annotation",
         hardware="test",
-        speed=speed,
         power_budget_w=power_budget_w,
     )
 
@@ -41,8 +38,6 @@ def make_workload(
     memory_bytes: float = GIB,
     gpus: float = 0.0,
     runtime_s: float | None = 3600.0,
-    node: str = "",
-    scheduler: str = "greensched",
 ) -> Workload:
     """Return a workload that asks for `cpu_cores` and runs for `runtime_s` seconds."""
     return Workload(
@@ -52,7 +47,6 @@ def make_workload(
         cpu_cores=cpu_cores,
         memory_bytes=memory_bytes,
         gpus=gpus,
-        scheduler=scheduler,
-        node=node,
+        scheduler="greensched",
         runtime_s=runtime_s,
     )

@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 import structlog
@@ -47,6 +47,52 @@ class Sink(Protocol[Object_contra]):
     def remove(self, item: Object_contra) -> None:
         """An object is gone."""
         ...
+
+
+class Shared(Generic[Object]):
+    """A sink that hands all on to several, so that one watch serves them."""
+
+    def __init__(self, *parts: tuple[Callable[[Object], Any], Sink[Any]]) -> None:
+        """`parts` are sinks, each with what makes of an object what it takes."""
+        self._parts = parts
+
+    def list_began(self) -> None:
+        """A full list follows."""
+        for _, sink in self._parts:
+            sink.list_began()
+
+    def upsert(self, item: Object) -> None:
+        """An object is there or has changed; raises the first fault once all have been served."""
+        self._each(lambda read, sink: sink.upsert(read(item)))
+
+    def list_ended(self) -> None:
+        """The full list is complete."""
+        for _, sink in self._parts:
+            sink.list_ended()
+
+    def remove(self, item: Object) -> None:
+        """An object is gone; raises as `upsert` does."""
+        self._each(lambda read, sink: sink.remove(read(item)))
+
+    def _each(self, give: Callable[[Callable[[Object], Any], Sink[Any]], None]) -> None:
+        faults = []
+        for read, sink in self._parts:
+            try:
+                give(read, sink)
+            except Exception as fault:  # noqa: BLE001 - what one cannot read, another may
+                faults.append(fault)
+        if faults:
+            raise faults[0]
+
+
+def unread(raw: bytes | msgspec.Raw) -> bytes | msgspec.Raw:
+    """Return an object as it came: the sinks of a `Shared` read it, each as far as it needs."""
+    return raw
+
+
+def as_it_is(item: Object) -> Object:
+    """Return what the watch has read, for a sink of a `Shared` that takes just that."""
+    return item
 
 
 @dataclass

@@ -31,7 +31,7 @@ def list_wheel(wheel: Path, version: str, into: Path) -> Path:
         with zipfile.ZipFile(wheel) as archive:
             members = [name for name in archive.namelist() if ".dist-info/" in name]
             archive.extractall(folder, members)
-        shutil.copy(ROOT / "requirements/cli.txt", Path(folder) / "requirements.txt")
+        shutil.copy(ROOT / "requirements/all.txt", Path(folder) / "requirements.txt")
         named = ("--source-name", "greensched", "--source-version", version)
         _scan(target, *named, f"dir:{folder}")
     return target

@@ -22,7 +22,8 @@ from deploy.release.versions import require_version
 
 MATERIALS = (
     *("Dockerfile", "requirements/extender.txt", "requirements/operator.txt"),
-    *("requirements/cli.txt", "testbed/greensched_testbed/go/release/go.sum"),
+    *("requirements/all.txt", "requirements/cli.txt"),
+    "testbed/greensched_testbed/go/release/go.sum",
 )
 
 

@@ -38,7 +38,7 @@ from greensched_extender.grid import Grid
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import PolicyChoice, PolicyTerms
 from greensched_extender.scoring import Assumptions
-from greensched_extender.service import Extender, Terms
+from greensched_extender.service import Extender, Knowledge, Terms
 from greensched_extender.settings import ExtenderSettings
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.upkeep import (
@@ -51,7 +51,7 @@ from greensched_extender.watch_cluster import (
     NodeSink,
     PodSink,
 )
-from greensched_policies.encoding.observation import Weights
+from greensched_policies.encoding.weights import Weights
 
 log = structlog.get_logger()
 
@@ -165,15 +165,12 @@ class Process:
                 settings.filter_enabled,
                 settings.snapshot_max_age_s,
             ),
-            snapshot=self.snapshot,
-            snapshot_age_s=self.watches.snapshot_age_s,
-            grid=self.grid,
+            Knowledge(self.snapshot, self.watches.snapshot_age_s, self.grid, self.said),
             choice=self.choice,
             decisions=self.decisions,
             metrics=self.metrics,
             clock=self._clock,
             binder=client if settings.bind_enabled else None,
-            said=self.said,
         )
 
     async def run(self, stop: asyncio.Event) -> None:

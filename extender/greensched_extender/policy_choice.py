@@ -9,7 +9,8 @@ import structlog
 
 from greensched_core.errors import BadInput
 from greensched_extender.metrics import BundleLoad
-from greensched_policies.learned.bundle import CARD_FILE, SHIPPED_PRIOR, Bundle, load_bundle
+from greensched_policies.learned.bundle import Bundle, load_bundle
+from greensched_policies.learned.card import CARD_FILE, SHIPPED_PRIOR
 from greensched_policies.learned.guard import FallbackReason, NamedPolicy, WhereGuard, WhereRule
 from greensched_policies.learned.heads import HEADS
 from greensched_policies.rules.catalogue import WHERE_RULES

@@ -148,19 +148,22 @@ def all_pass(args: ExtenderArgs) -> bytes:
 _NOTHING_FAILED = b',"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}'
 
 
-def some_pass(args: ExtenderArgs, passed: Sequence[str], refused: Mapping[str, str]) -> bytes:
+def some_pass(
+    args: ExtenderArgs, offered: Sequence[str], passed: Sequence[str], refused: Mapping[str, str]
+) -> bytes:
     """Return the filter reply that refuses nodes, each with its reason, for good.
 
+    `offered` are the names as `read_names` gives them, so that nobody decodes whole nodes again.
     They stand in FailedAndUnresolvableNodes: evicting other pods would not help, and preemption's
     dry run does not ask extenders (kubernetes/kubernetes#94418).
     """
     nodes: object = None
     names: Sequence[str] | None = passed
     if sends_whole_nodes(args):
-        keep, names = frozenset(passed), None
+        names = None
         items = _decode_raw_nodes(args.Nodes).items or []
-        given = zip(items, read_names(args), strict=True)
-        nodes = {"items": [item for item, name in given if name in keep]}
+        given = zip(items, offered, strict=True)
+        nodes = {"items": [item for item, name in given if name not in refused]}
     return encode(
         {
             "Nodes": nodes,

@@ -19,8 +19,9 @@ from greensched_policies.costs.cost import (
     placement_cost,
 )
 from greensched_policies.encoding.missing_data import mean_filled
-from greensched_policies.encoding.observation import Weights, encode_where
+from greensched_policies.encoding.observation import encode_where
 from greensched_policies.encoding.scores import spread_scores
+from greensched_policies.encoding.weights import Weights
 from greensched_policies.learned.guard import GuardedAnswer, WhereGuard
 
 

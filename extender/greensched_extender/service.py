@@ -53,33 +53,40 @@ class Terms:
     snapshot_max_age_s: float
 
 
+@dataclass(frozen=True)
+class Knowledge:
+    """What is known of the cluster: its nodes and pods, the grid, and what owners said of pods."""
+
+    snapshot: Snapshot
+    snapshot_age_s: Callable[[], float | None]  # None: the first lists are not done
+    grid: Grid
+    said: SaidRuntimes
+
+
 class Extender:
     """Scores, filters and binds pods that opted in; all others pass in constant time."""
 
     def __init__(
         self,
         terms: Terms,
+        known: Knowledge,
         *,
-        snapshot: Snapshot,
-        snapshot_age_s: Callable[[], float | None],
-        grid: Grid,
         choice: PolicyChoice,
         decisions: Decisions,
         metrics: ExtenderMetrics,
         clock: Clock,
         binder: ApiClient | None,
-        said: SaidRuntimes,
     ) -> None:
         self._terms = terms
-        self._snapshot = snapshot
-        self._snapshot_age_s = snapshot_age_s  # None: the first lists are not done
-        self._grid = grid
+        self._snapshot = known.snapshot
+        self._snapshot_age_s = known.snapshot_age_s
+        self._grid = known.grid
+        self._said = known.said
         self._choice = choice
         self._decisions = decisions
         self._metrics = metrics
         self._clock = clock
         self._binder = binder
-        self._said = said
 
     def prioritize(self, body: bytes) -> Answer:
         """Return a score 0..10 for each node offered; `[]`, no preference, without the opt-in."""
@@ -224,7 +231,7 @@ class Extender:
         if not refused:
             return Answer(200, protocol.all_pass(args), Outcome.OK)
         self._metrics.refused_nodes.inc(len(refused))
-        return Answer(200, protocol.some_pass(args, passed, refused), Outcome.OK)
+        return Answer(200, protocol.some_pass(args, names, passed, refused), Outcome.OK)
 
     def _read(self, pod: PodObject) -> Workload:
         workload = workload_of(pod, self._said.of(pod))

@@ -13,16 +13,13 @@ import numpy as np
 
 from greensched_core.clock import Clock
 from greensched_core.objects import Amounts
+from greensched_core.power.meters.catalogue import WHOLE_MACHINE
 from greensched_core.signals.readings import RATIO, Reading
 from greensched_core.state import Node
 from greensched_extender.node_rows import NodeRows
 from greensched_extender.rows import NO_ROW
 from greensched_extender.view import View
 
-# Sources of `greensched_core.power.meters` that measure at the plug or the whole platform.
-WHOLE_MACHINE_METERS = frozenset(
-    {"greensched", "kepler-psys", "kepler-0.9-platform", "scaphandre-psys"}
-)
 # A measured value is a mean over this long (`window_s` of `greensched_core.power.measured`).
 METER_WINDOW_S = 120.0
 _MOST_RECENT = 5_000  # pods, 40 a second over that window; of more, the oldest count as seen
@@ -195,7 +192,7 @@ class Snapshot:
         found = {}
         for name, reading in watts:
             node, _ = self._nodes.get(name, (None, ()))
-            if node is not None and node.gpu is None and reading.source in WHOLE_MACHINE_METERS:
+            if node is not None and node.gpu is None and reading.source in WHOLE_MACHINE:
                 share = node.curve.utilisation_for(reading.value)
                 found[name] = Reading(share, RATIO, reading.taken_at, reading.source)
         return found

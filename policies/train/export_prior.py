@@ -34,11 +34,11 @@ from greensched_policies.encoding.observation import (
 )
 from greensched_policies.encoding.slot_observation import SLOT_FEATURES
 from greensched_policies.encoding.slots import FULL, OVERLOAD_COST, SlotColumns
-from greensched_policies.learned.bundle import CARD_FILE, SHIPPED_PRIOR
+from greensched_policies.learned.card import CARD_FILE, SHIPPED_PRIOR
 from greensched_policies.learned.heads import WHEN, WHERE, Head
 from greensched_policies.learned.onnx_policy import CONTEXT_INPUT, NODES_INPUT, OUTPUT, SLOTS_INPUT
-from greensched_policies.rules.when.planned_window import planned_window
-from greensched_policies.rules.where.weighted_cost import LEAST_WEIGHT, weighted_cost
+from greensched_policies.rules.when import planned_window
+from greensched_policies.rules.where import LEAST_WEIGHT, weighted_cost
 
 HIDDEN = 16
 OPSET = 17

@@ -6,29 +6,29 @@ from typing import NamedTuple
 
 from greensched_core.errors import BadInput
 from greensched_core.quoting import near
-from greensched_policies.rules.catalogue import (
-    BAD_WHEN_RULES,
-    CAP_RULES,
-    ORDER_RULES,
-    PAUSE_RULES,
-    SCALE_RULES,
-    SLEEP_RULES,
-    WHEN_RULES,
-    WHERE_RULES,
+from greensched_policies.rules.names import (
+    BAD_WHEN_NAMES,
+    CAP_NAMES,
+    ORDER_NAMES,
+    PAUSE_NAMES,
+    SCALE_NAMES,
+    SLEEP_NAMES,
+    WHEN_NAMES,
+    WHERE_NAMES,
 )
 
 
 class Placing(NamedTuple):
     """What is preferred among nodes with room, and which of those are looked for."""
 
-    rule: str  # a name in WHERE_RULES
+    rule: str  # a name in WHERE_NAMES
     stops_at_first: bool = False  # else as many are looked for as kube-scheduler scores
     goes_on: bool = True  # from where the last search stopped, else from the first node
     only_node_0: bool = False  # no other node ever has room
 
 
 PLACINGS = {
-    **{name: Placing(name) for name in WHERE_RULES},
+    **{name: Placing(name) for name in WHERE_NAMES},
     "first-fit": Placing("first-fit", stops_at_first=True, goes_on=False),
     # The nodes in turn: the first with room behind the one that was found last.
     "round-robin": Placing("first-fit", stops_at_first=True),
@@ -42,11 +42,11 @@ BAD_PLACINGS = {
 class QueuePolicy(NamedTuple):
     """In which order jobs get room that comes free, and who may pass a job that finds none."""
 
-    order: str  # a name in ORDER_RULES
+    order: str  # a name in ORDER_NAMES
     discipline: str  # one of DISCIPLINES of `queueing`
 
 
-QUEUES = {
+_QUEUES = {
     # What kube-scheduler does: room that comes free goes to the oldest job that fits there.
     "oldest-fit": QueuePolicy("first-come", "oldest-fit"),
     # Strictly in order of arrival; a job that finds no room holds up all behind it.
@@ -60,9 +60,14 @@ QUEUES = {
     # The literature's orders; whoever fits may start.
     "sjf": QueuePolicy("shortest-first", "any-fit"),
     "ljf": QueuePolicy("longest-first", "any-fit"),
-    **{name: QueuePolicy(name, "any-fit") for name in ("f1", "f2", "f3", "f4", "wfp3", "unicep")},
 }
-assert all(queue.order in ORDER_RULES for queue in QUEUES.values())
+_NAMED_ORDERS = {queue.order for queue in _QUEUES.values()}
+QUEUES = {
+    **_QUEUES,
+    # So with every other order, by its own name.
+    **{name: QueuePolicy(name, "any-fit") for name in ORDER_NAMES if name not in _NAMED_ORDERS},
+}
+assert all(queue.order in ORDER_NAMES for queue in QUEUES.values())
 
 USUAL_WHEN = "run-now"
 USUAL_WHERE = "weighted-cost"
@@ -80,12 +85,12 @@ _HOW_NAMED = "`greensched policy list` prints all names"
 class Policy:
     """The rules that decide."""
 
-    when: str  # a name in WHEN_RULES or BAD_WHEN_RULES
+    when: str  # a name in WHEN_NAMES or BAD_WHEN_NAMES
     where: str  # a name in PLACINGS or BAD_PLACINGS
     queue: str = USUAL_QUEUE  # a name in QUEUES
-    sleep: str = USUAL_SLEEP  # a name in SLEEP_RULES
-    cap: str = USUAL_CAP  # a name in CAP_RULES
-    pause: str = USUAL_PAUSE  # a name in PAUSE_RULES
+    sleep: str = USUAL_SLEEP  # a name in SLEEP_NAMES
+    cap: str = USUAL_CAP  # a name in CAP_NAMES
+    pause: str = USUAL_PAUSE  # a name in PAUSE_NAMES
 
     @property
     def placing(self) -> Placing:
@@ -191,12 +196,12 @@ def _read(text: str) -> _Read:
 def _rules() -> dict[str, set[str]]:
     """Return the names of each kind of rule, by the field of a policy."""
     return {
-        "when": {*WHEN_RULES, *BAD_WHEN_RULES},
+        "when": {*WHEN_NAMES, *BAD_WHEN_NAMES},
         "where": {*PLACINGS, *BAD_PLACINGS},
         "queue": {*QUEUES},
-        "sleep": {*SLEEP_RULES},
-        "cap": {*CAP_RULES},
-        "pause": {*PAUSE_RULES},
+        "sleep": {*SLEEP_NAMES},
+        "cap": {*CAP_NAMES},
+        "pause": {*PAUSE_NAMES},
     }
 
 
@@ -206,14 +211,14 @@ def names_by_kind() -> dict[str, tuple[str, ...]]:
     Behind them come the presets, which stand alone, and what is deliberately bad.
     """
     return {
-        "when": tuple(WHEN_RULES),
+        "when": WHEN_NAMES,
         "where": tuple(PLACINGS),
         "queue": tuple(QUEUES),
-        "sleep": tuple(SLEEP_RULES),
-        "cap": tuple(CAP_RULES),
-        "pause": tuple(PAUSE_RULES),
+        "sleep": SLEEP_NAMES,
+        "cap": CAP_NAMES,
+        "pause": PAUSE_NAMES,
         "preset": tuple(PRESETS),
-        "deliberately bad": (*BAD_WHEN_RULES, *BAD_PLACINGS),
+        "deliberately bad": (*BAD_WHEN_NAMES, *BAD_PLACINGS),
     }
 
 
@@ -243,13 +248,13 @@ def policies_named(text: str, able: Able = Able()) -> tuple[Policy, ...]:  # noq
 def _all(able: Able) -> list[str]:
     pauses = {USUAL_PAUSE}
     if able.jobs_suspend:
-        pauses = {rule for rule in PAUSE_RULES if able.jobs_scale or rule not in SCALE_RULES}
+        pauses = {rule for rule in PAUSE_NAMES if able.jobs_scale or rule not in SCALE_NAMES}
     presets = [
         name
         for name, preset in PRESETS.items()
         if (able.nodes_sleep or preset.sleep == USUAL_SLEEP) and preset.pause in pauses
     ]
-    sleeps = [*SLEEP_RULES] if able.nodes_sleep else []
+    sleeps = [*SLEEP_NAMES] if able.nodes_sleep else []
     # Who starts at once has no reason to pause.
-    planned = [f"planned-window+{rule}" for rule in PAUSE_RULES if rule in pauses]
-    return [BASELINE, *WHEN_RULES, *PLACINGS, *QUEUES, *sleeps, *CAP_RULES, *planned, *presets]
+    planned = [f"planned-window+{rule}" for rule in PAUSE_NAMES if rule in pauses]
+    return [BASELINE, *WHEN_NAMES, *PLACINGS, *QUEUES, *sleeps, *CAP_NAMES, *planned, *presets]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 
-class Condition(msgspec.Struct):
+class PodCondition(msgspec.Struct):
     """A condition of a Job or a pod, as far as we read it."""
 
     type: str = ""
@@ -13,7 +13,7 @@ class Condition(msgspec.Struct):
     message: str = ""
 
 
-def why_unplaced(conditions: Iterable[Condition]) -> str:
+def why_unplaced(conditions: Iterable[PodCondition]) -> str:
     """Return what a scheduler said last of why no node took a pod; "" if none has."""
     refused = (
         each.message

@@ -18,7 +18,7 @@ from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.watching import Watch
 from greensched_simulator.formats.workload import Task, Trace
 from greensched_testbed.creating import create_once
-from greensched_testbed.pod_conditions import Condition, why_unplaced
+from greensched_testbed.pod_conditions import PodCondition, why_unplaced
 
 TESTBED_RUNTIME = f"{labels.GROUP}/testbed-runtime"  # annotation that kwok's stages obey
 _AT_ONCE = 8  # creations in flight; httpx slows with the square of its connections
@@ -256,7 +256,7 @@ class _Spec(msgspec.Struct):
 
 class _Status(msgspec.Struct):
     phase: str = ""
-    conditions: list[Condition] = []
+    conditions: list[PodCondition] = []
 
 
 class _Pod(msgspec.Struct):

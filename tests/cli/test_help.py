@@ -10,7 +10,7 @@ from greensched_simulator.policy import PRESETS
 
 # What takes long to import, and no --help needs.
 HEAVY = {
-    "numpy", "onnxruntime", "plotly", "kubernetes", "fastapi", "cryptography", "httpx",
+    "numpy", "onnxruntime", "plotly", "kubernetes", "fastapi", "cryptography", "httpx", "aiohttp",
     "numba", "scipy", "pyarrow", "matplotlib", "sqlalchemy", "psycopg",
 }  # fmt: skip
 SHOWS_HELP = """

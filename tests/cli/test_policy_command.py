@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from greensched_policies.learned.bundle import SHIPPED_PRIOR
+from greensched_policies.learned.card import SHIPPED_PRIOR
 from greensched_policies.rules.catalogue import WHEN_RULES
 
 Run = Callable[..., Any]

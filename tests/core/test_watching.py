@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from greensched_core.clock import ManualClock, WallClock
-from greensched_core.watching import Watch, WatchHealth
+from greensched_core.watching import Shared, Watch, WatchHealth, as_it_is
 
 Api = Any  # the scripted server of conftest.py
 
@@ -141,6 +141,22 @@ async def test_a_watch_that_always_ends_at_once_is_not_opened_in_a_hot_loop(scri
     started = asyncio.get_running_loop().time()
     await follow(scripted, lambda _: asyncio.get_running_loop().time() > started + 0.5)
     assert len(scripted.asked) < 10
+
+
+def test_what_one_sink_of_a_watch_cannot_read_the_others_take() -> None:
+    def unreadable(item: Thing) -> Thing:
+        raise RuntimeError(f"{item.metadata['name']} cannot be read")
+
+    first, second = Shelf(), Shelf()
+    shared = Shared[Thing]((unreadable, first), (as_it_is, second))
+    shared.list_began()
+    with pytest.raises(RuntimeError, match="a cannot be read"):
+        shared.upsert(Thing({"name": "a"}))
+    shared.list_ended()
+    assert (first.names, second.names) == (set(), {"a"})
+    with pytest.raises(RuntimeError, match="a cannot be read"):
+        shared.remove(Thing({"name": "a"}))
+    assert second.names == set()
 
 
 def test_age_counts_from_the_loss_of_the_watch() -> None:

@@ -21,7 +21,7 @@ import pytest
 
 from greensched_core.errors import BadInput
 from greensched_testbed.binaries import kueue_program
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.container_use import ContainerUse
 from greensched_testbed.end_to_end.foreign_cluster import KUBECONFIG, foreign_cluster
 from greensched_testbed.end_to_end.last_release import LastRelease
@@ -76,7 +76,7 @@ def last_release(tmp_path_factory: pytest.TempPathFactory) -> LastRelease:
 @pytest.fixture(scope="session")
 def cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Cluster]:
+) -> Iterator[ClusterAccess]:
     """The cluster under test; real nodes leave nothing behind, or the run fails."""
     home = tmp_path_factory.mktemp("home")
     if os.environ.get(KUBECONFIG):
@@ -125,7 +125,7 @@ def _build_for(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(scope="session")
-def release(cluster: Cluster) -> Iterator[Release]:
+def release(cluster: ClusterAccess) -> Iterator[Release]:
     """The chart, all of it Ready, in mode enforce, and what two grids do."""
     if not (cluster.can.extender_image and cluster.can.operator_image):
         pytest.skip(f"{cluster.can.kind} has no images of ours")
@@ -144,7 +144,7 @@ def release(cluster: Cluster) -> Iterator[Release]:
 
 
 @pytest.fixture
-def use(release: Release, cluster: Cluster) -> ContainerUse:
+def use(release: Release, cluster: ClusterAccess) -> ContainerUse:
     """What each container of the release took most since it was installed, by its kubelet."""
     if not cluster.can.kubelet_metrics:
         pytest.skip(f"{cluster.can.kind}: no test may ask its kubelets")
@@ -153,7 +153,7 @@ def use(release: Release, cluster: Cluster) -> ContainerUse:
 
 
 @pytest.fixture
-def shell(cluster: Cluster) -> str:
+def shell(cluster: ClusterAccess) -> str:
     """An image with a shell."""
     if not cluster.can.shell_image:
         pytest.skip(f"{cluster.can.kind} has no image with a shell")
@@ -161,7 +161,7 @@ def shell(cluster: Cluster) -> str:
 
 
 @pytest.fixture
-def two_zones(cluster: Cluster) -> dict[str, str]:
+def two_zones(cluster: ClusterAccess) -> dict[str, str]:
     """Each node's grid zone; with one zone alone no score decides."""
     nodes = json.loads(cluster.kubectl("get", "nodes", "--output", "json"))["items"]
     found = {each["metadata"]["name"]: each["metadata"]["labels"] for each in nodes}
@@ -181,7 +181,7 @@ class EarlyWork:
 
 
 @pytest.fixture(scope="session")
-def early_work(cluster: Cluster, release: Release) -> Iterator[EarlyWork]:
+def early_work(cluster: ClusterAccess, release: Release) -> Iterator[EarlyWork]:
     """A Job whose window opens in one to two minutes, and a CronJob that runs then."""
     if not cluster.can.shell_image:
         pytest.skip(f"{cluster.can.kind} has no image with a shell")
@@ -202,7 +202,7 @@ def early_work(cluster: Cluster, release: Release) -> Iterator[EarlyWork]:
 
 
 @pytest.fixture
-def users(cluster: Cluster, early_work: EarlyWork) -> Iterator[str]:
+def users(cluster: ClusterAccess, early_work: EarlyWork) -> Iterator[str]:
     """A namespace of users, whose work is held by the cluster's policy."""
     name = f"users-{uuid.uuid4().hex[:6]}"
     cluster.kubectl("create", "namespace", name)
@@ -211,7 +211,7 @@ def users(cluster: Cluster, early_work: EarlyWork) -> Iterator[str]:
 
 
 @pytest.fixture
-def greensched(cluster: Cluster) -> Callable[..., str]:
+def greensched(cluster: ClusterAccess) -> Callable[..., str]:
     """The command line, as a user of the cluster; it must exit with `status`."""
 
     def run(*arguments: str, status: int = 0) -> str:

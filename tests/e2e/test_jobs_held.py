@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.work import cron_job, job, pod, pod_template
 
 PLANNED = "planned-start"
 
 
-def hold(cluster: Cluster, shell: str, users: str, name: str = "train", **said: str) -> None:
+def hold(cluster: ClusterAccess, shell: str, users: str, name: str = "train", **said: str) -> None:
     """Create a Job that may wait for six hours, and wait until its start is planned."""
     body = job(name, pod_template(shell, "echo trained"), deadline="6h", runtime="10m", **said)
     cluster.apply(body, namespace=users)
@@ -18,14 +18,14 @@ def hold(cluster: Cluster, shell: str, users: str, name: str = "train", **said: 
     assert cluster.is_held(name, users)
 
 
-def has_run(cluster: Cluster, users: str, name: str = "train") -> bool:
+def has_run(cluster: ClusterAccess, users: str, name: str = "train") -> bool:
     """Wait for a Job's end and say whether its container ran."""
     cluster.wait_until(lambda: cluster.is_complete(name, users), f"{name} has run")
     return "trained" in cluster.kubectl("logs", f"job/{name}", "--namespace", users)
 
 
 def test_it_is_held_and_says_until_when_and_why(
-    cluster: Cluster, users: str, shell: str, greensched: Callable[..., str]
+    cluster: ClusterAccess, users: str, shell: str, greensched: Callable[..., str]
 ) -> None:
     hold(cluster, shell, users)
     said = cluster.said("job", "train", users)
@@ -38,7 +38,7 @@ def test_it_is_held_and_says_until_when_and_why(
 
 
 def test_it_is_started_by_the_command_line(
-    cluster: Cluster, users: str, shell: str, greensched: Callable[..., str]
+    cluster: ClusterAccess, users: str, shell: str, greensched: Callable[..., str]
 ) -> None:
     hold(cluster, shell, users)
     greensched("release", "train", "--namespace", users)
@@ -46,7 +46,7 @@ def test_it_is_started_by_the_command_line(
     assert cluster.said("job", "train", users)["release-reason"] == "run-now"
 
 
-def test_it_is_started_by_an_annotation(cluster: Cluster, users: str, shell: str) -> None:
+def test_it_is_started_by_an_annotation(cluster: ClusterAccess, users: str, shell: str) -> None:
     hold(cluster, shell, users)
     cluster.kubectl("annotate", "job", "train", "greensched.io/run-now=true", "-n", users)
     assert has_run(cluster, users)
@@ -54,7 +54,7 @@ def test_it_is_started_by_an_annotation(cluster: Cluster, users: str, shell: str
 
 
 def test_it_stays_started_when_its_user_lifts_the_suspension(
-    cluster: Cluster, users: str, shell: str
+    cluster: ClusterAccess, users: str, shell: str
 ) -> None:
     hold(cluster, shell, users)
     cluster.kubectl("patch", "job", "train", "-n", users, "-p", '{"spec":{"suspend":false}}')
@@ -65,7 +65,7 @@ def test_it_stays_started_when_its_user_lifts_the_suspension(
 
 
 def test_a_gang_is_planned_for_one_moment_and_starts_together(
-    cluster: Cluster, users: str, shell: str, greensched: Callable[..., str]
+    cluster: ClusterAccess, users: str, shell: str, greensched: Callable[..., str]
 ) -> None:
     for name in ("left", "right"):
         hold(cluster, shell, users, name, gang="pair")
@@ -76,7 +76,9 @@ def test_a_gang_is_planned_for_one_moment_and_starts_together(
     assert has_run(cluster, users, "right")
 
 
-def test_a_bare_pod_is_gated_and_runs_when_told(cluster: Cluster, users: str, shell: str) -> None:
+def test_a_bare_pod_is_gated_and_runs_when_told(
+    cluster: ClusterAccess, users: str, shell: str
+) -> None:
     said = {"greensched.io/deadline": "6h", "greensched.io/runtime": "10m"}
     template = pod_template(shell, "echo trained", annotations=said)
     cluster.apply(pod("bare", template), namespace=users)
@@ -90,7 +92,7 @@ def test_a_bare_pod_is_gated_and_runs_when_told(cluster: Cluster, users: str, sh
 
 
 def test_a_run_of_a_cronjob_is_held_as_the_cronjob_says(
-    cluster: Cluster, users: str, shell: str
+    cluster: ClusterAccess, users: str, shell: str
 ) -> None:
     template = pod_template(shell, "echo trained")
     nightly = cron_job("nightly", "0 0 1 1 *", template, deadline="6h", runtime="10m")
@@ -103,7 +105,7 @@ def test_a_run_of_a_cronjob_is_held_as_the_cronjob_says(
 
 
 @pytest.fixture
-def restricted(cluster: Cluster, users: str) -> str:
+def restricted(cluster: ClusterAccess, users: str) -> str:
     """A namespace that takes only pods of the strictest Pod Security Standard."""
     enforce = "pod-security.kubernetes.io/enforce=restricted"
     cluster.kubectl("label", "namespace", users, enforce)
@@ -111,14 +113,16 @@ def restricted(cluster: Cluster, users: str) -> str:
 
 
 def test_held_work_runs_in_a_namespace_of_the_strictest_pod_security(
-    cluster: Cluster, restricted: str, shell: str
+    cluster: ClusterAccess, restricted: str, shell: str
 ) -> None:
     hold(cluster, shell, restricted)
     cluster.kubectl("annotate", "job", "train", "greensched.io/run-now=true", "-n", restricted)
     assert has_run(cluster, restricted)
 
 
-def test_work_that_does_not_opt_in_is_not_touched(cluster: Cluster, users: str, shell: str) -> None:
+def test_work_that_does_not_opt_in_is_not_touched(
+    cluster: ClusterAccess, users: str, shell: str
+) -> None:
     template = pod_template(shell, "echo trained", scheduler="default-scheduler")
     cluster.apply(job("other", template), namespace=users)
     assert has_run(cluster, users, "other")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.release import Release
 from greensched_testbed.end_to_end.work import job, pod_template
 from greensched_testbed.errors import BuildFailed
@@ -18,7 +18,7 @@ CHECKED = "--for=jsonpath={.status.admissionChecks[0].state}="
 
 
 @pytest.fixture
-def kueue(cluster: Cluster) -> Iterator[None]:
+def kueue(cluster: ClusterAccess) -> Iterator[None]:
     """Kueue's controller: the cluster's own, or one that is started for it."""
     with ExitStack() as running:
         if cluster.can.run_kueue is not None:
@@ -37,7 +37,7 @@ def of_kueue(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def queue(cluster: Cluster, release: Release, kueue: None, users: str) -> Iterator[str]:
+def queue(cluster: ClusterAccess, release: Release, kueue: None, users: str) -> Iterator[str]:
     """A LocalQueue of the users whose ClusterQueue names our check."""
     quotas = [{"name": "cpu", "nominalQuota": "1"}, {"name": "memory", "nominalQuota": "1Gi"}]
     flavors = [{"name": NAME, "resources": quotas}]
@@ -62,7 +62,7 @@ def queue(cluster: Cluster, release: Release, kueue: None, users: str) -> Iterat
 
 
 def test_a_queued_job_waits_by_our_check_and_then_runs_on_a_node(
-    cluster: Cluster, users: str, shell: str, queue: str
+    cluster: ClusterAccess, users: str, shell: str, queue: str
 ) -> None:
     template = pod_template(shell, "echo trained")
     body = job("train", template, deadline="6h", runtime="10m")
@@ -78,7 +78,7 @@ def test_a_queued_job_waits_by_our_check_and_then_runs_on_a_node(
     assert "trained" in cluster.kubectl("logs", "job/train", "--namespace", users)
 
 
-def told(cluster: Cluster, namespace: str) -> str:
+def told(cluster: ClusterAccess, namespace: str) -> str:
     """Return what our check says of the namespace's only Workload."""
     states = [
         each

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from greensched_core import labels
-from greensched_testbed.end_to_end.clusters import Cluster, Meters
+from greensched_testbed.end_to_end.clusters import ClusterAccess, Meters
 from greensched_testbed.end_to_end.release import NAMESPACE, Release
 from greensched_testbed.end_to_end.work import pod, pod_template
 from greensched_testbed.errors import BuildFailed, CommandFailed
@@ -34,7 +34,7 @@ METERED = (
 class Measured:
     """Two nodes whose watts are measured."""
 
-    cluster: Cluster
+    cluster: ClusterAccess
     meters: Meters
     nodes: tuple[str, str]
 
@@ -61,7 +61,7 @@ class Measured:
 
 
 @pytest.fixture(scope="module")
-def measured(cluster: Cluster, release: Release) -> Iterator[Measured]:
+def measured(cluster: ClusterAccess, release: Release) -> Iterator[Measured]:
     """The examples' Scaphandre and Prometheus, and GreenSched that asks them and saves energy."""
     if cluster.can.count_watts is None:
         pytest.skip(f"{cluster.can.kind} has no energy counters that count known watts")
@@ -99,7 +99,7 @@ def believed(greensched: Callable[..., str]) -> dict[str, tuple[float, str]]:
 
 def test_pods_follow_what_scaphandre_measures(
     measured: Measured,
-    cluster: Cluster,
+    cluster: ClusterAccess,
     release: Release,
     users: str,
     shell: str,
@@ -129,7 +129,7 @@ def test_pods_follow_what_scaphandre_measures(
         assert cluster.kubectl("get", *told, "--output", f"jsonpath={node}") == calm
 
 
-def measured_nodes(cluster: Cluster, release: Release) -> set[float]:
+def measured_nodes(cluster: ClusterAccess, release: Release) -> set[float]:
     """Return how many nodes each extender says are measured."""
     found = set()
     for each in release.pods("extender"):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.release import NAMESPACE, Release
 from greensched_testbed.end_to_end.work import job, pod, pod_template
 from greensched_testbed.errors import CommandFailed, NotReady
@@ -15,13 +15,13 @@ SOON_S = 5.0  # by then a network that knows policies has heard of one
 CONNECTS = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 3)"
 
 
-def address(cluster: Cluster, name: str, namespace: str) -> str:
+def address(cluster: ClusterAccess, name: str, namespace: str) -> str:
     """Return a pod's address."""
     found: str = cluster.get("pod", name, namespace)["status"]["podIP"]
     return found
 
 
-def reaches(cluster: Cluster, namespace: str, host: str, path: str) -> bool:
+def reaches(cluster: ClusterAccess, namespace: str, host: str, path: str) -> bool:
     """Say whether a pod of the users gets an answer to HTTP within three seconds."""
     asked = ("timeout", "3", "wget", "-qO-", f"http://{host}{path}")
     try:
@@ -32,7 +32,7 @@ def reaches(cluster: Cluster, namespace: str, host: str, path: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def stranger(cluster: Cluster, release: Release) -> Iterator[str]:
+def stranger(cluster: ClusterAccess, release: Release) -> Iterator[str]:
     """A namespace of two pods of users: one that serves, and one that asks."""
     image = cluster.can.shell_image
     if not image:
@@ -49,7 +49,7 @@ def stranger(cluster: Cluster, release: Release) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def enforced(cluster: Cluster, stranger: str) -> str:
+def enforced(cluster: ClusterAccess, stranger: str) -> str:
     """The same, in a cluster whose network keeps out whom a NetworkPolicy keeps out."""
     server = f"{address(cluster, 'server', stranger)}:8080"
     cluster.wait_until(lambda: reaches(cluster, stranger, server, "/healthz"), "it serves")
@@ -70,7 +70,7 @@ def enforced(cluster: Cluster, stranger: str) -> str:
 
 
 @pytest.fixture
-def limited(cluster: Cluster, release: Release, enforced: str) -> Iterator[str]:
+def limited(cluster: ClusterAccess, release: Release, enforced: str) -> Iterator[str]:
     """The same, with all pods of the release limited both ways."""
     slices = cluster.list("endpointslices", "default", "kubernetes.io/service-name=kubernetes")
     ports = {str(port["port"]) for each in slices for port in each["ports"]}
@@ -83,7 +83,7 @@ def limited(cluster: Cluster, release: Release, enforced: str) -> Iterator[str]:
 
 
 def test_only_the_scheduler_reaches_the_extender(
-    cluster: Cluster, release: Release, enforced: str, shell: str
+    cluster: ClusterAccess, release: Release, enforced: str, shell: str
 ) -> None:
     before = release.scored()
     for each in release.pods("extender"):  # Ready: the kubelet's probes pass
@@ -95,7 +95,7 @@ def test_only_the_scheduler_reaches_the_extender(
 
 
 def test_limited_both_ways_all_of_it_works_and_reaches_nobody_else(
-    cluster: Cluster, release: Release, limited: str, shell: str
+    cluster: ClusterAccess, release: Release, limited: str, shell: str
 ) -> None:
     cluster.apply(job("train", pod_template(shell), deadline="6h"), namespace=limited)
     assert cluster.is_held("train", limited)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import EarlyWork
@@ -13,7 +13,7 @@ PATIENCE_S = 240.0  # until its time comes, where this test runs alone
 
 
 def test_a_job_is_released_at_its_planned_start_which_is_when_its_window_opens(
-    cluster: Cluster, early_work: "EarlyWork"
+    cluster: ClusterAccess, early_work: "EarlyWork"
 ) -> None:
     space = early_work.namespace
     cluster.wait_until(lambda: cluster.is_complete("windowed", space), "it has run", PATIENCE_S)
@@ -24,7 +24,7 @@ def test_a_job_is_released_at_its_planned_start_which_is_when_its_window_opens(
 
 
 def test_a_cronjob_that_runs_by_the_clock_has_its_run_held(
-    cluster: Cluster, early_work: "EarlyWork"
+    cluster: ClusterAccess, early_work: "EarlyWork"
 ) -> None:
     space = early_work.namespace
     cluster.wait_until(lambda: bool(runs(cluster, space)), "it is due", PATIENCE_S)
@@ -35,7 +35,7 @@ def test_a_cronjob_that_runs_by_the_clock_has_its_run_held(
     assert datetime.fromisoformat(created) >= early_work.runs.astimezone(UTC)
 
 
-def runs(cluster: Cluster, namespace: str) -> list[str]:
+def runs(cluster: ClusterAccess, namespace: str) -> list[str]:
     """Return the names of the CronJob's Jobs."""
     names = [each["metadata"]["name"] for each in cluster.list("jobs", namespace)]
     return [name for name in names if name.startswith("nightly-")]

@@ -2,7 +2,7 @@
 
 from base64 import b64decode
 
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.release import NAMESPACE, Release
 from greensched_testbed.end_to_end.work import job, pod_template
 
@@ -10,7 +10,7 @@ PLANNED = "planned-start"
 SECRET = "greensched-webhook"
 
 
-def hold(cluster: Cluster, shell: str, users: str) -> str:
+def hold(cluster: ClusterAccess, shell: str, users: str) -> str:
     """Create a Job that waits, and return its planned start."""
     held = job("train", pod_template(shell), deadline="6h", runtime="10m")
     cluster.apply(held, namespace=users)
@@ -19,7 +19,7 @@ def hold(cluster: Cluster, shell: str, users: str) -> str:
 
 
 def test_an_upgrade_that_rolls_all_pods_starts_nothing(
-    cluster: Cluster, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: Release, users: str, shell: str
 ) -> None:
     planned = hold(cluster, shell, users)
     before = names(release)
@@ -30,7 +30,7 @@ def test_an_upgrade_that_rolls_all_pods_starts_nothing(
 
 
 def test_the_webhook_is_trusted_again_after_its_certificate_was_deleted(
-    cluster: Cluster, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: Release, users: str, shell: str
 ) -> None:
     old = cluster.get("secret", SECRET, NAMESPACE)["metadata"]["uid"]
     cluster.kubectl("delete", "secret", SECRET, "--namespace", NAMESPACE)
@@ -53,7 +53,7 @@ def names(release: Release) -> set[str]:
     return {each["metadata"]["name"] for each in release.pods("controller")}
 
 
-def has_another(cluster: Cluster, old: str) -> bool:
+def has_another(cluster: ClusterAccess, old: str) -> bool:
     """Say whether there is a Secret of the webhook's certificate, and not the old one."""
     if not cluster.has("secret", SECRET, NAMESPACE):
         return False

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.release import NAMESPACE, Release
 from greensched_testbed.end_to_end.work import job, pod, pod_template
 
@@ -18,13 +18,13 @@ EVEN_CORDONED = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"
 MORE = ("--delete-emptydir-data", "--timeout=120s")  # ours hold nothing that matters
 
 
-def is_placed(cluster: Cluster, name: str, namespace: str) -> bool:
+def is_placed(cluster: ClusterAccess, name: str, namespace: str) -> bool:
     """Say whether a pod has a node."""
     return bool(cluster.get("pod", name, namespace)["spec"].get("nodeName"))
 
 
 def seconds_to_place(
-    cluster: Cluster, shell: str, users: str, name: str, **spec: list[dict[str, str]]
+    cluster: ClusterAccess, shell: str, users: str, name: str, **spec: list[dict[str, str]]
 ) -> float:
     """Create a pod that opts in and return how long it had no node; `spec` is added to its own."""
     template = pod_template(shell)
@@ -36,7 +36,7 @@ def seconds_to_place(
 
 
 @pytest.fixture
-def no_service_of_the_extender(cluster: Cluster, release: Release) -> Iterator[None]:
+def no_service_of_the_extender(cluster: ClusterAccess, release: Release) -> Iterator[None]:
     """The extender's Service is gone, and with it its name in the cluster's DNS."""
     told = ("service", "greensched-extender", "--namespace", NAMESPACE)
     kept = cluster.kubectl("get", *told, "--output", "json")
@@ -51,7 +51,7 @@ def no_service_of_the_extender(cluster: Cluster, release: Release) -> Iterator[N
 
 @pytest.mark.usefixtures("no_service_of_the_extender")
 def test_pods_are_placed_without_scores_when_the_extenders_name_is_gone(
-    cluster: Cluster, release: Release, users: str, shell: str, greensched: Callable[..., str]
+    cluster: ClusterAccess, release: Release, users: str, shell: str, greensched: Callable[..., str]
 ) -> None:
     before = release.scored()
     assert seconds_to_place(cluster, shell, users, "unscored") < 10.0
@@ -61,7 +61,7 @@ def test_pods_are_placed_without_scores_when_the_extenders_name_is_gone(
 
 
 def test_pods_are_placed_when_every_extender_is_killed(
-    cluster: Cluster, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: Release, users: str, shell: str
 ) -> None:
     names = [each["metadata"]["name"] for each in release.pods("extender")]
     cluster.kubectl("delete", "pod", *names, "--force", "--grace-period=0", "-n", NAMESPACE)
@@ -71,7 +71,7 @@ def test_pods_are_placed_when_every_extender_is_killed(
 
 
 def test_pods_are_placed_while_the_extender_is_rolled(
-    cluster: Cluster, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: Release, users: str, shell: str
 ) -> None:
     deployment = "deployment/greensched-extender"
     cluster.kubectl("rollout", "restart", deployment, "-n", NAMESPACE)
@@ -81,7 +81,7 @@ def test_pods_are_placed_while_the_extender_is_rolled(
 
 
 def test_pods_are_placed_while_an_extender_is_drained(
-    cluster: Cluster, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: Release, users: str, shell: str
 ) -> None:
     release.scale("extender", 2)  # none of before is still ending
     node = release.pods("extender")[0]["spec"]["nodeName"]
@@ -107,7 +107,7 @@ def test_pods_are_placed_while_an_extender_is_drained(
 
 
 def test_a_new_version_whose_image_cannot_be_pulled_leaves_the_old_one_answering(
-    cluster: Cluster, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: Release, users: str, shell: str
 ) -> None:
     deployment = "deployment/greensched-extender"
     old = {each["metadata"]["name"] for each in release.pods("extender")}
@@ -138,7 +138,7 @@ def is_ready(one: dict[str, dict[str, list[dict[str, str]]]]) -> bool:
 
 
 def test_another_controller_takes_over_when_the_leader_is_killed(
-    cluster: Cluster, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: Release, users: str, shell: str
 ) -> None:
     leader = lease_holder(cluster)
     cluster.kubectl("delete", "pod", leader, "--force", "--grace-period=0", "-n", NAMESPACE)
@@ -148,17 +148,17 @@ def test_another_controller_takes_over_when_the_leader_is_killed(
     cluster.wait_until(lambda: PLANNED in cluster.said("job", "train", users), "it is planned")
 
 
-def lease_holder(cluster: Cluster) -> str:
+def lease_holder(cluster: ClusterAccess) -> str:
     """Return the pod that leads."""
     holder: str = cluster.get("lease", "greensched-operator", NAMESPACE)["spec"]["holderIdentity"]
     return holder
 
 
 def test_held_work_starts_at_its_latest_start_with_controller_and_webhook_dead(
-    cluster: Cluster, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: Release, users: str, shell: str
 ) -> None:
     cluster.apply(quiet_policy(), namespace=users)
-    late = job("late", pod_template(shell), max_delay="70s", runtime="1m")
+    late = job("late", pod_template(shell), max_delay="45s", runtime="1m")
     cluster.apply(late, namespace=users)
     cluster.wait_until(lambda: PLANNED in cluster.said("job", "late", users), "it is planned")
     assert cluster.is_held("late", users)
@@ -187,7 +187,7 @@ def quiet_policy() -> dict[str, Any]:
 
 
 def test_held_work_stays_held_while_a_node_is_drained(
-    cluster: Cluster, release: Release, users: str, shell: str, two_zones: dict[str, str]
+    cluster: ClusterAccess, release: Release, users: str, shell: str, two_zones: dict[str, str]
 ) -> None:
     held = job("train", pod_template(shell), deadline="6h", runtime="10m")
     cluster.apply(held, namespace=users)
@@ -215,7 +215,7 @@ def is_off(release: Release, node: str, *parts: str) -> bool:
 
 
 def test_held_work_stays_held_when_the_power_of_a_node_is_cut(
-    cluster: Cluster, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: Release, users: str, shell: str
 ) -> None:
     restart = cluster.can.restart_node
     if restart is None:

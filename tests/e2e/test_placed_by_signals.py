@@ -2,20 +2,20 @@
 
 from collections.abc import Callable
 
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.release import Release
 from greensched_testbed.end_to_end.work import pod, pod_template
 
 CLEAN = "SE-SE3"
 
 
-def node_of(cluster: Cluster, name: str, namespace: str) -> str:
+def node_of(cluster: ClusterAccess, name: str, namespace: str) -> str:
     """Return the node of a pod, "" while it has none."""
     node: str = cluster.get("pod", name, namespace)["spec"].get("nodeName", "")
     return node
 
 
-def place(cluster: Cluster, shell: str, namespace: str, count: int = 4) -> list[str]:
+def place(cluster: ClusterAccess, shell: str, namespace: str, count: int = 4) -> list[str]:
     """Create pods that sleep and return the nodes that they got."""
     names = [f"pod-{index}" for index in range(count)]
     template = pod_template(shell, "sleep 300 & wait")
@@ -27,7 +27,7 @@ def place(cluster: Cluster, shell: str, namespace: str, count: int = 4) -> list[
 
 
 def test_pods_go_to_the_cleaner_node(
-    cluster: Cluster,
+    cluster: ClusterAccess,
     release: Release,
     two_zones: dict[str, str],
     users: str,
@@ -45,7 +45,7 @@ def test_pods_go_to_the_cleaner_node(
 
 
 def test_a_pod_that_did_not_opt_in_is_placed_by_the_clusters_own_scheduler(
-    cluster: Cluster, users: str, shell: str
+    cluster: ClusterAccess, users: str, shell: str
 ) -> None:
     template = pod_template(shell, "true", scheduler="default-scheduler")
     cluster.apply(pod("other", template), namespace=users)

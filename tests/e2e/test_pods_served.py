@@ -3,7 +3,7 @@
 import signal
 from typing import Any
 
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.work import pod, pod_template
 
 SERVES = "mkdir -p /tmp/www && echo well > /tmp/www/healthz && exec httpd -f -p 8080 -h /tmp/www"
@@ -18,7 +18,7 @@ def probed(shell: str, script: str, path: str) -> dict[str, Any]:
 
 
 def test_a_pod_is_ready_when_its_probe_is_answered_and_its_logs_are_read(
-    cluster: Cluster, users: str, shell: str
+    cluster: ClusterAccess, users: str, shell: str
 ) -> None:
     cluster.apply(probed(shell, f"echo begun; {SERVES}", "/healthz"), namespace=users)
     cluster.kubectl("wait", "pod/served", "--for=condition=Ready", "--timeout=60s", "-n", users)
@@ -29,7 +29,9 @@ def test_a_pod_is_ready_when_its_probe_is_answered_and_its_logs_are_read(
     assert address.strip() == "well"
 
 
-def test_a_pod_whose_probe_fails_is_restarted(cluster: Cluster, users: str, shell: str) -> None:
+def test_a_pod_whose_probe_fails_is_restarted(
+    cluster: ClusterAccess, users: str, shell: str
+) -> None:
     template = pod_template(shell, "sleep 300 & wait")
     template["spec"]["restartPolicy"] = "Always"
     container = template["spec"]["containers"][0]
@@ -45,7 +47,7 @@ def test_a_pod_whose_probe_fails_is_restarted(cluster: Cluster, users: str, shel
 
 
 def test_a_pod_that_takes_more_memory_than_its_limit_is_killed(
-    cluster: Cluster, users: str, shell: str
+    cluster: ClusterAccess, users: str, shell: str
 ) -> None:
     grows = "x=0123456789abcdef; while :; do x=$x$x; done"
     cluster.apply(pod("greedy", pod_template(shell, grows)), namespace=users)
@@ -56,11 +58,14 @@ def test_a_pod_that_takes_more_memory_than_its_limit_is_killed(
         return ended[0] if ended else {}
 
     cluster.wait_until(lambda: bool(end()), "it ends")
-    assert (end()["reason"], end()["exitCode"]) == ("OOMKilled", 128 + signal.SIGKILL)
+    assert end()["exitCode"] == 128 + signal.SIGKILL
+    # containerd may see the end before the kernel's word of memory, and then says "Error"
+    # (containerd/containerd#12260).
+    assert end()["reason"] in ("OOMKilled", "Error")
 
 
 def test_services_have_names_and_the_extenders_is_known_in_the_cluster(
-    cluster: Cluster, users: str, shell: str
+    cluster: ClusterAccess, users: str, shell: str
 ) -> None:
     name = "greensched-extender.greensched.svc.cluster.local"
     cluster.apply(pod("asks", pod_template(shell, f"nslookup {name}")), namespace=users)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.container_use import ContainerUse
 from greensched_testbed.end_to_end.release import Release
 from greensched_testbed.end_to_end.work import job, pod, pod_template
@@ -19,7 +19,7 @@ NEARLY_ALL = 0.9
 
 
 def test_no_container_took_half_of_its_memory_limit_nor_was_restarted_under_load(
-    cluster: Cluster, release: Release, use: ContainerUse, users: str, shell: str
+    cluster: ClusterAccess, release: Release, use: ContainerUse, users: str, shell: str
 ) -> None:
     restarts, scored = release.restarts(), release.scored()
     pods = [pod(f"pod-{n}", template(shell)) for n in range(PODS)]
@@ -50,24 +50,24 @@ def template(image: str) -> dict[str, Any]:
     return made
 
 
-def create(cluster: Cluster, namespace: str, objects: Sequence[dict[str, Any]]) -> None:
+def create(cluster: ClusterAccess, namespace: str, objects: Sequence[dict[str, Any]]) -> None:
     """Create objects as fast as kubectl does."""
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
     cluster.kubectl("create", "--namespace", namespace, "-f", "-", stdin=listed)
 
 
-def placed(cluster: Cluster, namespace: str) -> int:
+def placed(cluster: ClusterAccess, namespace: str) -> int:
     """Return how many of the pods have a node."""
     found = cluster.list("pods", namespace)
     named = [each for each in found if each["metadata"]["name"].startswith("pod-")]
     return sum("nodeName" in each["spec"] for each in named)
 
 
-def planned(cluster: Cluster, namespace: str) -> int:
+def planned(cluster: ClusterAccess, namespace: str) -> int:
     """Return how many of the Jobs know their start."""
     return sum("greensched.io/planned-start" in each for each in annotations(cluster, namespace))
 
 
-def annotations(cluster: Cluster, namespace: str) -> list[dict[str, str]]:
+def annotations(cluster: ClusterAccess, namespace: str) -> list[dict[str, str]]:
     """Return what each Job says."""
     return [each["metadata"].get("annotations", {}) for each in cluster.list("jobs", namespace)]

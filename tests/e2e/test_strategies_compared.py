@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.release import Release
 
 CLEAN = "SE-SE3"
@@ -13,20 +13,20 @@ CLEAN = "SE-SE3"
 SHORT = "--rounds 1 --jobs 2 --seed 2 --span-s 0 --runtime-s 2 --wait-s 0".split()
 
 
-def open_nodes(cluster: Cluster) -> list[str]:
+def open_nodes(cluster: ClusterAccess) -> list[str]:
     """Return the nodes that take pods of anybody: kind's control plane does not."""
     found = json.loads(cluster.kubectl("get", "nodes", "--output=json"))["items"]
     return [each["metadata"]["name"] for each in found if not each["spec"].get("taints")]
 
 
-def ending(cluster: Cluster) -> list[str]:
+def ending(cluster: ClusterAccess) -> list[str]:
     """Return the namespaces that are being deleted, with pods that still take room."""
     found = json.loads(cluster.kubectl("get", "namespaces", "--output=json"))["items"]
     return [each["metadata"]["name"] for each in found if each["status"]["phase"] == "Terminating"]
 
 
 def test_the_same_jobs_run_by_two_strategies_and_are_metered(
-    cluster: Cluster,
+    cluster: ClusterAccess,
     release: Release,
     two_zones: dict[str, str],
     shell: str,

@@ -1,12 +1,12 @@
 """An uninstall starts what is held, and leaves no workload of ours."""
 
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.release import NAMESPACE, uninstall
 from greensched_testbed.end_to_end.work import job, pod_template
 
 
 def test_held_work_starts_and_nothing_of_ours_runs_on(
-    cluster: Cluster, users: str, shell: str
+    cluster: ClusterAccess, users: str, shell: str
 ) -> None:
     names: list[str] = []
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.last_release import LastRelease
 from greensched_testbed.end_to_end.release import Release, install, uninstall, upgrade
 from greensched_testbed.end_to_end.two_grids import publish_grids
@@ -31,7 +31,7 @@ class Upgraded:
 
 
 @pytest.fixture(scope="module")
-def before(cluster: Cluster, last_release: LastRelease) -> Iterator[Cluster]:
+def before(cluster: ClusterAccess, last_release: LastRelease) -> Iterator[ClusterAccess]:
     """The cluster with the last release, whose images it names as those to install."""
     if cluster.can.load_images is None:
         pytest.skip(f"{cluster.can.kind}: no test may give its nodes images of the last release")
@@ -48,7 +48,7 @@ def before(cluster: Cluster, last_release: LastRelease) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def upgraded(cluster: Cluster, before: Cluster) -> Upgraded:
+def upgraded(cluster: ClusterAccess, before: ClusterAccess) -> Upgraded:
     """What the last release held, and an upgrade while it is held."""
     namespace = f"users-{uuid.uuid4().hex[:6]}"
     cluster.kubectl("create", "namespace", namespace)
@@ -56,7 +56,7 @@ def upgraded(cluster: Cluster, before: Cluster) -> Upgraded:
     return Upgraded(upgrade(cluster, CHART), namespace)
 
 
-def hold(cluster: Cluster, namespace: str) -> None:
+def hold(cluster: ClusterAccess, namespace: str) -> None:
     """Create a Job and a bare pod that may wait, and wait until their starts are planned."""
     asks = {"deadline": "6h", "runtime": "10m"}
     said = {f"greensched.io/{key}": text for key, text in asks.items()}
@@ -75,7 +75,9 @@ def hold(cluster: Cluster, namespace: str) -> None:
     cluster.wait_until(are_planned, "both are planned")
 
 
-def test_all_runs_on_the_new_images_and_definitions(cluster: Cluster, upgraded: Upgraded) -> None:
+def test_all_runs_on_the_new_images_and_definitions(
+    cluster: ClusterAccess, upgraded: Upgraded
+) -> None:
     named = {
         container["image"]
         for part in ("extender", "controller", "webhook", "releaser")
@@ -88,7 +90,9 @@ def test_all_runs_on_the_new_images_and_definitions(cluster: Cluster, upgraded: 
     assert cluster.kubectl("diff", "--server-side", "--force-conflicts", "-f", definitions) == ""
 
 
-def test_what_was_held_is_held_and_was_never_started(cluster: Cluster, upgraded: Upgraded) -> None:
+def test_what_was_held_is_held_and_was_never_started(
+    cluster: ClusterAccess, upgraded: Upgraded
+) -> None:
     space = upgraded.namespace
     assert cluster.is_held("train", space)
     gates = cluster.get("pod", "bare", space)["spec"]["schedulingGates"]
@@ -101,7 +105,7 @@ def test_what_was_held_is_held_and_was_never_started(cluster: Cluster, upgraded:
 
 
 def test_what_was_held_before_is_started_by_the_new_operator(
-    cluster: Cluster, upgraded: Upgraded
+    cluster: ClusterAccess, upgraded: Upgraded
 ) -> None:
     space = upgraded.namespace
     for kind, name in WORK:

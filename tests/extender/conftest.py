@@ -20,9 +20,9 @@ from greensched_extender.grid import Grid
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import PolicyChoice, PolicyTerms
 from greensched_extender.scoring import Assumptions
-from greensched_extender.service import Answer, Extender, Terms
+from greensched_extender.service import Answer, Extender, Knowledge, Terms
 from greensched_extender.snapshot import Snapshot
-from greensched_policies.encoding.observation import Weights
+from greensched_policies.encoding.weights import Weights
 
 NOW = 1_800_000_000.0
 
@@ -154,15 +154,12 @@ def make_world(
     said = SaidRuntimes()
     extender = Extender(
         Terms(frozenset({"greensched"}), assumptions, filter_enabled, 120.0),
-        snapshot=snapshot,
-        snapshot_age_s=lambda: age_s[0],
-        grid=grid,
+        Knowledge(snapshot, lambda: age_s[0], grid, said),
         choice=choice,
         decisions=decisions,
         metrics=metrics,
         clock=clock,
         binder=binder,
-        said=said,
     )
     return World(
         clock, snapshot, decisions, metrics, choice, assumptions, grid, extender, said, carbon,

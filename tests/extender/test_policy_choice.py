@@ -11,9 +11,9 @@ import pytest
 from greensched_core.errors import BadInput
 from greensched_core.testing import make_node
 from greensched_extender.decisions import render
-from greensched_policies.learned.bundle import SHIPPED_PRIOR
+from greensched_policies.learned.card import SHIPPED_PRIOR
 from greensched_policies.learned.guard import Guard, NamedPolicy
-from greensched_policies.rules.where.weighted_cost import weighted_cost
+from greensched_policies.rules.where import weighted_cost
 
 World = Any
 Array = npt.NDArray[np.float32]

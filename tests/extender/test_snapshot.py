@@ -1,3 +1,4 @@
+from dataclasses import replace
 from inspect import signature
 from time import process_time
 from typing import Any
@@ -38,7 +39,7 @@ def column(view: View, name: str, which: int) -> float:
 
 def test_bound_pods_take_room_and_give_it_back() -> None:
     snapshot = make_snapshot()
-    snapshot.put_node(make_node("a", cpu_cores=10.0, memory_bytes=10 * GIB))
+    snapshot.put_node(replace(make_node("a", cpu_cores=10.0), memory_bytes=10 * GIB))
     snapshot.put_pod("u1", "a", (4.0, GIB, 0.0))
     view = snapshot.view()
     assert column(view, "a", CPU_BEFORE) == pytest.approx(0.2)  # 4 of 10 cores, half used

@@ -13,7 +13,7 @@ from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.cluster import chart_folder
 from greensched_testbed.images.building import COMPONENTS, Image, ImageStore
 from greensched_testbed.images.chart_pods import ChartPods
-from greensched_testbed.images.containers import Container, Run
+from greensched_testbed.images.containers import Container, ContainerRun
 from greensched_testbed.images.door import Door
 from greensched_testbed.requirements import IMAGES, missing
 
@@ -48,22 +48,22 @@ class Place:
         """Return the API server's port."""
         return urlsplit(self.pods.plane.url).port or 443
 
-    def run_of(self, deployment: str) -> Run:
+    def run_of(self, deployment: str) -> ContainerRun:
         """Return how the chart runs a Deployment's container."""
         return self.pods.of_deployment(deployment, api_port=self.api_port)
 
-    def run_of_hook(self, job: str) -> Run:
+    def run_of_hook(self, job: str) -> ContainerRun:
         """Return how Helm runs a hook of the chart."""
         return self.pods.of_hook(job, api_port=self.api_port)
 
     @contextmanager
-    def alone(self, image: str, run: Run) -> Iterator[Container]:
+    def alone(self, image: str, run: ContainerRun) -> Iterator[Container]:
         """Run an image without any network."""
         with Container(self.store, self.images[image], run, self.folder) as container:
             yield container
 
     @contextmanager
-    def beside_api_server(self, image: str, run: Run) -> Iterator[Container]:
+    def beside_api_server(self, image: str, run: ContainerRun) -> Iterator[Container]:
         """Run an image that reaches the API server and nothing else."""
         with Door(self.api_port) as door:
             with self.alone(image, replace(run, network=door.network)) as container:

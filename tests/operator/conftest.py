@@ -1,9 +1,11 @@
-"""The operator's processes on a real API server, in a namespace of their own."""
+"""The operator's processes on a real API server, and what providers of signals send."""
 
 import asyncio
+import io
 import json
 import time
 import uuid
+import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 import yaml
 
@@ -20,11 +23,13 @@ from greensched_core.clock import WallClock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
+from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.signals.watched import GRID_SIGNALS
 from greensched_operator.controller.controller_process import ControllerProcess
 from greensched_operator.release.releaser import Releaser
 from greensched_operator.runtime.heartbeat import Heartbeat
 from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.runtime.own_lease import OwnLease
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.webhook.certificate_keeper import CertificateKeeper
 from greensched_operator.webhook.webhook import SIGN_OF_LIFE, WebhookProcess
@@ -39,6 +44,30 @@ _PLACE = "tests.greensched.io/place"
 PATIENCE_S = 60.0  # for what takes a second on an idle machine
 _POLL_S = 0.05
 GREEN_POLICIES = f"/apis/{labels.GROUP}/{labels.VERSION}/namespaces"
+_ANSWERS = Path(__file__).resolve().parents[1] / "golden" / "providers"
+_ANSWERED = parse_timestamp("2026-01-19T12:10:00Z")
+
+
+@pytest.fixture
+def now() -> float:
+    """The moment at which every stored answer of a provider holds, in epoch seconds."""
+    return _ANSWERED
+
+
+@pytest.fixture(scope="session")
+def golden() -> Callable[[str], bytes]:
+    """Return what a stored answer of a provider holds, zipped as CAISO does if asked."""
+
+    def read(name: str) -> bytes:
+        if not name.endswith(".zip"):
+            return (_ANSWERS / name).read_bytes()
+        (inner,) = _ANSWERS.glob(f"{Path(name).stem}.*")
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(f"20260119_PRC_LMP{inner.suffix}", inner.read_bytes())
+        return packed.getvalue()
+
+    return read
 
 
 async def until(claim: Callable[[], Awaitable[Any]], what: str) -> Any:
@@ -181,9 +210,8 @@ class Place:
 
     async def _beat(self) -> None:
         settings = self.settings
-        beating = Heartbeat(
-            self.api, settings.namespace, settings.heartbeat_lease, "test", lambda: True
-        )
+        lease = OwnLease(self.api, settings.namespace, settings.heartbeat_lease, "test")
+        beating = Heartbeat(lease, lambda: True)
         while True:
             await beating.beat()
             await asyncio.sleep(0.2)  # seen twice as soon as the webhook listens

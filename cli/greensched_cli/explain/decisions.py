@@ -29,7 +29,7 @@ Kubeconfig = Annotated[
 Context = Annotated[
     str | None, typer.Option(help="Context in the kubeconfig; by default the current one.")
 ]
-ExtenderNamespace = Annotated[str, typer.Option(help="Namespace in which GreenSched is installed.")]
+InstalledIn = Annotated[str, typer.Option(help="Namespace in which GreenSched is installed.")]
 ExplainPort = Annotated[
     int | None,
     typer.Option(
@@ -51,7 +51,7 @@ def explain(
     address: Address = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    extender_namespace: ExtenderNamespace = "greensched",
+    extender_namespace: InstalledIn = "greensched",
     explain_port: ExplainPort = None,
     output: AsOutput = Output.TABLE,
 ) -> None:
@@ -86,7 +86,7 @@ def nodes(
     address: Address = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    extender_namespace: ExtenderNamespace = "greensched",
+    extender_namespace: InstalledIn = "greensched",
     explain_port: ExplainPort = None,
     output: AsOutput = Output.TABLE,
 ) -> None:

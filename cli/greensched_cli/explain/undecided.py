@@ -1,15 +1,20 @@
 """What the API server says of a pod that no replica remembers, and what that means here."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from urllib.parse import quote
 
-from greensched_cli.reading.api_server import PATIENCE_S, asking_for, core_api
+import msgspec
+
+from greensched_cli.reading.api_server import PATIENCE_S, api_access, asking_for
 from greensched_core import labels
+from greensched_core.clock import WallClock
 from greensched_core.durations import format_duration
 from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiAccess, ApiClient
+from greensched_core.signals.timestamps import parse_timestamp
 
 _SILENT_S = 10.0  # a scheduler that runs has spoken by then
 _MOST_NAMED = 3  # pods of a Job
@@ -44,6 +49,38 @@ class NoPod:
     of_job: Sequence[str]
 
 
+class _Meta(msgspec.Struct):
+    name: str = ""
+    creationTimestamp: str = ""
+
+
+class _Spec(msgspec.Struct):
+    schedulerName: str = ""
+    nodeName: str = ""
+
+
+class _ConditionObject(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    message: str | None = None
+
+
+class _Status(msgspec.Struct):
+    phase: str = ""
+    conditions: list[_ConditionObject] | None = None
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Meta
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _Pods(msgspec.Struct):
+    items: list[_Pod]
+
+
 def look_up(
     namespace: str, name: str, kubeconfig: str | None, context: str | None
 ) -> PodSeen | NoPod:
@@ -51,15 +88,23 @@ def look_up(
 
     Raises BadInput for a kubeconfig that cannot be used, ApiUnavailable when nobody answers.
     """
-    core = core_api(kubeconfig, context)
+    return asyncio.run(_looked_up(api_access(kubeconfig, context), namespace, name))
+
+
+async def _looked_up(access: ApiAccess, namespace: str, name: str) -> PodSeen | NoPod:
+    pods = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods"
+    async with ApiClient(access, timeout_s=PATIENCE_S) as client:
+        try:
+            with asking_for(f"pod {namespace}/{name}", f"get pods in namespace {namespace}"):
+                raw = await client.get(f"{pods}/{quote(name, safe='')}")
+        except ApiUnavailable as fault:
+            if fault.status != 404:
+                raise
+            return NoPod(await _pods_of_job(client, pods, name))
     try:
-        with asking_for(f"pod {namespace}/{name}", f"get pods in namespace {namespace}"):
-            pod = core.read_namespaced_pod(name, namespace, _request_timeout=PATIENCE_S)
-    except ApiUnavailable as fault:
-        if fault.status != 404:
-            raise
-        return NoPod(_pods_of_job(core, namespace, name))
-    return _seen(pod)
+        return _seen(msgspec.json.decode(raw, type=_Pod), WallClock().now())
+    except (msgspec.MsgspecError, UnicodeDecodeError) as fault:  # a proxy's page, say
+        raise ApiUnavailable(f"pod {namespace}/{name}: the answer is no pod: {fault}") from fault
 
 
 def about(pod: PodSeen | NoPod, name: str, extender_namespace: str, was_asked: bool) -> str:
@@ -109,26 +154,23 @@ def _silence(pod: PodSeen, extender_namespace: str) -> str:
     return silent + f"does it run? See `kubectl -n {extender_namespace} get deploy,pods {_CHART}`."
 
 
-def _pods_of_job(core: Any, namespace: str, name: str) -> list[str]:
-    found: list[Any] = []
-    asking = asking_for(f"pods of a Job {name}", f"list pods in namespace {namespace}")
-    with suppress(ApiUnavailable), asking:  # a hint, no more
-        found = core.list_namespaced_pod(
-            namespace, label_selector=f"job-name={name}", _request_timeout=PATIENCE_S
-        ).items
-    return [str(pod.metadata.name) for pod in found]
+async def _pods_of_job(client: ApiClient, pods: str, name: str) -> list[str]:
+    with suppress(ApiUnavailable, msgspec.MsgspecError):  # a hint, no more
+        raw = await client.get(pods, {"labelSelector": f"job-name={name}"})
+        return [pod.metadata.name for pod in msgspec.json.decode(raw, type=_Pods).items]
+    return []
 
 
-def _seen(pod: Any) -> PodSeen:
-    conditions = [each for each in pod.status.conditions or () if each.type == "PodScheduled"]
+def _seen(pod: _Pod, now_s: float) -> PodSeen:
     scheduled = [
         Condition(each.status, each.reason or "no reason", each.message or "nothing said")
-        for each in conditions
+        for each in pod.status.conditions or ()
+        if each.type == "PodScheduled"
     ]
     return PodSeen(
-        scheduler=pod.spec.scheduler_name or "",
+        scheduler=pod.spec.schedulerName,
         phase=pod.status.phase or "unknown",
-        node=pod.spec.node_name or "",
-        age_s=(datetime.now(UTC) - pod.metadata.creation_timestamp).total_seconds(),
+        node=pod.spec.nodeName,
+        age_s=now_s - parse_timestamp(pod.metadata.creationTimestamp),
         scheduled=scheduled[0] if scheduled else None,
     )

@@ -1,5 +1,5 @@
 """`greensched report`: what holding saved, by the ledger.
 
 Imports `explain`, `reading`, `simulation` (for `report FOLDER`), `output.py` and `terminal.py`.
-Begin with `ledger_report.py`.
+Begin with `report.py`.
 """

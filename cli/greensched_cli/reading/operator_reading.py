@@ -1,7 +1,6 @@
 """Reads an operator's state off the API server: Leases, releaser, webhook, switch, signals."""
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,6 +12,7 @@ from greensched_cli.reading.operator_state import (
     Signal,
     Webhook,
 )
+from greensched_cli.reading.pieces import Pieces
 from greensched_core.api_paths import CONFIGURATIONS, leases_path
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.signals.grid import parse_grid_signal
@@ -20,9 +20,6 @@ from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.signals.watched import GRID_SIGNALS
 from greensched_operator.objects.watched import EMERGENCY
 from greensched_operator.runtime.settings import OperatorSettings
-
-if TYPE_CHECKING:
-    from greensched_cli.reading.cluster_reading import Pieces
 
 _DEFAULTS = OperatorSettings.model_fields
 USUAL_NAMESPACE = str(_DEFAULTS["namespace"].default)
@@ -90,7 +87,7 @@ class _SignalObject(msgspec.Struct):
     spec: _SignalSpec = msgspec.field(default_factory=_SignalSpec)
 
 
-async def read_state(pieces: "Pieces", namespace: str | None, now_s: float) -> OperatorState:
+async def read_state(pieces: Pieces, namespace: str | None, now_s: float) -> OperatorState:
     """Return the state of the operator of a namespace; of where its Lease is, where none is given.
 
     Raises ApiUnavailable when nobody answers.
@@ -117,7 +114,7 @@ async def read_state(pieces: "Pieces", namespace: str | None, now_s: float) -> O
     )
 
 
-async def find_lease(pieces: "Pieces", namespace: str | None) -> LeaseObject | None:
+async def find_lease(pieces: Pieces, namespace: str | None) -> LeaseObject | None:
     """Return the operator's Lease in a namespace; without one, the newest anywhere."""
     path = "/apis/coordination.k8s.io/v1"
     try:
@@ -139,7 +136,7 @@ async def find_lease(pieces: "Pieces", namespace: str | None) -> LeaseObject | N
     return max(found, key=lambda each: each.spec.renewTime or "", default=None)
 
 
-async def is_emergency_on(pieces: "Pieces", namespace: str) -> bool:
+async def is_emergency_on(pieces: Pieces, namespace: str) -> bool:
     """Tell whether the cluster's switch is on."""
     try:
         await pieces.client.get(switch_path(namespace))
@@ -155,7 +152,7 @@ def switch_path(namespace: str) -> str:
     return f"/api/v1/namespaces/{namespace}/configmaps/{EMERGENCY}"
 
 
-async def _releasers(pieces: "Pieces", namespace: str) -> tuple[int, int]:
+async def _releasers(pieces: Pieces, namespace: str) -> tuple[int, int]:
     try:
         raw = await pieces.client.get(
             f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": _RELEASER}
@@ -173,7 +170,7 @@ def _is_ready(pod: _Pod) -> bool:
     )
 
 
-async def _heartbeat_age_s(pieces: "Pieces", namespace: str, now_s: float) -> float | None:
+async def _heartbeat_age_s(pieces: Pieces, namespace: str, now_s: float) -> float | None:
     try:
         raw = await pieces.client.get(f"{leases_path(namespace)}/{HEARTBEAT}")
     except ApiUnavailable as fault:

@@ -1,11 +1,11 @@
 """Jobs that wait in a queue of Kueue for our AdmissionCheck, as their Workloads tell."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from greensched_cli.reading.operator_state import Part
+from greensched_cli.reading.pieces import Pieces, Scope
 from greensched_core import labels
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
@@ -14,11 +14,8 @@ from greensched_operator.kueue.workloads import Workload, decode_workload, workl
 from greensched_operator.objects.release_patch import object_path
 from greensched_operator.objects.workloads import Kind, Work, decode_work
 
-if TYPE_CHECKING:
-    from greensched_cli.reading.cluster_reading import Pieces, Scope
 
-
-async def read_queued(pieces: "Pieces", scope: "Scope", jobs: Iterable[Work]) -> list[Work]:
+async def read_queued(pieces: Pieces, scope: Scope, jobs: Iterable[Work]) -> list[Work]:
     """Return the Workloads of Jobs that we hold, or have started; none without Kueue.
 
     Raises ApiUnavailable when nobody answers.

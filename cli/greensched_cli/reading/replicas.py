@@ -4,24 +4,31 @@ The routes asked listen on the pod's loopback only, so that Kubernetes' own perm
 port-forward decides who may read them.
 """
 
+import asyncio
 import http.client
 import json
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from greensched_cli.reading.api_server import PATIENCE_S, asking_for, core_api, refusal
+import msgspec
+
+from greensched_cli.reading.api_server import (
+    PATIENCE_S,
+    api_access,
+    asking_for,
+    missing_right,
+)
 from greensched_core import labels
 from greensched_core.errors import ApiUnavailable
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    import aiohttp
 
-_PROXY = "Kubernetes port forward proxy"  # what the kubernetes package calls its threads
+    from greensched_core.kubernetes_api import ApiAccess, ApiClient
+
+_MOST_BYTES = 2**31  # of an answer; a year's ledger has a tenth of it
 _RIGHT = (
     "{0} in namespace {1}. The chart's Role greensched-explain there gives what is needed; "
     "an administrator binds it: kubectl -n {1} create rolebinding explain-YOU "
@@ -82,7 +89,8 @@ def ask_replicas(path: str, where: Whereabouts, component: Component = EXTENDER)
     """
     if where.address:
         return [_ask_address(where.address, path, component)]
-    answers = list(_ask_pods(path, where, component))
+    access = api_access(where.kubeconfig, where.context)
+    answers = asyncio.run(_ask_pods(access, path, where, component))
     if not answers:
         raise ApiUnavailable(
             f"no {component.name} pod runs in namespace {where.namespace}; see "
@@ -112,26 +120,6 @@ def port_of(
     return int(text)
 
 
-def get_over(
-    connected: Any,
-    path: str,
-    patience_s: float = PATIENCE_S,
-    parse: Callable[[bytes], Any] = json.loads,
-) -> tuple[int, Any]:
-    """GET `path` over a connected socket; return the status and the body, parsed.
-
-    A status other than 200 comes with JSON. Raises TimeoutError when nothing comes for
-    `patience_s`, ValueError for what cannot be parsed.
-    """
-    connected.settimeout(patience_s)
-    connection = http.client.HTTPConnection("localhost")
-    connection.sock = connected
-    connection.request("GET", path, headers={"Connection": "close"})
-    response = connection.getresponse()
-    read = parse if response.status == http.client.OK else json.loads
-    return response.status, read(response.read())
-
-
 def _ask_address(address: str, path: str, component: Component) -> Answer:
     import httpx
 
@@ -152,90 +140,82 @@ def _ask_address(address: str, path: str, component: Component) -> Answer:
         return Answer(url, 0, {"error": f"this is no answer of the {component.name}: {fault}"})
 
 
-def within(patience_s: float, work: Callable[[], T]) -> Future[T]:
-    """Start `work` on a thread that nobody waits for at the end; the future keeps the deadline.
+class _PodMeta(msgspec.Struct):
+    name: str
+    annotations: dict[str, str] | None = None
 
-    Its result() raises what `work` raised, or TimeoutError from `patience_s` after now on.
-    """
-    future: Future[T] = Future()
 
-    def run() -> None:
+class _Pod(msgspec.Struct):
+    metadata: _PodMeta
+
+
+class _Pods(msgspec.Struct):
+    items: list[_Pod]
+
+
+async def _ask_pods(
+    access: "ApiAccess", path: str, where: Whereabouts, component: Component
+) -> list[Answer]:
+    # Here, so that --help answers at once.
+    from greensched_core.kubernetes_api import ApiClient
+    from greensched_core.port_forward import forwarding_session
+
+    async with (
+        ApiClient(access, timeout_s=PATIENCE_S) as client,
+        forwarding_session(access) as session,
+    ):
+        pods = await _running_pods(client, where.namespace, component)
+        asked = (_ask_pod(session, access, pod, path, where, component) for pod in pods)
+        return list(await asyncio.gather(*asked))
+
+
+async def _running_pods(
+    client: "ApiClient", namespace: str, component: Component
+) -> list[_PodMeta]:
+    wanted = {"labelSelector": component.selector, "fieldSelector": "status.phase=Running"}
+    with asking_for(f"listing {component.name} pods", _RIGHT.format("list pods", namespace)):
+        raw = await client.get(f"/api/v1/namespaces/{quote(namespace, safe='')}/pods", wanted)
         try:
-            future.set_result(work())
-        except Exception as fault:  # noqa: BLE001 - it is raised where the result is asked for
-            with suppress(InvalidStateError):  # too late
-                future.set_exception(fault)
-
-    def give_up() -> None:
-        with suppress(InvalidStateError):  # in time
-            future.set_exception(TimeoutError(f"no answer within {patience_s:g} s"))
-
-    threading.Thread(target=run, daemon=True).start()
-    deadline = threading.Timer(patience_s, give_up)
-    deadline.daemon = True
-    deadline.start()
-    return future
+            return [pod.metadata for pod in msgspec.json.decode(raw, type=_Pods).items]
+        except (msgspec.MsgspecError, UnicodeDecodeError) as fault:  # a proxy's page, say
+            raise ApiUnavailable(f"the answer is no list of pods: {fault}") from fault
 
 
-def _ask_pods(path: str, where: Whereabouts, component: Component) -> Iterator[Answer]:
-    core = core_api(where.kubeconfig, where.context)
-    from kubernetes import client
+async def _ask_pod(
+    session: "aiohttp.ClientSession", access: "ApiAccess", pod: _PodMeta, path: str,
+    where: Whereabouts, component: Component,
+) -> Answer:  # fmt: skip
+    from aiohttp import ClientError, WSServerHandshakeError
 
-    threading.excepthook = without_proxies(threading.excepthook)
-    asked = [
-        (
-            str(pod.metadata.name),
-            within(component.patience_s, partial(_ask_pod, core, pod, where, path, component)),
-        )
-        for pod in _running_pods(core, where.namespace, component)
-    ]
-    for name, answer in asked:
-        try:
-            yield Answer(name, *answer.result())
-        except client.ApiException as fault:
-            told = refusal(fault, _RIGHT.format("forward ports of pods", where.namespace))
-            yield Answer(name, 0, {"error": told or f"port-forward: {fault}"})
-        except (OSError, http.client.HTTPException, ValueError) as fault:
-            yield Answer(name, 0, {"error": f"port-forward: {fault}"})
-
-
-def without_proxies(hook: Callable[[Any], object]) -> Callable[[Any], object]:
-    """Return a hook for exceptions of threads that leaves out the kubernetes package's proxies.
-
-    One of them forwards each port. Where the API server closes the connection at once, when we have
-    our answer, it meets a broken pipe or a TLS stream without an end, and would print a traceback.
-    A proxy that breaks before tells by the answer that does not come.
-    """
-
-    def quiet(fault: Any) -> None:
-        if fault.thread is None or not fault.thread.name.startswith(_PROXY):
-            hook(fault)
-
-    return quiet
-
-
-def _running_pods(core: Any, namespace: str, component: Component) -> list[Any]:
-    right = _RIGHT.format("list pods", namespace)
-    with asking_for(f"listing {component.name} pods", right):
-        pods = core.list_namespaced_pod(
-            namespace, label_selector=component.selector, _request_timeout=PATIENCE_S
-        ).items
-    return [pod for pod in pods if pod.metadata and pod.status and pod.status.phase == "Running"]
-
-
-def _ask_pod(
-    core: Any, pod: Any, where: Whereabouts, path: str, component: Component
-) -> tuple[int, Any]:
-    from kubernetes import stream
-
-    port = port_of(pod.metadata.annotations, where.explain_port, component.port)
-    forward = stream.portforward(
-        core.connect_get_namespaced_pod_portforward,
-        pod.metadata.name,
-        where.namespace,
-        ports=str(port),
-    )
     try:
-        return get_over(forward.socket(port), path, component.patience_s, component.parse)
+        port = port_of(pod.annotations, where.explain_port, component.port)
+        named = (where.namespace, pod.name)
+        status, body = await _got(session, access, named, port, path, component.patience_s)
+        # A status other than 200 comes with JSON.
+        read = component.parse if status == http.client.OK else json.loads
+        return Answer(pod.name, status, read(body))
+    except WSServerHandshakeError as fault:
+        right = _RIGHT.format("forward ports of pods", where.namespace)
+        refused = f"port-forward: HTTP {fault.status}: {fault.message}"
+        told = missing_right(fault.status, right) or refused
+    except TimeoutError:
+        told = f"port-forward: no answer within {component.patience_s:g} s"
+    except (OSError, ClientError, ValueError) as fault:
+        told = f"port-forward: {fault}"
+    return Answer(pod.name, 0, {"error": told})
+
+
+async def _got(
+    session: "aiohttp.ClientSession", access: "ApiAccess", pod: tuple[str, str], port: int,
+    path: str, patience_s: float,
+) -> tuple[int, bytes]:  # fmt: skip
+    from greensched_core.port_forward import open_forward
+
+    forward = None
+    try:
+        async with asyncio.timeout(patience_s):
+            forward = await open_forward(session, access, pod, port, most_bytes=_MOST_BYTES)
+            return await forward.get(path)
     finally:
-        forward.close()
+        if forward is not None:
+            await forward.close()

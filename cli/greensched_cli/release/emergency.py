@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from greensched_cli.reading.cluster_reading import Pieces
 from greensched_cli.reading.operator_reading import USUAL_NAMESPACE, find_lease, switch_path
 from greensched_cli.reading.operator_state import switch_commands
+from greensched_cli.reading.pieces import Pieces
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.timestamps import format_timestamp

@@ -34,27 +34,31 @@ Emergency = Annotated[
 ]
 
 
+Names = Annotated[
+    list[str] | None, typer.Argument(help="Work to start: NAME, job/NAME or pod/NAME.")
+]
+Everything = Annotated[bool, typer.Option("--all", help="Start all held work in the namespace.")]
+AllNamespaces = Annotated[
+    bool, typer.Option("--all-namespaces", "-A", help="Start all held work in all namespaces.")
+]
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Do not ask before starting work in all namespaces.")
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run", help="Print what would be started and what would be refused; start nothing."
+    ),
+]
+
+
 def release(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Work to start: NAME, job/NAME or pod/NAME.")
-    ] = None,
+    names: Names = None,
     namespace: Namespace = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Start all held work in the namespace.")
-    ] = False,
-    all_namespaces: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="Start all held work in all namespaces.")
-    ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask before starting work in all namespaces.")
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Print what would be started and what would be refused; start nothing.",
-        ),
-    ] = False,
+    everything: Everything = False,
+    all_namespaces: AllNamespaces = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
     emergency: Emergency = None,
     operator_namespace: OperatorNamespace = None,
     kubeconfig: Kubeconfig = None,

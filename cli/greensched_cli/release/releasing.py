@@ -7,9 +7,10 @@ from enum import StrEnum
 
 import msgspec
 
-from greensched_cli.reading.cluster_reading import Pieces, Scope, read_works, refusal
+from greensched_cli.reading.cluster_reading import read_works
 from greensched_cli.reading.held_work import is_ours_to_start, is_released, short_name
 from greensched_cli.reading.named_work import Target, find_named
+from greensched_cli.reading.pieces import Pieces, Scope, why_unread
 from greensched_core import labels
 from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable
@@ -91,7 +92,7 @@ class Releaser:
         except ApiUnavailable as fault:
             if fault.status is None:
                 raise
-            results.append(Result(name, Outcome.STAYS, refusal(fault)))
+            results.append(Result(name, Outcome.STAYS, why_unread(fault)))
             return []
         if not found:
             results.append(Result(name, Outcome.STAYS, "there is none of that name"))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from greensched_cli.extras import needs
 from greensched_core.durations import parse_duration
 from greensched_core.errors import BadInput
 
@@ -20,6 +21,7 @@ _SHORTEST_SLOT_S = 60.0
 POLICIES = "run-now+spread, least-carbon, carbon-time, planned-window"
 
 
+@needs("simulator", "greensched bound")
 def bound(
     scenario: Annotated[Path, typer.Argument(help="Scenario file in YAML (docs/scenarios.md).")],
     policies: Annotated[

@@ -3,13 +3,18 @@
 The simulator is imported where the verb runs, so that --help answers at once.
 """
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from greensched_cli.extras import needs
 from greensched_core.errors import BadInput
+
+if TYPE_CHECKING:
+    from greensched_simulator.reproductions.tables import Line
 
 # Each is a module of greensched_simulator.reproductions: TITLE, NEEDS_DATA and reproduce(folder).
 NAMES = (
@@ -18,6 +23,7 @@ NAMES = (
 )  # fmt: skip
 
 
+@needs("simulator", "greensched reproduce")
 def reproduce(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.")] = "",
     data: Annotated[
@@ -31,9 +37,6 @@ def reproduce(
     if name not in NAMES:
         wrong = f"there is no reproduction {name!r}" if name else "no reproduction is named"
         raise BadInput(f"{wrong}: give one of {', '.join(NAMES)}")
-    from greensched_cli.terminal import plain_console, print_table
-    from greensched_simulator.results.cells import Cell, Row
-
     told = import_module(f"greensched_simulator.reproductions.{name.replace('-', '_')}")
     if told.NEEDS_DATA and data is not None and not data.is_dir():
         raise BadInput(f"there is no folder {data}: docs/reproductions.md says where the data is")
@@ -42,7 +45,15 @@ def reproduce(
             "where is the published data? give --data FOLDER or set GREENSCHED_DATA "
             "(docs/reproductions.md says what it holds)"
         )
-    lines = told.reproduce(data)
+    if not _print_figures(told.TITLE, told.reproduce(data)):
+        raise typer.Exit(1)
+
+
+def _print_figures(title: str, lines: "Sequence[Line]") -> bool:
+    """Print the figures beside the published ones; tell whether all lie within their tolerance."""
+    from greensched_cli.terminal import plain_console, print_table
+    from greensched_simulator.results.cells import Cell, Row
+
     head: Row = ("case", "figure", "published", "ours", "difference")
     rows: list[Row] = [
         (
@@ -58,11 +69,10 @@ def reproduce(
         for line in lines
     ]
     console = plain_console()
-    print_table(console, told.TITLE, [head, *rows])
+    print_table(console, title, [head, *rows])
     off = sum(not line.is_equal for line in lines)
     published = sum(line.is_published for line in lines)
     console.print(
         f"{published - off} of {published} figures are the published ones, within their tolerance"
     )
-    if off:
-        raise typer.Exit(1)
+    return not off

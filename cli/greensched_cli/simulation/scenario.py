@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from greensched_cli.extras import needs
 from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ app = typer.Typer(help="Check scenario files of the simulator.", no_args_is_help
 
 
 @app.command()
+@needs("simulator", "greensched scenario check")
 def check(files: Annotated[list[Path], typer.Argument(help="Scenario files in YAML.")]) -> None:
     """Print all faults of scenarios, by line, or what is in them; exit with 2 if there is one."""
     from greensched_simulator.world.scenario_loading import load_scenario
@@ -41,6 +43,7 @@ def check(files: Annotated[list[Path], typer.Argument(help="Scenario files in YA
 
 
 @app.command()
+@needs("simulator", "greensched scenario schema")
 def schema() -> None:
     """Print the JSON schema of scenario files, for editors and other tools."""
     from greensched_simulator.world.scenario_loading import schema as scenario_schema

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from greensched_cli.extras import needs
 from greensched_core.errors import BadInput
 
 _LARGEST_SEED = 2**63 - 1
@@ -24,8 +25,24 @@ Out = Annotated[
     Path | None,
     typer.Option(help="Folder for the run; by default build/runs/SCENARIO-…-TIME."),
 ]
+Policies = Annotated[str, typer.Option(help="`all`, or policies separated by commas.")]
+Seeds = Annotated[int, typer.Option(help="Number of seeds, starting at the scenario's.")]
+Baseline = Annotated[
+    str | None, typer.Option(help="Policy to compare with; by default run-now+spread.")
+]
+Levers = Annotated[
+    bool,
+    typer.Option(help="Also run the combinations that show what each lever (when, where …) adds."),
+]
+Bound = Annotated[
+    bool,
+    typer.Option(
+        help="Also compute the bound and each policy's share of it; minutes for 1,000s of jobs."
+    ),
+]
 
 
+@needs("simulator", "greensched simulate")
 def simulate(
     scenario: ScenarioFile,
     policy: Annotated[str, typer.Option(help=_POLICY)],
@@ -47,25 +64,14 @@ def simulate(
     raise typer.Exit(run_and_print(asked))
 
 
+@needs("simulator", "greensched compare")
 def compare(
     scenario: ScenarioFile,
-    policies: Annotated[str, typer.Option(help="`all`, or policies separated by commas.")] = "all",
-    seeds: Annotated[int, typer.Option(help="Number of seeds, starting at the scenario's.")] = 10,
-    baseline: Annotated[
-        str | None, typer.Option(help="Policy to compare with; by default run-now+spread.")
-    ] = None,
-    levers: Annotated[
-        bool,
-        typer.Option(
-            help="Also run the combinations that show what each lever (when, where …) adds."
-        ),
-    ] = False,
-    bound: Annotated[
-        bool,
-        typer.Option(
-            help="Also compute the bound and each policy's share of it; minutes for 1,000s of jobs."
-        ),
-    ] = False,
+    policies: Policies = "all",
+    seeds: Seeds = 10,
+    baseline: Baseline = None,
+    levers: Levers = False,
+    bound: Bound = False,
     out: Out = None,
 ) -> None:
     """Run a scenario under several policies and seeds, and compare each with a baseline."""
@@ -94,6 +100,7 @@ def compare(
     raise typer.Exit(run_and_print(asked))
 
 
+@needs("simulator", "The report of a simulated run")
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of a run.")],
 ) -> None:

@@ -12,7 +12,7 @@ from greensched_cli.output import AsOutput, Output, print_document
 from greensched_core.errors import ApiUnavailable, BadInput
 
 if TYPE_CHECKING:
-    from greensched_cli.status.status_answer import Question
+    from greensched_cli.status.answer import Question
 
 _LOOKS_EVERY_S = 5.0
 
@@ -58,7 +58,7 @@ def status(
     if namespace and all_namespaces:
         raise BadInput("-n names one namespace and -A means all: leave one of them out")
     from greensched_cli.reading.api_server import api_access, usual_namespace
-    from greensched_cli.status.status_answer import Question
+    from greensched_cli.status.answer import Question
 
     access = api_access(kubeconfig, context)
     where = "" if all_namespaces else namespace or usual_namespace(kubeconfig, context)
@@ -88,9 +88,9 @@ def _keep_looking(question: "Question", output: Output) -> None:
 def _answer(question: "Question", output: Output) -> bool:
     """Print one answer; return False when there is no such work."""
     from greensched_cli.reading.local_times import LocalTimes
-    from greensched_cli.status.status_answer import ask, ask_one
-    from greensched_cli.status.status_json import as_json
-    from greensched_cli.status.status_text import print_status
+    from greensched_cli.status.answer import ask, ask_one
+    from greensched_cli.status.json_output import as_json
+    from greensched_cli.status.text import print_status
     from greensched_cli.terminal import plain_console
     from greensched_core.clock import WallClock
 

@@ -9,62 +9,69 @@ from typing import Annotated
 
 import typer
 
+from greensched_cli.explain.decisions import Context
+from greensched_cli.extras import needs
 from greensched_cli.reading.api_server import api_access
 from greensched_core.errors import BadInput
 
+Strategies = Annotated[
+    str,
+    typer.Option(
+        help="Strategies separated by commas: default, greensched-at-once, greensched (may "
+        "hold), scheduler:NAME. The first is the baseline."
+    ),
+]
+OnCluster = Annotated[
+    bool,
+    typer.Option("--cluster", help="Run on the cluster. Without it, only print what would run."),
+]
+Rounds = Annotated[int, typer.Option(min=1, help="Number of times that each strategy runs.")]
+SuiteJobs = Annotated[int, typer.Option(min=2, help="Number of Jobs in the suite.")]
+SuiteSpan = Annotated[float, typer.Option(min=0.0, help="Seconds over which they arrive.")]
+MeanRuntime = Annotated[
+    float, typer.Option(min=1.0, help="Mean seconds that a Job runs on the reference core.")
+]
+LongestWait = Annotated[
+    float, typer.Option(min=0.0, help="Seconds that a Job with a deadline may wait.")
+]
+GpuJobs = Annotated[
+    int, typer.Option(min=0, help="Number of Jobs that use a GPU (NVIDIA's nbody).")
+]
+SuiteSeed = Annotated[int, typer.Option(help="Random seed of the suite.")]
+Image = Annotated[str, typer.Option(help="Image of CPU and memory Jobs: busybox 1.30 or later.")]
+GpuImage = Annotated[str, typer.Option(help="Image of GPU Jobs: NVIDIA's nbody sample.")]
+PrometheusUrl = Annotated[
+    str, typer.Option(help="URL of a Prometheus with Kepler, Scaphandre or the kubelet.")
+]
+ZoneMap = Annotated[
+    list[str] | None,
+    typer.Option(help="REGION=ZONE: grid zone of a topology region or zone; may be repeated."),
+]
+Results = Annotated[Path, typer.Option(help="Folder for the results.")]
+Kubeconfig = Annotated[
+    str | None,
+    typer.Option(envvar=["GREENSCHED_KUBECONFIG", "KUBECONFIG"], help="Path of the kubeconfig."),
+]
 
+
+@needs("testbed", "greensched benchmark")
 def benchmark(
-    strategies: Annotated[
-        str,
-        typer.Option(
-            help="Strategies separated by commas: default, greensched-at-once, greensched (may "
-            "hold), scheduler:NAME. The first is the baseline."
-        ),
-    ] = "default,greensched-at-once,greensched",
-    cluster: Annotated[
-        bool,
-        typer.Option(
-            "--cluster", help="Run on the cluster. Without it, only print what would run."
-        ),
-    ] = False,
-    rounds: Annotated[
-        int, typer.Option(min=1, help="Number of times that each strategy runs.")
-    ] = 3,
-    jobs: Annotated[int, typer.Option(min=2, help="Number of Jobs in the suite.")] = 12,
-    span_s: Annotated[float, typer.Option(min=0.0, help="Seconds over which they arrive.")] = 120.0,
-    runtime_s: Annotated[
-        float, typer.Option(min=1.0, help="Mean seconds that a Job runs on the reference core.")
-    ] = 90.0,
-    wait_s: Annotated[
-        float, typer.Option(min=0.0, help="Seconds that a Job with a deadline may wait.")
-    ] = 600.0,
-    gpu_jobs: Annotated[
-        int, typer.Option(min=0, help="Number of Jobs that use a GPU (NVIDIA's nbody).")
-    ] = 0,
-    seed: Annotated[int, typer.Option(help="Random seed of the suite.")] = 1,
-    image: Annotated[
-        str, typer.Option(help="Image of CPU and memory Jobs: busybox 1.30 or later.")
-    ] = "busybox:1.37",
-    gpu_image: Annotated[
-        str, typer.Option(help="Image of GPU Jobs: NVIDIA's nbody sample.")
-    ] = "nvcr.io/nvidia/k8s/cuda-sample:nbody",
-    prometheus: Annotated[
-        str, typer.Option(help="URL of a Prometheus with Kepler, Scaphandre or the kubelet.")
-    ] = "",
-    zone: Annotated[
-        list[str] | None,
-        typer.Option(help="REGION=ZONE: grid zone of a topology region or zone; may be repeated."),
-    ] = None,
-    output: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("build/benchmark"),
-    kubeconfig: Annotated[
-        str | None,
-        typer.Option(
-            envvar=["GREENSCHED_KUBECONFIG", "KUBECONFIG"], help="Path of the kubeconfig."
-        ),
-    ] = None,
-    context: Annotated[
-        str | None, typer.Option(help="Context in the kubeconfig; by default the current one.")
-    ] = None,
+    strategies: Strategies = "default,greensched-at-once,greensched",
+    cluster: OnCluster = False,
+    rounds: Rounds = 3,
+    jobs: SuiteJobs = 12,
+    span_s: SuiteSpan = 120.0,
+    runtime_s: MeanRuntime = 90.0,
+    wait_s: LongestWait = 600.0,
+    gpu_jobs: GpuJobs = 0,
+    seed: SuiteSeed = 1,
+    image: Image = "busybox:1.37",
+    gpu_image: GpuImage = "nvcr.io/nvidia/k8s/cuda-sample:nbody",
+    prometheus: PrometheusUrl = "",
+    zone: ZoneMap = None,
+    output: Results = Path("build/benchmark"),
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
 ) -> None:
     """Run a suite of stress Jobs by every strategy in turn, and compare what they took.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from greensched_cli.extras import needs
 from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ Folder = Annotated[
 
 
 @app.command()
+@needs("testbed", "greensched cluster up")
 def up(
     folder: Folder = None,
     nodes: Annotated[
@@ -81,6 +83,7 @@ def _require_the_same(
 
 
 @app.command()
+@needs("testbed", "greensched cluster down")
 def down(folder: Folder = None) -> None:
     """Stop exactly what `up` started, and remove its folder."""
     from greensched_testbed import cluster
@@ -90,6 +93,7 @@ def down(folder: Folder = None) -> None:
 
 
 @app.command()
+@needs("testbed", "greensched cluster status")
 def status(folder: Folder = None) -> None:
     """Say whether it is up, and how to reach it; exit with 1 when it is not."""
     from greensched_testbed import cluster

@@ -8,26 +8,22 @@ from typing import Annotated
 
 import typer
 
+from greensched_cli.extras import needs
+from greensched_cli.testbed.trace_options import LargestMachine, Pods, SkipFaulty, TimesIn
 from greensched_simulator.formats.google_events import parse_machine
-from greensched_simulator.formats.traces import TimeUnit
+from greensched_simulator.formats.traces import FORMAT_NAMES
 
 
+@needs("testbed", "greensched demo")
 def demo(
     trace: Annotated[
-        Path | None, typer.Option(help="Trace file: openb, GAIA, Google 2011, SWF or plain CSV.")
+        Path | None, typer.Option(help=f"Trace file, in one of these formats: {FORMAT_NAMES}.")
     ] = None,
-    pods: Annotated[int, typer.Option(min=2, help="Number of pods to draw from the trace.")] = 300,
+    pods: Pods = 300,
     seed: Annotated[int, typer.Option(help="Random seed of workload, drawing and grid.")] = 1,
-    time_unit: Annotated[
-        TimeUnit | None, typer.Option(help="Unit of times in a GAIA trace: s or h.")
-    ] = None,
-    largest_machine: Annotated[
-        str | None,
-        typer.Option(help="Largest machine of a Google trace: CORES,MEMORY, such as 64,256Gi."),
-    ] = None,
-    skip_faulty: Annotated[
-        bool, typer.Option(help="Leave out faulty rows instead of refusing the trace.")
-    ] = False,
+    time_unit: TimesIn = None,
+    largest_machine: LargestMachine = None,
+    skip_faulty: SkipFaulty = False,
     seconds: Annotated[
         float, typer.Option(min=5.0, help="Compress six hours of arrivals into this many seconds.")
     ] = 30.0,

@@ -13,7 +13,7 @@ from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.cluster import chart_folder
 from greensched_testbed.demo.explained import why_carbon_changed
-from greensched_testbed.demo.play import Told
+from greensched_testbed.demo.play import DemoProgress
 from greensched_testbed.demo.run import DemoOptions, DemoOutcome, run_demo
 from greensched_testbed.demo.run import workload as checked_workload
 from greensched_testbed.demo.tables import (
@@ -95,7 +95,7 @@ def _bars(console: Console) -> Progress:
     )
 
 
-def _told(console: Console, bars: Progress) -> Told:
+def _told(console: Console, bars: Progress) -> DemoProgress:
     tasks: dict[str, TaskID] = {}
     placed: set[str] = set()
 
@@ -109,4 +109,4 @@ def _told(console: Console, bars: Progress) -> Told:
             console.print(f"{scheduler}: all placed")
             placed.add(scheduler)
 
-    return Told(step=console.print, progress=progress)
+    return DemoProgress(step=console.print, progress=progress)

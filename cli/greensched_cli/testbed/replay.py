@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from greensched_cli.explain.decisions import Context
+from greensched_cli.extras import needs
+from greensched_cli.testbed.trace_options import LargestMachine, Pods, SkipFaulty, TimesIn
 from greensched_core import labels
 from greensched_simulator.formats.google_events import parse_machine
-from greensched_simulator.formats.traces import TimeUnit, load_trace
+from greensched_simulator.formats.traces import FORMAT_NAMES, load_trace
 from greensched_simulator.formats.workload import Trace, as_pods, compressed, sampled
 from greensched_testbed.progress import LiveLine
 
@@ -25,44 +28,41 @@ KUBECTLS_DEFAULT = Path("~/.kube/config")
 _PLAIN_EVERY_S = 5.0
 
 
+TraceFile = Annotated[
+    Path, typer.Argument(help=f"Trace file, in one of these formats: {FORMAT_NAMES}.")
+]
+Namespace = Annotated[
+    str, typer.Option("--namespace", "-n", help="Existing namespace for the pods.")
+]
+Scheduler = Annotated[str, typer.Option(help="schedulerName of the pods.")]
+Span = Annotated[
+    float, typer.Option(min=1.0, help="Compress arrivals and runtimes into this many seconds.")
+]
+Patience = Annotated[
+    float,
+    typer.Option(min=0.0, help="Seconds to wait after the last arrival before giving up."),
+]
+Seed = Annotated[int, typer.Option(help="Random seed for drawing pods.")]
+Kubeconfig = Annotated[
+    Path,
+    typer.Option(envvar=["GREENSCHED_KUBECONFIG", "KUBECONFIG"], help="Path of the kubeconfig."),
+]
+
+
+@needs("testbed", "greensched replay")
 def replay(
-    trace: Annotated[
-        Path, typer.Argument(help="Trace file: openb, GAIA, Google 2011, SWF or plain CSV.")
-    ],
-    namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Existing namespace for the pods.")
-    ],
-    scheduler: Annotated[
-        str, typer.Option(help="schedulerName of the pods.")
-    ] = labels.SCHEDULER_NAME,
-    pods: Annotated[int, typer.Option(min=2, help="Number of pods to draw from the trace.")] = 300,
-    span_s: Annotated[
-        float, typer.Option(min=1.0, help="Compress arrivals and runtimes into this many seconds.")
-    ] = 60.0,
-    wait_s: Annotated[
-        float,
-        typer.Option(min=0.0, help="Seconds to wait after the last arrival before giving up."),
-    ] = 120.0,
-    seed: Annotated[int, typer.Option(help="Random seed for drawing pods.")] = 1,
-    time_unit: Annotated[
-        TimeUnit | None, typer.Option(help="Unit of times in a GAIA trace: s or h.")
-    ] = None,
-    largest_machine: Annotated[
-        str | None,
-        typer.Option(help="Largest machine of a Google trace: CORES,MEMORY, such as 64,256Gi."),
-    ] = None,
-    skip_faulty: Annotated[
-        bool, typer.Option(help="Leave out faulty rows instead of refusing the trace.")
-    ] = False,
-    kubeconfig: Annotated[
-        Path,
-        typer.Option(
-            envvar=["GREENSCHED_KUBECONFIG", "KUBECONFIG"], help="Path of the kubeconfig."
-        ),
-    ] = KUBECTLS_DEFAULT,
-    context: Annotated[
-        str | None, typer.Option(help="Context in the kubeconfig; by default the current one.")
-    ] = None,
+    trace: TraceFile,
+    namespace: Namespace,
+    scheduler: Scheduler = labels.SCHEDULER_NAME,
+    pods: Pods = 300,
+    span_s: Span = 60.0,
+    wait_s: Patience = 120.0,
+    seed: Seed = 1,
+    time_unit: TimesIn = None,
+    largest_machine: LargestMachine = None,
+    skip_faulty: SkipFaulty = False,
+    kubeconfig: Kubeconfig = KUBECTLS_DEFAULT,
+    context: Context = None,
 ) -> None:
     """Create a trace's pods as they arrive, and print how long each waited for a node.
 

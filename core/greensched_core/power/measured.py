@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from greensched_core.errors import SignalUnavailable
-from greensched_core.power.meters import Ask, node_utilisation, node_watts, queries
+from greensched_core.power.node_readings import node_utilisation, node_watts, queries
 from greensched_core.power.prometheus import PrometheusApi, PrometheusUnreachable, Sample
 from greensched_core.signals.readings import Reading
 
@@ -60,7 +60,7 @@ class PowerReader:
                     return fault
 
         answers = await asyncio.gather(*(ask(query) for query in self._queries.values()))
-        samples: dict[Ask, list[Sample]] = {}
+        samples: dict[str, list[Sample]] = {}
         faults: list[str] = []
         for name, answer in zip(self._queries, answers, strict=True):
             if isinstance(answer, SignalUnavailable):

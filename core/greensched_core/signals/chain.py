@@ -17,7 +17,7 @@ from greensched_core.signals.grid import (
     object_name,
     parse_grid_signal,
 )
-from greensched_core.signals.series import ZoneSeries
+from greensched_core.signals.series import SignalSeries
 from greensched_core.signals.static import StaticZone, StaticZones
 from greensched_core.signals.steps import (
     NO_DATA,
@@ -33,7 +33,7 @@ from greensched_core.signals.steps import (
 class _Held:
     """The last good values of one signal of one zone; times in epoch seconds."""
 
-    series: ZoneSeries
+    series: SignalSeries
     factor: float  # exchange rate; 1 for carbon
     known_at: float  # when it was observed, or its last slot ended if that is earlier
     source: str
@@ -50,7 +50,7 @@ class _Held:
 class Forecast:
     """One signal of a zone over time, as a GridSignal gave it."""
 
-    series: ZoneSeries
+    series: SignalSeries
     factor: float  # exchange rate; 1 for carbon
     known_at: float  # when it was observed, in epoch seconds
     source: str
@@ -209,7 +209,7 @@ class GridSignals:
         self,
         known: dict[str, _Held],
         zone: str,
-        series: ZoneSeries | None,
+        series: SignalSeries | None,
         factor: float,
         origin: Origin,
     ) -> None:

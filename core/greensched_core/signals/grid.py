@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from greensched_core.errors import BadInput
-from greensched_core.signals.series import ZoneSeries
+from greensched_core.signals.series import SignalSeries
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
 
 MOST_GRAMS_PER_KWH = 10_000.0  # as the CRD; the dirtiest coal gives about 1,500
@@ -96,13 +96,13 @@ class ZoneForecast:
             self.source, self.observed_at, self.forecast_end, self.is_estimated, self.currency
         )
 
-    def carbon(self) -> ZoneSeries | None:
+    def carbon(self) -> SignalSeries | None:
         """Return the carbon intensity in g/kWh over time, None without any value."""
         return self._series([slot.carbon_g_per_kwh for slot in self.forecast],
                             self.current.carbon_g_per_kwh if self.current else None,
                             self.carbon_origin.end)  # fmt: skip
 
-    def price(self) -> ZoneSeries | None:
+    def price(self) -> SignalSeries | None:
         """Return the price per MWh in `currency` over time, None without any value."""
         return self._series([slot.price_per_mwh for slot in self.forecast],
                             self.current.price_per_mwh if self.current else None,
@@ -110,7 +110,7 @@ class ZoneForecast:
 
     def _series(
         self, ahead: Sequence[float | None], now: float | None, end: float | None
-    ) -> ZoneSeries | None:
+    ) -> SignalSeries | None:
         slots = {slot.start: value for slot, value in zip(self.forecast, ahead, strict=True)}
         if self.current is not None and now is not None:
             slots[self.current.start] = now  # it cuts into the slot that it falls in
@@ -118,7 +118,7 @@ class ZoneForecast:
             return None
         last = math.inf if end is None else end  # the other signal may be known for longer
         known = [(at, value) for at, value in slots.items() if value is not None or at < last]
-        return ZoneSeries(sorted(known), end)
+        return SignalSeries(sorted(known), end)
 
 
 def to_status(forecast: ZoneForecast) -> dict[str, Any]:

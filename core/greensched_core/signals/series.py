@@ -13,7 +13,7 @@ _ONLY_SLOT_S = SECONDS_PER_HOUR  # how long a lone slot holds when nothing says
 Interval = tuple[float, float, float]  # start, end, value
 
 
-class ZoneSeries:
+class SignalSeries:
     """One signal of one zone: known step values, and estimates around them.
 
     Where nothing is known (holes, and after the end) it gives the mean of the same UTC hour of day

@@ -11,7 +11,7 @@ from greensched_core import labels
 from greensched_core.clock import Clock
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.units import percent
-from greensched_operator.controller.recording import Recorder
+from greensched_operator.controller.outputs import Outputs
 from greensched_operator.holding.holding import NotHeld, Unheld, not_ours
 from greensched_operator.holding.judging import Release, Rules, Waiting, terms_of
 from greensched_operator.objects.cron_jobs import with_runtime
@@ -20,9 +20,7 @@ from greensched_operator.objects.release_patch import Reason, reason_of
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.held_works import News
 from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
-from greensched_operator.runtime.metrics import ControllerMetrics
-from greensched_operator.writing.outbox import Lane, Outbox
-from greensched_operator.writing.writing import Writer
+from greensched_operator.writing.outbox import Lane
 
 log = structlog.get_logger()
 
@@ -33,18 +31,11 @@ _TOLD = frozenset({Unheld.BAD_ANNOTATION, Unheld.NO_SLACK})
 class Arrivals:
     """Tells users about their work that runs at once."""
 
-    def __init__(
-        self,
-        writer: Writer,
-        outbox: Outbox,
-        recorder: Recorder,
-        metrics: ControllerMetrics,
-        wall: Clock,
-    ) -> None:
-        self._writer = writer
-        self._outbox = outbox
-        self._recorder = recorder
-        self._metrics = metrics
+    def __init__(self, outputs: Outputs, wall: Clock) -> None:
+        self._writer = outputs.writer
+        self._outbox = outputs.outbox
+        self._recorder = outputs.recorder
+        self._metrics = outputs.metrics
         self._wall = wall
 
     async def see_to(

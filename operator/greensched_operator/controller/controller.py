@@ -15,8 +15,8 @@ from greensched_core.clock import Clock
 from greensched_core.durations import format_duration
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.controller.arrivals import Arrivals
+from greensched_operator.controller.outputs import Outputs
 from greensched_operator.controller.pauser import Pauser
-from greensched_operator.controller.recording import Recorder
 from greensched_operator.holding.judging import Release, Rules, Waiting, arrived_s
 from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.release_patch import Reason
@@ -24,9 +24,8 @@ from greensched_operator.objects.workloads import Kind
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.plan_words import why_held, why_now
 from greensched_operator.planning.start_planning import Planned, Situation, planned_before
-from greensched_operator.runtime.metrics import ControllerMetrics
-from greensched_operator.writing.outbox import Lane, Outbox
-from greensched_operator.writing.writing import Writer, decision_of
+from greensched_operator.writing.outbox import Lane
+from greensched_operator.writing.writing import decision_of
 
 log = structlog.get_logger()
 
@@ -45,6 +44,18 @@ SituationNow = Callable[[Sequence[Planned]], Situation]
 
 
 @dataclass(frozen=True)
+class Planning:
+    """What plans are made by: the rules and the situation as they are now, and the planner.
+
+    `situation` is given what is planned already and keeps its room.
+    """
+
+    rules: Callable[[], Rules]
+    situation: SituationNow
+    plan_starts: PlanStarts
+
+
+@dataclass(frozen=True)
 class Pace:
     """How fast our clock goes, and how long plans stand."""
 
@@ -59,27 +70,21 @@ class Controller:
         self,
         works: HeldWorks,
         arrivals: Arrivals,
-        rules: Callable[[], Rules],
-        situation: SituationNow,
-        plan_starts: PlanStarts,
-        outbox: Outbox,
-        writer: Writer,
-        recorder: Recorder,
-        metrics: ControllerMetrics,
+        planning: Planning,
+        outputs: Outputs,
         pauser: Pauser,
         clock: Clock,
         pace: Pace,
     ) -> None:
-        """`situation` is given what is planned already and keeps its room."""
         self.works = works
         self._arrivals = arrivals
-        self._rules = rules
-        self._situation = situation
-        self._plan_starts = plan_starts
-        self._outbox = outbox
-        self._writer = writer
-        self._recorder = recorder
-        self._metrics = metrics
+        self._rules = planning.rules
+        self._situation = planning.situation
+        self._plan_starts = planning.plan_starts
+        self._outbox = outputs.outbox
+        self._writer = outputs.writer
+        self._recorder = outputs.recorder
+        self._metrics = outputs.metrics
         self._pauser = pauser
         self._clock = clock
         self._pace = pace

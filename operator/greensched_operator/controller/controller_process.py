@@ -6,6 +6,7 @@ from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any
 
+import httpx
 import msgspec
 import structlog
 from starlette.applications import Starlette
@@ -19,25 +20,25 @@ from greensched_core.node_reading import NodeReader
 from greensched_core.objects import NodeObject
 from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.serving import server
-from greensched_core.signals.static import load_static_zones
-from greensched_core.signals.watched import GRID_SIGNALS, SignalSink, decode_signal
+from greensched_core.signals.watched import SignalSink
 from greensched_core.watching import Watch
 from greensched_operator.controller.arrivals import Arrivals
-from greensched_operator.controller.controller import Controller, Pace
+from greensched_operator.controller.controller import Controller, Pace, Planning
 from greensched_operator.controller.default_policy import DefaultPolicy
 from greensched_operator.controller.handlers import JobEvents
 from greensched_operator.controller.job_watch import JobWatch
+from greensched_operator.controller.outputs import Outputs
 from greensched_operator.controller.pauser import Pauser
 from greensched_operator.controller.pod_watch import GatedPods
 from greensched_operator.controller.policy_status import (
     JOB_POWER_PROFILES,
+    PolicyObject,
     PolicyStatus,
-    Told,
-    read_told,
+    policy_watch,
+    read_profile,
 )
 from greensched_operator.controller.recording import Recorder
 from greensched_operator.holding.judging import Rules, Waiting
-from greensched_operator.holding.pause_terms import resume_seconds
 from greensched_operator.kueue.keeper import KueueKeeper
 from greensched_operator.ledger.energy_keeping import EnergyKeeping
 from greensched_operator.ledger.faults import LedgerUnusable
@@ -45,6 +46,7 @@ from greensched_operator.ledger.keeping import LedgerKeeping
 from greensched_operator.objects import watched
 from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
 from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Resolved, resolve
+from greensched_operator.objects.job_power_profile import ParsedProfile
 from greensched_operator.objects.placed_pods import PlacedPod
 from greensched_operator.planning import cluster_state
 from greensched_operator.planning.budgets import LONGEST_PERIOD_S, Budgets
@@ -57,11 +59,13 @@ from greensched_operator.runtime.heartbeat import Heartbeat
 from greensched_operator.runtime.leader import Leadership
 from greensched_operator.runtime.lease_keeping import LeaseKeeping
 from greensched_operator.runtime.metrics import ControllerMetrics
+from greensched_operator.runtime.own_lease import OwnLease
 from greensched_operator.runtime.processes import Tasks, run_servers, until_set
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.runtime.sight import Followed, Sight
-from greensched_operator.signals.signal_keeper import keep_signals
-from greensched_operator.signals.signal_metrics import SignalMetrics
+from greensched_operator.signals.keeper import SignalKeeper, make_keeper, signal_watch
+from greensched_operator.signals.metrics import SignalMetrics
+from greensched_operator.signals.web import make_http
 from greensched_operator.webhook.certificate_keeper import CertificateKeeper
 from greensched_operator.webhook.webhook_app import health_app
 from greensched_operator.writing.outbox import Outbox
@@ -84,7 +88,7 @@ class ControllerProcess:
         self._client, self._clock = client, clock
         self.metrics = ControllerMetrics()
         schedulers = frozenset(settings.scheduler_names)
-        self._signal_metrics = SignalMetrics(self.metrics.registry)
+        self._web, self._signal_keeper = self._make_signal_keeper()
         self.works = HeldWorks(schedulers)
         self.nodes = Nodes(NodeReader(PowerCatalogue(), settings.zone_map))
         self.signals = settings.grid_signals()
@@ -108,9 +112,9 @@ class ControllerProcess:
         self.policies = watched.Objects[GreenPolicy](self.controller.rejudge)
         self.cron_jobs = watched.Objects[CronJob](self.controller.rejudge_runs)
         self.emergency = watched.Objects[watched.Switch](self.controller.rejudge)
-        self._told_policies = watched.Objects[Told]()
+        self._policy_objects = watched.Objects[PolicyObject[GreenPolicy]]()
         self._resumes_s: dict[tuple[str, str], float] = {}  # of JobPowerProfiles
-        self._told_profiles = watched.Objects[Told](self._see_profile)
+        self._profiles = watched.Objects[PolicyObject[ParsedProfile]](self._see_profile)
         self._own_watches = self._make_watches()
         self._events = JobEvents(self.works, self.controller.wake, self.metrics, self.kueue)
         identity = settings.identity or socket.gethostname()
@@ -120,20 +124,23 @@ class ControllerProcess:
 
     def _make_controller(self, writer: Writer, recorder: Recorder) -> Controller:
         settings, clock = self._settings, self._clock
+        outputs = Outputs(self.outbox, writer, recorder, self.metrics)
+        pauser = Pauser(
+            self.works, self.pods.by_owner, self.nodes.zone_of, outputs, clock, self.rules
+        )
         return Controller(
             self.works,
-            Arrivals(writer, self.outbox, recorder, self.metrics, WallClock()),
-            self.rules,
-            self.situation,
-            plan_starts,
-            self.outbox,
-            writer,
-            recorder,
-            self.metrics,
-            self._make_pauser(writer, recorder),
+            Arrivals(outputs, WallClock()),
+            Planning(self.rules, self.situation, plan_starts),
+            outputs,
+            pauser,
             clock,
             Pace(settings.clock_rate, settings.replan_every_s),
         )
+
+    def _make_signal_keeper(self) -> tuple[httpx.AsyncClient, SignalKeeper]:
+        web, metrics = make_http(), SignalMetrics(self.metrics.registry)
+        return web, make_keeper(self._settings, self._client, self._clock, metrics, web)
 
     def _make_recorder(self) -> Recorder:
         """Return what tells the ledger, with what completes it by what was measured."""
@@ -151,18 +158,18 @@ class ControllerProcess:
         is_emergency = len(self.emergency) > 0
         return Rules(self._policy_for, self.cron_jobs.get, is_emergency, self._resume_s)
 
-    def _see_profile(self, told: Told) -> None:
+    def _see_profile(self, seen: PolicyObject[ParsedProfile]) -> None:
         """Have all judged anew where a profile says another start-up; its status says nothing."""
-        key = (told.namespace, told.name)
+        key = (seen.namespace, seen.name)
         resume_s = self._resume_s(*key)
         if self._resumes_s.get(key, self._settings.resume_s) != resume_s:
             self.controller.rejudge()
         self._resumes_s[key] = resume_s
 
     def _resume_s(self, namespace: str, profile: str) -> float:
-        found = self._told_profiles.get(namespace, profile) if profile else None
-        told_s = None if found is None else resume_seconds(found.raw)
-        return self._settings.resume_s if told_s is None else told_s
+        found = self._profiles.get(namespace, profile) if profile else None
+        known = None if found is None else found.spec.profile
+        return self._settings.resume_s if known is None else known.resume_s
 
     def _policy_for(self, namespace: str, name: str) -> Resolved:
         return resolve(self.policies.by_name, namespace, name, self._settings.namespace)
@@ -186,19 +193,6 @@ class ControllerProcess:
 
     def _when_for(self, mean_memory_bytes: float, waiting: Waiting) -> WhenPolicy:
         return self.when.policy_for(waiting, mean_memory_bytes)
-
-    def _make_pauser(self, writer: Writer, recorder: Recorder) -> Pauser:
-        return Pauser(
-            self.works,
-            self.pods.by_owner,
-            self.nodes.zone_of,
-            self.outbox,
-            writer,
-            recorder,
-            self.metrics,
-            self._clock,
-            self.rules,
-        )
 
     def _opens_s(self, now_s: float, waiting: Waiting) -> float:
         if waiting.work.is_paused:
@@ -233,18 +227,19 @@ class ControllerProcess:
         changed = self.controller.replan
         configmaps = f"/api/v1/namespaces/{self._settings.namespace}/configmaps"
         return [
-            Watch(client, watched.GREEN_POLICIES, watched.decode_policy, self.policies, wall),
-            Watch(client, watched.GREEN_POLICIES, read_told, self._told_policies, wall),
-            Watch(client, JOB_POWER_PROFILES, read_told, self._told_profiles, wall),
+            policy_watch(client, self._policy_objects, self.policies, wall),
+            Watch(client, JOB_POWER_PROFILES, read_profile, self._profiles, wall),
             Watch(client, CRON_JOBS, read_cron_job, self.cron_jobs, wall),
             Watch(
                 client, configmaps, watched.decode_switch, self.emergency, wall,
                 field_selector=f"metadata.name={watched.EMERGENCY}",
             ),
-            Watch(client, configmaps, decode_config_map, BundleSink(self.when, changed), wall),
             Watch(
-                client, GRID_SIGNALS, decode_signal,
-                SignalSink(self.signals, clock, changed), wall,
+                client, configmaps, decode_config_map, BundleSink(self.when, changed), wall,
+                field_selector=f"metadata.name!={watched.EMERGENCY}",
+            ),
+            signal_watch(
+                client, SignalSink(self.signals, clock, changed), self._signal_keeper, wall
             ),
             Watch(client, NODES, msgspec.json.Decoder(NodeObject).decode, self.nodes, wall),
             Watch(
@@ -325,7 +320,7 @@ class ControllerProcess:
         }
         status = PolicyStatus(
             self._client, WallClock(), self.when.fault_of,
-            lambda: list(self._told_policies), lambda: list(self._told_profiles),
+            lambda: list(self._policy_objects), lambda: list(self._profiles),
         )  # fmt: skip
         return {
             **watching,
@@ -345,24 +340,15 @@ class ControllerProcess:
         }
 
     async def _keep_signals(self) -> None:
-        settings = self._settings
-        await keep_signals(
-            self._client,
-            self._clock,
-            self._signal_metrics,
-            namespace=settings.namespace,
-            static=load_static_zones(settings.static_zones_file),
-            folder=settings.signal_files,
-            limits=settings.age_limits,
-        )
+        async with self._web:
+            await self._signal_keeper.run()
 
     def _heartbeat(self) -> Coroutine[Any, Any, None]:
         settings, name = self._settings, self._settings.heartbeat_lease
         identity = settings.identity or socket.gethostname()
-        return Heartbeat(
-            self._client, settings.namespace, name, identity,
-            lambda: self.lease.holds() and self.sight.sees(),
-        ).run(self.metrics.heartbeat)  # fmt: skip
+        lease = OwnLease(self._client, settings.namespace, name, identity)
+        beating = Heartbeat(lease, lambda: self.lease.holds() and self.sight.sees())
+        return beating.run(self.metrics.heartbeat)
 
     def _beside_kueue(self) -> dict[str, Coroutine[Any, Any, None]]:
         if not self._settings.kueue:
@@ -386,11 +372,9 @@ class ControllerProcess:
 
 def _lease_keeping(settings: OperatorSettings, access: ApiAccess, sight: Sight) -> LeaseKeeping:
     client = ApiClient(access, timeout_s=settings.lease_duration_s / 3)
+    identity = settings.identity or socket.gethostname()
     leadership = Leadership(
-        client,
-        settings.namespace,
-        settings.lease,
-        settings.identity or socket.gethostname(),
+        OwnLease(client, settings.namespace, settings.lease, identity),
         duration_s=settings.lease_duration_s,
         sees=partial(sight.may_see, client),
     )

@@ -8,7 +8,7 @@ deletion hangs while the operator is dead.
 import asyncio
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -105,16 +105,13 @@ def operator_settings() -> kopf.OperatorSettings:
     return settings
 
 
-async def run_kopf(
-    events: JobEvents, access: ApiAccess, identity: str, *traces: aiohttp.TraceConfig
-) -> None:
-    """Run kopf until cancelled; raises what ends it.
-
-    `identity` names this replica. Without it kopf asks the system for its user's name, and the uid
-    that images run as has none.
-    """
-    stop = threading.Event()
-    loop = asyncio.get_running_loop()
+def _handlers(
+    events: JobEvents,
+    access: ApiAccess,
+    loop: asyncio.AbstractEventLoop,
+    traces: Sequence[aiohttp.TraceConfig],
+) -> kopf.OperatorRegistry:
+    """Return what kopf calls: to log in, and with each event, which is taken in `loop`."""
     registry = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=registry)
@@ -136,6 +133,20 @@ async def run_kopf(
     async def job_changed(event: kopf.RawEvent, **_: Any) -> None:
         """Hand a Job on as it is now."""
         loop.call_soon_threadsafe(events.take, event)
+
+    return registry
+
+
+async def run_kopf(
+    events: JobEvents, access: ApiAccess, identity: str, *traces: aiohttp.TraceConfig
+) -> None:
+    """Run kopf until cancelled; raises what ends it.
+
+    `identity` names this replica. Without it kopf asks the system for its user's name, and the uid
+    that images run as has none.
+    """
+    stop = threading.Event()
+    registry = _handlers(events, access, asyncio.get_running_loop(), traces)
 
     async def work() -> None:
         name: Any = identity  # of a type of kopf's own, a str, that it exports nowhere

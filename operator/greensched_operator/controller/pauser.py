@@ -11,7 +11,7 @@ from greensched_core.clock import Clock
 from greensched_core.durations import format_duration
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.units import percent
-from greensched_operator.controller.recording import Recorder
+from greensched_operator.controller.outputs import Outputs
 from greensched_operator.holding.judging import Rules, wish_of
 from greensched_operator.holding.pause_terms import least_pause_s, may_pause
 from greensched_operator.objects.green_policy import Mode
@@ -21,9 +21,7 @@ from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.pausing import Pause, Stretch, choose_pauses
 from greensched_operator.planning.plan_words import grid_words
 from greensched_operator.planning.start_planning import Planned, Situation
-from greensched_operator.runtime.metrics import ControllerMetrics
-from greensched_operator.writing.outbox import Lane, Outbox
-from greensched_operator.writing.writing import Writer
+from greensched_operator.writing.outbox import Lane
 
 log = structlog.get_logger()
 
@@ -93,10 +91,7 @@ class Pauser:
         works: HeldWorks,
         pods: PodsByOwner,
         zone_of: ZoneOf,
-        outbox: Outbox,
-        writer: Writer,
-        recorder: Recorder,
-        metrics: ControllerMetrics,
+        outputs: Outputs,
         clock: Clock,
         rules_now: Callable[[], Rules],
     ) -> None:
@@ -104,10 +99,10 @@ class Pauser:
         self._works = works
         self._pods = pods
         self._zone_of = zone_of
-        self._outbox = outbox
-        self._writer = writer
-        self._recorder = recorder
-        self._metrics = metrics
+        self._outbox = outputs.outbox
+        self._writer = outputs.writer
+        self._recorder = outputs.recorder
+        self._metrics = outputs.metrics
         self._clock = clock
         self._rules_now = rules_now
         self._run_times = RunTimes()

@@ -3,14 +3,16 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import structlog
 
 from greensched_core import labels
 from greensched_core.clock import Clock
-from greensched_core.errors import ApiUnavailable, BadInput
+from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
+from greensched_core.watching import Shared, Sink, Watch, as_it_is
 from greensched_operator.holding.acceptance import (
     Acceptance,
     accept_policy,
@@ -18,44 +20,59 @@ from greensched_operator.holding.acceptance import (
     changed_status,
 )
 from greensched_operator.objects.green_policy import GreenPolicy, parse
+from greensched_operator.objects.job_power_profile import ParsedProfile
 from greensched_operator.objects.job_power_profile import parse as parse_profile
+from greensched_operator.objects.resource_fields import decoded_object, read_meta
+from greensched_operator.objects.watched import GREEN_POLICIES
 
 log = structlog.get_logger()
+
+Spec = TypeVar("Spec")
 
 JOB_POWER_PROFILES = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.JOB_POWER_PROFILES}"
 _PERIOD_S = 5.0  # a bundle may come after the policy that names it
 
 
-class _Meta(msgspec.Struct):
-    name: str = ""
-    namespace: str = ""
-    generation: int = 0
-
-
-class _Object(msgspec.Struct):
-    metadata: _Meta
-    status: dict[str, object] | None = None
-
-
-_decode = msgspec.json.Decoder(_Object).decode
-
-
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One object as it was seen last: its raw JSON, and what it says of itself."""
+class PolicyObject(Generic[Spec]):
+    """A GreenPolicy or JobPowerProfile as it was seen last, read once: its spec, and its status."""
 
     namespace: str
     name: str
-    raw: bytes
+    generation: int
+    spec: Spec
+    status: object
 
 
-def read_told(raw: bytes | msgspec.Raw) -> Told:
-    """Return an object's name and all of it; raises BadInput where it has none."""
-    try:
-        meta = _decode(raw).metadata
-    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-        raise BadInput(f"no object: {fault}") from fault
-    return Told(meta.namespace, meta.name, bytes(raw))
+def read_policy(raw: bytes | msgspec.Raw) -> PolicyObject[GreenPolicy]:
+    """Return a GreenPolicy with its faults and its status; raises BadInput for no JSON object."""
+    whole = decoded_object(bytes(raw))
+    policy = parse(whole)
+    return PolicyObject(
+        policy.namespace, policy.name, policy.generation, policy, whole.get("status")
+    )
+
+
+def read_profile(raw: bytes | msgspec.Raw) -> PolicyObject[ParsedProfile]:
+    """Return a JobPowerProfile as `read_policy` does a GreenPolicy."""
+    whole = decoded_object(bytes(raw))
+    meta = read_meta(whole)
+    return PolicyObject(
+        meta.namespace, meta.name, meta.generation, parse_profile(whole), whole.get("status")
+    )
+
+
+def policy_watch(
+    client: ApiClient,
+    objects: Sink[PolicyObject[GreenPolicy]],
+    policies: Sink[GreenPolicy],
+    wall: Clock,
+) -> Watch[PolicyObject[GreenPolicy]]:
+    """Return the one watch of GreenPolicies: `policies` hears nothing of statuses."""
+    sink = Shared[PolicyObject[GreenPolicy]](
+        (as_it_is, objects), (lambda seen: seen.spec, policies)
+    )
+    return Watch(client, GREEN_POLICIES, read_policy, sink, wall)
 
 
 class PolicyStatus:
@@ -66,8 +83,8 @@ class PolicyStatus:
         client: ApiClient,
         wall: Clock,
         bundle_fault: Callable[[GreenPolicy], str | None],
-        policies: Callable[[], list[Told]],
-        profiles: Callable[[], list[Told]],
+        policies: Callable[[], list[PolicyObject[GreenPolicy]]],
+        profiles: Callable[[], list[PolicyObject[ParsedProfile]]],
     ) -> None:
         self._client = client
         self._wall = wall
@@ -78,23 +95,21 @@ class PolicyStatus:
     async def run(self) -> None:
         """Look every few seconds, until cancelled."""
         while True:
-            for told in self._policies():
-                policy = parse(told.raw)
-                accepted = accept_policy(policy, self._bundle_fault(policy))
-                await self._write(labels.GREEN_POLICIES, told, accepted)
-            for told in self._profiles():
-                accepted = accept_profile(parse_profile(told.raw))
-                await self._write(labels.JOB_POWER_PROFILES, told, accepted)
+            for policy in self._policies():
+                accepted = accept_policy(policy.spec, self._bundle_fault(policy.spec))
+                await self._write(labels.GREEN_POLICIES, policy, accepted)
+            for profile in self._profiles():
+                accepted = accept_profile(profile.spec)
+                await self._write(labels.JOB_POWER_PROFILES, profile, accepted)
             await asyncio.sleep(_PERIOD_S)
 
-    async def _write(self, plural: str, told: Told, accepted: Acceptance) -> None:
-        found = _decode(told.raw)
-        status = changed_status(found.status, found.metadata.generation, accepted, self._wall.now())
+    async def _write(self, plural: str, seen: PolicyObject[Any], accepted: Acceptance) -> None:
+        status = changed_status(seen.status, seen.generation, accepted, self._wall.now())
         if status is None:
             return
         path = (
-            f"/apis/{labels.GROUP}/{labels.VERSION}/namespaces/{told.namespace}/{plural}/"
-            f"{told.name}/status"
+            f"/apis/{labels.GROUP}/{labels.VERSION}/namespaces/{seen.namespace}/{plural}/"
+            f"{seen.name}/status"
         )
         try:
             await self._client.patch(path, msgspec.json.encode({"status": status}))

@@ -5,7 +5,6 @@ starting up again takes, then count as its runtime. A pause counts as held work 
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from greensched_core import labels
 from greensched_core.durations import parse_duration
@@ -23,14 +22,12 @@ from greensched_operator.holding.holding import (
 )
 from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.green_policy import GreenPolicy
-from greensched_operator.objects.job_power_profile import parse
 from greensched_operator.objects.release_patch import Reason
 from greensched_operator.objects.workloads import Kind, Work
 
 RESUME_S = 60.0  # of work without a JobPowerProfile: an image is there, a model is loaded again
 _LEAST_S = 1e-9
 _BY_HAND = (Reason.OTHERS, Reason.UN_OPTED, Reason.RUN_NOW)
-_MOST_PROFILES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +128,3 @@ def resume_terms(
 def least_pause_s(work: Work, policy: GreenPolicy) -> float:
     """Return how long a Job is suspended at least: its pods need that long to end, too."""
     return max(policy.pause.minimum_pause_s, work.grace_s)
-
-
-@lru_cache(maxsize=_MOST_PROFILES)
-def resume_seconds(raw_profile: bytes) -> float | None:
-    """Return how long a resumed run starts up by a JobPowerProfile; None where that is faulty."""
-    profile = parse(raw_profile).profile
-    return None if profile is None else profile.resume_s

@@ -15,7 +15,7 @@ from greensched_core.signals.chain import GridSignals
 from greensched_core.watching import Sink
 from greensched_operator.ledger.grid_history import NOTED_EVERY_S, GridHistory, known_from
 from greensched_operator.ledger.measured_amounts import measured_amounts
-from greensched_operator.ledger.measuring import Measuring
+from greensched_operator.ledger.measuring import Counts, Measuring
 from greensched_operator.ledger.metrics import MeasuringMetrics
 from greensched_operator.ledger.pod_runs import PodRuns, Ran
 from greensched_operator.objects.placed_pods import PlacedPod
@@ -52,7 +52,7 @@ class EnergyKeeping:
         )
         self._measuring = Measuring(
             prometheus, self._take_pods, self._amounts, write, clock,
-            metrics.count_measured, metrics.count_unmeasured, settings.measure_after_s,
+            Counts(metrics.count_measured, metrics.count_unmeasured), settings.measure_after_s,
         )  # fmt: skip
 
     def runs_before(

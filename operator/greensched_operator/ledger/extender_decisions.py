@@ -1,8 +1,7 @@
 """Asks every extender replica what it decided on a pod, through the API server's pods/portforward.
 
 Extenders explain themselves on loopback only. A port-forward costs the API server and a kubelet a
-connection each, so one to each replica is kept open, and a pod costs a request over it. It takes
-the permission to `create` and `get` pods/portforward in GreenSched's own namespace.
+connection each, so one to each replica is kept open, and a pod costs a request over it.
 """
 
 import asyncio
@@ -12,7 +11,6 @@ from typing import Any
 from urllib.parse import quote
 
 import aiohttp
-import httptools
 import msgspec
 
 from greensched_core import labels
@@ -20,12 +18,10 @@ from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient, ListPage
 from greensched_core.objects import ObjectMeta
+from greensched_core.port_forward import Forward, forwarding_session, open_forward
 
 _SELECTOR = "app.kubernetes.io/part-of=greensched,app.kubernetes.io/component=extender"
 _PORT = 8889
-_PROTOCOL = "v4.channel.k8s.io"
-_DATA, _ERROR = 0, 1  # channels of the only port; the first frame of each tells the port's number
-_PORT_FRAME_BYTES = 2
 _LISTED_FOR_S = 30.0  # a new replica is found after this
 _MOST_BYTES = 32 * 2**20  # of an answer: five decisions with thousands of nodes each
 _OK, _NOT_REMEMBERED = 200, 404
@@ -33,62 +29,6 @@ _OK, _NOT_REMEMBERED = 200, 404
 
 class _PodItem(msgspec.Struct):
     metadata: ObjectMeta
-
-
-class _Answer:
-    """A response of HTTP/1.1, as it comes in pieces."""
-
-    def __init__(self) -> None:
-        self.body = bytearray()
-        self.is_whole = False
-
-    def on_body(self, body: bytes) -> None:
-        """Take a piece of the body."""
-        self.body += body
-        if len(self.body) > _MOST_BYTES:
-            raise ValueError("an extender's answer is too long")
-
-    def on_message_complete(self) -> None:
-        """Note that all has come."""
-        self.is_whole = True
-
-
-class Forward:
-    """An open port-forward to one port of one pod, for one request at a time."""
-
-    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        self._socket = socket
-        self._begun: set[int] = set()
-
-    async def get(self, path: str) -> tuple[int, bytes]:
-        """GET `path`; return status and body. Raises OSError or ValueError when it is broken."""
-        request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n"
-        await self._socket.send_bytes(bytes([_DATA]) + request.encode("ascii"))
-        answer = _Answer()
-        parser = httptools.HttpResponseParser(answer)
-        while not answer.is_whole:
-            try:
-                parser.feed_data(await self._piece())
-            except httptools.HttpParserError as fault:
-                raise ValueError(f"no HTTP came over the port-forward: {fault}") from fault
-        return parser.get_status_code(), bytes(answer.body)
-
-    async def close(self) -> None:
-        """Close it."""
-        await self._socket.close()
-
-    async def _piece(self) -> bytes:
-        while True:
-            message = await self._socket.receive()
-            if message.type is not aiohttp.WSMsgType.BINARY or not message.data:
-                raise ConnectionError(f"the port-forward ended: {message.type.name}")
-            channel, piece = message.data[0], bytes(message.data[1:])
-            if channel not in self._begun and len(piece) == _PORT_FRAME_BYTES:
-                self._begun.add(channel)
-            elif channel == _ERROR:
-                raise ConnectionError(f"the port-forward failed: {piece.decode(errors='replace')}")
-            else:
-                return piece
 
 
 class ExtenderReplicas:
@@ -108,6 +48,7 @@ class ExtenderReplicas:
     ) -> None:
         self._access = access
         self._api = api
+        self._namespace = namespace
         self._pods = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods"
         self._clock = clock
         self._patience_s = patience_s
@@ -176,18 +117,14 @@ class ExtenderReplicas:
 
     async def _opened(self, replica: str) -> Forward:
         if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(ssl=self._access.verify)
-            )
-        token = self._access.bearer_token()
-        url = f"{self._access.base_url.rstrip('/')}{self._pods}/{quote(replica, safe='')}"
-        socket = await self._session.ws_connect(
-            f"{url}/portforward?ports={self._ports[replica]}",
-            protocols=(_PROTOCOL,),
-            headers={"Authorization": f"Bearer {token}"} if token else {},
-            max_msg_size=_MOST_BYTES,
+            self._session = forwarding_session(self._access)
+        return await open_forward(
+            self._session,
+            self._access,
+            (self._namespace, replica),
+            self._ports[replica],
+            most_bytes=_MOST_BYTES,
         )
-        return Forward(socket)
 
     async def _drop(self, replica: str) -> None:
         forward = self._forwards.pop(replica, None)

@@ -41,7 +41,14 @@ class Unmeasured(StrEnum):
 
 Runs = Callable[[str], list[Ran]]
 InAmounts = Callable[[MeasuredPods, Sequence[Ran]], Amounts]
-CountUnmeasured = Callable[[Unmeasured], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How what became of an end is counted: measured, by which meter, or not, and why."""
+
+    measured: Callable[[str], None]
+    unmeasured: Callable[[Unmeasured], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +71,18 @@ class Measuring:
         in_amounts: InAmounts,
         write: Callable[[LedgerRecord], None],
         clock: Clock,
-        count_measured: Callable[[str], None],
-        count_unmeasured: CountUnmeasured,
+        counts: Counts,
         after_s: float = 90.0,
     ) -> None:
-        """`take_pods` gives a workload's pods once; `count_measured` is told the meter.
-
-        Asked is `after_s` after an end at first.
-        """
+        """`take_pods` gives a workload's pods once; it asks `after_s` after an end at first."""
         self._after_s = after_s
         self._prometheus = prometheus
         self._take_pods = take_pods
         self._in_amounts = in_amounts
         self._write = write
         self._clock = clock
-        self._count_measured = count_measured
-        self._count_unmeasured = count_unmeasured
+        self._count_measured = counts.measured
+        self._count_unmeasured = counts.unmeasured
         self._waiting: deque[_Asking] = deque()
 
     def take(self, ended: LedgerRecord) -> None:
@@ -130,7 +133,7 @@ class Measuring:
             self._again(asking, Unmeasured.NO_METER, "no meter saw nearly all of it")
             return
         took = self._in_amounts(found, asking.pods)
-        self._write(replace(record, measured=took, meter=str(found.meter)))
+        self._write(replace(record, measured=took, meter=found.meter))
         self._count_measured(found.meter)
 
     def _again(self, asking: _Asking, reason: Unmeasured, text: str) -> None:

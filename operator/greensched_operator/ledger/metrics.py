@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from greensched_core.ledger_records import LossReason
-from greensched_core.power.pod_energy import PodMeter
+from greensched_core.power.meters.catalogue import POD_METERS
 from greensched_operator.ledger.measuring import Unmeasured
 from greensched_operator.ledger.writer import LedgerWriter
 
@@ -62,8 +62,8 @@ class MeasuringMetrics:
             ["reason"],
             registry=registry,
         )
-        for meter in PodMeter:
-            self._measured.labels(meter)
+        for meter in POD_METERS:
+            self._measured.labels(meter.name)
         for reason in Unmeasured:
             self._unmeasured.labels(reason)
 

@@ -4,7 +4,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import Boolean, Column, Double, Integer, MetaData, Table, Text
 
+from greensched_core.power.meters.catalogue import ESTIMATING, POD_METERS
+
 METADATA = MetaData()
+_MEASURING = [meter.name for meter in POD_METERS if not meter.is_estimate]
+_ESTIMATES = ", ".join(sorted(ESTIMATING))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ COLUMNS: dict[str, About] = {
     ),
     "measured_carbon_g": About(Double, "by measured energy and the grid as it was, grams"),
     "measured_cost": About(Double, "by measured energy and the price as it was"),
-    "meter": About(Text, "that measured: kepler, kepler-0.9, scaphandre; kubelet is an estimate"),
+    "meter": About(Text, f"that measured: {', '.join(_MEASURING)}; estimates: {_ESTIMATES}"),
     "currency": About(Text, "of all costs of the record"),
     "node": About(Text, "where it was placed"),
     "decision": About(Text, "the extender's, as JSON"),

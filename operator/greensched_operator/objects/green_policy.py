@@ -5,39 +5,36 @@ stand for it, with what is wrong in words.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TypeVar
 
 from greensched_core.errors import BadInput
 from greensched_core.quoting import near, quoted
-from greensched_operator.objects.quiet_fields import read_quiet_hours
-from greensched_operator.objects.quiet_hours import QuietHours, Span
-from greensched_operator.objects.resource_fields import (
-    BudgetFields,
-    BundleFields,
-    MarginFields,
-    PauseFields,
-    PolicyFields,
-    WeightFields,
-    decoded_object,
-    read_duration,
-    read_meta,
-    read_part,
-    within,
+from greensched_operator.objects.custom_fields import (
+    About,
+    Kind,
+    Rule,
+    as_read,
+    custom_field,
+    duration,
+    fields_of,
+    group,
+    percent,
+    plain,
+    reader_of,
+    word,
 )
-from greensched_policies.encoding.observation import Weights
-from greensched_policies.rules.catalogue import WHEN_RULES
+from greensched_operator.objects.policy_fields import BUNDLE, WEIGHTS, amount
+from greensched_operator.objects.quiet_hours import QUIET_HOURS, QuietHours, Span
+from greensched_operator.objects.resource_fields import decoded_object, read_meta
+from greensched_policies.encoding.weights import Weights
+from greensched_policies.rules.names import WHEN_NAMES
 
 DEFAULT_NAME = "default"  # of the policy that a namespace, or the cluster, follows
 ONNX = "onnx"
 
-MOST_WEIGHT = 1e6  # beyond that the others are lost in rounding
-MOST_AMOUNT = 1e15  # of a budget, kWh and kg: more than the Earth turns over
-
 Policies = Mapping[tuple[str, str], "GreenPolicy"]  # by namespace and name
-Word = TypeVar("Word", bound=StrEnum)
 
 
 class Mode(StrEnum):
@@ -73,8 +70,17 @@ class Period(StrEnum):
 class SafetyMargin:
     """Spare time between the expected end and the deadline; the greater of the two holds."""
 
-    least_s: float = 300.0
-    share_of_runtime: float = 0.1
+    least_s: float = custom_field("duration", duration(), "The least spare time.", default="5m")
+    share_of_runtime: float = custom_field(
+        "shareOfRuntimePercent",
+        percent(
+            "the runtime",
+            1000.0,
+            "shareOfRuntimePercent must be from 0 to 1000; 10 keeps a tenth of the runtime spare",
+        ),
+        "Spare time as a percentage of the expected runtime; may be above 100.",
+        default=10,
+    )
 
     def seconds(self, runtime_s: float) -> float:
         """Return the spare time of a run of that length."""
@@ -85,17 +91,71 @@ class SafetyMargin:
 class Budget:
     """What the work of one namespace may take in a period; None is without limit."""
 
-    period: Period
-    energy_kwh: float | None = None
-    carbon_kg: float | None = None
+    period: Period = custom_field(
+        "period",
+        word(Period),
+        "Time after which the budget begins again, by UTC; weeks begin on Monday.",
+        needed=f"period is missing, one of {', '.join(Period)}",
+    )
+    energy_kwh: float | None = custom_field(
+        "energyKwh",
+        amount("kWh"),
+        "Energy that work may take in a period.",
+        unset=None,
+        absent="no limit",
+    )
+    carbon_kg: float | None = custom_field(
+        "carbonKg",
+        amount("kg CO2e"),
+        "Carbon that work may take in a period.",
+        unset=None,
+        absent="no limit",
+    )
+
+
+def _budget(found: Budget, where: str) -> Budget:
+    if found.energy_kwh is None and found.carbon_kg is None:
+        raise BadInput(f"{where}: it needs energyKwh or carbonKg")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class PauseLimits:
     """How long checkpointable work runs before it is suspended, and is suspended, at least."""
 
-    minimum_run_s: float = 900.0
-    minimum_pause_s: float = 900.0
+    minimum_run_s: float = custom_field(
+        "minimumRun",
+        duration(),
+        "How long it runs at least before it is suspended.",
+        default="15m",
+    )
+    minimum_pause_s: float = custom_field(
+        "minimumPause",
+        duration(),
+        "How long it is suspended at least, unless its deadline demands an earlier start.",
+        default="15m",
+    )
+
+
+def _when_policy(raw: object, where: str) -> str:
+    name = plain(str, raw, where)
+    if name not in (known := (ONNX, *WHEN_NAMES)):
+        raise BadInput(f"{where}: {quoted(name)} is none of {', '.join(known)}")
+    return name
+
+
+_WHEN_POLICY = Kind(
+    _when_policy,
+    {"type": "string", "maxLength": 63},
+    "name",
+    (
+        Rule(
+            f"self in {[ONNX, *WHEN_NAMES]}",
+            f"whenPolicy is not known; choose {ONNX} or one of these rules: "
+            + ", ".join(WHEN_NAMES),
+        ),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +169,102 @@ class GreenPolicy:
     name: str = ""
     generation: int = 0
     faults: tuple[str, ...] = ()
-    mode: Mode = Mode.SHADOW
-    weights: Weights = field(default=Weights(energy=1.0, carbon=1.0, performance=0.1))
-    default_delay_s: float | None = None  # None: without deadline and max-delay nothing is held
-    longest_hold_s: float = 86_400.0
-    default_runtime_s: float = 3_600.0
-    safety_margin: SafetyMargin = field(default=SafetyMargin())
-    max_held_share: float = 0.5  # of the cluster's cores
-    least_saving: float = 0.02  # share of the weighted cost
-    quiet_hours: QuietHours = field(default=QuietHours())
-    budget: Budget | None = None
-    pause: PauseLimits = field(default=PauseLimits())
-    when_policy: str = "planned-window"
-    bundle_config_map: str | None = None  # in the operator's namespace; None: the shipped bundle
+    mode: Mode = custom_field(
+        "mode",
+        word(Mode),
+        "`enforce` holds work; `shadow` holds nothing and reports what would be held and saved; "
+        '`"off"` does neither. YAML reads a bare `off` as false, which is refused: write it in '
+        "quotes.",
+        default="shadow",
+    )
+    weights: Weights = custom_field(
+        "weights",
+        WEIGHTS,
+        "How much each counts in the choice of a start; only their ratio matters, and not all are "
+        "zero.",
+        default={},
+    )
+    default_delay_s: float | None = custom_field(
+        "defaultDelay",
+        duration(),
+        "How long work may wait that has neither deadline nor max-delay. If absent, such work is "
+        "never held.",
+        unset=None,
+        absent="absent",
+    )
+    longest_hold_s: float = custom_field(
+        "longestHold",
+        duration(),
+        "Held work starts after that in any case, also far before its deadline; `0s` holds "
+        "nothing.",
+        default="24h",
+    )
+    default_runtime_s: float = custom_field(
+        "defaultRuntime",
+        duration("defaultRuntime must be above zero; work that takes no time cannot be planned"),
+        "Expected runtime of work that has no runtime annotation and no past runs.",
+        default="1h",
+    )
+    safety_margin: SafetyMargin = custom_field(
+        "safetyMargin",
+        group(SafetyMargin, as_read),
+        "Spare time between the expected end and the deadline; the greater of the two counts.",
+        default={},
+    )
+    max_held_share: float = custom_field(
+        "maxHeldSharePercent",
+        percent("the cluster's CPU cores"),
+        "Limit on what held work may request at one time; work above it starts immediately.",
+        default=50,
+    )
+    least_saving: float = custom_field(
+        "leastSavingPercent",
+        percent("the weighted cost"),
+        "What waiting must save at least; otherwise work starts immediately.",
+        default=2,
+    )
+    quiet_hours: QuietHours = custom_field(
+        "quietHours",
+        QUIET_HOURS,
+        "When no held work starts, unless its deadline demands it.",
+        unset=QuietHours(),
+        absent="none",
+    )
+    budget: Budget | None = custom_field(
+        "budget",
+        group(
+            Budget,
+            _budget,
+            Rule("has(self.period)", "a budget needs its period, one of Day, Week and Month"),
+            Rule(
+                "has(self.energyKwh) || has(self.carbonKg)",
+                "a budget needs energyKwh or carbonKg, or both",
+            ),
+        ),
+        "What the work of each namespace under this policy may take in a period: energy, carbon "
+        "or both. Work above it waits as long as its deadline allows.",
+        unset=None,
+        absent="none",
+    )
+    pause: PauseLimits = custom_field(
+        "pause",
+        group(PauseLimits, as_read),
+        "Limits for checkpointable work, which may be suspended and resumed.",
+        default={},
+    )
+    when_policy: str = custom_field(
+        "whenPolicy",
+        _WHEN_POLICY,
+        f"What chooses the start: `{ONNX}`, which is a model, or a rule.",
+        default="planned-window",
+    )
+    bundle_config_map: str | None = custom_field(
+        "bundle",
+        BUNDLE,
+        f"The model of `whenPolicy: {ONNX}`.",
+        unset=None,
+        absent="the shipped one",
+    )
 
     @property
     def title(self) -> str:
@@ -130,6 +273,22 @@ class GreenPolicy:
 
 
 BUILT_IN = GreenPolicy()
+_ATTRIBUTES = reader_of(fields_of(GreenPolicy))
+SPEC = About(
+    "spec",
+    group(
+        GreenPolicy,
+        as_read,
+        Rule(
+            "!has(self.bundle) || (has(self.whenPolicy) && self.whenPolicy == 'onnx')",
+            "bundle is read by whenPolicy onnx alone; write whenPolicy: onnx beside it or leave "
+            "bundle out",
+            ".bundle",
+        ),
+    ),
+    "All of it may be left out; then nothing is held, and what would be is reported.",
+    default={},
+)
 
 
 def parse(raw: object) -> GreenPolicy:
@@ -140,108 +299,11 @@ def parse(raw: object) -> GreenPolicy:
         return GreenPolicy(faults=(f"a GreenPolicy must be a JSON object: {fault}",))
     meta = read_meta(whole)
     try:
-        spec = read_part(whole, "spec", PolicyFields)
-        return _followed(spec, meta.namespace, meta.name, meta.generation)
+        spec = whole.get("spec")
+        found = _ATTRIBUTES({} if spec is None else spec, "spec")
     except BadInput as fault:
         return GreenPolicy(meta.namespace, meta.name, meta.generation, faults=(str(fault),))
-
-
-def _followed(spec: PolicyFields, namespace: str, name: str, generation: int) -> GreenPolicy:
-    """Return the policy of a spec; raise BadInput for the first field that cannot be followed."""
-    default, delay = BUILT_IN, spec.defaultDelay
-    bundle = spec.bundle or BundleFields()
-    if spec.bundle and not bundle.configMapName:
-        raise BadInput("spec.bundle: configMapName is missing")
-    return GreenPolicy(
-        namespace=namespace,
-        name=name,
-        generation=generation,
-        mode=default.mode if spec.mode is None else _word(Mode, spec.mode, "mode"),
-        weights=_weights(spec.weights or WeightFields()),
-        default_delay_s=None if delay is None else read_duration(delay, "spec.defaultDelay"),
-        longest_hold_s=_seconds(spec.longestHold, default.longest_hold_s, "longestHold"),
-        default_runtime_s=_seconds(
-            spec.defaultRuntime, default.default_runtime_s, "defaultRuntime", above_zero=True
-        ),
-        safety_margin=_margin(spec.safetyMargin or MarginFields()),
-        max_held_share=_share(
-            spec.maxHeldSharePercent, default.max_held_share, "maxHeldSharePercent"
-        ),
-        least_saving=_share(spec.leastSavingPercent, default.least_saving, "leastSavingPercent"),
-        quiet_hours=read_quiet_hours(spec.quietHours or [], "spec.quietHours"),
-        budget=None if spec.budget is None else _budget(spec.budget),
-        pause=_pause(spec.pause or PauseFields()),
-        when_policy=_when_policy(spec.whenPolicy),
-        bundle_config_map=bundle.configMapName,
-    )
-
-
-def _seconds(text: str | None, default: float, field: str, *, above_zero: bool = False) -> float:
-    if text is None:
-        return default
-    return read_duration(text, f"spec.{field}", above_zero=above_zero)
-
-
-def _share(percent: float | None, default: float, field: str, most: float = 100.0) -> float:
-    return default if percent is None else within(percent, most, f"spec.{field}") / 100.0
-
-
-def _word(kind: type[Word], text: str, field: str) -> Word:
-    try:
-        return kind(text)
-    except ValueError:
-        known = ", ".join(kind)
-        raise BadInput(f"spec.{field}: {quoted(text)} is none of {known}") from None
-
-
-def _weights(spec: WeightFields) -> Weights:
-    default = BUILT_IN.weights
-    given = (spec.energy, spec.carbon, spec.performance)
-    weights = Weights(
-        *(
-            usual if one is None else within(one, MOST_WEIGHT, f"spec.weights.{name}")
-            for name, one, usual in zip(Weights._fields, given, default, strict=True)
-        )
-    )
-    if not any(weights):
-        raise BadInput("spec.weights: all are zero: nothing would tell a good start from a bad one")
-    return weights
-
-
-def _margin(spec: MarginFields) -> SafetyMargin:
-    default, share = BUILT_IN.safety_margin, spec.shareOfRuntimePercent
-    return SafetyMargin(
-        _seconds(spec.duration, default.least_s, "safetyMargin.duration"),
-        _share(share, default.share_of_runtime, "safetyMargin.shareOfRuntimePercent", 1000.0),
-    )
-
-
-def _budget(spec: BudgetFields) -> Budget:
-    if spec.period is None:
-        raise BadInput(f"spec.budget: period is missing, one of {', '.join(Period)}")
-    if spec.energyKwh is None and spec.carbonKg is None:
-        raise BadInput("spec.budget: it needs energyKwh or carbonKg")
-    energy, carbon = (
-        None if amount is None else within(amount, MOST_AMOUNT, f"spec.budget.{name}")
-        for name, amount in (("energyKwh", spec.energyKwh), ("carbonKg", spec.carbonKg))
-    )
-    return Budget(_word(Period, spec.period, "budget.period"), energy, carbon)
-
-
-def _pause(spec: PauseFields) -> PauseLimits:
-    default = BUILT_IN.pause
-    return PauseLimits(
-        _seconds(spec.minimumRun, default.minimum_run_s, "pause.minimumRun"),
-        _seconds(spec.minimumPause, default.minimum_pause_s, "pause.minimumPause"),
-    )
-
-
-def _when_policy(name: str | None) -> str:
-    if name is None:
-        return BUILT_IN.when_policy
-    if name not in (known := (ONNX, *WHEN_RULES)):
-        raise BadInput(f"spec.whenPolicy: {quoted(name)} is none of {', '.join(known)}")
-    return name
+    return GreenPolicy(meta.namespace, meta.name, meta.generation, **found)
 
 
 class Origin(StrEnum):

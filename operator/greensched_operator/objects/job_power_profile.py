@@ -10,20 +10,133 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from greensched_core.errors import BadInput
-from greensched_operator.objects.resource_fields import (
-    CheckpointFields,
-    PhaseFields,
-    ProfileFields,
-    decoded_object,
-    read_duration,
-    read_meta,
-    read_part,
-    within,
+from greensched_operator.objects.custom_fields import (
+    About,
+    Rule,
+    as_read,
+    custom_field,
+    duration,
+    flag,
+    group,
+    many,
+    number,
+    text,
 )
+from greensched_operator.objects.resource_fields import decoded_object, read_meta
 
 MOST_WATTS = 1e6
+MOST_PHASES = 20
 MOST_CHECKPOINTS = 1000  # more cost a planner more than they tell it
 SAME_MOMENT_S = 1e-6  # sums of durations differ by less
+_NO_PHASE = "a phase needs duration and watts"
+_IS_PHASE = Rule("has(self.duration) && has(self.watts)", _NO_PHASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseFields:
+    """A phase before the work."""
+
+    name: str | None = custom_field(
+        "name", text(63, "text"), "What it does, for the reader.", unset=None, absent="none"
+    )
+    duration_s: float = custom_field(
+        "duration",
+        duration("a phase takes time; its duration must be above zero"),
+        "How long it takes on a reference node.",
+        needed=_NO_PHASE,
+    )
+    power_w: float = custom_field(
+        "watts",
+        number(
+            MOST_WATTS,
+            f"W, 0 to {MOST_WATTS:.0f}",
+            Rule("self >= 0.0", "watts cannot be negative"),
+            Rule(
+                f"self <= {MOST_WATTS:.1f}",
+                f"watts above {MOST_WATTS:.0f} is no pod; the unit is watts, not milliwatts",
+            ),
+        ),
+        "Power that one pod draws above its node's idle power.",
+        needed=_NO_PHASE,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkFields(PhaseFields):
+    """A phase of work."""
+
+    is_saved: bool = custom_field(
+        "checkpoint",
+        flag(),
+        "Whether all work so far is saved at its end.",
+        unset=False,
+        absent="false",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFields:
+    """When all work so far is saved, beside the ends of phases."""
+
+    every_s: float | None = custom_field(
+        "every",
+        duration("every must be above zero"),
+        "Work is saved each time this much of it is done.",
+        unset=None,
+        absent="never",
+    )
+    at_s: tuple[float, ...] = custom_field(
+        "at",
+        many(
+            duration("a checkpoint is after some work, not at 0s"), 100, as_read, unit="durations"
+        ),
+        "Durations of work after which it is saved once.",
+        unset=(),
+        absent="never",
+    )
+
+
+_PHASES = many(group(PhaseFields, as_read, _IS_PHASE), MOST_PHASES, as_read)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileFields:
+    """The spec of a JobPowerProfile."""
+
+    startup: tuple[PhaseFields, ...] = custom_field(
+        "startup",
+        _PHASES,
+        "Phases before the work, in order; nothing of them is saved.",
+        unset=(),
+        absent="none",
+    )
+    work: tuple[WorkFields, ...] = custom_field(
+        "work",
+        many(group(WorkFields, as_read, _IS_PHASE), MOST_PHASES, as_read),
+        "Phases of work, in order; at least one.",
+        unset=(),
+        absent="required",
+    )
+    resume: tuple[PhaseFields, ...] | None = custom_field(
+        "resume",
+        _PHASES,
+        "Phases before the work of a resumed run, with the fields of `startup`; if empty, resuming "
+        "is free.",
+        unset=None,
+        absent="`startup`",
+    )
+    checkpoints: CheckpointFields = custom_field(
+        "checkpoints",
+        group(CheckpointFields, as_read),
+        "When all work so far is saved, beside the ends of phases; counted in time of work, "
+        "without startup and pauses.",
+        unset=CheckpointFields(),
+        absent="none",
+    )
+
+
+_PROFILE = group(ProfileFields, as_read)
+SPEC = About("spec", _PROFILE, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,45 +195,38 @@ def parse(raw: object) -> ParsedProfile:
     """
     try:
         whole = decoded_object(raw)
-        meta, spec = read_meta(whole), read_part(whole, "spec", ProfileFields)
+        meta, given = read_meta(whole), whole.get("spec")
+        spec = _PROFILE.read({} if given is None else given, "spec")
         profile = JobPowerProfile(
             namespace=meta.namespace,
             name=meta.name,
             generation=meta.generation,
-            startup=_phases(spec.startup or [], "spec.startup"),
+            startup=_phases(spec.startup, "startup"),
             work=_work(spec),
-            restart=None if spec.resume is None else _phases(spec.resume, "spec.resume"),
+            restart=None if spec.resume is None else _phases(spec.resume, "resume"),
         )
     except BadInput as fault:
         return ParsedProfile(None, (str(fault),))
     return ParsedProfile(profile)
 
 
-def _phases(items: Sequence[PhaseFields], where: str) -> tuple[ProfilePhase, ...]:
-    return tuple(_phase(item, f"{where}[{number}]") for number, item in enumerate(items))
-
-
-def _phase(item: PhaseFields, where: str) -> ProfilePhase:
-    if item.duration is None or item.watts is None:
-        raise BadInput(f"{where}: a phase needs duration and watts")
-    return ProfilePhase(
-        name=item.name or where.removeprefix("spec."),
-        duration_s=read_duration(item.duration, f"{where}.duration", above_zero=True),
-        power_w=within(item.watts, MOST_WATTS, f"{where}.watts"),
+def _phases(items: Sequence[PhaseFields], part: str) -> tuple[ProfilePhase, ...]:
+    return tuple(
+        ProfilePhase(item.name or f"{part}[{place}]", item.duration_s, item.power_w)
+        for place, item in enumerate(items)
     )
 
 
 def _work(spec: ProfileFields) -> tuple[ProfilePhase, ...]:
     """Return the phases of work, cut where it is saved."""
-    items = spec.work or []
-    if not items:
+    if not spec.work:
         raise BadInput("spec.work: a profile needs at least one phase of work")
-    phases = _phases(items, "spec.work")
-    marks = _marks(spec.checkpoints or CheckpointFields(), _length_s(phases))
+    phases = _phases(spec.work, "work")
+    marks = _marks(spec.checkpoints, _length_s(phases))
     pieces: list[ProfilePhase] = []
     begin_s = 0.0
-    for item, phase in zip(items, phases, strict=True):
-        pieces += _pieces(phase, begin_s, marks, is_saved=bool(item.checkpoint))
+    for item, phase in zip(spec.work, phases, strict=True):
+        pieces += _pieces(phase, begin_s, marks, is_saved=item.is_saved)
         begin_s += phase.duration_s
     return tuple(pieces)
 
@@ -128,18 +234,16 @@ def _work(spec: ProfileFields) -> tuple[ProfilePhase, ...]:
 def _marks(spec: CheckpointFields, whole_s: float) -> list[float]:
     """Return after how many seconds of work it is saved, in order; raise BadInput beyond it."""
     marks: set[float] = set()
-    for number, text in enumerate(spec.at or []):
-        where = f"spec.checkpoints.at[{number}]"
-        mark = read_duration(text, where, above_zero=True)
+    for at, mark in enumerate(spec.at_s):
+        where = f"spec.checkpoints.at[{at}]"
         if mark > whole_s + SAME_MOMENT_S:
             raise BadInput(f"{where}: the work takes {whole_s:g} s: no checkpoint after {mark:g} s")
         marks.add(mark)
-    if spec.every is not None:
-        every = read_duration(spec.every, "spec.checkpoints.every", above_zero=True)
-        if whole_s > every * (MOST_CHECKPOINTS + 1):
+    if spec.every_s is not None:
+        if whole_s > spec.every_s * (MOST_CHECKPOINTS + 1):
             raise BadInput(f"spec.checkpoints.every: more than {MOST_CHECKPOINTS} in {whole_s:g} s")
-        count = math.ceil((whole_s - SAME_MOMENT_S) / every) - 1  # none at the very end
-        marks.update(every * (number + 1) for number in range(count))
+        count = math.ceil((whole_s - SAME_MOMENT_S) / spec.every_s) - 1  # none at the very end
+        marks.update(spec.every_s * (done + 1) for done in range(count))
     if len(marks) > MOST_CHECKPOINTS:
         raise BadInput(f"spec.checkpoints: {len(marks)} are more than {MOST_CHECKPOINTS}")
     return sorted(marks)

@@ -3,13 +3,12 @@
 import msgspec
 
 from greensched_core.objects import PodObject, PodStatus
+from greensched_operator.objects.workloads import Condition
 
 
-class Condition(msgspec.Struct):
-    """A condition of a Pod."""
+class DatedCondition(Condition):
+    """A condition of a Pod, with its time."""
 
-    type: str = ""
-    status: str = ""
     lastTransitionTime: str | None = None
 
 
@@ -35,7 +34,7 @@ class ContainerStatus(msgspec.Struct):
 class PlacedStatus(PodStatus):
     """status of a Pod, with its conditions and when its containers began."""
 
-    conditions: list[Condition] | None = None
+    conditions: list[DatedCondition] | None = None
     containerStatuses: list[ContainerStatus] | None = None
     initContainerStatuses: list[ContainerStatus] | None = None
 

@@ -1,64 +1,101 @@
-"""From the quietHours of a GreenPolicy to the hours that are kept."""
+"""What the fields of quiet hours take: times of the day, a time zone, days of the week."""
 
 import re
-from collections.abc import Iterable
 from zoneinfo import ZoneInfo
 
 from greensched_core.errors import BadInput
 from greensched_core.quoting import near, quoted
-from greensched_operator.objects.quiet_hours import (
-    DAYS,
-    EVERY_DAY,
-    MINUTES_A_DAY,
-    QuietHours,
-    QuietWindow,
-)
-from greensched_operator.objects.resource_fields import QuietFields
+from greensched_operator.objects.custom_fields import Kind, Rule, many, plain
 
-MOST_WINDOWS = 20
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # in the order of date.weekday()
+EVERY_DAY = frozenset(range(len(DAYS)))
+MINUTES_A_DAY = 24 * 60
 _TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)|24:00", re.ASCII)
+_NO_ZONE = "timeZone must be an IANA name, such as Europe/Berlin or UTC"
 
 
-def read_quiet_hours(items: Iterable[QuietFields], where: str) -> QuietHours:
-    """Return the quiet hours; raise BadInput for the first item that cannot be kept."""
-    windows = tuple(_window(item, f"{where}[{n}]") for n, item in enumerate(items))
-    if len(windows) > MOST_WINDOWS:
-        raise BadInput(f"{where}: {len(windows)} windows are more than {MOST_WINDOWS}")
-    return QuietHours(windows)
-
-
-def _window(item: QuietFields, where: str) -> QuietWindow:
-    if item.begin is None or item.end is None:
-        raise BadInput(f"{where}: quiet hours need from and to, such as 22:00 and 06:00")
-    begin, end = _minute(item.begin, f"{where}.from"), _minute(item.end, f"{where}.to")
-    if begin == MINUTES_A_DAY:
-        raise BadInput(f"{where}.from: a day begins at 00:00; 24:00 is its end")
-    if begin == end:
-        raise BadInput(f"{where}: from and to are the same; a whole day is 00:00 to 24:00")
-    days = EVERY_DAY if item.days is None else _days(item.days, f"{where}.days")
-    return QuietWindow(begin, end, _zone(item.timeZone or "UTC", f"{where}.timeZone"), days)
-
-
-def _minute(text: str, where: str) -> int:
-    found = _TIME.fullmatch(text)
+def _minute(raw: object, where: str) -> int:
+    given = plain(str, raw, where)
+    found = _TIME.fullmatch(given)
     if found is None:
-        raise BadInput(f"{where}: {quoted(text)} is no time of the day, such as 22:00")
+        raise BadInput(f"{where}: {quoted(given)} is no time of the day, such as 22:00")
     hour, minute = found.groups()
     return MINUTES_A_DAY if hour is None else int(hour) * 60 + int(minute)
 
 
-def _days(names: list[str], where: str) -> frozenset[int]:
-    for name in names:
-        if name not in DAYS:
-            told = f"{quoted(name)} is none of {', '.join(DAYS)}"
-            raise BadInput(f"{where}: {told}{near(name, DAYS)}")
-    if not names:
-        raise BadInput(f"{where}: it is empty, so that these hours never begin")
-    return frozenset(DAYS.index(name) for name in names)
+def _first_minute(raw: object, where: str) -> int:
+    minute = _minute(raw, where)
+    if minute == MINUTES_A_DAY:
+        raise BadInput(f"{where}: a day begins at 00:00; 24:00 is its end")
+    return minute
 
 
-def _zone(name: str, where: str) -> ZoneInfo:
+def _zone(raw: object, where: str) -> ZoneInfo:
+    name = plain(str, raw, where) or "UTC"
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # unknown, no name of a file, or that of a folder
         raise BadInput(f"{where}: {quoted(name)} is no time zone such as Europe/Berlin") from None
+
+
+def _day(raw: object, where: str) -> int:
+    name = plain(str, raw, where)
+    if name not in DAYS:
+        told = f"{quoted(name)} is none of {', '.join(DAYS)}"
+        raise BadInput(f"{where}: {told}{near(name, DAYS)}")
+    return DAYS.index(name)
+
+
+def _days(days: tuple[int, ...], where: str) -> frozenset[int]:
+    if not days:
+        raise BadInput(f"{where}: it is empty, so that these hours never begin")
+    return frozenset(days)
+
+
+BEGIN = Kind(
+    _first_minute,
+    {"type": "string", "maxLength": 5},
+    "`HH:MM`",
+    (
+        Rule(
+            "self.matches('^([01][0-9]|2[0-3]):[0-5][0-9]$')",
+            "from must be a time of the day with two digits each, 00:00 to 23:59, such as 22:00",
+        ),
+    ),
+)
+END = Kind(
+    _minute,
+    {"type": "string", "maxLength": 5},
+    "`HH:MM`",
+    (
+        Rule(
+            "self.matches('^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$')",
+            "to must be a time of the day with two digits each, 00:00 to 24:00, such as 06:00",
+        ),
+    ),
+)
+ZONE = Kind(
+    _zone,
+    {"type": "string", "minLength": 1, "maxLength": 64},
+    "IANA name",
+    (
+        Rule(
+            "self.matches('^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$') && self != 'Local'", _NO_ZONE
+        ),
+        Rule(
+            "self.matches('^[^A-Z]') || timestamp('2026-01-01T00:00:00Z').getHours(self) >= 0",
+            _NO_ZONE,
+        ),
+    ),
+)
+SOME_DAYS = many(
+    Kind(_day, {"type": "string", "enum": list(DAYS)}, ""),
+    len(DAYS),
+    _days,
+    Rule(
+        "self.size() > 0",
+        "days is empty, so that these hours never begin; leave days out for every day",
+    ),
+    unit="`Mon` … `Sun`",
+    list_type="set",
+)

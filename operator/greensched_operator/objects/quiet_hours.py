@@ -13,12 +13,15 @@ from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # in the order of date.weekday()
-EVERY_DAY = frozenset(range(len(DAYS)))
-MINUTES_A_DAY = 24 * 60
+from greensched_core.errors import BadInput
+from greensched_operator.objects.custom_fields import Rule, custom_field, group, many
+from greensched_operator.objects.quiet_fields import BEGIN, END, EVERY_DAY, SOME_DAYS, ZONE
+
+MOST_WINDOWS = 20
 _WEEK = timedelta(days=7)
 _LOOKED_AHEAD = 2 * _WEEK  # an hour of the week may be skipped once by the clocks
 _DAY_S = 86_400.0
+_NO_ENDS = "quiet hours need from and to, such as 22:00 and 06:00"
 
 
 class Span(NamedTuple):
@@ -32,10 +35,21 @@ class Span(NamedTuple):
 class QuietWindow:
     """Quiet from one time of the day to another, the next day's where it isn't later."""
 
-    from_minute: int  # since midnight, 0..1439
-    to_minute: int  # 0..1440, not from_minute
-    zone: ZoneInfo
-    days: frozenset[int] = EVERY_DAY  # on which it begins; 0 is Monday
+    from_minute: int = custom_field(  # since midnight, 0..1439
+        "from", BEGIN, "Local time at which they begin.", needed=_NO_ENDS
+    )
+    to_minute: int = custom_field(  # 0..1440, not from_minute
+        "to",
+        END,
+        "Local time at which they end, on the next day where it is before `from`; may be `24:00`.",
+        needed=_NO_ENDS,
+    )
+    zone: ZoneInfo = custom_field(
+        "timeZone", ZONE, "Time zone of both, by its IANA name.", default="UTC"
+    )
+    days: frozenset[int] = custom_field(  # 0 is Monday
+        "days", SOME_DAYS, "Days on which they begin.", unset=EVERY_DAY, absent="every day"
+    )
 
     def span(self, day: date) -> Span:
         """Return the window that begins on that day; of no length where the clocks skip it."""
@@ -94,6 +108,33 @@ class QuietHours:
                     if span.end > span.begin:
                         yield span
                 day += timedelta(days=1)
+
+
+def _window(found: QuietWindow, where: str) -> QuietWindow:
+    if found.from_minute == found.to_minute:
+        raise BadInput(f"{where}: from and to are the same; a whole day is 00:00 to 24:00")
+    return found
+
+
+def _hours(windows: tuple[QuietWindow, ...], where: str) -> QuietHours:
+    if len(windows) > MOST_WINDOWS:
+        raise BadInput(f"{where}: {len(windows)} windows are more than {MOST_WINDOWS}")
+    return QuietHours(windows)
+
+
+QUIET_HOURS = many(
+    group(
+        QuietWindow,
+        _window,
+        Rule("has(self.from) && has(self.to)", _NO_ENDS),
+        Rule(
+            "!has(self.from) || !has(self.to) || self.from != self.to",
+            "from and to are the same time; for a whole day write from 00:00 to 24:00",
+        ),
+    ),
+    MOST_WINDOWS,
+    _hours,
+)
 
 
 @lru_cache(maxsize=256)  # each held workload of a policy is asked about on the same few days

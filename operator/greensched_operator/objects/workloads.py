@@ -309,8 +309,18 @@ _decode_pod = msgspec.json.Decoder(GatedPod).decode
 
 def decode_work(kind: str, raw: bytes | msgspec.Raw) -> Work:
     """Return the Work in JSON; raises BadInput when it is no such object."""
+    return work_of(decode_object(kind, raw))
+
+
+def work_of(workload: JobObject | GatedPod) -> Work:
+    """Return what a Job or pod is to us; raises BadInput for times that cannot be read."""
+    return job_work(workload) if isinstance(workload, JobObject) else pod_work(workload)
+
+
+def decode_object(kind: str, raw: bytes | msgspec.Raw) -> JobObject | GatedPod:
+    """Return the Job or pod in JSON; raises BadInput when it is no such object."""
     try:
-        return job_work(_decode_job(raw)) if kind == Kind.JOB else pod_work(_decode_pod(raw))
+        return _decode_job(raw) if kind == Kind.JOB else _decode_pod(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise BadInput(f"no {kind}: {fault}") from fault
 

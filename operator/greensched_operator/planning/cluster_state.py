@@ -6,7 +6,7 @@ from functools import cache
 
 from greensched_core.clock import Clock
 from greensched_core.node_reading import NodeReader
-from greensched_core.objects import NodeObject, workload_of
+from greensched_core.objects import NodeObject, has_finished, workload_of
 from greensched_core.state import Node
 from greensched_operator.objects.placed_pods import PlacedPod
 
@@ -166,18 +166,18 @@ class RunningPods:
         return found
 
     def upsert(self, item: PlacedPod) -> None:
-        """A pod is there or has changed."""
-        pod = workload_of(item)
-        self._gone.discard(pod.uid)
-        if pod.is_finished or not pod.node:
-            self._pods.pop(pod.uid, None)
+        """A pod is there or has changed; what it asks for is read when it is first seen there."""
+        uid, node = item.metadata.uid, item.spec.nodeName or ""
+        self._gone.discard(uid)
+        if has_finished(item) or not node:
+            self._pods.pop(uid, None)
             return
-        known = self._pods.get(pod.uid)
-        if known is None or known.node != pod.node:
-            now_s, maker = self._clock.now(), item.metadata.maker
+        known = self._pods.get(uid)
+        if known is None or known.node != node:
+            pod, now_s, maker = workload_of(item), self._clock.now(), item.metadata.maker
             until_s = now_s + self._runtime_s(pod.scheduler, pod.runtime_s)
             owner = "" if maker is None else maker.uid
-            self._pods[pod.uid] = RunningPod(pod.node, pod.cpu_cores, until_s, owner, now_s)
+            self._pods[uid] = RunningPod(node, pod.cpu_cores, until_s, owner, now_s)
             if self._has_listed and pod.scheduler in self._schedulers:
                 self._placed(item)
 

@@ -15,7 +15,8 @@ from greensched_operator.holding.judging import Waiting
 from greensched_operator.objects.green_policy import BUILT_IN, ONNX, GreenPolicy
 from greensched_operator.objects.workloads import Meta
 from greensched_policies.costs.cost import WorkloadColumns
-from greensched_policies.learned.bundle import SHIPPED_PRIOR, BundleError, load_bundle
+from greensched_policies.learned.bundle import load_bundle
+from greensched_policies.learned.card import SHIPPED_PRIOR, BundleError
 from greensched_policies.learned.guard import FallbackReason
 from greensched_policies.learned.when_head import GuardedWhen
 from greensched_policies.rules.catalogue import WHEN_RULES, WhenPolicy

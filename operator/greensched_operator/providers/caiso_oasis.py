@@ -9,11 +9,13 @@ import re
 import zipfile
 import zlib
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
+from typing import Annotated, ClassVar
 from zoneinfo import ZoneInfo
 
 import msgspec
+from msgspec import Meta
 
+from greensched_core.signals.steps import SignalKind
 from greensched_operator.providers.answers import (
     Answer,
     Conversation,
@@ -35,12 +37,16 @@ _NO_DATA_CODE = b"1000"
 
 
 class CaisoOasis(msgspec.Struct, frozen=True, rename="camel"):
-    """One pricing node, such as TH_NP15_GEN-APND."""
+    """Day-ahead price of a node in California."""
 
     name: ClassVar[str] = "caisoOasis"
+    serves: ClassVar[tuple[SignalKind, ...]] = ("price",)
     least_interval_s: ClassVar[float] = 900.0
 
-    node: str
+    node: Annotated[
+        str,
+        Meta(min_length=1, max_length=100, description="Pricing node (TH_NP15_GEN-APND)."),
+    ]
 
     def secret_keys(self) -> tuple[SecretKey, ...]:
         """Return nothing: it needs no key."""

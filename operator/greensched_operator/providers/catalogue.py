@@ -1,27 +1,50 @@
-"""All providers: which serve carbon, which a price, and how each is asked."""
+"""All providers by the name that a GridSignal gives; a new one is one file and one line here."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, Protocol, get_args
 
 import msgspec
 
 from greensched_core.errors import BadInput
 from greensched_core.signals.steps import SignalKind
+from greensched_operator.providers.answers import Conversation
 from greensched_operator.providers.caiso_oasis import CaisoOasis
 from greensched_operator.providers.electricity_maps import ElectricityMaps
 from greensched_operator.providers.entsoe import Entsoe
 from greensched_operator.providers.file import File
 from greensched_operator.providers.json_endpoint import JsonEndpoint
 from greensched_operator.providers.nord_pool import NordPool
+from greensched_operator.providers.secret_keys import SecretKey
 from greensched_operator.providers.static import Static
 from greensched_operator.providers.tariff import Tariff
 from greensched_operator.providers.uk_carbon_intensity import UkCarbonIntensity
 from greensched_operator.providers.watttime import WattTime
 
-Talking = ElectricityMaps | WattTime | UkCarbonIntensity | Entsoe | NordPool | CaisoOasis | Tariff
+
+class Talking(Protocol):
+    """A provider that is asked over the web: a frozen msgspec.Struct of an entry's fields.
+
+    Its docstring's first paragraph and its fields' types, limits and descriptions make the
+    GridSignal's definition and a row of docs/signals.md.
+    """
+
+    name: ClassVar[str]  # of the entry's field
+    serves: ClassVar[tuple[SignalKind, ...]]
+    least_interval_s: ClassVar[float]  # it is asked no more often than that
+
+    def secret_keys(self) -> tuple[SecretKey, ...]:
+        """Return which keys of Secrets it needs, for `ask` in this order."""
+
+    def ask(self, now: float, secrets: tuple[str, ...]) -> Conversation:
+        """Yield requests, be sent their replies, and return what they say; raise ProviderFault.
+
+        `now` is in epoch seconds.
+        """
+
+
 Provider = Talking | JsonEndpoint | File | Static
 
-_ALL: tuple[type[Provider], ...] = (
+ALL: tuple[type[Provider], ...] = (
     ElectricityMaps,
     WattTime,
     UkCarbonIntensity,
@@ -33,13 +56,12 @@ _ALL: tuple[type[Provider], ...] = (
     File,
     Static,
 )
-_ONLY_CARBON = {ElectricityMaps.name, WattTime.name, UkCarbonIntensity.name}
-_ONLY_PRICE = {Entsoe.name, NordPool.name, CaisoOasis.name, Tariff.name}
 
-NAMES = tuple(kind.name for kind in _ALL)
+BY_NAME: Mapping[str, type[Provider]] = {each.name: each for each in ALL}
+NAMES = tuple(BY_NAME)
 PROVIDERS: Mapping[SignalKind, Mapping[str, type[Provider]]] = {
-    "carbon": {kind.name: kind for kind in _ALL if kind.name not in _ONLY_PRICE},
-    "price": {kind.name: kind for kind in _ALL if kind.name not in _ONLY_CARBON},
+    kind: {name: each for name, each in BY_NAME.items() if kind in each.serves}
+    for kind in get_args(SignalKind)
 }
 
 

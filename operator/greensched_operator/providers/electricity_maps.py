@@ -4,11 +4,13 @@ Wire: https://app.electricitymaps.com/docs, v4; a free key serves one zone, or a
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
+from msgspec import Meta
 
 from greensched_core.signals.grid import object_name
+from greensched_core.signals.steps import SignalKind
 from greensched_core.units import SECONDS_PER_HOUR
 from greensched_operator.providers.answers import (
     Answer,
@@ -40,12 +42,20 @@ _FINAL = {Reason.UNREACHABLE, Reason.RATE_LIMITED, Reason.SERVER_ERROR, Reason.U
 
 
 class ElectricityMaps(msgspec.Struct, frozen=True, rename="camel"):
-    """One zone of Electricity Maps."""
+    """Average, by flow tracing, life-cycle or direct, by the hour, up to 72 hours ahead."""
 
     name: ClassVar[str] = "electricityMaps"
+    serves: ClassVar[tuple[SignalKind, ...]] = ("carbon",)
     least_interval_s: ClassVar[float] = 300.0
 
-    zone: str
+    zone: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=63,
+            description="As Electricity Maps spells it (DE, US-CAL-CISO).",
+        ),
+    ]
     secret_ref: TokenRef
     emission_factor_type: Literal["lifecycle", "direct"] = "lifecycle"
     horizon_hours: Literal[6, 24, 48, 72] = 24

@@ -9,12 +9,13 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import ClassVar
+from typing import Annotated, ClassVar
 from xml.etree.ElementTree import Element
 
 import msgspec
 
 from greensched_core.quoting import quoted
+from greensched_core.signals.steps import SignalKind
 from greensched_core.units import SECONDS_PER_HOUR
 from greensched_operator.providers.answers import (
     Answer,
@@ -27,6 +28,7 @@ from greensched_operator.providers.answers import (
     price_answer,
 )
 from greensched_operator.providers.decoding import garbage, moment
+from greensched_operator.providers.fields import checked
 from greensched_operator.providers.secret_keys import SecretKey, TokenRef
 
 _URL = "https://web-api.tp.entsoe.eu/api"
@@ -39,12 +41,21 @@ _MOST_POSITIONS = 10_000
 
 
 class Entsoe(msgspec.Struct, frozen=True, rename="camel"):
-    """One bidding zone by its EIC code, such as 10Y1001A1001A82H for DE-LU."""
+    """Day-ahead auction of a European bidding zone."""
 
     name: ClassVar[str] = "entsoe"
+    serves: ClassVar[tuple[SignalKind, ...]] = ("price",)
     least_interval_s: ClassVar[float] = 900.0
 
-    domain: str
+    domain: Annotated[
+        str,
+        checked(
+            "self.matches('^[0-9]{2}[A-Z][A-Z0-9-]{13}$')",
+            "domain must be an EIC code of 16 characters, such as 10Y1001A1001A82H for DE-LU",
+            description="EIC code of the bidding zone (10Y1001A1001A82H is DE-LU).",
+            max_length=16,
+        ),
+    ]
     secret_ref: TokenRef
 
     def secret_keys(self) -> tuple[SecretKey, ...]:

@@ -2,10 +2,11 @@
 
 import re
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import duckdb
 import msgspec
+from msgspec import Meta
 
 from greensched_core.signals.steps import SignalKind
 from greensched_core.units import SECONDS_PER_HOUR
@@ -18,6 +19,7 @@ from greensched_operator.providers.answers import (
     price_answer,
 )
 from greensched_operator.providers.decoding import garbage
+from greensched_operator.providers.fields import Currency, Multiply, SlotSeconds, checked
 from greensched_operator.providers.secret_keys import SecretKey
 
 _BEFORE_S, _AHEAD_S = 24 * SECONDS_PER_HOUR, 240 * SECONDS_PER_HOUR
@@ -33,17 +35,33 @@ _READERS = {".csv": "read_csv", ".parquet": "read_parquet"}
 
 
 class File(msgspec.Struct, frozen=True, rename="camel"):
-    """Two columns of a file below the operator's folder of signal files."""
+    """Values from a CSV or Parquet file in the operator's folder of signal files."""
 
     name: ClassVar[str] = "file"
+    serves: ClassVar[tuple[SignalKind, ...]] = ("carbon", "price")
     least_interval_s: ClassVar[float] = 60.0
 
-    path: str  # relative to the folder
-    value_column: str
-    start_column: str = "start"  # timestamps, UTC where no zone is said, or epoch seconds
-    slot_seconds: float | None = None  # else the shortest step between starts
-    multiply: float = 1.0  # into g/kWh or a price per MWh
-    currency: str = ""
+    path: Annotated[
+        str,
+        checked(
+            "self.matches('[.](csv|parquet)$') && !self.startsWith('/') && !self.contains('..')",
+            "path must end in .csv or .parquet and stay within the operator's folder of signal "
+            "files, without a leading / or ..",
+            max_length=200,
+        ),
+    ]
+    value_column: Annotated[str, Meta(min_length=1, max_length=100)]
+    start_column: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=100,
+            description="Timestamps, UTC where no zone is said, or epoch seconds.",
+        ),
+    ] = "start"
+    slot_seconds: SlotSeconds | None = None
+    multiply: Multiply = 1.0
+    currency: Currency = ""
 
     def secret_keys(self) -> tuple[SecretKey, ...]:
         """Return nothing: it needs no key."""

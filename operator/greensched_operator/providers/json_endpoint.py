@@ -1,8 +1,9 @@
 """A JSON endpoint of one's own: where its slots stand is said by paths."""
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec import Meta
 
 from greensched_core.signals.steps import SignalKind
 from greensched_core.units import SECONDS_PER_HOUR
@@ -25,30 +26,65 @@ from greensched_operator.providers.decoding import (
     number,
     rows,
 )
+from greensched_operator.providers.fields import Currency, Multiply, SlotSeconds, checked
 from greensched_operator.providers.secret_keys import SecretKey, TokenRef
 
 _MILLISECONDS_FROM = 1e11  # epoch seconds beyond the year 5138 are milliseconds
 
 
-class JsonEndpoint(msgspec.Struct, frozen=True, rename="camel"):
-    """An address, and the dotted paths to slots, starts and values within its answer.
+def _path(to: str) -> Meta:
+    return Meta(max_length=200, description=f"Dotted path to {to}")
 
-    With `slots`, the other paths lead on from each of them; without, to lists of equal length.
+
+class JsonEndpoint(msgspec.Struct, frozen=True, rename="camel"):
+    """Values from an address of your own that answers JSON.
+
+    Dotted paths lead to slots, starts and values within the answer. With `slots`, the other paths
+    lead on from each of them; without, to lists of equal length.
     """
 
     name: ClassVar[str] = "jsonEndpoint"
+    serves: ClassVar[tuple[SignalKind, ...]] = ("carbon", "price")
     least_interval_s: ClassVar[float] = 60.0
+    checks: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("!(has(self.end) && has(self.slotSeconds))", "say end or slotSeconds, not both"),
+    )
 
-    url: str
-    start: str
-    value: str
-    slots: str | None = None  # "" is the answer itself
-    end: str | None = None
-    slot_seconds: float | None = None  # without `end`; else the shortest step between starts
-    multiply: float = 1.0  # into g/kWh or a price per MWh
-    currency: str = ""
-    observed_at: str | None = None
-    header: str = "Authorization"
+    url: Annotated[
+        str,
+        checked(
+            "self.matches('^https?://[^/?#@ ]+([/?#][^ ]*)?$')",
+            "url must begin with http:// or https:// and hold no user or password; put a key into "
+            "secretRef",
+            max_length=2_000,
+        ),
+    ]
+    start: Annotated[str, _path("when a slot starts, RFC 3339 or epoch seconds.")]
+    value: Annotated[str, _path("a slot's value.")]
+    slots: (
+        Annotated[
+            str,
+            _path(
+                'the list of slots ("" is the answer itself); then start and value lead on from '
+                "each slot. Without it they lead to lists of equal length."
+            ),
+        ]
+        | None
+    ) = None
+    end: Annotated[str, _path("when a slot ends.")] | None = None
+    slot_seconds: SlotSeconds | None = None  # without `end`
+    multiply: Multiply = 1.0
+    currency: Currency = ""
+    observed_at: Annotated[str, _path("when the source made its values.")] | None = None
+    header: Annotated[
+        str,
+        checked(
+            "self.matches('^[A-Za-z0-9-]+$')",
+            "header may hold letters, digits and '-'",
+            description="The header that carries the whole value of secretRef.",
+            max_length=60,
+        ),
+    ] = "Authorization"
     secret_ref: TokenRef | None = None  # the whole value of the header
 
     def secret_keys(self) -> tuple[SecretKey, ...]:

@@ -5,11 +5,12 @@ Wire: as gjohansson-ST/pynordpool reads it.
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
 
+from greensched_core.signals.steps import SignalKind
 from greensched_operator.providers.answers import (
     Answer,
     Conversation,
@@ -31,6 +32,7 @@ from greensched_operator.providers.decoding import (
     rows,
     text,
 )
+from greensched_operator.providers.fields import checked
 from greensched_operator.providers.secret_keys import SecretKey
 
 _URL = "https://dataportal-api.nordpoolgroup.com/api/DayAheadPrices"
@@ -39,13 +41,22 @@ _NOT_PUBLISHED = 204  # before about 13:00 CET
 
 
 class NordPool(msgspec.Struct, frozen=True, rename="camel"):
-    """One delivery area, such as SE3."""
+    """Day-ahead auction of a delivery area; the portal is unofficial."""
 
     name: ClassVar[str] = "nordPool"
+    serves: ClassVar[tuple[SignalKind, ...]] = ("price",)
     least_interval_s: ClassVar[float] = 900.0
 
-    area: str
-    currency: str = "EUR"
+    area: Annotated[
+        str,
+        checked(
+            "self.matches('^[A-Z0-9-]{2,10}$')",
+            "area must be one delivery area in capital letters, such as SE3",
+            description="Delivery area (SE3, FI).",
+            max_length=10,
+        ),
+    ]
+    currency: Literal["EUR", "DKK", "NOK", "SEK", "PLN", "GBP"] = "EUR"
 
     def secret_keys(self) -> tuple[SecretKey, ...]:
         """Return nothing: it needs no key."""

@@ -1,8 +1,23 @@
 """Names of keys in Secrets of the operator's own namespace; never what they hold."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
+
+from greensched_operator.providers.fields import checked
+
+SecretName = Annotated[
+    str,
+    checked(
+        "self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')",
+        "the name of a Secret holds lower case letters, digits, '-' and '.'",
+        min_length=1,
+        max_length=253,
+    ),
+]
+KeyName = Annotated[str, Meta(min_length=1, max_length=253)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,10 +29,10 @@ class SecretKey:
 
 
 class TokenRef(msgspec.Struct, frozen=True):
-    """Where an API key stands."""
+    """A key of a Secret of type greensched.io/provider in the operator's namespace."""
 
-    name: str
-    key: str = "token"
+    name: SecretName
+    key: KeyName = "token"
 
     def secret_key(self) -> SecretKey:
         """Return the key."""
@@ -25,11 +40,11 @@ class TokenRef(msgspec.Struct, frozen=True):
 
 
 class LoginRef(msgspec.Struct, frozen=True, rename="camel"):
-    """Where a user and a password stand, in one Secret."""
+    """A Secret of type greensched.io/provider in the operator's namespace."""
 
-    name: str
-    username_key: str = "username"
-    password_key: str = "password"
+    name: SecretName
+    username_key: KeyName = "username"
+    password_key: KeyName = "password"
 
     def secret_keys(self) -> tuple[SecretKey, SecretKey]:
         """Return user and password, in this order."""

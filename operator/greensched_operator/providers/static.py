@@ -1,8 +1,9 @@
 """The shipped table of yearly means: what is left when nobody says more."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
+from msgspec import Meta
 
 from greensched_core.signals.static import StaticZones
 from greensched_core.signals.steps import SignalKind
@@ -19,12 +20,15 @@ from greensched_operator.providers.secret_keys import SecretKey
 
 
 class Static(msgspec.Struct, frozen=True, rename="camel"):
-    """The entry of the GridSignal's own zone, or of another."""
+    """The shipped table of yearly means."""
 
     name: ClassVar[str] = "static"
+    serves: ClassVar[tuple[SignalKind, ...]] = ("carbon", "price")
     least_interval_s: ClassVar[float] = 900.0
 
-    zone: str = ""
+    zone: Annotated[
+        str, Meta(max_length=63, description="Another zone of the table than spec.zone.")
+    ] = ""
 
     def secret_keys(self) -> tuple[SecretKey, ...]:
         """Return nothing: it needs no key."""

@@ -1,11 +1,13 @@
 """A time-of-use tariff: prices by the local clock, computed, two days ahead."""
 
 from datetime import datetime
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
+from msgspec import Meta
 
+from greensched_core.signals.steps import SignalKind
 from greensched_operator.providers.answers import (
     Answer,
     Conversation,
@@ -14,6 +16,7 @@ from greensched_operator.providers.answers import (
     Reason,
     price_answer,
 )
+from greensched_operator.providers.fields import Currency, checked
 from greensched_operator.providers.secret_keys import SecretKey
 
 _STEP_S = 900.0  # all clocks of the world change by multiples of a quarter of an hour
@@ -28,22 +31,69 @@ class Period(msgspec.Struct, frozen=True, rename="camel"):
     Of several that hold at once the first counts.
     """
 
-    start: str  # HH:MM, on a quarter of an hour
-    end: str  # 24:00 is the day's end
+    start: Annotated[
+        str,
+        checked(
+            "self.matches('^([01][0-9]|2[0-3]):(00|15|30|45)$')",
+            "start must be a time of day on a quarter of an hour, such as 06:00 (in quotes)",
+            description="Local time, inclusive.",
+            max_length=5,
+        ),
+    ]
+    end: Annotated[
+        str,
+        checked(
+            "self.matches('^(([01][0-9]|2[0-3]):(00|15|30|45)|24:00)$')",
+            "end must be a time of day on a quarter of an hour, such as 22:00 (in quotes), or "
+            "24:00",
+            description="Local time, exclusive; before start, it is the next day's.",
+            max_length=5,
+        ),
+    ]
     price_per_mwh: float
-    days: tuple[Day, ...] = _DAYS  # on which it starts
+    days: Annotated[
+        tuple[Day, ...],
+        Meta(
+            min_length=1,
+            max_length=7,
+            description="On which the period starts; all unless said.",
+            extra_json_schema={"x-kubernetes-list-type": "set"},
+        ),
+    ] = _DAYS
+
+
+_ONE_PERIOD = checked(
+    "self.start != self.end",
+    "a period's start and end must differ; a whole day is 00:00 to 24:00",
+)
 
 
 class Tariff(msgspec.Struct, frozen=True, rename="camel"):
-    """Prices by the local clock, and what it costs at all other times."""
+    """Time of use, by the local clock."""
 
     name: ClassVar[str] = "tariff"
+    serves: ClassVar[tuple[SignalKind, ...]] = ("price",)
     least_interval_s: ClassVar[float] = 60.0
 
-    time_zone: str
-    price_per_mwh: float
-    periods: tuple[Period, ...] = ()
-    currency: str = ""
+    time_zone: Annotated[
+        str,
+        checked(
+            "self.matches('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$')",
+            "timeZone must be an IANA name, such as Europe/Berlin",
+            description="IANA name (Europe/Berlin).",
+            max_length=60,
+        ),
+    ]
+    price_per_mwh: Annotated[float, Meta(description="At all times that no period covers.")]
+    periods: Annotated[
+        tuple[Annotated[Period, _ONE_PERIOD], ...],
+        Meta(
+            max_length=20,
+            description="Of several that hold at once the first counts.",
+            extra_json_schema={"x-kubernetes-list-type": "atomic"},
+        ),
+    ] = ()
+    currency: Currency = ""
 
     def secret_keys(self) -> tuple[SecretKey, ...]:
         """Return nothing: it needs no key."""

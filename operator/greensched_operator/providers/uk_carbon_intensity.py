@@ -4,10 +4,12 @@ Wire: https://carbon-intensity.github.io/api-definitions
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec import Meta
 
+from greensched_core.signals.steps import SignalKind
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.providers.answers import (
     Answer,
@@ -35,12 +37,23 @@ _REFUSALS = {400: Reason.UNKNOWN_ZONE}
 
 
 class UkCarbonIntensity(msgspec.Struct, frozen=True, rename="camel"):
-    """Great Britain, or one of its 17 regions."""
+    """Average, direct, half hours, up to 48 hours ahead; Great Britain or one of its regions."""
 
     name: ClassVar[str] = "ukCarbonIntensity"
+    serves: ClassVar[tuple[SignalKind, ...]] = ("carbon",)
     least_interval_s: ClassVar[float] = 300.0
 
-    region_id: int | None = None  # 1 … 17; None is all of Great Britain
+    region_id: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=17,
+                description="One of its 17 regions; without, all of Great Britain.",
+            ),
+        ]
+        | None
+    ) = None
 
     def secret_keys(self) -> tuple[SecretKey, ...]:
         """Return nothing: it needs no key."""

@@ -4,10 +4,12 @@ Wire: https://docs.watttime.org; a free account serves the region CAISO_NORTH.
 """
 
 import base64
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
+from msgspec import Meta
 
+from greensched_core.signals.steps import SignalKind
 from greensched_core.units import KWH_PER_MWH
 from greensched_operator.providers.answers import (
     Answer,
@@ -38,14 +40,22 @@ _SHORTEST_S, _LONGEST_S = 60.0, 3_600.0  # of a slot; five minutes in fact
 
 
 class WattTime(msgspec.Struct, frozen=True, rename="camel"):
-    """One region of WattTime."""
+    """Marginal, direct, in slots of five minutes, up to 72 hours ahead."""
 
     name: ClassVar[str] = "wattTime"
+    serves: ClassVar[tuple[SignalKind, ...]] = ("carbon",)
     least_interval_s: ClassVar[float] = 300.0
 
-    region: str
+    region: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=63,
+            description="A region (balancing authority) as WattTime spells it (CAISO_NORTH).",
+        ),
+    ]
     secret_ref: LoginRef
-    horizon_hours: int = 24  # 0 … 72
+    horizon_hours: Annotated[int, Meta(ge=0, le=72)] = 24
 
     def secret_keys(self) -> tuple[SecretKey, ...]:
         """Return the keys of user and password."""

@@ -28,6 +28,7 @@ from greensched_operator.objects.release_patch import Reason, media_type, object
 from greensched_operator.objects.workloads import Gate, Kind
 from greensched_operator.runtime.heartbeat import Heartbeat
 from greensched_operator.runtime.metrics import ReleaserMetrics
+from greensched_operator.runtime.own_lease import OwnLease
 from greensched_operator.runtime.processes import Tasks, run_servers
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.runtime.sight import Sight
@@ -182,9 +183,8 @@ class Releaser:
         )
         self.sight = Sight([*self._watches], settings.lease_duration_s, clock)
         identity = settings.identity or socket.gethostname()
-        self._heartbeat = Heartbeat(
-            client, settings.namespace, settings.heartbeat_lease, identity, self.sight.sees
-        )
+        lease = OwnLease(client, settings.namespace, settings.heartbeat_lease, identity)
+        self._heartbeat = Heartbeat(lease, self.sight.sees)
         self.tasks = Tasks()
 
     def due(self) -> list[tuple[Held, Reason]]:

@@ -11,16 +11,20 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
-from prometheus_client import Gauge
 
 from greensched_core.api_paths import JOBS, PODS, leases_path
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.timestamps import format_micro_time
+from greensched_operator.runtime.own_lease import OwnLease
 from greensched_operator.runtime.rights import may
+
+if TYPE_CHECKING:  # a command line that reads the constants here has no metrics
+    from prometheus_client import Gauge
 
 log = structlog.get_logger()
 
@@ -126,20 +130,17 @@ class Heartbeat:
 
     def __init__(
         self,
-        client: ApiClient,
-        namespace: str,
-        name: str,
-        identity: str,
+        lease: OwnLease,
         sees: Callable[[], bool],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """All who can start what is held share a Lease: each word is of one of them."""
-        self._client = client
-        self._leases = leases_path(namespace)
-        self._name = name
-        self._identity = identity
+        self._client = lease.client
+        self._leases = leases_path(lease.namespace)
+        self._name = lease.name
+        self._identity = lease.identity
         self._sees = sees
-        self._right = RightToStart(client, monotonic)
+        self._right = RightToStart(lease.client, monotonic)
         self._monotonic = monotonic
         self._given_at = -math.inf
 
@@ -148,7 +149,7 @@ class Heartbeat:
         """Tell whether the last sign that was taken counts for whoever heard it."""
         return self._monotonic() - self._given_at < HEARD_WITHIN_S
 
-    async def run(self, given: Gauge) -> None:
+    async def run(self, given: "Gauge") -> None:
         """Give signs until cancelled; what the API server refuses is tried again.
 
         `given` shows whether the last one counts.

@@ -14,8 +14,8 @@ import structlog
 
 from greensched_core.api_paths import leases_path
 from greensched_core.errors import ApiUnavailable
-from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.timestamps import format_micro_time
+from greensched_operator.runtime.own_lease import OwnLease
 
 log = structlog.get_logger()
 
@@ -49,10 +49,7 @@ class Leadership:
 
     def __init__(
         self,
-        client: ApiClient,
-        namespace: str,
-        name: str,
-        identity: str,
+        lease: OwnLease,
         *,
         duration_s: float = 15.0,
         monotonic: Callable[[], float] = time.monotonic,
@@ -61,10 +58,10 @@ class Leadership:
         """`sees` tells whether this replica sees what a leader must; else it stands back."""
         self._sees = sees
         self._blind_at: float | None = None
-        self._client = client
-        self._leases = leases_path(namespace)
-        self._name = name
-        self.identity = identity
+        self._client = lease.client
+        self._leases = leases_path(lease.namespace)
+        self._name = lease.name
+        self.identity = lease.identity
         self._duration_s = duration_s
         self._monotonic = monotonic
         self._seen: tuple[str | None, str | None] = (None, None)  # holder, and its last word

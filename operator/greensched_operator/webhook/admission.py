@@ -26,7 +26,16 @@ from greensched_operator.objects.queue_gate import (
     without_ours,
 )
 from greensched_operator.objects.release_patch import annotation_path
-from greensched_operator.objects.workloads import Kind, Work, decode_work
+from greensched_operator.objects.workloads import (
+    Gate,
+    GatedPod,
+    JobObject,
+    Kind,
+    Meta,
+    Work,
+    decode_object,
+    work_of,
+)
 
 _MOST_WARNING = 256  # characters; kube-apiserver cuts longer ones (webhook docs, "warnings")
 _UNRELEASABLE = (
@@ -90,11 +99,11 @@ def decide(request: AdmissionRequest, around: Surroundings, now_s: float) -> Ver
     """
     if request.operation != "CREATE" or request.kind.kind not in (Kind.JOB, Kind.POD):
         return IGNORED
-    work = decode_work(request.kind.kind, bytes(request.object))
-    shape = msgspec.json.decode(bytes(request.object), type=_Shape)
+    shape = _Shape(decode_object(request.kind.kind, request.object))
+    work = work_of(shape.found)
     if work.scheduler not in around.scheduler_names:
         verdict = _no_opt_in(work, sorted(around.scheduler_names))
-    elif work.is_served or shape.spec.nodeName or not _may_hold(work, shape, around):
+    elif work.is_served or shape.is_bound or not _may_hold(work, shape, around):
         # Of a controller that waits for it; a pod on a node cannot be gated.
         verdict = IGNORED
     elif foreign := not_ours(work):
@@ -171,21 +180,26 @@ def read_review(body: bytes) -> AdmissionRequest:
         raise BadInput(f"no AdmissionReview: {fault}") from fault
 
 
-class _ShapeMeta(msgspec.Struct):
-    annotations: dict[str, str] | None = None
-    labels: dict[str, str] | None = None
-
-
-class _ShapeSpec(msgspec.Struct):
-    nodeName: str | None = None
-    schedulingGates: list[Any] | None = None
-
-
-class _Shape(msgspec.Struct):
+@dataclass(frozen=True, slots=True)
+class _Shape:
     """Which parts of the object are there: a JSON patch cannot add to what is absent."""
 
-    metadata: _ShapeMeta = msgspec.field(default_factory=_ShapeMeta)
-    spec: _ShapeSpec = msgspec.field(default_factory=_ShapeSpec)
+    found: JobObject | GatedPod
+
+    @property
+    def metadata(self) -> Meta:
+        """Return its metadata, annotations and labels whole."""
+        return self.found.metadata
+
+    @property
+    def is_bound(self) -> bool:
+        """Tell whether it is a pod that names its node."""
+        return isinstance(self.found, GatedPod) and bool(self.found.spec.nodeName)
+
+    @property
+    def scheduling_gates(self) -> list[Gate] | None:
+        """Return the gates of a pod; None without the list, and of a Job."""
+        return self.found.spec.schedulingGates if isinstance(self.found, GatedPod) else None
 
     @property
     def is_queued(self) -> bool:
@@ -195,7 +209,7 @@ class _Shape(msgspec.Struct):
     @property
     def has_our_gate(self) -> bool:
         """Tell whether it is a pod that arrives with our gate."""
-        return {"name": labels.GATE} in (self.spec.schedulingGates or ())
+        return any(gate.name == labels.GATE for gate in self.scheduling_gates or ())
 
     @property
     def gates(self) -> str:
@@ -215,7 +229,7 @@ def _patch(kind: Kind, shape: _Shape, terms: HoldTerms, now_s: float) -> tuple[d
     elif kind == Kind.JOB:
         patch.append(_add("/spec/suspend", True))
     else:
-        if shape.spec.schedulingGates is None:
+        if shape.scheduling_gates is None:
             patch.append(_add("/spec/schedulingGates", []))
         if not shape.has_our_gate:  # no gate may be there twice
             patch.append(_add("/spec/schedulingGates/-", {"name": labels.GATE}))

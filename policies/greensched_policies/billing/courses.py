@@ -107,6 +107,17 @@ class Course(NamedTuple):
     price_per_mwh: Floats
 
 
+class _Own(NamedTuple):
+    """What is one node's own: its placements, [M], with their times within the window, and more."""
+
+    row: int
+    mine: Places  # [M] which placements they are
+    start_s: Floats
+    end_s: Floats
+    slept: Sleeps
+    capped: Caps
+
+
 def courses_of(
     nodes: BilledNodes,
     placements: Placements,
@@ -137,14 +148,13 @@ def courses_of(
         mine, zone = kept[bounds[row] : bounds[row + 1]], int(nodes.zone[row])
         series = zones[zone] if zone >= 0 else None
         steps = steps_s[zone] if zone >= 0 else np.zeros(0)
-        span_s = (start_s[mine], end_s[mine])
         slept = Sleeps._make(each[asleep_bounds[row] : asleep_bounds[row + 1]] for each in asleep)
         level = Caps._make(each[capped_bounds[row] : capped_bounds[row + 1]] for each in capped)
+        own = _Own(row, mine, start_s[mine], end_s[mine], slept, level)
         changes_s = np.clip(level.from_s, *window_s)
-        moments = np.unique(
-            np.concatenate((*span_s, *slept[1:4], changes_s, steps, np.array(window_s)))
-        )
-        yield _course(nodes, row, moments, span_s, placements, mine, series, model, slept, level)
+        times_s = (own.start_s, own.end_s, *slept[1:4], changes_s, steps, np.array(window_s))
+        moments = np.unique(np.concatenate(times_s))
+        yield _course(nodes, placements, own, moments, series, model)
 
 
 def _in_order(kept: Places, *keys: Floats | Integers) -> Places:
@@ -174,47 +184,50 @@ def _steps_within(series: ZoneSeries, window_s: tuple[float, float]) -> Floats:
 
 def _course(
     nodes: BilledNodes,
-    row: int,
-    moments: Floats,
-    span_s: tuple[Floats, Floats],
     placements: Placements,
-    mine: Places,
+    own: _Own,
+    moments: Floats,
     series: ZoneSeries | None,
     model: CostModel,
-    slept: Sleeps,
-    capped: Caps,
 ) -> Course:
     """Return one node's watts between `moments`, which hold all times of what is its own."""
-    begins = np.searchsorted(moments, span_s[0])
-    ends = np.searchsorted(moments, span_s[1])
+    row, mine = own.row, own.mine
+    begins = np.searchsorted(moments, own.start_s)
+    ends = np.searchsorted(moments, own.end_s)
     count = running(begins, ends, np.ones(mine.size), moments.size)
     is_empty = count < 0.5  # whole numbers: exact, unlike sums of cores
     cores = np.where(is_empty, 0.0, running(begins, ends, placements.cpu_cores[mine], moments.size))
     boards = np.where(is_empty, 0.0, running(begins, ends, placements.gpus[mine], moments.size))
-    first = int(nodes.curve_class[row]) * CURVE_POINTS
-    board_w = np.full(
-        cores.shape, (nodes.gpu_peak_w[row] - nodes.gpu_idle_w[row]) * model.gpu_ratio
-    )
-    cpu_w = load_watts(
-        model.curve_watts,
-        np.full(cores.shape, first),
-        cores,
-        nodes.cpu_capacity[row],
-        model.utilisation_ratio,
-    )
-    if capped.node.size:
-        level = levels_at(capped, moments[:-1])
-        cpu_w *= cpu_power(level)
-        board_w = board_watts(level, nodes.gpu_idle_w[row], nodes.gpu_peak_w[row], model.gpu_ratio)
+    cpu_w, board_w = _above_idle(nodes, own, cores, moments[:-1], model)
     boards_idle_w = nodes.gpu_capacity[row] * nodes.gpu_idle_w[row]
+    first = int(nodes.curve_class[row]) * CURVE_POINTS
     idle_w = np.full(cores.shape, model.curve_watts[first] + boards_idle_w)
     if model.empty_nodes_sleep:
         idle_w[is_empty] = 0.0
-    sleep_w, wake_w = _without_idling(slept, moments, idle_w, is_empty)
+    sleep_w, wake_w = _without_idling(own.slept, moments, idle_w, is_empty)
     return Course(
         mine, begins, ends, moments[:-1], np.diff(moments), cores, boards, cpu_w, board_w, idle_w,
         sleep_w, wake_w, *_grid(series, moments[:-1], nodes.pue[row]),
     )  # fmt: skip
+
+
+def _above_idle(
+    nodes: BilledNodes, own: _Own, cores: Floats, times_s: Floats, model: CostModel
+) -> tuple[Floats, Floats]:
+    """Return watts above idle after some times: of the CPU by cores requested, and of one GPU."""
+    row = own.row
+    cpu_w = load_watts(
+        model.curve_watts,
+        np.full(cores.shape, int(nodes.curve_class[row]) * CURVE_POINTS),
+        cores,
+        nodes.cpu_capacity[row],
+        model.utilisation_ratio,
+    )
+    idle_w, peak_w = nodes.gpu_idle_w[row], nodes.gpu_peak_w[row]
+    if not own.capped.node.size:
+        return cpu_w, np.full(cores.shape, (peak_w - idle_w) * model.gpu_ratio)
+    level = levels_at(own.capped, times_s)
+    return cpu_w * cpu_power(level), board_watts(level, idle_w, peak_w, model.gpu_ratio)
 
 
 def joules_of(watts: Floats, pue: Floats, length_s: Floats) -> Floats:

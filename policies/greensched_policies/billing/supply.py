@@ -9,7 +9,7 @@ among them.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -45,6 +45,9 @@ class Sun(NamedTuple):
 
     yield_w: Floats  # [T] of the panels, by the steps of the zone's series; NaN: no data
     battery: Battery = NO_BATTERY
+
+
+Site: TypeAlias = tuple[ZoneSeries, Sun | None]  # a zone's grid; None: nothing stands beside nodes
 
 
 class Balance(NamedTuple):
@@ -124,16 +127,16 @@ def _dispatch(
 def balances_of(
     nodes: BilledNodes,
     placements: Placements,
-    zones: Sequence[ZoneSeries],
-    suns: Sequence[Sun | None],
+    sites: Sequence[Site],
     window_s: tuple[float, float],
     model: CostModel,
     sleeps: Sleeps,
     caps: Caps,
 ) -> list[Balance | None]:
     """Return the balance of each zone within the window; None where nothing stands beside nodes."""
-    if all(sun is None for sun in suns):
-        return [None] * len(suns)
+    if all(sun is None for _, sun in sites):
+        return [None] * len(sites)
+    zones = [series for series, _ in sites]
     courses = zip(
         nodes.zone.tolist(),
         courses_of(nodes, placements, zones, window_s, model, sleeps, caps),
@@ -144,7 +147,7 @@ def balances_of(
         of_zone.setdefault(zone, []).append(course)
     return [
         None if sun is None else _balance(series, sun, of_zone.get(zone, []), window_s)
-        for zone, (series, sun) in enumerate(zip(zones, suns, strict=True))
+        for zone, (series, sun) in enumerate(sites)
     ]
 
 

@@ -13,10 +13,10 @@ from greensched_policies.costs.capping import CapColumns
 from greensched_policies.costs.cost import Floats, WorkloadColumns
 from greensched_policies.encoding.observation import (
     CONTEXT_FEATURES,
-    Weights,
     context_columns,
     make_relative,
 )
+from greensched_policies.encoding.weights import Weights
 
 LEVEL_FEATURES = (
     "power",  # watts above idle, relative to the mean level's

@@ -21,6 +21,7 @@ from greensched_policies.costs.cost import (
     curve_starts,
     taken,
 )
+from greensched_policies.encoding.weights import Weights
 
 ENCODING_VERSION = 1
 
@@ -107,14 +108,6 @@ CONTEXT_FEATURES = (
 BOARDS_PER_NODE = 8.0  # the usual large node: keeps board counts near 0..1
 SECONDS_PER_HOUR = 3600.0
 LEAST_MAGNITUDE = 1e-30  # below it a mean is zero: dividing by it would overflow
-
-
-class Weights(NamedTuple):
-    """How much energy (as money), carbon and performance matter; not negative."""
-
-    energy: float
-    carbon: float
-    performance: float
 
 
 class Observation(NamedTuple):

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.costs.cost import Floats
-from greensched_policies.encoding.observation import LEAST_MAGNITUDE, SECONDS_PER_HOUR, Weights
+from greensched_policies.encoding.observation import LEAST_MAGNITUDE, SECONDS_PER_HOUR
+from greensched_policies.encoding.weights import Weights
 
 MISSED = 1.0  # of a job that ends after its deadline
 PER_HOUR_LATE = 1.0

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from greensched_policies.costs.cost import Floats, WorkloadColumns
 from greensched_policies.encoding.observation import (
     CONTEXT_FEATURES,
-    Weights,
     context_columns,
     make_relative,
 )
 from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.encoding.weights import Weights
 
 SLOT_FEATURES = (
     "wait",  # until the start, relative to the mean candidate's

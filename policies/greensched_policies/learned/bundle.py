@@ -14,25 +14,23 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
-from pydantic import ValidationError
 
-from greensched_core.errors import BadInput
 from greensched_policies.encoding.observation import CONTEXT_FEATURES, ENCODING_VERSION
-from greensched_policies.learned.card import Card, HeadCard
+from greensched_policies.learned.card import (
+    CARD_FILE,
+    BundleError,
+    Card,
+    HeadCard,
+    parse_card,
+    read_limited,
+)
 from greensched_policies.learned.graph_file import NotOnnx, read_graph_facts
 from greensched_policies.learned.heads import HEADS, WHEN, WHERE, Head
 from greensched_policies.learned.onnx_policy import CONTEXT_INPUT, OUTPUT, OnnxPolicy, open_session
 
-CARD_FILE = "card.json"
-MAX_CARD_BYTES = 1 << 20
 MAX_GRAPH_BYTES = 4 << 20  # a million float32 weights; the prior's heads have less than 1,000 each
 SELF_TEST_RUNS = 5
 SAMPLE_TOLERANCE = 1e-4
-SHIPPED_PRIOR = Path(__file__).parents[1] / "models" / "prior"
-
-
-class BundleError(BadInput):
-    """A bundle that must not be served; the message says what, where and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ def _load_head(
     folder: Path, head: Head, card: HeadCard, limit_s: float, monotonic: Callable[[], float]
 ) -> CheckedHead:
     path = folder / head.file
-    graph = _read_limited(path, MAX_GRAPH_BYTES)
+    graph = read_limited(path, MAX_GRAPH_BYTES)
     _check_hash(graph, card, path)
     _check_contents(graph, card, path)
     try:
@@ -135,15 +133,7 @@ def read_card(folder: Path, needs: Sequence[str] = (WHERE.name,)) -> Card:
 
     That is also so if it lacks one of the heads that are needed, or has none that is known.
     """
-    path = folder / CARD_FILE
-    try:
-        card = Card.model_validate_json(_read_limited(path, MAX_CARD_BYTES))
-    except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'card'}: {fault['msg']}"
-            for fault in error.errors()
-        )
-        raise BundleError(f"{path}: {faults}; export the bundle again") from error
+    path, card = folder / CARD_FILE, parse_card(folder)
     if card.encoding_version != ENCODING_VERSION:
         raise BundleError(
             f"{path}: made for encoding version {card.encoding_version}, this release has "
@@ -159,20 +149,6 @@ def read_card(folder: Path, needs: Sequence[str] = (WHERE.name,)) -> Card:
 
 def _missing(path: Path, head: str) -> BundleError:
     return BundleError(f"{path}: heads: `{head}` is missing; export the bundle again")
-
-
-def _read_limited(path: Path, limit_bytes: int) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(limit_bytes + 1)
-    except OSError as error:
-        raise BundleError(
-            f"{path}: cannot be read ({error.strerror}); a bundle is a folder with {CARD_FILE} "
-            f"and the graphs that it names: {' or '.join(head.file for head in HEADS.values())}"
-        ) from error
-    if len(content) > limit_bytes:
-        raise BundleError(f"{path}: larger than {limit_bytes} bytes; use a smaller net")
-    return content
 
 
 def _check_hash(graph: bytes, head: HeadCard, path: Path) -> None:

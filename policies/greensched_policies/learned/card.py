@@ -1,8 +1,19 @@
-"""What a bundle says about itself: `card.json`."""
+"""What a bundle says about itself: `card.json`; reading it takes neither numpy nor onnxruntime."""
 
+from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from greensched_core.errors import BadInput
+
+CARD_FILE = "card.json"
+MAX_CARD_BYTES = 1 << 20
+SHIPPED_PRIOR = Path(__file__).parents[1] / "models" / "prior"
+
+
+class BundleError(BadInput):
+    """A bundle that must not be served; the message says what, where and what to do."""
 
 
 class _Strict(BaseModel):
@@ -48,3 +59,57 @@ class Card(_Strict):
     commit: str | None  # of the code that trained it; None for what the code exports as is
     evaluation: dict[str, float]  # figure → value; empty when untrained
     heads: dict[str, HeadCard]
+
+
+def parse_card(folder: Path) -> Card:
+    """Return the card of a bundle, whatever it says; raises BundleError where there is none."""
+    path = folder / CARD_FILE
+    try:
+        return Card.model_validate_json(read_limited(path, MAX_CARD_BYTES))
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'card'}: {fault['msg']}"
+            for fault in error.errors()
+        )
+        raise BundleError(f"{path}: {faults}; export the bundle again") from error
+
+
+def read_limited(path: Path, limit_bytes: int) -> bytes:
+    """Return what a file of a bundle holds; raises BundleError where it is absent or too large."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(limit_bytes + 1)
+    except OSError as error:
+        raise BundleError(
+            f"{path}: cannot be read ({error.strerror}); a bundle is a folder with {CARD_FILE} "
+            "and the graphs that it names: where.onnx or when.onnx"
+        ) from error
+    if len(content) > limit_bytes:
+        raise BundleError(f"{path}: larger than {limit_bytes} bytes; use a smaller net")
+    return content
+
+
+def describe_card(folder: Path) -> dict[str, str]:
+    """Return what a bundle says of itself in words, label → text, in the order to show it.
+
+    Raises BundleError where it has no card. Whether its graphs would be served is not looked at.
+    """
+    card = parse_card(folder)
+    lines = {
+        "name": card.name,
+        "folder": str(folder),
+        "state": "untrained: the rule it starts from" if card.untrained else "trained",
+        "encoding version": str(card.encoding_version),
+        "trained on": card.trained_on,
+        "seeds": ", ".join(map(str, card.seeds)),
+        "command": card.command,
+        "commit": card.commit or "none",
+    }
+    for name, head in card.heads.items():
+        shapes = ", ".join(f"{each.name} {each.shape}" for each in (*head.inputs, *head.outputs))
+        lines |= {
+            f"{name}: shapes": shapes,
+            f"{name}: parameters": str(head.parameters),
+            f"{name}: sha256": head.sha256,
+        }
+    return lines | {f"evaluation: {name}": f"{v:g}" for name, v in card.evaluation.items()}

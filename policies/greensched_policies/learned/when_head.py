@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_policies.costs.cost import Floats, WorkloadColumns
-from greensched_policies.encoding.observation import Weights
 from greensched_policies.encoding.slot_observation import encode_when
 from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.encoding.weights import Weights
 from greensched_policies.learned.guard import FallbackReason, Guard, NamedPolicy
 from greensched_policies.rules.catalogue import WhenPolicy
 
@@ -55,8 +55,8 @@ class GuardedWhen:
         monotonic: Callable[[], float],
         count: Callable[[FallbackReason], None],
     ) -> None:
-        self._model = model
         rule_name, rule = fallback
+        self._model = model
         self.guard: Guard[SlotColumns, WhenPolicy] = Guard(
             NamedPolicy(name, _asked_as_bound),
             NamedPolicy(rule_name, lambda slots, _: rule(slots)),

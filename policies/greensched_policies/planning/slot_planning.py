@@ -11,8 +11,8 @@ import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.costs.pausing import PauseColumns, restarts
-from greensched_policies.encoding.observation import Weights
 from greensched_policies.encoding.slots import FULL, SlotColumns
+from greensched_policies.encoding.weights import Weights
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import (
     CARBON_OVER_RUN,
@@ -26,7 +26,7 @@ from greensched_policies.planning.planning import NO_ZONE, Chosen, Mean, Thresho
 from greensched_policies.planning.slot_choice import Slots, choose_slots, cost_of, shares
 from greensched_policies.planning.start_blocks import MOST_STARTS
 from greensched_policies.rules.catalogue import WhenPolicy
-from greensched_policies.rules.pause.pause_if_worth import pause_if_worth
+from greensched_policies.rules.pause import pause_if_worth
 
 _ROUNDING = 1e-9  # of a slot
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_policies.encoding.observation import Weights
 from greensched_policies.encoding.slots import FULL, SlotColumns, with_overload
+from greensched_policies.encoding.weights import Weights
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import (
     Outlook,

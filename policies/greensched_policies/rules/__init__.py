@@ -1,4 +1,5 @@
 """The rules of the literature and our own, and the catalogue that names them.
 
-A folder for each kind; a rule imports `costs` and `encoding` only. Begin with `catalogue.py`.
+A file for each kind. A rule imports `costs` and `encoding` only, and no other file of rules; it may
+stand in its kind's file or in one of its own. Begin with `catalogue.py`.
 """

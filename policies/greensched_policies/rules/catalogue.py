@@ -1,4 +1,4 @@
-"""Every rule by the name that settings use; a new rule is one file and one line here."""
+"""Every rule by the name that settings use; a new rule is one function and one line here."""
 
 from collections.abc import Callable
 
@@ -11,46 +11,52 @@ from greensched_policies.costs.pausing import PauseColumns
 from greensched_policies.costs.sleeping import SleepColumns
 from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_policies.encoding.slots import SlotColumns
-from greensched_policies.rules.cap.cap_60 import cap_60
-from greensched_policies.rules.cap.cap_frugal import cap_frugal
-from greensched_policies.rules.cap.cap_when_dirty import cap_when_dirty
-from greensched_policies.rules.cap.full_speed import full_speed
-from greensched_policies.rules.order.first_come import first_come
-from greensched_policies.rules.order.fitted_orders import f1, f2, f3, f4
-from greensched_policies.rules.order.longest_first import longest_first
-from greensched_policies.rules.order.shortest_first import shortest_first
-from greensched_policies.rules.order.unicep import unicep
-from greensched_policies.rules.order.wfp3 import wfp3
-from greensched_policies.rules.pause.pause_freely import pause_freely
-from greensched_policies.rules.pause.pause_if_worth import pause_if_worth
-from greensched_policies.rules.pause.run_through import run_through
-from greensched_policies.rules.sleep.sleep_after_10m import sleep_after_10m
-from greensched_policies.rules.sleep.sleep_at_break_even import sleep_at_break_even
-from greensched_policies.rules.sleep.sleep_at_once import sleep_at_once
-from greensched_policies.rules.sleep.stay_awake import stay_awake
-from greensched_policies.rules.when.carbon_time import carbon_time
-from greensched_policies.rules.when.cheapest_window import cheapest_window
-from greensched_policies.rules.when.clean_threshold import clean_threshold
-from greensched_policies.rules.when.lowest_slot import lowest_slot
-from greensched_policies.rules.when.lowest_window import lowest_window
-from greensched_policies.rules.when.planned_window import planned_window
-from greensched_policies.rules.when.price_threshold import price_threshold
-from greensched_policies.rules.when.reject_all import reject_all
-from greensched_policies.rules.when.reject_long import reject_long
-from greensched_policies.rules.when.run_now import run_now
-from greensched_policies.rules.where.bin_pack import bin_pack
-from greensched_policies.rules.where.carbon_threshold import carbon_threshold
-from greensched_policies.rules.where.fastest import fastest
-from greensched_policies.rules.where.first_fit import first_fit
-from greensched_policies.rules.where.keids import keids
-from greensched_policies.rules.where.kubernetes_default import kubernetes_default
-from greensched_policies.rules.where.least_carbon import least_carbon
-from greensched_policies.rules.where.least_cost import least_cost
-from greensched_policies.rules.where.least_energy import least_energy
-from greensched_policies.rules.where.spread import spread
-from greensched_policies.rules.where.tetris import tetris
-from greensched_policies.rules.where.topsis import topsis
-from greensched_policies.rules.where.weighted_cost import weighted_cost
+from greensched_policies.rules.cap import cap_60, cap_frugal, cap_when_dirty, full_speed
+from greensched_policies.rules.order import (
+    f1,
+    f2,
+    f3,
+    f4,
+    first_come,
+    longest_first,
+    shortest_first,
+    unicep,
+    wfp3,
+)
+from greensched_policies.rules.pause import pause_freely, pause_if_worth, run_through
+from greensched_policies.rules.sleep import (
+    sleep_after_10m,
+    sleep_at_break_even,
+    sleep_at_once,
+    stay_awake,
+)
+from greensched_policies.rules.when import (
+    carbon_time,
+    cheapest_window,
+    clean_threshold,
+    lowest_slot,
+    lowest_window,
+    planned_window,
+    price_threshold,
+    reject_all,
+    reject_long,
+    run_now,
+)
+from greensched_policies.rules.where import (
+    bin_pack,
+    carbon_threshold,
+    fastest,
+    first_fit,
+    keids,
+    kubernetes_default,
+    least_carbon,
+    least_cost,
+    least_energy,
+    spread,
+    tetris,
+    topsis,
+    weighted_cost,
+)
 
 # (nodes [B,N,16], context [B,8]) -> relative cost [B,N], lower is better
 WherePolicy = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32]], npt.NDArray[np.float32]]
@@ -105,8 +111,8 @@ ORDER_RULES: dict[str, OrderPolicy] = {
     "first-come": first_come,
     "longest-first": longest_first,
     "shortest-first": shortest_first,
-    "unicep": unicep,
     "wfp3": wfp3,
+    "unicep": unicep,
 }
 
 # nodes [B,N] -> seconds [B,N] that each stays awake once it is empty; infinity: it never sleeps

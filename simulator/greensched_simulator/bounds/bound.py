@@ -41,7 +41,13 @@ from greensched_core.errors import BadInput
 from greensched_policies.costs.cost import Floats
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_simulator.arrays.precedence import earliest_ready_s
-from greensched_simulator.bounds.inputs import Course, Signal, SignalCourse, courses_of, idle_total
+from greensched_simulator.bounds.inputs import (
+    CostCourse,
+    Signal,
+    SignalCourse,
+    courses_of,
+    idle_total,
+)
 from greensched_simulator.bounds.limits import Limits, limits_of
 from greensched_simulator.bounds.moves import Moves
 from greensched_simulator.bounds.programme import Programme
@@ -76,7 +82,7 @@ class Least(NamedTuple):
 
 
 # cost over time, earliest begin, latest end, runtime, length of a slot
-_Way = Callable[[Course, float, float, float, float], Choices]
+_Way = Callable[[CostCourse, float, float, float, float], Choices]
 
 
 class _Setting(NamedTuple):

@@ -16,7 +16,7 @@ Signal = Literal["energy", "carbon", "cost"]
 _UNIT_J = {"energy": 1.0, "carbon": JOULES_PER_KWH, "cost": JOULES_PER_MWH}
 
 
-class Course(NamedTuple):
+class CostCourse(NamedTuple):
     """What running costs over time for one job on one group: linear between the times."""
 
     times_s: Floats
@@ -61,9 +61,9 @@ class SignalCourse(NamedTuple):
     positive: Floats
     negative: Floats
 
-    def of_watts(self, low_w: float, high_w: float) -> Course:
+    def of_watts(self, low_w: float, high_w: float) -> CostCourse:
         """Return the course of the least watts while positive and the most while negative."""
-        return Course(self.times_s, low_w * self.positive + high_w * self.negative)
+        return CostCourse(self.times_s, low_w * self.positive + high_w * self.negative)
 
 
 def courses_of(world: World, signal: Signal, until_s: float) -> tuple[SignalCourse, ...]:

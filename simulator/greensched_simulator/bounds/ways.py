@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_simulator.bounds.inputs import Course
+from greensched_simulator.bounds.inputs import CostCourse
 
 _EPSILON_S = 1e-6
 
@@ -28,7 +28,7 @@ def _slots(begin_s: float, end_s: float, slot_s: float) -> tuple[Integers, Float
 
 
 def starts(
-    course: Course, begin_s: float, end_s: float, runtime_s: float, slot_s: float
+    course: CostCourse, begin_s: float, end_s: float, runtime_s: float, slot_s: float
 ) -> Choices:
     """Return a variable for each slot in which the run may start."""
     latest_s = end_s - runtime_s
@@ -51,7 +51,7 @@ def starts(
 
 
 def pieces(
-    course: Course, begin_s: float, end_s: float, runtime_s: float, slot_s: float
+    course: CostCourse, begin_s: float, end_s: float, runtime_s: float, slot_s: float
 ) -> Choices:
     """Return a variable for each slot: the share of it in which the job runs, at its best time."""
     if end_s - begin_s < runtime_s - _EPSILON_S:
@@ -68,7 +68,7 @@ def pieces(
     )
 
 
-def stay(course: Course, begin_s: float, end_s: float, slot_s: float) -> Choices:
+def stay(course: CostCourse, begin_s: float, end_s: float, slot_s: float) -> Choices:
     """Return the only variable of who runs from one time to another."""
     slot, first_s, last_s = _slots(begin_s, end_s, slot_s)
     cost, filled = np.array([course.of(begin_s, end_s)]), (last_s - first_s)[None, :] / slot_s

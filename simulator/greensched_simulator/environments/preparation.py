@@ -31,8 +31,13 @@ from greensched_simulator.engine.state.cluster import Cluster, idle_cluster, nod
 from greensched_simulator.engine.state.job_estimates import Prospects
 from greensched_simulator.engine.state.recorded import Recorded, nothing_recorded
 from greensched_simulator.engine.state.starts import MOST_SLOTS
-from greensched_simulator.environments.scene_parts import Accounts, Parts, Shown, Starts
-from greensched_simulator.environments.tally import Machines
+from greensched_simulator.environments.scene_parts import (
+    Accounts,
+    Machines,
+    Parts,
+    Shown,
+    Starts,
+)
 from greensched_simulator.policy import (
     BASELINE,
     QUEUES,

@@ -29,7 +29,6 @@ from greensched_simulator.engine.state.job_estimates import Prospects
 from greensched_simulator.engine.state.observing import Singles
 from greensched_simulator.engine.state.recorded import Recorded
 from greensched_simulator.engine.state.starts import Plan
-from greensched_simulator.environments.tally import Machines
 
 Bits = npt.NDArray[np.int8]
 
@@ -60,6 +59,14 @@ class Starts(NamedTuple):
 
     columns: Floats  # [8,S] the fields of SlotColumns
     zone: Integers  # [S] the best zone of each
+
+
+class Machines(NamedTuple):
+    """What nodes draw while nothing runs, [N] watts without PUE."""
+
+    idle_w: Floats
+    sleep_w: Floats
+    wake_w: Floats
 
 
 class Accounts(NamedTuple):
@@ -139,6 +146,41 @@ class RuleBook(structref.StructRefProxy):
 structref.define_proxy(RuleBook, _RuleBookType, ["rules", "zones", "nodes"])
 
 
+@structref.register
+class _SharedType(types.StructRef):
+    def preprocess_fields(self, fields: Any) -> Any:
+        """Have fields hold any value of their kind."""
+        return tuple((name, types.unliteral(kind)) for name, kind in fields)
+
+
+class Shared(structref.StructRefProxy):
+    """What threads share while scenes go on: the rules, the actions, and who takes which scenes.
+
+    Each thread has a share of the scenes, from one of `shares`, [T+1], to the next. `taken`, [T],
+    is the first of each share that nobody has taken yet, `at_a_time` at a time. `board` is that of
+    `sharing.py`.
+    """
+
+    def __new__(
+        cls, book: Any, actions: Any, shares: Any, taken: Any, at_a_time: int, board: Any
+    ) -> Any:
+        """Return what is shared, which keeps its arrays alive."""
+        return structref.StructRefProxy.__new__(cls, book, actions, shares, taken, at_a_time, board)
+
+
+structref.define_proxy(
+    Shared, _SharedType, ["book", "actions", "shares", "taken", "at_a_time", "board"]
+)
+
+
+@fast
+def shared_of(
+    book: Any, actions: Integers, shares: Integers, taken: Integers, at_a_time: int, board: Integers
+) -> Any:
+    """Return what threads share, as `go_on` takes it."""
+    return Shared(book, actions, shares, taken, at_a_time, board)
+
+
 @fast
 def book_of(rules: Rules, zones: int, nodes: int) -> Any:
     """Return rules as `go_on` takes them, for up to so many zones, and so many nodes shown."""
@@ -146,39 +188,21 @@ def book_of(rules: Rules, zones: int, nodes: int) -> Any:
 
 
 @fast
-def _scene_of(
-    jobs: Jobs,
-    prospects: Prospects,
-    cluster: Cluster,
-    grid: GridTable,
-    plan: Plan,
-    terms: Terms,
-    recorded: Recorded,
-    waiting: Waiting,
-    events: Events,
-    precedence: Precedence,
-    outages: Outages,
-    steps_s: Floats,
-    starts: Starts,
-    levels: Floats,
-    accounts: Accounts,
-    shown: Shown,
-    asks_when: bool,
-    asks_where: bool,
-    most_nodes: int,
-) -> Any:
-    count = jobs.arrival_s.size
-    suspending = count if terms.may_suspend else 0
-    aside = nothing_aside(count, suspending, lent(steps_s), lent(precedence), lent(outages))
-    if asks_where:
+def _scene_of(parts: Parts) -> Any:
+    count = parts.jobs.arrival_s.size
+    suspending = count if parts.terms.may_suspend else 0
+    aside = nothing_aside(
+        count, suspending, lent(parts.steps_s), lent(parts.precedence), lent(parts.outages)
+    )
+    if parts.asks_where:
         let_agents_choose(aside.queue.turns)
-    plain = is_plain(aside, cluster, terms)
+    plain = is_plain(aside, parts.cluster, parts.terms)
     return Scene(
-        lent(jobs), lent(prospects), lent(cluster), lent(grid), lent(plan), lent(terms),
-        lent(recorded), lent(waiting), lent(events), lent(precedence), lent(outages),
-        lent(steps_s),
-        lent(starts), lent(levels), lent(accounts), lent(shown), asks_when, asks_where,
-        most_nodes, aside, plain,
+        lent(parts.jobs), lent(parts.prospects), lent(parts.cluster), lent(parts.grid),
+        lent(parts.plan), lent(parts.terms), lent(parts.recorded), lent(parts.waiting),
+        lent(parts.events), lent(parts.precedence), lent(parts.outages), lent(parts.steps_s),
+        lent(parts.starts), lent(parts.levels), lent(parts.accounts), lent(parts.shown),
+        parts.asks_when, parts.asks_where, parts.most_nodes, aside, plain,
     )  # fmt: skip
 
 
@@ -209,7 +233,7 @@ def scenes_of(every: Sequence[Parts]) -> Any:
 
     The caller keeps all parts for as long as the scenes.
     """
-    scenes = _scenes_of(_scene_of(*every[0]))
+    scenes = _scenes_of(_scene_of(every[0]))
     for place, parts in enumerate(every):
         put_scene(scenes, place, parts)
     return scenes
@@ -217,4 +241,4 @@ def scenes_of(every: Sequence[Parts]) -> Any:
 
 def put_scene(scenes: Any, place: int, parts: Parts) -> None:
     """Put a scene of such parts, which the caller keeps, in the place of another, or at the end."""
-    _put_scene(scenes, place, _scene_of(*parts))
+    _put_scene(scenes, place, _scene_of(parts))

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from greensched_policies.costs.capping import LEVELS
-from greensched_policies.costs.cost import Integers
 from greensched_policies.encoding.reward import penalty_of, reward_of
 from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.compiling.lending import lent_structure
@@ -65,35 +64,26 @@ from greensched_simulator.environments.showing import (
     show_nodes,
     show_starts,
 )
-from greensched_simulator.environments.tally import taken_by_job, taken_in_all
+from greensched_simulator.environments.tally import Placing, taken_by_job, taken_in_all
 
 _penalty_of = compiled(penalty_of, inlined)
 _reward_of = compiled(reward_of, inlined)
 
 
 @fast
-def go_on(
-    scenes: Any,
-    actions: Integers,
-    shares: Integers,
-    taken: Integers,
-    own: int,
-    at_a_time: int,
-    are_new: bool,
-    book: Any,
-    board: Integers,
-) -> bool:
+def go_on(scenes: Any, shared: Any, own: int, are_new: bool) -> bool:
     """Let the scenes go on, each with its action, to what is next, together with other threads.
 
-    Each thread has a share of the scenes, from one of `shares`, [T+1], to the next, which stays in
-    its core's cache; who is through with its `own` helps the others. `taken`, [T], is the first of
-    each share that nobody has taken yet, so many scenes at a time. The reward given is that of what
-    came between; of a scene that is over, what is left of it. New scenes go on to their first
-    question, without an action and a reward.
+    Each thread has a share of the scenes, which stays in its core's cache; who is through with its
+    `own` helps the others: see `Shared`. The reward given is that of what came between; of a scene
+    that is over, what is left of it. New scenes go on to their first question, without an action
+    and a reward.
 
     The first thread then waits for the others, and tells whether they are through; if not, call it
     again. The others, a `Crew` with its `board`, wait for the next step, and return if none comes.
     """
+    book, board, taken, shares = shared.book, shared.board, shared.taken, shared.shares
+    actions, at_a_time, rules = shared.actions, shared.at_a_time, book.rules
     desk = empty_desk(book.zones, book.nodes)
     while True:
         step = take(board, STEPS, 0)
@@ -109,7 +99,7 @@ def go_on(
                     break
                 for place in range(first, last):
                     scene = lent_structure(scenes[place])
-                    _go_on(scene, 0 if are_new else actions[place], are_new, book.rules, desk)
+                    _go_on(scene, 0 if are_new else actions[place], are_new, rules, desk)
         if own == 0:
             return reaches(board, IDLE, taken.size - 1)
         take(board, IDLE, 1)
@@ -302,10 +292,10 @@ def _credit(scene: Any) -> None:
             until_s = min(until_s, recorded.progress[PAUSE_AT_S, job])
         if worker == 0 and until_s == recorded.end_s[job]:
             penalty = _penalty_of(until_s, accounts.deadline_s[job])
+        placing = Placing(job, node_of(job, worker, recorded), until_s, placings[row, 1])
         taken = taken_by_job(
-            job, node_of(job, worker, recorded), until_s, placings[row, 1], scene.jobs, recorded,
-            scene.cluster, accounts.grid, scene.terms.model,
-        )  # fmt: skip
+            placing, scene.jobs, recorded, scene.cluster, accounts.grid, scene.terms.model
+        )
         value = _reward_of(taken.cost, taken.carbon_g, penalty, accounts.shares)
         if np.isnan(value):  # the grid lacks data, which the end tells
             value = 0.0
@@ -330,9 +320,7 @@ def _settle(scene: Any) -> None:
     for job in range(jobs.arrival_s.size):
         until_s = max(until_s, recorded.end_s[job])
         penalty += _penalty_of(recorded.end_s[job], accounts.deadline_s[job])
-    taken = taken_in_all(
-        jobs, recorded, scene.cluster, accounts.machines, accounts.grid, scene.terms.model, until_s
-    )
+    taken = taken_in_all(jobs, recorded, scene.cluster, accounts, scene.terms.model, until_s)
     whole = _reward_of(taken.cost, taken.carbon_g, penalty, accounts.shares)
     reward[PENDING] += whole - reward[IN_ALL]
     reward[IN_ALL] = whole

@@ -23,6 +23,7 @@ from greensched_simulator.engine.state.observing import Singles
 from greensched_simulator.environments.crew import Crew, empty_board
 from greensched_simulator.environments.preparation import (
     Head,
+    Prepared,
     new_parts,
     prepared,
     reward_of_bill,
@@ -39,6 +40,7 @@ from greensched_simulator.environments.scene_parts import (
     book_of,
     put_scene,
     scenes_of,
+    shared_of,
     told_aside,
 )
 from greensched_simulator.environments.scenes import go_on
@@ -71,40 +73,30 @@ class Stage:
         if not is_cached(go_on):
             _log.warning("compiling the environments and their engine, once: a minute or two")
         self.worlds = [prepared(world, policy, tuple(heads)) for world in worlds]
-        nodes = max(each.most_nodes for each in self.worlds) if "where" in heads else 0
-        starts = max(each.most_starts for each in self.worlds) if "when" in heads else 0
-        levels = LEVELS.size if "how_fast" in heads else 0
-        self.tables: dict[Head, Singles] = {
-            "when": np.zeros((count, len(SLOT_FEATURES), starts), np.float32),
-            "where": np.zeros((count, len(NODE_FEATURES), nodes), np.float32),
-            "how_fast": np.zeros((count, len(LEVEL_FEATURES), levels), np.float32),
-        }
+        self.tables = _tables_for(self.worlds, heads, count)
+        most = max(table.shape[2] for table in self.tables.values())
         self.context = np.zeros((count, len(CONTEXT_FEATURES)), np.float32)
-        self.is_choice = np.zeros((count, max(nodes, starts, levels)), np.int8)
+        self.is_choice = np.zeros((count, most), np.int8)
         self.asked = np.zeros((count, 7), np.int64)  # see `scenes`
         self.rewards = np.zeros((count, 3))  # see `scenes`
         self.world_of = np.zeros(count, np.int64)  # in which world each scene plays
         self._unbilled = set[int]()  # the scenes that Python is to bill when they are over
         self._at_a_time = max(min(count // (4 * threads), _MOST_AT_A_TIME), 1)
         self._threads = min(threads, math.ceil(count / self._at_a_time))
-        # From where to where the share of each thread goes.
-        self._shares = np.linspace(0, count, self._threads + 1).astype(np.int64)
+        self._shares = np.linspace(0, count, self._threads + 1).astype(np.int64)  # their bounds
         self._taken, self._board = self._shares[:-1].copy(), empty_board(self._threads - 1)
         self._crew: Crew | None = None
         self._is_open = False
         self._actions = np.zeros(count, np.int64)
         self._parts = [new_parts(self.worlds[0], self._shown(at)) for at in range(count)]
+        zones = max(len(world.zones) for world in worlds)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-            self._book = book_of(
-                rules_for(policy), max(len(world.zones) for world in worlds), nodes
-            )
+            self._book = book_of(rules_for(policy), zones, self.tables["where"].shape[2])
             self._live = scenes_of(self._parts)
             self._begin(0, count)
-        self._step_with: Callable[[int], bool] = partial(
-            _step, self._live, self._parts, self._actions, self._shares, self._taken,
-            self._at_a_time, self._book, self._board,
-        )  # fmt: skip
+            shared = self._shared(self._shares, self._taken, self._at_a_time, self._board)
+        self._step_with: Callable[[int], bool] = partial(_step, self._live, self._parts, shared)
 
     def open(self, place: int, options: dict[str, Any] | None, dice: np.random.Generator) -> None:
         """Begin an episode in the world of `options["world"]`, else in one that is drawn.
@@ -186,11 +178,12 @@ class Stage:
 
     def _begin(self, first: int, last: int) -> None:
         """Let some scenes go on to their first question."""
-        which, alone = np.array([first, last]), empty_board(0)
-        go_on(
-            self._live, self._actions, which, which[:1].copy(), 0, last - first, True, self._book,
-            alone,
-        )  # fmt: skip
+        which = np.array([first, last])
+        shared = self._shared(which, which[:1].copy(), last - first, empty_board(0))
+        go_on(self._live, shared, 0, True)
+
+    def _shared(self, shares: Integers, taken: Integers, at_a_time: int, board: Integers) -> Any:
+        return shared_of(self._book, self._actions, shares, taken, at_a_time, board)
 
     def _bill(self, into: int) -> None:
         """Add to a reward what is left of those scenes that are over and that Python bills."""
@@ -211,19 +204,23 @@ class Stage:
         )  # fmt: skip
 
 
-def _step(
-    live: Any,
-    parts: list[Parts],
-    actions: Integers,
-    shares: Integers,
-    taken: Integers,
-    at_a_time: int,
-    book: Any,
-    board: Integers,
-    own: int,
-) -> bool:
+def _tables_for(
+    worlds: Sequence[Prepared], heads: Sequence[Head], count: int
+) -> dict[Head, Singles]:
+    """Return empty tables of candidates, as many as a world has at most; none of other heads."""
+    nodes = max(each.most_nodes for each in worlds) if "where" in heads else 0
+    starts = max(each.most_starts for each in worlds) if "when" in heads else 0
+    levels = LEVELS.size if "how_fast" in heads else 0
+    return {
+        "when": np.zeros((count, len(SLOT_FEATURES), starts), np.float32),
+        "where": np.zeros((count, len(NODE_FEATURES), nodes), np.float32),
+        "how_fast": np.zeros((count, len(LEVEL_FEATURES), levels), np.float32),
+    }
+
+
+def _step(live: Any, parts: list[Parts], shared: Any, own: int) -> bool:
     """Do what the thread of a number does in a step.
 
     A helper keeps no stage alive by it, but the parts, which are lent to the scenes.
     """
-    return go_on(live, actions, shares, taken, own, at_a_time, False, book, board)
+    return go_on(live, shared, own, False)

@@ -34,6 +34,7 @@ from greensched_simulator.compiling.compiled import borrowing, compiled, fast, i
 from greensched_simulator.engine.state.cluster import Cluster, columns_of
 from greensched_simulator.engine.state.power_states import ASLEEP_FROM_S
 from greensched_simulator.engine.state.recorded import Recorded
+from greensched_simulator.environments.scene_parts import Accounts, Machines
 
 _placement_cost = compiled(placement_cost, inlined)
 _load_watts = compiled(load_watts, inlined)
@@ -47,12 +48,13 @@ class Taken(NamedTuple):
     carbon_g: float
 
 
-class Machines(NamedTuple):
-    """What nodes draw while nothing runs, [N] watts without PUE."""
+class Placing(NamedTuple):
+    """A worker of a job on a node until a time, and how busy the node was before."""
 
-    idle_w: Floats
-    sleep_w: Floats
-    wake_w: Floats
+    job: int
+    node: int
+    end_s: float
+    busy_before: Any  # a number, as are all that placement_cost is given
 
 
 @borrowing
@@ -66,20 +68,18 @@ def between(grid: GridTable, zone: int, begin_s: float, end_s: float) -> Taken:
 
 @borrowing
 def taken_by_job(
-    job: int,
-    node: int,
-    end_s: float,
-    busy_before: Any,  # a number, as are all that placement_cost is given
+    placing: Placing,
     jobs: Jobs,
     recorded: Recorded,
     cluster: Cluster,
     grid: GridTable,
     model: CostModel,
 ) -> Taken:
-    """Return what a job's worker on a node adds to the active bill from its start to `end_s`.
+    """Return what a job's worker on a node adds to the active bill from its start to its end.
 
     That is, if the node's load stays as it was when the job was placed.
     """
+    job, node, end_s, busy_before = placing
     begin_s, now = recorded.start_s[job], columns_of(cluster, node)
     machine = NodeColumns(
         now.cpu_capacity, busy_before, now.memory_capacity, now.memory_free, now.gpu_capacity,
@@ -100,14 +100,13 @@ def taken_in_all(
     jobs: Jobs,
     recorded: Recorded,
     cluster: Cluster,
-    machines: Machines,
-    grid: GridTable,
+    accounts: Accounts,
     model: CostModel,
     until_s: float,
 ) -> Taken:
     """Return what all nodes took from 0 to `until_s`; no job runs any longer then."""
-    taken = np.zeros(2)
-    _add_active(taken, jobs, recorded, cluster, machines, grid, model)
+    taken, machines, grid = np.zeros(2), accounts.machines, accounts.grid
+    _add_active(taken, jobs, recorded, cluster, accounts, model)
     if not model.empty_nodes_sleep:
         for node in range(cluster.zone.size):
             _add(taken, node, machines.idle_w[node], 0.0, until_s, cluster, grid)
@@ -121,11 +120,11 @@ def _add_active(
     jobs: Jobs,
     recorded: Recorded,
     cluster: Cluster,
-    machines: Machines,
-    grid: GridTable,
+    accounts: Accounts,
     model: CostModel,
 ) -> None:
     """Add what runs took above idle; with the idle watts, where empty nodes draw nothing."""
+    machines, grid = accounts.machines, accounts.grid
     nodes, count = cluster.zone.size, jobs.arrival_s.size
     runs, since_s = np.zeros(nodes, np.int64), np.zeros(nodes)
     cores, boards = np.zeros(nodes), np.zeros(nodes)

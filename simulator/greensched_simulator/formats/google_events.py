@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
 
 from greensched_core.errors import BadInput
 from greensched_core.quantities import parse_quantity
+from greensched_simulator.formats.trace_format import Found, Machine, TraceFormat, TraceOptions
 from greensched_simulator.formats.trace_rows import (
     MEMORY_PER_CORE_BYTES,
     Row,
@@ -78,22 +78,6 @@ _UPDATES = (_Event.UPDATE_PENDING, _Event.UPDATE_RUNNING)
 _BEGINS = {_Event.SUBMIT: _State.WAITS, _Event.SCHEDULE: _State.RUNS}  # all others end
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The largest machine of a cell, in whose shares Google tells requests."""
-
-    cpu_cores: float
-    memory_bytes: float
-
-
-class Events(NamedTuple):
-    """What a table of events holds: tasks in order of their first line, faults, and counts."""
-
-    tasks: list[Task]
-    faults: list[Fault]
-    notes: Counter[str]
-
-
 @dataclass(slots=True)
 class _Life:
     """A task's events so far; its newest run is the one that counts."""
@@ -124,7 +108,7 @@ def parse_machine(text: str) -> Machine:
     return machine
 
 
-def is_task_events(path: Path) -> bool:
+def _is_task_events(path: Path) -> bool:
     """Tell by its first line whether a file is Google's table, by its name for a doubtful line."""
     try:
         _, first = next(csv_lines(path), (0, ()))
@@ -137,12 +121,13 @@ def is_task_events(path: Path) -> bool:
     return _is_header(first) or is_event or (is_named_so and not has_header)
 
 
-def read_task_events(path: Path, largest: Machine | None) -> Events:
+def _read(path: Path, options: TraceOptions) -> Found:
     """Return the tasks of a table of events, CPU and memory being shares of the largest machine.
 
     Raises BadInput when that machine is not told, the file cannot be read, or its times cannot be
     microseconds.
     """
+    largest = options.largest_machine
     if largest is None:
         raise BadInput(
             f"{path}: Google's traces tell requests as shares of the largest machine and not how "
@@ -170,7 +155,7 @@ def read_task_events(path: Path, largest: Machine | None) -> Events:
         told = f"{largest.cpu_cores:g} cores and {largest.memory_bytes / 2**30:g} GiB"
         notes[f"requests are shares of the largest machine, taken to have {told}"] = len(tasks)
     faults.sort(key=lambda fault: fault.row)
-    return Events(tasks, faults, notes)
+    return Found(tasks, faults, notes)
 
 
 def _is_header(cells: tuple[str, ...]) -> bool:
@@ -311,3 +296,14 @@ def _refuse_other_units(path: Path, tasks: list[Task]) -> None:
             f"{path}: the median runtime is {median_s:g} s if times are in microseconds, as the "
             "format has it, which is implausible"
         )
+
+
+GOOGLE = TraceFormat(
+    "Google 2011",
+    "[Google's](#googles-traces-of-2011) cluster-usage traces of 2011, table `task_events`; needs "
+    "the size of the largest machine",
+    GOOGLE_COLUMNS,
+    _read,
+    _is_task_events,
+    layout="13, without a header (or with one of the format's own names)",
+)

@@ -34,7 +34,7 @@ _ESTIMATED, _YES = "estimated", {"1", "true", "yes"}  # a column, and what marks
 _SHARE_OF_A_STEP = 0.1  # of the rows: hours may turn to quarters within a file
 
 
-class Column(NamedTuple):
+class WantedColumn(NamedTuple):
     """Which figures of a file are wanted, and what they may be."""
 
     time: str  # name of the column of times
@@ -64,7 +64,7 @@ class Series(NamedTuple):
         return bool(np.isfinite(self.values[first:last]).any())
 
 
-def read_series(path: Path, column: Column) -> Series:
+def read_series(path: Path, column: WantedColumn) -> Series:
     """Return a file's series; a file that did not change is read once, its arrays are read-only.
 
     Raises BadInput that lists rows at fault (up to 20): times that are no times, have no time zone,
@@ -78,7 +78,7 @@ def read_series(path: Path, column: Column) -> Series:
 
 
 @lru_cache(maxsize=64)  # a few dozen zones with two files each
-def _read(path: Path, column: Column, changed_ns: int, size: int) -> Series:
+def _read(path: Path, column: WantedColumn, changed_ns: int, size: int) -> Series:
     table = read_table(path)
     require_columns(table, (column.time, column.value))
     times: list[float] = []
@@ -106,7 +106,7 @@ def _read(path: Path, column: Column, changed_ns: int, size: int) -> Series:
     return _series(times, values, numbers, gaps, marked / len(times))
 
 
-def _time_s(row: Row, column: Column) -> float:
+def _time_s(row: Row, column: WantedColumn) -> float:
     text = row.text(column.time)
     try:
         moment = datetime.fromisoformat(text)
@@ -120,7 +120,7 @@ def _time_s(row: Row, column: Column) -> float:
     return moment.timestamp()
 
 
-def _value(row: Row, column: Column, gaps: list[Fault]) -> float:
+def _value(row: Row, column: WantedColumn, gaps: list[Fault]) -> float:
     if not row.text(column.value):
         gaps.append(Fault(row.number, f"{column.value} is empty"))
         return math.nan

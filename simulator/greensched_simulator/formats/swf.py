@@ -8,6 +8,12 @@ from collections import Counter
 from pathlib import Path
 
 from greensched_core.errors import BadInput
+from greensched_simulator.formats.trace_format import (
+    Found,
+    TraceFormat,
+    TraceOptions,
+    tasks_of,
+)
 from greensched_simulator.formats.trace_rows import (
     MEMORY_PER_CORE_BYTES,
     Row,
@@ -17,8 +23,8 @@ from greensched_simulator.formats.trace_rows import (
 )
 from greensched_simulator.formats.workload import Task
 
-SWF_ENDINGS = (".swf", ".swf.gz")
-SWF_FIELDS = (
+_ENDINGS = (".swf", ".swf.gz")
+_FIELDS = (
     "job_number", "submit_time", "wait_time", "run_time", "allocated_processors",
     "average_cpu_time", "used_memory", "requested_processors", "requested_time",
     "requested_memory", "status", "user_id", "group_id", "executable", "queue", "partition",
@@ -28,7 +34,15 @@ _KIB = 2.0**10
 _PARTS_OF_A_JOB = frozenset({"2", "3", "4"})  # a job that was swapped out has a line for each burst
 
 
-def read_swf(path: Path) -> Table:
+def _is_swf(path: Path) -> bool:
+    return path.name.lower().endswith(_ENDINGS)
+
+
+def _read(path: Path, _: TraceOptions) -> Found:
+    return tasks_of(_table(path), _task)
+
+
+def _table(path: Path) -> Table:
     """Return the jobs of an SWF file as rows; lines that begin with `;` are comments.
 
     Raises BadInput when the file cannot be read as text or holds no job at all.
@@ -41,10 +55,10 @@ def read_swf(path: Path) -> Table:
     rows = tuple((number, tuple(cells)) for number, cells in lines if cells and cells[0][0] != ";")
     if not rows:
         raise BadInput(f"{path} holds no jobs: an SWF file has a line of 18 figures for each")
-    return Table(path, SWF_FIELDS, rows)
+    return Table(path, _FIELDS, rows)
 
 
-def swf_task(row: Row, notes: Counter[str]) -> Task:
+def _task(row: Row, notes: Counter[str]) -> Task:
     """Read one job: its requested processors, time and memory, else what it was given or used.
 
     A job that never ran, or that is a part of one that was swapped out, is a fault.
@@ -81,3 +95,13 @@ def _known(row: Row, field: str) -> float | None:
     """Return a positive figure; None where the archive writes -1, or 0, for unknown."""
     value = row.figure(field, at_least=-1)
     return value if value > 0 else None
+
+
+SWF = TraceFormat(
+    "SWF",
+    "[SWF](#swf), the Parallel Workloads Archive's Standard Workload Format (`.swf`)",
+    _FIELDS,
+    _read,
+    _is_swf,
+    layout="18 figures a line, `;` begins a comment",
+)

@@ -8,6 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
@@ -81,6 +82,10 @@ class Row:
             self.fault(f"{column} is {value:g}, not a whole number")
         return int(value)
 
+    def names(self, column: str) -> tuple[str, ...]:
+        """Return the names in a cell, which `|` parts."""
+        return tuple(part.strip() for part in self.text(column).split("|") if part.strip())
+
     def fault(self, reason: str) -> None:
         """Note what is wrong with this row."""
         self.faults.append(Fault(self.number, reason))
@@ -116,12 +121,21 @@ def csv_lines(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
 def read_table(path: Path) -> Table:
     """Return a CSV file, plain or gzipped; raise BadInput when it cannot be read as one."""
     lines = list(csv_lines(path))
+    return Table(path, _header(path, lines), tuple(lines[1:]))
+
+
+def read_header(path: Path) -> tuple[str, ...]:
+    """Return the columns that a CSV file names; raise BadInput as `read_table` for those."""
+    return _header(path, [*islice(csv_lines(path), 1)])
+
+
+def _header(path: Path, lines: Sequence[tuple[int, tuple[str, ...]]]) -> tuple[str, ...]:
     if not lines:
         raise BadInput(f"{path} is empty; the first line must name the columns")
     header = tuple(column.strip() for column in lines[0][1])
     if len(set(header)) < len(header):
         raise BadInput(f"{path} names a column twice: {', '.join(header)}")
-    return Table(path, header, tuple(lines[1:]))
+    return header
 
 
 def memory_assumed(notes: Counter[str]) -> None:

@@ -20,7 +20,7 @@ from greensched_simulator.reproductions.deeprm_environment import (
     RESOURCES,
     SLOTS,
     VOID,
-    State,
+    DeepRmState,
     Work,
     begin,
     fits,
@@ -78,7 +78,7 @@ CUT_OFF_RATE = 0.7
 CUT_OFF = {"SJF": (3.48, 28.5), "Tetris": (4.46, 47.2)}
 PERCENT_TOLERANCE = 0.05
 
-Play = Callable[[State, Work], None]
+Play = Callable[[DeepRmState, Work], None]
 
 
 class Measured(NamedTuple):
@@ -131,7 +131,7 @@ def draw_job(random: np.random.RandomState) -> tuple[int, list[int]]:
 
 
 @fast
-def best_fitting(state: State, work: Work, alignment_share: float) -> int:
+def best_fitting(state: DeepRmState, work: Work, alignment_share: float) -> int:
     """Return the slot of the job with the largest score, VOID where none fits from now on."""
     best, chosen = 0.0, VOID
     for place in range(SLOTS):
@@ -148,14 +148,14 @@ def best_fitting(state: State, work: Work, alignment_share: float) -> int:
 
 
 @fast
-def follow_rule(state: State, work: Work, alignment_share: float, end: int) -> None:
+def follow_rule(state: DeepRmState, work: Work, alignment_share: float, end: int) -> None:
     """Place the best fitting job, step by step, until all are done or the clock is at `end`."""
     while not is_done(state, work) and state.clock[0] < end:
         step(state, work, best_fitting(state, work, alignment_share))
 
 
 @fast
-def follow_actions(state: State, work: Work, actions: Integers) -> bool:
+def follow_actions(state: DeepRmState, work: Work, actions: Integers) -> bool:
     """Do the actions in their order; True when all jobs are done, False where more are needed."""
     for action in actions:
         if is_done(state, work):
@@ -173,7 +173,7 @@ def at_random(seed: int) -> Play:
     """Return what plays sequences by actions at random: any slot, or none."""
     random = np.random.default_rng(seed)
 
-    def play(state: State, work: Work) -> None:
+    def play(state: DeepRmState, work: Work) -> None:
         while not follow_actions(state, work, random.integers(VOID + 1, size=ACTIONS_AT_ONCE)):
             pass
 

@@ -27,7 +27,7 @@ class Work(NamedTuple):
     demand: Integers  # [T, RESOURCES], units
 
 
-class State(NamedTuple):
+class DeepRmState(NamedTuple):
     """All that an action can depend on, and what has become of the jobs."""
 
     clock: Integers  # [1], steps since the beginning
@@ -38,9 +38,9 @@ class State(NamedTuple):
     finish: Integers  # [T], steps since the beginning, or NOT_PLACED
 
 
-def begin(work: Work) -> State:
+def begin(work: Work) -> DeepRmState:
     """Return an empty machine at step 0, where nobody has arrived."""
-    return State(
+    return DeepRmState(
         clock=np.zeros(1, dtype=np.int64),
         free=np.full((HORIZON, RESOURCES), UNITS, dtype=np.int64),
         slots=np.full(SLOTS, NOBODY, dtype=np.int64),
@@ -51,7 +51,7 @@ def begin(work: Work) -> State:
 
 
 @fast
-def step(state: State, work: Work, action: int) -> bool:
+def step(state: DeepRmState, work: Work, action: int) -> bool:
     """Do an action: True where it placed a job, False where time went on by a step instead."""
     if action != VOID and state.slots[action] != NOBODY:
         job = state.slots[action]
@@ -71,7 +71,7 @@ def step(state: State, work: Work, action: int) -> bool:
 
 
 @fast
-def is_done(state: State, work: Work) -> bool:
+def is_done(state: DeepRmState, work: Work) -> bool:
     """Tell whether every job of the sequence has come and is finished."""
     for job in range(1, work.length_steps.size):
         if work.length_steps[job] > 0 and not NOT_PLACED < state.finish[job] <= state.clock[0]:
@@ -80,7 +80,7 @@ def is_done(state: State, work: Work) -> bool:
 
 
 @fast
-def fits(state: State, work: Work, job: int, offset: int) -> bool:
+def fits(state: DeepRmState, work: Work, job: int, offset: int) -> bool:
     """Tell whether a job finds its units in all its steps, the first in `offset` steps."""
     for ahead in range(offset, offset + work.length_steps[job]):
         for resource in range(RESOURCES):
@@ -90,7 +90,7 @@ def fits(state: State, work: Work, job: int, offset: int) -> bool:
 
 
 @fast
-def earliest_offset(state: State, work: Work, job: int) -> int:
+def earliest_offset(state: DeepRmState, work: Work, job: int) -> int:
     """Return in how many steps a job can begin, or NOWHERE; the horizon's last step stays free."""
     for offset in range(HORIZON - work.length_steps[job]):
         if fits(state, work, job, offset):
@@ -99,7 +99,7 @@ def earliest_offset(state: State, work: Work, job: int) -> int:
 
 
 @fast
-def _let_time_pass(state: State) -> None:
+def _let_time_pass(state: DeepRmState) -> None:
     state.clock[0] += 1
     for ahead in range(HORIZON):  # slices take longer, to compile and to run
         for resource in range(RESOURCES):
@@ -108,7 +108,7 @@ def _let_time_pass(state: State) -> None:
 
 
 @fast
-def _arrive(state: State, job: int) -> None:
+def _arrive(state: DeepRmState, job: int) -> None:
     for place in range(SLOTS):
         if state.slots[place] == NOBODY:
             state.slots[place] = job
@@ -118,7 +118,7 @@ def _arrive(state: State, job: int) -> None:
 
 
 @fast
-def _called_from_backlog(state: State) -> int:
+def _called_from_backlog(state: DeepRmState) -> int:
     if state.waiting[0] == 0:
         return NOBODY
     job = int(state.backlog[0])

@@ -53,7 +53,7 @@ class Job(NamedTuple):
     children: tuple[tuple[int, ...], ...]
 
 
-class Outcome(NamedTuple):
+class RuleOutcome(NamedTuple):
     """What a rule made of the jobs."""
 
     price_at_decisions: float  # each interval at the price at its end, as the code adds it up
@@ -131,7 +131,7 @@ def reproduce(data: Path | None) -> list[Line]:
 
 def _lines(name: str) -> Iterator[Line]:
     runs = [play(make_jobs(seed), chooser(name, seed)) for seed in range(RUNS)]
-    found = Outcome(*np.mean(runs, axis=0).tolist())
+    found = RuleOutcome(*np.mean(runs, axis=0).tolist())
     price = PUBLISHED_PRICE[name]
     tolerance = PRICE_TOLERANCE * price
     yield Line(name, "price, as added up there", price, found.price_at_decisions, tolerance)
@@ -204,7 +204,7 @@ def draw_children(tasks: int, random: np.random.Generator) -> tuple[tuple[int, .
     return tuple(tuple(each) for each in children)
 
 
-def play(jobs: list[Job], choose: Choose) -> Outcome:
+def play(jobs: list[Job], choose: Choose) -> RuleOutcome:
     """Offer each task to the rule when it is ready, and return what came of all."""
     return _Run(jobs).play(choose)
 
@@ -225,7 +225,7 @@ class _Run:
                 if parents == 0:
                     self._push(job.arrival_s, number, task)
 
-    def play(self, choose: Choose) -> Outcome:
+    def play(self, choose: Choose) -> RuleOutcome:
         at_decisions = in_full = 0.0
         now_s = decided_s = self._events[0].at_s
         while self._events:
@@ -240,7 +240,7 @@ class _Run:
             if not self._is_rejected[event.job]:
                 self._place(event, choose(self._farms))
         done = sum(len(job.cpu) for job in self._jobs) - sum(self._left)
-        return Outcome(at_decisions, in_full, done, self._left.count(0))
+        return RuleOutcome(at_decisions, in_full, done, self._left.count(0))
 
     def _place(self, event: Event, server: int) -> None:
         if not self._farms.has_room(server):

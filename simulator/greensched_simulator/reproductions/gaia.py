@@ -15,7 +15,11 @@ import numpy as np
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.rules.catalogue import WHEN_RULES
-from greensched_simulator.formats.grid_files import CARBON_LIMITS_G_PER_KWH, Column, read_series
+from greensched_simulator.formats.grid_files import (
+    CARBON_LIMITS_G_PER_KWH,
+    WantedColumn,
+    read_series,
+)
 from greensched_simulator.formats.traces import load_trace
 from greensched_simulator.reproductions.tables import Line
 
@@ -61,7 +65,7 @@ PUBLISHED: dict[str, dict[str, tuple[float, float]]] = {
 }  # fmt: skip
 
 
-class Jobs(NamedTuple):
+class GaiaJobs(NamedTuple):
     """The trace in ticks, [J]."""
 
     arrival: Integers
@@ -76,7 +80,7 @@ class Shifted(NamedTuple):
     wait: Floats  # ticks from arrival to finish less the length
 
 
-Run = tuple[int, int]  # first tick, ticks
+TickRun = tuple[int, int]  # first tick, ticks
 
 
 class Carbon:
@@ -125,10 +129,10 @@ def reproduce(data: Path) -> list[Line]:
     return lines
 
 
-def read_jobs(path: Path) -> Jobs:
+def read_jobs(path: Path) -> GaiaJobs:
     """Return the trace's jobs in whole ticks."""
     tasks = load_trace(path, time_unit="s").tasks
-    return Jobs(
+    return GaiaJobs(
         np.array([int(task.arrival_s // TICK_S) for task in tasks]),
         np.array([int(task.runtime_s // TICK_S) for task in tasks]),
         np.array([task.cpu_cores for task in tasks]),
@@ -144,12 +148,12 @@ def read_column(data: Path, zone: str) -> Floats:
     """Return the intensity of all hours of 2021 to 2023."""
     series = read_series(
         data / "sustain-cluster-carbon" / f"{zone}_2021-2023_hourly.csv.gz",
-        Column("datetime_utc", "ci_lca_g_per_kwh", CARBON_LIMITS_G_PER_KWH, 1.0, is_utc=True),
+        WantedColumn("datetime_utc", "ci_lca_g_per_kwh", CARBON_LIMITS_G_PER_KWH, 1.0, is_utc=True),
     )
     return series.values
 
 
-def shift(name: str, jobs: Jobs, carbon: Carbon) -> Shifted:
+def shift(name: str, jobs: GaiaJobs, carbon: Carbon) -> Shifted:
     """Return what the policy `name` makes of the jobs, each alone with the grid."""
     if name in WHEN_RULES:
         start = started(name, jobs, carbon)
@@ -160,12 +164,12 @@ def shift(name: str, jobs: Jobs, carbon: Carbon) -> Shifted:
     return Shifted(np.array(taken), (end - jobs.arrival - jobs.length).astype(float))
 
 
-def waits_of(jobs: Jobs) -> Integers:
+def waits_of(jobs: GaiaJobs) -> Integers:
     """Return how many ticks each job may wait, [J]."""
     return np.where(jobs.length < SHORT, WAIT["short"], WAIT["long"])
 
 
-def started(name: str, jobs: Jobs, carbon: Carbon) -> Integers:
+def started(name: str, jobs: GaiaJobs, carbon: Carbon) -> Integers:
     """Return when each job starts by a rule of the catalogue, [J]."""
     start = jobs.arrival.copy()
     is_short = jobs.length < SHORT
@@ -177,7 +181,7 @@ def started(name: str, jobs: Jobs, carbon: Carbon) -> Integers:
     return start
 
 
-def paused(name: str, jobs: Jobs, carbon: Carbon) -> list[list[Run]]:
+def paused(name: str, jobs: GaiaJobs, carbon: Carbon) -> list[list[TickRun]]:
     """Return in which stretches each job runs by Ecovisor or Wait-Awhile."""
     pause = {"ecovisor": _ecovisor, "wait-awhile": _wait_awhile}[name]
     return [
@@ -186,9 +190,9 @@ def paused(name: str, jobs: Jobs, carbon: Carbon) -> list[list[Run]]:
     ]
 
 
-def _joined(runs: list[Run]) -> list[Run]:
+def _joined(runs: list[TickRun]) -> list[TickRun]:
     """Return runs in order of time, those that follow at once as one."""
-    joined: list[Run] = []
+    joined: list[TickRun] = []
     for first, ticks in sorted(runs):
         if joined and sum(joined[-1]) == first:
             joined[-1] = joined[-1][0], joined[-1][1] + ticks
@@ -222,7 +226,7 @@ def _started(name: str, arrival: Integers, expected: int, wait: int, carbon: Car
     return chosen
 
 
-def _ecovisor(arrival: int, length: int, wait: int, carbon: Carbon) -> list[Run]:
+def _ecovisor(arrival: int, length: int, wait: int, carbon: Carbon) -> list[TickRun]:
     """Run while the intensity is below the 30th percentile of the day after arrival.
 
     After `wait` ticks of waiting a job runs on whatever the intensity: Souza et al., "Ecovisor",
@@ -230,7 +234,7 @@ def _ecovisor(arrival: int, length: int, wait: int, carbon: Carbon) -> list[Run]
     """
     _, ticks, values = carbon.pieces(arrival, DAY)
     threshold = np.percentile(np.repeat(values, ticks), ECOVISOR_PERCENTILE)
-    left, waited, runs = length, 0, list[Run]()
+    left, waited, runs = length, 0, list[TickRun]()
     for first, ticks_here, value in zip(*carbon.pieces(arrival, length + wait), strict=True):
         idle = 0 if value < threshold else min(int(ticks_here), wait - waited)
         run = min(left, int(ticks_here) - idle)
@@ -242,13 +246,13 @@ def _ecovisor(arrival: int, length: int, wait: int, carbon: Carbon) -> list[Run]
     return runs
 
 
-def _wait_awhile(arrival: int, length: int, wait: int, carbon: Carbon) -> list[Run]:
+def _wait_awhile(arrival: int, length: int, wait: int, carbon: Carbon) -> list[TickRun]:
     """Run in the cheapest ticks of those that the job may use, the earliest of equal ones.
 
     Wiesner et al., "Let's Wait Awhile", Middleware 2021, interruptible; pausing is free.
     """
     first, ticks, values = carbon.pieces(arrival, length + wait)
-    left, runs = length, list[Run]()
+    left, runs = length, list[TickRun]()
     for place in np.argsort(values, kind="stable"):
         run = min(left, int(ticks[place]))
         left -= run

@@ -16,7 +16,7 @@ from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.reproductions.gaia import (
     HOUR,
     Carbon,
-    Jobs,
+    GaiaJobs,
     paused,
     read_hours,
     read_jobs,
@@ -49,7 +49,7 @@ class Asked(NamedTuple):
     cpus: Floats
 
 
-class Served(NamedTuple):
+class ServedRuns(NamedTuple):
     """What became of them."""
 
     start: Integers  # [K]
@@ -73,7 +73,7 @@ def reproduce(data: Path) -> list[Line]:
     return lines
 
 
-def _asked(name: str, jobs: Jobs, carbon: Carbon) -> Asked:
+def _asked(name: str, jobs: GaiaJobs, carbon: Carbon) -> Asked:
     """Return when a policy has the jobs, or the pieces of those that it pauses, ask for cores."""
     if name in ("ecovisor", "wait-awhile"):
         pieces = [
@@ -95,7 +95,7 @@ def _asked(name: str, jobs: Jobs, carbon: Carbon) -> Asked:
     return Asked._make(column[order] for column in asked)
 
 
-def serve(asked: Asked, reserved: int) -> Served:
+def serve(asked: Asked, reserved: int) -> ServedRuns:
     """Start each run where all its cores are free among the reserved ones, else when it must."""
     start, is_on_demand = asked.latest.copy(), np.ones(asked.first.size, np.int64)
     free, waiting, came = float(reserved), list[int](), 0
@@ -117,10 +117,10 @@ def serve(asked: Asked, reserved: int) -> Served:
                 heapq.heappush(busy, (free_from, float(asked.cpus[run])))
                 heapq.heappush(moments, free_from)
         waiting = [run for run in waiting if is_on_demand[run] and asked.latest[run] > now]
-    return Served(start, is_on_demand)
+    return ServedRuns(start, is_on_demand)
 
 
-def cost_usd(asked: Asked, served: Served, reserved: int) -> float:
+def cost_usd(asked: Asked, served: ServedRuns, reserved: int) -> float:
     """Return what the runs on demand cost, and the reserved cores until the last start."""
     on_demand = float((asked.cpus * asked.length * served.is_on_demand).sum()) / HOUR
     paid_anyway = reserved * SHARE_OF_PRICE * int(served.start.max()) / HOUR

@@ -19,7 +19,11 @@ import numpy as np
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_policies.rules.catalogue import WHEN_RULES
-from greensched_simulator.formats.grid_files import CARBON_LIMITS_G_PER_KWH, Column, read_series
+from greensched_simulator.formats.grid_files import (
+    CARBON_LIMITS_G_PER_KWH,
+    WantedColumn,
+    read_series,
+)
 from greensched_simulator.reproductions.tables import Line
 
 NEEDS_DATA = True
@@ -68,7 +72,7 @@ ML_SAVED: dict[str, dict[tuple[str, float], tuple[float, float]]] = {  # %: in o
 }  # fmt: skip
 
 
-class Jobs(NamedTuple):
+class MlJobs(NamedTuple):
     """The jobs of scenario II in slots since the year began, [J]."""
 
     start: Integers  # when they would run without shifting
@@ -97,7 +101,7 @@ def _nightly_lines(zone: str, actual: Floats) -> Iterator[Line]:
             yield Line(case, "saving, %", theirs, _saved(float(shifted), base), TOLERANCE)
 
 
-def _ml_lines(zone: str, actual: Floats, jobs: Jobs) -> Iterator[Line]:
+def _ml_lines(zone: str, actual: Floats, jobs: MlJobs) -> Iterator[Line]:
     finish = jobs.start + jobs.length
     base = in_one_piece(jobs, finish, actual, actual)
     unmoved = float(_sum_over(actual, jobs.start, jobs.length).sum())
@@ -118,7 +122,7 @@ def _saved(shifted: float, base: float) -> float:
 
 def read_slots(path: Path) -> Floats:
     """Return the intensity of each half hour from 2020 on, g/kWh; quarters between are left out."""
-    column = Column("Time", "Carbon Intensity", CARBON_LIMITS_G_PER_KWH, is_utc=True)
+    column = WantedColumn("Time", "Carbon Intensity", CARBON_LIMITS_G_PER_KWH, is_utc=True)
     series = read_series(path, column)
     times_s, values = series.times_s[:-1], series.values[:-1]  # the last is where the file ends
     found: Floats = values[(times_s >= FIRST_S) & (times_s % SLOT_S == 0.0)]
@@ -139,7 +143,7 @@ def forecasts(actual: Floats, error: float) -> list[Floats]:
     ]
 
 
-def ml_jobs() -> Jobs:
+def ml_jobs() -> MlJobs:
     """Return scenario II's jobs: on workdays from 9:00 to 17:00, of 4 to 90 hours."""
     dice = np.random.default_rng(0)
     weekday = _weekday(np.arange(DAYS))
@@ -149,7 +153,7 @@ def ml_jobs() -> Jobs:
         day * DAY + np.sort(dice.choice(range(OPENS, CLOSES), size))
         for day, size in enumerate(count)
     ]
-    return Jobs(np.concatenate(starts), dice.choice(ML_LENGTHS, ML_JOBS))
+    return MlJobs(np.concatenate(starts), dice.choice(ML_LENGTHS, ML_JOBS))
 
 
 def next_workday(finish: Integers) -> Integers:
@@ -195,7 +199,7 @@ def nightly(actual: Floats, forecast: Floats, shift: int) -> float:
     return float(actual[begun].sum()) / NIGHTLY_RUNS
 
 
-def in_one_piece(jobs: Jobs, deadline: Integers, actual: Floats, forecast: Floats) -> float:
+def in_one_piece(jobs: MlJobs, deadline: Integers, actual: Floats, forecast: Floats) -> float:
     """Return the intensity summed over the slots of jobs that run without a pause."""
     last = deadline + 1 - jobs.length  # the deadline's own slot may be used
     later = np.arange(int((last - jobs.start).max()) + 1)
@@ -204,7 +208,7 @@ def in_one_piece(jobs: Jobs, deadline: Integers, actual: Floats, forecast: Float
     return float(_sum_over(actual, begun, jobs.length).sum())
 
 
-def in_pieces(jobs: Jobs, deadline: Integers, actual: Floats, forecast: Floats) -> float:
+def in_pieces(jobs: MlJobs, deadline: Integers, actual: Floats, forecast: Floats) -> float:
     """Return the intensity summed over the slots of jobs that pause at will, free of charge.
 
     A job runs in all slots no dearer than its dearest one: in more than it needs where some are

@@ -17,7 +17,7 @@ from greensched_simulator.world.world import World
 _J_PER_KWH = 3_600_000.0
 
 
-class Run(NamedTuple):
+class BoundedRun(NamedTuple):
     """One policy beside a bound."""
 
     policy: str
@@ -36,7 +36,7 @@ class BoundedFigure(NamedTuple):
     bound: float
     idle: float
     variables: int
-    runs: tuple[Run, ...]
+    runs: tuple[BoundedRun, ...]
 
 
 class Bounded(NamedTuple):
@@ -73,7 +73,7 @@ def bounded(
         least = least_bill(world, signal, until_s, limits, slot_s=slot_s, preempt=preempt)
         totals = [_total(outcome, signal) for outcome in outcomes]
         runs = tuple(
-            Run(
+            BoundedRun(
                 policy.name,
                 total / scale,
                 _gap_pct(total, least.total),

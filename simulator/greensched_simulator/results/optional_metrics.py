@@ -9,7 +9,7 @@ from greensched_simulator.results.comparison import Results, mean_outcome
 from greensched_simulator.runs.outcome import Outcome
 
 
-def answered(outcome: Outcome) -> Iterator[Row]:
+def request_rows(outcome: Outcome) -> Iterator[Row]:
     """Yield what became of services' requests, where there are any."""
     if outcome.requests:
         late = outcome.requests - outcome.requests_in_time
@@ -22,7 +22,7 @@ def answered(outcome: Outcome) -> Iterator[Row]:
         yield "  99th percentile", latency(outcome.latency_p99_s)
 
 
-def failed(outcome: Outcome) -> Iterator[Row]:
+def failure_rows(outcome: Outcome) -> Iterator[Row]:
     """Yield how often nodes failed and stopped jobs, where any did."""
     if outcome.failures:
         yield "failures of nodes", count(outcome.failures)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from greensched_policies.costs.cost import Floats
+from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.policy import Policy
 from greensched_simulator.results.recorded_columns import (
     DECISIONS,
@@ -115,29 +115,7 @@ def decision_rows(
     and has to `wake`, and may be `cap`ped at a level. Nobody decides that a node is to `fail`, nor
     that what ran there is suspended.
     """
-    ready_s, sleeps, caps = ready_from_s(world, schedule), schedule.sleeps, schedule.caps
-    ran = schedule.stretches
-    of_worker = np.stack([ran.job, ran.worker])
-    again = np.flatnonzero((np.diff(of_worker, prepend=-1) == 0).all(axis=0))
-    placed = np.setdiff1d(np.arange(ran.job.size), again)
-    # Who waits for a job that never ran was never asked.
-    rejected = np.flatnonzero(np.isnan(schedule.planned_s) & ~np.isnan(ready_s))
-    delayed = np.flatnonzero(schedule.planned_s > ready_s)
-    asleep, woken = (np.flatnonzero(each < until_s) for each in (sleeps.asleep_s, sleeps.woken_s))
-    failed = np.flatnonzero(schedule.outages.asleep_s < until_s)
-    moved, moved_job = transfers_of(world, schedule), ran.job[brought(world, schedule)]
-    kinds = (  # times, jobs and nodes of each kind of decision, in the order of their names
-        (world.jobs.arrival_s[rejected], rejected, _none(rejected)),
-        (ready_s[delayed], delayed, _none(delayed)),
-        (ran.end_s[again - 1], ran.job[again], ran.node[again - 1]),
-        (schedule.outages.asleep_s[failed], _none(failed), schedule.outages.node[failed]),
-        (sleeps.woken_s[woken], _none(woken), sleeps.node[woken]),
-        (moved.start_s, moved_job, moved.node),
-        (ran.start_s[placed], ran.job[placed], ran.node[placed]),
-        (ran.start_s[again], ran.job[again], ran.node[again]),
-        (sleeps.asleep_s[asleep], _none(asleep), sleeps.node[asleep]),
-        (caps.from_s, _none(caps.node), caps.node),
-    )
+    kinds, caps = _times_jobs_and_nodes(world, schedule, until_s), schedule.caps
     at_s, job, node = (np.concatenate(column) for column in zip(*kinds, strict=True))
     word = np.repeat(np.arange(len(kinds)), [times_s.size for times_s, _, _ in kinds])
     level = np.full(at_s.size, np.nan)
@@ -155,6 +133,35 @@ def decision_rows(
             "level": level[mine],
         }
         yield _table(DECISIONS, world, policy, columns)
+
+
+def _times_jobs_and_nodes(
+    world: World, schedule: Schedule, until_s: float
+) -> tuple[tuple[Floats, Integers, Integers], ...]:
+    """Return the times, jobs and nodes of each kind of decision, in the order of their names."""
+    ready_s, sleeps, caps = ready_from_s(world, schedule), schedule.sleeps, schedule.caps
+    ran = schedule.stretches
+    of_worker = np.stack([ran.job, ran.worker])
+    again = np.flatnonzero((np.diff(of_worker, prepend=-1) == 0).all(axis=0))
+    placed = np.setdiff1d(np.arange(ran.job.size), again)
+    # Who waits for a job that never ran was never asked.
+    rejected = np.flatnonzero(np.isnan(schedule.planned_s) & ~np.isnan(ready_s))
+    delayed = np.flatnonzero(schedule.planned_s > ready_s)
+    asleep, woken = (np.flatnonzero(each < until_s) for each in (sleeps.asleep_s, sleeps.woken_s))
+    failed = np.flatnonzero(schedule.outages.asleep_s < until_s)
+    moved, moved_job = transfers_of(world, schedule), ran.job[brought(world, schedule)]
+    return (
+        (world.jobs.arrival_s[rejected], rejected, _none(rejected)),
+        (ready_s[delayed], delayed, _none(delayed)),
+        (ran.end_s[again - 1], ran.job[again], ran.node[again - 1]),
+        (schedule.outages.asleep_s[failed], _none(failed), schedule.outages.node[failed]),
+        (sleeps.woken_s[woken], _none(woken), sleeps.node[woken]),
+        (moved.start_s, moved_job, moved.node),
+        (ran.start_s[placed], ran.job[placed], ran.node[placed]),
+        (ran.start_s[again], ran.job[again], ran.node[again]),
+        (sleeps.asleep_s[asleep], _none(asleep), sleeps.node[asleep]),
+        (caps.from_s, _none(caps.node), caps.node),
+    )
 
 
 def _none(alike: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

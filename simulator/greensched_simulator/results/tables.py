@@ -41,10 +41,10 @@ from greensched_simulator.results.comparison import (
 )
 from greensched_simulator.results.levers import LEVERS, levers_of, parts, told_apart
 from greensched_simulator.results.optional_metrics import (
-    answered,
-    failed,
+    failure_rows,
     in_time,
     latency,
+    request_rows,
     supplied,
 )
 from greensched_simulator.runs.outcome import Outcome
@@ -82,8 +82,8 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
         *chain.from_iterable(taken),
         *supplied(outcome),
         *_apart(outcome),
-        *answered(outcome),
-        *failed(outcome),
+        *request_rows(outcome),
+        *failure_rows(outcome),
         ("wait, h: mean", amount(outcome.wait_mean_s / SECONDS_PER_HOUR)),
         ("  95th percentile", amount(outcome.wait_p95_s / SECONDS_PER_HOUR)),
         ("slowdown: mean", amount(outcome.slowdown_mean)),

@@ -103,6 +103,20 @@ def node_hours(world: World, schedule: Schedule, until_s: float) -> Iterator[Nod
         yield _rows(world, zones, pieces, nodes, brought)
 
 
+def _quiet_moments(
+    world: World, caps: Caps, series: Sequence[ZoneSeries], nodes: Integers, until_s: float
+) -> tuple[Integers, Floats]:
+    """Return nodes and times of moments at which nothing starts or ends: hours, steps and caps."""
+    hours_s = np.append(np.arange(0.0, until_s, HOUR_S), until_s)
+    places, times_s = [], []
+    for node in nodes:
+        steps_s = np.append(series[world.nodes.zone[node]].times_s, caps.from_s[caps.node == node])
+        within_s = steps_s[(steps_s > 0.0) & (steps_s < until_s)]
+        places.append(np.full(hours_s.size + within_s.size, node))
+        times_s += [hours_s, within_s]
+    return np.concatenate(places), np.concatenate(times_s)
+
+
 def _pieces(
     world: World,
     schedule: Schedule,
@@ -111,18 +125,11 @@ def _pieces(
     ran: Stretches,
     until_s: float,
 ) -> _Pieces:
-    hours_s = np.append(np.arange(0.0, until_s, HOUR_S), until_s)
-    still = []  # node and time of each moment at which nothing starts or ends
-    for node in nodes:
-        capped_s = schedule.caps.from_s[schedule.caps.node == node]
-        steps_s = np.append(series[world.nodes.zone[node]].times_s, capped_s)
-        within_s = steps_s[(steps_s > 0.0) & (steps_s < until_s)]
-        still.append((np.full(hours_s.size + within_s.size, node), np.append(hours_s, within_s)))
-    quiet = np.concatenate([moments for _, moments in still])
+    places, quiet = _quiet_moments(world, schedule.caps, series, nodes, until_s)
     jobs, node = world.jobs, ran.node
     end_s = np.fmin(ran.end_s, until_s)
     sleeps = _sleeps_within(schedule.off, nodes, until_s)
-    at = np.concatenate([node, node, *(sleeps.node,) * 3, *(places for places, _ in still)])
+    at = np.concatenate([node, node, *(sleeps.node,) * 3, places])
     time_s = np.concatenate([ran.start_s, end_s, *sleeps[1:4], quiet])
     order = np.lexsort((time_s, at))
 

@@ -199,8 +199,7 @@ def zone_balances(world: World, schedule: Schedule, until_s: float) -> list[Bala
     balances = balances_of(
         billed_nodes(world),
         _placements(world, schedule),
-        zone_series(world),
-        suns,
+        list(zip(zone_series(world), suns, strict=True)),
         (0.0, until_s),
         cost_model(world),
         schedule.off,

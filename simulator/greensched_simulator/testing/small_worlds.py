@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle, islice, pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from greensched_policies.billing.supply import Battery
 from greensched_policies.costs.capping import board_speed, board_watts, cpu_power, cpu_speed
 from greensched_policies.costs.cost import Floats, Integers, NodeColumns, curve_table
 from greensched_policies.costs.scaling import NO_SCALING
-from greensched_policies.encoding.observation import Weights
+from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.arrays.moving import NO_LINKS
 from greensched_simulator.arrays.nodes import Nodes
@@ -56,6 +56,25 @@ _JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_core
         "leaves_at_s": math.inf, "scaling": 0.0, "data_bytes": 0.0, "data_zone": 0}  # fmt: skip
 
 
+class Others(TypedDict, total=False):
+    """What a world may be told beside jobs, nodes and grids, as `World` has it."""
+
+    length_s: float
+    weights: Weights
+    empty_nodes_sleep: bool
+    scaling: Floats
+    links: Floats
+
+
+_USUAL: Others = {
+    "length_s": 7200.0,
+    "weights": Weights(1.0, 1.0, 1.0),
+    "empty_nodes_sleep": False,
+    "scaling": NO_SCALING,
+    "links": NO_LINKS,
+}
+
+
 def make_world(
     jobs: Sequence[Row],
     nodes: Sequence[Row] = ({},),
@@ -63,12 +82,8 @@ def make_world(
     *,
     forecasts: Sequence[Sequence[Step]] | None = None,
     weather: Sequence[Sequence[float]] | None = None,
-    length_s: float = 7200.0,
-    weights: Weights = Weights(1.0, 1.0, 1.0),  # noqa: B008 - frozen
-    empty_nodes_sleep: bool = False,
     after: Mapping[int, Sequence[int]] = MappingProxyType({}),
-    scaling: Floats = NO_SCALING,
-    links: Floats = NO_LINKS,
+    **others: Unpack[Others],
 ) -> World:
     """Return a world of such jobs, nodes and zones; what is not told is small, equal and plain.
 
@@ -80,36 +95,43 @@ def make_world(
     """
     steps = np.array([step for zone in grids for step in zone])
     seen = steps if forecasts is None else np.array([step for zone in forecasts for step in zone])
-    told_jobs, told_nodes = _columns(_JOB, jobs), _columns(_NODE, nodes)
-    estimate_s = told_jobs["estimate_s"]
-    told_jobs["estimate_s"] = np.where(np.isnan(estimate_s), told_jobs["runtime_s"], estimate_s)
-    data_zone = told_jobs.pop("data_zone").astype(np.int64)
-    idle_w = np.array([STRAIGHT[0], SOON_FLAT[0]])[told_nodes["curve_class"].astype(int)]
-    idle_w += told_nodes["gpu_capacity"] * told_nodes["gpu_idle_w"]
-    for name in ("sleep_w", "wake_w"):
-        told_nodes[name] = np.where(np.isnan(told_nodes[name]), idle_w, told_nodes[name])
-    zone = told_nodes.pop("zone").astype(np.int64)
     pue = np.array([value for zone in weather or () for value in zone])
     ends = np.cumsum([0, *(len(zone) for zone in grids)])
-    return build_world(parse_scenario(_SCENARIO, Path()), 0)._replace(
-        jobs=Jobs(**told_jobs, data_zone=data_zone),
+    world = build_world(parse_scenario(_SCENARIO, Path()), 0)._replace(
+        jobs=_jobs(jobs),
         job_names=tuple(f"job-{number}" for number in range(len(jobs))),
-        nodes=Nodes(**told_nodes, zone=zone),
+        nodes=_nodes(nodes),
         node_names=tuple(f"node-{number}" for number in range(len(nodes))),
         zones=tuple("ABCDEFGH"[: len(grids)]),
         grids=Grids(ends, *map(np.ascontiguousarray, (*steps.T, *seen.T[1:])))._replace(
             pue_relative=pue
         ),
         curve_watts=curve_table([STRAIGHT, SOON_FLAT]),
-        length_s=length_s,
-        weights=weights,
         utilisation_ratio=0.5,
         gpu_ratio=0.8,
-        empty_nodes_sleep=empty_nodes_sleep,
-        scaling=scaling,
-        links=links,
         precedence=precedence_of([after.get(job, ()) for job in range(len(jobs))]),
+        **_USUAL,
     )
+    return world._replace(**others)
+
+
+def _jobs(rows: Sequence[Row]) -> Jobs:
+    told = _columns(_JOB, rows)
+    told["estimate_s"] = np.where(
+        np.isnan(told["estimate_s"]), told["runtime_s"], told["estimate_s"]
+    )
+    data_zone = told.pop("data_zone").astype(np.int64)
+    return Jobs(**told, data_zone=data_zone)
+
+
+def _nodes(rows: Sequence[Row]) -> Nodes:
+    told = _columns(_NODE, rows)
+    idle_w = np.array([STRAIGHT[0], SOON_FLAT[0]])[told["curve_class"].astype(int)]
+    idle_w += told["gpu_capacity"] * told["gpu_idle_w"]
+    for name in ("sleep_w", "wake_w"):
+        told[name] = np.where(np.isnan(told[name]), idle_w, told[name])
+    zone = told.pop("zone").astype(np.int64)
+    return Nodes(**told, zone=zone)
 
 
 def drawn_world(

@@ -17,8 +17,8 @@ from greensched_policies.costs.cost import Floats
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.arrays.precedence import Precedence, precedence_of, whole_jobs
 from greensched_simulator.arrays.seeds import stream
-from greensched_simulator.formats.google_events import Machine
-from greensched_simulator.formats.traces import TimeUnit, load_trace
+from greensched_simulator.formats.trace_format import Machine, TimeUnit
+from greensched_simulator.formats.traces import load_trace
 from greensched_simulator.formats.workload import Task
 from greensched_simulator.formats.workload import Trace as TraceRead
 from greensched_simulator.scenario.model import Scenario, SlackClass, Suspend, Trace, Workload

@@ -8,7 +8,7 @@ import numpy as np
 from greensched_policies.billing.supply import Battery
 from greensched_policies.costs.cost import CURVE_POINTS, Floats, curve_table
 from greensched_policies.costs.scaling import NO_SCALING
-from greensched_policies.encoding.observation import Weights
+from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.arrays.moving import NO_LINKS
 from greensched_simulator.arrays.nodes import Nodes

@@ -13,7 +13,7 @@ from greensched_simulator.formats.grid_files import (
     PRICE_LIMITS_PER_MWH,
     TEMPERATURE_LIMITS_C,
     YIELD_LIMITS,
-    Column,
+    WantedColumn,
     read_series,
 )
 from greensched_simulator.scenario.model import G_PER_KWH, CarbonFile, PriceFile
@@ -29,7 +29,7 @@ class Steps(NamedTuple):
     values: Floats
 
 
-def column_of(source: Source) -> Column:
+def column_of(source: Source) -> WantedColumn:
     """Return which figures of its file a source wants.
 
     They are g/kWh, money per MWh, degrees Celsius, and kW for each kWp.
@@ -43,7 +43,7 @@ def column_of(source: Source) -> Column:
         limits, factor = CARBON_LIMITS_G_PER_KWH, G_PER_KWH[source.unit]
     else:
         limits, factor = PRICE_LIMITS_PER_MWH, per_mwh(source.unit)
-    return Column(source.time_column, source.column, limits, factor, is_utc)
+    return WantedColumn(source.time_column, source.column, limits, factor, is_utc)
 
 
 def per_mwh(unit: str) -> float:

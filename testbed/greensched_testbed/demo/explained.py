@@ -1,10 +1,10 @@
 """Why the demo's carbon changed, in sentences that a reader takes in before any table."""
 
 from greensched_core.units import JOULES_PER_KWH
-from greensched_testbed.demo.results import Bill, Outcome, RunResult, change_pct, did_the_same
+from greensched_testbed.demo.results import Bill, RunResult, ThreeRuns, change_pct, did_the_same
 
 
-def why_carbon_changed(outcome: Outcome) -> str:
+def why_carbon_changed(outcome: ThreeRuns) -> str:
     """Return what made the carbon above idle change, by placing and by waiting."""
     default, at_once, held = outcome.default, outcome.at_once, outcome.held
     if not (did_the_same(held, default) and did_the_same(at_once, default)):

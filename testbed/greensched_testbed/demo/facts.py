@@ -14,7 +14,7 @@ from greensched_testbed.binaries import KUBERNETES_VERSION
 from greensched_testbed.demo.billing import Assumed
 from greensched_testbed.demo.cluster import ServedPolicy
 from greensched_testbed.demo.report import write_report
-from greensched_testbed.demo.results import Outcome
+from greensched_testbed.demo.results import ThreeRuns
 from greensched_testbed.demo.waiting import margin_s
 
 
@@ -79,7 +79,7 @@ def circumstances(told: Circumstances) -> Mapping[str, Any]:
 
 def write_results(
     folder: Path,
-    outcome: Outcome,
+    outcome: ThreeRuns,
     grid: Mapping[str, Sequence[Slot]],
     told: Circumstances,
     figures: Mapping[str, Any],

@@ -28,7 +28,7 @@ _PUBLISH_EVERY_S = 3600.0  # of the workload; a signal counts as fresh for an ho
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DemoProgress:
     """How the demo tells what it is doing."""
 
     step: Callable[[str], None]
@@ -140,7 +140,7 @@ async def played(
     grid: Grid,
     name: str,
     scheduler: str,
-    told: Told,
+    told: DemoProgress,
     *,
     holds: bool = False,
 ) -> Played:
@@ -177,7 +177,7 @@ async def played(
 
 @asynccontextmanager
 async def _holding(
-    stage: Stage, namespace: str, starts_at: float, told: Told
+    stage: Stage, namespace: str, starts_at: float, told: DemoProgress
 ) -> AsyncIterator[HoldingLog]:
     """Watch what is held in a namespace meanwhile."""
     log = HoldingLog(WallClock(), starts_at, lambda: stage.now() - starts_at, told.step)

@@ -13,7 +13,7 @@ from greensched_simulator.formats.synthetic_grid import Slot
 from greensched_simulator.reports.page import page, plots, section, styled, table
 from greensched_testbed.demo.explained import why_carbon_changed
 from greensched_testbed.demo.held_plots import ZONE_COLOURS, held_plots
-from greensched_testbed.demo.results import Bill, Outcome, RunResult, did_the_same
+from greensched_testbed.demo.results import Bill, RunResult, ThreeRuns, did_the_same
 from greensched_testbed.demo.tables import (
     change_text,
     comparison_rows,
@@ -39,7 +39,7 @@ _LIGHT, _DARK = "#ffffff", "#1f2933"
 
 def write_report(
     path: Path,
-    outcome: Outcome,
+    outcome: ThreeRuns,
     grid: Mapping[str, Sequence[Slot]],
     facts: Sequence[tuple[str, str]],
 ) -> None:
@@ -90,14 +90,14 @@ def _headline(ours: RunResult, default: RunResult) -> str:
     )
 
 
-def _shown_until_s(outcome: Outcome) -> float:
+def _shown_until_s(outcome: ThreeRuns) -> float:
     """Return until when the plots go: an hour after the last start."""
     runs = (outcome.held, outcome.at_once, outcome.default)
     last_s = max((at_s for run in runs for at_s, _ in run.placed_at), default=0.0)
     return last_s + SECONDS_PER_HOUR
 
 
-def _totals(outcome: Outcome) -> list[go.Figure]:
+def _totals(outcome: ThreeRuns) -> list[go.Figure]:
     """Return a figure for each kind of bill, so that they stand below each other on a phone."""
     runs = (outcome.default, outcome.at_once, outcome.held)
     names = [run.scheduler.replace(", ", ",<br>") for run in runs]

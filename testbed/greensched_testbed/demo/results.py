@@ -131,7 +131,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ThreeRuns:
     """The same work, three times: by default, placed by GreenSched, and also held by it.
 
     What placing saves is `at_once` against `default`; what waiting saves, `held` against `at_once`.
@@ -153,7 +153,7 @@ def change_pct(ours: float, theirs: float) -> float | None:
     return 100.0 * (ours - theirs) / abs(theirs) if theirs else None
 
 
-def summary(outcome: Outcome) -> dict[str, Any]:
+def summary(outcome: ThreeRuns) -> dict[str, Any]:
     """Return the figures of `summary.json`: GreenSched's are of the run in which it also held work.
 
     `active` is above idle, as in the tables; `default_…` is the default scheduler's run, and

@@ -11,10 +11,10 @@ from greensched_core import labels
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.state import Node
 from greensched_extender.settings import ExtenderSettings
-from greensched_simulator.formats.google_events import Machine
 from greensched_simulator.formats.synthetic import synthetic_trace
 from greensched_simulator.formats.synthetic_grid import synthetic_slots
-from greensched_simulator.formats.traces import TimeUnit, load_trace
+from greensched_simulator.formats.trace_format import Machine, TimeUnit
+from greensched_simulator.formats.traces import load_trace
 from greensched_simulator.formats.workload import Trace, as_pods, compressed, sampled
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
@@ -22,8 +22,8 @@ from greensched_testbed.demo.facts import Circumstances, circumstances, write_re
 from greensched_testbed.demo.holding import Marks, holding_of
 from greensched_testbed.demo.look_around import HELD_JOB, go_on_by_the_wall
 from greensched_testbed.demo.nodes import believed_nodes
-from greensched_testbed.demo.play import Grid, Played, Stage, Told, played
-from greensched_testbed.demo.results import Outcome, RunResult, summary
+from greensched_testbed.demo.play import DemoProgress, Grid, Played, Stage, played
+from greensched_testbed.demo.results import RunResult, ThreeRuns, summary
 from greensched_testbed.demo.waiting import with_deadlines
 from greensched_testbed.demo.world import NODE_COUNT, ZONES, generations_by_node, node_groups
 from greensched_testbed.nodes import create_nodes, wait_until_ready
@@ -54,7 +54,7 @@ class DemoOptions:
 class DemoOutcome:
     """What the runs came to, where their page is, and what helps to look around."""
 
-    results: Outcome
+    results: ThreeRuns
     summary: Mapping[str, Any]
     report: Path
     a_pod: str = ""  # that GreenSched placed, namespace and name; "" unless the demo goes on
@@ -99,7 +99,7 @@ def _any_board(trace: Trace) -> Trace:
 
 
 def run_demo(
-    plane: ControlPlane, options: DemoOptions, told: Told, *, goes_on: bool = False
+    plane: ControlPlane, options: DemoOptions, told: DemoProgress, *, goes_on: bool = False
 ) -> DemoOutcome:
     """Run the workload by default, placed by GreenSched, and also held by it; bill all three.
 
@@ -109,7 +109,9 @@ def run_demo(
     return asyncio.run(_run(plane, options, told, goes_on))
 
 
-async def _run(plane: ControlPlane, options: DemoOptions, told: Told, goes_on: bool) -> DemoOutcome:
+async def _run(
+    plane: ControlPlane, options: DemoOptions, told: DemoProgress, goes_on: bool
+) -> DemoOutcome:
     trace, rate = workload(options), WORKLOAD_SPAN_S / options.wall_span_s
     grid: Grid = {
         zone.name: synthetic_slots(zone, seed=options.seed, span_s=GRID_SPAN_S) for zone in ZONES
@@ -150,7 +152,9 @@ def _begin_s() -> float:
     return midnight - _DAYS_AGO * 86_400.0 + 6 * 3600.0
 
 
-def _billed(runs: Mapping[str, Played], stage: Stage, nodes: Sequence[Node], grid: Grid) -> Outcome:
+def _billed(
+    runs: Mapping[str, Played], stage: Stage, nodes: Sequence[Node], grid: Grid
+) -> ThreeRuns:
     factor = 1.0 / stage.rate
     window_s = max(_end_s(each.record, factor) for each in runs.values())
     generation_of = {name: each.name for name, each in generations_by_node().items()}
@@ -162,7 +166,7 @@ def _billed(runs: Mapping[str, Played], stage: Stage, nodes: Sequence[Node], gri
 
     zone_of = {node.name: node.zone for node in nodes}
     holding = holding_of(runs[OURS].record, runs[OURS].marks, zone_of, grid, factor)
-    return Outcome(billed(DEFAULT), billed(AT_ONCE), billed(OURS), holding)
+    return ThreeRuns(billed(DEFAULT), billed(AT_ONCE), billed(OURS), holding)
 
 
 def _placed(run: Played, factor: float) -> list[PlacedPod]:

@@ -10,8 +10,8 @@ from greensched_testbed.demo.results import (
     Bill,
     Group,
     Holding,
-    Outcome,
     RunResult,
+    ThreeRuns,
     change_pct,
     did_the_same,
 )
@@ -64,7 +64,7 @@ _LEVERS: tuple[tuple[str, Callable[[Bill], float]], ...] = (
 )
 
 
-def lever_rows(outcome: Outcome) -> Sequence[Row]:
+def lever_rows(outcome: ThreeRuns) -> Sequence[Row]:
     """Return what placing and waiting changed, apart and together, each with its baseline."""
     pairs = (
         (outcome.at_once, outcome.default),

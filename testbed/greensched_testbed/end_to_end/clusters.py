@@ -55,7 +55,7 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterAccess:
     """How tests talk to a cluster."""
 
     kubeconfig: Path

@@ -3,13 +3,14 @@
 import json
 import threading
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Self
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_core.quantities import parse_quantity
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.errors import CommandFailed
 
 _EVERY_S = 5.0  # cAdvisor itself looks every 10 to 20 s
@@ -54,15 +55,36 @@ def read_cadvisor(text: str, namespace: str) -> Iterator[Reading]:
             yield Reading(pod, container, used.value, limit, throttled, taken_at_s)
 
 
+def limits_of(pods: Mapping[str, Any]) -> dict[tuple[str, str], float]:
+    """Return the memory limit of each container that has one, in bytes, by pod and container."""
+    return {
+        (pod["metadata"]["name"], container["name"]): parse_quantity(limit)
+        for pod in pods["items"]
+        for container in pod["spec"]["containers"]
+        if (limit := container.get("resources", {}).get("limits", {}).get("memory"))
+    }
+
+
+def with_limit(reading: Reading, limits: Mapping[tuple[str, str], float]) -> Reading:
+    """Return a reading with the limit of its pod's spec where cAdvisor tells none.
+
+    Of a container that is just starting or gone it tells 0, as of one without a limit.
+    """
+    if reading.limit_bytes:
+        return reading
+    return replace(reading, limit_bytes=limits.get((reading.pod, reading.container), 0.0))
+
+
 @dataclass
 class ContainerUse:
     """Looks at all nodes of a cluster again and again while it is entered; in a thread."""
 
-    cluster: Cluster
+    cluster: ClusterAccess
     namespace: str
     most: dict[str, Reading] = field(default_factory=dict)  # of memory, by container's name
     throttled_s: dict[str, float] = field(default_factory=dict)  # the most, in the same way
     taken_at_s: dict[str, float] = field(default_factory=dict)  # the latest reading, by pod
+    _limits: dict[tuple[str, str], float] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
@@ -92,6 +114,8 @@ class ContainerUse:
     def look(self) -> None:
         """Ask every node once; one that does not answer is left out."""
         nodes = json.loads(self.cluster.kubectl("get", "nodes", "--output", "json"))["items"]
+        pods = self.cluster.kubectl("get", "pods", "-n", self.namespace, "--output", "json")
+        self._limits |= limits_of(json.loads(pods))
         for node in nodes:
             path = f"/api/v1/nodes/{node['metadata']['name']}/proxy/metrics/cadvisor"
             try:
@@ -99,7 +123,7 @@ class ContainerUse:
             except CommandFailed:
                 continue  # a node that is being restarted
             for one in read_cadvisor(text, self.namespace):
-                self._note(one)
+                self._note(with_limit(one, self._limits))
 
     def _note(self, one: Reading) -> None:
         name = one.container

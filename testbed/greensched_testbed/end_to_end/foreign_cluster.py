@@ -6,7 +6,7 @@ from pathlib import Path
 
 from greensched_core.errors import BadInput
 from greensched_testbed.binaries import control_plane_programs
-from greensched_testbed.end_to_end.clusters import Capabilities, Cluster
+from greensched_testbed.end_to_end.clusters import Capabilities, ClusterAccess
 from greensched_testbed.end_to_end.release import installed
 
 KUBECONFIG = "GREENSCHED_E2E_KUBECONFIG"
@@ -15,7 +15,7 @@ EXTENDER_IMAGE = "GREENSCHED_E2E_EXTENDER_IMAGE"
 OPERATOR_IMAGE = "GREENSCHED_E2E_OPERATOR_IMAGE"
 
 
-def foreign_cluster(home: Path) -> Cluster:
+def foreign_cluster(home: Path) -> ClusterAccess:
     """Return the cluster of the variable KUBECONFIG, which tests may install GreenSched on.
 
     Raises BadInput where there is none, where an image has no tag, and where it has an
@@ -33,7 +33,7 @@ def foreign_cluster(home: Path) -> Cluster:
         kubelet_metrics=True,
     )
     kubectl, helm = (_program(name) for name in ("kubectl", "helm"))
-    cluster = Cluster(kubeconfig, kubectl, helm, home, can)
+    cluster = ClusterAccess(kubeconfig, kubectl, helm, home, can)
     if there := installed(cluster):
         raise BadInput(
             f"{can.kind} has GreenSched already: {there}. The tests would take it over, start all"

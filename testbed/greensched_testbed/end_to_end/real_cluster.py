@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from greensched_testbed.end_to_end.clusters import Capabilities, Cluster, Meters
+from greensched_testbed.end_to_end.clusters import Capabilities, ClusterAccess, Meters
 from greensched_testbed.images.building import ImageStore
 from greensched_testbed.kueue import running_kueue
 from greensched_testbed.real_nodes.cluster import RealCluster, image_folder
@@ -43,7 +43,7 @@ def image_archives(checkout: Path) -> dict[str, Path]:
 
 
 @contextmanager
-def real_cluster(checkout: Path, home: Path) -> Iterator[Cluster]:
+def real_cluster(checkout: Path, home: Path) -> Iterator[ClusterAccess]:
     """Start two nodes in two grid zones and remove every trace of them afterwards.
 
     Raises CannotRunNodes or BuildFailed where the machine lacks something.
@@ -65,7 +65,7 @@ def real_cluster(checkout: Path, home: Path) -> Iterator[Cluster]:
             run_kueue=partial(running_kueue, cluster.plane),
         )
         kubeconfig = cluster.plane.kubeconfig
-        yield Cluster(kubeconfig, programs / "kubectl", programs / "helm", home, can)
+        yield ClusterAccess(kubeconfig, programs / "kubectl", programs / "helm", home, can)
 
 
 def meter_archives() -> list[Path]:

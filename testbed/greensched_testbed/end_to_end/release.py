@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.errors import CommandFailed
 
 NAME = "greensched"
@@ -25,7 +25,7 @@ _QUICKER = ("operator.settings.releaseJitterS=0", "operator.settings.releaserGra
 class Release:
     """The chart on a cluster."""
 
-    cluster: Cluster
+    cluster: ClusterAccess
     chart: Path
     install_s: float  # from the call of Helm to all pods Ready
 
@@ -89,7 +89,7 @@ def _containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def install(cluster: Cluster, chart: Path, *values: str) -> Release:
+def install(cluster: ClusterAccess, chart: Path, *values: str) -> Release:
     """Install or upgrade the chart in mode enforce and wait until all of it is Ready.
 
     Raises CommandFailed with Helm's words where it is not.
@@ -100,12 +100,12 @@ def install(cluster: Cluster, chart: Path, *values: str) -> Release:
     return _upgrade(cluster, chart, "--install", "--create-namespace", *settings)
 
 
-def upgrade(cluster: Cluster, chart: Path) -> Release:
+def upgrade(cluster: ClusterAccess, chart: Path) -> Release:
     """Bring a release to another chart and its images as docs/install.md says; see `install`."""
     return _upgrade(cluster, chart, "--reset-then-reuse-values")
 
 
-def _images(cluster: Cluster) -> list[str]:
+def _images(cluster: ClusterAccess) -> list[str]:
     named = (("extender", cluster.can.extender_image), ("operator", cluster.can.operator_image))
     return [
         f"{part}.image.{key}={value}"
@@ -114,7 +114,7 @@ def _images(cluster: Cluster) -> list[str]:
     ]
 
 
-def _upgrade(cluster: Cluster, chart: Path, *options: str) -> Release:
+def _upgrade(cluster: ClusterAccess, chart: Path, *options: str) -> Release:
     began = time.monotonic()
     cluster.helm(
         *("upgrade", NAME, str(chart), "--namespace", NAMESPACE),
@@ -124,7 +124,7 @@ def _upgrade(cluster: Cluster, chart: Path, *options: str) -> Release:
     return Release(cluster, chart, time.monotonic() - began)
 
 
-def installed(cluster: Cluster) -> str:
+def installed(cluster: ClusterAccess) -> str:
     """Say in words what of GreenSched a cluster has; empty where it has nothing.
 
     Raises CommandFailed where the cluster does not answer.
@@ -141,7 +141,7 @@ def installed(cluster: Cluster) -> str:
     return f"the release {NAME} in the namespace {NAMESPACE}"
 
 
-def uninstall(cluster: Cluster) -> str:
+def uninstall(cluster: ClusterAccess) -> str:
     """Remove the release as a user does, if it is there, and return what Helm said."""
     told = ("--namespace", NAMESPACE, "--timeout", "300s", "--ignore-not-found")
     return cluster.helm("uninstall", NAME, *told)

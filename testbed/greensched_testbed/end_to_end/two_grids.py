@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from greensched_core.signals.grid import GridSlot, ZoneForecast, to_status
-from greensched_testbed.end_to_end.clusters import Cluster
+from greensched_testbed.end_to_end.clusters import ClusterAccess
 
 CLEAN, DIRTY = "SE-SE3", "DE"
 _SLOT_S = 900.0
@@ -17,7 +17,7 @@ _GRIDS = {
 }
 
 
-def publish_grids(cluster: Cluster) -> None:
+def publish_grids(cluster: ClusterAccess) -> None:
     """Write what both grids do from now on."""
     cluster.apply(*(_grid_signal(zone) for zone in _GRIDS))
     for zone, hourly in _GRIDS.items():

@@ -11,7 +11,7 @@ import yaml
 from greensched_core.errors import BadInput
 from greensched_core.quantities import parse_quantity
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.images.containers import Run
+from greensched_testbed.images.containers import ContainerRun
 
 _ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
 
@@ -24,7 +24,7 @@ class ChartPods:
     namespace: str
     folder: Path  # for the files that pods mount
 
-    def of_deployment(self, name: str, *, api_port: int) -> Run:
+    def of_deployment(self, name: str, *, api_port: int) -> ContainerRun:
         """Return how the first container of a Deployment runs, with an API server on 127.0.0.1.
 
         Raises BadInput where its pod asks for something that no test gives it.
@@ -32,7 +32,7 @@ class ChartPods:
         spec = self._get("deployment", name)["spec"]["template"]["spec"]
         return self._run(spec, api_port)
 
-    def of_hook(self, name: str, *, api_port: int) -> Run:
+    def of_hook(self, name: str, *, api_port: int) -> ContainerRun:
         """Return how the first container of a hook's Job or pod runs.
 
         Its account and rights are made. Raises BadInput where the chart has no such hook.
@@ -49,7 +49,7 @@ class ChartPods:
                 return self._run(spec["template"]["spec"] if "template" in spec else spec, api_port)
         raise BadInput(f"the chart has no hook {name}")
 
-    def _run(self, found: Mapping[str, Any], api_port: int) -> Run:
+    def _run(self, found: Mapping[str, Any], api_port: int) -> ContainerRun:
         container = found["containers"][0]
         files = {_ACCOUNT_FOLDER: self._account(found["serviceAccountName"])}
         writable = []
@@ -70,7 +70,7 @@ class ChartPods:
         for source in container.get("envFrom", ()):
             environment |= self._data(source["configMapRef"]["name"])
         environment |= {each["name"]: self._value(each) for each in container.get("env", ())}
-        return Run(
+        return ContainerRun(
             tuple(container.get("args", ())),
             environment,
             int(parse_quantity(container["resources"]["limits"]["memory"])),

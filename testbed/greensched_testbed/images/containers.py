@@ -20,7 +20,7 @@ _MASKED = ["/proc/kcore", "/proc/keys", "/proc/sysrq-trigger", "/sys/firmware"]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ContainerRun:
     """How a container is run; the image says the rest."""
 
     arguments: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Run:
 class Container:
     """One container, while it is entered."""
 
-    def __init__(self, store: ImageStore, image: Image, run: Run, folder: Path) -> None:
+    def __init__(self, store: ImageStore, image: Image, run: ContainerRun, folder: Path) -> None:
         """`folder` takes its files and its log."""
         self._image = image
         self._run = run
@@ -130,7 +130,7 @@ class Container:
         }
 
 
-def _mounts(run: Run, uid: int, gid: int) -> Sequence[dict[str, Any]]:
+def _mounts(run: ContainerRun, uid: int, gid: int) -> Sequence[dict[str, Any]]:
     return [
         {"destination": "/proc", "type": "proc", "source": "proc"},
         {"destination": "/dev", "type": "tmpfs", "source": "tmpfs",

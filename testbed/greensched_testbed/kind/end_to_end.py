@@ -30,7 +30,7 @@ from greensched_testbed.real_nodes.machine_state import machine_state
 from greensched_testbed.requirements import ENGINE, IMAGES, missing
 
 # Runs a command in the checkout, with these variables more, and returns its status.
-Run = Callable[[Sequence[str | Path], Mapping[str, str]], int]
+RunCommand = Callable[[Sequence[str | Path], Mapping[str, str]], int]
 
 _SCRIPTS = Path("deploy/kind")
 _KEPT = Path("build/kind")
@@ -106,7 +106,7 @@ def _on_our_engine(checkout: Path, arguments: Sequence[str]) -> int:
     return status or bool(left)
 
 
-def _run_inside(running: Engine, checkout: Path) -> Run:
+def _run_inside(running: Engine, checkout: Path) -> RunCommand:
     search_path = _search_path(running.environment["PATH"])
 
     def run(command: Sequence[str | Path], more: Mapping[str, str]) -> int:
@@ -126,7 +126,7 @@ def _search_path(known: str) -> str:
 
 
 def _test(
-    run: Run, checkout: Path, arguments: Sequence[str], given: Mapping[str, str]
+    run: RunCommand, checkout: Path, arguments: Sequence[str], given: Mapping[str, str]
 ) -> tuple[int, dict[str, Any]]:
     """Make the cluster, run the tests and return pytest's status and what is counted."""
     results = checkout / _RESULTS / "kind.xml"
@@ -150,7 +150,7 @@ def _test(
     return status, {**figures, **read_results(results).figures("kind_e2e")}
 
 
-def _uninstall(run: Run, told: Mapping[str, str]) -> None:
+def _uninstall(run: RunCommand, told: Mapping[str, str]) -> None:
     """Remove the release of `up.sh` and what it made, its certificate too: tests install anew."""
     kubeconfig = {"KUBECONFIG": told[KUBECONFIG]}
     space = f"--namespace={NAMESPACE}"

@@ -10,8 +10,9 @@ import numpy as np
 
 from greensched_core.errors import SignalUnavailable
 from greensched_core.ledger_records import Amounts
+from greensched_core.power.meters.catalogue import ESTIMATING, POD_METERS
 from greensched_core.power.pod_courses import Piece
-from greensched_core.power.pod_energy import ESTIMATING, PodMeter, measured_pods
+from greensched_core.power.pod_energy import measured_pods
 from greensched_core.power.prometheus import PrometheusApi
 from greensched_operator.ledger.measured_amounts import measured_amounts
 from greensched_operator.ledger.pod_runs import Ran
@@ -25,12 +26,9 @@ from greensched_testbed.stress.job_log import JobRun
 from greensched_testbed.stress.kubelet_meter import KubeletMeter
 
 KUBELET_API, CURVE = "kubelet-api", "curve"
-METERS = (*map(str, PodMeter), KUBELET_API, CURVE)  # best first
+METERS = (*(meter.name for meter in POD_METERS), KUBELET_API, CURVE)  # best first
 MEANING = {
-    "kepler": "Kepler, measured, by Prometheus",
-    "kepler-0.9": "Kepler to 0.9, measured, by Prometheus",
-    "scaphandre": "Scaphandre, measured, a share of idle watts too, by Prometheus",
-    "kubelet": "the kubelet's CPU time and the nodes' power curves, by Prometheus: estimated",
+    **{meter.name: meter.meaning for meter in POD_METERS},
     KUBELET_API: "the kubelet's CPU time and the nodes' power curves: estimated",
     CURVE: "requested cores, taken as used, and the nodes' power curves: estimated",
 }
@@ -107,9 +105,8 @@ async def _pieces(
         return None if with_gpus or meters.kubelet is None else meters.kubelet.pieces(pod_runs)
     if meters.prometheus is None:
         return None
-    told = await measured_pods(
-        meters.prometheus, pod_runs, with_gpus=with_gpus, meters=[PodMeter(meter)]
-    )
+    asked = [each for each in POD_METERS if each.name == meter]
+    told = await measured_pods(meters.prometheus, pod_runs, with_gpus=with_gpus, meters=asked)
     return None if told is None else told.pieces
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from greensched_core.clock import Clock
-from greensched_testbed.pod_conditions import Condition, why_unplaced
+from greensched_testbed.pod_conditions import PodCondition, why_unplaced
 from greensched_testbed.replay import Progress
 from greensched_testbed.stress.job_objects import JOB_LABEL
 from greensched_testbed.stress.suite import StressJob
@@ -89,7 +89,7 @@ class _Container(msgspec.Struct):
 class _Status(msgspec.Struct):
     phase: str = ""
     message: str = ""
-    conditions: list[Condition] = []
+    conditions: list[PodCondition] = []
     containerStatuses: list[_Container] = []
 
 

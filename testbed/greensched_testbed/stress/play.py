@@ -44,6 +44,16 @@ class Played:
     grid: Mapping[str, GridNow]  # by zone, when it began
 
 
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What all runs have in common: a cluster, its nodes and grids, the images, and a clock."""
+
+    client: ApiClient
+    ground: Ground
+    images: Images
+    clock: Clock
+
+
 def settle_s(suite: Suite) -> float:
     """Return for how long after the last arrival a run is waited for at most."""
     longest_s = max((job.runtime_s for job in suite.jobs), default=0.0)
@@ -52,14 +62,11 @@ def settle_s(suite: Suite) -> float:
 
 
 async def played(
-    client: ApiClient,
+    setup: Setup,
     suite: Suite,
     strategy: Strategy,
     number: int,
-    ground: Ground,
-    images: Images,
     name: str,
-    clock: Clock,
     on_progress: Callable[[Progress], None],
     patience_s: float | None = None,
 ) -> Played:
@@ -68,13 +75,16 @@ async def played(
     `name` is that of the namespace, which is gone on return, also where this is cancelled.
     Raises ApiUnavailable where the API server is away from the start or refuses an object.
     """
+    clock, ground = setup.clock, setup.ground
     log = JobLog(suite.jobs, clock, on_progress)
     last_s = max((job.arrival_s for job in suite.jobs), default=0.0)
     limit_s = last_s + (settle_s(suite) if patience_s is None else patience_s)
-    bodies = [job_object(job, strategy, images, is_played=ground.is_played) for job in suite.jobs]
-    async with _namespace(client, name):
+    bodies = [
+        job_object(job, strategy, setup.images, is_played=ground.is_played) for job in suite.jobs
+    ]
+    async with _namespace(setup.client, name):
         started_at, grid = clock.now(), ground.grid_at(clock.now())
-        timed_out = not await _ended(client, name, log, bodies, clock, limit_s)
+        timed_out = not await _ended(setup.client, name, log, bodies, clock, limit_s)
     return Played(strategy, number, started_at, clock.now(), timed_out, log.runs(), grid)
 
 

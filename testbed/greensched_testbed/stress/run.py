@@ -19,7 +19,7 @@ from greensched_testbed.stress.amounts import Assumed, Meters, amounts_by_meter,
 from greensched_testbed.stress.ground import Ground, looked_at
 from greensched_testbed.stress.job_objects import Images
 from greensched_testbed.stress.kubelet_meter import KubeletMeter
-from greensched_testbed.stress.play import Played, played, pull_images
+from greensched_testbed.stress.play import Played, Setup, played, pull_images
 from greensched_testbed.stress.results import Figure, RunResult, figures_of
 from greensched_testbed.stress.strategies import Strategy, order_of
 from greensched_testbed.stress.suite import Suite, SuiteOptions, make_suite
@@ -131,6 +131,7 @@ async def _all_rounds(
     told: Told,
 ) -> list[tuple[str, Played]]:
     """Return the runs with the names of their namespaces."""
+    setup = Setup(client, ground, options.images, clock)
     mark, runs = uuid.uuid4().hex[:6], []
     if not ground.is_played:  # kwok pulls nothing
         without = await pull_images(client, ground, options.images, f"stress-{mark}-pull", clock)
@@ -141,10 +142,8 @@ async def _all_rounds(
         for strategy in order_of(options.strategies, number):
             title = f"round {number + 1}, {strategy.name}"
             name = f"stress-{mark}-{number + 1}-{strategy.namespace_part}"
-            run = await played(
-                client, suite, strategy, number, ground, options.images, name, clock,
-                partial(told.progress, title), options.patience_s,
-            )  # fmt: skip
+            progress = partial(told.progress, title)
+            run = await played(setup, suite, strategy, number, name, progress, options.patience_s)
             for line in troubles(run):
                 told.step(line)
             runs.append((name, run))

@@ -15,8 +15,8 @@ from starlette.applications import Starlette
 from typer.testing import CliRunner, Result
 
 from greensched_cli.__main__ import app
-from greensched_cli.ledger.ledger_files import schema, write_files
-from greensched_cli.ledger.ledger_source import OPERATOR, Span, lines_of, read_ledger
+from greensched_cli.ledger.files import schema, write_files
+from greensched_cli.ledger.source import OPERATOR, Span, lines_of, read_ledger
 from greensched_cli.reading.replicas import Whereabouts
 from greensched_core.errors import ApiUnavailable, BadDuration, BadInput
 from greensched_core.ledger_records import (

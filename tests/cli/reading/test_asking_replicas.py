@@ -1,21 +1,28 @@
-import inspect
+import asyncio
 import os
-import socket
-import ssl
+import re
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 import yaml
-from kubernetes.stream import ws_client
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
-from greensched_cli.ledger.ledger_source import OPERATOR
-from greensched_cli.reading.replicas import EXTENDER, get_over, port_of, within, without_proxies
+from greensched_cli.ledger.source import OPERATOR
+from greensched_cli.reading.replicas import (
+    EXTENDER,
+    Answer,
+    Whereabouts,
+    ask_replicas,
+    port_of,
+)
 from greensched_core import labels
-from greensched_core.errors import BadInput
+from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_testbed.binaries import control_plane_programs
 from greensched_testbed.demo.cluster import chart_folder
 
@@ -30,54 +37,93 @@ users: [{name: nobody, user: {}}]
 """
 
 
-@pytest.fixture
-def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Both ends of a connection."""
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        yield ours, theirs
+# How a replica behaves, by its name; `whole` answers.
+HEAD = b"HTTP/1.1 404 Not Found\r\nContent-Length: 14\r\n\r\n"
+SAID = {
+    "whole": HEAD + b'{"error":"no"}',
+    "cut-off": HEAD + b'{"error',
+    "no-json": HEAD + b'{"error":"no"\n',
+    "no-http": b"SSH-2.0-OpenSSH_9.2\r\n",
+    "frozen": b"",
+}
 
 
-def test_a_frozen_replica_holds_nobody_up(ends: tuple[socket.socket, socket.socket]) -> None:
-    with pytest.raises(TimeoutError):
-        get_over(ends[0], "/v1/nodes", patience_s=0.05)
+async def _pods(request: web.Request) -> web.Response:
+    asked = request.match_info["namespace"]
+    if asked.isdecimal():
+        return web.json_response({"message": "no"}, status=int(asked))
+    if asked == "page":
+        return web.Response(text="<html>")
+    names = [*SAID, "closed", "forbidden"] if asked == "greensched" else []
+    return web.json_response({"items": [{"metadata": {"name": name}} for name in names]})
 
 
-def test_a_replica_that_freezes_within_its_answer_holds_nobody_up(
-    ends: tuple[socket.socket, socket.socket],
-) -> None:
-    ends[1].sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
-    with pytest.raises(TimeoutError):
-        get_over(ends[0], "/v1/nodes", patience_s=0.05)
+async def _forward(request: web.Request) -> web.StreamResponse:
+    name = request.match_info["pod"]
+    if name == "forbidden":
+        return web.json_response({"message": "no"}, status=403)
+    socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
+    await socket.prepare(request)
+    for channel in (0, 1):
+        await socket.send_bytes(
+            bytes([channel]) + int(request.query["ports"]).to_bytes(2, "little")
+        )
+    if name == "closed":
+        await socket.send_bytes(b"\x01" + b"connection refused")
+        return socket
+    request_seen = await socket.receive_bytes()
+    assert request_seen.startswith(b"\x00GET /v1/nodes HTTP/1.1\r\n")
+    for byte in SAID[name]:
+        await socket.send_bytes(bytes([0, byte]))
+    if name == "frozen":
+        await socket.receive()
+    return socket
 
 
-@pytest.mark.parametrize(("body", "status"), [
-    pytest.param(b'{"error":"no"}', 404, id="whole"),
-    pytest.param(b'{"error":"no"', None, id="cut-off"),
-])  # fmt: skip
-def test_an_answer_comes_over_the_connection(
-    ends: tuple[socket.socket, socket.socket], body: bytes, status: int | None
-) -> None:
-    head = b"HTTP/1.1 404 Not Found\r\nContent-Length: %d\r\n\r\n" % len(body)
-    ends[1].sendall(head + body)
-    if status is None:
-        with pytest.raises(ValueError, match="delimiter"):
-            get_over(ends[0], "/v1/nodes")
-    else:
-        assert get_over(ends[0], "/v1/nodes") == (status, {"error": "no"})
-    assert ends[1].recv(65_536).startswith(b"GET /v1/nodes HTTP/1.1")
+@pytest_asyncio.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[str]:
+    """The kubeconfig of a stand-in for an API server."""
+    api = web.Application()
+    api.router.add_get("/api/v1/namespaces/{namespace}/pods", _pods)
+    api.router.add_get("/api/v1/namespaces/{namespace}/pods/{pod}/portforward", _forward)
+    async with TestServer(api) as serving:
+        path = tmp_path / "here"
+        path.write_text(AWAY.replace("127.0.0.1:1", f"127.0.0.1:{serving.port}"))
+        yield str(path)
 
 
-def test_who_takes_too_long_is_given_up() -> None:
-    never = threading.Event()
-    with pytest.raises(TimeoutError, match=r"within 0\.05 s"):
-        within(0.05, never.wait).result()
+async def asked(kubeconfig: str, namespace: str = "greensched") -> list[Answer]:
+    where = Whereabouts(None, kubeconfig, None, namespace, None)
+    hurried = replace(EXTENDER, patience_s=0.3)
+    return await asyncio.to_thread(ask_replicas, "/v1/nodes", where, hurried)
 
 
-def test_who_answers_in_time_is_heard_and_who_fails_is_told_of() -> None:
-    assert within(10.0, lambda: 1).result() == 1
-    with pytest.raises(ValueError, match="invalid literal"):
-        within(10.0, lambda: int("x")).result()
+async def test_each_replica_is_told_of_and_none_holds_the_others_up(cluster: str) -> None:
+    answers = {each.replica: each for each in await asked(cluster)}
+    assert (answers["whole"].status, answers["whole"].body) == (404, {"error": "no"})
+    faults = {name: each.fault for name, each in answers.items() if each.status == 0}
+    assert faults["frozen"] == "port-forward: no answer within 0.3 s"
+    assert faults["cut-off"].startswith("port-forward: the port-forward ended: CLOSE")
+    assert "delimiter" in faults["no-json"]
+    assert "no HTTP came over the port-forward" in faults["no-http"]
+    assert faults["closed"] == "port-forward: the port-forward failed: connection refused"
+    assert faults["forbidden"].startswith("you may not forward ports of pods in namespace green")
+    assert set(faults) == set(answers) - {"whole"}
+
+
+@pytest.mark.parametrize(
+    ("namespace", "told"),
+    [
+        pytest.param("403", "you may not list pods in namespace 403. The chart's Role", id="403"),
+        pytest.param("401", "does not accept your login (401)", id="401"),
+        pytest.param("500", "listing extender pods: GET ", id="500"),
+        pytest.param("page", "the answer is no list of pods", id="no-list"),
+        pytest.param("empty", "no extender pod runs in namespace empty", id="nobody"),
+    ],
+)
+async def test_who_cannot_be_listed_is_told_why(cluster: str, namespace: str, told: str) -> None:
+    with pytest.raises(ApiUnavailable, match=re.escape(told)):
+        await asked(cluster, namespace)
 
 
 def test_an_api_server_that_is_away_is_one_line(greensched: Run, tmp_path: Path) -> None:
@@ -163,33 +209,3 @@ def test_the_selectors_find_the_charts_pods_whatever_they_are_called(value: str)
 def test_the_chart_is_told_to_be_missing_where_there_is_no_checkout(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="only a checkout"):
         chart_folder(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "is_told"),
-    [
-        pytest.param("Kubernetes port forward proxy: 8889", False, id="of-a-proxy"),
-        pytest.param("any other", True, id="of-another-thread"),
-    ],
-)
-def test_a_proxy_that_meets_a_closed_connection_prints_no_traceback(
-    name: str, is_told: bool
-) -> None:
-    told: list[Any] = []
-
-    def fail() -> None:
-        raise ssl.SSLEOFError
-
-    before, threading.excepthook = threading.excepthook, without_proxies(told.append)
-    try:
-        thread = threading.Thread(target=fail, name=name)
-        thread.start()
-        thread.join()
-    finally:
-        threading.excepthook = before
-    assert bool(told) is is_told
-
-
-def test_the_kubernetes_package_still_calls_its_proxies_so() -> None:
-    source = inspect.getsource(ws_client.PortForward)
-    assert "Kubernetes port forward proxy" in source

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from greensched_cli.reading.cluster_reading import Pieces, Scope, read_works
+from greensched_cli.reading.cluster_reading import read_works
 from greensched_cli.reading.named_work import find_named, parse_target
 from greensched_cli.reading.operator_state import Part
+from greensched_cli.reading.pieces import Pieces, Scope
 from greensched_cli.release.releasing import Releaser
 from greensched_core import labels
 from greensched_core.clock import ManualClock

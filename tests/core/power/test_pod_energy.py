@@ -11,16 +11,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from greensched_core.errors import SignalUnavailable
 from greensched_core.power.curves import PowerCurve
-from greensched_core.power.kubelet_energy import pod_questions
+from greensched_core.power.meters import kepler, kubelet, old_kepler, scaphandre
+from greensched_core.power.meters.catalogue import ESTIMATING, POD_METERS
 from greensched_core.power.pod_courses import energy_j
-from greensched_core.power.pod_energy import (
-    ESTIMATING,
-    MeasuredPods,
-    PodMeter,
-    measured_pods,
-    question,
-    step_of,
-)
+from greensched_core.power.pod_energy import MeasuredPods, measured_pods, step_of
 from greensched_core.power.pod_runs import PodRun
 from greensched_core.power.prometheus import PrometheusApi, PrometheusUnreachable
 from greensched_core.state import Node
@@ -87,19 +81,19 @@ def joules(found: MeasuredPods | None) -> Mapping[str, float]:
 @pytest.mark.parametrize(
     ("metrics", "meter", "watts"),
     [
-        pytest.param(list(METERS), PodMeter.KEPLER, 110.0, id="package-and-memory-not-platform"),
-        pytest.param(list(METERS)[2:], PodMeter.OLD_KEPLER, 85.0, id="containers-of-one-pod"),
-        pytest.param(list(METERS)[3:], PodMeter.SCAPHANDRE, 95.0, id="processes-in-microwatts"),
+        pytest.param(list(METERS), "kepler", 110.0, id="package-and-memory-not-platform"),
+        pytest.param(list(METERS)[2:], "kepler-0.9", 85.0, id="containers-of-one-pod"),
+        pytest.param(list(METERS)[3:], "scaphandre", 95.0, id="processes-in-microwatts"),
         # Half of the 50 W above idle that a node draws at half load.
-        pytest.param(list(METERS)[4:], PodMeter.KUBELET, 25.0, id="cpu-time-by-the-curve"),
-        pytest.param(list(METERS)[5:], PodMeter.KUBELET, 25.0, id="cpu-time-of-containers"),
+        pytest.param(list(METERS)[4:], "kubelet", 25.0, id="cpu-time-by-the-curve"),
+        pytest.param(list(METERS)[5:], "kubelet", 25.0, id="cpu-time-of-containers"),
     ],
 )
 async def test_the_first_meter_that_saw_the_run_counts(
-    metrics: list[str], meter: PodMeter, watts: float
+    metrics: list[str], meter: str, watts: float
 ) -> None:
     found = await measured(replay(*metrics))
-    assert found is not None and found.meter is meter
+    assert found is not None and found.meter == meter
     assert joules(found) == {RUN.uid: pytest.approx(watts * 600.0)}
 
 
@@ -112,14 +106,14 @@ async def test_cpu_time_tells_nothing_on_a_node_that_is_not_known() -> None:
 
 
 def test_only_cpu_time_is_an_estimate() -> None:
-    assert set(list(PodMeter)[-1:]) == ESTIMATING, "it counts where no meter saw a run"
+    assert {POD_METERS[-1].name} == ESTIMATING, "it counts where no meter saw a run"
 
 
 async def test_one_who_asks_for_a_meter_is_told_its_word_alone() -> None:
     async with httpx.AsyncClient(transport=httpx.MockTransport(replay(*METERS))) as http:
         prometheus = PrometheusApi(http, "http://prometheus:9090/", timeout_s=2.0)
-        found = await measured_pods(prometheus, [RUN], meters=[PodMeter.KUBELET])
-    assert found is not None and found.meter is PodMeter.KUBELET
+        found = await measured_pods(prometheus, [RUN], meters=POD_METERS[-1:])
+    assert found is not None and found.meter == "kubelet"
 
 
 async def test_what_was_not_scraped_is_as_the_rest() -> None:
@@ -191,25 +185,27 @@ async def test_many_pods_are_asked_about_a_few_at_a_time(count: int) -> None:
     runs = [replace(RUN, uid=f"{place:036d}") for place in range(count)]
     assert await measured(handler, *runs) is None
     assert all(sum(run.uid in query for query in asked) == 1 for run in runs)
-    by_meters, by_cpu_time = len(PodMeter) - 1, 2  # that of pods, and of their containers
+    by_meters, by_cpu_time = len(POD_METERS) - 1, 2  # that of pods, and of their containers
     assert len(asked) == (by_meters + by_cpu_time) * -(-count // 20)
 
 
 def test_a_point_in_a_name_is_no_wildcard() -> None:
-    asked = question(PodMeter.SCAPHANDRE, [replace(RUN, name="a.b"), replace(RUN, name="c")], 5.0)
+    asked = scaphandre.question([replace(RUN, name="a.b"), replace(RUN, name="c")])
     assert 'kubernetes_pod_name=~"a[.]b|c"' in asked
 
 
 @pytest.mark.parametrize(
     ("meter", "asked"),
     [
-        *((meter, question(meter, [RUN], 5.0)) for meter in PodMeter if meter not in ESTIMATING),
-        *((PodMeter.KUBELET, asked) for asked in pod_questions([RUN], 5.0)),
+        ("kepler", kepler.question([RUN], 5.0)),
+        ("kepler-0.9", old_kepler.question([RUN], 5.0)),
+        ("scaphandre", scaphandre.question([RUN])),
+        *(("kubelet", asked) for asked in kubelet.pod_questions([RUN], 5.0)),
     ],
 )
-def test_an_exporter_has_the_labels_that_it_is_asked_by(meter: PodMeter, asked: str) -> None:
+def test_an_exporter_has_the_labels_that_it_is_asked_by(meter: str, asked: str) -> None:
     (metric,) = (name for name in METERS if re.search(rf"\b{name}\b", asked))
-    is_kubelet = meter == PodMeter.KUBELET
+    is_kubelet = meter == "kubelet"
     page = KUBELET_PAGE if is_kubelet else GOLDEN / f"pods-{meter}.prom"
     families = text_string_to_metric_families(page.read_text())
     series = [s.labels for family in families for s in family.samples if s.name == metric]

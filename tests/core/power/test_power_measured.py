@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -6,7 +7,8 @@ import pytest
 
 from greensched_core.errors import SignalUnavailable
 from greensched_core.power.measured import MeasuredPower, PowerReader
-from greensched_core.power.meters import Ask, node_utilisation, node_watts, queries
+from greensched_core.power.meters.catalogue import NODE_METERS
+from greensched_core.power.node_readings import node_utilisation, node_watts, queries
 from greensched_core.power.prometheus import PrometheusApi, Sample
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prometheus"
@@ -127,17 +129,17 @@ async def test_an_answer_nested_beyond_reason_is_no_signal_not_a_crash() -> None
 
 def test_our_own_meter_wins_and_sees_the_boards() -> None:
     samples = {
-        Ask.OWN_POWER: [gauge(500.0, node="n1")],
-        Ask.KEPLER_CPU: [gauge(100.0, node="n1", zone="package")],
-        Ask.DCGM: [gauge(200.0, node="n1", UUID="a")],
+        "greensched": [gauge(500.0, node="n1")],
+        "kepler-cpu": [gauge(100.0, node="n1", zone="package")],
+        "dcgm": [gauge(200.0, node="n1", UUID="a")],
     }
     assert {node: it.value for node, it in node_watts(samples).items()} == {"n1": 500.0}
 
 
 def test_the_platform_zone_counts_only_without_packages_and_then_alone() -> None:
     samples = {
-        Ask.KEPLER_CPU: [gauge(300.0, node="n1", zone="psys")],
-        Ask.DCGM: [gauge(200.0, node="n1", UUID="a")],
+        "kepler-cpu": [gauge(300.0, node="n1", zone="psys")],
+        "dcgm": [gauge(200.0, node="n1", UUID="a")],
     }
     assert node_watts(samples)["n1"].value == 300.0
 
@@ -145,20 +147,20 @@ def test_the_platform_zone_counts_only_without_packages_and_then_alone() -> None
 @pytest.mark.parametrize("value", [0.0, float("nan"), float("inf"), -1.0])
 def test_a_counter_that_stands_still_is_no_sample(value: float) -> None:
     samples = {
-        Ask.KEPLER_CPU: [gauge(value, node="n1", zone="package")],
-        Ask.SCAPHANDRE: [gauge(90e6, node="n1")],
+        "kepler-cpu": [gauge(value, node="n1", zone="package")],
+        "scaphandre": [gauge(90e6, node="n1")],
     }
     assert node_watts(samples)["n1"].source == "scaphandre"
 
 
 def test_scaphandre_tells_which_hosts_are_whole_platforms() -> None:
     samples = {
-        Ask.SCAPHANDRE: [
+        "scaphandre": [
             gauge(210e6, node="n1", value_source="powercap_rapl_psys"),
             gauge(90e6, node="n2", value_source="powercap_rapl_pkg"),
             gauge(80e6, node="n3"),
         ],
-        Ask.DCGM: [gauge(200.0, node=node, UUID=node) for node in ("n1", "n2")],
+        "dcgm": [gauge(200.0, node=node, UUID=node) for node in ("n1", "n2")],
     }
     watts = {node: (it.value, it.source) for node, it in node_watts(samples).items()}
     assert watts == {
@@ -170,7 +172,7 @@ def test_scaphandre_tells_which_hosts_are_whole_platforms() -> None:
 
 def test_a_meter_scraped_twice_counts_once() -> None:
     samples = {
-        Ask.SCAPHANDRE: [
+        "scaphandre": [
             gauge(90e6, node="n1", instance="10.0.0.1:8080"),
             gauge(90e6, node="n1", instance="10.0.0.1:8081"),
         ]
@@ -179,9 +181,17 @@ def test_a_meter_scraped_twice_counts_once() -> None:
 
 
 def test_an_address_stands_for_the_node_without_its_port() -> None:
-    assert set(node_watts({Ask.SCAPHANDRE: [gauge(9e6, instance="n1:8080")]})) == {"n1"}
+    assert set(node_watts({"scaphandre": [gauge(9e6, instance="n1:8080")]})) == {"n1"}
+
+
+def test_two_questions_of_one_name_are_refused() -> None:
+    rapl = next(each for each in NODE_METERS if each.source == "rapl")
+    other = replace(rapl, questions={"rapl-package": "something_else"})
+    assert "120s" in queries(120.0, [rapl, rapl])["rapl-package"]
+    with pytest.raises(ValueError, match="another question that is called rapl-package"):
+        queries(120.0, [rapl, other])
 
 
 def test_utilisation_never_exceeds_one() -> None:
-    samples = {Ask.KUBELET: [gauge(9.0, node="n1")]}
+    samples = {"kubelet": [gauge(9.0, node="n1")]}
     assert node_utilisation(samples, {"n1": 8.0}.get)["n1"].value == 1.0

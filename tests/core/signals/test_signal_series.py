@@ -2,15 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_core.signals.series import ZoneSeries
+from greensched_core.signals.series import SignalSeries
 
 MIDNIGHT = 1_795_046_400.0 // 86_400 * 86_400
 HOUR = 3_600.0
 
 
 @pytest.fixture
-def series() -> ZoneSeries:
-    return ZoneSeries([(0.0, 100.0), (300.0, 400.0), (900.0, -50.0)], end=1_000.0)
+def series() -> SignalSeries:
+    return SignalSeries([(0.0, 100.0), (300.0, 400.0), (900.0, -50.0)], end=1_000.0)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def series() -> ZoneSeries:
     ],
 )
 def test_a_value_holds_until_the_next_start(
-    series: ZoneSeries, when: float, value: float, is_estimated: bool
+    series: SignalSeries, when: float, value: float, is_estimated: bool
 ) -> None:
     assert (series.at(when), series.is_estimated_at(when)) == (value, is_estimated)
 
@@ -42,14 +42,14 @@ def test_a_value_holds_until_the_next_start(
     ],
 )
 def test_a_mean_is_the_exact_integral(
-    series: ZoneSeries, begin: float, until: float, mean: float
+    series: SignalSeries, begin: float, until: float, mean: float
 ) -> None:
     assert series.mean(begin, until) == pytest.approx(mean)
 
 
 def test_after_the_end_the_same_hour_of_day_repeats() -> None:
     hours = [(MIDNIGHT + hour * HOUR, 10.0 * hour) for hour in range(24)]
-    series = ZoneSeries(hours, end=MIDNIGHT + 24 * HOUR)
+    series = SignalSeries(hours, end=MIDNIGHT + 24 * HOUR)
     assert series.at(MIDNIGHT + 30.5 * HOUR) == pytest.approx(60.0)
     assert series.is_estimated_at(MIDNIGHT + 24 * HOUR)
     week = series.mean(MIDNIGHT + 24 * HOUR, MIDNIGHT + 8 * 24 * HOUR)
@@ -57,7 +57,7 @@ def test_after_the_end_the_same_hour_of_day_repeats() -> None:
 
 
 def test_after_the_end_an_hour_never_seen_takes_the_last_value() -> None:
-    series = ZoneSeries([(MIDNIGHT, 10.0), (MIDNIGHT + HOUR, 30.0)], end=MIDNIGHT + 2 * HOUR)
+    series = SignalSeries([(MIDNIGHT, 10.0), (MIDNIGHT + HOUR, 30.0)], end=MIDNIGHT + 2 * HOUR)
     assert series.at(MIDNIGHT + 5 * HOUR) == 30.0
     assert series.at(MIDNIGHT + 24 * HOUR) == 10.0
     across = series.mean(MIDNIGHT + HOUR, MIDNIGHT + 26 * HOUR)
@@ -65,13 +65,13 @@ def test_after_the_end_an_hour_never_seen_takes_the_last_value() -> None:
 
 
 def test_two_half_hours_weigh_equally_in_their_hour_of_day() -> None:
-    series = ZoneSeries([(MIDNIGHT, 10.0), (MIDNIGHT + HOUR / 2, 30.0)], end=MIDNIGHT + HOUR)
+    series = SignalSeries([(MIDNIGHT, 10.0), (MIDNIGHT + HOUR / 2, 30.0)], end=MIDNIGHT + HOUR)
     assert series.at(MIDNIGHT + 24 * HOUR) == 20.0
 
 
 def test_a_hole_is_filled_and_says_so() -> None:
     slots = [(MIDNIGHT, 10.0), (MIDNIGHT + HOUR, None), (MIDNIGHT + 2 * HOUR, 50.0)]
-    series = ZoneSeries(slots)
+    series = SignalSeries(slots)
     assert series.at(MIDNIGHT + HOUR) == 10.0
     assert series.is_estimated_at(MIDNIGHT + HOUR)
     assert not series.is_estimated_at(MIDNIGHT + 2 * HOUR)
@@ -79,7 +79,7 @@ def test_a_hole_is_filled_and_says_so() -> None:
 
 def test_a_hole_a_day_later_takes_its_hour_of_day() -> None:
     slots = [(MIDNIGHT, 10.0), (MIDNIGHT + HOUR, 30.0), (MIDNIGHT + 25 * HOUR, None)]
-    assert ZoneSeries(slots).at(MIDNIGHT + 25 * HOUR) == 30.0
+    assert SignalSeries(slots).at(MIDNIGHT + 25 * HOUR) == 30.0
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_a_hole_a_day_later_takes_its_hour_of_day() -> None:
 def test_without_an_end_the_last_slot_gets_one(
     slots: list[tuple[float, float | None]], end: float
 ) -> None:
-    assert ZoneSeries(slots).end == end
-    assert ZoneSeries(slots, end=slots[-1][0]).end == end  # an end before the last slot is none
+    assert SignalSeries(slots).end == end
+    assert SignalSeries(slots, end=slots[-1][0]).end == end  # an end before the last slot is none
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def test_without_an_end_the_last_slot_gets_one(
 )
 def test_a_series_needs_a_value_and_rising_starts(slots: list[tuple[float, float | None]]) -> None:
     with pytest.raises(ValueError, match="needs|rise"):
-        ZoneSeries(slots)
+        SignalSeries(slots)
 
 
 @st.composite
-def any_series(draw: st.DrawFn) -> ZoneSeries:
+def any_series(draw: st.DrawFn) -> SignalSeries:
     widths = draw(st.lists(st.floats(1.0, 200_000.0), min_size=1, max_size=40))
     values = draw(
         st.lists(st.none() | st.floats(-500, 1_500), min_size=len(widths), max_size=len(widths))
@@ -117,7 +117,7 @@ def any_series(draw: st.DrawFn) -> ZoneSeries:
     values[draw(st.integers(0, len(values) - 1))] = first
     start = draw(st.floats(1.7e9, 1.9e9))
     starts = [start + sum(widths[:count]) for count in range(len(widths))]
-    return ZoneSeries(list(zip(starts, values, strict=True)), start + sum(widths))
+    return SignalSeries(list(zip(starts, values, strict=True)), start + sum(widths))
 
 
 spans = st.tuples(st.floats(-3e5, 3e6), st.floats(0.001, 3e6))
@@ -125,7 +125,7 @@ spans = st.tuples(st.floats(-3e5, 3e6), st.floats(0.001, 3e6))
 
 @given(any_series(), spans)
 def test_a_mean_lies_between_the_least_and_the_most(
-    series: ZoneSeries, span: tuple[float, float]
+    series: SignalSeries, span: tuple[float, float]
 ) -> None:
     begin = series.start + span[0]
     mean = series.mean(begin, begin + span[1])
@@ -135,7 +135,7 @@ def test_a_mean_lies_between_the_least_and_the_most(
 
 
 @given(any_series(), spans, st.floats(0, 1))
-def test_integrals_add_up(series: ZoneSeries, span: tuple[float, float], share: float) -> None:
+def test_integrals_add_up(series: SignalSeries, span: tuple[float, float], share: float) -> None:
     begin = series.start + span[0]
     until = begin + span[1]
     middle = begin + (until - begin) * share

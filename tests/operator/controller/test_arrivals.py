@@ -15,6 +15,7 @@ from greensched_core import labels
 from greensched_core.clock import Clock, ManualClock
 from greensched_core.ledger_records import LedgerRecord, What
 from greensched_operator.controller.arrivals import Arrivals
+from greensched_operator.controller.outputs import Outputs
 from greensched_operator.controller.recording import Recorder
 from greensched_operator.holding.judging import Release, Rules
 from greensched_operator.objects.cron_jobs import CronJob
@@ -43,7 +44,8 @@ class Scene:
         writer = Writer(api_of(self._answer), clock, clock, self.metrics)
         recorder = Recorder(self.records.append, Budgets(), clock, "EUR")
         self.outbox = Outbox(10.0)
-        self.arrivals = Arrivals(writer, self.outbox, recorder, self.metrics, clock)
+        outputs = Outputs(self.outbox, writer, recorder, self.metrics)
+        self.arrivals = Arrivals(outputs, clock)
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         self.bodies.append(json.loads(request.content))

@@ -15,7 +15,8 @@ from greensched_core.clock import ManualClock
 from greensched_core.ledger_records import LedgerRecord
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.controller.arrivals import Arrivals
-from greensched_operator.controller.controller import Controller, Pace
+from greensched_operator.controller.controller import Controller, Pace, Planning
+from greensched_operator.controller.outputs import Outputs
 from greensched_operator.controller.pauser import Pauser
 from greensched_operator.controller.recording import Recorder
 from greensched_operator.holding.judging import Release, Waiting
@@ -54,15 +55,16 @@ class Scene:
         self.outbox = Outbox(1000.0)
         writer = Writer(api_of(self.answer), self.clock, self.clock, self.metrics)
         recorder = Recorder(self.records.append, Budgets(), self.clock, "EUR")
-        arrivals = Arrivals(writer, self.outbox, recorder, self.metrics, self.clock)
-        pauser = Pauser(
-            self.works, dict, lambda _: None, self.outbox, writer, recorder, self.metrics,
-            self.clock, rules,
-        )  # fmt: skip
+        outputs = Outputs(self.outbox, writer, recorder, self.metrics)
         self.controller = Controller(
-            self.works, arrivals, rules, lambda _: situation(), self.plan, self.outbox, writer,
-            recorder, self.metrics, pauser, self.clock, Pace(1.0, 300.0),
-        )  # fmt: skip
+            self.works,
+            Arrivals(outputs, self.clock),
+            Planning(rules, lambda _: situation(), self.plan),
+            outputs,
+            Pauser(self.works, dict, lambda _: None, outputs, self.clock, rules),
+            self.clock,
+            Pace(1.0, 300.0),
+        )
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         """Take every write, and note which workload was started."""

@@ -33,6 +33,19 @@ clusters: [{{name: here, cluster: {{server: "{url}"}}}}]
 contexts: [{{name: here, context: {{cluster: here, user: nobody}}}}]
 users: [{{name: nobody, user: {{}}}}]
 """
+OWN_CLIENT = """
+import http.client, sys
+from kubernetes import client, config, stream
+kubeconfig, port = sys.argv[1], int(sys.argv[2])
+core = client.CoreV1Api(config.new_client_from_config(kubeconfig))
+forward = stream.portforward(
+    core.connect_get_namespaced_pod_portforward, "ext-1", "greensched", ports=str(port)
+)
+connection = http.client.HTTPConnection("localhost")
+connection.sock = forward.socket(port)
+connection.request("GET", "/v1/decisions/ml/a", headers={"Connection": "close"})
+print(connection.getresponse().read().decode())
+"""
 
 
 @dataclass
@@ -118,8 +131,12 @@ async def cluster() -> AsyncIterator[Cluster]:
 
 
 async def greensched(*arguments: str) -> str:
+    return await python("-m", "greensched_cli", *arguments)
+
+
+async def python(*arguments: str) -> str:
     command = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "greensched_cli", *arguments, stdout=asyncio.subprocess.PIPE
+        sys.executable, *arguments, stdout=asyncio.subprocess.PIPE
     )
     told, _ = await command.communicate()
     assert command.returncode == 0
@@ -149,12 +166,21 @@ async def test_kubernetes_own_client_gets_its_answer_from_the_stand_in(
 ) -> None:
     config = tmp_path / "config"
     config.write_text(KUBECONFIG.format(url=cluster.url))
+    told = json.loads(await python("-c", OWN_CLIENT, str(config), str(cluster.ports["ext-1"])))
+    assert told["decisions"][0]["pod"]["uid"] == "/v1/decisions/ml/a"
+
+
+async def test_the_command_line_asks_the_extenders_in_the_same_way(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    config = tmp_path / "config"
+    config.write_text(KUBECONFIG.format(url=cluster.url))
     told = await greensched("explain", "a", "-n", "ml", "-o", "json", "--kubeconfig", str(config))
     (decision,) = json.loads(told)
     assert (decision["replica"], decision["pod"]["uid"]) == ("ext-1", "/v1/decisions/ml/a")
 
 
-async def test_the_report_asks_the_operators_in_the_same_way(
+async def test_the_command_line_asks_the_operators_in_the_same_way(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     config = tmp_path / "config"

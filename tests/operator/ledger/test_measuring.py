@@ -10,11 +10,10 @@ import pytest
 from greensched_core.clock import ManualClock
 from greensched_core.ledger_records import Amounts, LedgerRecord, What
 from greensched_core.power.pod_courses import Piece
-from greensched_core.power.pod_energy import PodMeter
 from greensched_core.power.prometheus import PrometheusApi
 from greensched_operator.ledger.grid_history import Known
 from greensched_operator.ledger.measured_amounts import measured_amounts
-from greensched_operator.ledger.measuring import Measuring, Unmeasured
+from greensched_operator.ledger.measuring import Counts, Measuring, Unmeasured
 from greensched_operator.ledger.pod_runs import Ran
 from greensched_operator.planning.cluster_state import Site
 from tests.operator.ledger.conftest import MakeRecord
@@ -66,8 +65,7 @@ class Scene:
             ),
             self.written.append,
             self.clock,
-            self.measured.append,
-            self.unmeasured.append,
+            Counts(self.measured.append, self.unmeasured.append),
         )
 
     def _handle(self, request: httpx.Request) -> httpx.Response:
@@ -93,7 +91,7 @@ async def test_an_end_is_told_again_with_what_was_measured(make_record: MakeReco
     assert told.measured.carbon_g == pytest.approx(0.15)
     assert told.measured.cost == pytest.approx(1_500 / KWH_J * 0.1)
     assert told.id == ended.id, "it completes the same record"
-    assert (scene.measured, scene.unmeasured) == ([PodMeter.KEPLER], [])
+    assert (scene.measured, scene.unmeasured) == (["kepler"], [])
 
 
 @pytest.mark.parametrize(

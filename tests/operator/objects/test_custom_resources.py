@@ -144,9 +144,20 @@ def test_it_is_refused_with_a_sentence_that_helps(
 
 def told_by_definition(plural: str) -> set[str]:
     """Return every message of a rule in a definition."""
-    lines = (DEFINITIONS / f"{plural}.yaml").read_text(encoding="utf-8").splitlines()
-    messages = (line.partition("message: ")[2].strip('"') for line in lines if "message: " in line)
-    return {message for message in messages if message}
+    text = (DEFINITIONS / f"{plural}.yaml").read_text(encoding="utf-8")
+    return set(messages(yaml.safe_load(text)))
+
+
+def messages(part: object) -> Iterator[str]:
+    """Yield the message of each rule within a part of a definition."""
+    if isinstance(part, dict):
+        for rule in part.get("x-kubernetes-validations", ()):
+            yield rule["message"]
+        for each in part.values():
+            yield from messages(each)
+    elif isinstance(part, list):
+        for each in part:
+            yield from messages(each)
 
 
 @pytest.mark.parametrize(

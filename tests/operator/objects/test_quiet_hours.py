@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_operator.objects.quiet_hours import EVERY_DAY, QuietHours, QuietWindow
+from greensched_operator.objects.quiet_fields import EVERY_DAY
+from greensched_operator.objects.quiet_hours import QuietHours, QuietWindow
 
 BERLIN = ZoneInfo("Europe/Berlin")
 ZONES = [ZoneInfo(name) for name in ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata",

@@ -18,6 +18,7 @@ from greensched_operator.runtime.heartbeat import (
     RightToStart,
     decode_lease,
 )
+from greensched_operator.runtime.own_lease import OwnLease
 from tests.operator.told_work import api_of, refused
 
 
@@ -115,7 +116,8 @@ async def test_a_sign_that_was_taken_shows_for_as_long_as_it_counts() -> None:
     clock = ManualClock()
     answers = [refused(403), httpx.Response(200, content=b"{}")]
     async with api_of(lambda _: answers.pop(0)) as client:
-        beating = Heartbeat(client, "own", "heartbeat", "first", lambda: True, clock.monotonic)
+        lease = OwnLease(client, "own", "heartbeat", "first")
+        beating = Heartbeat(lease, lambda: True, clock.monotonic)
         with pytest.raises(ApiUnavailable):
             await beating.beat()
         assert not beating.is_given, "it was refused"

@@ -11,6 +11,7 @@ import pytest
 
 from greensched_core.clock import ManualClock
 from greensched_operator.runtime.leader import Leadership
+from greensched_operator.runtime.own_lease import OwnLease
 from tests.operator.told_work import PATIENCE_S, api_of, refused
 
 LASTS_S = 15.0
@@ -42,8 +43,8 @@ class LeaseServer:
         return httpx.Response(200, json=self.lease)
 
     def replica(self, name: str, clock: ManualClock) -> Leadership:
-        return Leadership(api_of(self.answer), "greensched", "lease", name, duration_s=LASTS_S,
-                          monotonic=clock.monotonic)  # fmt: skip
+        lease = OwnLease(api_of(self.answer), "greensched", "lease", name)
+        return Leadership(lease, duration_s=LASTS_S, monotonic=clock.monotonic)
 
     @property
     def holder(self) -> str:
@@ -156,8 +157,8 @@ async def test_after_an_outage_a_leader_leads_on_where_nobody_has_followed() -> 
 
 async def test_who_finds_another_in_his_place_keeps_it_no_longer() -> None:
     server, clock = LeaseServer(), ManualClock()
-    first = Leadership(api_of(server.answer), "greensched", "lease", "first", duration_s=0.03,
-                       monotonic=clock.monotonic)  # fmt: skip
+    lease = OwnLease(api_of(server.answer), "greensched", "lease", "first")
+    first = Leadership(lease, duration_s=0.03, monotonic=clock.monotonic)
     await first.tried()
     assert server.lease is not None
     server.lease["spec"]["holderIdentity"] = "second"

@@ -1,14 +1,12 @@
-"""What providers send, a moment at which all of it holds, and a server that replays it."""
+"""A server that replays what providers send, and a keeper of signals that asks it."""
 
 import asyncio
 import base64
-import io
 import json
 import os
 import subprocess
-import zipfile
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,81 +16,21 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
-from greensched_core.clock import ManualClock
+from greensched_core.clock import Clock, ManualClock, WallClock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.labels import PROVIDER_SECRET_TYPE
 from greensched_core.signals.static import load_static_zones
-from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.signals.watched import GRID_SIGNALS
-from greensched_operator.providers.answers import (
-    Answer,
-    Conversation,
-    ProviderFault,
-    Reply,
-    Request,
-)
+from greensched_core.watching import Watch
+from greensched_operator.runtime.settings import OperatorSettings
+from greensched_operator.signals.keeper import SignalKeeper, make_keeper
+from greensched_operator.signals.metrics import SignalMetrics
 from greensched_operator.signals.provider_questions import Questions
 from greensched_operator.signals.provider_secrets import ProviderSecrets
-from greensched_operator.signals.signal_keeper import SignalKeeper
-from greensched_operator.signals.signal_metrics import SignalMetrics
-from greensched_operator.signals.signal_spec import decode_grid_signal
-from greensched_operator.signals.web import Web, WebLimits
+from greensched_operator.signals.spec import decode_grid_signal
+from greensched_operator.signals.web import Web, WebLimits, make_http
 from greensched_testbed.controlplane import ControlPlane
-
-NOW = parse_timestamp("2026-01-19T12:10:00Z")
-GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "providers"
-
-
-@pytest.fixture
-def now() -> float:
-    """The moment at which every stored answer holds, in epoch seconds."""
-    return NOW
-
-
-@pytest.fixture(scope="session")
-def golden() -> Callable[[str], bytes]:
-    """Return what a stored answer holds, zipped as CAISO does if asked."""
-
-    def read(name: str) -> bytes:
-        if not name.endswith(".zip"):
-            return (GOLDEN / name).read_bytes()
-        (inner,) = GOLDEN.glob(f"{Path(name).stem}.*")
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(f"20260119_PRC_LMP{inner.suffix}", inner.read_bytes())
-        return packed.getvalue()
-
-    return read
-
-
-Talk = Callable[..., tuple[Answer, list[Request]]]
-
-
-@pytest.fixture(scope="session")
-def talk() -> Talk:
-    """Lead a conversation with replies by hand: bytes for 200, a fault to be thrown, or a Reply."""
-
-    def lead(
-        conversation: Conversation, *replies: bytes | Reply | ProviderFault
-    ) -> tuple[Answer, list[Request]]:
-        asked: list[Request] = []
-        left = list(replies)
-        try:
-            asked.append(next(conversation))
-            while True:
-                reply = left.pop(0)
-                if isinstance(reply, ProviderFault):
-                    asked.append(conversation.throw(reply))
-                else:
-                    whole = Reply(200, reply) if isinstance(reply, bytes) else reply
-                    asked.append(conversation.send(whole))
-        except StopIteration as returned:
-            assert left == [], "not all replies were asked for"
-            return returned.value, asked
-
-    return lead
-
 
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -288,6 +226,23 @@ class Keeping:
         await self.keeper.turn()
         status: dict[str, Any] = (await self.object()).get("status", {})
         return status
+
+    @asynccontextmanager
+    async def by_itself(
+        self, clock: Clock, http: httpx.AsyncClient | None = None, folder: Path | None = None
+    ) -> AsyncIterator[None]:
+        """Have a keeper follow GridSignals and take turns, as the controller does."""
+        async with http or make_http() as web:
+            settings = OperatorSettings(namespace=self.namespace, signal_files=folder)
+            keeper = make_keeper(settings, self.api, clock, self.metrics, web)
+            watch = Watch(self.api, GRID_SIGNALS, decode_grid_signal, keeper, WallClock())
+            tasks = [asyncio.create_task(watch.run()), asyncio.create_task(keeper.run())]
+            try:
+                yield
+            finally:
+                for each in tasks:
+                    each.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
     def metric(self, name: str, **wanted: str) -> float | None:
         """Return a metric's value."""

@@ -11,7 +11,7 @@ from greensched_core.labels import PROVIDER_SECRET_TYPE
 from greensched_core.signals.chain import GridSignals
 from greensched_core.signals.static import load_static_zones
 from greensched_core.signals.watched import GRID_SIGNALS
-from greensched_operator.signals.signal_spec import decode_grid_signal
+from greensched_operator.signals.spec import decode_grid_signal
 
 Keeping = Any  # the fixture's
 MAPS, UK_HOST = "api.electricitymaps.com", "api.carbonintensity.org.uk"

@@ -11,8 +11,7 @@ import httpx
 from greensched_core.clock import ScaledClock, WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.signals.watched import GRID_SIGNALS
-from greensched_operator.signals.signal_keeper import keep_signals
-from greensched_operator.signals.signal_spec import decode_grid_signal
+from greensched_operator.signals.spec import decode_grid_signal
 
 UK_HOST = "api.carbonintensity.org.uk"
 PATH = f"{GRID_SIGNALS}/zz"
@@ -23,21 +22,10 @@ async def test_the_coroutine_fills_a_signal_by_itself(
     keeping: Keeping, providers: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "zz.csv").write_text(f"start,v\n{keeping.clock.now()},5\n")
-    running = asyncio.create_task(
-        keep_signals(
-            keeping.api,
-            keeping.clock,
-            keeping.metrics,
-            namespace=keeping.namespace,
-            folder=tmp_path,
-        )
-    )
-    await keeping.create(carbon=[{"file": {"path": "zz.csv", "valueColumn": "v"}}])
-    async with asyncio.timeout(20):
+    async with keeping.by_itself(keeping.clock, folder=tmp_path), asyncio.timeout(20):
+        await keeping.create(carbon=[{"file": {"path": "zz.csv", "valueColumn": "v"}}])
         while not (await keeping.object()).get("status"):
             await asyncio.sleep(0.05)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
     assert (await keeping.object())["status"]["current"]["carbonGramsPerKwh"] == 5
 
 
@@ -45,18 +33,13 @@ async def test_time_that_goes_faster_is_kept_up_with(keeping: Keeping, tmp_path:
     clock = ScaledClock(WallClock().now(), keeping.clock.now(), rate=600.0)
     tariff = {"tariff": {"timeZone": "UTC", "pricePerMwh": 250}}
     await keeping.create(price=[tariff], pollInterval="1m")
-    running = asyncio.create_task(
-        keep_signals(keeping.api, clock, keeping.metrics, namespace=keeping.namespace)
-    )
 
     def asked() -> float:
         return keeping.metric("fetches_total", provider="tariff", outcome="ok") or 0.0
 
-    async with asyncio.timeout(20):
+    async with keeping.by_itself(clock), asyncio.timeout(20):
         while asked() < 10:
             await asyncio.sleep(0.05)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_a_slow_provider_of_one_zone_keeps_no_other_waiting(
@@ -64,11 +47,7 @@ async def test_a_slow_provider_of_one_zone_keeps_no_other_waiting(
 ) -> None:
     providers.behaviour[UK_HOST] = "hangs"
     await keeping.create(carbon=[{"ukCarbonIntensity": {}}])
-    async with providers.http() as http, asyncio.timeout(20):
-        keep = keep_signals(
-            keeping.api, keeping.clock, keeping.metrics, namespace=keeping.namespace, http=http
-        )
-        running = asyncio.create_task(keep)
+    async with keeping.by_itself(keeping.clock, providers.http()), asyncio.timeout(20):
         while UK_HOST not in [each.host for each in providers.asked]:
             await asyncio.sleep(0.05)
         path = await keeping.create_other(carbon=[{"static": {}}])
@@ -78,8 +57,6 @@ async def test_a_slow_provider_of_one_zone_keeps_no_other_waiting(
         finally:
             await keeping.api.delete(path)
         assert "status" not in await keeping.object(), "the other one still waits"
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_an_edit_while_a_provider_is_asked_drops_its_answer(

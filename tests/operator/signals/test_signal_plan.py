@@ -18,7 +18,7 @@ from greensched_operator.providers.catalogue import Provider
 from greensched_operator.providers.file import File
 from greensched_operator.providers.static import Static
 from greensched_operator.providers.uk_carbon_intensity import UkCarbonIntensity
-from greensched_operator.signals.signal_plan import (
+from greensched_operator.signals.plan import (
     SignalPlan,
     answered,
     checked,

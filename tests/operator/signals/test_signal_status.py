@@ -20,15 +20,15 @@ from greensched_operator.providers.answers import (
 from greensched_operator.providers.static import Static
 from greensched_operator.providers.tariff import Tariff
 from greensched_operator.providers.uk_carbon_intensity import UkCarbonIntensity
-from greensched_operator.signals.signal_plan import SignalPlan, answered, failed
-from greensched_operator.signals.signal_spec import (
+from greensched_operator.signals.plan import SignalPlan, answered, failed
+from greensched_operator.signals.spec import (
     KINDS,
     GridSignalObject,
     SignalSpec,
     decode_grid_signal,
     parse_spec,
 )
-from greensched_operator.signals.signal_status import (
+from greensched_operator.signals.status import (
     MOST_SLOTS,
     merge_patch,
     next_change,

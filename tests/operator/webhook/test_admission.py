@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -153,6 +154,29 @@ def test_kueue_owns_suspend_of_what_it_queues_and_a_pod_on_a_node_has_no_gate() 
     queued["metadata"]["labels"] = {KUEUE_QUEUE: "team"}
     bound["spec"]["nodeName"] = "node"
     assert verdict_on(queued).outcome == verdict_on(bound).outcome == "ignored"
+
+
+def test_a_pod_keeps_the_gates_of_others_and_has_ours_once() -> None:
+    item = arriving(kind=Kind.POD)
+    item["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
+    made = patched(item, verdict_on(item))
+    assert made["spec"]["schedulingGates"] == [{"name": "example.com/wait"}, {"name": labels.GATE}]
+
+
+@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
+def test_the_object_of_a_review_is_decoded_once(kind: Kind) -> None:
+    request, decoders = request_of(arriving(kind=kind)), list[object]()
+
+    def note(_frame: object, event: str, called: Any) -> None:
+        if event == "c_call" and called.__name__ == "decode":
+            decoders.append(called)
+
+    sys.setprofile(note)
+    try:
+        decide(request, around(), NOW_S)
+    finally:
+        sys.setprofile(None)
+    assert len(decoders) == 1
 
 
 OLD = marks(NOW_S - 9 * HOUR_S, NOW_S - HOUR_S, deadline="6h", planned_start="2020-01-01",

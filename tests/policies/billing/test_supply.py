@@ -142,7 +142,8 @@ def test_the_bills_of_the_nodes_add_up_to_that_of_the_zones_imports(
     placed = Placements(node, start_s, start_s + 0.7 * HOUR, cores, np.zeros(len(jobs)))
     window_s = (0.0, 3 * HOUR)
     suns = [Sun(np.array([yield_w, 0.0]), battery), None]
-    balances = balances_of(NODES, placed, ZONES, suns, window_s, MODEL, NO_SLEEPS, NO_CAPS)
+    sites = list(zip(ZONES, suns, strict=True))
+    balances = balances_of(NODES, placed, sites, window_s, MODEL, NO_SLEEPS, NO_CAPS)
     series = [imported(*each) for each in zip(ZONES, balances, strict=True)]
     plain = bill_schedule(NODES, placed, ZONES, window_s, MODEL)
     bill = bill_schedule(NODES, placed, series, window_s, MODEL)

@@ -14,7 +14,8 @@ from greensched_policies.costs.cost import (
     placement_cost,
 )
 from greensched_policies.encoding import observation as obs
-from greensched_policies.encoding.observation import Observation, Weights, encode_where
+from greensched_policies.encoding.observation import Observation, encode_where
+from greensched_policies.encoding.weights import Weights
 from greensched_policies.rules.catalogue import WHERE_RULES
 
 MODEL = CostModel(

@@ -14,15 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from greensched_policies.learned.bundle import (
-    MAX_GRAPH_BYTES,
-    SHIPPED_PRIOR,
-    BundleError,
-    load_bundle,
-)
-from greensched_policies.learned.bundle_description import describe_bundle
+from greensched_policies.learned.bundle import MAX_GRAPH_BYTES, load_bundle
+from greensched_policies.learned.card import SHIPPED_PRIOR, BundleError, describe_card
 from greensched_policies.learned.graph_file import NotOnnx, read_graph_facts
-from greensched_policies.rules.where.weighted_cost import weighted_cost
+from greensched_policies.rules.where import weighted_cost
 
 EXPORTER = Path(__file__).parents[3] / "policies" / "train" / "export_prior.py"
 PRIOR = load_bundle(SHIPPED_PRIOR)
@@ -339,7 +334,7 @@ def test_no_flipped_byte_upsets_the_reader(at: int, value: int) -> None:
 
 
 def test_a_bundle_is_described_in_words() -> None:
-    lines = describe_bundle(PRIOR)
+    lines = describe_card(SHIPPED_PRIOR)
     assert lines["state"] == "untrained: the rule it starts from"
     assert lines["where: parameters"] == str(PRIOR.card.heads["where"].parameters)
     assert all(lines.values())

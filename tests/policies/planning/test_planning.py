@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from greensched_policies.costs.cost import Floats
-from greensched_policies.encoding.observation import Weights
 from greensched_policies.encoding.slots import FULL
+from greensched_policies.encoding.weights import Weights
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import Outlook, outlook_of
 from greensched_policies.planning.planning import (

@@ -11,7 +11,8 @@ from greensched_policies.costs.cost import (
     curve_table,
     placement_cost,
 )
-from greensched_policies.encoding.observation import Observation, Weights, encode_where
+from greensched_policies.encoding.observation import Observation, encode_where
+from greensched_policies.encoding.weights import Weights
 from greensched_policies.rules.catalogue import WHERE_RULES
 
 GIB = 2.0**30

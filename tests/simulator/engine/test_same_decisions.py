@@ -34,9 +34,10 @@ from greensched_policies.costs.cost import (
     placement_cost,
 )
 from greensched_policies.costs.sleeping import SleepColumns, with_waking
-from greensched_policies.encoding.observation import Weights, encode_where
+from greensched_policies.encoding.observation import encode_where
 from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.encoding.weights import Weights
 from greensched_policies.learned.guard import Guard
 from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from greensched_policies.costs.cost import CostModel, Floats
 from greensched_policies.costs.pausing import planned_slots
-from greensched_policies.encoding.observation import Weights
 from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.encoding.weights import Weights
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.planning.planning import NO_ZONE
 from greensched_policies.planning.slot_planning import Interruptible, plan_slots, slot_columns
 from greensched_policies.rules.catalogue import WHEN_RULES
-from greensched_policies.rules.pause.pause_if_worth import pause_if_worth
+from greensched_policies.rules.pause import pause_if_worth
 from greensched_simulator.arrays.grid_table import grid_table
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.execution.runs import columns_by_zone, pause_seen

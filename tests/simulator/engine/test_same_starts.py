@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_policies.costs.cost import CostModel, Floats
-from greensched_policies.encoding.observation import Weights
 from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.encoding.weights import Weights
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.planning.planning import plan_all

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_policies.costs.cost import CostModel, Floats, Integers
-from greensched_policies.encoding.observation import Weights
 from greensched_policies.encoding.slots import FULL, SlotColumns, spread_of, with_overload
+from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.grid_table import GridTable, grid_table, in_parts
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.state.choices import Terms, rules_of

@@ -16,8 +16,8 @@ from greensched_policies.encoding.observation import (
     LOG_CPU,
     LOG_RUNTIME,
     MEMORY_SHARE,
-    Weights,
 )
+from greensched_policies.encoding.weights import Weights
 from greensched_simulator.environments.agents import HeadAgents
 from greensched_simulator.environments.preparation import HEADS, Head
 from greensched_simulator.environments.single import GreenSchedEnv

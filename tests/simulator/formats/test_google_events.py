@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.formats.google_events import GOOGLE_COLUMNS, Machine, parse_machine
+from greensched_simulator.formats.google_events import GOOGLE_COLUMNS, parse_machine
+from greensched_simulator.formats.trace_format import Machine
 from greensched_simulator.formats.traces import load_trace
 from greensched_simulator.formats.workload import Task, Trace
 from greensched_simulator.world.scenario_loading import load_scenario

@@ -13,12 +13,12 @@ from greensched_core.errors import BadInput
 from greensched_simulator.formats.grid_files import (
     CARBON_LIMITS_G_PER_KWH,
     PRICE_LIMITS_PER_MWH,
-    Column,
+    WantedColumn,
     read_series,
 )
 
 DATA = Path(os.environ.get("GREENSCHED_DATA") or Path(__file__).parents[4] / "shared" / "data")
-CARBON = Column("time", "carbon", CARBON_LIMITS_G_PER_KWH)
+CARBON = WantedColumn("time", "carbon", CARBON_LIMITS_G_PER_KWH)
 JUNE_S = datetime(2023, 6, 1, tzinfo=UTC).timestamp()
 HEADER = "time,carbon\n"
 
@@ -166,7 +166,7 @@ def test_the_published_series_are_read_whole(
         with gzip.open(path, "rt") as file:
             header = file.readline().strip().split(",")
         (column,) = (name for name in header if name.startswith(pattern))
-        series = read_series(path, Column("datetime_utc", column, limits))
+        series = read_series(path, WantedColumn("datetime_utc", column, limits))
         assert (np.diff(series.times_s) == 3600).all(), path
         assert np.isfinite(series.values).sum() == series.rows, path
 
@@ -174,7 +174,7 @@ def test_the_published_series_are_read_whole(
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no data sets at {DATA}; set GREENSCHED_DATA")
 def test_the_holes_in_german_prices_are_found() -> None:
     path = DATA / "sustain-cluster-prices" / "DE-LU_2020-2023_hourly.csv.gz"
-    column = Column("datetime_utc", "price_eur_per_mwh", PRICE_LIMITS_PER_MWH)
+    column = WantedColumn("datetime_utc", "price_eur_per_mwh", PRICE_LIMITS_PER_MWH)
     series = read_series(path, column)
     assert len(series.gaps) == 10
     assert np.isnan(series.values[:-1]).sum() == series.times_s.size - 1 - series.rows

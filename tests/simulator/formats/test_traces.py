@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.formats.traces import load_trace
+from greensched_simulator.formats.traces import FORMATS, load_trace
 from greensched_simulator.formats.workload import Task, as_pods
 
 PLAIN = "name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus\n"
@@ -138,6 +138,12 @@ def test_all_faults_are_told_at_once_up_to_twenty(tmp_path: Path) -> None:
 def test_a_file_that_is_no_trace_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         load_trace(written(tmp_path, text))
+
+
+def test_formats_have_names_and_headers_of_their_own() -> None:
+    assert len({each.name for each in FORMATS}) == len(FORMATS)
+    for each in FORMATS:
+        assert max(FORMATS, key=lambda other: other.share_of(each.columns)) is each
 
 
 PACKED = gzip.compress(PLAIN.encode() * 9)

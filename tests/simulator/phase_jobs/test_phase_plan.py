@@ -14,8 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_simulator.phase_jobs.phase_plan import PhasePlan, Stretch, cheapest_plan
-from greensched_simulator.phase_jobs.phase_steps import steps_of
 from greensched_simulator.phase_jobs.phases import (
     Phase,
     PhasedJob,
@@ -24,6 +22,8 @@ from greensched_simulator.phase_jobs.phases import (
     phases_ended,
     spent,
 )
+from greensched_simulator.phase_jobs.plan import PhasePlan, Stretch, cheapest_plan
+from greensched_simulator.phase_jobs.steps import steps_of
 
 HOUR_S = 3600.0
 BOOT = Phase("boot", HOUR_S, 1000.0)  # 1 kWh

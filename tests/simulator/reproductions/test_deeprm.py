@@ -13,7 +13,7 @@ from greensched_simulator.reproductions.deeprm_environment import (
     SLOTS,
     UNITS,
     VOID,
-    State,
+    DeepRmState,
     Work,
     begin,
     earliest_offset,
@@ -28,7 +28,7 @@ def work(*jobs: tuple[int, int, int]) -> Work:
     return Work(table[:, 0].copy(), table[:, 1:].copy())
 
 
-def arrived(jobs: Work, steps: int) -> State:
+def arrived(jobs: Work, steps: int) -> DeepRmState:
     """Return the state after steps in which nothing was placed."""
     state = begin(jobs)
     for _ in range(steps):
@@ -36,7 +36,7 @@ def arrived(jobs: Work, steps: int) -> State:
     return state
 
 
-def chosen(state: State, jobs: Work, rule: str) -> int:
+def chosen(state: DeepRmState, jobs: Work, rule: str) -> int:
     return deeprm.best_fitting(state, jobs, deeprm.ALIGNMENT_SHARE[rule])
 
 

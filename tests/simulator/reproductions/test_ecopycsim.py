@@ -18,7 +18,7 @@ def job(arrival_s: float, runtime_s: float, *children: tuple[int, ...]) -> Job:
     return Job(arrival_s, (0.125,) * len(children), (runtime_s,) * len(children), children)
 
 
-def on_server_0(*jobs: Job) -> ecopycsim.Outcome:
+def on_server_0(*jobs: Job) -> ecopycsim.RuleOutcome:
     return ecopycsim.play(list(jobs), ecopycsim.chooser("always server 0", 0))
 
 

@@ -25,8 +25,8 @@ def grid(*values: float) -> Floats:
     return np.array([*values, *[1000.0] * 20])
 
 
-def jobs(start: int, length: int) -> told.Jobs:
-    return told.Jobs(np.array([start]), np.array([length]))
+def jobs(start: int, length: int) -> told.MlJobs:
+    return told.MlJobs(np.array([start]), np.array([length]))
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_a_job_in_pieces_runs_in_the_cheapest_slots(
 
 def test_jobs_of_different_deadlines_do_not_mind_each_other() -> None:
     actual = np.random.default_rng(3).uniform(50.0, 400.0, 300)
-    many = told.Jobs(np.array([3, 50, 51]), np.array([4, 9, 30]))
+    many = told.MlJobs(np.array([3, 50, 51]), np.array([4, 9, 30]))
     until = many.start + many.length + np.array([0, 40, 7])
     for run in (told.in_one_piece, told.in_pieces):
         alone = [

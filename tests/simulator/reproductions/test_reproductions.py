@@ -19,8 +19,8 @@ def carbon(*hourly: float) -> gaia.Carbon:
     return gaia.Carbon(np.array([*hourly, *[500.0] * 60]))
 
 
-def jobs(arrival: int, length: int) -> gaia.Jobs:
-    return gaia.Jobs(np.array([arrival]), np.array([length]), np.array([1.0]))
+def jobs(arrival: int, length: int) -> gaia.GaiaJobs:
+    return gaia.GaiaJobs(np.array([arrival]), np.array([length]), np.array([1.0]))
 
 
 @needs_data

@@ -13,8 +13,8 @@ from greensched_policies.costs.cost import Floats
 from greensched_simulator.formats.grid_files import (
     CARBON_LIMITS_G_PER_KWH,
     PRICE_LIMITS_PER_MWH,
-    Column,
     Series,
+    WantedColumn,
     read_series,
 )
 from greensched_simulator.world.grid_doubts import hours_apart, notes_on_files
@@ -86,7 +86,7 @@ def test_of_the_real_grids_three_are_estimated_and_none_is_smoothed() -> None:
 
 def real_carbon() -> dict[str, Series]:
     """Return the life-cycle carbon of each zone, three years by the hour."""
-    column = Column("datetime_utc", "ci_lca_g_per_kwh", CARBON_LIMITS_G_PER_KWH)
+    column = WantedColumn("datetime_utc", "ci_lca_g_per_kwh", CARBON_LIMITS_G_PER_KWH)
     return {path.name.partition("_")[0]: read_series(path, column)
             for path in sorted(FOLDER.glob("*.csv.gz"))}  # fmt: skip
 
@@ -100,7 +100,7 @@ def real_pairs() -> dict[str, tuple[Series, Series]]:
                 name = next(lines).strip().split(",")[1]
             found[zone] = (
                 carbon,
-                read_series(path, Column("datetime_utc", name, PRICE_LIMITS_PER_MWH)),
+                read_series(path, WantedColumn("datetime_utc", name, PRICE_LIMITS_PER_MWH)),
             )
     return found
 

@@ -19,10 +19,10 @@ from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.observation import (
     CONTEXT_FEATURES,
     NODE_FEATURES,
-    Weights,
 )
 from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_policies.encoding.slots import SlotColumns
+from greensched_policies.encoding.weights import Weights
 from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
     CAP_RULES,

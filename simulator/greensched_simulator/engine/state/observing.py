@@ -22,13 +22,13 @@ from greensched_policies.encoding.observation import (
     RELATIVE_PLACES,
     RELATIVE_ZONE_CARBON,
     ROOM_FEATURES,
-    Weights,
     context_columns,
     leave_out_unknown,
     relative_columns,
     relative_scale,
     room_columns,
 )
+from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.grid_table import CARBON, PRICE, GridTable, fill_means
 from greensched_simulator.arrays.moving import Data, moving_seen
 from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined

@@ -1,0 +1,52 @@
+"""What comes with an extra of the package, and the sentence where it is missing.
+
+The verbs for a cluster need the extra `cli` alone; each other verb says what it needs.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from importlib.util import find_spec
+from typing import ParamSpec, TypeVar
+
+from greensched_core.errors import BadInput
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+_MOST_NAMED = 3  # of what is missing
+_SIMULATOR = ("matplotlib", "numba", "numpy", "onnxruntime", "plotly", "pyarrow", "scipy")
+# What is looked for; the rest of an extra comes with it.
+BROUGHT: dict[str, tuple[str, ...]] = {
+    "policies": ("numpy", "onnxruntime"),
+    "report": ("plotly", "pyarrow", "sqlalchemy"),
+    "simulator": _SIMULATOR,
+    "testbed": (*_SIMULATOR, "cryptography", "duckdb", "fastapi", "kopf", "psutil", "sqlalchemy"),
+}
+
+
+def require(extra: str, what: str) -> None:
+    """Raise BadInput, with the command that installs it, where an extra is not installed.
+
+    `what` needs it: "--out", "greensched simulate".
+    """
+    missing = [name for name in BROUGHT[extra] if find_spec(name) is None]
+    if missing:
+        more = ", …" if len(missing) > _MOST_NAMED else ""
+        named = ", ".join(missing[:_MOST_NAMED]) + more
+        raise BadInput(
+            f"{what} needs what is not installed ({named}): pip install 'greensched[{extra}]'"
+        )
+
+
+def needs(extra: str, what: str) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:
+    """Return a decorator for verbs that need an extra: they raise BadInput where it is missing."""
+
+    def decorate(verb: Callable[Given, Answer]) -> Callable[Given, Answer]:
+        @wraps(verb)
+        def checked(*args: Given.args, **kwargs: Given.kwargs) -> Answer:
+            require(extra, what)
+            return verb(*args, **kwargs)
+
+        return checked
+
+    return decorate

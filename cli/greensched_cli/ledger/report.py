@@ -1,0 +1,135 @@
+"""`greensched report`: what a cluster's ledger saved, or the report of a simulated run.
+
+What draws is imported where the verb runs, so that --help answers at once.
+"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from greensched_cli.explain.decisions import Context, InstalledIn, Kubeconfig
+from greensched_cli.extras import require
+from greensched_cli.ledger.source import ReadLedger, Span, read_ledger
+from greensched_cli.output import AsOutput, Output, print_document
+from greensched_cli.reading.replicas import Whereabouts
+from greensched_cli.simulation import simulate
+from greensched_core.clock import WallClock
+from greensched_core.durations import parse_duration
+from greensched_core.errors import BadInput
+
+if TYPE_CHECKING:
+    from greensched_cli.ledger.tables import LedgerReport
+
+
+RunFolder = Annotated[
+    Path | None, typer.Argument(help="Folder of a simulated run: draw its report again.")
+]
+Since = Annotated[str, typer.Option(help="How far back to read the ledger, such as 7d or 36h.")]
+Ledger = Annotated[
+    str | None,
+    typer.Option(
+        envvar="GREENSCHED_LEDGER",
+        help="Ledger to read: an SQLite file, postgresql://…, or http://host:port of a "
+        "port-forward. By default the cluster's operators are asked through port-forwards.",
+    ),
+]
+OnlyNamespace = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", help="Count only workloads of this namespace."),
+]
+Out = Annotated[
+    Path | None, typer.Option(help="Folder for report.html and the records as Parquet and CSV.")
+]
+
+
+def report(
+    folder: RunFolder = None,
+    since: Since = "7d",
+    ledger: Ledger = None,
+    namespace: OnlyNamespace = None,
+    out: Out = None,
+    output: AsOutput = Output.TABLE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    operator_namespace: InstalledIn = "greensched",
+) -> None:
+    """Show what holding work saved against starting it immediately, from the ledger."""
+    if folder is not None:
+        if output != Output.TABLE:
+            raise BadInput(f"-o {output} is of the ledger's report; {folder}/run.json has this")
+        simulate.report(folder)
+        return
+    if out is not None:
+        require("report", "--out")
+    until = WallClock().now()
+    span = Span(until - _seconds(since), until, namespace)
+    is_address = ledger is not None and ledger.startswith(("http://", "https://"))
+    where = Whereabouts(
+        ledger if is_address else None, kubeconfig, context, operator_namespace, None
+    )
+    read = read_ledger(ledger, where, span)
+    from greensched_cli.ledger.tables import report_of
+
+    drawn = report_of(read, span)
+    if output == Output.TABLE:
+        _print(drawn, read)
+    else:
+        from greensched_cli.ledger.json_output import report_json
+
+        print_document(report_json(drawn), output)
+    if out is not None:
+        _write(out, drawn, read)
+
+
+def _seconds(since: str) -> float:
+    seconds = parse_duration(since)
+    if seconds <= 0:
+        raise BadInput(f"--since must be more than nothing, not {since}")
+    return seconds
+
+
+def _print(report: "LedgerReport", read: ReadLedger) -> None:
+    from greensched_cli.ledger import tables
+    from greensched_cli.terminal import plain_console, print_table
+
+    console = plain_console()
+    for note in report.notes:
+        print(note, file=sys.stderr)
+    if not read.records and not read.losses:
+        console.print(f"{report.source}: no decision in this time")
+        return
+    for title, savings in (
+        ("Work that was started", report.done),
+        ("What shadow mode would have saved", report.shadow),
+    ):
+        if savings.outcomes:
+            print_table(console, title, tables.saved_rows(savings.whole))
+            console.print()
+            print_table(console, "By namespace", tables.namespace_rows(savings))
+            console.print()
+    if measured := tables.measured_rows(report.done.outcomes):
+        print_table(console, "Measured beside estimated", measured)
+        console.print()
+    print_table(console, "What was decided", [("", ""), *tables.decided_rows(report)])
+    console.print()
+    for line in tables.losses_of(report.done):
+        console.print(f"lost: {line}")
+    console.print(tables.HOW_CERTAIN)
+
+
+def _write(out: Path, report: "LedgerReport", read: ReadLedger) -> None:
+    from greensched_cli.ledger.files import write_files
+    from greensched_cli.ledger.page import write_page
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        page = out / "report.html"
+        write_page(page, report)
+        files = write_files(out, read.records)
+    except OSError as fault:  # such as a full disk
+        print(f"greensched: {fault}", file=sys.stderr)
+        raise typer.Exit(1) from fault
+    # Beside what is shown, so that JSON stays JSON.
+    print(f"report: {page}\nrecords: {', '.join(map(str, files))}", file=sys.stderr)

@@ -1,0 +1,221 @@
+"""What a ledger says, as rows for terminals and pages alike."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from greensched_cli.explain.explanation import printable
+from greensched_cli.ledger.outcomes import (
+    WorkOutcome,
+    counted,
+    is_late,
+    is_overdue,
+    is_waiting,
+    outcomes_of,
+)
+from greensched_cli.ledger.savings import (
+    BASELINE,
+    DRAWS,
+    FEWEST,
+    Figure,
+    Savings,
+    kinds_of,
+    savings_of,
+)
+from greensched_cli.ledger.source import ReadLedger, Span
+from greensched_core.ledger_records import LossReason, What
+from greensched_core.signals.timestamps import format_timestamp
+from greensched_simulator.results.cells import Cell, Interval, Row, large, tone_of
+
+HOW_CERTAIN = (
+    f"Changes are of the sums against {BASELINE}: the same work, started when it came. Behind each "
+    f"stands its 95 % interval, by drawing the workloads again {DRAWS:,} times (bootstrap, fixed "
+    f"seed): how much of it hangs on which workloads came. Fewer than {FEWEST} have none: nothing "
+    "of them is beyond doubt. It does not cover what all of them share: errors of the forecast "
+    "that the counterfactual goes by, of estimated watts and runtimes, and runs of the same "
+    "CronJob that are alike. Idle power is in no figure."
+)
+
+
+@dataclass(frozen=True)
+class LedgerReport:
+    """All that a report tells of a span of time."""
+
+    span: Span
+    source: str
+    notes: Sequence[str]
+    done: Savings  # started or ended
+    unstarted: Sequence[WorkOutcome]  # held, and not started
+    shadow: Savings  # untouched: what would have been
+    decided: Mapping[What, int]
+    placed_by_us: int
+    lost: Mapping[LossReason, int | None]  # None: nobody knows how many
+
+
+def report_of(read: ReadLedger, span: Span) -> LedgerReport:
+    """Return what a report tells of what was read."""
+    outcomes = outcomes_of(read.records)
+    real = [outcome for outcome in outcomes if not outcome.is_shadow]
+    lost: dict[LossReason, int | None] = {}
+    for loss in read.losses:
+        before = lost.get(loss.reason, 0)
+        known = loss.records is not None and before is not None
+        lost[loss.reason] = (before or 0) + (loss.records or 0) if known else None
+    decided = counted(read.records)
+    return LedgerReport(
+        span=span,
+        source=read.source,
+        notes=read.notes,
+        done=savings_of([outcome for outcome in real if outcome.has_started]),
+        unstarted=[outcome for outcome in real if not outcome.has_started],
+        shadow=savings_of([outcome for outcome in outcomes if outcome.is_shadow]),
+        decided=decided,
+        placed_by_us=decided.get(What.PLACED, 0),
+        lost=lost,
+    )
+
+
+def saved_rows(figures: Sequence[Figure]) -> list[Row]:
+    """Return a line for each figure, below a head."""
+    head = ("", "workloads", BASELINE, "took", "saved", "change")
+    return [head, *(_saved_row(figure.name, figure) for figure in figures)]
+
+
+def namespace_rows(savings: Savings) -> list[Row]:
+    """Return a line for each namespace with the change of each figure, below a head."""
+    found, workloads = savings.by_namespace, Counter(o.namespace for o in savings.outcomes)
+    names = list(dict.fromkeys(_title(each) for figures in found.values() for each in figures))
+    rows: list[Row] = [("namespace", "workloads", *(f"change of {name}" for name in names))]
+    for namespace, figures in found.items():
+        mine = {_title(figure): change_cell(figure.percent) for figure in figures}
+        cells = (mine.get(name, "no data") for name in names)
+        rows.append((printable(namespace), _count(workloads[namespace]), *cells))
+    return rows
+
+
+def measured_rows(outcomes: Sequence[WorkOutcome]) -> list[Row]:
+    """Return what was estimated beside what was measured, below a head; none without a meter.
+
+    Of each figure the workloads count that have both.
+    """
+    rows: list[Row] = []
+    for kind in kinds_of(outcomes):
+        pairs = [kind.measured(outcome) for outcome in outcomes]
+        both = [(e, m) for e, m in pairs if e is not None and m is not None]
+        if both:
+            estimated, measured = (sum(side) / kind.per_unit for side in zip(*both, strict=True))
+            told = (f"{large(amount)} {kind.unit}" for amount in (estimated, measured))
+            share = f"{measured / estimated:.2f}" if estimated > 0 else "–"
+            rows.append((kind.name, _count(len(both)), *told, share))
+    head = ("", "workloads", "estimated", "measured", "measured/estimated")
+    return [head, *rows] if rows else []
+
+
+def decided_rows(report: LedgerReport) -> list[Row]:
+    """Return how many were held, released, late, paused, placed and lost."""
+    done = report.done.outcomes
+    every, until = [*done, *report.unstarted], report.span.until
+    deleted = sum(outcome.was_deleted for outcome in every)
+    waiting = sum(is_waiting(outcome, until) for outcome in report.unstarted)
+    untold = len(report.unstarted) - deleted - waiting
+    measured = sum(outcome.is_measured for outcome in done)
+    by_cpu_time = sum(outcome.is_by_cpu_time for outcome in done)
+    dearer = [outcome for outcome in done if _took_more_carbon(outcome)]
+    late = sum(map(is_late, done))
+    overdue = sum(is_overdue(outcome, until) for outcome in every)
+    rows: list[Row] = [
+        ("held", _count(sum(outcome.was_held for outcome in every))),
+        ("still waiting", _count(waiting)),
+        ("deleted while it was held", _count(deleted)),
+        ("past its latest start, start not told", _count(untold)),
+        ("started", _count(len(done))),
+        *_reasons(done),
+        ("ended late", Cell(_count(late), "worse" if late else "")),
+        ("past its deadline, end not told", Cell(_count(overdue), "worse" if overdue else "")),
+        ("paused", _count(sum(outcome.pauses > 0 for outcome in every))),
+        ("placed on a node", _count(report.placed_by_us)),
+        (f"more carbon than {BASELINE}", f"{_count(len(dearer))} of {_count(len(done))}"),
+        ("energy measured", f"{_count(measured)} of {_count(len(done))}, else estimated"),
+        ("energy estimated by CPU time", f"{_count(by_cpu_time)} of {_count(len(done))}"),
+        ("only watched, in shadow mode", _count(len(report.shadow.outcomes))),
+        ("decisions that are not in the ledger", _lost_cell(report.lost)),
+    ]
+    return rows
+
+
+def losses_of(savings: Savings) -> list[str]:
+    """Return in words where more was taken than by running at once, beyond doubt of the draws."""
+    told = {"all namespaces together": savings.whole, **savings.by_namespace}
+    return [
+        f"{printable(namespace)}: {figure.name} {change_text(figure.percent)}"
+        for namespace, figures in told.items()
+        for figure in figures
+        if tone_of(figure.percent) == "worse"
+    ]
+
+
+def facts(report: LedgerReport) -> list[Row]:
+    """Return what the report was drawn from."""
+    span = report.span
+    times = (format_timestamp(round(each)) for each in (span.since, span.until))
+    return [
+        ("ledger", report.source),
+        ("time", " to ".join(times)),
+        ("namespace", span.namespace or "all"),
+        ("baseline", f"{BASELINE}: the same work, started when it came"),
+        *(("note", note) for note in report.notes),
+    ]
+
+
+def change_text(percent: Interval) -> str:
+    """Return a change with its interval; a dash where there is none."""
+    if math.isnan(percent.mean):
+        return "–"
+    if math.isnan(percent.low):
+        return f"{_signed(percent.mean)} %"
+    return f"{_signed(percent.mean)} % ({_signed(percent.low)} to {_signed(percent.high)})"
+
+
+def change_cell(percent: Interval) -> Cell:
+    """Return a change with its interval, told apart as better or worse where it is."""
+    return Cell(change_text(percent), tone_of(percent))
+
+
+def _saved_row(name: str, figure: Figure) -> Row:
+    amounts = (figure.run_now, figure.took, figure.saved)
+    told = (f"{large(amount)} {figure.unit}" for amount in amounts)
+    return (name, f"{figure.workloads:,}", *told, change_cell(figure.percent))
+
+
+def _title(figure: Figure) -> str:
+    return f"cost in {figure.unit}" if figure.name == "cost" else figure.name
+
+
+def _reasons(done: Sequence[WorkOutcome]) -> Iterator[Row]:
+    reasons = Counter(outcome.release_reason for outcome in done if outcome.release_reason)
+    for reason, count in reasons.most_common():
+        yield (f"  released: {printable(reason)}", _count(count))
+
+
+def _took_more_carbon(outcome: WorkOutcome) -> bool:
+    run_now, took = outcome.run_now.carbon_g, outcome.took.carbon_g
+    return run_now is not None and took is not None and took > run_now
+
+
+def _lost_cell(lost: Mapping[LossReason, int | None]) -> Cell:
+    if not lost:
+        return Cell("none")
+    told = (
+        f"{'nobody knows how many' if count is None else _count(count)} ({reason.value})"
+        for reason, count in lost.items()
+    )
+    return Cell(", ".join(told), "worse")
+
+
+def _count(count: int) -> str:
+    return f"{count:,}"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.1f}" if round(value, 1) else "0.0"

@@ -1,0 +1,127 @@
+"""Kubeconfig files as kubectl reads them: several are merged, and one context is chosen.
+
+Of a name that several files have, the first file counts; relative paths begin at their own file.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from greensched_core.errors import BadInput
+from greensched_core.quoting import near, quoted
+
+_USUAL = "~/.kube/config"
+_Files = Sequence[tuple[Path, Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a file says under a name, and the folder that its relative paths begin at."""
+
+    said: Mapping[str, Any]
+    folder: Path
+
+    def text(self, key: str) -> str:
+        """Return a field as text; "" where it is absent or empty."""
+        value = self.said.get(key)
+        return "" if value is None else str(value)
+
+    def path(self, key: str) -> Path | None:
+        """Return the path that a field names; None where it names none."""
+        text = self.text(key)
+        return self.folder / Path(text).expanduser() if text else None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A context: its cluster, its user, its namespace, and the files that it was read from."""
+
+    name: str
+    cluster: Entry
+    user: Entry
+    namespace: str
+    files: Sequence[Path]
+
+    @property
+    def source(self) -> str:
+        """Return the files as KUBECONFIG would name them."""
+        return os.pathsep.join(map(str, self.files))
+
+
+def read_context(kubeconfig: Path | None, name: str | None) -> Context:
+    """Return a context by its name, or the current one; raise BadInput where there is none.
+
+    Read are the files of `kubeconfig`, else those of KUBECONFIG, else ~/.kube/config.
+    """
+    paths = _paths(kubeconfig)
+    files = [(path, _read(path)) for path in paths]
+    source = os.pathsep.join(map(str, paths))
+    contexts, clusters, users = (
+        dict(_entries(files, f"{kind}s", kind)) for kind in ("context", "cluster", "user")
+    )
+    current = (said.get("current-context") for _, said in files)
+    wanted = name or next((str(each) for each in current if each), "")
+    if not wanted:
+        raise BadInput(f"kubeconfig {source}: no context is the current one: name one by --context")
+    context = _named("context", wanted, contexts, source)
+    cluster = _named("cluster", context.text("cluster"), clusters, source)
+    if not cluster.text("server"):
+        named = quoted(context.text("cluster"))
+        raise BadInput(f"kubeconfig {source}: cluster {named} has no server")
+    user = Entry({}, cluster.folder)
+    if context.text("user"):
+        user = _named("user", context.text("user"), users, source)
+    return Context(wanted, cluster, user, context.text("namespace") or "default", paths)
+
+
+def _paths(kubeconfig: Path | None) -> list[Path]:
+    """Return the files that are there; raise BadInput where none is."""
+    given, variable = str(kubeconfig or ""), os.environ.get("KUBECONFIG", "")
+    listed = (given or variable).split(os.pathsep)
+    paths = [Path(each).expanduser() for each in listed if each] or [Path(_USUAL).expanduser()]
+    if found := [path for path in paths if path.exists()]:
+        return found
+    if given:
+        raise BadInput(f"kubeconfig {given} does not exist")
+    if variable:
+        raise BadInput(f"kubeconfig {variable}, which KUBECONFIG names, does not exist")
+    raise BadInput("no kubeconfig: set KUBECONFIG or pass --kubeconfig")
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        said = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as fault:
+        told = " ".join(str(fault).split()) or type(fault).__name__
+        raise BadInput(f"kubeconfig {path}: {told}") from fault
+    if said is None:
+        return {}
+    if not isinstance(said, dict):
+        raise BadInput(f"kubeconfig {path}: it holds no clusters, contexts and users")
+    return said
+
+
+def _entries(files: _Files, kind: str, key: str) -> Iterator[tuple[str, Entry]]:
+    """Yield each name with what is said of it, the first file last, so that it counts."""
+    for path, said in reversed(files):
+        listed = said.get(kind) or []
+        if not isinstance(listed, list):
+            raise BadInput(f"kubeconfig {path}: {kind} is no list")
+        for each in listed:
+            if not isinstance(each, dict) or "name" not in each:
+                raise BadInput(f"kubeconfig {path}: {kind}: an entry has no name")
+            value = each.get(key) or {}
+            if not isinstance(value, dict):
+                raise BadInput(f"kubeconfig {path}: {kind}: {key} of {each['name']} is no mapping")
+            yield str(each["name"]), Entry(value, path.absolute().parent)
+
+
+def _named(kind: str, name: str, known: Mapping[str, Entry], source: str) -> Entry:
+    if name not in known:
+        close = near(name, sorted(known))
+        raise BadInput(f"kubeconfig {source}: there is no {kind} {quoted(name)}{close}")
+    return known[name]

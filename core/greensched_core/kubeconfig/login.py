@@ -1,0 +1,182 @@
+"""Where a kubeconfig's API server is, and how its user proves who he is."""
+
+import base64
+import ssl
+import tempfile
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from greensched_core.clock import WallClock
+from greensched_core.errors import BadInput
+from greensched_core.kubeconfig.files import Context, Entry, read_context
+from greensched_core.kubeconfig.plugins import LoginPlugin
+
+_LEGACY = "auth-provider"  # logins that the official client alone knows, such as oidc
+_PAIR = ("client-certificate", "client-key")
+Token = Callable[[], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """The way to an API server, as a user of it."""
+
+    server: str
+    verify: ssl.SSLContext
+    token: Token  # asked before each request; raises BadInput where a login plugin fails
+    token_file: Path | None  # goes before `token`: it is replaced now and then
+    proxy: str | None  # URL of the HTTP proxy on the way there
+
+
+def read_login(kubeconfig: Path | None, context: str | None) -> Login:
+    """Return the login of a context, or of the current one; raise BadInput where it cannot be used.
+
+    Read are the files of `kubeconfig`, else those of KUBECONFIG, else ~/.kube/config.
+    """
+    chosen = read_context(kubeconfig, context)
+    user, server = chosen.user, chosen.cluster.text("server").rstrip("/")
+    token, plugin = _token(chosen)
+    try:
+        verify = _verification(chosen.cluster)
+        _prove(verify, user, plugin.credential().certificate if plugin else None)
+        return Login(server, verify, token, user.path("tokenFile"), _proxy(chosen.cluster, server))
+    except (OSError, ValueError) as fault:  # of TLS, base64 and URLs, each with types of its own
+        told = " ".join(str(fault).split()) or type(fault).__name__
+        raise BadInput(f"kubeconfig {chosen.source}: {told}") from fault
+
+
+def _token(chosen: Context) -> tuple[Token, LoginPlugin | None]:
+    user = chosen.user
+    if _LEGACY in user.said:
+        return _by_official_client(chosen), None
+    if text := user.text("token"):
+        return (lambda: text), None
+    if "exec" in user.said and not user.text("tokenFile"):
+        plugin = LoginPlugin(chosen, WallClock())
+        return plugin.token, plugin
+    if user.text("username"):
+        raise BadInput(
+            f"kubeconfig {chosen.source}: its user has a name and a password, which Kubernetes "
+            "takes no more since 1.19: use a token, a certificate, or a login plugin"
+        )
+    return (lambda: None), None
+
+
+def _by_official_client(chosen: Context) -> Token:
+    """Return the token of a user who logs in by an auth-provider, which the package renews."""
+    try:
+        from kubernetes import client, config  # 117 MB: only where there is no other way
+    except ModuleNotFoundError as fault:
+        raise BadInput(
+            f"kubeconfig {chosen.source}: its user logs in by an {_LEGACY}, which needs more: "
+            "pip install 'greensched[oidc]'"
+        ) from fault
+    configuration = client.Configuration()
+    try:
+        config.load_kube_config(  # type: ignore[no-untyped-call]  # the package has no types
+            config_file=chosen.source, context=chosen.name, client_configuration=configuration
+        )
+    except Exception as fault:  # each fault of a kubeconfig has a type of its own there
+        told = " ".join(str(fault).split()) or type(fault).__name__
+        raise BadInput(f"kubeconfig {chosen.source}: {_LEGACY}: {told}") from fault
+
+    def token() -> str | None:
+        # The package's name for it since version 37, and the one before.
+        header = configuration.get_api_key_with_prefix("BearerToken", "authorization")
+        return str(header).removeprefix("Bearer ") if header else None
+
+    if token() is None:
+        named = dict(chosen.user.said[_LEGACY] or {}).get("name", "")
+        raise BadInput(
+            f"kubeconfig {chosen.source}: {_LEGACY} {named} gives no token: log in again"
+        )
+    return token
+
+
+def _verification(cluster: Entry) -> ssl.SSLContext:
+    """Return how the server is verified: by the cluster's authority, else by the system's."""
+    data, file = _data(cluster, "certificate-authority"), cluster.path("certificate-authority")
+    if data:
+        file = None
+    elif file is not None and not file.is_file():
+        raise ValueError(f"certificate-authority {file} does not exist")
+    if name := cluster.text("tls-server-name"):
+        verify: ssl.SSLContext = _OneName(ssl.PROTOCOL_TLS_CLIENT, name)
+        if data or file:
+            verify.load_verify_locations(file, cadata=data)
+        else:
+            verify.load_default_certs()
+    else:
+        verify = ssl.create_default_context(cafile=file, cadata=data)
+    if cluster.said.get("insecure-skip-tls-verify"):
+        verify.check_hostname = False
+        verify.verify_mode = ssl.CERT_NONE
+    return verify
+
+
+class _OneName(ssl.SSLContext):
+    """Asks for one name, and verifies that, whatever the host is called that is connected to."""
+
+    def __init__(self, protocol: int, name: str) -> None:
+        self._name = name
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        """Return what speaks TLS, as the base does; asyncio and anyio come by here."""
+        return super().wrap_bio(incoming, outgoing, server_side, self._name, session)
+
+
+def _prove(verify: ssl.SSLContext, user: Entry, printed: tuple[str, str] | None) -> None:
+    """Have TLS show the user's certificate: a plugin's, else the kubeconfig's, where one is."""
+    texts = printed or (_data(user, _PAIR[0]), _data(user, _PAIR[1]))
+    if not texts[0] and user.path(_PAIR[0]) is None:
+        return
+    with tempfile.TemporaryDirectory(prefix="greensched-") as folder:  # ssl reads files alone
+        files = []
+        for key, text in zip(_PAIR, texts, strict=True):
+            file = user.path(key)
+            if text:
+                file = Path(folder) / key
+                file.write_text(text, encoding="utf-8")
+            if file is None:
+                raise ValueError(f"it has no {key}")
+            if not file.is_file():
+                raise ValueError(f"{key} {file} does not exist")
+            files.append(file)
+        verify.load_cert_chain(files[0], files[1])
+
+
+def _data(entry: Entry, key: str) -> str | None:
+    """Return the PEM text that a kubeconfig holds itself."""
+    data = entry.text(f"{key}-data")
+    return base64.b64decode(data).decode("utf-8") if data else None
+
+
+def _proxy(cluster: Entry, server: str) -> str | None:
+    """Return the proxy of a cluster, else that of the environment, as kubectl takes it."""
+    url = cluster.text("proxy-url")
+    if not url:
+        told = urllib.request.getproxies_environment()
+        host = urlsplit(server).hostname or ""
+        if _is_here(host) or urllib.request.proxy_bypass(host):
+            return None
+        url = told.get(urlsplit(server).scheme, "")
+    if url and urlsplit(url).scheme not in ("http", "https"):
+        raise ValueError(f"proxy {url}: only http:// and https:// are known")
+    return url or None
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,32 @@
+"""Every meter, best first; a new meter is one file and one line here.
+
+Of the meters that have a node, its GPUs or a pod, the first counts.
+"""
+
+from greensched_core.power.meters.dcgm import DCGM
+from greensched_core.power.meters.greensched import GREENSCHED
+from greensched_core.power.meters.kepler import KEPLER
+from greensched_core.power.meters.kubelet import KUBELET
+from greensched_core.power.meters.meter import Meter, NodeMeter, PodMeter
+from greensched_core.power.meters.node_exporter import NODE_EXPORTER
+from greensched_core.power.meters.old_kepler import OLD_KEPLER
+from greensched_core.power.meters.scaphandre import SCAPHANDRE
+
+METERS: tuple[Meter, ...] = (
+    GREENSCHED,
+    DCGM,
+    KEPLER,
+    OLD_KEPLER,
+    SCAPHANDRE,
+    NODE_EXPORTER,
+    KUBELET,
+)
+
+NODE_METERS: tuple[NodeMeter, ...] = tuple(each for meter in METERS for each in meter.nodes)
+GPU_METERS: tuple[NodeMeter, ...] = tuple(meter.gpus for meter in METERS if meter.gpus is not None)
+POD_METERS: tuple[PodMeter, ...] = tuple(meter.pods for meter in METERS if meter.pods is not None)
+
+# Sources of readings of a whole machine, boards and all: at the plug or of the platform.
+WHOLE_MACHINE = frozenset(meter.source for meter in NODE_METERS if meter.sees_gpus)
+# Their word is an estimate.
+ESTIMATING = frozenset(meter.name for meter in POD_METERS if meter.is_estimate)

@@ -1,0 +1,15 @@
+"""A meter of one's own: whatever writes `greensched_node_power_watts`, at the plug."""
+
+from greensched_core.power.meters.meter import BY_NODE, Meter, NodeMeter, answer_to
+
+GREENSCHED = Meter(
+    nodes=(
+        NodeMeter(
+            "greensched",
+            "GreenSched: `greensched_node_power_watts`",
+            {"greensched": f"max by ({BY_NODE}) (greensched_node_power_watts)"},
+            answer_to("greensched"),
+            sees_gpus=True,
+        ),
+    )
+)

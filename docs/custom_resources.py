@@ -1,0 +1,117 @@
+"""The definitions of our custom resources and the tables of their page, from the fields in code."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from docs.policy_values import DEFINITION
+from greensched_operator.objects import green_policy, job_power_profile
+from greensched_operator.objects.custom_fields import About, Kind, Rule
+
+PAGE = "docs/green-policy.md"
+# Whose definition has a spec of ours, and where that is defined. A new resource is one line.
+SPECS: Mapping[Path, tuple[str, About]] = {
+    DEFINITION: ("GreenPolicy", green_policy.SPEC),
+    DEFINITION.with_name("jobpowerprofiles.yaml"): ("JobPowerProfile", job_power_profile.SPEC),
+}
+_HEAD = ("field of `spec`", "unit", "default", "meaning")
+# What is between the comment and `status` is written here.
+_SPEC = re.compile(r"(?ms)^( +)(# Written by `make docs`[^\n]*\n)\1spec:\n.*?(?=^\1status:\n)")
+_ROWS = re.compile(r"(?:[|].*\n)*")
+_WIDTH = 100
+
+Fields = Mapping[str, About]  # of an object, by attribute
+
+
+class Dumper(yaml.SafeDumper):
+    """Indents lists as the rest of the definitions, and writes twice what stands twice."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        """Indent lists too."""
+        super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Return that nothing is written as an alias."""
+        return True
+
+
+def definition(text: str, spec: About) -> str:
+    """Return a definition (YAML) with its spec as the code has it; raise ValueError without one."""
+    found = _SPEC.search(text)
+    if found is None:
+        raise ValueError("the definition has no spec between `# Written by` and status")
+    indent, comment = found[1], found[2]
+    schema = yaml.dump(
+        {spec.name: schema_of(spec)},
+        Dumper=Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH,
+    )  # fmt: skip
+    written = f"{indent}{comment}{textwrap.indent(schema, indent)}"
+    return f"{text[: found.start()]}{written}{text[found.end() :]}"
+
+
+def schema_of(about: About) -> dict[str, Any]:
+    """Return a field's schema, as the definition of a custom resource takes it."""
+    told: dict[str, Any] = {"type": about.kind.schema["type"]}
+    if about.default is not None:
+        told["default"] = about.default
+    if about.meaning:
+        told["description"] = about.meaning
+    return {**told, **_schema_of_kind(about.kind)}
+
+
+def _schema_of_kind(kind: Kind[Any]) -> dict[str, Any]:
+    schema = dict(kind.schema)
+    if kind.rules:
+        schema["x-kubernetes-validations"] = [_rule(each) for each in kind.rules]
+    if kind.below is not None:
+        schema["properties"] = {each.name: schema_of(each) for each in kind.below.values()}
+    if kind.each is not None:
+        schema["items"] = _schema_of_kind(kind.each)
+    return schema
+
+
+def _rule(rule: Rule) -> dict[str, str]:
+    written = {"rule": rule.cel, "message": rule.message}
+    return {**written, "fieldPath": rule.path} if rule.path else written
+
+
+def resource_tables(page: str) -> str:
+    """Return the page with a table of each resource's fields; raise ValueError without a place."""
+    for name, spec in SPECS.values():
+        comment = f"<!-- The fields of a {name}, written by `make docs`; changes are lost. -->\n\n"
+        before, found, behind = page.partition(comment)
+        if not found:
+            raise ValueError(f"{PAGE} has no place for the fields of a {name}")
+        table = "".join(f"| {' | '.join(row)} |\n" for row in _table(spec))
+        page = f"{before}{comment}{table}{_ROWS.sub('', behind, count=1)}"
+    return page
+
+
+def _table(spec: About) -> Iterator[tuple[str, ...]]:
+    yield _HEAD
+    yield ("---",) * len(_HEAD)
+    yield from _rows(spec.kind.below, "", [])
+
+
+def _rows(below: Fields | None, before: str, shown: list[Fields]) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each field, those of an object behind it; the same fields are shown once."""
+    if below is None or below in shown:
+        return
+    shown.append(below)
+    for about in below.values():
+        name, kind = f"{before}{about.name}", about.kind
+        inner, ending = (kind.each.below, "[]") if kind.each else (kind.below, "")
+        yield f"`{name}`", kind.unit, _default(about), about.meaning
+        yield from _rows(inner, f"{name}{ending}.", shown)
+
+
+def _default(about: About) -> str:
+    if about.needed:
+        return "required"
+    if about.default is None:
+        return about.absent
+    return f"`{about.default}`" if about.default != {} else ""

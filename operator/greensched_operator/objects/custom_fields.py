@@ -1,0 +1,234 @@
+"""A field of a custom resource, defined once: at the attribute that its value becomes.
+
+`custom_field` says what it is called, what it takes, its default and its meaning. Reading follows
+from that (`reader_of`), and so does what `make docs` writes: the schema and the rules of the
+resource's definition, and the tables of its page.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, Generic, NamedTuple, TypeVar, overload
+
+import msgspec
+
+from greensched_core.durations import parse_duration
+from greensched_core.errors import BadDuration, BadInput
+from greensched_core.quoting import quoted
+
+Value = TypeVar("Value")
+Other = TypeVar("Other")
+Part = TypeVar("Part")
+Word = TypeVar("Word", bound=StrEnum)
+_ABOUT = "custom field"  # the key of a field's metadata
+
+
+class Rule(NamedTuple):
+    """What the API server checks, in CEL, and what it tells whoever wrote something else."""
+
+    cel: str
+    message: str
+    path: str = ""  # of the field below that it speaks of, such as .bundle
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[Value]):
+    """What a field takes."""
+
+    read: Callable[[object, str], Value]  # of a value and its place; raises BadInput
+    schema: Mapping[str, Any]  # of OpenAPI, without the rules and what is below
+    unit: str  # as the tables of docs/ show it
+    rules: tuple[Rule, ...] = ()
+    below: "Mapping[str, About] | None" = None  # an object's fields, by attribute
+    each: "Kind[Any] | None" = None  # of a list's items
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """A field as it is defined."""
+
+    name: str
+    kind: Kind[Any]
+    meaning: str
+    default: object = None  # which the API server writes into objects; None: it writes nothing
+    absent: str = ""  # what holds where it is left out, if it has no default
+    needed: str = ""  # what is wrong where it is left out
+
+
+@overload
+def custom_field(
+    name: str, kind: Kind[Value], meaning: str, *, default: str | float | Mapping[str, object]
+) -> Value: ...
+@overload
+def custom_field(
+    name: str, kind: Kind[Value], meaning: str, *, unset: Other, absent: str
+) -> Value | Other: ...
+@overload
+def custom_field(name: str, kind: Kind[Value], meaning: str, *, needed: str) -> Value: ...
+def custom_field(
+    name: str,
+    kind: Kind[Any],
+    meaning: str,
+    *,
+    default: object = None,
+    unset: object = None,
+    absent: str = "",
+    needed: str = "",
+) -> Any:
+    """Define a field of a custom resource at a dataclass's attribute.
+
+    `default` is as users write it, `unset` the attribute's value where nothing is written and
+    `absent` what that means in a word or two; `needed` is what is wrong where nothing is written.
+    """
+    metadata = {_ABOUT: About(name, kind, meaning, default, absent, needed)}
+    if needed:
+        return field(metadata=metadata)
+    return field(default=unset if default is None else kind.read(default, name), metadata=metadata)
+
+
+def fields_of(kind: type[Any]) -> Mapping[str, About]:
+    """Return the custom fields of a dataclass, by attribute and in their order."""
+    return {each.name: each.metadata[_ABOUT] for each in fields(kind) if _ABOUT in each.metadata}
+
+
+def reader_of(known: Mapping[str, About]) -> Callable[[object, str], dict[str, Any]]:
+    """Return what reads an object's fields, and its place, into the attributes of a dataclass.
+
+    Null is as good as absent. What is not known, such as a field of a later version, is skipped.
+    The reader raises BadInput for the first field that it cannot read.
+    """
+    steps = [(name, each.name, each.kind.read, each.needed) for name, each in known.items()]
+
+    def read(raw: object, where: str) -> dict[str, Any]:
+        if not isinstance(raw, dict):  # as most are: another mapping takes longer to tell
+            raw = raw if isinstance(raw, Mapping) else plain(dict, raw, where)
+        found = {}
+        for attribute, name, value_of, needed in steps:
+            if (value := raw.get(name)) is not None:
+                found[attribute] = value_of(value, f"{where}.{name}")
+            elif needed:
+                raise BadInput(f"{where}: {needed}")
+        return found
+
+    return read
+
+
+def plain(kind: type[Value], raw: object, where: str) -> Value:
+    """Return what JSON holds as that type; raise BadInput that tells the field for any other."""
+    if isinstance(raw, kind):
+        return raw
+    try:
+        return msgspec.convert(raw, kind)
+    except (msgspec.ValidationError, OverflowError, RecursionError) as fault:
+        raise BadInput(f"{fault} - at `{where}`") from None
+
+
+_seconds = lru_cache(maxsize=1024)(parse_duration)  # objects come again, with the same durations
+_IS_DURATION = Rule(
+    "self.matches('^([0-9]+([.][0-9]+)?(ms|d|h|m|s))+$')",
+    "this is no duration; write a number with a unit of d, h, m, s or ms, such as 90s, 1h30m or 2d",
+)
+
+
+def duration(above_zero: str = "") -> Kind[float]:
+    """Return the kind of durations, seconds; `above_zero`: what to tell of one of no length."""
+
+    def read(raw: object, where: str) -> float:
+        try:
+            seconds = _seconds(plain(str, raw, where))
+        except BadDuration as fault:
+            raise BadInput(f"{where}: {fault}") from None
+        if above_zero and seconds <= 0:
+            raise BadInput(f"{where}: must be above zero")
+        return seconds
+
+    longer = (Rule("self.matches('[1-9]')", above_zero),) if above_zero else ()
+    unit = "duration above 0" if above_zero else "duration"
+    return Kind(read, {"type": "string", "maxLength": 32}, unit, (_IS_DURATION, *longer))
+
+
+def number(most: float, unit: str, *rules: Rule, per: float = 1.0) -> Kind[float]:
+    """Return the kind of numbers from 0 to `most`, in `per` parts of what is written."""
+
+    def read(raw: object, where: str) -> float:
+        value = plain(float, raw, where)
+        if not 0.0 <= value <= most:
+            raise BadInput(f"{where}: {value:g} must be from 0 to {most:g}")
+        return value / per
+
+    return Kind(read, {"type": "number"}, unit, rules)
+
+
+def percent(
+    of: str, most: float = 100.0, told: str = "a percentage must be from 0 to 100"
+) -> Kind[float]:
+    """Return the kind of percentages of something, as a share of 1."""
+    unit = f"% of {of}" + ("" if most == 100.0 else f", 0 to {most:g}")
+    return number(most, unit, Rule(f"self >= 0.0 && self <= {most:.1f}", told), per=100.0)
+
+
+def flag() -> Kind[bool]:
+    """Return the kind of true and false."""
+    return Kind(lambda raw, where: plain(bool, raw, where), {"type": "boolean"}, "true, false")
+
+
+def text(longest: int, unit: str, *rules: Rule) -> Kind[str]:
+    """Return the kind of texts of so many characters at most."""
+    schema = {"type": "string", "maxLength": longest}
+    return Kind(lambda raw, where: plain(str, raw, where), schema, unit, rules)
+
+
+def word(words: type[Word]) -> Kind[Word]:
+    """Return the kind of a few words."""
+
+    def read(raw: object, where: str) -> Word:
+        given = plain(str, raw, where)
+        try:
+            return words(given)
+        except ValueError:
+            known = ", ".join(words)
+            raise BadInput(f"{where}: {quoted(given)} is none of {known}") from None
+
+    unit = ", ".join(f"`{each}`" for each in words)
+    return Kind(read, {"type": "string", "enum": [str(each) for each in words]}, unit)
+
+
+def group(below: type[Part], finish: Callable[[Part, str], Value], *rules: Rule) -> Kind[Value]:
+    """Return the kind of objects with a dataclass's fields, of which `finish` makes the value.
+
+    `finish` is given the place too, and raises BadInput where the fields do not go together.
+    """
+
+    known = fields_of(below)
+    attributes = reader_of(known)
+
+    def read(raw: object, where: str) -> Value:
+        return finish(below(**attributes(raw, where)), where)
+
+    return Kind(read, {"type": "object"}, "", rules, below=known)
+
+
+def many(
+    each: Kind[Part],
+    most: int,
+    finish: Callable[[tuple[Part, ...], str], Value],
+    *rules: Rule,
+    unit: str = "list",
+    list_type: str = "atomic",
+) -> Kind[Value]:
+    """Return the kind of lists of at most so many items, of which `finish` makes the value."""
+
+    item = each.read
+
+    def read(raw: object, where: str) -> Value:
+        found = [item(one, f"{where}[{at}]") for at, one in enumerate(plain(list, raw, where))]
+        return finish(tuple(found), where)
+
+    schema = {"type": "array", "maxItems": most, "x-kubernetes-list-type": list_type}
+    return Kind(read, schema, unit, rules, each=each)
+
+
+def as_read(found: Value, where: str) -> Value:
+    """Return what was read as it is, whatever its place."""
+    return found

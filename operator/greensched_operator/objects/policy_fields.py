@@ -1,0 +1,103 @@
+"""What some fields of a GreenPolicy take: weights, amounts of a budget, and a bundle."""
+
+from dataclasses import dataclass
+
+from greensched_core.errors import BadInput
+from greensched_operator.objects.custom_fields import (
+    Kind,
+    Rule,
+    custom_field,
+    group,
+    number,
+    text,
+)
+from greensched_policies.encoding.weights import Weights
+
+MOST_WEIGHT = 1e6  # beyond that the others are lost in rounding
+MOST_AMOUNT = 1e15  # of a budget, kWh and kg: more than the Earth turns over
+
+_WEIGHT = number(
+    MOST_WEIGHT,
+    f"ratio, 0 to {MOST_WEIGHT:.0f}",
+    Rule("self >= 0.0", "a weight cannot be negative; 0 leaves its part out"),
+    Rule(
+        f"self <= {MOST_WEIGHT:.1f}",
+        f"a weight above {MOST_WEIGHT:.0f} cannot be weighed against the others; only the ratio "
+        "matters, so scale all down",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightFields:
+    """How much each counts where a start is chosen."""
+
+    energy: float = custom_field(
+        "energy", _WEIGHT, "Weight of energy, as money at the grid's price.", default=1
+    )
+    carbon: float = custom_field("carbon", _WEIGHT, "Weight of carbon.", default=1)
+    performance: float = custom_field(
+        "performance", _WEIGHT, "Weight of waiting and of slowness.", default=0.1
+    )
+
+
+def _weights(found: WeightFields, where: str) -> Weights:
+    weights = Weights(found.energy, found.carbon, found.performance)
+    if not any(weights):
+        raise BadInput(f"{where}: all are zero: nothing would tell a good start from a bad one")
+    return weights
+
+
+WEIGHTS = group(
+    WeightFields,
+    _weights,
+    Rule(
+        "!has(self.energy) || self.energy > 0.0 || !has(self.carbon) || self.carbon > 0.0 "
+        "|| !has(self.performance) || self.performance > 0.0",
+        "weights are all zero, so that nothing would tell a good start from a bad one; "
+        "give at least one a value above 0",
+    ),
+)
+
+
+def amount(unit: str) -> Kind[float]:
+    """Return the kind of a budget's amounts."""
+    told = "a budget cannot be negative; leave it out where there is none"
+    return number(MOST_AMOUNT, unit, Rule("self >= 0.0", told))
+
+
+@dataclass(frozen=True, slots=True)
+class BundleFields:
+    """Where the model of whenPolicy onnx is."""
+
+    config_map: str = custom_field(
+        "configMapName",
+        text(
+            253,
+            "name",
+            Rule(
+                "self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')",
+                "configMapName must be the name of a ConfigMap, lower case letters, digits, '-' "
+                "and '.'",
+            ),
+        ),
+        "The ConfigMap in the operator's namespace with the bundle. A model runs within the "
+        "operator, so only someone who may write in that namespace can bring one.",
+        needed="configMapName is missing",
+    )
+
+
+def _bundle(found: BundleFields, where: str) -> str:
+    if not found.config_map:
+        raise BadInput(f"{where}: configMapName is missing")
+    return found.config_map
+
+
+BUNDLE = group(
+    BundleFields,
+    _bundle,
+    Rule(
+        "has(self.configMapName)",
+        "a bundle needs configMapName, the ConfigMap in the operator's namespace that holds it",
+    ),
+)

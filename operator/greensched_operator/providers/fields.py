@@ -1,0 +1,45 @@
+"""Fields that several providers have, with what the API server demands of them."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+
+def checked(
+    rule: str,
+    told: str,
+    *,
+    description: str | None = None,
+    min_length: int | None = None,
+    max_length: int | None = None,
+) -> Meta:
+    """Return what is demanded of a text: `rule` is the API server's CEL, `told` its complaint."""
+    return Meta(
+        description=description,
+        min_length=min_length,
+        max_length=max_length,
+        extra_json_schema={"x-kubernetes-validations": [{"rule": rule, "message": told}]},
+    )
+
+
+Currency = Annotated[
+    str,
+    checked(
+        "self.matches('^[A-Z]{3}$')",
+        "currency must be three capital letters, such as EUR",
+        description="Currency of the prices, ISO 4217; else spec.currency.",
+        max_length=10,
+    ),
+]
+Multiply = Annotated[
+    float,
+    Meta(description="What a value is multiplied by to become grams per kWh, or a price per MWh."),
+]
+SlotSeconds = Annotated[
+    float,
+    Meta(
+        ge=60,
+        le=86_400,
+        description="How long a slot is; else the shortest step between two starts.",
+    ),
+]

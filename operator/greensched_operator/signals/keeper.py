@@ -1,0 +1,310 @@
+"""Fills GridSignals from their providers: the cluster's only fetcher, run by the leader alone."""
+
+import asyncio
+import math
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import msgspec
+import structlog
+
+from greensched_core.clock import Clock
+from greensched_core.errors import ApiUnavailable
+from greensched_core.kubernetes_api import ApiClient
+from greensched_core.signals.static import load_static_zones
+from greensched_core.signals.steps import AgeLimits, SignalKind
+from greensched_core.signals.watched import GRID_SIGNALS, SignalObject, decode_signal
+from greensched_core.watching import Shared, Sink, Watch, unread
+from greensched_operator.providers.answers import ProviderFault
+from greensched_operator.providers.catalogue import Provider
+from greensched_operator.runtime.settings import OperatorSettings
+from greensched_operator.signals.metrics import GAP, LAST_GOOD, SignalMetrics
+from greensched_operator.signals.plan import (
+    SignalPlan,
+    answered,
+    checked,
+    failed,
+    replanned,
+    serving,
+)
+from greensched_operator.signals.provider_questions import Questions
+from greensched_operator.signals.provider_secrets import ProviderSecrets
+from greensched_operator.signals.spec import (
+    KINDS,
+    GridSignalObject,
+    SignalSpec,
+    decode_grid_signal,
+    parse_spec,
+)
+from greensched_operator.signals.status import merge_patch, next_change, restored, status_of
+from greensched_operator.signals.web import Web
+
+log = structlog.get_logger()
+
+_ZONES_AT_A_TIME = 32
+_WRITE_AGAIN_S = 10.0  # after the API server did not take a status
+_LONGEST_WAIT_S = 60.0
+_FIRST_WAIT_S = 0.5  # which tells the pace of the clock
+_SHORTEST_WAIT_S = 0.1
+
+
+@dataclass
+class _Zone:
+    """One GridSignal of ours: what is wanted, what is known, and what its object says."""
+
+    spec: SignalSpec
+    plans: dict[SignalKind, SignalPlan]
+    status: dict[str, Any]  # as the API server last told
+    write_at: float = -math.inf  # when its status is to be looked at again; epoch seconds
+    followed: set[SignalKind] = field(default_factory=set)  # whose ages are shown
+
+
+class SignalKeeper:
+    """Takes GridSignals from a watch and, turn by turn, asks what is due and writes statuses."""
+
+    def __init__(
+        self,
+        api: ApiClient,
+        clock: Clock,
+        questions: Questions,
+        metrics: SignalMetrics,
+        *,
+        limits: AgeLimits | None = None,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        """`chance` gives numbers in [0, 1), which spread the questions over time."""
+        self._api = api
+        self._clock = clock
+        self._questions = questions
+        self._metrics = metrics
+        self._limits = limits or AgeLimits()
+        self._chance = chance
+        self._zones: dict[str, _Zone] = {}
+        self._listed: set[str] = set()
+        self._busy: set[str] = set()
+        self._at_a_time = asyncio.Semaphore(_ZONES_AT_A_TIME)
+        self._changed = asyncio.Event()
+        self._has_listed = False
+
+    def list_began(self) -> None:
+        """A full list follows."""
+        self._listed = set()
+
+    def upsert(self, item: GridSignalObject) -> None:
+        """A GridSignal is there or has changed; one that names no provider is left alone."""
+        name = item.metadata.name
+        self._listed.add(name)
+        spec = parse_spec(item)
+        if not spec.is_ours:
+            self._forget(name)
+            return
+        known = self._zones.get(name)
+        if known is not None:
+            known.status = item.status or {}
+            if known.spec == spec:
+                return
+        self._zones[name] = self._new(spec, item.status or {}, known)
+        self._changed.set()
+
+    def list_ended(self) -> None:
+        """Whatever the list did not hold is gone."""
+        for name in self._zones.keys() - self._listed:
+            self._forget(name)
+        self._has_listed = True
+        self._changed.set()
+
+    def remove(self, item: GridSignalObject) -> None:
+        """A GridSignal is gone."""
+        self._forget(item.metadata.name)
+
+    def _new(self, spec: SignalSpec, status: dict[str, Any], known: _Zone | None) -> _Zone:
+        plans = {}
+        for kind in KINDS:
+            providers = spec.providers[kind]
+            if known is not None:
+                plans[kind] = replanned(known.plans[kind], providers, spec.interval_s)
+                continue
+            plan = SignalPlan(providers, spec.interval_s, limits=self._limits)
+            now = self._clock.now()
+            plans[kind] = restored(plan, kind, spec, status, now, self._chance())
+        return _Zone(spec, plans, status, followed=known.followed if known else set())
+
+    def _forget(self, name: str) -> None:
+        gone = self._zones.pop(name, None)
+        if gone is not None:
+            self._metrics.forget(gone.spec.zone)
+
+    async def run(self) -> None:
+        """Take turns until cancelled, also by a clock that goes faster than the machine's.
+
+        No zone waits for another one whose provider is slow.
+        """
+        pace, longest_s = 1.0, _FIRST_WAIT_S
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                self._changed.clear()
+                self._start_due(tasks)
+                wait_s = (self._next_at() - self._clock.now()) / pace
+                began = self._clock.now(), self._clock.monotonic()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(max(wait_s, _SHORTEST_WAIT_S), longest_s)):
+                        await self._changed.wait()
+                passed_s = self._clock.monotonic() - began[1]
+                if passed_s >= _SHORTEST_WAIT_S:
+                    pace = max((self._clock.now() - began[0]) / passed_s, 1.0)
+                    longest_s = _LONGEST_WAIT_S
+
+    async def turn(self) -> float:
+        """Ask all that is due and write it; return when something is due next, epoch seconds."""
+        async with asyncio.TaskGroup() as tasks:
+            self._start_due(tasks)
+        return self._next_at()
+
+    def _start_due(self, tasks: asyncio.TaskGroup) -> None:
+        if not self._has_listed:
+            return
+        now = self._clock.now()
+        for name, zone in self._zones.items():
+            if name not in self._busy and _next_at(zone, now) <= now:
+                self._busy.add(name)
+                tasks.create_task(self._keep(name, zone))
+
+    def _next_at(self) -> float:
+        """Return when a zone that is not busy is due next; infinity for never."""
+        now = self._clock.now()
+        idle = (zone for name, zone in self._zones.items() if name not in self._busy)
+        return min((_next_at(zone, now) for zone in idle), default=math.inf)
+
+    async def _keep(self, name: str, zone: _Zone) -> None:
+        try:
+            async with self._at_a_time:
+                for kind in KINDS:
+                    await self._ask(name, zone, kind)
+                await self._write(name, zone)
+        except Exception:  # one odd zone never keeps the others from being asked
+            log.exception("grid signal skipped", signal=name)
+            self._rest(zone)
+        finally:
+            self._busy.discard(name)
+            self._changed.set()
+
+    def _is_wanted(self, name: str, zone: _Zone) -> bool:
+        """Tell whether the zone was neither edited nor deleted since it was taken up."""
+        return self._zones.get(name) is zone
+
+    async def _ask(self, name: str, zone: _Zone, kind: SignalKind) -> None:
+        asked = False
+        while self._is_wanted(name, zone):
+            provider = zone.plans[kind].next_provider(self._clock.now())
+            if provider is None:
+                break
+            asked = True
+            zone.plans[kind] = await self._outcome(zone, kind, provider)
+            zone.write_at = -math.inf
+        if asked:
+            self._tell(zone, kind)
+
+    async def _outcome(self, zone: _Zone, kind: SignalKind, provider: Provider) -> SignalPlan:
+        plan = zone.plans[kind]
+        try:
+            answer = await self._questions.ask(provider, kind, zone.spec.zone)
+            answer = checked(answer, self._clock.now())
+        except ProviderFault as fault:
+            self._metrics.fetches.labels(provider.name, fault.reason).inc()
+            return failed(plan, provider, fault, self._clock.now(), self._chance())
+        self._metrics.fetches.labels(provider.name, "ok").inc()
+        self._metrics.fallbacks.labels(kind, GAP).inc(answer.gaps())
+        return answered(plan, provider, answer, self._clock.now(), self._chance())
+
+    def _tell(self, zone: _Zone, kind: SignalKind) -> None:
+        """Count and log what serves now, if it is not the first provider."""
+        plan = zone.plans[kind]
+        first = plan.failures.get(plan.providers[0])
+        if first is None:
+            return
+        reason = LAST_GOOD if plan.is_last_good() else first.reason
+        self._metrics.fallbacks.labels(kind, reason).inc()
+        log.warning(
+            "grid signal falls back",
+            signal=zone.spec.name,
+            kind=kind,
+            **serving(plan, self._clock.now()),
+        )
+
+    def _follow_ages(self, zone: _Zone) -> None:
+        for kind, plan in zone.plans.items():
+            if kind not in zone.followed and plan.held is not None:
+                zone.followed.add(kind)
+                self._metrics.follow_age(zone.spec.zone, kind, self._age_of(zone.spec.name, kind))
+
+    def _age_of(self, name: str, kind: SignalKind) -> Callable[[], float]:
+        def age_s() -> float:
+            zone = self._zones.get(name)
+            held = zone.plans[kind].held if zone is not None else None
+            return math.nan if held is None else max(self._clock.now() - held.read_at, 0.0)
+
+        return age_s
+
+    async def _write(self, name: str, zone: _Zone) -> None:
+        now = self._clock.now()
+        if not self._is_wanted(name, zone) or zone.write_at > now:
+            return
+        self._follow_ages(zone)
+        wanted = status_of(zone.spec, zone.plans, _conditions(zone.status), now)
+        zone.write_at = next_change(zone.plans, now)
+        patch = merge_patch(zone.status, wanted)
+        if not patch:
+            return
+        body = msgspec.json.encode({"status": patch})
+        try:
+            raw = await self._api.patch(f"{GRID_SIGNALS}/{name}/status", body)
+        except ApiUnavailable as fault:
+            if fault.status == 404:
+                return  # the watch will tell that it is gone
+            self._metrics.write_failures.inc()
+            log.warning("status not written", signal=name, reason=str(fault))
+            self._rest(zone)
+            return
+        zone.status = decode_grid_signal(raw).status or {}
+
+    def _rest(self, zone: _Zone) -> None:
+        zone.write_at = self._clock.now() + _WRITE_AGAIN_S
+
+
+def _conditions(status: dict[str, Any]) -> list[dict[str, Any]]:
+    found = status.get("conditions")
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _next_at(zone: _Zone, now: float) -> float:
+    return min(zone.write_at, *(plan.due_at(now) for plan in zone.plans.values()))
+
+
+def make_keeper(
+    settings: OperatorSettings,
+    api: ApiClient,
+    clock: Clock,
+    metrics: SignalMetrics,
+    http: httpx.AsyncClient,
+) -> SignalKeeper:
+    """Return what fills all GridSignals that name providers; one process at a time may run it.
+
+    It is a sink for their watch. Providers are asked over `http`, which whoever made it closes.
+    """
+    secrets, static = ProviderSecrets(api, settings.namespace), settings.static_zones_file
+    questions = Questions(
+        Web(http, clock), secrets, clock, load_static_zones(static), settings.signal_files
+    )
+    return SignalKeeper(api, clock, questions, metrics, limits=settings.age_limits)
+
+
+def signal_watch(
+    api: ApiClient, planning: Sink[SignalObject], keeper: SignalKeeper, wall: Clock
+) -> Watch[bytes | msgspec.Raw]:
+    """Return the one watch of GridSignals, for what plans by their values and what fills them."""
+    sink = Shared[bytes | msgspec.Raw]((decode_signal, planning), (decode_grid_signal, keeper))
+    return Watch(api, GRID_SIGNALS, unread, sink, wall)

@@ -1,1 +1,0 @@
-"""Rules that choose a power cap for each node."""

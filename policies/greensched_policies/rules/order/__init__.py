@@ -1,1 +1,0 @@
-"""Rules that choose which waiting job is next."""

@@ -1,1 +1,0 @@
-"""Rules that choose whether a running job may be suspended."""

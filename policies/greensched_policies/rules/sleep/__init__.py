@@ -1,1 +1,0 @@
-"""Rules that choose how long an empty node stays awake."""

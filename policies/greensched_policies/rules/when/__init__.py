@@ -1,1 +1,0 @@
-"""Rules that choose when a job starts."""

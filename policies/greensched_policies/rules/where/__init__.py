@@ -1,1 +1,0 @@
-"""Rules that choose on which node a pod runs."""

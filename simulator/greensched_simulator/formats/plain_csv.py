@@ -1,0 +1,90 @@
+"""Our own format: a plain CSV file, a job a row, with all that a job may say of itself."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from greensched_core.durations import LONGEST_S
+from greensched_core.quoting import near
+from greensched_simulator.formats.trace_format import Found, TraceFormat, TraceOptions, tasks_of
+from greensched_simulator.formats.trace_rows import Row, Table, read_table, require_columns
+from greensched_simulator.formats.workload import Task
+
+_COLUMNS = ("name", "arrival_s", "runtime_s", "cpu_cores", "memory_mib", "gpus")
+_WANTED_COLUMNS = ("gpu_models", "workers", "after", "deadline_s", "estimate_s")  # who wants to
+_MIB = 2.0**20
+
+
+def _read(path: Path, _: TraceOptions) -> Found:
+    table = read_table(path)
+    require_columns(table, _COLUMNS)
+    return tasks_of(table, _task)._replace(remarks=tuple(_misspelt(table)))
+
+
+def _misspelt(table: Table) -> Iterator[str]:
+    """Yield a note on each column that nobody reads but that is called much like one that is."""
+    for name in table.header:
+        close = near(name, _WANTED_COLUMNS)
+        if close and name not in (*_COLUMNS, *_WANTED_COLUMNS):
+            yield f"the column {name} is not read{close}"
+
+
+def _task(row: Row, notes: Counter[str]) -> Task:
+    gpus = row.figure("gpus", at_least=0)
+    workers = row.whole("workers") if row.text("workers") else 1
+    if workers == 0:
+        row.fault("workers is 0, less than 1")
+    if math.isnan(gpus):
+        gpus = 0.0
+    elif gpus > 1.0 and gpus != int(gpus):
+        row.fault(f"gpus is {gpus:g}: only of a single board can a part be asked for")
+    arrival_s = row.figure("arrival_s", at_least=0)
+    return Task(
+        name=row.name("name"),
+        arrival_s=arrival_s,
+        runtime_s=row.figure("runtime_s", above=0),
+        cpu_cores=row.figure("cpu_cores", above=0),
+        memory_bytes=row.figure("memory_mib", at_least=0) * _MIB,
+        gpus=math.ceil(gpus),
+        gpu_share=gpus if 0.0 < gpus < 1.0 else 1.0,
+        gpu_models=row.names("gpu_models"),
+        workers=workers,
+        after=row.names("after"),
+        estimate_s=_estimate_s(row),
+        deadline_s=_deadline_s(row, arrival_s),
+    )
+
+
+def _deadline_s(row: Row, arrival_s: float) -> float | None:
+    if not row.text("deadline_s"):
+        return None
+    deadline_s = row.figure("deadline_s")
+    told = f"deadline_s is {row.text('deadline_s')}"
+    if deadline_s < arrival_s:
+        row.fault(f"{told}, before its arrival_s, {row.text('arrival_s')}")
+    elif deadline_s - arrival_s > LONGEST_S:
+        row.fault(f"{told}, more than ten years after its arrival_s: is it on the same clock?")
+    return deadline_s
+
+
+def _estimate_s(row: Row) -> float | None:
+    if not row.text("estimate_s"):
+        return None
+    estimate_s = row.figure("estimate_s", above=0)
+    if estimate_s > LONGEST_S:
+        row.fault(f"estimate_s is {row.text('estimate_s')}, more than ten years")
+    return estimate_s
+
+
+PLAIN_CSV = TraceFormat(
+    "plain CSV",
+    "[plain CSV](#plain-csv)",
+    _COLUMNS,
+    _read,
+    layout=(
+        "`name,arrival_s,runtime_s,cpu_cores,memory_mib,gpus`; optional: `gpu_models` (names "
+        "separated by `|`), `workers`, `after` (names of rows, likewise), `deadline_s` and "
+        "`estimate_s`"
+    ),
+)

@@ -1,0 +1,36 @@
+"""Pods on nodes, as the watch brings them: when each is expected to end."""
+
+import msgspec
+
+from greensched_core import labels
+from greensched_core.clock import ManualClock
+from greensched_operator.objects.placed_pods import PlacedPod
+from greensched_operator.planning.cluster_state import RunningPods
+from tests.operator.told_work import HOUR_S, NOW_S
+
+
+def pod(node: str = "n1", phase: str = "Running") -> PlacedPod:
+    meta = {"name": "train", "namespace": "team", "uid": "u-1",
+            "annotations": {labels.RUNTIME: "1h"}}  # fmt: skip
+    requests = {"containers": [{"resources": {"requests": {"cpu": "2"}}}]}
+    spec = {"schedulerName": labels.SCHEDULER_NAME, "nodeName": node, **requests}
+    return msgspec.convert({"metadata": meta, "spec": spec, "status": {"phase": phase}}, PlacedPod)
+
+
+def test_a_pod_is_expected_to_end_a_runtime_after_it_was_first_seen_on_its_node() -> None:
+    clock, placed = ManualClock(NOW_S), list[PlacedPod]()
+    schedulers = frozenset({labels.SCHEDULER_NAME})
+    pods = RunningPods(schedulers, HOUR_S, clock, placed.append, lambda _: None)
+    pods.list_began()
+    pods.list_ended()
+    for passed_s in (0.0, 600.0):
+        clock.advance(passed_s)
+        pods.upsert(pod())
+    assert [(each.node, each.cpu_cores, each.until_s) for each in pods] == [
+        ("n1", 2.0, NOW_S + HOUR_S)
+    ]
+    assert len(placed) == 1
+    pods.upsert(pod("n2"))
+    assert [(each.node, each.until_s) for each in pods] == [("n2", NOW_S + 600.0 + HOUR_S)]
+    pods.upsert(pod("n2", "Succeeded"))
+    assert list(pods) == []

@@ -1,0 +1,40 @@
+"""Conversations with providers, led by hand."""
+
+from collections.abc import Callable
+
+import pytest
+
+from greensched_operator.providers.answers import (
+    Answer,
+    Conversation,
+    ProviderFault,
+    Reply,
+    Request,
+)
+
+Talk = Callable[..., tuple[Answer, list[Request]]]
+
+
+@pytest.fixture(scope="session")
+def talk() -> Talk:
+    """Lead a conversation with replies by hand: bytes for 200, a fault to be thrown, or a Reply."""
+
+    def lead(
+        conversation: Conversation, *replies: bytes | Reply | ProviderFault
+    ) -> tuple[Answer, list[Request]]:
+        asked: list[Request] = []
+        left = list(replies)
+        try:
+            asked.append(next(conversation))
+            while True:
+                reply = left.pop(0)
+                if isinstance(reply, ProviderFault):
+                    asked.append(conversation.throw(reply))
+                else:
+                    whole = Reply(200, reply) if isinstance(reply, bytes) else reply
+                    asked.append(conversation.send(whole))
+        except StopIteration as returned:
+            assert left == [], "not all replies were asked for"
+            return returned.value, asked
+
+    return lead

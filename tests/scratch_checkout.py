@@ -1,0 +1,32 @@
+"""A copy of what git knows of this checkout, for tests that change it."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def copy_checkout(to: Path) -> None:
+    """Copy all files that git tracks, or would, as they stand now."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, check=True, text=True,
+    ).stdout  # fmt: skip
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, to / name)
+
+
+def run_in(copy: Path, *command: str | Path) -> str:
+    """Run a program on a copy's sources instead of ours; return what it prints."""
+    sources = [str(path.parent) for path in copy.glob("*/greensched_*")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sources, str(copy)])}
+    done = subprocess.run(
+        command, cwd=copy, env=environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -1,0 +1,66 @@
+"""What a kubelet's cAdvisor says of containers, read for one namespace."""
+
+import pytest
+
+from greensched_testbed.end_to_end.container_use import (
+    Reading,
+    limits_of,
+    read_cadvisor,
+    with_limit,
+)
+
+# Lines of a real kubelet 1.36 with containerd (`/metrics/cadvisor`), shortened.
+BODY = """# TYPE container_memory_working_set_bytes gauge
+container_memory_working_set_bytes{container="",id="/",image="",name="",namespace="",pod=""} 1.2e+09 1795464611000
+container_memory_working_set_bytes{container="",id="/pod1",image="",name="",namespace="greensched",pod="webhook-1"} 9.1e+07 1795464611000
+container_memory_working_set_bytes{container="webhook",id="/pod1/c",image="i",name="n",namespace="greensched",pod="webhook-1"} 9e+07 1795464611000
+container_memory_working_set_bytes{container="scheduler",id="/pod2/c",image="i",name="n",namespace="greensched",pod="scheduler-1"} 4e+07 1795464611000
+container_memory_working_set_bytes{container="main",id="/pod3/c",image="i",name="n",namespace="users",pod="train"} 5e+07 1795464611000
+# TYPE container_spec_memory_limit_bytes gauge
+container_spec_memory_limit_bytes{container="webhook",id="/pod1/c",image="i",name="n",namespace="greensched",pod="webhook-1"} 2.68435456e+08
+container_spec_memory_limit_bytes{container="scheduler",id="/pod2/c",image="i",name="n",namespace="greensched",pod="scheduler-1"} 0
+# TYPE container_cpu_cfs_throttled_seconds_total counter
+container_cpu_cfs_throttled_seconds_total{container="webhook",id="/pod1/c",image="i",name="n",namespace="greensched",pod="webhook-1"} 1.5 1795464611000
+"""  # noqa: E501  # as the kubelet writes it
+
+
+def test_containers_of_a_namespace_are_read_without_their_pods_and_machines() -> None:
+    assert sorted(read_cadvisor(BODY, "greensched"), key=lambda one: one.container) == [
+        Reading("scheduler-1", "scheduler", 4e7, 0.0, 0.0, 1795464611.0),
+        Reading("webhook-1", "webhook", 9e7, 268435456.0, 1.5, 1795464611.0),
+    ]
+
+
+@pytest.mark.parametrize("body", ["", "# nothing yet\n"])
+def test_a_kubelet_that_has_not_looked_yet_says_nothing(body: str) -> None:
+    assert list(read_cadvisor(body, "greensched")) == []
+
+
+PODS = {
+    "items": [
+        {
+            "metadata": {"name": "check"},
+            "spec": {
+                "containers": [
+                    {"name": "check", "resources": {"limits": {"memory": "64Mi"}}},
+                    {"name": "unlimited", "resources": {}},
+                ]
+            },
+        }
+    ]
+}
+
+
+def test_a_container_that_is_just_starting_has_the_limit_of_its_pod() -> None:
+    starting = Reading("check", "check", 1000.0, 0.0, 0.0, 1.0)
+    assert with_limit(starting, limits_of(PODS)).limit_bytes == 64 * 2**20
+
+
+def test_what_cadvisor_says_of_a_limit_comes_first() -> None:
+    running = Reading("check", "check", 1000.0, 5000.0, 0.0, 1.0)
+    assert with_limit(running, limits_of(PODS)) is running
+
+
+def test_a_container_without_a_limit_has_none() -> None:
+    unlimited = Reading("check", "unlimited", 1000.0, 0.0, 0.0, 1.0)
+    assert with_limit(unlimited, limits_of(PODS)).limit_bytes == 0.0
