@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_operator.signals.web import make_http
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 
 
 class Mute:

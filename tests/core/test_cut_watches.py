@@ -13,7 +13,7 @@ import pytest
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_testbed.certificates import Authority
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 
 
 class MuteServer:

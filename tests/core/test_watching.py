@@ -56,7 +56,7 @@ async def follow(
         watch = Watch(client, "/things", decode, shelf, WallClock(), field_selector=selector)
         task = asyncio.create_task(watch.run())
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 while not until(shelf):
                     assert not task.done(), task
                     await asyncio.sleep(0.005)

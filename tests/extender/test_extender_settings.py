@@ -90,6 +90,6 @@ class Broken(Process):
 
 
 async def test_an_extender_ends_when_one_of_its_tasks_has_failed() -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         with pytest.raises(TaskEnded, match="ended: bug"):
             await new_process(Broken, "--listen-port=0", "--explain-port=0").run(asyncio.Event())

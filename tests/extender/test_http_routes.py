@@ -163,7 +163,7 @@ async def test_an_upgrade_is_refused_in_one_answer_and_its_body_is_no_other_requ
     )
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(head.encode() + (body if is_sent else b""))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         reply = await reader.read()  # until the server hangs up
     writer.close()
     assert reply.startswith(b"HTTP/1.1 400 ")

@@ -19,7 +19,7 @@ World = Any
 
 
 async def until(wanted: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not wanted():
             await asyncio.sleep(0.005)
 

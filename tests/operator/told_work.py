@@ -21,7 +21,7 @@ from greensched_operator.writing.outbox import Outbox
 
 NOW_S = 1_700_000_000.0
 HOUR_S = 3600.0
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 ENFORCING = GreenPolicy(mode=Mode.ENFORCE)
 
 

@@ -140,7 +140,7 @@ class Users:
         await self.create(manifest("moved"))
         for deadline in ("12h", "8h"):
             await self.annotate("job", "moved", f"{labels.DEADLINE}={deadline}")
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(15):
                 while True:
                     told = said(await self.get("job", "moved"))
                     until, at = told[labels.HOLD_UNTIL], told[labels.HELD_AT]

@@ -15,7 +15,7 @@ from greensched_operator.ledger.metrics import LedgerMetrics
 from greensched_operator.ledger.writer import LedgerWriter, WriterLimits
 
 MakeRecord = Callable[..., LedgerRecord]
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 LIMITS = WriterLimits(
     most_waiting=10, batch=4, gather_s=0.0, first_retry_s=0.01, last_retry_s=0.01, keep_s=100.0
 )

@@ -16,7 +16,7 @@ from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_operator.release.releaser import Releaser
 from greensched_operator.runtime.settings import OperatorSettings
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 NOWHERE = "http://127.0.0.1:1"  # where every watch is refused its connection
 JOBS, PODS = "/apis/batch/v1/jobs", "/api/v1/pods"
 SWITCH = "/api/v1/namespaces/greensched/configmaps"

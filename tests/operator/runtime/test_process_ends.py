@@ -68,7 +68,7 @@ async def test_a_process_ends_when_one_of_its_tasks_has(place: Place, process: A
     running = asyncio.create_task(made.run(asyncio.Event()))
     await asyncio.sleep(0.2)
     made.tasks.start({"bug": broken()})
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         with pytest.raises(TaskEnded, match="bug"):
             await running
 
@@ -125,7 +125,7 @@ async def test_a_webhook_without_a_certificate_says_so_in_an_event_of_its_pod(
     settings = place.settings.model_copy(update={**named, "pod_namespace": place.own})
     process = WebhookProcess(settings, place.api, settings.clock)
     saying = say_when_late(process.ready, place.api, settings, after_s=0.1)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await saying
     told = json.loads(await place.api.get(f"/api/v1/namespaces/{place.own}/events"))["items"]
     (event,) = (each for each in told if each["reason"] == "NotReady")
