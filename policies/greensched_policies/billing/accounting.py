@@ -7,7 +7,8 @@ changes, so the integral is exact: there is no time step.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,51 +35,58 @@ from greensched_policies.costs.cost import (
     Integers,
 )
 
+Amount = TypeVar("Amount", float, Floats)
 
-class Bill(NamedTuple):
-    """What each node used within the window, [N]; active is what lies above idle.
 
-    Money is in the currency of the prices; NaN where a price was missing, and grams likewise. All
-    are NaN where the PUE goes by the weather and that was missing.
+@dataclass(frozen=True)
+class BilledParts(Generic[Amount]):
+    """Energy, money and carbon, each by what a node was doing; active is what lies above idle.
+
+    Money is in the currency of the prices.
     """
 
-    energy_active_j: Floats
-    energy_idle_j: Floats
-    energy_sleep_j: Floats
-    energy_wake_j: Floats
-    energy_transfer_j: Floats  # of the network, to bring what ran there its data
-    cost_active: Floats
-    cost_idle: Floats
-    cost_sleep: Floats
-    cost_wake: Floats
-    cost_transfer: Floats
-    carbon_active_g: Floats
-    carbon_idle_g: Floats
-    carbon_sleep_g: Floats
-    carbon_wake_g: Floats
-    carbon_transfer_g: Floats
+    energy_active_j: Amount
+    energy_idle_j: Amount
+    energy_sleep_j: Amount
+    energy_wake_j: Amount
+    energy_transfer_j: Amount  # of the network, to bring what ran there its data
+    cost_active: Amount
+    cost_idle: Amount
+    cost_sleep: Amount
+    cost_wake: Amount
+    cost_transfer: Amount
+    carbon_active_g: Amount
+    carbon_idle_g: Amount
+    carbon_sleep_g: Amount
+    carbon_wake_g: Amount
+    carbon_transfer_g: Amount
+
+
+PARTS = tuple(each.name for each in fields(BilledParts))
+
+
+@dataclass(frozen=True)
+class Bill(BilledParts[Floats]):
+    """What each node used within the window, [N].
+
+    Money is NaN where a price was missing, and grams likewise. All are NaN where the PUE goes by
+    the weather and that was missing.
+    """
+
     is_used: npt.NDArray[np.bool_]  # ran something within the window
 
 
-class BillTotal(NamedTuple):
+@dataclass(frozen=True)
+class BillTotal(BilledParts[float]):
     """A bill summed over its nodes."""
 
-    energy_active_j: float
-    energy_idle_j: float
-    energy_sleep_j: float
-    energy_wake_j: float
-    energy_transfer_j: float
-    cost_active: float
-    cost_idle: float
-    cost_sleep: float
-    cost_wake: float
-    cost_transfer: float
-    carbon_active_g: float
-    carbon_idle_g: float
-    carbon_sleep_g: float
-    carbon_wake_g: float
-    carbon_transfer_g: float
     nodes_used: int
+
+    @property
+    def energy_j(self) -> float:
+        """Return joules at the meter, whatever nodes did."""
+        used_j = self.energy_active_j + self.energy_idle_j + self.energy_sleep_j
+        return used_j + self.energy_wake_j + self.energy_transfer_j
 
     @property
     def cost(self) -> float:
@@ -88,7 +96,7 @@ class BillTotal(NamedTuple):
 
     @property
     def carbon_g(self) -> float:
-        """Return the grams of all energy."""
+        """Return the grams of all energy, operational and location-based."""
         used_g = self.carbon_active_g + self.carbon_idle_g
         return used_g + self.carbon_sleep_g + self.carbon_wake_g + self.carbon_transfer_g
 
@@ -118,13 +126,13 @@ def bill_schedule(
     Raises ValueError when the window ends before it starts, a placement names no node, or one runs
     on a node that sleeps or wakes.
     """
-    columns = np.zeros((15, nodes.cpu_capacity.size))
+    columns = np.zeros((len(PARTS), nodes.cpu_capacity.size))
     is_used = np.zeros(nodes.cpu_capacity.size, dtype=np.bool_)
     courses = courses_of(nodes, placements, zones, window_s, model, sleeps, caps)
     for row, course in enumerate(courses):
         columns[:, row] = _integrate(course)
         is_used[row] = course.mine.size > 0
-    return Bill._make([*columns, is_used])
+    return Bill(**dict(zip(PARTS, columns, strict=True)), is_used=is_used)
 
 
 def add_transfers(
@@ -139,7 +147,7 @@ def add_transfers(
     for column, each in zip(of_nodes, (transfers.energy_j, transfers.cost, grams), strict=True):
         np.add.at(column, transfers.node, each)
     energy_j, cost, carbon_g = of_nodes
-    return bill._replace(energy_transfer_j=energy_j, cost_transfer=cost, carbon_transfer_g=carbon_g)
+    return replace(bill, energy_transfer_j=energy_j, cost_transfer=cost, carbon_transfer_g=carbon_g)
 
 
 def bill_placements(
@@ -166,9 +174,8 @@ def bill_placements(
 
 def total_bill(bill: Bill) -> BillTotal:
     """Sum a bill over its nodes; NaN where any node's part is not known."""
-    return BillTotal._make(
-        [*(float(column.sum()) for column in bill[:-1]), int(bill.is_used.sum())]
-    )
+    sums = {name: float(getattr(bill, name).sum()) for name in PARTS}
+    return BillTotal(**sums, nodes_used=int(bill.is_used.sum()))
 
 
 def _integrate(course: Course) -> list[float]:

@@ -171,4 +171,5 @@ def ranked(results: Results) -> Results:
 
 def mean_outcome(outcomes: Sequence[Outcome]) -> Outcome:
     """Return the mean of each figure over seeds; counts need be no whole numbers then."""
-    return Outcome._make(np.array(outcomes, dtype=np.float64).mean(axis=0).tolist())
+    figures = np.array([[*vars(each).values()] for each in outcomes], dtype=np.float64)
+    return Outcome(*figures.mean(axis=0).tolist())

@@ -22,7 +22,7 @@ from greensched_simulator.results.recorded_columns import (
     Table,
 )
 from greensched_simulator.runs.job_transfers import brought, transfers_of
-from greensched_simulator.runs.node_hours import NodeHours, node_hours
+from greensched_simulator.runs.node_hours import node_hours
 from greensched_simulator.runs.outcome import meets_deadline, ready_from_s, slowdowns, waits_s
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.service_latency import served
@@ -175,9 +175,9 @@ def node_hour_rows(
     """Yield a row for each node and hour up to `until_s`; they add up to the bill."""
     for rows in node_hours(world, schedule, until_s):
         for part in _parts(rows.node.size):
-            mine = NodeHours._make(column[part] for column in rows)
-            places = _places(world, mine.node, mine.node >= 0)
-            yield _table(NODE_HOURS, world, policy, {**mine._asdict(), **places})
+            mine = {name: column[part] for name, column in vars(rows).items()}
+            places = _places(world, mine["node"], mine["node"] >= 0)
+            yield _table(NODE_HOURS, world, policy, mine | places)
 
 
 def grid_rows(world: World, until_s: float) -> Iterator[pa.Table]:

@@ -55,6 +55,7 @@ _OUTCOMES = f"{OUTCOMES.name}.csv"
 _LIBRARIES = ("greensched", "numba", "numpy", "pyarrow", "scipy")
 # 0 of these is no figure: no scenario tells such, or there is no service.
 _MAYBE_UNTOLD = {"carbon_marginal_g", "carbon_embodied_g", "latency_p50_s", "latency_p99_s"}
+_FIGURES = OUTCOMES.schema.names[2:]  # the first are of the run
 _COUNTS = {column.name for column in OUTCOMES.columns if column.kind == WHOLE}
 
 
@@ -254,8 +255,7 @@ def _results(summary: Mapping[str, Any], outcomes: str) -> Results:
 
 def _outcome(row: Mapping[str, str]) -> Outcome:
     figures = {
-        name: int(row[name]) if name in _COUNTS else float(row[name] or 0.0)
-        for name in Outcome._fields
+        name: int(row[name]) if name in _COUNTS else float(row[name] or 0.0) for name in _FIGURES
     }
     return Outcome(**figures)  # type: ignore[arg-type]  # counts are whole, as just made
 
@@ -286,11 +286,11 @@ def _write_outcomes(
 ) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(("policy", "seed", *Outcome._fields))
+        lines.writerow(("policy", "seed", *_FIGURES))
         for number, policy in enumerate(policies):
             for seed, outcomes in rounds:
-                told = outcomes[number]._asdict().items()
-                lines.writerow((policy.name, seed, *(_cell(name, value) for name, value in told)))
+                told = (_cell(name, getattr(outcomes[number], name)) for name in _FIGURES)
+                lines.writerow((policy.name, seed, *told))
 
 
 def _cell(name: str, value: float) -> float | str:

@@ -4,11 +4,13 @@ The bill is the accounting's; these rows show when it came about, and add up to 
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from greensched_policies.billing.accounting import PARTS, BilledParts
 from greensched_policies.billing.courses import (
     Caps,
     Sleeps,
@@ -38,7 +40,8 @@ HOUR_S = 3600.0
 _MOST_PIECES = 1_000_000  # that are held at a time, whatever the cluster's size
 
 
-class NodeHours(NamedTuple):
+@dataclass(frozen=True)
+class NodeHours(BilledParts[Floats]):
     """Rows of some nodes, node after node and hour after hour, [R]."""
 
     node: Integers
@@ -46,21 +49,6 @@ class NodeHours(NamedTuple):
     length_s: Floats  # of the hour within the window
     cpu_core_s: Floats  # requested by what ran
     gpu_s: Floats  # boards, likewise
-    energy_active_j: Floats
-    energy_idle_j: Floats
-    energy_sleep_j: Floats
-    energy_wake_j: Floats
-    energy_transfer_j: Floats
-    cost_active: Floats
-    cost_idle: Floats
-    cost_sleep: Floats
-    cost_wake: Floats
-    cost_transfer: Floats
-    carbon_active_g: Floats
-    carbon_idle_g: Floats
-    carbon_sleep_g: Floats
-    carbon_wake_g: Floats
-    carbon_transfer_g: Floats
 
 
 class _Pieces(NamedTuple):
@@ -183,11 +171,6 @@ def _rows(
     nodes: Integers,
     brought: _Brought,
 ) -> NodeHours:
-    carbon, price, pue = _grid(world, zones, pieces)
-    pue *= world.nodes.pue[pieces.node]
-    joules = [
-        joules_of(watts, pue, pieces.length_s) for watts in _watts(world, pieces, cost_model(world))
-    ]
     hours = int(pieces.start_s.max() // HOUR_S) + 1
     hour = (pieces.start_s // HOUR_S).astype(np.int64)
     row = (pieces.node - nodes[0]) * hours + hour
@@ -201,20 +184,37 @@ def _rows(
     def moved(each: Floats) -> Floats:
         return np.asarray(np.bincount(there, each[here], count), np.float64)
 
-    sums = [
-        summed(pieces.length_s),
-        summed(pieces.cpu_cores * pieces.length_s),
-        summed(pieces.gpus * pieces.length_s),
-        *(summed(each) for each in joules),
-        moved(brought.energy_j),
-        *(summed(_times(each, price) / JOULES_PER_MWH) for each in joules),
-        moved(brought.cost),
-        *(summed(_times(each, carbon) / JOULES_PER_KWH) for each in joules),
-        moved(brought.carbon_g),
+    length_s = summed(pieces.length_s)
+    came = (brought.energy_j, brought.cost, brought.carbon_g)
+    parts = [
+        column
+        for drawn, each in zip(_drawn(world, zones, pieces), came, strict=True)
+        for column in (*map(summed, drawn), moved(each))
     ]
-    is_billed = sums[0] > 0.0  # a window that ends with a full hour has nothing after it
-    keys = (np.repeat(nodes, hours), np.tile(np.arange(hours), nodes.size))
-    return NodeHours._make(each[is_billed] for each in (*keys, *sums))
+    columns: dict[str, npt.NDArray[Any]] = {
+        "node": np.repeat(nodes, hours),
+        "hour": np.tile(np.arange(hours), nodes.size),
+        "length_s": length_s,
+        "cpu_core_s": summed(pieces.cpu_cores * pieces.length_s),
+        "gpu_s": summed(pieces.gpus * pieces.length_s),
+        **dict(zip(PARTS, parts, strict=True)),
+    }
+    is_billed = length_s > 0.0  # a window that ends with a full hour has nothing after it
+    return NodeHours(**{name: each[is_billed] for name, each in columns.items()})
+
+
+def _drawn(
+    world: World, zones: Sequence[ZoneSeries], pieces: _Pieces
+) -> Iterator[Iterator[Floats]]:
+    """Yield joules, then money, then grams of each piece: active, idle, asleep and waking."""
+    carbon, price, pue = _grid(world, zones, pieces)
+    pue *= world.nodes.pue[pieces.node]
+    joules = [
+        joules_of(watts, pue, pieces.length_s) for watts in _watts(world, pieces, cost_model(world))
+    ]
+    yield iter(joules)
+    yield (_times(each, price) / JOULES_PER_MWH for each in joules)
+    yield (_times(each, carbon) / JOULES_PER_KWH for each in joules)
 
 
 def _brought(world: World, schedule: Schedule) -> _Brought:

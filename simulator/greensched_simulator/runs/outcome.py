@@ -1,11 +1,12 @@
 """What a run came to: what was done first, then what it took, then how long jobs waited."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.billing.accounting import Bill, total_bill
+from greensched_policies.billing.accounting import Bill, BillTotal, total_bill
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.reward import ROUNDING_S
 from greensched_simulator.arrays.precedence import earliest_ready_s, ready_s
@@ -23,7 +24,8 @@ _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 _SECONDS_PER_HOUR = 3600.0
 
 
-class Outcome(NamedTuple):
+@dataclass(frozen=True)
+class Outcome(BillTotal):
     """The figures of one run; energy, money and carbon are those of the whole window.
 
     Replicas of services are no jobs: they are told by their requests. All jobs count: one that
@@ -37,27 +39,11 @@ class Outcome(NamedTuple):
     work_gpu_h: float  # of boards beside the reference core, done
     deadlines: int  # jobs that have one
     deadlines_met: int
-    energy_active_j: float
-    energy_idle_j: float
-    energy_sleep_j: float
-    energy_wake_j: float
-    energy_transfer_j: float
-    cost_active: float
-    cost_idle: float
-    cost_sleep: float
-    cost_wake: float
-    cost_transfer: float
-    carbon_active_g: float
-    carbon_idle_g: float
-    carbon_sleep_g: float
-    carbon_wake_g: float
-    carbon_transfer_g: float
     wait_mean_s: float  # of `waits_s`, and until the window's end of who never ran
     wait_p95_s: float
     slowdown_mean: float  # of `slowdowns`
     slowdown_p95: float
     fairness: float  # of the slowdowns, by `jain_index`
-    nodes_used: int
     billed_s: float
     jobs_never_ran: int
     energy_charged_j: float  # for those; 0 where all ran: see `charges`
@@ -83,24 +69,18 @@ class Outcome(NamedTuple):
 
     @property
     def energy_j(self) -> float:
-        """Return joules at the meter, whatever nodes did, and what is charged beside."""
-        used_j = self.energy_active_j + self.energy_idle_j
-        used_j += self.energy_sleep_j + self.energy_wake_j + self.energy_transfer_j
-        return used_j + self.energy_charged_j
+        """Return the joules of the bill and what is charged beside."""
+        return super().energy_j + self.energy_charged_j
 
     @property
     def cost(self) -> float:
-        """Return the money for all energy and what is charged, in the scenario's currency."""
-        used = self.cost_active + self.cost_idle
-        used += self.cost_sleep + self.cost_wake + self.cost_transfer
-        return used + self.cost_charged
+        """Return the money of the bill and what is charged, in the scenario's currency."""
+        return super().cost + self.cost_charged
 
     @property
     def carbon_g(self) -> float:
-        """Return the grams of all energy, operational and location-based, and what is charged."""
-        used_g = self.carbon_active_g + self.carbon_idle_g
-        used_g += self.carbon_sleep_g + self.carbon_wake_g + self.carbon_transfer_g
-        return used_g + self.carbon_charged_g
+        """Return the grams of the bill and what is charged."""
+        return super().carbon_g + self.carbon_charged_g
 
 
 def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> Outcome:
@@ -118,7 +98,7 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
         work_gpu_h=float((jobs.gpus[is_done] * worker_h).sum()),
         deadlines=int(np.isfinite(jobs.deadline_s).sum()),
         deadlines_met=int((is_done & meets_deadline(world, schedule)).sum()),
-        **total._asdict(),
+        **vars(total),
         wait_mean_s=float(wait_s.mean()),
         wait_p95_s=float(np.quantile(wait_s, 0.95)),
         slowdown_mean=float(slowdown.mean()),

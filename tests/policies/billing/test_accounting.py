@@ -1,3 +1,4 @@
+from dataclasses import astuple
 from typing import NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ def bill(jobs: list[Job], start_s: float, end_s: float, model: CostModel = MODEL
 
 
 def columns(found: Bill) -> np.ndarray:
-    return np.stack([np.asarray(column, dtype=float) for column in found])
+    return np.stack([np.asarray(column, dtype=float) for column in astuple(found)])
 
 
 jobs = st.lists(
@@ -169,7 +170,7 @@ def test_energy_is_the_integral_of_power(placements: list[Job]) -> None:
 def test_the_total_is_the_sum_over_the_nodes(placements: list[Job]) -> None:
     found = bill(placements, 0.0, 2 * HOUR)
     total = total_bill(found)
-    assert list(total) == pytest.approx(columns(found).sum(axis=1).tolist())
+    assert list(astuple(total)) == pytest.approx(columns(found).sum(axis=1).tolist())
 
 
 def test_missing_data_makes_money_and_carbon_unknown_and_leaves_energy() -> None:

@@ -156,7 +156,8 @@ def test_the_bills_of_the_nodes_add_up_to_that_of_the_zones_imports(
     assert billed_g == pytest.approx(found.joules(at), rel=1e-9, abs=1e-9)
     drawn_j = (bill.energy_active_j + bill.energy_idle_j)[:2].sum()
     assert drawn_j == pytest.approx(found.joules(found.drawn_w), rel=1e-9)
-    for name in bill._fields:  # energy is what nodes draw, whoever gives it; others pay as before
+    # Energy is what nodes draw, whoever gives it; others pay as before.
+    for name in vars(bill):
         ours, theirs = getattr(bill, name), getattr(plain, name)
         if name.startswith("energy"):
             np.testing.assert_allclose(ours, theirs, rtol=1e-9)

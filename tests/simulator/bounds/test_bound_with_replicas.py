@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from greensched_policies.billing.accounting import total_bill
 from greensched_simulator.bounds.bound import Bound, least_bill
 from greensched_simulator.bounds.inputs import Signal
 from greensched_simulator.bounds.limits import Lives, freedom_of, limits_of, lives_of
@@ -39,9 +40,8 @@ def above_idle(found: Bound) -> float:
 
 def joules(world: World, schedule: Schedule, hours: float) -> float:
     """Return what a schedule takes, and what is charged for it."""
-    parts = bill_of(world, schedule, hours * HOUR)[:5]
     charged_j = charge_of(world, schedule, hours * HOUR).energy_j
-    return charged_j + float(sum(part.sum() for part in parts))
+    return charged_j + total_bill(bill_of(world, schedule, hours * HOUR)).energy_j
 
 
 def placed(*runs: tuple[float, float, int]) -> Schedule:

@@ -3,6 +3,7 @@
 import itertools
 import warnings
 from collections.abc import Sequence
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -238,7 +239,7 @@ def test_whatever_fails_all_work_is_done_and_all_energy_is_told(seed: int, polic
     for begin_s, end_s in itertools.pairwise(sorted(float(each) for each in times)):
         joules += drawn_watts(world, schedule, begin_s) * (end_s - begin_s)
         assert (free_room(world, schedule, begin_s) >= -1e-6).all()
-    for billed, integral in zip(bill[:4], joules, strict=True):
+    for billed, integral in zip(astuple(bill)[:4], joules, strict=True):
         np.testing.assert_allclose(billed, integral, rtol=1e-9, atol=1e-3)
     rows = [*node_hours(world, schedule, until_s)]
     for name in ("energy_active_j", "energy_idle_j", "energy_sleep_j", "energy_wake_j"):

@@ -1,5 +1,5 @@
 import itertools
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -291,7 +291,7 @@ def test_energy_is_the_integral_of_power_and_the_sum_over_jobs_and_idle(**drawn:
     joules = np.zeros((4, run.world.nodes.zone.size))
     for begin_s, end_s in itertools.pairwise(moments(run)):
         joules += drawn_watts(run.world, run.schedule, begin_s) * (end_s - begin_s)
-    for billed, integral in zip(bill[:4], joules, strict=True):
+    for billed, integral in zip(astuple(bill)[:4], joules, strict=True):
         np.testing.assert_allclose(billed, integral, rtol=1e-9, atol=1e-3)
     shares = placement_bill(run)
     for name in ("energy_active_j", "cost_active", "carbon_active_g"):
@@ -307,7 +307,7 @@ def test_carbon_lies_between_the_cleanest_and_the_dirtiest_hour(**drawn: Any) ->
     for zone in range(2):
         mine = run.world.nodes.zone == zone
         carbon = grids.carbon_g_per_kwh[grids.starts[zone] : grids.starts[zone + 1]]
-        for energy_j, carbon_g in zip(bill[:4], bill[10:14], strict=True):
+        for energy_j, carbon_g in zip(astuple(bill)[:4], astuple(bill)[10:14], strict=True):
             energy_j, carbon_g = energy_j[mine], carbon_g[mine]
             kwh = energy_j / 3.6e6
             assert (carbon_g >= kwh * carbon.min() * (1 - 1e-9)).all()

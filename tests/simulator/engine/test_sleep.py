@@ -1,5 +1,7 @@
 """Nodes that sleep while they are empty, wake for work, and what all that takes."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 
@@ -136,7 +138,7 @@ def test_sleeping_for_nothing_is_what_empty_nodes_sleep_assumes() -> None:
     assert one.node.tolist() == other.node.tolist()
     assert one.start_s.tolist() == other.start_s.tolist()
     bills = billed(ideal, one, 3 * HOUR), billed(modelled, other, 3 * HOUR)
-    for ours, theirs in zip(bills[0][:-1], bills[1][:-1], strict=True):
+    for ours, theirs in zip(*(astuple(bill)[:-1] for bill in bills), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-9)
 
 

@@ -1,4 +1,5 @@
 import math
+from dataclasses import fields
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ SCENARIO: dict[str, Any] = {
 
 
 def outcome(**figures: float) -> Outcome:
-    zeros = dict.fromkeys(Outcome._fields, 0.0)
+    zeros = dict.fromkeys((each.name for each in fields(Outcome)), 0.0)
     return Outcome(**(zeros | figures))  # type: ignore[arg-type]  # counts need be no whole numbers
 
 

@@ -1,6 +1,7 @@
 """What of a saving is when work starts, where it runs, and who goes first."""
 
 import math
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ ALL = policy_named("carbon-time+least-carbon+sjf")
 
 
 def outcome(carbon_g: float) -> Outcome:
-    zeros = dict.fromkeys(Outcome._fields, 0.0)
+    zeros = dict.fromkeys((each.name for each in fields(Outcome)), 0.0)
     return Outcome(**zeros | {"carbon_active_g": carbon_g})  # type: ignore[arg-type]  # no counts
 
 

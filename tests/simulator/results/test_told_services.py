@@ -3,6 +3,7 @@
 import csv
 import gzip
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from greensched_simulator.results.recorded_columns import (
 )
 from greensched_simulator.results.run_folder import FinishedRun, Run, RunFolder, read_run
 from greensched_simulator.results.tables import change_rows, done_rows, losses, outcome_rows
-from greensched_simulator.runs.outcome import outcome_of
+from greensched_simulator.runs.outcome import Outcome, outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of
 from greensched_simulator.testing.small_worlds import in_one_piece
@@ -129,6 +130,14 @@ def test_the_page_of_columns_tells_what_is_written(run: FinishedRun) -> None:
     for table in (OUTCOMES, *ALWAYS, *OF_SERVICES):
         names = next(told[name] for name in told if name.startswith(f"{table.name}.csv"))
         assert plain_rows(run, table)[0] == [name for name, _ in names], table.name
+
+
+def test_what_was_done_comes_first_and_every_figure_has_a_column() -> None:
+    figures = OUTCOMES.schema.names[2:]
+    assert figures[:6] == [
+        "jobs", "jobs_done", "work_core_h", "work_gpu_h", "deadlines", "deadlines_met",
+    ]  # fmt: skip
+    assert sorted(figures) == sorted(each.name for each in fields(Outcome))
 
 
 def test_counts_and_what_numbers_things_are_whole_and_nothing_else_is(run: FinishedRun) -> None:

@@ -77,12 +77,6 @@ def test_carbon_of_making_the_nodes_is_told_apart_and_the_same_for_all() -> None
     assert outcome(bare, schedule([0.0], [HOUR], [0]), HOUR).carbon_embodied_g == 0.0
 
 
-def test_what_was_done_comes_first() -> None:
-    assert Outcome._fields[:6] == (
-        "jobs", "jobs_done", "work_core_h", "work_gpu_h", "deadlines", "deadlines_met",
-    )  # fmt: skip
-
-
 def test_boards_are_work_too() -> None:
     node = {"gpu_capacity": 4.0, "gpu_idle_w": 50.0, "gpu_peak_w": 300.0, "speed": 2.0}
     world = make_world([{"runtime_s": 2 * HOUR, "cpu_cores": 0.0, "gpus": 3.0}], [node])
