@@ -7,9 +7,10 @@ import numpy.typing as npt
 
 from greensched_policies.costs.cost import Floats
 
+Slots = npt.NDArray[np.bool_]  # [S] whether work runs in each
 # Where work stands before a slot: its first stretch is still to come, it runs, or it is suspended.
-_BEFORE, _RUNNING, _SUSPENDED = 0, 1, 2
-_ROUNDING = 1e-9  # of a slot, and of the greatest cost
+BEFORE, RUNNING, SUSPENDED = 0, 1, 2
+ROUNDING = 1e-9  # of a slot, and of the greatest cost
 _TINY = 1e-300
 
 
@@ -23,7 +24,7 @@ class PauseColumns(NamedTuple):
 
 def cheapest_slots(
     cost: Floats, needed: int, restart: float, is_running: bool
-) -> tuple[npt.NDArray[np.bool_], float]:
+) -> tuple[Slots, float]:
     """Return in which slots work of `needed` slots runs for the least, [S], and what that costs.
 
     `cost`, [S], is what a when rule says of each slot; `needed` is 1 to S. Each stretch but the
@@ -34,7 +35,7 @@ def cheapest_slots(
     Exact, by Bellman's recursion over slots: O(S · needed) time, three bytes of memory for each.
     Costs count to a billionth of the greatest, so that equal ones are not told apart by rounding.
     """
-    slots, unit = cost.size, max(np.max(np.abs(cost)) * _ROUNDING, _TINY)
+    slots, unit = cost.size, unit_of(cost)
     units = np.round(cost / unit)  # whole numbers: their sums are exact
     # What the slots from here on cost, [3, needed + 1]: by where the work stands, and what is left.
     to_go = np.full((3, needed + 1), np.inf)
@@ -43,29 +44,43 @@ def cheapest_slots(
     for slot in range(slots - 1, -1, -1):
         again = np.inf if np.isinf(restart) else restart * abs(units[slot])
         for left in range(min(needed, slots - slot), 0, -1):
-            run = units[slot] + to_go[_RUNNING, left - 1]
-            rest = to_go[_SUSPENDED, left]
-            runs[slot, _BEFORE, left] = run <= to_go[_BEFORE, left]
-            runs[slot, _RUNNING, left] = run <= rest
-            runs[slot, _SUSPENDED, left] = run + again <= rest
-            to_go[_BEFORE, left] = min(run, to_go[_BEFORE, left])
-            to_go[_RUNNING, left] = min(run, rest)
-            to_go[_SUSPENDED, left] = min(run + again, rest)
-    chosen = np.zeros(slots, np.bool_)
-    state, left = _RUNNING if is_running else _BEFORE, needed
-    total = to_go[state, left] * unit
-    for slot in range(slots):
+            run = units[slot] + to_go[RUNNING, left - 1]
+            rest = to_go[SUSPENDED, left]
+            runs[slot, BEFORE, left] = run <= to_go[BEFORE, left]
+            runs[slot, RUNNING, left] = run <= rest
+            runs[slot, SUSPENDED, left] = run + again <= rest
+            to_go[BEFORE, left] = min(run, to_go[BEFORE, left])
+            to_go[RUNNING, left] = min(run, rest)
+            to_go[SUSPENDED, left] = min(run + again, rest)
+    total = to_go[RUNNING if is_running else BEFORE, needed] * unit
+    return walked(runs, needed, is_running), total
+
+
+def unit_of(cost: Floats) -> float:
+    """Return a billionth of the greatest cost, by which all are counted."""
+    unit: float = max(np.max(np.abs(cost)) * ROUNDING, _TINY)
+    return unit
+
+
+def walked(runs: npt.NDArray[np.bool_], needed: int, is_running: bool) -> Slots:
+    """Return the slots in which work runs, [S], once it is known whether it does in each of them.
+
+    `runs` tells that by slot, by where the work stands, and by how many slots are left to run.
+    """
+    chosen = np.zeros(runs.shape[0], np.bool_)
+    state, left = RUNNING if is_running else BEFORE, needed
+    for slot in range(chosen.size):
         if left == 0:
             break
         chosen[slot] = runs[slot, state, left]
         if chosen[slot]:
-            state, left = _RUNNING, left - 1
-        elif state == _RUNNING:
-            state = _SUSPENDED
-    return chosen, total
+            state, left = RUNNING, left - 1
+        elif state == RUNNING:
+            state = SUSPENDED
+    return chosen
 
 
-def restarts(chosen: npt.NDArray[np.bool_], is_running: bool) -> int:
+def restarts(chosen: Slots, is_running: bool) -> int:
     """Return how often work that runs in those slots is resumed; [S]."""
     count, was_running, has_run = 0, is_running, is_running
     for runs in chosen:
@@ -83,7 +98,7 @@ def planned_slots(
     restart: float,
     most_restarts: float,
     is_running: bool,
-) -> tuple[npt.NDArray[np.bool_], float]:
+) -> tuple[Slots, float]:
     """Return in which slots work runs, [S], and what that costs: time for its restarts included.
 
     `runtime_s` is what is left of one workload, `restart_s` what each restart takes beside it, and
@@ -104,14 +119,14 @@ def planned_slots(
         asked = _slots_for(spent_s + again * restart_s, slot_s)
         if asked <= needed and again <= most_restarts:
             total = _cost_of(chosen, cost, (runtime_s + again * restart_s) / slot_s)
-            if total < least - _ROUNDING * abs(least):
+            if total < least - ROUNDING * abs(least):
                 return chosen, total
             break
         needed = max(asked, needed + 1)
     return through, least
 
 
-def _cost_of(chosen: npt.NDArray[np.bool_], cost: Floats, slots: float) -> float:
+def _cost_of(chosen: Slots, cost: Floats, slots: float) -> float:
     """Return what running for so many slots costs in those chosen; the last may take less."""
     left, total = slots, 0.0
     for slot in range(chosen.size):
@@ -122,4 +137,4 @@ def _cost_of(chosen: npt.NDArray[np.bool_], cost: Floats, slots: float) -> float
 
 
 def _slots_for(time_s: float, slot_s: float) -> int:
-    return int(np.ceil(time_s / slot_s - _ROUNDING))
+    return int(np.ceil(time_s / slot_s - ROUNDING))

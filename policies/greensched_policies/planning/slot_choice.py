@@ -8,15 +8,18 @@ equal.
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from greensched_policies.costs.cost import Floats
-from greensched_policies.costs.pausing import restarts
-
-Slots = npt.NDArray[np.bool_]  # [S] whether work runs in each
-_BEFORE, _RUNNING, _SUSPENDED = 0, 1, 2
-_ROUNDING = 1e-9  # of a slot, and of the greatest cost
-_TINY = 1e-300
+from greensched_policies.costs.pausing import (
+    BEFORE,
+    ROUNDING,
+    RUNNING,
+    SUSPENDED,
+    Slots,
+    restarts,
+    unit_of,
+    walked,
+)
 
 
 def choose_slots(
@@ -43,7 +46,7 @@ def choose_slots(
         asked = _slots_for(spent_s + again * restart_s, slot_s)
         if asked <= needed and again <= most_restarts:
             total = cost_of(chosen, cost, (runtime_s + again * restart_s) / slot_s)
-            if total < least - _ROUNDING * abs(least):
+            if total < least - ROUNDING * abs(least):
                 return chosen, total
             break
         needed = max(asked, needed + 1)
@@ -62,13 +65,13 @@ def cheapest_slots(cost: Floats, needed: int, restart: float, *, is_running: boo
         run = units[slot] + running[:most]
         resumed = run + again[slot]
         left = slice(1, most + 1)
-        runs[slot, _BEFORE, left] = run <= before[left]
-        runs[slot, _RUNNING, left] = run <= suspended[left]
-        runs[slot, _SUSPENDED, left] = resumed <= suspended[left]
+        runs[slot, BEFORE, left] = run <= before[left]
+        runs[slot, RUNNING, left] = run <= suspended[left]
+        runs[slot, SUSPENDED, left] = resumed <= suspended[left]
         np.minimum(run, before[left], out=before[left])
         np.minimum(run, suspended[left], out=running[left])
         np.minimum(resumed, suspended[left], out=suspended[left])
-    return _walked(runs, needed, is_running=is_running)
+    return walked(runs, needed, is_running)
 
 
 def cost_of(chosen: Slots, cost: Floats, slots: float) -> float:
@@ -80,20 +83,6 @@ def shares(chosen: Slots, slots: float) -> Floats:
     """Return how much of each chosen slot is run in: all of it, but in the last of so many."""
     used: Floats = np.clip(slots - np.arange(int(chosen.sum())), 0.0, 1.0)
     return used
-
-
-def _walked(runs: npt.NDArray[np.bool_], needed: int, *, is_running: bool) -> Slots:
-    chosen = np.zeros(runs.shape[0], np.bool_)
-    state, left = _RUNNING if is_running else _BEFORE, needed
-    for slot in range(chosen.size):
-        if left == 0:
-            break
-        chosen[slot] = runs[slot, state, left]
-        if chosen[slot]:
-            state, left = _RUNNING, left - 1
-        elif state == _RUNNING:
-            state = _SUSPENDED
-    return chosen
 
 
 def _in_one_stretch(cost: Floats, needed: int, *, is_running: bool) -> Slots:
@@ -109,9 +98,9 @@ def _in_one_stretch(cost: Floats, needed: int, *, is_running: bool) -> Slots:
 
 def _whole(cost: Floats) -> Floats:
     """Return costs as whole numbers, billionths of the greatest: their sums are exact."""
-    units: Floats = np.round(cost / max(float(np.max(np.abs(cost))) * _ROUNDING, _TINY))
+    units: Floats = np.round(cost / unit_of(cost))
     return units
 
 
 def _slots_for(time_s: float, slot_s: float) -> int:
-    return math.ceil(time_s / slot_s - _ROUNDING)
+    return math.ceil(time_s / slot_s - ROUNDING)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_policies.costs.pausing import PauseColumns, restarts
+from greensched_policies.costs.pausing import PauseColumns, Slots, restarts
 from greensched_policies.encoding.slots import FULL, SlotColumns
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.planning.core_plan import CorePlan
@@ -23,7 +23,7 @@ from greensched_policies.planning.outlook import (
     weighed,
 )
 from greensched_policies.planning.planning import NO_ZONE, Chosen, Mean, Thresholds, Why
-from greensched_policies.planning.slot_choice import Slots, choose_slots, cost_of, shares
+from greensched_policies.planning.slot_choice import choose_slots, cost_of, shares
 from greensched_policies.planning.start_blocks import MOST_STARTS
 from greensched_policies.rules.catalogue import WhenPolicy
 from greensched_policies.rules.pause import pause_if_worth
