@@ -1,5 +1,4 @@
 from dataclasses import astuple
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -7,48 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_policies.billing.accounting import Bill, bill_schedule, total_bill
-from greensched_policies.billing.courses import BilledNodes, Placements, ZoneSeries
 from greensched_policies.costs.cost import (
     CostModel,
     NodeColumns,
     WorkloadColumns,
     ZoneColumns,
-    curve_table,
     placement_cost,
 )
+from tests.policies.billing.placed_jobs import HOUR, MODEL, NODES, WATTS, ZONES, Job, placed
 
-WATTS = curve_table([[100.0 + 20.0 * k for k in range(11)], [50.0] + [120.0] * 10])
-MODEL = CostModel(WATTS, 0.5, 0.8, False)
 SLEEPY = MODEL._replace(empty_nodes_sleep=True)
-HOUR = 3600.0
-# Zone 0: 400 then 200 g/kWh, 100 then −20 per MWh, changing after an hour. Zone 1: steady.
-ZONES = (
-    ZoneSeries(np.array([0.0, HOUR]), np.array([400.0, 200.0]), np.array([100.0, -20.0])),
-    ZoneSeries(np.array([0.0]), np.array([50.0]), np.array([30.0])),
-)
-NODES = BilledNodes(
-    cpu_capacity=np.array([10.0, 20.0, 20.0]),
-    curve_class=np.array([0, 1, 0]),
-    gpu_capacity=np.array([0.0, 2.0, 0.0]),
-    gpu_idle_w=np.array([0.0, 50.0, 0.0]),
-    gpu_peak_w=np.array([0.0, 400.0, 0.0]),
-    pue=np.array([1.0, 1.2, 1.5]),
-    zone=np.array([0, 1, 0]),
-)
-
-
-class Job(NamedTuple):
-    node: int
-    start_s: float
-    end_s: float
-    cpu_cores: float
-    gpus: float = 0.0
-
-
-def placed(jobs: list[Job]) -> Placements:
-    columns = list(zip(*jobs, strict=True)) if jobs else [(), (), (), (), ()]
-    node, *rest = columns
-    return Placements(np.array(node, dtype=np.int64), *(np.array(c, dtype=float) for c in rest))
 
 
 def bill(jobs: list[Job], start_s: float, end_s: float, model: CostModel = MODEL) -> Bill:

@@ -12,33 +12,7 @@ from greensched_policies.billing.accounting import (
     bill_schedule,
 )
 from greensched_policies.billing.courses import BilledNodes, Placements, ZoneSeries
-from greensched_policies.costs.cost import CostModel, curve_table
-
-HOUR = 3600.0
-# A straight curve, and one that has risen to its full height at a tenth of the load.
-WATTS = curve_table([[100.0 + 20.0 * k for k in range(11)], [50.0] + [120.0] * 10])
-MODEL = CostModel(WATTS, 0.5, 0.8, False)
-ZONES = (
-    ZoneSeries(np.array([0.0, HOUR]), np.array([400.0, 200.0]), np.array([100.0, -20.0])),
-    ZoneSeries(np.array([0.0]), np.array([50.0]), np.array([30.0])),
-)
-NODES = BilledNodes(
-    cpu_capacity=np.array([10.0, 20.0, 20.0]),
-    curve_class=np.array([0, 1, 0]),
-    gpu_capacity=np.array([0.0, 2.0, 0.0]),
-    gpu_idle_w=np.array([0.0, 50.0, 0.0]),
-    gpu_peak_w=np.array([0.0, 400.0, 0.0]),
-    pue=np.array([1.0, 1.2, 1.5]),
-    zone=np.array([0, 1, 0]),
-)
-
-
-class Job(NamedTuple):
-    node: int
-    start_s: float
-    end_s: float
-    cpu_cores: float
-    gpus: float = 0.0
+from tests.policies.billing.placed_jobs import HOUR, MODEL, NODES, ZONES, Job, placed
 
 
 class Both(NamedTuple):
@@ -47,11 +21,7 @@ class Both(NamedTuple):
 
 
 def bill(jobs: list[Job], until_s: float = 2 * HOUR, nodes: BilledNodes = NODES) -> Both:
-    node, *rest = zip(*jobs, strict=True) if jobs else [(), (), (), (), ()]
-    placements = Placements(
-        np.array(node, dtype=np.int64), *(np.array(column, dtype=float) for column in rest)
-    )
-    arguments = (nodes, placements, ZONES, (0.0, until_s), MODEL)
+    arguments = (nodes, placed(jobs), ZONES, (0.0, until_s), MODEL)
     return Both(bill_schedule(*arguments), bill_placements(*arguments))
 
 
