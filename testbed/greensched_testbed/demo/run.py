@@ -2,13 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from greensched_core import labels
+from greensched_core.api_paths import NODES
 from greensched_core.kubernetes_api import ApiClient
+from greensched_core.node_reading import NodeReader
+from greensched_core.objects import NodeObject
+from greensched_core.power.catalogue import PowerCatalogue
 from greensched_core.state import Node
 from greensched_extender.settings import ExtenderSettings
 from greensched_simulator.formats.synthetic import synthetic_trace
@@ -21,7 +27,6 @@ from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
 from greensched_testbed.demo.facts import Circumstances, circumstances, write_results
 from greensched_testbed.demo.holding import Marks, holding_of
 from greensched_testbed.demo.look_around import HELD_JOB, go_on_by_the_wall
-from greensched_testbed.demo.nodes import believed_nodes
 from greensched_testbed.demo.play import DemoProgress, Grid, Played, Stage, played
 from greensched_testbed.demo.results import RunResult, ThreeRuns, summary
 from greensched_testbed.demo.waiting import with_deadlines
@@ -32,6 +37,7 @@ from greensched_testbed.replay import PodRun, Replay
 WORKLOAD_SPAN_S = 6 * 3600.0
 GRID_SPAN_S = 48 * 3600.0
 OURS, AT_ONCE, DEFAULT = labels.SCHEDULER_NAME, "greensched, at once", "default-scheduler"
+_decode_node = msgspec.json.Decoder(NodeObject).decode
 _DAYS_AGO = 10  # at which the runs' clock begins: the ledger holds no time that is yet to come
 
 
@@ -121,7 +127,7 @@ async def _run(
         await asyncio.to_thread(stage.install)
         names = await create_nodes(client, node_groups())
         await wait_until_ready(client, names)
-        nodes = await believed_nodes(client, names)
+        nodes = await _believed_nodes(client, names)
         await stage.publish(grid, stage.now())
         await asyncio.to_thread(stage.start)
         policy = await asyncio.to_thread(stage.greensched.policy)
@@ -201,3 +207,15 @@ def _end_s(record: Replay, factor: float) -> float:
         if each.bound_at is not None
     ]
     return min(max(ends, default=WORKLOAD_SPAN_S), GRID_SPAN_S)
+
+
+async def _believed_nodes(client: ApiClient, names: Collection[str]) -> list[Node]:
+    """Return nodes as the extender reads them, so that the bill and the decisions agree."""
+    reader = NodeReader(PowerCatalogue(), {})
+    nodes = []
+    async for page in client.pages(NODES):
+        for raw in page.items:
+            node, _ = reader.read(_decode_node(raw))
+            if node.name in names:
+                nodes.append(node)
+    return nodes
