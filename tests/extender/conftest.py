@@ -16,6 +16,7 @@ from greensched_core.signals.steps import SignalState, Step, ZoneSignal
 from greensched_core.state import Node
 from greensched_core.testing import make_node
 from greensched_extender.decisions import Decisions
+from greensched_extender.explain import Explanations
 from greensched_extender.grid import Grid
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import PolicyChoice, PolicyTerms
@@ -62,6 +63,17 @@ class World:
         answer: Answer = self.extender.filter(self.body(names, pod))
         assert answer.status == 200, answer
         return json.loads(answer.body)  # type: ignore[no-any-return]  # a JSON object
+
+    def explanations(self) -> Explanations:
+        return Explanations(
+            snapshot=self.snapshot,
+            grid=self.grid,
+            choice=self.choice,
+            decisions=self.decisions,
+            assumptions=self.assumptions,
+            watches=dict,
+            clock=self.clock,
+        )
 
     def counted(self, name: str, **labels: str) -> float:
         full = f"greensched_extender_{name}"

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from greensched_core.testing import make_node
-from greensched_extender.explain import Explanations
 
 World = Any
 MakePod = Callable[..., dict[str, Any]]
@@ -20,15 +19,6 @@ def test_of_a_pod_asked_for_often_the_five_latest_decisions_are_told(
     for _ in range(asked):
         world.clock.advance(1.0)
         world.scores("a", "b", pod=pod("p"))
-    explanations = Explanations(
-        snapshot=world.snapshot,
-        grid=world.grid,
-        choice=world.choice,
-        decisions=world.decisions,
-        assumptions=world.assumptions,
-        watches=dict,
-        clock=world.clock,
-    )
     latest = world.clock.now()
-    times = [decision["decidedAt"] for decision in explanations.decisions("default", "p")]
+    times = [decision["decidedAt"] for decision in world.explanations().decisions("default", "p")]
     assert times == [latest - number for number in range(told)]

@@ -13,7 +13,6 @@ from greensched_core.serving import server
 from greensched_core.testing import make_node
 from greensched_core.watching import WatchHealth
 from greensched_extender.app import Health, explain_app, extender_app
-from greensched_extender.explain import Explanations
 from greensched_extender.gauges import Gauges, WatchesHealth
 
 World = Any
@@ -69,16 +68,7 @@ async def port(verbs: FastAPI) -> AsyncIterator[int]:
 @pytest.fixture
 async def why(world: World) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the explain routes."""
-    explanations = Explanations(
-        snapshot=world.snapshot,
-        grid=world.grid,
-        choice=world.choice,
-        decisions=world.decisions,
-        assumptions=world.assumptions,
-        watches=dict,
-        clock=world.clock,
-    )
-    async with _client(explain_app(explanations)) as client:
+    async with _client(explain_app(world.explanations())) as client:
         yield client
 
 

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.testing import make_node
-from greensched_extender.explain import Explanations
 from greensched_extender.why import why
 
 World = Any
@@ -168,13 +167,6 @@ def test_the_sentence_tells_where_what_it_saves_and_what_that_is_due_to(
     assert sentence == expected
 
 
-def explained(world: World) -> Explanations:
-    return Explanations(
-        snapshot=world.snapshot, grid=world.grid, choice=world.choice, decisions=world.decisions,
-        assumptions=world.assumptions, watches=dict, clock=world.clock,
-    )  # fmt: skip
-
-
 figures = st.one_of(st.none(), st.floats(-1e6, 1e6), st.just(float("nan")))
 amounts = st.floats(0, 1e6)
 
@@ -199,7 +191,7 @@ def test_a_pod_that_requests_nothing_is_told_what_to_add(
     world = new_world(policy="onnx")
     world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
     world.scores("a", "b", pod=pod(cpu="0", memory="0"))
-    (decision,) = explained(world).decisions("default", "p1")
+    (decision,) = world.explanations().decisions("default", "p1")
     assert "say resources.requests for its containers" in decision["why"]
 
 
@@ -209,7 +201,7 @@ def test_a_decision_is_told_with_weights_bundle_and_reason(
     world = new_world(policy="onnx")
     world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
     world.scores("a", "b")
-    (decision,) = explained(world).decisions("default", "p1")
+    (decision,) = world.explanations().decisions("default", "p1")
     assert decision["weights"] == WEIGHTS
     assert decision["bundle"] == "prior"
     assert decision["why"].startswith("a was the cheapest of 2: ")
