@@ -6,6 +6,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from greensched_simulator.policy import Policy
+from greensched_simulator.reports.axes import scale_of
 from greensched_simulator.reports.looks import (
     FRONT_COLOUR,
     OTHERS_COLOUR,
@@ -13,21 +14,17 @@ from greensched_simulator.reports.looks import (
     change_colour,
     hours_between_ticks,
     in_two_lines,
-    is_crowded,
-    linear_below,
-    stretched,
-    stretched_ticks,
     zone_colours,
     zone_label,
 )
 from greensched_simulator.reports.page import styled
 from greensched_simulator.reports.views import (
-    AGAINST,
     Changes,
     Course,
     Point,
     Views,
     Waits,
+    against,
     front,
 )
 from greensched_simulator.results.cells import amount, change_text, count, large
@@ -68,11 +65,10 @@ def _change_figure(changes: Changes) -> go.Figure:
 
 
 def pareto_figures(views: Views, look: Looks, currency: str) -> list[go.Figure]:
-    """Return carbon against slowdown, wait and cost, each with its front."""
-    titles = [f"{title}, {currency}" if field == "cost" else title for field, title in AGAINST]
+    """Return carbon against slowdown, wait, missed deadlines and cost, each with its front."""
     return [
         _pareto_figure(views, look, field, title)
-        for (field, _), title in zip(AGAINST, titles, strict=True)
+        for field, title in against(views.points, currency).items()
     ]
 
 
@@ -80,22 +76,22 @@ def _pareto_figure(views: Views, look: Looks, field: str, title: str) -> go.Figu
     best = front(views.points, field)
     # What is told apart lies above the rest, and the front above all.
     shown = sorted(views.points, key=lambda each: (each.policy in views.marked, each in best))
-    values = [float(getattr(point, field)) for point in shown]
-    places, axis = _axis(values)
-    place_of = dict(zip((point.policy for point in shown), places, strict=True))
+    across, below = _axis([point.carbon_kg for point in shown])
+    up, beside = _axis([float(getattr(point, field)) for point in shown])
+    places = dict(zip((point.policy for point in shown), zip(across, up, strict=True), strict=True))
     colours = [_point_colour(point, views, look) for point in shown]
     figure = go.Figure()
     figure.add_scatter(
-        x=[point.carbon_kg for point in best],
-        y=[place_of[point.policy] for point in best],
+        x=[places[point.policy][0] for point in best],
+        y=[places[point.policy][1] for point in best],
         mode="lines",
         line={"shape": "hv", "color": FRONT_COLOUR, "dash": "dot"},
         hoverinfo="skip",
         showlegend=False,
     )
     figure.add_scatter(
-        x=[point.carbon_kg for point in shown],
-        y=places,
+        x=across,
+        y=up,
         mode="markers",
         marker={
             "size": 11,
@@ -109,8 +105,8 @@ def _pareto_figure(views: Views, look: Looks, field: str, title: str) -> go.Figu
         cliponaxis=False,
     )
     figure.update_layout(title=title)
-    figure.update_xaxes(title="carbon, kg", nticks=7)
-    figure.update_yaxes(automargin=True, **axis)
+    figure.update_xaxes(title="carbon, kg", **{"nticks": 7, **below})
+    figure.update_yaxes(automargin=True, **beside)
     return styled(figure, 400).update_layout(margin={"l": 10, "r": 20})
 
 
@@ -120,16 +116,16 @@ def _point_colour(point: Point, views: Views, look: Looks) -> str:
 
 def _axis(values: list[float]) -> tuple[list[float], dict[str, object]]:
     """Return where figures lie on their axis, and what Plotly is told of it."""
-    if not is_crowded(values):
+    scale = scale_of(values)
+    if scale is None:
         return values, {}
-    width = linear_below(values)
-    ticks = stretched_ticks(values, width)
+    ticks = scale.ticks(values)
     axis: dict[str, object] = {
-        "tickvals": stretched(ticks, width).tolist(),
+        "tickvals": scale.places(ticks).tolist(),
         "ticktext": [f"{tick:g}" for tick in ticks],
         "zeroline": False,
     }
-    return stretched(values, width).tolist(), axis
+    return scale.places(values).tolist(), axis
 
 
 def _told(point: Point) -> str:

@@ -1,13 +1,8 @@
 """How policies look, the same in all plots."""
 
-import math
 from collections.abc import Mapping, Sequence
-from statistics import median
 from typing import NamedTuple
 
-import numpy as np
-
-from greensched_policies.costs.cost import Floats
 from greensched_simulator.policy import Policy
 from greensched_simulator.results.cells import Interval, tone_of
 
@@ -77,35 +72,6 @@ def in_two_lines(label: str) -> str:
         return label
     broken = [("+".join(parts[:at]), "+" + "+".join(parts[at:])) for at in range(1, len(parts))]
     return "<br>".join(min(broken, key=lambda lines: max(map(len, lines))))
-
-
-def is_crowded(values: Sequence[float]) -> bool:
-    """Tell whether the largest figure would press half of all, none negative, against zero."""
-    return min(values) >= 0.0 and max(values) > 10.0 * median(values)
-
-
-def linear_below(values: Sequence[float]) -> float:
-    """Return where an axis for crowded figures turns from linear to logarithmic.
-
-    That is two decades below the largest: what is smaller differs by nothing that matters.
-    """
-    return float(10.0 ** (math.floor(math.log10(max(values))) - 2))
-
-
-def stretched(values: Sequence[float], linear_width: float) -> Floats:
-    """Return places on an axis that is linear below a width, zero included, logarithmic above."""
-    places: Floats = np.arcsinh(np.array(values) / linear_width)
-    return places
-
-
-def stretched_ticks(values: Sequence[float], linear_width: float) -> list[float]:
-    """Return ticks of such an axis: from the last one not above the figures to the largest."""
-    exponent = round(math.log10(linear_width))
-    # From text: a tick is to read 0.03, not 0.030000000000000002.
-    round_ones = [float(f"{step}e{exponent + decade}") for decade in range(4) for step in (1, 3)]
-    ticks = [tick for tick in (0.0, *round_ones) if tick <= max(values)]
-    below = [tick for tick in ticks if tick <= min(values)]
-    return ticks[len(below) - 1 :]
 
 
 def hours_between_ticks(last_h: float) -> int:

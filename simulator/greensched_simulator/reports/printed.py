@@ -8,22 +8,21 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MultipleLocator, NullLocator
+from matplotlib.scale import FuncScale
+from matplotlib.ticker import MultipleLocator
 
 from greensched_simulator.policy import Policy
+from greensched_simulator.reports.axes import scale_of
 from greensched_simulator.reports.looks import (
     FRONT_COLOUR,
     OTHERS_COLOUR,
     Look,
     change_colour,
     hours_between_ticks,
-    is_crowded,
-    linear_below,
     looks,
-    stretched_ticks,
     zone_colours,
 )
-from greensched_simulator.reports.views import AGAINST, Views, drawn_first, front
+from greensched_simulator.reports.views import Views, against, drawn_first, front
 from greensched_simulator.results.comparison import Results
 
 WIDTH_IN = 7.0  # two columns of a paper
@@ -84,9 +83,11 @@ def _pareto(views: Views, look: _Looks, currency: str) -> Figure:
     handles = [_front_line(), *_dots(views, look)]
     columns = legend_columns([str(each.get_label()) for each in handles])
     lines = math.ceil(len(handles) / columns)
-    figure, axes = _row(len(AGAINST), 2.8 + _LINE_IN * lines, is_shared=False)
-    for place, (field, title) in zip(axes, AGAINST, strict=True):
+    titles = against(views.points, currency)
+    figure = Figure(figsize=(WIDTH_IN, 5.0 + _LINE_IN * lines), layout="constrained")
+    for number, (field, title) in enumerate(titles.items(), start=1):
         best = front(views.points, field)
+        place = figure.add_subplot(2, 2, number)
         place.step([point.carbon_kg for point in best], [getattr(point, field) for point in best],
                    where="post", color=FRONT_COLOUR, ls=":", lw=1)  # fmt: skip
         for point in views.points:
@@ -95,9 +96,9 @@ def _pareto(views: Views, look: _Looks, currency: str) -> Figure:
             place.plot(point.carbon_kg, getattr(point, field), "o", color=colour, ms=5, ls="none",
                        mfc=colour if is_best else "none",
                        zorder=2 + is_marked + is_best)  # fmt: skip
-        told = f"{title}, {currency}" if field == "cost" else title
-        place.set(title=told, xlabel="carbon, kg")
-        _stretch(place, [getattr(point, field) for point in views.points])
+        place.set(title=title, xlabel="carbon, kg")
+        _stretch(place, "x", [point.carbon_kg for point in views.points])
+        _stretch(place, "y", [getattr(point, field) for point in views.points])
         place.grid(lw=0.3)
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)
     return figure
@@ -116,15 +117,15 @@ def _dots(views: Views, look: _Looks) -> list[Line2D]:
             for name, each in named.items()]  # fmt: skip
 
 
-def _stretch(place: Axes, values: list[float]) -> None:
-    """Make an axis logarithmic above a small width, where figures crowd near zero."""
-    if not is_crowded(values):
+def _stretch(place: Axes, side: str, values: Sequence[float]) -> None:
+    """Make an axis logarithmic away from the many, where a few figures would squeeze them."""
+    scale = scale_of(values)
+    if scale is None:
         return
-    width = linear_below(values)
-    ticks = stretched_ticks(values, width)
-    place.set_yscale("asinh", linear_width=width)
-    place.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    place.yaxis.set_minor_locator(NullLocator())
+    ticks = scale.ticks(values)
+    place.set(**{f"{side}scale": FuncScale(None, (scale.places, scale.values))})
+    place.set(**{f"{side}lim": scale.ends(values), f"{side}ticks": ticks})
+    place.set(**{f"{side}ticklabels": [f"{tick:g}" for tick in ticks]})
 
 
 def _power(views: Views, results: Results, look: _Looks) -> Figure:

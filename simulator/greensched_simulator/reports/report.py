@@ -151,11 +151,11 @@ def _compared(run: FinishedRun, views: Views, look: Mapping[Policy, Look]) -> It
 
 def _against_each_other(views: Views, look: Mapping[Policy, Look], currency: str) -> str:
     return section(
-        "Carbon against delay and cost",
+        "Carbon against delay, missed deadlines and cost",
         paragraph(
-            "Left and low is good. Filled: no other policy is better in both. Hover for names and "
-            "deadlines missed. An axis is stretched where figures crowd near zero: its ticks "
-            "tell how."
+            "Left and low is good. Filled: no other policy is better in both. Hover for a policy's "
+            "name and figures. Where a few figures would squeeze all others, the axis is stretched "
+            "around most of them: read its ticks."
         ),
         key(_key(views, look)),
         plots(pareto_figures(views, look, currency)),

@@ -23,8 +23,13 @@ from greensched_simulator.results.comparison import (
 )
 from greensched_simulator.results.run_folder import FinishedRun
 
-# Fields of a point that carbon is drawn against, and what they are; the cost's currency is added.
-AGAINST = (("slowdown", "mean slowdown"), ("wait_h", "mean wait, h"), ("cost", "cost"))
+# Fields of a point that carbon is drawn against, and what they are.
+_AGAINST = {
+    "slowdown": "mean slowdown",
+    "wait_h": "mean wait, h",
+    "missed": "deadlines missed",
+    "cost": "cost",
+}
 SHOWN_PCT = 99.9  # of each policy's jobs; a few that waited long would hide all others
 _BATCH_ROWS = 200_000
 _MINUTE_S = 60.0
@@ -122,6 +127,17 @@ def points(results: Results) -> list[Point]:
     return found
 
 
+def against(shown: Sequence[Point], currency: str) -> Mapping[str, str]:
+    """Return the fields of points that carbon is drawn against, each with its title.
+
+    Missed deadlines are left out where there are none.
+    """
+    titles = {**_AGAINST, "cost": f"cost, {currency}"}
+    if not any(point.missed for point in shown):
+        del titles["missed"]
+    return titles
+
+
 def front(shown: Sequence[Point], other: str) -> list[Point]:
     """Return the points that no other one beats in carbon and `other` at once, by carbon.
 
@@ -142,7 +158,7 @@ def marked(results: Results, shown: Sequence[Point]) -> list[Policy]:
     others = [policy for policy in results.policies if policy != results.baseline]
     if len(others) <= len(POLICY_COLOURS):
         return list(results.policies)
-    best = {point.policy for other, _ in AGAINST for point in front(shown, other)}
+    best = {point.policy for other in _AGAINST for point in front(shown, other)}
     kept = best.union(drawn_first(results))
     return [policy for policy in results.policies if policy in kept]
 

@@ -8,16 +8,13 @@ import pytest
 from matplotlib.figure import Figure
 
 from greensched_simulator.policy import policies_named, policy_named
+from greensched_simulator.reports.axes import scale_of
 from greensched_simulator.reports.looks import (
     POLICY_COLOURS,
-    is_crowded,
-    linear_below,
     looks,
-    stretched,
-    stretched_ticks,
 )
 from greensched_simulator.reports.printed import WIDTH_IN, legend_columns
-from greensched_simulator.reports.views import views_of
+from greensched_simulator.reports.views import against, views_of
 from greensched_simulator.results.run_folder import FinishedRun
 
 Finished = Callable[..., FinishedRun]
@@ -78,32 +75,53 @@ def test_beyond_that_only_the_baseline_and_who_is_best_at_something_are(
 
 
 @pytest.mark.parametrize(
-    ("values", "crowded"),
+    ("values", "stretched"),
     [
-        pytest.param([1.0, 9.0, 10.0], False, id="one-is-small"),
-        pytest.param([1.0, 1.0, 10.0], False, id="just-not"),
-        pytest.param([1.0, 1.0, 10.1], True, id="just-so"),
-        pytest.param([0.0, 0.0, 1.0], True, id="zeros"),
+        pytest.param([1.0, 1.0, 10.0], False, id="alike-anyway"),
+        pytest.param([1.0, 3.0, 10.0], False, id="just-not"),
+        pytest.param([1.0, 2.7, 10.0], True, id="just-so"),
+        pytest.param([20.0, 21.0, 22.0, 95.0], True, id="one-far-above"),
+        pytest.param([8.0, 20.0, 21.0, 22.0, 95.0], True, id="one-above-and-one-below"),
+        pytest.param([0.0, 0.0, 2.0, 3.5, 380.0], True, id="zeros"),
         pytest.param([0.0, 0.0, 0.0], False, id="nothing"),
-        pytest.param([-1.0, 0.1, 9.0], False, id="below-zero"),
+        pytest.param([-9.0, 0.1, 0.3], True, id="below-zero"),
     ],
 )
-def test_an_axis_is_stretched_only_where_half_of_all_lie_near_zero(
-    values: list[float], crowded: bool
+def test_an_axis_is_stretched_where_few_figures_squeeze_the_others(
+    values: list[float], stretched: bool
 ) -> None:
-    assert is_crowded(values) is crowded
+    assert (scale_of(values) is not None) is stretched
+
+
+@pytest.mark.parametrize("far", [pytest.param(95.0, id="above"), pytest.param(-95.0, id="below")])
+def test_most_of_a_stretched_axis_is_theirs_who_were_squeezed(far: float) -> None:
+    scale = scale_of([20.0, 21.0, 22.0, far])
+    assert scale is not None
+    low, high = scale.places([20.0, 22.0])
+    first, last = scale.places(scale.ends([20.0, 22.0, far]))
+    assert high - low > 0.25 * (last - first)
 
 
 @pytest.mark.parametrize(
     ("values", "ticks"),
     [
-        pytest.param([0.0, 0.002, 6.6], [0, 0.01, 0.03, 0.1, 0.3, 1, 3], id="waits"),
-        pytest.param([1.02, 1.3, 13.6], [1, 3, 10], id="slowdowns"),
+        pytest.param([0.0, 0.3, 0.5, 14.0], [0, 0.5, 1, 2, 5, 10], id="waits"),
+        pytest.param([1.02, 1.3, 13.6], [1.1, 1.3, 1.5, 2, 3, 5, 10], id="slowdowns"),
+        pytest.param([8.0, 20.0, 21.0, 22.0, 95.0], [10, 15, 20, 30, 50, 80], id="both-sides"),
     ],
 )
-def test_ticks_go_from_below_the_figures_to_the_largest(
+def test_ticks_of_a_stretched_axis_are_round_and_can_be_read(
     values: list[float], ticks: list[float]
 ) -> None:
-    width = linear_below(values)
-    assert stretched_ticks(values, width) == ticks
-    assert np.all(np.diff(stretched(ticks, width)) > 0.3), "far enough apart to be read"
+    scale = scale_of(values)
+    assert scale is not None
+    found = scale.ticks(values)
+    assert found == ticks
+    assert np.all(np.diff(scale.places(found)) > 0.1), "far enough apart to be read"
+
+
+def test_deadlines_missed_are_drawn_where_there_are_any(finished: Finished) -> None:
+    run = finished({"spread": (0.0, 600.0), "carbon-time": (3600.0, 7200.0)})
+    shown = views_of(run).points
+    assert "missed" in against(shown, "EUR")
+    assert "missed" not in against([point._replace(missed=0.0) for point in shown], "EUR")

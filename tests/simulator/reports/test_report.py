@@ -167,7 +167,7 @@ def test_a_page_needs_no_network_and_nothing_in_it_ends_a_script(finished: Finis
     page = without_plotly(page_of(finished(THREE, seeds=(1, 2))))
     assert not re.search(r"<(script|link|img|iframe)[^>]*(src|href)=", page)
     plots = re.findall(r'<script type="application/json">(.*?)</script>', page)
-    assert len(plots) == 8
+    assert len(plots) == 9
     assert all(json.loads(plot)["data"] for plot in plots)
     assert "<Z>" not in page and "&lt;Z&gt;" in page
 
