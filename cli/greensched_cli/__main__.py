@@ -18,6 +18,7 @@ from greensched_core.errors import ApiUnavailable, GreenSchedError
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # else lines of help end where those of the source do
 )
 
 

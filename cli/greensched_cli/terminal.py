@@ -1,6 +1,6 @@
 """How tables look on a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -14,16 +14,19 @@ _PIPED_COLUMNS = 160  # where nobody says how wide it is
 _NARROW_COLUMNS = 100
 
 
-def plain_console() -> Console:
+def plain_console(*, to_stderr: bool = False) -> Console:
     """Return a console that prints text as it stands."""
-    width = None if Console().is_terminal else _PIPED_COLUMNS
-    return Console(highlight=False, markup=False, emoji=False, width=width)
+    width = None if Console(stderr=to_stderr).is_terminal else _PIPED_COLUMNS
+    return Console(highlight=False, markup=False, emoji=False, width=width, stderr=to_stderr)
 
 
-def print_table(console: Console, title: str, rows: Sequence[Row]) -> None:
+def print_table(
+    console: Console, title: str, rows: Sequence[Row], texts: Collection[str] = ()
+) -> None:
     """Print a table whose first row is its head; figures stand right, tones have colours.
 
-    What is too wide goes on below, with the first column again: no figure is cut off.
+    What is too wide goes on below, with the first column again: no figure is cut off. Columns
+    whose heads are in `texts` stand left, as the first one does.
     """
     first, *widths = (max(_width(row[at]) for row in rows) for at in range(len(rows[0])))
     is_tight = console.width < _NARROW_COLUMNS  # columns stand a space apart
@@ -37,17 +40,19 @@ def print_table(console: Console, title: str, rows: Sequence[Row]) -> None:
     for number, group in enumerate(groups):
         if number:
             console.print()
-        console.print(_table(title, [[row[at] for at in group] for row in rows], is_tight=is_tight))
+        part = [[row[at] for at in group] for row in rows]
+        console.print(_table(title, part, texts, is_tight=is_tight))
 
 
-def _table(title: str, rows: Sequence[Row], *, is_tight: bool) -> Table:
+def _table(title: str, rows: Sequence[Row], texts: Collection[str], *, is_tight: bool) -> Table:
     head, *body = rows
     table = Table(
-        title=title, title_justify="left", title_style="bold underline", box=None,
+        title=title or None, title_justify="left", title_style="bold underline", box=None,
         header_style="bold", pad_edge=False, collapse_padding=is_tight,
     )  # fmt: skip
     for number, column in enumerate(head):
-        table.add_column(_text(column), justify="right" if number else "left", no_wrap=True)
+        is_figure = number > 0 and column not in texts
+        table.add_column(_text(column), justify="right" if is_figure else "left", no_wrap=True)
     for row in body:
         table.add_row(*map(_text, row))
     return table

@@ -35,3 +35,13 @@ def test_a_table_that_is_too_wide_goes_on_below_with_its_first_column(
     width: int, tables: int
 ) -> None:
     assert printed(width).count("what it took") == printed(width).count("spread") == tables
+
+
+def test_columns_of_text_stand_left_and_those_of_figures_right() -> None:
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    rows = [("NODE", "ZONE", "WATTS"), ("n1", "DE", "7"), ("n2", "US-CAL-CISO", "210")]
+    print_table(console, "", rows, ("ZONE",))
+    assert isinstance(console.file, io.StringIO)
+    head, first, _ = console.file.getvalue().splitlines()
+    assert first.index("DE") == head.index("ZONE")
+    assert first.rstrip().endswith("    7")

@@ -8,38 +8,30 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
+from greensched_cli.terminal import plain_console, print_table
 from greensched_core.durations import format_duration
 from greensched_core.units import SECONDS_PER_HOUR
 from greensched_extender.amounts import digits, scaled
 from greensched_extender.why import TOO_LATE, as_cheap
+from greensched_simulator.results.cells import Cell, Row, Tone
 
 _JOULES_PER_WH = SECONDS_PER_HOUR  # a watt for an hour
-_NODE_COLUMNS = (
-    ("NODE", False),
-    ("ZONE", False),
-    ("HARDWARE", False),
-    ("BY", False),
-    ("CORES", True),
-    ("USED", True),
-    ("GPUS", True),
-    ("PODS", True),
-    ("WATTS", True),
-    ("METER", False),
-    ("IDLE", True),
-    ("FULL", True),
-    ("G/KWH", True),
-    ("PER MWH", True),
-)
+_NODE_HEAD = (
+    "NODE", "ZONE", "HARDWARE", "BY", "CORES", "USED", "GPUS", "PODS", "WATTS", "METER", "IDLE",
+    "FULL", "G/KWH", "PER MWH",
+)  # fmt: skip
+_NODE_TEXTS = ("ZONE", "HARDWARE", "BY", "METER")
+_ZONE_HEAD = ("ZONE", "G/KWH OVER THE RUN", "FROM", "AGE", "PER MWH", "FROM", "AGE")
+_CANDIDATE_HEAD = ("NODE", "SCORE", "ZONE", "POWER", "ENERGY", "CARBON", "COST", "RELATIVE")
 
 
 def print_decision(decision: Mapping[str, Any], rows: int, known: int) -> None:
     """Print one decision with its `rows` cheapest nodes; `known` decisions are remembered."""
-    console = _console(160)
+    console = plain_console()
     _print_pod(console, decision)
-    console.print(_zones(decision["zones"]))
-    console.print(_candidates(decision, rows))
+    print_table(console, "", _zone_rows(decision["zones"]), _ZONE_HEAD)
+    print_table(console, "", _candidate_rows(decision, rows), ("ZONE",))
     rest = len(decision["candidates"]) - rows
     if rest > 0:
         console.print(f"… and {_rest(decision, rows)} (--rows {rows + rest} prints them)")
@@ -49,23 +41,12 @@ def print_decision(decision: Mapping[str, Any], rows: int, known: int) -> None:
 
 def print_nodes(nodes: Sequence[Mapping[str, Any]]) -> None:
     """Print a line for each node, then what could not be understood of some."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column, is_figure in _NODE_COLUMNS:
-        table.add_column(column, justify="right" if is_figure else "left", no_wrap=True)
-    for node in nodes:
-        table.add_row(*_node_cells(node))
-    console = _console(200)
-    console.print(table)
+    console = plain_console()
+    print_table(console, "", [_NODE_HEAD, *map(_node_cells, nodes)], _NODE_TEXTS)
     for node in nodes:
         if node.get("faults"):
             told = "; ".join(printable(fault) for fault in node["faults"])
             console.print(f"{node['name']}: {told}", style="yellow")
-
-
-def _console(width: int) -> Console:
-    """Return a terminal that prints what it is given; `width` holds where there is none."""
-    shown = None if Console().is_terminal else width
-    return Console(width=shown, highlight=False, markup=False, emoji=False)
 
 
 def _node_cells(node: Mapping[str, Any]) -> Sequence[str]:
@@ -154,12 +135,9 @@ def _policy(decision: Mapping[str, Any]) -> str:
     return f"{name}, weights " + ", ".join(f"{what} {_short(w)}" for what, w in weights.items())
 
 
-def _zones(zones: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("ZONE", "G/KWH OVER THE RUN", "FROM", "AGE", "PER MWH", "FROM", "AGE"):
-        table.add_column(column, no_wrap=True)
-    for zone in zones:
-        table.add_row(
+def _zone_rows(zones: Sequence[Mapping[str, Any]]) -> list[Row]:
+    cells = (
+        (
             zone["zone"],
             _number(zone["carbonGramsPerKwh"], 1),
             zone["carbonFrom"],
@@ -168,15 +146,13 @@ def _zones(zones: Sequence[Mapping[str, Any]]) -> Table:
             zone["priceFrom"],
             _age(zone["priceAgeSeconds"]),
         )
-    return table
+        for zone in zones
+    )
+    return [_ZONE_HEAD, *cells]
 
 
-def _candidates(decision: Mapping[str, Any], rows: int) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("SCORE", "NODE", "ZONE", "POWER", "ENERGY", "CARBON", "COST", "RELATIVE"):
-        table.add_column(
-            column, justify="left" if column in ("NODE", "ZONE") else "right", no_wrap=True
-        )
+def _candidate_rows(decision: Mapping[str, Any], rows: int) -> list[Row]:
+    """Return a line for each candidate, below a head; that of the pod's node is marked."""
     chosen = decision["outcome"].get("node")
     candidates = decision["candidates"][:rows]
     joules = [candidate["energyJoules"] for candidate in candidates]
@@ -184,19 +160,21 @@ def _candidates(decision: Mapping[str, Any], rows: int) -> Table:
     power = _in_unit([candidate["powerWatts"] for candidate in candidates], "W")
     carbon = _in_unit([candidate["carbonGrams"] for candidate in candidates], "g")
     amounts = zip(candidates, power, _in_unit(hours, "Wh"), carbon, strict=True)
-    for candidate, power_told, energy_told, carbon_told in amounts:
-        table.add_row(
-            _number(candidate["score"], 0),
+    found: list[Row] = [_CANDIDATE_HEAD]
+    for candidate, power_text, energy_text, carbon_text in amounts:
+        tone: Tone = "better" if candidate["node"] == chosen else ""
+        texts = (
             candidate["node"],
+            _number(candidate["score"], 0),
             candidate["zone"] or "–",
-            power_told,
-            energy_told,
-            carbon_told,
+            power_text,
+            energy_text,
+            carbon_text,
             _money(candidate["cost"], candidate["currency"]),
             _number(candidate["relativeCost"], 3),
-            style="bold green" if candidate["node"] == chosen else None,
         )
-    return table
+        found.append([Cell(text, tone) for text in texts])
+    return found
 
 
 def _in_unit(values: Sequence[float | None], unit: str) -> list[str]:
