@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from greensched_cli.interrupts import status_of, terminated_as_interrupted
+from greensched_cli.simulation.compiling import compiling_shown
 from greensched_cli.terminal import plain_console, print_table
 from greensched_core.clock import WallClock
 from greensched_core.signals.timestamps import format_timestamp
@@ -32,7 +33,6 @@ from greensched_simulator.results.tables import (
     outcome_rows,
     taken_rows,
 )
-from greensched_simulator.runs.machine_code import is_cached
 from greensched_simulator.runs.simulation import Told
 from greensched_simulator.world.scenario_loading import Scenario
 
@@ -126,15 +126,11 @@ def _progress(console: Console, run: Run) -> Iterator[tuple[Told, Callable[[Roun
         f"{run.scenario.name}: {_counted(len(run.policies), 'policy', 'policies')}, "
         f"{_counted(len(run.seeds), 'seed', 'seeds')}"
     )
-    if not is_cached():
-        console.print(
-            "compiling the engine, a minute or two, and each rule as it comes, some seconds; once"
-        )
     bars = Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs"),
         TimeElapsedColumn(), console=console, disable=not console.is_terminal,
     )  # fmt: skip
-    with bars:
+    with bars, compiling_shown(console):
         task = bars.add_task(f"seed {run.seeds[0]}", total=total)
 
         def told(policy: Policy, seed: int) -> None:
