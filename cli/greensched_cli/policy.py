@@ -36,14 +36,33 @@ def list_policies(output: AsOutput = Output.TABLE) -> None:
 
 @app.command()
 @needs("policies", "greensched policy check")
-def check(folder: Folder = None) -> None:
-    """Load a bundle as extender and operator would; exit with 2 and the reason if it is refused."""
+def check(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
+    """Load a bundle as extender and operator do, and time it; exit with 2 if it is refused."""
     from greensched_policies.learned.bundle import load_bundle
     from greensched_policies.learned.card import SHIPPED_PRIOR
     from greensched_policies.learned.heads import HEADS
 
     folder = folder or SHIPPED_PRIOR
     bundle = load_bundle(folder, needs=())
+    if output != Output.TABLE:
+        heads = {
+            name: {
+                "bytes": head.graph_bytes,
+                "candidates": HEADS[name].most,
+                "seconds": head.self_test_s,
+            }
+            for name, head in bundle.heads.items()
+        }
+        print_document(
+            {
+                "folder": str(folder),
+                "name": bundle.card.name,
+                "isTrained": not bundle.card.untrained,
+                "heads": heads,
+            },
+            output,
+        )
+        return
     trained = "untrained" if bundle.card.untrained else "trained"
     print(f"{folder}: would be loaded. {bundle.card.name}, {trained}.")
     for name, head in bundle.heads.items():

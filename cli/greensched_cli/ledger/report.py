@@ -84,7 +84,10 @@ def report(
 
 
 def _seconds(since: str) -> float:
-    seconds = parse_duration(since)
+    try:
+        seconds = parse_duration(since)
+    except BadInput as fault:
+        raise BadInput(f"--since: {fault}") from fault
     if seconds <= 0:
         raise BadInput(f"--since must be more than nothing, not {since}")
     return seconds

@@ -6,16 +6,18 @@ The simulator is imported where the verb runs, so that --help answers at once.
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from greensched_cli.extras import needs
+from greensched_cli.output import AsOutput, Output, print_document
 from greensched_core.durations import parse_duration
 from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:
     from greensched_simulator.results.bound_report import Bounded
+    from greensched_simulator.world.world import World
 
 _SHORTEST_SLOT_S = 60.0
 POLICIES = "run-now+spread, least-carbon, carbon-time, planned-window"
@@ -36,27 +38,76 @@ def bound(
     preempt: Annotated[
         bool, typer.Option("--preempt", help="Let jobs stop and resume at no cost.")
     ] = False,
+    output: AsOutput = Output.TABLE,
 ) -> None:
     """Compute the least energy, carbon and cost that any schedule could reach."""
+    from greensched_cli.simulation.compiling import compiling_shown
+    from greensched_cli.terminal import plain_console
     from greensched_simulator.policy import policies_named
     from greensched_simulator.results.bound_report import bounded
     from greensched_simulator.world.scenario_loading import load_scenario
     from greensched_simulator.world.world import build_world
 
     policies_named(policies)  # a misspelt name is told before a large trace is read
-    slot_s = parse_duration(slot)
-    if slot_s < _SHORTEST_SLOT_S:
-        raise BadInput(f"--slot must be at least a minute, not {slot}")
+    slot_s = _slot_s(slot)
     began = time.monotonic()
     loaded = load_scenario(scenario)
     chosen = policies_named(policies, loaded.able)
     world = build_world(loaded, seed)
+    with compiling_shown(plain_console(to_stderr=output != Output.TABLE)):
+        found = bounded(world, chosen, slot_s, preempt=preempt)
+    if output != Output.TABLE:
+        print_document(_document(world, found), output)
+        return
     replicas = sum(service.rows.size for service in world.services)
     beside = f", {replicas:,} lives of replicas" if replicas else ""
     print(f"{world.name}, seed {world.seed}: {len(world.job_names) - replicas:,} jobs{beside}")
-    for line in _lines(bounded(world, chosen, slot_s, preempt=preempt)):
+    for line in _lines(found):
         print(line)
     print(f"took {time.monotonic() - began:.1f} s")
+
+
+def _slot_s(text: str) -> float:
+    try:
+        slot_s = parse_duration(text)
+    except BadInput as fault:
+        raise BadInput(f"--slot: {fault}") from fault
+    if slot_s < _SHORTEST_SLOT_S:
+        raise BadInput(f"--slot must be at least a minute, not {text}")
+    return slot_s
+
+
+def _document(world: "World", found: "Bounded") -> dict[str, Any]:
+    """Return all figures as JSON values; null where there is nothing to tell."""
+    freedom = found.limits.freedom
+    return {
+        "scenario": world.name,
+        "seed": world.seed,
+        "billedSeconds": found.billed_s,
+        "boundMaySuspend": freedom.suspend,
+        "boundMayCap": freedom.cap,
+        "nodesFail": found.fails,
+        "replicaLivesPercent": found.lives_pct,
+        "figures": [
+            {
+                "name": figure.name,
+                "unit": figure.unit,
+                "bound": figure.bound,
+                "idle": figure.idle,
+                "policies": [
+                    {
+                        "policy": run.policy,
+                        "total": run.total,
+                        "abovePercent": run.gap_pct,
+                        "capturedPercent": run.captured_pct,
+                        "deadlinesMissed": run.missed,
+                    }
+                    for run in figure.runs
+                ],
+            }
+            for figure in found.figures
+        ],
+    }
 
 
 def _lines(found: "Bounded") -> Iterator[str]:

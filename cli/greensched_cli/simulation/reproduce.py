@@ -6,11 +6,12 @@ The simulator is imported where the verb runs, so that --help answers at once.
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from greensched_cli.extras import needs
+from greensched_cli.output import AsOutput, Output, print_document
 from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ def reproduce(
             envvar="GREENSCHED_DATA", help="Folder of the published data (docs/reproductions.md)."
         ),
     ] = None,
+    output: AsOutput = Output.TABLE,
 ) -> None:
-    """Run a published result again; exit 1 where a figure is off by more than its tolerance."""
+    """Run a published result again; exit with 1 if a figure is off by more than its tolerance."""
     if name not in NAMES:
         wrong = f"there is no reproduction {name!r}" if name else "no reproduction is named"
         raise BadInput(f"{wrong}: give one of {', '.join(NAMES)}")
@@ -45,12 +47,33 @@ def reproduce(
             "where is the published data? give --data FOLDER or set GREENSCHED_DATA "
             "(docs/reproductions.md says what it holds)"
         )
-    if not _print_figures(told.TITLE, told.reproduce(data)):
+    lines = told.reproduce(data)
+    if output == Output.TABLE:
+        _print_figures(told.TITLE, lines)
+    else:
+        print_document(_document(told.TITLE, lines), output)
+    if not all(line.is_equal for line in lines):
         raise typer.Exit(1)
 
 
-def _print_figures(title: str, lines: "Sequence[Line]") -> bool:
-    """Print the figures beside the published ones; tell whether all lie within their tolerance."""
+def _document(title: str, lines: "Sequence[Line]") -> dict[str, Any]:
+    """Return the figures as JSON values; null of what was not published."""
+    figures = [
+        {
+            "case": line.case,
+            "figure": line.figure,
+            "published": line.published if line.is_published else None,
+            "ours": line.ours,
+            "tolerance": line.tolerance if line.is_published else None,
+            "isEqual": line.is_equal if line.is_published else None,
+        }
+        for line in lines
+    ]
+    return {"title": title, "figures": figures}
+
+
+def _print_figures(title: str, lines: "Sequence[Line]") -> None:
+    """Print the figures beside the published ones, and how many lie within their tolerance."""
     from greensched_cli.terminal import plain_console, print_table
     from greensched_simulator.results.cells import Cell, Row
 
@@ -69,10 +92,9 @@ def _print_figures(title: str, lines: "Sequence[Line]") -> bool:
         for line in lines
     ]
     console = plain_console()
-    print_table(console, title, [head, *rows])
+    print_table(console, title, [head, *rows], ("figure",))
     off = sum(not line.is_equal for line in lines)
     published = sum(line.is_published for line in lines)
     console.print(
         f"{published - off} of {published} figures are the published ones, within their tolerance"
     )
-    return not off

@@ -7,11 +7,12 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from greensched_cli.extras import needs
+from greensched_cli.output import AsOutput, Output, print_document
 from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -22,23 +23,30 @@ app = typer.Typer(help="Check scenario files of the simulator.", no_args_is_help
 
 @app.command()
 @needs("simulator", "greensched scenario check")
-def check(files: Annotated[list[Path], typer.Argument(help="Scenario files in YAML.")]) -> None:
+def check(
+    files: Annotated[list[Path], typer.Argument(help="Scenario files in YAML.")],
+    output: AsOutput = Output.TABLE,
+) -> None:
     """Print all faults of scenarios, by line, or what is in them; exit with 2 if there is one."""
     from greensched_simulator.world.scenario_loading import load_scenario
     from greensched_simulator.world.world import build_world
 
-    is_sound = True
+    documents = []
     for path in files:
         try:
             world = build_world(load_scenario(path))
         except BadInput as fault:
             where = "" if str(path) in str(fault) else f"{path}: "
             print(f"greensched: {where}{fault}", file=sys.stderr)
-            is_sound = False
-        else:
+            documents.append({"file": str(path), "isSound": False, "fault": str(fault)})
+            continue
+        documents.append(_document(path, world))
+        if output == Output.TABLE:
             for line in summary_lines(path, world):
                 print(line)
-    if not is_sound:
+    if output != Output.TABLE:
+        print_document(documents, output)
+    if not all(each["isSound"] for each in documents):
         raise typer.Exit(2)
 
 
@@ -49,6 +57,22 @@ def schema() -> None:
     from greensched_simulator.world.scenario_loading import schema as scenario_schema
 
     print(json.dumps(scenario_schema(), indent=2))
+
+
+def _document(path: Path, world: "World") -> dict[str, Any]:
+    from greensched_simulator.world.services import is_replica
+
+    return {
+        "file": str(path),
+        "isSound": True,
+        "name": world.name,
+        "nodes": len(world.node_names),
+        "zones": list(world.zones),
+        "jobs": int((~is_replica(world.jobs)).sum()),
+        "lengthSeconds": world.length_s,
+        "seed": world.seed,
+        "notes": list(world.notes),
+    }
 
 
 def summary_lines(path: Path, world: "World") -> Iterator[str]:

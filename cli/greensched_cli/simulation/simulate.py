@@ -15,15 +15,19 @@ from greensched_core.errors import BadInput
 
 _LARGEST_SEED = 2**63 - 1
 _POLICY = (
-    "WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE (docs/policies.md), or some of them, or one of min-min, "
-    "max-min, ecsched, tetris-srtf, sleep-only, cap-only, wait-awhile, ecovisor, "
-    "carbon-scaler."
+    "Rules joined by + (WHEN+WHERE+QUEUE+SLEEP+CAP+PAUSE, or some of them), such as "
+    "carbon-time+least-carbon, or one of the presets min-min, max-min, ecsched, tetris-srtf, "
+    "sleep-only, cap-only, wait-awhile, ecovisor, carbon-scaler. `greensched policy list` prints "
+    "all names."
 )
 
 ScenarioFile = Annotated[Path, typer.Argument(help="Scenario file in YAML (docs/scenarios.md).")]
 Out = Annotated[
     Path | None,
-    typer.Option(help="Folder for the run; by default build/runs/SCENARIO-…-TIME."),
+    typer.Option(
+        help="Folder for the report, all rows, and the figures as JSON and CSV; by default "
+        "build/runs/SCENARIO-…-TIME."
+    ),
 ]
 Policies = Annotated[str, typer.Option(help="`all`, or policies separated by commas.")]
 Seeds = Annotated[int, typer.Option(help="Number of seeds, starting at the scenario's.")]

@@ -56,7 +56,7 @@ Kubeconfig = Annotated[
 
 @needs("testbed", "greensched benchmark")
 def benchmark(
-    strategies: Strategies = "default,greensched-at-once,greensched",
+    strategies: Strategies = "default, greensched-at-once, greensched",
     cluster: OnCluster = False,
     rounds: Rounds = 3,
     jobs: SuiteJobs = 12,

@@ -6,11 +6,12 @@ The testbed is imported where a verb runs, so that --help answers at once.
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from greensched_cli.extras import needs
+from greensched_cli.output import AsOutput, Output, print_document
 from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -94,16 +95,34 @@ def down(folder: Folder = None) -> None:
 
 @app.command()
 @needs("testbed", "greensched cluster status")
-def status(folder: Folder = None) -> None:
-    """Say whether it is up, and how to reach it; exit with 1 when it is not."""
+def status(folder: Folder = None, output: AsOutput = Output.TABLE) -> None:
+    """Say whether it is up, and how to reach it; exit with 1 if it is not."""
     from greensched_testbed import cluster
 
     record = cluster.status(folder)
-    if record is None:
+    nodes = asyncio.run(cluster.count_nodes(record)) if record else 0
+    if output != Output.TABLE:
+        print_document(_document(record, nodes), output)
+    elif record is None:
         print("no cluster is up")
+    else:
+        print(f"{record.url} is up")
+        print("\n".join(_how_to_use(record, nodes, folder)))
+    if record is None:
         raise typer.Exit(1)
-    print(f"{record.url} is up")
-    print("\n".join(_how_to_use(record, asyncio.run(cluster.count_nodes(record)), folder)))
+
+
+def _document(record: "ClusterRecord | None", nodes: int) -> dict[str, Any]:
+    if record is None:
+        return {"isUp": False}
+    return {
+        "isUp": True,
+        "url": record.url,
+        "nodes": nodes,
+        "kubeconfig": str(record.kubeconfig),
+        "programs": str(record.programs),
+        "logs": str(record.logs),
+    }
 
 
 def _how_to_use(record: "ClusterRecord", nodes: int, folder: Path | None) -> Iterator[str]:

@@ -219,8 +219,9 @@ def read_run(folder: Path) -> FinishedRun:
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         text = (folder / _OUTCOMES).read_text(encoding="utf-8")
     except (OSError, ValueError) as fault:
+        why = f"{SUMMARY} or {_OUTCOMES} is not there" if isinstance(fault, OSError) else fault
         raise BadInput(
-            f"{folder} is not the folder of a run that ended: {fault}; `greensched simulate` and "
+            f"{folder} is not the folder of a run that ended: {why}. `greensched simulate` and "
             "`greensched compare` write such folders"
         ) from fault
     if not isinstance(summary, dict) or summary.get("format") != FORMAT:

@@ -18,7 +18,7 @@ from greensched_cli.__main__ import app
 from greensched_cli.ledger.files import schema, write_files
 from greensched_cli.ledger.source import OPERATOR, Span, lines_of, read_ledger
 from greensched_cli.reading.replicas import Whereabouts
-from greensched_core.errors import ApiUnavailable, BadDuration, BadInput
+from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.ledger_records import (
     Amounts,
     LedgerRecord,
@@ -152,7 +152,7 @@ def test_an_empty_span_is_told(ledger: Path) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "kind", "told"), [
-    (["--since", "yesterday"], BadDuration, "no duration"),
+    (["--since", "yesterday"], BadInput, "--since: 'yesterday' is no duration"),
     (["--since", "0s"], BadInput, "more than nothing"),
     (["--ledger", "absent.db"], BadInput, "no such file"),
     (["--ledger", "mysql://db/x"], BadInput, "a ledger is a file or"),

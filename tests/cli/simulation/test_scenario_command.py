@@ -82,3 +82,12 @@ def test_defaults_in_the_schema_are_written_as_in_a_file(greensched: Run) -> Non
     assert generator["memory_per_core"]["default"] == ["2Gi", "4Gi", "4Gi", "8Gi"]
     assert generator["cpu_cores"]["default"] == [1.0, 2.0, 2.0, 4.0, 4.0, 8.0]
     assert workload["slack"]["default"] == "none"
+
+
+def test_a_check_is_told_as_json_too(greensched: Run, tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing.yaml")
+    done = greensched("scenario", "check", SOUND[0], missing, "-o", "json")
+    assert done.returncode == 2
+    sound, faulty = json.loads(done.stdout)
+    assert (sound["file"], sound["isSound"], sound["nodes"]) == (SOUND[0], True, 20)
+    assert (faulty["isSound"], faulty["fault"]) == (False, f"there is no file {missing}")

@@ -235,3 +235,24 @@ def test_a_report_that_cannot_be_written_is_told_in_a_line(
     done = greensched("report", str(page.parent))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert "Is a directory" in done.stderr and str(page) in done.stderr
+
+
+def test_a_bound_is_told_as_json_too(greensched: Run, tiny: str) -> None:
+    given = ("bound", tiny, "--policies", "run-now+spread, least-carbon")
+    done = greensched(*given, "-o", "json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)["figures"]
+    assert [figure["name"] for figure in figures] == ["energy", "carbon", "cost"]
+    baseline, other = figures[1]["policies"]
+    assert baseline["capturedPercent"] is None
+    assert figures[1]["bound"] <= other["total"]
+    assert f"{figures[1]['bound']:,.2f} kg" in greensched(*given).stdout
+
+
+@pytest.mark.parametrize(("slot", "told"), [("5", "--slot: '5' is no"), ("30s", "--slot must be")])
+def test_a_slot_that_cannot_be_used_is_told_with_its_option(
+    greensched: Run, tiny: str, slot: str, told: str
+) -> None:
+    done = greensched("bound", tiny, "--slot", slot)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
