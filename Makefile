@@ -174,6 +174,16 @@ format: setup ## Put the code into shape, mend what the linter can
 docs: setup ## Write tables of docs/, schemas of custom resources and lists of the chart anew from the code
 	$(BIN)/python -m docs.generate_tables
 
+SITE_READY := .venv/.site-installed
+
+$(SITE_READY): requirements/site.txt $(DEPENDENCIES)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r $<
+	@touch $@
+
+.PHONY: site
+site: setup $(SITE_READY) ## The pages as a website with search, into build/site/VERSION/; a broken link fails
+	@$(BIN)/python -m docs.build_site $(if $(VERSION),--version '$(VERSION)')
+
 .PHONY: lock
 lock: setup ## Pin dependencies with hashes (UPGRADE=1 takes newer versions)
 	$(LOCK) --extra all --group dev --output-file requirements/dev.txt
@@ -181,6 +191,7 @@ lock: setup ## Pin dependencies with hashes (UPGRADE=1 takes newer versions)
 	$(LOCK) --extra cli --constraints requirements/dev.txt --output-file requirements/cli.txt
 	$(LOCK) --extra extender --constraints requirements/dev.txt --output-file requirements/extender.txt
 	$(LOCK) --extra operator --constraints requirements/dev.txt --output-file requirements/operator.txt
+	$(subst pyproject.toml,,$(LOCK)) --group site --constraints requirements/dev.txt --output-file requirements/site.txt
 
 RELEASE = $(BIN)/python -m deploy.release $(1) --version '$(VERSION)' \
 	$(if $(REGISTRY),--registry '$(REGISTRY)') $(if $(KEY),--key '$(KEY)') \

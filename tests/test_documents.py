@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
+from docs.build_site import navigation
 from greensched_extender.metrics import ExtenderMetrics
 
 ROOT = Path(__file__).parent.parent
@@ -54,6 +55,12 @@ def test_every_page_is_reached_from_the_index() -> None:
     reached = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
     pages = {path for path in (ROOT / "docs").rglob("*.md") if path != index}
     assert {named(path) for path in pages - reached} == set()
+
+
+def test_every_page_is_once_in_the_sites_navigation() -> None:
+    shown = navigation()
+    pages = {named(path) for path in DOCUMENTS if "tests" not in path.relative_to(ROOT).parts}
+    assert sorted(shown) == sorted(pages)
 
 
 def test_tables_made_from_the_code_are_fresh() -> None:

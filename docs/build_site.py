@@ -1,0 +1,83 @@
+"""Builds the website: `make site`.
+
+The pages of `zensical.toml` are copied with all that they link to, in the folders that they have
+here, so a link that holds on GitHub holds on the site.
+"""
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "build" / "site-source"
+BUILT = ROOT / "build" / "site-pages"
+SITE = ROOT / "build" / "site"
+LINK = re.compile(r"""\]\(([^)\s#:]+)(?:#[^)]*)?\)|(?:src|srcset)="([^":]+)\"""")
+FIRST_PAGE = '<!doctype html><meta http-equiv="refresh" content="0; url={}/index.html">\n'
+
+
+def pages(entry: object) -> Iterator[str]:
+    """Yield the pages that an entry of the navigation names, in reading order."""
+    if isinstance(entry, str):
+        yield entry
+        return
+    assert isinstance(entry, list | dict)
+    for child in entry if isinstance(entry, list) else entry.values():
+        yield from pages(child)
+
+
+def navigation() -> list[str]:
+    """Return every page of the site, in reading order."""
+    text = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    return list(pages(tomllib.loads(text)["project"]["nav"]))
+
+
+def linked(page: Path) -> set[Path]:
+    """Return the files of the repository that a page links to."""
+    found = LINK.findall(page.read_text(encoding="utf-8"))
+    places = {(page.parent / (link or image)).resolve() for link, image in found}
+    return {place for place in places if place.is_file()}
+
+
+def gather() -> None:
+    """Copy all pages, the files that they link to, and what the site itself needs."""
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    named = {ROOT / page for page in navigation()}
+    for path in named.union((ROOT / "docs" / "site").iterdir(), *map(linked, named)):
+        copy = SOURCE / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+
+
+def publish(version: str) -> None:
+    """Put the built pages beside those of other versions; the newest built opens first."""
+    shutil.rmtree(SITE / version, ignore_errors=True)
+    shutil.copytree(BUILT, SITE / version)
+    versions = sorted((path.name for path in SITE.iterdir() if path.is_dir()), reverse=True)
+    listed = [{"version": name, "title": name, "aliases": []} for name in versions]
+    (SITE / "versions.json").write_text(json.dumps(listed, indent=2) + "\n", encoding="utf-8")
+    (SITE / "index.html").write_text(FIRST_PAGE.format(version), encoding="utf-8")
+
+
+def main() -> None:
+    """Build the site of one version. Exits with the generator's status where a link is broken."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--version", default=project["version"])
+    version = parser.parse_args().version
+    gather()
+    build = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
+    if status := subprocess.run(build, cwd=ROOT).returncode:
+        sys.exit(status)
+    publish(version)
+    print(f"site: open {(SITE / version / 'index.html').relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
