@@ -137,6 +137,12 @@ e2e-setup: ## Install the system packages that tests of images and nodes need (D
 demo: setup ## Held, placed, released: a workload on a real control plane, and its bills (TRACE=file, ARGS="--keep")
 	@$(BIN)/greensched demo $(if $(TRACE),--trace '$(TRACE)') $(ARGS)
 
+.PHONY: demo-picture
+demo-picture: demo ## The picture of the demo's report in README, anew (needs chromium)
+	chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \
+	  --user-data-dir=build/demo/chromium --hide-scrollbars --window-size=1100,800 \
+	  --virtual-time-budget=5000 --screenshot=docs/images/demo.png 'file://$(CURDIR)/build/demo/report.html'
+
 .PHONY: bench-simulator
 bench-simulator: setup ## Jobs a second, memory and compile time of the simulator, into build/bench/simulator.json
 	@$(BIN)/python -m benchmarks.simulator $(ARGS)
