@@ -10,7 +10,7 @@ from rich.text import Text
 from greensched_simulator.results.cells import Cell, Row
 
 _STYLES = {"better": "green", "worse": "bold red", "": ""}
-_PIPED_COLUMNS = 160  # where nobody says how wide it is
+_PIPED_COLUMNS = 160  # where the width is not known
 _NARROW_COLUMNS = 100
 
 

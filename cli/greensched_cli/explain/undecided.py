@@ -86,7 +86,7 @@ def look_up(
 ) -> PodSeen | NoPod:
     """Return what the API server says of a pod.
 
-    Raises BadInput for a kubeconfig that cannot be used, ApiUnavailable when nobody answers.
+    Raises BadInput for a kubeconfig that cannot be used, ApiUnavailable without an answer.
     """
     return asyncio.run(_looked_up(api_access(kubeconfig, context), namespace, name))
 
@@ -133,7 +133,7 @@ def _meaning(pod: PodSeen, extender_namespace: str, was_asked: bool) -> Iterator
         if is_ours and was_asked:
             yield (
                 "It was placed without scores of a replica that runs now. Either only one node "
-                "was feasible (kube-scheduler then asks nobody for scores), or the extender was "
+                "was feasible (kube-scheduler then asks for no scores), or the extender was "
                 "away, or the replica that answered has restarted or forgotten since: decisions "
                 "are kept in memory only. Which of these it was cannot be told afterwards."
             )

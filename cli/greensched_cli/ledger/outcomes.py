@@ -175,6 +175,6 @@ def is_waiting(outcome: WorkOutcome, now: float) -> bool:
 
 
 def is_overdue(outcome: WorkOutcome, now: float) -> bool:
-    """Tell whether its deadline has passed and nobody told of its end."""
+    """Tell whether its deadline has passed and its end is not recorded."""
     is_open = not outcome.has_ended and not outcome.is_shadow
     return is_open and outcome.deadline is not None and outcome.deadline + _LATE_S < now

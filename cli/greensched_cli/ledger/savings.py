@@ -87,7 +87,7 @@ def savings_of(outcomes: Sequence[WorkOutcome]) -> Savings:
 
 
 def figures_of(outcomes: Sequence[WorkOutcome], kinds: Sequence[Kind] = ()) -> list[Figure]:
-    """Return energy, carbon, and the cost in each currency; none that nobody has data of.
+    """Return energy, carbon, and the cost in each currency; none without data.
 
     `kinds` are those of the whole that they are a part of, so that units are the same.
     """

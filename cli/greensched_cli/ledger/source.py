@@ -36,7 +36,7 @@ class ReadLedger:
 def read_ledger(ledger: str | None, where: Whereabouts, span: Span) -> ReadLedger:
     """Read a span of the ledger that `ledger` names; None asks the operators `where` tells of.
 
-    Raises BadInput for one that does not exist, ApiUnavailable where nobody answers.
+    Raises BadInput for one that does not exist, ApiUnavailable where no controller answers.
     """
     if ledger is None or ledger.startswith(("http://", "https://")):
         return _asked(replace(where, address=ledger), span)

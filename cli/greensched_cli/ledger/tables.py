@@ -50,7 +50,7 @@ class LedgerReport:
     shadow: Savings  # untouched: what would have been
     decided: Mapping[What, int]
     placed_by_us: int
-    lost: Mapping[LossReason, int | None]  # None: nobody knows how many
+    lost: Mapping[LossReason, int | None]  # None: unknown number
 
 
 def report_of(read: ReadLedger, span: Span) -> LedgerReport:
@@ -128,11 +128,11 @@ def decided_rows(report: LedgerReport) -> list[Row]:
         ("held", _count(sum(outcome.was_held for outcome in every))),
         ("still waiting", _count(waiting)),
         ("deleted while it was held", _count(deleted)),
-        ("past its latest start, start not told", _count(untold)),
+        ("past its latest start, start not recorded", _count(untold)),
         ("started", _count(len(done))),
         *_reasons(done),
         ("ended late", Cell(_count(late), "worse" if late else "")),
-        ("past its deadline, end not told", Cell(_count(overdue), "worse" if overdue else "")),
+        ("past its deadline, end not recorded", Cell(_count(overdue), "worse" if overdue else "")),
         ("paused", _count(sum(outcome.pauses > 0 for outcome in every))),
         ("placed on a node", _count(report.placed_by_us)),
         (f"more carbon than {BASELINE}", f"{_count(len(dearer))} of {_count(len(done))}"),
@@ -207,7 +207,7 @@ def _lost_cell(lost: Mapping[LossReason, int | None]) -> Cell:
     if not lost:
         return Cell("none")
     told = (
-        f"{'nobody knows how many' if count is None else _count(count)} ({reason.value})"
+        f"{'unknown number' if count is None else _count(count)} ({reason.value})"
         for reason, count in lost.items()
     )
     return Cell(", ".join(told), "worse")

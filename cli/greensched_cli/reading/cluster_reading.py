@@ -40,7 +40,7 @@ async def read_all(
 ) -> Reading:
     """Return what is held and the operator's state; `with_running`: also work that runs or ran.
 
-    Raises ApiUnavailable when nobody answers, or neither Jobs nor pods may be listed.
+    Raises ApiUnavailable without an answer, or if neither Jobs nor pods may be listed.
     """
     pieces = Pieces(client)
     works, state = await asyncio.gather(
@@ -56,7 +56,7 @@ async def read_works(
 ) -> tuple[Work, ...]:
     """Return what we hold; `with_running`: also what we have started.
 
-    Raises ApiUnavailable when nobody answers, or neither Jobs nor pods may be listed.
+    Raises ApiUnavailable without an answer, or if neither Jobs nor pods may be listed.
     """
     selector = "" if with_running else UNBOUND
     jobs, pods = await asyncio.gather(

@@ -90,7 +90,7 @@ class _SignalObject(msgspec.Struct):
 async def read_state(pieces: Pieces, namespace: str | None, now_s: float) -> OperatorState:
     """Return the state of the operator of a namespace; of where its Lease is, where none is given.
 
-    Raises ApiUnavailable when nobody answers.
+    Raises ApiUnavailable when the API server does not answer.
     """
     lease = await find_lease(pieces, namespace)
     own = namespace or (lease.metadata.namespace if lease else USUAL_NAMESPACE)

@@ -18,7 +18,7 @@ from greensched_operator.objects.workloads import Kind, Work, decode_work
 async def read_queued(pieces: Pieces, scope: Scope, jobs: Iterable[Work]) -> list[Work]:
     """Return the Workloads of Jobs that we hold, or have started; none without Kueue.
 
-    Raises ApiUnavailable when nobody answers.
+    Raises ApiUnavailable when the API server does not answer.
     """
     queued = {job.uid: job for job in jobs if job.queue_gates is not None}
     if not queued:
@@ -41,7 +41,7 @@ async def read_queued(pieces: Pieces, scope: Scope, jobs: Iterable[Work]) -> lis
 async def workload_of(client: ApiClient, job: Work) -> Work | None:
     """Return the Workload by which a Job waits for us, or has; None also for who may not look.
 
-    Raises ApiUnavailable when nobody answers.
+    Raises ApiUnavailable when the API server does not answer.
     """
     if job.queue_gates is None:
         return None

@@ -97,11 +97,11 @@ def _check(names: Sequence[str], is_all: bool, emergency: Switch | None, dry_run
 
 
 def _confirm(question: str, *, is_sure: bool) -> None:
-    """Go on once the user has agreed; raise BadInput where nobody can be asked."""
+    """Go on once the user has agreed; raise BadInput where there is no terminal to ask on."""
     if is_sure:
         return
     if not sys.stdin.isatty():
-        raise BadInput(f"{question} Say --yes, since nobody can be asked here")
+        raise BadInput(f"{question} There is no terminal to ask on: give --yes")
     typer.confirm(f"{question} It cannot be held again afterwards.", abort=True)
 
 

@@ -139,5 +139,5 @@ def _lines(found: "Bounded") -> Iterator[str]:
                 + (f", {run.missed:,} deadlines missed" if run.missed else "")
             )
     yield ""
-    yield "captured: the share of the saving from the first policy to the bound; nobody can reach"
-    yield "100 % where the bound cannot be reached (docs/simulator.md)"
+    yield "captured: the share of the saving from the first policy to the bound; 100 % can be out"
+    yield "of reach, because perhaps no schedule reaches the bound (docs/simulator.md)"

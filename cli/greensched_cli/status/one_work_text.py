@@ -12,7 +12,7 @@ from greensched_operator.objects.workloads import Work
 _SAYS_RUNTIME = {
     "annotation": f"as its annotation {labels.RUNTIME} says",
     "past runs": "nine in ten past runs of its CronJob took no longer",
-    "default": f"nobody said: the policy's default; say it by {labels.RUNTIME}",
+    "default": f"not given, so the policy's default; set it by {labels.RUNTIME}",
 }
 
 
@@ -32,10 +32,10 @@ def held_lines(held: HeldWork, times: LocalTimes) -> Iterator[str]:
     state = "paused" if work.is_paused else "held"
     yield f"{work.namespace}/{held.name} is {state}: {work.cpu_cores:g} cores wait."
     yield _line(f"{state} since", times.whole(held.held_s))
-    yield _line("why", held.reason or "nobody wrote why")
+    yield _line("why", held.reason or "no reason is recorded")
     yield _line("planned", _planned(held, times))
     yield _line("latest start", _latest(held, times))
-    deadline = "none asked for" if held.deadline_s is None else times.whole(held.deadline_s)
+    deadline = "none" if held.deadline_s is None else times.whole(held.deadline_s)
     yield _line("deadline", deadline)
     yield _line("runtime", _runtime(held.runtime))
     yield from _saving(held)
@@ -56,7 +56,7 @@ def released_lines(released: ReleasedWork, times: LocalTimes) -> Iterator[str]:
     if released.held_s is not None:
         yield _line("held since", times.whole(released.held_s))
     yield _line("started", times.whole(released.at_s))
-    yield _line("reason", released.reason or "nobody wrote why")
+    yield _line("reason", released.reason or "no reason is recorded")
 
 
 def unheld_lines(work: Work, why: str) -> Iterator[str]:

@@ -300,9 +300,9 @@ def test_what_was_decided_is_counted() -> None:
     rows = {str(name).strip(): value for name, value in decided_rows(report)}
     assert rows == {
         "held": "5", "still waiting": "2", "deleted while it was held": "1",
-        "past its latest start, start not told": "1", "started": "1",
+        "past its latest start, start not recorded": "1", "started": "1",
         "released: planned start": "1",
-        "ended late": Cell("1", "worse"), "past its deadline, end not told": Cell("0"),
+        "ended late": Cell("1", "worse"), "past its deadline, end not recorded": Cell("0"),
         "paused": "1", "placed on a node": "1", "more carbon than run-now": "0 of 1",
         "energy measured": "0 of 1, else estimated",
         "energy estimated by CPU time": "0 of 1", "only watched, in shadow mode": "1",
@@ -313,4 +313,4 @@ def test_what_was_decided_is_counted() -> None:
 def test_a_loss_of_nobody_knows_how_many_is_told_so() -> None:
     losses = [Loss("a", LossReason.CORRUPT, 1.0, 2.0, None), Loss("b", LossReason.CORRUPT, 3, 4, 4)]
     report = report_of(ReadLedger([], losses, "here"), Span(0.0, 100.0))
-    assert decided_rows(report)[-1][1] == Cell("nobody knows how many (corrupt)", "worse")
+    assert decided_rows(report)[-1][1] == Cell("unknown number (corrupt)", "worse")
