@@ -55,12 +55,18 @@ def gather() -> None:
         shutil.copy(path, copy)
 
 
+def numbers(version: str) -> list[int]:
+    """Return the numbers of a version, so that 0.10.0 comes after 0.9.0."""
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
 def publish(version: str) -> None:
-    """Put the built pages beside those of other versions; the newest built opens first."""
+    """Put the built pages beside those of other versions; the one built last opens first."""
     shutil.rmtree(SITE / version, ignore_errors=True)
     shutil.copytree(BUILT, SITE / version)
-    versions = sorted((path.name for path in SITE.iterdir() if path.is_dir()), reverse=True)
-    listed = [{"version": name, "title": name, "aliases": []} for name in versions]
+    versions = [path.name for path in SITE.iterdir() if path.is_dir()]
+    newest_first = sorted(versions, key=numbers, reverse=True)
+    listed = [{"version": name, "title": name, "aliases": []} for name in newest_first]
     (SITE / "versions.json").write_text(json.dumps(listed, indent=2) + "\n", encoding="utf-8")
     (SITE / "index.html").write_text(FIRST_PAGE.format(version), encoding="utf-8")
 
