@@ -25,8 +25,6 @@ LONGEST_FILE = 400
 LONGEST_TRAINING_SCRIPT = 500
 LONGEST_FUNCTION = 40
 MOST_PARAMETERS = 7  # the options of the command line's verbs apart
-# Compiled code whose arguments still travel one by one; to be emptied.
-NOT_YET = ("simulator/greensched_simulator/engine/",)
 MOST_FILES = 30  # of Python in a folder, so that its names are read at a glance
 NAMES_THAT_SAY_NOTHING = {"util", "utils", "helper", "helpers", "common", "manager", "misc"}
 READS_THE_CLOCK = {
@@ -94,21 +92,7 @@ def test_no_function_of_the_product_is_longer_or_takes_more_with_its_signature()
         for each in sizes_of(SOURCES)
         if each.lines > LONGEST_FUNCTION or each.parameters > MOST_PARAMETERS
     }
-    assert {name: each for name, each in above.items() if not name.startswith(NOT_YET)} == {}
-
-
-def test_what_is_not_yet_short_is_named_only_where_it_is_not() -> None:
-    sizes = sizes_of(SOURCES)
-    done = [
-        folder
-        for folder in NOT_YET
-        if not any(
-            each.lines > LONGEST_FUNCTION or each.parameters > MOST_PARAMETERS
-            for each in sizes
-            if each.name.startswith(folder)
-        )
-    ]
-    assert done == [], "take what is short by now from NOT_YET"
+    assert above == {}
 
 
 def test_most_functions_are_short() -> None:

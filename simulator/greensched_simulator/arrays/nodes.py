@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.costs.cost import Floats
+from greensched_policies.costs.cost import Floats, Integers
 
 
 class Nodes(NamedTuple):
@@ -24,3 +24,11 @@ class Nodes(NamedTuple):
     wake_w: Floats  # watts of those seconds, without PUE
     embodied_g_per_s: Floats  # carbon of making the node, spread over its life; 0: not told
     zone: npt.NDArray[np.int64]  # place in the world's zones
+
+
+class Outages(NamedTuple):
+    """When nodes fail and come back, [E], in the order of time; none where no node fails."""
+
+    at_s: Floats
+    node: Integers
+    is_back: Integers  # 1 where the node comes back, else it fails

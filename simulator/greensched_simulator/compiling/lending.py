@@ -1,8 +1,8 @@
-"""Arrays lent to compiled code: nobody there counts references to them.
+"""A structure lent to compiled code, which counts no references to it, nor to its arrays.
 
 Each count is an atomic operation, and a cluster, its jobs and their record are a hundred arrays.
-Whoever lends keeps them for as long as they are used. So it is with a structure: of one that is
-lent functions that count no references can read the fields.
+Whoever lends keeps the structure, and it keeps its arrays, for as long as they are used. Functions
+that count no references can read the fields of one that is lent, and of no other.
 """
 
 from typing import Any
@@ -21,27 +21,17 @@ from numba.extending import (
 
 
 def _unowned(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Return (tuples of) arrays to which nobody counts references."""
     if isinstance(kind, types.Array):
-        array = context.make_array(kind)(context, builder, value)
-        array.meminfo = array.meminfo.type(None)
-        array.parent = array.parent.type(None)
-        return array._getvalue()
+        model = context.data_model_manager[kind]
+        for owner in map(model.get_field_position, ("meminfo", "parent")):
+            nobody = builder.extract_value(value, owner).type(None)
+            value = builder.insert_value(value, nobody, owner)
+        return value
     for place, each in enumerate(getattr(kind, "types", ())):  # of a tuple
         part = _unowned(context, builder, each, builder.extract_value(value, place))
         value = builder.insert_value(value, part, place)
     return value
-
-
-def _lend(_context: Any, parts: Any) -> Any:
-    """Return (tuples of) arrays that nobody counts references to: others keep them alive."""
-
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _unowned(context, builder, signature.args[0], args[0])
-
-    return parts(parts), code
-
-
-lent: Any = intrinsic(_lend)
 
 
 class _LentStructure(types.Type):
@@ -78,7 +68,8 @@ def _field(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
         context, builder, ref=builder.bitcast(value, held.as_pointer())
     )
     of = kind.structure.field_dict[name]
-    return impl_ret_borrowed(context, builder, of, getattr(fields, name))
+    found = _unowned(context, builder, of, getattr(fields, name))
+    return impl_ret_borrowed(context, builder, of, found)  # lists are counted
 
 
 lower_getattr_generic(_LentStructure)(_field)

@@ -22,8 +22,9 @@ from greensched_simulator.environments.scene_parts import DUE, FIRST, WORKER
 @borrowing
 def want(scene: Any, job: int) -> None:
     """Note how many workers an elastic job is to have, before the first gets a node."""
-    if scene.shown.asked[WORKER] == 0 and scales(job, scene.jobs, scene.terms):
-        scene.recorded.workers[job] = wanted_workers(job, scene.jobs, scene.recorded, scene.terms)
+    jobs, recorded, terms = scene.run.jobs, scene.run.recorded, scene.run.terms
+    if scene.shown.asked[WORKER] == 0 and scales(job, jobs, terms):
+        recorded.workers[job] = wanted_workers(job, jobs, recorded, terms)
 
 
 @borrowing
@@ -32,18 +33,15 @@ def give_node(scene: Any, job: int, node: int) -> None:
 
     Where the rule stops at the first node that it finds, it goes on behind this one.
     """
-    first, cluster = node, scene.cluster
-    if scene.terms.nodes_to_score < scene.most_nodes:
-        cluster.next_node[0] = (node + 1) % cluster.zone.size
-    if workers_of(job, scene.recorded) > 1:
+    first, run = node, scene.run
+    if run.terms.nodes_to_score < scene.most_nodes:
+        run.cluster.next_node[0] = (node + 1) % run.cluster.zone.size
+    if workers_of(job, run.recorded) > 1:
         first = _place_worker(scene, job, node)
         if first == NOWHERE:
             scene.shown.asked[DUE] = job
             return
-    start(
-        job, first, scene.events.now_s[0], scene.jobs, cluster, scene.recorded,
-        scene.events.ends, scene.plan, scene.terms,
-    )  # fmt: skip
+    start(job, first, run.events.now_s[0], run)
 
 
 @borrowing
@@ -52,9 +50,9 @@ def _place_worker(scene: Any, job: int, node: int) -> int:
 
     If it is the last, all give it back, and it returns the first one's node; else NOWHERE.
     """
-    asked, jobs, recorded = scene.shown.asked, scene.jobs, scene.recorded
+    asked, recorded = scene.shown.asked, scene.run.recorded
     worker = asked[WORKER]
-    boards = take_room(job, node, jobs, scene.cluster, scene.terms)
+    boards = take_room(job, node, scene.run)
     if worker == 0:
         asked[FIRST], recorded.boards[job] = node, boards
     else:
@@ -70,11 +68,10 @@ def _place_worker(scene: Any, job: int, node: int) -> int:
 @borrowing
 def _give_back(scene: Any, job: int) -> None:
     """Give back the room that a job's workers have so far: it starts on it, or waits for more."""
-    asked, recorded = scene.shown.asked, scene.recorded
+    asked, recorded = scene.shown.asked, scene.run.recorded
     for worker in range(asked[WORKER]):
         node = asked[FIRST] if worker == 0 else node_of(job, worker, recorded)
-        boards = boards_of(job, worker, recorded)
-        give_room(job, node, boards, scene.jobs, scene.cluster, scene.terms)
+        give_room(job, node, boards_of(job, worker, recorded), scene.run)
     asked[WORKER] = 0
 
 
@@ -84,14 +81,11 @@ def go_without(scene: Any, job: int) -> bool:
 
     So does an elastic one that has any; what room others have so far is given back.
     """
-    found = scene.shown.asked[WORKER]
+    run, found = scene.run, scene.shown.asked[WORKER]
     _give_back(scene, job)
-    if not scales(job, scene.jobs, scene.terms):
+    if not scales(job, run.jobs, run.terms):
         return False
-    scene.recorded.workers[job] = max(found, 1)
+    run.recorded.workers[job] = max(found, 1)
     if found > 0:
-        start(
-            job, scene.shown.asked[FIRST], scene.events.now_s[0], scene.jobs, scene.cluster,
-            scene.recorded, scene.events.ends, scene.plan, scene.terms,
-        )  # fmt: skip
+        start(job, scene.shown.asked[FIRST], run.events.now_s[0], run)
     return bool(found > 0)

@@ -14,23 +14,14 @@ from greensched_policies.encoding.reward import Shares, penalty_of, reward_of, s
 from greensched_policies.rules.catalogue import MAY_REJECT
 from greensched_simulator.arrays.grid_table import GridTable
 from greensched_simulator.arrays.jobs import Jobs
-from greensched_simulator.engine.events import nothing_yet
-from greensched_simulator.engine.execution.outages import Broken
-from greensched_simulator.engine.execution.pacing import Changes
-from greensched_simulator.engine.execution.runs import Suspended
 from greensched_simulator.engine.queue.deciding import OVER
-from greensched_simulator.engine.queue.waiting import nobody_waiting
-from greensched_simulator.engine.state.choices import (
-    NOWHERE,
-    Rules,
-    Terms,
-    nodes_to_score,
-    rules_of,
-)
+from greensched_simulator.engine.run import Broken, Changes, Given, Suspended
+from greensched_simulator.engine.state.choices import NOWHERE, Rules, nodes_to_score, rules_of
 from greensched_simulator.engine.state.cluster import Cluster, idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import Prospects
 from greensched_simulator.engine.state.recorded import Recorded, nothing_recorded
 from greensched_simulator.engine.state.starts import MOST_SLOTS
+from greensched_simulator.engine.state.terms import Terms
 from greensched_simulator.environments.scene_parts import (
     Accounts,
     Machines,
@@ -169,18 +160,18 @@ def new_parts(ready: Prepared, shown: Shown) -> Parts:
         capped=ready.is_capped, only_node_0=ready.policy.placing.only_node_0,
     )  # fmt: skip
     return Parts(
-        jobs=jobs,
-        prospects=ready.prospects,
-        cluster=cluster,
-        grid=ready.grid,
-        plan=empty_plan(world, is_looked_at=ready.is_ahead_seen),
-        terms=ready.terms,
+        given=Given(
+            jobs=jobs,
+            precedence=world.precedence,
+            prospects=ready.prospects,
+            cluster=cluster,
+            grid=ready.grid,
+            plan=empty_plan(world, is_looked_at=ready.is_ahead_seen),
+            terms=ready.terms,
+            steps_s=ready.steps_s,
+            outages=world.outages,
+        ),
         recorded=_nothing_in(ready, cluster),
-        waiting=nobody_waiting(count),
-        events=nothing_yet(count),
-        precedence=world.precedence,
-        outages=world.outages,
-        steps_s=ready.steps_s,
         starts=Starts(np.zeros((8, most_starts)), np.zeros(most_starts, np.int64)),
         levels=np.ones((len(CapColumns._fields), LEVELS.size)),
         accounts=Accounts(
@@ -211,7 +202,8 @@ def schedule_in(
     ready: Prepared, parts: Parts, changes: Changes, suspended: Suspended, broken: Broken
 ) -> Schedule:
     """Return what a scene has recorded so far."""
-    return schedule_of(ready.world, parts.recorded, changes, suspended, broken, parts.cluster.sleep)
+    sleep = parts.given.cluster.sleep
+    return schedule_of(ready.world, parts.recorded, changes, suspended, broken, sleep)
 
 
 def reward_of_bill(ready: Prepared, ran: Schedule) -> float:

@@ -12,23 +12,13 @@ from numba.typed import List
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.reward import Shares
 from greensched_simulator.arrays.grid_table import GridTable
-from greensched_simulator.arrays.jobs import Jobs
-from greensched_simulator.arrays.precedence import Precedence
 from greensched_simulator.compiling.compiled import fast
-from greensched_simulator.compiling.lending import lent
-from greensched_simulator.engine.events import Events, nothing_aside
-from greensched_simulator.engine.execution.outages import Broken, Outages
-from greensched_simulator.engine.execution.pacing import Changes
-from greensched_simulator.engine.execution.runs import Suspended
-from greensched_simulator.engine.plain_run import is_plain
+from greensched_simulator.compiling.lending import lent_structure
 from greensched_simulator.engine.queue.turns import let_agents_choose
-from greensched_simulator.engine.queue.waiting import Waiting
-from greensched_simulator.engine.state.choices import Rules, Terms
-from greensched_simulator.engine.state.cluster import Cluster
-from greensched_simulator.engine.state.job_estimates import Prospects
+from greensched_simulator.engine.run import Broken, Changes, Given, Suspended, run_of
+from greensched_simulator.engine.state.choices import Rules
 from greensched_simulator.engine.state.observing import Singles
 from greensched_simulator.engine.state.recorded import Recorded
-from greensched_simulator.engine.state.starts import Plan
 
 Bits = npt.NDArray[np.int8]
 
@@ -83,20 +73,10 @@ class Accounts(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """All of a run that outlives a decision."""
+    """What an episode begins with."""
 
-    jobs: Jobs
-    prospects: Prospects
-    cluster: Cluster
-    grid: GridTable  # the forecast
-    plan: Plan
-    terms: Terms
+    given: Given
     recorded: Recorded
-    waiting: Waiting
-    events: Events
-    precedence: Precedence
-    outages: Outages
-    steps_s: Floats  # times at which any grid changes, where a rule looks at them
     starts: Starts
     levels: Floats  # [6,L] the fields of CapColumns, as rules see them
     accounts: Accounts
@@ -114,18 +94,15 @@ class _SceneType(types.StructRef):
 
 
 class Scene(structref.StructRefProxy):
-    """The parts of one run and the engine's `Aside`, handed on by their address.
-
-    Where the run is plain nothing ever stands aside. As a tuple, seventy arrays would be handed
-    over one by one, and take long to compile.
-    """
+    """A run that an agent takes part in, and what it is shown, handed on by its address."""
 
     def __new__(cls, *parts: Any) -> Any:
         """Return a scene of all parts."""
         return structref.StructRefProxy.__new__(cls, *parts)
 
 
-structref.define_proxy(Scene, _SceneType, [*Parts._fields, "aside", "is_plain"])
+# The run stands there twice: as it is kept, and lent, as the engine's functions take it.
+structref.define_proxy(Scene, _SceneType, ["kept", "run", *Parts._fields[2:]])
 
 
 @structref.register
@@ -188,21 +165,13 @@ def book_of(rules: Rules, zones: int, nodes: int) -> Any:
 
 
 @fast
-def _scene_of(parts: Parts) -> Any:
-    count = parts.jobs.arrival_s.size
-    suspending = count if parts.terms.may_suspend else 0
-    aside = nothing_aside(
-        count, suspending, lent(parts.steps_s), lent(parts.precedence), lent(parts.outages)
-    )
+def _scene_of(parts: Parts, book: Any) -> Any:
+    run = run_of(parts.given, parts.recorded, book.rules)
     if parts.asks_where:
-        let_agents_choose(aside.queue.turns)
-    plain = is_plain(aside, parts.cluster, parts.terms)
+        let_agents_choose(run.queue.turns)
     return Scene(
-        lent(parts.jobs), lent(parts.prospects), lent(parts.cluster), lent(parts.grid),
-        lent(parts.plan), lent(parts.terms), lent(parts.recorded), lent(parts.waiting),
-        lent(parts.events), lent(parts.precedence), lent(parts.outages), lent(parts.steps_s),
-        lent(parts.starts), lent(parts.levels), lent(parts.accounts), lent(parts.shown),
-        parts.asks_when, parts.asks_where, parts.most_nodes, aside, plain,
+        run, lent_structure(run), parts.starts, parts.levels, parts.accounts, parts.shown,
+        parts.asks_when, parts.asks_where, parts.most_nodes,
     )  # fmt: skip
 
 
@@ -222,23 +191,20 @@ def _put_scene(scenes: Any, place: int, scene: Any) -> None:
 
 
 @fast
-def told_aside(scenes: Any, place: int) -> tuple[Changes, Suspended, Broken]:
+def told_beside(scenes: Any, place: int) -> tuple[Changes, Suspended, Broken]:
     """Return which nodes were capped when, what ran before jobs stopped, and which nodes failed."""
-    aside = scenes[place].aside
-    return aside.changes, aside.agenda.suspended, aside.broken
+    run = scenes[place].kept
+    return run.changes, run.agenda.suspended, run.broken
 
 
-def scenes_of(every: Sequence[Parts]) -> Any:
-    """Return scenes of such parts, at least one, as compiled code takes them.
-
-    The caller keeps all parts for as long as the scenes.
-    """
-    scenes = _scenes_of(_scene_of(every[0]))
+def scenes_of(every: Sequence[Parts], book: Any) -> Any:
+    """Return scenes of such parts, at least one, as compiled code takes them."""
+    scenes = _scenes_of(_scene_of(every[0], book))
     for place, parts in enumerate(every):
-        put_scene(scenes, place, parts)
+        put_scene(scenes, place, parts, book)
     return scenes
 
 
-def put_scene(scenes: Any, place: int, parts: Parts) -> None:
-    """Put a scene of such parts, which the caller keeps, in the place of another, or at the end."""
-    _put_scene(scenes, place, _scene_of(parts))
+def put_scene(scenes: Any, place: int, parts: Parts, book: Any) -> None:
+    """Put a scene of such parts in the place of another, or at the end."""
+    _put_scene(scenes, place, _scene_of(parts, book))

@@ -34,14 +34,15 @@ from greensched_simulator.engine.queue.deciding import (
     place_by_rule,
     plan_start,
 )
-from greensched_simulator.engine.queue.queueing import OLDEST_FIT, join
-from greensched_simulator.engine.queue.refused import refuse
+from greensched_simulator.engine.queue.queueing import join
 from greensched_simulator.engine.queue.reservations import search_beside
 from greensched_simulator.engine.queue.turns import reserved_in
 from greensched_simulator.engine.queue.waiting import wait
-from greensched_simulator.engine.state.choices import NOWHERE, Rules, search
+from greensched_simulator.engine.run import OLDEST_FIT, Run
+from greensched_simulator.engine.state.choices import NOWHERE, search
 from greensched_simulator.engine.state.observing import Desk, empty_desk
 from greensched_simulator.engine.state.progress import PAUSE_AT_S
+from greensched_simulator.engine.state.refused import refuse
 from greensched_simulator.engine.state.starts import starts_between
 from greensched_simulator.environments.answering import answer_how_fast, answer_when, answer_where
 from greensched_simulator.environments.placing import give_node, go_without, want
@@ -83,7 +84,7 @@ def go_on(scenes: Any, shared: Any, own: int, are_new: bool) -> bool:
     again. The others, a `Crew` with its `board`, wait for the next step, and return if none comes.
     """
     book, board, taken, shares = shared.book, shared.board, shared.taken, shared.shares
-    actions, at_a_time, rules = shared.actions, shared.at_a_time, book.rules
+    actions, at_a_time = shared.actions, shared.at_a_time
     desk = empty_desk(book.zones, book.nodes)
     while True:
         step = take(board, STEPS, 0)
@@ -99,7 +100,7 @@ def go_on(scenes: Any, shared: Any, own: int, are_new: bool) -> bool:
                     break
                 for place in range(first, last):
                     scene = lent_structure(scenes[place])
-                    _go_on(scene, 0 if are_new else actions[place], are_new, rules, desk)
+                    _go_on(scene, 0 if are_new else actions[place], are_new, desk)
         if own == 0:
             return reaches(board, IDLE, taken.size - 1)
         take(board, IDLE, 1)
@@ -108,30 +109,30 @@ def go_on(scenes: Any, shared: Any, own: int, are_new: bool) -> bool:
 
 
 @borrowing
-def _go_on(scene: Any, action: int, is_new: bool, rules: Rules, desk: Desk) -> None:
+def _go_on(scene: Any, action: int, is_new: bool, desk: Desk) -> None:
     if is_new:
-        _ask(scene, rules, desk)
+        _ask(scene, desk)
         return
     if scene.shown.asked[HEAD] == WHEN:
-        answer_when(scene, action, rules)
+        answer_when(scene, action)
     elif scene.shown.asked[HEAD] == HOW_FAST:
-        answer_how_fast(scene, action, rules)
+        answer_how_fast(scene, action)
     elif scene.shown.asked[HEAD] != OVER:
-        answer_where(scene, action, rules)
+        answer_where(scene, action)
     if scene.shown.asked[HEAD] != OVER:
-        _ask(scene, rules, desk)
+        _ask(scene, desk)
     reward = scene.shown.reward
     reward[GIVEN], reward[PENDING] = reward[PENDING], 0.0
 
 
 @borrowing
-def _ask(scene: Any, rules: Rules, desk: Desk) -> None:
+def _ask(scene: Any, desk: Desk) -> None:
     """Go on until the agent has a choice, and show it; or to the end."""
     asked = scene.shown.asked
     while True:
         head, job = WHERE, asked[DUE]
         if job == NOWHERE:
-            head, job = _next_asked(scene, rules)
+            head, job = _next_asked(scene.run)
         asked[HEAD], asked[JOB], asked[CANDIDATES], asked[DUE] = head, job, 0, NOWHERE
         asked[PACED] = NOWHERE
         if head == OVER:
@@ -139,15 +140,15 @@ def _ask(scene: Any, rules: Rules, desk: Desk) -> None:
         if head == HOW_FAST:
             asked[CANDIDATES] = _ask_how_fast(scene, job)
         elif head == WHEN:
-            asked[CANDIDATES] = _ask_when(scene, job, rules)
-        elif scene.terms.discipline == OLDEST_FIT:
-            asked[CANDIDATES] = _ask_where(scene, job, rules, desk)
+            asked[CANDIDATES] = _ask_when(scene, job)
+        elif scene.run.terms.discipline == OLDEST_FIT:
+            asked[CANDIDATES] = _ask_where(scene, job, desk)
         else:
             asked[HEAD] = WHERE
             if head == IN_TURN or asked[WORKER] > 0:
                 asked[CANDIDATES] = _ask_in_turn(scene, job, desk)
             else:
-                _join(scene, job)
+                join(scene.run.queue, job)
         if asked[CANDIDATES] > 1:
             break
     mark(scene.shown.is_choice, asked[CANDIDATES])
@@ -157,22 +158,9 @@ def _ask(scene: Any, rules: Rules, desk: Desk) -> None:
 
 
 @borrowing
-def _next_asked(scene: Any, rules: Rules) -> tuple[int, int]:
+def _next_asked(run: Run) -> tuple[int, int]:
     """Let happen what asks for no start and no node; return what is asked next."""
-    if scene.is_plain:
-        return next_plain(
-            scene.events, scene.waiting, scene.jobs, scene.cluster, scene.recorded, scene.grid,
-            scene.plan, scene.terms, rules, scene.outages,
-        )  # fmt: skip
-    return _next_of_all(scene, rules)
-
-
-@fast
-def _next_of_all(scene: Any, rules: Rules) -> tuple[int, int]:
-    return next_asked(
-        scene.events, scene.aside, scene.waiting, scene.jobs, scene.prospects, scene.cluster,
-        scene.recorded, scene.grid, scene.plan, scene.terms, rules,
-    )  # fmt: skip
+    return next_plain(run) if run.is_plain else next_asked(run)
 
 
 @borrowing
@@ -180,89 +168,68 @@ def _ask_how_fast(scene: Any, node: int) -> int:
     """Show the levels of a node, and return how many there are."""
     asked = scene.shown.asked
     asked[JOB], asked[PACED] = NOWHERE, node
-    show_levels(scene, node, scene.events.now_s[0])
+    show_levels(scene, node, scene.run.events.now_s[0])
     return LEVELS.size
 
 
 @borrowing
-def _ask_when(scene: Any, job: int, rules: Rules) -> int:
+def _ask_when(scene: Any, job: int) -> int:
     """Show a job's starts, and return how many there are; else the rules have planned it: 0.
 
     Where there are pauses, rules plan all that can be suspended.
     """
-    now_s, terms = scene.events.now_s[0], scene.terms
-    count = starts_between(now_s, scene.prospects.latest_start_s[job], terms)
-    may_pause = terms.may_suspend and scene.jobs.save_every_s[job] < np.inf
+    run, now_s, terms = scene.run, scene.run.events.now_s[0], scene.run.terms
+    count = starts_between(now_s, run.prospects.latest_start_s[job], terms)
+    may_pause = terms.may_suspend and run.jobs.save_every_s[job] < np.inf
     if scene.asks_when and count > 1 and not may_pause:
         show_starts(scene, job, now_s, count)
         return count
-    if scene.is_plain:
-        planned_s = plan_start(
-            job, now_s, scene.jobs, scene.prospects, scene.grid, scene.plan, scene.recorded, terms,
-            rules,
-        )  # fmt: skip
-    else:
-        planned_s = _plan_aside(scene, job, now_s, rules)
-    scene.shown.asked[DUE] = due_or_put_off(job, now_s, planned_s, scene.events.starts)
+    planned_s = plan_start(job, now_s, run) if run.is_plain else plan_by_rule(job, now_s, run)
+    scene.shown.asked[DUE] = due_or_put_off(job, now_s, planned_s, run.events.starts)
     return 0
-
-
-@fast
-def _plan_aside(scene: Any, job: int, now_s: float, rules: Rules) -> float:
-    return plan_by_rule(
-        job, now_s, scene.jobs, scene.prospects, scene.grid, scene.plan, scene.aside.agenda,
-        scene.recorded, scene.terms, rules,
-    )  # fmt: skip
 
 
 @borrowing
-def _ask_where(scene: Any, job: int, rules: Rules, desk: Desk) -> int:
+def _ask_where(scene: Any, job: int, desk: Desk) -> int:
     """Show the nodes with room for a job, and return how many; else none is to be chosen: 0."""
-    now_s, jobs, cluster, terms = scene.events.now_s[0], scene.jobs, scene.cluster, scene.terms
+    run, jobs, cluster = scene.run, scene.run.jobs, scene.run.cluster
     several = jobs.workers[job] > 1.0 and scene.shown.asked[WORKER] == 0
     want(scene, job)
-    if not scene.asks_where or (several and not all_fit(job, jobs, scene.recorded, cluster)):
-        place_by_rule(
-            job, now_s, scene.waiting, jobs, cluster, scene.recorded, scene.events.ends,
-            scene.grid, scene.plan, terms, rules,
-        )  # fmt: skip
+    if not scene.asks_where or (several and not all_fit(job, jobs, run.recorded, cluster)):
+        place_by_rule(job, run.events.now_s[0], run)
         return 0
     count = search(
         cluster, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job],
-        scene.most_nodes, terms.goes_on,
+        scene.most_nodes, run.terms.goes_on,
     )  # fmt: skip
-    if count > 1:
-        show_nodes(scene, job, now_s, count, desk)
-        return count
-    if count == 1:
-        give_node(scene, job, cluster.found[0])
-    elif not go_without(scene, job):
-        wait(job, scene.waiting, jobs)
-    return 0
-
-
-@fast
-def _join(scene: Any, job: int) -> None:
-    join(scene.aside.queue, job)
+    if count == 0:
+        if not go_without(scene, job):
+            wait(job, run)
+        return 0
+    return _choice_of(scene, job, count, desk)
 
 
 @fast
 def _ask_in_turn(scene: Any, job: int, desk: Desk) -> int:
     """As `_ask_where`, of a job whose turn has come in a queue: who does not start waits on."""
-    now_s, jobs, cluster = scene.events.now_s[0], scene.jobs, scene.cluster
-    turns = scene.aside.queue.turns
+    run, turns = scene.run, scene.run.queue.turns
     want(scene, job)
-    reserved = reserved_in(turns)
-    count = search_beside(
-        job, now_s, reserved, scene.most_nodes, jobs, cluster, scene.recorded, scene.terms
-    )
+    now_s, reserved = run.events.now_s[0], reserved_in(turns)
+    count = search_beside(job, now_s, reserved, scene.most_nodes, run)
+    if count <= 0:
+        if not go_without(scene, job) and count == 0:
+            refuse(job, run.jobs, turns.refused)
+        return 0
+    return _choice_of(scene, job, count, desk)
+
+
+@borrowing
+def _choice_of(scene: Any, job: int, count: int, desk: Desk) -> int:
+    """Show the nodes that a search has found; the only one is given at once: 0."""
     if count > 1:
-        show_nodes(scene, job, now_s, count, desk)
+        show_nodes(scene, job, scene.run.events.now_s[0], count, desk)
         return count
-    if count == 1:
-        give_node(scene, job, cluster.found[0])
-    elif not go_without(scene, job) and count == 0:
-        refuse(job, jobs, turns.refused)
+    give_node(scene, job, scene.run.cluster.found[0])
     return 0
 
 
@@ -279,8 +246,8 @@ def _credit(scene: Any) -> None:
     Who may be suspended gets that of its stretches as they are planned, and who has been since,
     nothing: the end tells.
     """
-    placings, recorded, accounts = scene.recorded.placings, scene.recorded, scene.accounts
-    reward, worker, job_before = scene.shown.reward, 0, NOWHERE
+    recorded, accounts, reward = scene.run.recorded, scene.accounts, scene.shown.reward
+    placings, worker, job_before = recorded.placings, 0, NOWHERE
     for row in range(1, int(placings[0, 0]) + 1):
         job = int(placings[row, 0])
         worker = (worker + 1) % workers_of(job, recorded) if job == job_before else 0
@@ -293,9 +260,7 @@ def _credit(scene: Any) -> None:
         if worker == 0 and until_s == recorded.end_s[job]:
             penalty = _penalty_of(until_s, accounts.deadline_s[job])
         placing = Placing(job, node_of(job, worker, recorded), until_s, placings[row, 1])
-        taken = taken_by_job(
-            placing, scene.jobs, recorded, scene.cluster, accounts.grid, scene.terms.model
-        )
+        taken = taken_by_job(placing, scene.run, accounts.grid)
         value = _reward_of(taken.cost, taken.carbon_g, penalty, accounts.shares)
         if np.isnan(value):  # the grid lacks data, which the end tells
             value = 0.0
@@ -311,16 +276,14 @@ def _settle(scene: Any) -> None:
 
     Where the tally does not know all, Python adds it.
     """
-    jobs, recorded, accounts, reward = (
-        scene.jobs, scene.recorded, scene.accounts, scene.shown.reward,
-    )  # fmt: skip
+    run, accounts, reward = scene.run, scene.accounts, scene.shown.reward
     if not accounts.is_tallied:
         return
     until_s, penalty = accounts.least_until_s, 0.0
-    for job in range(jobs.arrival_s.size):
-        until_s = max(until_s, recorded.end_s[job])
-        penalty += _penalty_of(recorded.end_s[job], accounts.deadline_s[job])
-    taken = taken_in_all(jobs, recorded, scene.cluster, accounts, scene.terms.model, until_s)
+    for job in range(run.jobs.arrival_s.size):
+        until_s = max(until_s, run.recorded.end_s[job])
+        penalty += _penalty_of(run.recorded.end_s[job], accounts.deadline_s[job])
+    taken = taken_in_all(run, accounts, until_s)
     whole = _reward_of(taken.cost, taken.carbon_g, penalty, accounts.shares)
     reward[PENDING] += whole - reward[IN_ALL]
     reward[IN_ALL] = whole

@@ -13,9 +13,10 @@ from greensched_simulator.engine.execution.pacing import (
     needed_paces,
     running_on,
 )
-from greensched_simulator.engine.execution.workers import all_cores, data_of, workload_of
+from greensched_simulator.engine.execution.workers import newcomer, workload_of
+from greensched_simulator.engine.queue.deciding import work_of
 from greensched_simulator.engine.state.choices import see_candidates
-from greensched_simulator.engine.state.observing import Desk, Singles
+from greensched_simulator.engine.state.observing import Desk, NodesShown, Singles
 from greensched_simulator.engine.state.starts import slot_columns
 from greensched_simulator.environments.scene_parts import Bits, Shown
 
@@ -25,26 +26,18 @@ _encode_when, _encode_how_fast = compiled(encode_when), compiled(encode_how_fast
 @borrowing
 def show_nodes(scene: Any, job: int, now_s: float, count: int, desk: Desk) -> None:
     """Show the first so many nodes that the search for a job has found."""
-    rows = scene.cluster.found[:count]
-    workload = workload_of(job, scene.jobs, scene.recorded, scene.terms)
-    data = data_of(job, scene.jobs, scene.recorded)
-    features = scene.shown.nodes
-    see_candidates(
-        scene.cluster, rows, scene.grid, scene.terms, workload, data, now_s, True, desk, features,
-        scene.shown.context,
-    )  # fmt: skip
-    _clear_behind(features[0], count)
+    run, worker = scene.run, newcomer(job, now_s, scene.run)
+    shown = NodesShown(scene.shown.nodes, scene.shown.context, True)
+    rows = run.cluster.found[:count]
+    see_candidates(run.cluster, rows, run.grid, run.terms, worker, desk, shown)
+    _clear_behind(scene.shown.nodes[0], count)
 
 
 @fast
 def show_starts(scene: Any, job: int, now_s: float, count: int) -> None:
     """Show the next so many starts of a job."""
-    data = data_of(job, scene.jobs, scene.recorded)
-    columns, zone = slot_columns(
-        scene.grid, scene.plan, scene.terms, now_s, scene.prospects.runtime_s[job], count,
-        all_cores(job, scene.jobs, scene.recorded),
-        data, scene.prospects.run_j[job],
-    )  # fmt: skip
+    run, work = scene.run, work_of(job, now_s, scene.run)
+    columns, zone = slot_columns(run.grid, run.plan, run.terms, work, count)
     table = scene.starts.columns
     table[0, :count], table[1, :count] = columns.wait_s[0], columns.runtime_s[0]
     table[2, :count], table[3, :count] = columns.carbon_at_start[0], columns.carbon_over_run[0]
@@ -52,8 +45,8 @@ def show_starts(scene: Any, job: int, now_s: float, count: int) -> None:
     table[6, :count] = columns.weighted_over_run[0]
     table[7, :count] = columns.busiest_over_run[0]
     scene.starts.zone[:count] = zone
-    workload = workload_of(job, scene.jobs, scene.recorded, scene.terms)
-    seen = _encode_when(columns, workload, scene.terms.weights, scene.accounts.mean_memory)
+    workload = workload_of(job, run.jobs, run.recorded, run.terms)
+    seen = _encode_when(columns, workload, run.terms.weights, scene.accounts.mean_memory)
     _copy(seen.slots.transpose((0, 2, 1))[0], scene.shown.slots[0])
     scene.shown.context[:] = seen.context
 
@@ -61,16 +54,15 @@ def show_starts(scene: Any, job: int, now_s: float, count: int) -> None:
 @fast
 def show_levels(scene: Any, node: int, now_s: float) -> None:
     """Show the levels of a node on which something runs."""
-    jobs, cluster, recorded, ends = scene.jobs, scene.cluster, scene.recorded, scene.events.ends
-    needed = needed_paces(now_s, jobs, cluster, recorded, ends, scene.terms)
-    dirtiness = dirtiness_of(scene.grid, now_s)[cluster.zone[node]]
-    columns = levels_seen(node, needed[:, node], dirtiness, cluster, scene.terms)
+    run, cluster = scene.run, scene.run.cluster
+    needed, dirtiness = needed_paces(now_s, run)[:, node], dirtiness_of(run.grid, now_s)
+    columns = levels_seen(node, needed, dirtiness[cluster.zone[node]], cluster, run.terms)
     table = scene.levels
     table[0], table[1] = columns.level[0], columns.speed[0]
     table[2], table[3] = columns.power_w[0], columns.kept_awake_w[0]
     table[4], table[5] = columns.keeps_deadlines[0], columns.dirtiness[0]
-    running = running_on(node, jobs, cluster, recorded, ends, scene.terms)
-    seen = _encode_how_fast(columns, running, scene.terms.weights, scene.accounts.mean_memory)
+    running = running_on(node, run)
+    seen = _encode_how_fast(columns, running, run.terms.weights, scene.accounts.mean_memory)
     _copy(seen.levels.transpose((0, 2, 1))[0], scene.shown.levels[0])
     scene.shown.context[:] = seen.context
 

@@ -35,13 +35,12 @@ from greensched_simulator.environments.scene_parts import (
     HEAD,
     IN_ALL,
     PENDING,
-    Parts,
     Shown,
     book_of,
     put_scene,
     scenes_of,
     shared_of,
-    told_aside,
+    told_beside,
 )
 from greensched_simulator.environments.scenes import go_on
 from greensched_simulator.policy import Policy, policy_named
@@ -93,10 +92,10 @@ class Stage:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
             self._book = book_of(rules_for(policy), zones, self.tables["where"].shape[2])
-            self._live = scenes_of(self._parts)
+            self._live = scenes_of(self._parts, self._book)
             self._begin(0, count)
             shared = self._shared(self._shares, self._taken, self._at_a_time, self._board)
-        self._step_with: Callable[[int], bool] = partial(_step, self._live, self._parts, shared)
+        self._step_with: Callable[[int], bool] = partial(_step, self._live, shared)
 
     def open(self, place: int, options: dict[str, Any] | None, dice: np.random.Generator) -> None:
         """Begin an episode in the world of `options["world"]`, else in one that is drawn.
@@ -112,7 +111,7 @@ class Stage:
             raise BadInput(f"there is no world {world}: there are {count}, the first being 0")
         self._is_open = True
         parts = new_parts(self.worlds[world], self._shown(place))
-        put_scene(self._live, place, parts)
+        put_scene(self._live, place, parts, self._book)
         self._parts[place], self.world_of[place] = parts, world
         if not parts.accounts.is_tallied:
             self._unbilled.add(place)
@@ -158,8 +157,8 @@ class Stage:
 
     def schedule(self, place: int) -> Schedule:
         """Return what a scene has recorded so far."""
-        aside = told_aside(self._live, place)
-        return schedule_in(self.worlds[self.world_of[place]], self._parts[place], *aside)
+        beside = told_beside(self._live, place)
+        return schedule_in(self.worlds[self.world_of[place]], self._parts[place], *beside)
 
     def credits(self, place: int) -> Floats:
         """Return the reward of each job of a scene, [J]; 0 of those not placed yet."""
@@ -167,7 +166,7 @@ class Stage:
 
     def zones(self, place: int, count: int) -> Integers:
         """Return the zone of each of a scene's candidate nodes, of which there are `count`."""
-        cluster = self._parts[place].cluster
+        cluster = self._parts[place].given.cluster
         return cluster.zone[cluster.found[:count]]
 
     def close(self) -> None:
@@ -218,9 +217,6 @@ def _tables_for(
     }
 
 
-def _step(live: Any, parts: list[Parts], shared: Any, own: int) -> bool:
-    """Do what the thread of a number does in a step.
-
-    A helper keeps no stage alive by it, but the parts, which are lent to the scenes.
-    """
+def _step(live: Any, shared: Any, own: int) -> bool:
+    """Do what the thread of a number does in a step; a helper keeps no stage alive by it."""
     return go_on(live, shared, own, False)

@@ -29,12 +29,11 @@ from greensched_simulator.arrays.grid_table import (
     integral_between,
     step_at,
 )
-from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
+from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.cluster import Cluster, columns_of
 from greensched_simulator.engine.state.power_states import ASLEEP_FROM_S
-from greensched_simulator.engine.state.recorded import Recorded
-from greensched_simulator.environments.scene_parts import Accounts, Machines
+from greensched_simulator.environments.scene_parts import Accounts
 
 _placement_cost = compiled(placement_cost, inlined)
 _load_watts = compiled(load_watts, inlined)
@@ -67,20 +66,14 @@ def between(grid: GridTable, zone: int, begin_s: float, end_s: float) -> Taken:
 
 
 @borrowing
-def taken_by_job(
-    placing: Placing,
-    jobs: Jobs,
-    recorded: Recorded,
-    cluster: Cluster,
-    grid: GridTable,
-    model: CostModel,
-) -> Taken:
+def taken_by_job(placing: Placing, run: Run, grid: GridTable) -> Taken:
     """Return what a job's worker on a node adds to the active bill from its start to its end.
 
     That is, if the node's load stays as it was when the job was placed.
     """
     job, node, end_s, busy_before = placing
-    begin_s, now = recorded.start_s[job], columns_of(cluster, node)
+    jobs, cluster, begin_s = run.jobs, run.cluster, run.recorded.start_s[job]
+    now = columns_of(cluster, node)
     machine = NodeColumns(
         now.cpu_capacity, busy_before, now.memory_capacity, now.memory_free, now.gpu_capacity,
         now.gpu_free, now.gpu_idle_w, now.gpu_peak_w, now.curve_class, now.speed, now.pue,
@@ -90,40 +83,28 @@ def taken_by_job(
         jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job], jobs.runtime_s[job]
     )
     nothing: Any = 0.0
-    watts = _placement_cost(machine, asked, ZoneColumns(nothing, nothing), model).power_w
+    watts = _placement_cost(machine, asked, ZoneColumns(nothing, nothing), run.terms.model).power_w
     per_watt = between(grid, cluster.zone[node], begin_s, end_s)
     return Taken(watts * per_watt.cost, watts * per_watt.carbon_g)
 
 
 @fast
-def taken_in_all(
-    jobs: Jobs,
-    recorded: Recorded,
-    cluster: Cluster,
-    accounts: Accounts,
-    model: CostModel,
-    until_s: float,
-) -> Taken:
+def taken_in_all(run: Run, accounts: Accounts, until_s: float) -> Taken:
     """Return what all nodes took from 0 to `until_s`; no job runs any longer then."""
-    taken, machines, grid = np.zeros(2), accounts.machines, accounts.grid
-    _add_active(taken, jobs, recorded, cluster, accounts, model)
-    if not model.empty_nodes_sleep:
+    taken, cluster = np.zeros(2), run.cluster
+    machines, grid = accounts.machines, accounts.grid
+    _add_active(taken, run, accounts)
+    if not run.terms.model.empty_nodes_sleep:
         for node in range(cluster.zone.size):
             _add(taken, node, machines.idle_w[node], 0.0, until_s, cluster, grid)
-        _add_sleep(taken, recorded, cluster, machines, grid, until_s)
+        _add_sleep(taken, run, accounts, until_s)
     return Taken(taken[0], taken[1])
 
 
 @fast
-def _add_active(
-    taken: Floats,
-    jobs: Jobs,
-    recorded: Recorded,
-    cluster: Cluster,
-    accounts: Accounts,
-    model: CostModel,
-) -> None:
+def _add_active(taken: Floats, run: Run, accounts: Accounts) -> None:
     """Add what runs took above idle; with the idle watts, where empty nodes draw nothing."""
+    jobs, recorded, cluster, model = run.jobs, run.recorded, run.cluster, run.terms.model
     machines, grid = accounts.machines, accounts.grid
     nodes, count = cluster.zone.size, jobs.arrival_s.size
     runs, since_s = np.zeros(nodes, np.int64), np.zeros(nodes)
@@ -159,15 +140,10 @@ def _active_watts(
 
 
 @fast
-def _add_sleep(
-    taken: Floats,
-    recorded: Recorded,
-    cluster: Cluster,
-    machines: Machines,
-    grid: GridTable,
-    until_s: float,
-) -> None:
+def _add_sleep(taken: Floats, run: Run, accounts: Accounts, until_s: float) -> None:
     """Put the watts asleep and waking where idle ones were billed."""
+    recorded, cluster = run.recorded, run.cluster
+    machines, grid = accounts.machines, accounts.grid
     for job in range(recorded.node.size):
         asleep_s = recorded.node_asleep_s[job]
         if not np.isnan(asleep_s):

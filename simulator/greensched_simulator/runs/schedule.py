@@ -7,9 +7,7 @@ import numpy as np
 from greensched_policies.billing.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.arrays.nodes import Nodes
-from greensched_simulator.engine.execution.outages import Broken
-from greensched_simulator.engine.execution.pacing import Changes
-from greensched_simulator.engine.execution.runs import Suspended
+from greensched_simulator.engine.run import Broken, Changes, Suspended
 from greensched_simulator.engine.state.power_states import ASLEEP_FROM_S
 from greensched_simulator.engine.state.recorded import NODE, Recorded
 from greensched_simulator.world.world import World

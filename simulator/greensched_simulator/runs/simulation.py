@@ -23,12 +23,13 @@ from greensched_policies.rules.catalogue import BLIND_TO_ROOM, MAY_REJECT, SCALE
 from greensched_simulator.arrays.grid_table import GridTable, grid_table, in_parts
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.engine.engine import run
-from greensched_simulator.engine.queue.queueing import DISCIPLINES
-from greensched_simulator.engine.state.choices import Terms, nodes_to_score, rules_of
+from greensched_simulator.engine.run import DISCIPLINES, Given
+from greensched_simulator.engine.state.choices import nodes_to_score, rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import Prospects, prospects_of
 from greensched_simulator.engine.state.power_states import WAKE_S
 from greensched_simulator.engine.state.starts import Plan
+from greensched_simulator.engine.state.terms import Terms
 from greensched_simulator.policy import QUEUES, USUAL_CAP, USUAL_PAUSE, USUAL_WHEN, Policy
 from greensched_simulator.runs.job_transfers import transfers_of
 from greensched_simulator.runs.schedule import Schedule, schedule_of
@@ -88,18 +89,19 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
     )
     prospects = prospects_in(world, sleep)
     order, ahead = QUEUES[policy.queue].order, looks_ahead(world, policy)
-    recorded, changes, suspended, broken = run(
-        planned_jobs(world, prospects),
-        world.precedence,
-        prospects,
-        cluster,
-        forecasts[ahead],
-        empty_plan(world, is_looked_at=ahead),
-        terms_of(world, policy),
-        rules_of(policy.when, policy.placing.rule, order, policy.cap, policy.pause),
-        steps_watched(world, policy),
-        world.outages,
+    given = Given(
+        jobs=planned_jobs(world, prospects),
+        precedence=world.precedence,
+        prospects=prospects,
+        cluster=cluster,
+        grid=forecasts[ahead],
+        plan=empty_plan(world, is_looked_at=ahead),
+        terms=terms_of(world, policy),
+        steps_s=steps_watched(world, policy),
+        outages=world.outages,
     )
+    rules = rules_of(policy.when, policy.placing.rule, order, policy.cap, policy.pause)
+    recorded, changes, suspended, broken = run(given, rules)
     return schedule_of(world, recorded, changes, suspended, broken, sleep)
 
 

@@ -18,9 +18,8 @@ from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.arrays.moving import NO_LINKS
-from greensched_simulator.arrays.nodes import Nodes
+from greensched_simulator.arrays.nodes import Nodes, Outages
 from greensched_simulator.arrays.precedence import precedence_of
-from greensched_simulator.engine.execution.outages import Outages
 from greensched_simulator.engine.state.cluster import Cluster, node_table
 from greensched_simulator.runs.schedule import Schedule, Stretches
 from greensched_simulator.runs.simulation import cost_model

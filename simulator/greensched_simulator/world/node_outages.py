@@ -3,8 +3,8 @@
 import numpy as np
 
 from greensched_policies.costs.cost import Floats
+from greensched_simulator.arrays.nodes import Outages
 from greensched_simulator.arrays.seeds import stream
-from greensched_simulator.engine.execution.outages import Outages
 from greensched_simulator.scenario.cluster import Failures, NodeGroup
 
 NO_OUTAGES = Outages(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64))

@@ -11,10 +11,9 @@ from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.arrays.moving import NO_LINKS
-from greensched_simulator.arrays.nodes import Nodes
+from greensched_simulator.arrays.nodes import Nodes, Outages
 from greensched_simulator.arrays.precedence import NO_PRECEDENCE, Precedence, whole_jobs
 from greensched_simulator.arrays.seeds import naming_seed
-from greensched_simulator.engine.execution.outages import Outages
 from greensched_simulator.scenario.model import Scenario
 from greensched_simulator.world.elastic_jobs import scaling_of
 from greensched_simulator.world.grid_doubts import notes_on_files

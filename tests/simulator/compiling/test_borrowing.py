@@ -11,6 +11,7 @@ from greensched_policies.costs.sleeping import SleepColumns
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.queue.reservations import Reservation
 from greensched_simulator.engine.state import observing
+from greensched_simulator.engine.state.observing import Newcomer
 from greensched_simulator.environments import scenes
 from greensched_simulator.environments.tally import Taken
 
@@ -19,7 +20,9 @@ TUPLES = (
     tuple[int, int], tuple[float, int], tuple[float, float], tuple[float, float, float],
     tuple[float, float, float, float],
 )  # fmt: skip
-NUMBERS = (WorkloadColumns, NodeColumns, SleepColumns, TransferColumns, Data, Reservation, Taken)
+NUMBERS = (
+    WorkloadColumns, NodeColumns, SleepColumns, TransferColumns, Data, Newcomer, Reservation, Taken,
+)  # fmt: skip
 WITHOUT_ARRAYS = (type(None), bool, int, float, *TUPLES, *NUMBERS)
 
 

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
+from greensched_simulator.arrays.nodes import Outages
 from greensched_simulator.engine.engine import run
-from greensched_simulator.engine.execution.outages import Outages
+from greensched_simulator.engine.run import Given
 from greensched_simulator.engine.state.choices import rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.starts import Plan
@@ -194,7 +195,7 @@ def plan_left_by(world: World, policy: Policy) -> Plan:
     prospects, plan = prospects_in(world, sleep), empty_plan(world)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        run(
+        begins = Given(
             planned_jobs(world, prospects),
             world.precedence,
             prospects,
@@ -202,10 +203,10 @@ def plan_left_by(world: World, policy: Policy) -> Plan:
             forecast_of(world, in_slots=True),
             plan,
             terms_of(world, policy),
-            rules_of(policy.when, policy.placing.rule, pause=policy.pause),
             np.zeros(0),
             world.outages,
         )
+        run(begins, rules_of(policy.when, policy.placing.rule, pause=policy.pause))
     return plan
 
 

@@ -10,6 +10,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.engine.engine import run
+from greensched_simulator.engine.run import Given
 from greensched_simulator.engine.state.choices import rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.recorded import Recorded
@@ -42,15 +43,15 @@ def recorded(world: World, name: str, steps_s: Floats, plan: Plan | None = None)
     only_node_0 = policy.placing.only_node_0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        return run(
-            planned_jobs(world, prospects), world.precedence, prospects,
-            idle_cluster(
-                world.nodes, node_table(world.nodes), world.jobs.gpus, sleep,
-                only_node_0=only_node_0,
-            ),
-            forecast_of(world, in_slots=True), plan, terms_of(world, policy),
-            rules_of(policy.when, policy.placing.rule), steps_s, world.outages,
-        )[0]  # fmt: skip
+        cluster = idle_cluster(
+            world.nodes, node_table(world.nodes), world.jobs.gpus, sleep, only_node_0=only_node_0
+        )
+        begins = Given(
+            planned_jobs(world, prospects), world.precedence, prospects, cluster,
+            forecast_of(world, in_slots=True), plan, terms_of(world, policy), steps_s,
+            world.outages,
+        )  # fmt: skip
+        return run(begins, rules_of(policy.when, policy.placing.rule))[0]
 
 
 @settings(max_examples=80)

@@ -14,10 +14,12 @@ from greensched_policies.rules.catalogue import (
 )
 from greensched_simulator.arrays.grid_table import grid_table
 from greensched_simulator.engine.engine import run
-from greensched_simulator.engine.state.choices import Terms, rules_of
+from greensched_simulator.engine.run import Given
+from greensched_simulator.engine.state.choices import rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import prospects_of
 from greensched_simulator.engine.state.starts import Plan
+from greensched_simulator.engine.state.terms import Terms
 from greensched_simulator.policy import (
     BAD_PLACINGS,
     PLACINGS,
@@ -60,7 +62,7 @@ def test_nothing_is_kept_in_the_plan_for_what_is_rejected() -> None:
     terms = Terms(0, SLOT_S, 1, world.weights, cost_model(world), may_reject=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        run(
+        begins = Given(
             world.jobs,
             world.precedence,
             prospects_of(world.jobs, world.precedence, world.nodes, 1, np.zeros(1)),
@@ -68,10 +70,10 @@ def test_nothing_is_kept_in_the_plan_for_what_is_rejected() -> None:
             forecast,
             plan,
             terms,
-            rules_of("reject-long", "spread"),
             np.zeros(0),
             NO_OUTAGES,
         )
+        run(begins, rules_of("reject-long", "spread"))
     assert plan.cores[0].tolist() == [3.0] * 4 + [0.0] * 92
 
 

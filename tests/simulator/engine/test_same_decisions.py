@@ -48,13 +48,15 @@ from greensched_policies.rules.catalogue import (
     WHERE_RULES,
 )
 from greensched_simulator.arrays.grid_table import grid_table
-from greensched_simulator.arrays.moving import NO_LINKS, Data
+from greensched_simulator.arrays.moving import Data
 from greensched_simulator.compiling.compiled import compiled
 from greensched_simulator.engine.execution.workers import workload_of
+from greensched_simulator.engine.state import observing
 from greensched_simulator.engine.state.choices import Rules, rules_of, score_nodes
 from greensched_simulator.engine.state.cluster import Cluster
-from greensched_simulator.engine.state.observing import Singles, empty_desk, observe
+from greensched_simulator.engine.state.observing import Newcomer, NodesShown, Singles
 from greensched_simulator.engine.state.recorded import nothing_recorded
+from greensched_simulator.engine.state.terms import Terms
 from greensched_simulator.policy import Policy
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import simulate, terms_of
@@ -120,15 +122,14 @@ def seen_compiled(
     now_s: float = 0.0,
 ) -> tuple[Singles, Singles]:
     """Return what compiled code sees of all nodes, each of which is a zone of its own."""
-    see: Any = observe
+    see: Any = observing.observe
     count = cluster.zone.size
     features, context = np.empty((1, 16, count), np.float32), np.empty((1, 8), np.float32)
-    desk = empty_desk(count, count)
+    desk = observing.empty_desk(count, count)
     desk.means[:] = np.concatenate(zones)
-    see(
-        cluster, np.arange(count), NO_LINKS, Data(0.0, 0), now_s, numbers(workload, 0), model,
-        weights, True, desk, features, context,
-    )  # fmt: skip
+    worker = Newcomer(numbers(workload, 0), Data(0.0, 0), now_s)
+    terms, shown = Terms(0, HOUR, count, weights, model), NodesShown(features, context, True)
+    see(cluster, np.arange(count), worker, terms, desk, shown)
     return features.transpose((0, 2, 1)), context
 
 
@@ -352,10 +353,8 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
     workload = workload_of(7, jobs, nothing_recorded(jobs, cluster, terms, False), terms)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        scored = score_nodes(
-            cluster, np.arange(rows.size), table, terms,
-            rules("run-now", where), workload, Data(0.0, 0), now_s,
-        )  # fmt: skip
+        worker, every = Newcomer(workload, Data(0.0, 0), now_s), np.arange(rows.size)
+        scored = score_nodes(cluster, every, table, terms, rules("run-now", where), worker)
     np.testing.assert_allclose(scored, said, rtol=SINGLE)
 
 

@@ -17,15 +17,17 @@ from greensched_policies.planning.start_blocks import MOST_STARTS, Asked, block_
 from greensched_policies.rules.catalogue import WHEN_RULES
 from greensched_simulator.arrays.grid_table import GridTable, grid_table
 from greensched_simulator.arrays.moving import Data
-from greensched_simulator.engine.state.choices import Terms, rules_of
+from greensched_simulator.engine.state.choices import rules_of
 from greensched_simulator.engine.state.starts import (
     MOST_SLOTS,
     Plan,
+    Work,
     choose_start,
     keep,
     slot_columns,
     starts_between,
 )
+from greensched_simulator.engine.state.terms import Terms
 
 pytestmark = pytest.mark.engine
 
@@ -131,9 +133,8 @@ def test_candidate_starts_look_alike(case: Case, slots: int, count: int) -> None
     everyone = [asked(case, "planned-window", place) for place in range(len(case.latest_s))]
     block = block_of(outlook, plan, everyone, case.now_s, count)
     for row, each in enumerate(everyone):
-        wanted, zones = slot_columns(
-            grid, kept, terms, case.now_s, each.runtime_s, count, each.cpu_cores, *NO_DATA
-        )
+        work = Work(case.now_s, each.runtime_s, each.cpu_cores, *NO_DATA)
+        wanted, zones = slot_columns(grid, kept, terms, work, count)
         load = plan.busiest(case.now_s, block.widths[row], count, each.cpu_cores)
         found, best = columns_of(block, row, load)
         assert best.tolist() == zones.tolist()
@@ -152,10 +153,8 @@ def test_every_rule_chooses_the_same_starts_and_leaves_the_same_plan(rule: str, 
     rules = rules_of(rule, "weighted-cost")
     wanted = []
     for each in everyone:
-        start = choose_start(
-            grid, kept, terms, rules, case.now_s, each.runtime_s, each.latest_s, each.cpu_cores,
-            *NO_DATA,
-        )  # fmt: skip
+        work = Work(case.now_s, each.runtime_s, each.cpu_cores, *NO_DATA)
+        start = choose_start(grid, kept, terms, rules, work, each.latest_s)
         end_s = start.start_s + start.runtime_s
         keep(kept, start.zone, SLOT_S, start.start_s, end_s, each.cpu_cores)
         wanted.append((start.start_s, start.zone, start.runtime_s))

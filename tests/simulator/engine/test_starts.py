@@ -9,14 +9,17 @@ from greensched_policies.encoding.slots import FULL, SlotColumns, spread_of, wit
 from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.grid_table import GridTable, grid_table, in_parts
 from greensched_simulator.arrays.moving import Data
-from greensched_simulator.engine.state.choices import Terms, rules_of
+from greensched_simulator.engine.state.choices import rules_of
 from greensched_simulator.engine.state.starts import (
     Plan,
+    Work,
     choose_start,
     keep,
     slot_columns,
+    slots_of,
     watch_plan,
 )
+from greensched_simulator.engine.state.terms import Terms
 
 SLOT_S = 900.0
 HOUR_S = 3600.0
@@ -44,13 +47,14 @@ def columns(
     grid: GridTable, kept: Plan, runtime_s: float, count: int, cores: float = 1.0
 ) -> tuple[SlotColumns, Integers]:
     everywhere = np.full(kept.capacity.size, runtime_s)
-    return slot_columns(grid, kept, terms(), 0.0, everywhere, count, cores, *NO_DATA)
+    return slot_columns(grid, kept, terms(), Work(0.0, everywhere, cores, *NO_DATA), count)
 
 
 def busiest(kept: Plan, now_s: float, runtime_s: float, count: int, cores: float) -> Floats:
     found = np.empty(count)
     room = np.empty((2, count + int(runtime_s / SLOT_S) + 2))
-    watch_plan(kept, 0, SLOT_S, now_s, runtime_s, cores, room, found)
+    touched = slots_of(now_s, now_s + runtime_s, SLOT_S, kept.cores.shape[1])
+    watch_plan(kept, 0, touched, cores, room, found)
     return found
 
 
@@ -91,9 +95,9 @@ JUST_BEFORE_S = float(np.nextafter(26_100.0, 0.0))
 def test_starts_are_seen_alike_where_each_is_one_part_of_a_step_on(
     carbon: list[float], seed: int, begin_s: float, runtime_s: float, count: int
 ) -> None:
-    grid, runtimes_s = uncertain(carbon, seed), np.full(2, runtime_s)
+    grid, work = uncertain(carbon, seed), Work(begin_s, np.full(2, runtime_s), 1.0, *NO_DATA)
     step_by_step, evenly = (
-        slot_columns(each, plan(9.0, 9.0), terms(), begin_s, runtimes_s, count, 1.0, *NO_DATA)
+        slot_columns(each, plan(9.0, 9.0), terms(), work, count)
         for each in (grid, in_parts(grid, SLOT_S))
     )
     np.testing.assert_array_equal(step_by_step[0], evenly[0])
@@ -115,9 +119,8 @@ def test_a_zone_that_is_full_gives_way_to_a_dirtier_one_with_room() -> None:
 
 def test_a_zone_where_no_node_can_take_the_job_is_no_choice() -> None:
     kept, runtime_s = plan(4.0, 10.0), np.array([np.inf, 900.0])
-    slots, zones = slot_columns(
-        hourly([1.0], [900.0]), kept, terms(), 0.0, runtime_s, 3, 9.0, *NO_DATA
-    )
+    work = Work(0.0, runtime_s, 9.0, *NO_DATA)
+    slots, zones = slot_columns(hourly([1.0], [900.0]), kept, terms(), work, 3)
     assert zones.tolist() == [1, 1, 1]
     assert slots.carbon_over_run[0].tolist() == [900.0] * 3
 
@@ -128,11 +131,8 @@ def test_a_run_is_as_long_as_it_is_expected_to_be_in_its_zone() -> None:
         hourly([100.0, 500.0], [200.0, 900.0]),
         plan(9.0, 9.0),
         terms(),
-        0.0,
-        runtime_s,
+        Work(0.0, runtime_s, 1.0, *NO_DATA),
         1,
-        1.0,
-        *NO_DATA,
     )
     assert (zones[0], slots.runtime_s[0, 0], slots.carbon_over_run[0, 0]) == (1, HOUR_S, 200.0)
 
@@ -143,7 +143,7 @@ def test_the_planned_window_waits_until_there_is_room_and_the_lowest_one_does_no
     chosen = {
         name: choose_start(
             grid, kept, terms(), rules_of(name, "weighted-cost"),
-            0.0, np.array([900.0]), 2 * HOUR_S, 2.0, *NO_DATA,
+            Work(0.0, np.array([900.0]), 2.0, *NO_DATA), 2 * HOUR_S,
         ).start_s
         for name in ("lowest-window", "planned-window", "run-now")
     }  # fmt: skip
@@ -153,7 +153,7 @@ def test_the_planned_window_waits_until_there_is_room_and_the_lowest_one_does_no
 def test_a_job_without_slack_starts_now_whatever_the_grid() -> None:
     start = choose_start(
         hourly([500.0, 1.0]), plan(10.0), terms(), rules_of("lowest-window", "weighted-cost"),
-        0.0, np.array([900.0]), -5.0, 1.0, *NO_DATA,
+        Work(0.0, np.array([900.0]), 1.0, *NO_DATA), -5.0,
     )  # fmt: skip
     assert start == (0.0, 0, 900.0)
 

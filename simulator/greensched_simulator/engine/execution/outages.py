@@ -5,19 +5,17 @@ job of which one's node fails. Whoever was stopped looks for room at once. A nod
 wakes does not fail.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from greensched_policies.costs.cost import CPU_CAPACITY, Floats, Integers
+from greensched_policies.costs.cost import CPU_CAPACITY, Integers
 from greensched_simulator.arrays.heaps import Heap, job_at, push, restore, size_of
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.nodes import Outages
 from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.execution.running import leave_nodes, refresh
-from greensched_simulator.engine.execution.runs import Agenda, clear_agenda
+from greensched_simulator.engine.execution.runs import clear_agenda
 from greensched_simulator.engine.execution.suspending import note_stretches
 from greensched_simulator.engine.execution.workers import node_of, workers_of
-from greensched_simulator.engine.state.choices import Terms
+from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.cluster import Cluster, is_empty
 from greensched_simulator.engine.state.power_states import (
     ASLEEP_FROM_S,
@@ -27,27 +25,9 @@ from greensched_simulator.engine.state.power_states import (
 )
 from greensched_simulator.engine.state.progress import lose_what_is_not_saved
 from greensched_simulator.engine.state.recorded import Recorded
-from greensched_simulator.engine.state.starts import Plan, keep
+from greensched_simulator.engine.state.starts import keep
 
 AWAY = -1.0  # cores free on a node that is away: fewer than any job asks for
-
-
-class Outages(NamedTuple):
-    """When nodes fail and come back, [E], in the order of time; none where no node fails."""
-
-    at_s: Floats
-    node: Integers
-    is_back: Integers  # 1 where the node comes back, else it fails
-
-
-@fast
-def no_outages() -> Outages:
-    """Return those of nodes that never fail."""
-    return Outages(np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64))
-
-
-# Node, begin and end of each outage that took place.
-Broken = list[tuple[int, float, float]]
 
 
 @borrowing
@@ -70,35 +50,25 @@ def can_fail(node: int, now_s: float, cluster: Cluster) -> bool:
 
 
 @fast
-def fail(
-    node: int,
-    now_s: float,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    ends: Heap,
-    starts: Heap,
-    plan: Plan,
-    agenda: Agenda,
-    terms: Terms,
-) -> Integers:
+def fail(node: int, now_s: float, run: Run) -> Integers:
     """Stop all that has a worker on a node, which is away from now on.
 
     Return the other nodes on which that makes room.
     """
+    cluster, recorded, terms = run.cluster, run.recorded, run.terms
     freed = [node for _ in range(0)]
-    for job in jobs_on(node, recorded, ends):
+    for job in jobs_on(node, recorded, run.events.ends):
         for worker in range(workers_of(job, recorded)):
             freed.append(node_of(job, worker, recorded))
-        _forget_plan(job, now_s, recorded, plan, terms)
+        _forget_plan(job, now_s, run)
         if terms.may_suspend:
-            clear_agenda(job, agenda, plan, terms)
-        leave_nodes(job, now_s, jobs, cluster, recorded, terms)
+            clear_agenda(job, run)
+        leave_nodes(job, now_s, run)
         if recorded.progress.shape[1] > 0:
             may_suspend = terms.may_suspend and not terms.may_reject
-            lose_what_is_not_saved(job, now_s, may_suspend, jobs, recorded.progress)
-        note_stretches(job, now_s, jobs, cluster, recorded, agenda)
-        push(starts, now_s, job)
+            lose_what_is_not_saved(job, now_s, may_suspend, run.jobs, recorded.progress)
+        note_stretches(job, now_s, run)
+        push(run.events.starts, now_s, job)
     cluster.cpu_free[node] = AWAY
     refresh(node, cluster, terms)
     if cluster.sleep.shape[1] > 0:
@@ -107,20 +77,22 @@ def fail(
 
 
 @borrowing
-def _forget_plan(job: int, now_s: float, recorded: Recorded, plan: Plan, terms: Terms) -> None:
+def _forget_plan(job: int, now_s: float, run: Run) -> None:
     """Free all room that the plan keeps for a job's stretch, or its next one."""
+    recorded = run.recorded
     kept_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
     zone, cores = recorded.planned_zone[job], recorded.kept_cores[job]
-    keep(plan, zone, terms.slot_s, kept_s[0], kept_s[1], -cores)
+    keep(run.plan, zone, run.terms.slot_s, kept_s[0], kept_s[1], -cores)
     recorded.kept_from_s[job] = recorded.kept_until_s[job] = now_s
     recorded.kept_cores[job] = 0.0
 
 
 @fast
-def come_back(node: int, now_s: float, cluster: Cluster, terms: Terms) -> None:
+def come_back(node: int, now_s: float, run: Run) -> None:
     """Let a node that was away have room again; it is empty."""
+    cluster = run.cluster
     cluster.cpu_free[node] = cluster.nodes[CPU_CAPACITY, node]
-    refresh(node, cluster, terms)
+    refresh(node, cluster, run.terms)
     fall_empty(cluster.sleep, node, now_s)
 
 

@@ -27,8 +27,7 @@ from greensched_policies.costs.cost import (
     watts_at,
 )
 from greensched_simulator.arrays.grid_table import CARBON, GridTable, means_over
-from greensched_simulator.arrays.heaps import Heap, job_at, restore, size_of
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.heaps import job_at, restore, size_of
 from greensched_simulator.compiling.compiled import compiled, fast, inlined
 from greensched_simulator.engine.execution.workers import (
     node_of,
@@ -37,7 +36,8 @@ from greensched_simulator.engine.execution.workers import (
     workers_of,
     workload_of,
 )
-from greensched_simulator.engine.state.choices import NOWHERE, Rules, Terms
+from greensched_simulator.engine.run import Run
+from greensched_simulator.engine.state.choices import NOWHERE
 from greensched_simulator.engine.state.cluster import Cluster, columns_of
 from greensched_simulator.engine.state.power_states import SAVED_W
 from greensched_simulator.engine.state.progress import (
@@ -53,6 +53,7 @@ from greensched_simulator.engine.state.progress import (
     until_s,
 )
 from greensched_simulator.engine.state.recorded import Recorded
+from greensched_simulator.engine.state.terms import Terms
 
 DAY_S = 86_400.0
 _MOMENT_S = 1.0  # over which "now" is told
@@ -62,32 +63,19 @@ _cpu_speed, _cpu_power = compiled(cpu_speed), compiled(cpu_power)
 _board_speed, _board_watts = compiled(board_speed), compiled(board_watts)
 _watts_at = compiled(watts_at)
 
-Changes = list[tuple[float, int, float]]  # time, node, level
-
 
 @fast
-def pace(
-    now_s: float,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    ends: Heap,
-    changes: Changes,
-    grid: GridTable,
-    terms: Terms,
-    rules: Rules,
-) -> None:
+def pace(now_s: float, run: Run) -> None:
     """Choose a level for each node that is marked as changed, and move the ends of its jobs."""
-    needed = needed_paces(now_s, jobs, cluster, recorded, ends, terms)
-    dirtiness = dirtiness_of(grid, now_s)
+    cluster = run.cluster
+    needed, dirtiness = needed_paces(now_s, run), dirtiness_of(run.grid, now_s)
     for node in range(cluster.cpu_free.size):
         if cluster.cap[CHANGED, node] == 0.0 or cluster.pods[node] == 0:
             cluster.cap[CHANGED, node] = 0.0
             continue
-        seen = levels_seen(node, needed[:, node], dirtiness[cluster.zone[node]], cluster, terms)
-        place = int(np.argmin(rules.cap[0](seen)[0]))
-        set_level(now_s, node, place, cluster, changes, terms)
-    move_ends(jobs, cluster, recorded, ends, terms)
+        seen = levels_seen(node, needed[:, node], dirtiness[cluster.zone[node]], cluster, run.terms)
+        set_level(now_s, node, int(np.argmin(run.rules.cap[0](seen)[0])), run)
+    move_ends(run)
 
 
 @inlined
@@ -100,9 +88,7 @@ def next_to_pace(cluster: Cluster) -> int:
 
 
 @fast
-def needed_paces(
-    now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap, terms: Terms
-) -> Floats:
+def needed_paces(now_s: float, run: Run) -> Floats:
     """Return the least pace of CPUs and of boards that ends all in time on changed nodes, [2,N].
 
     Their jobs settle.
@@ -110,6 +96,7 @@ def needed_paces(
     As is expected: what is left by the estimate. -1 where no job of the kind runs, infinity where
     one is late whatever happens. Replicas of services need their nodes' full pace.
     """
+    jobs, cluster, recorded, ends = run.jobs, run.cluster, run.recorded, run.events.ends
     needed = np.full((2, cluster.cpu_free.size), -1.0)
     for place in range(size_of(ends)):
         job = job_at(ends, place)
@@ -119,7 +106,7 @@ def needed_paces(
         done_s = jobs.runtime_s[job] - recorded.progress[LEFT_S, job]
         time_s = jobs.deadline_s[job] - recorded.progress[SINCE_S, job]
         left_s = max(jobs.estimate_s[job] - done_s, 0.0)
-        left_s /= throughput_of(job, jobs, recorded, terms)
+        left_s /= throughput_of(job, jobs, recorded, run.terms)
         kind = 1 if jobs.gpus[job] > 0.0 else 0
         for worker in range(workers_of(job, recorded)):
             node = node_of(job, worker, recorded)
@@ -185,33 +172,32 @@ def levels_seen(
 
 
 @fast
-def set_level(
-    now_s: float, node: int, place: int, cluster: Cluster, changes: Changes, terms: Terms
-) -> None:
+def set_level(now_s: float, node: int, place: int, run: Run) -> None:
     """Have a node at the level of a place from now on; its jobs' ends are yet to be moved."""
-    level = LEVELS[place]
+    cluster, level = run.cluster, LEVELS[place]
     if level == cluster.cap[LEVEL, node]:
         cluster.cap[CHANGED, node] = 0.0
         return
-    changes.append((now_s, node, level))
+    run.changes.append((now_s, node, level))
     idle_w, peak_w = cluster.nodes[GPU_IDLE_W, node], cluster.nodes[GPU_PEAK_W, node]
     cluster.cap[LEVEL, node] = level
     cluster.cap[CPU_PACE, node] = _cpu_speed(level)
-    cluster.cap[GPU_PACE, node] = _board_speed(level, idle_w, peak_w, terms.model.gpu_ratio)
+    cluster.cap[GPU_PACE, node] = _board_speed(level, idle_w, peak_w, run.terms.model.gpu_ratio)
     cluster.cap[CHANGED, node] = MOVED
 
 
 @fast
-def move_ends(jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap, terms: Terms) -> None:
+def move_ends(run: Run) -> None:
     """Move the ends of what runs on nodes with another level; its jobs have settled.
 
     No node is marked any more.
     """
+    jobs, cluster, recorded, ends = run.jobs, run.cluster, run.recorded, run.events.ends
     if (cluster.cap[CHANGED, :] == MOVED).any():
         for place in range(size_of(ends)):
             job = job_at(ends, place)
             if is_on_changed(job, cluster, recorded):
-                tell_speed(job, jobs, cluster, recorded, terms)
+                tell_speed(job, run)
                 recorded.end_s[job] = end_s(job, jobs, recorded.progress)
                 ends[place + 1, 0] = until_s(job, jobs, recorded.progress)
         restore(ends)
@@ -219,16 +205,15 @@ def move_ends(jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap, term
 
 
 @fast
-def running_on(
-    node: int, jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap, terms: Terms
-) -> WorkloadColumns:
+def running_on(node: int, run: Run) -> WorkloadColumns:
     """Return what all that runs on a node asks for, in numbers, for as long as the longest."""
+    jobs, cluster, recorded, ends = run.jobs, run.cluster, run.recorded, run.events.ends
     longest_s: Any = 0.0
     for place in range(size_of(ends)):
         job = job_at(ends, place)
         for worker in range(workers_of(job, recorded)):
             if node_of(job, worker, recorded) == node:
-                longest_s = max(longest_s, workload_of(job, jobs, recorded, terms).runtime_s)
+                longest_s = max(longest_s, workload_of(job, jobs, recorded, run.terms).runtime_s)
     now, free_cores = columns_of(cluster, node), cluster.cpu_free[node]
     return WorkloadColumns(
         now.cpu_capacity - free_cores, now.memory_capacity - now.memory_free,

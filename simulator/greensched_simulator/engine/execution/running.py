@@ -9,8 +9,7 @@ from greensched_policies.costs.cost import (
     MEMORY_CAPACITY,
     Floats,
 )
-from greensched_simulator.arrays.heaps import Heap, push
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.heaps import push
 from greensched_simulator.arrays.moving import moving_s
 from greensched_simulator.compiling.compiled import borrowing, inlined
 from greensched_simulator.engine.execution.workers import (
@@ -22,8 +21,8 @@ from greensched_simulator.engine.execution.workers import (
     throughput_of,
     workers_of,
 )
+from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.boards import give_boards, take_boards
-from greensched_simulator.engine.state.choices import Terms
 from greensched_simulator.engine.state.cluster import Cluster, is_empty
 from greensched_simulator.engine.state.power_states import awake_from_s, fall_empty, wake
 from greensched_simulator.engine.state.progress import (
@@ -41,33 +40,25 @@ from greensched_simulator.engine.state.progress import (
     until_s,
 )
 from greensched_simulator.engine.state.progress import end_s as end_s_of
-from greensched_simulator.engine.state.recorded import BOARDS, Recorded
-from greensched_simulator.engine.state.starts import Plan, is_kept, keep
+from greensched_simulator.engine.state.recorded import BOARDS
+from greensched_simulator.engine.state.starts import is_kept, keep
+from greensched_simulator.engine.state.terms import Terms
 
 
 @borrowing
-def start(
-    job: int,
-    node: int,
-    now_s: float,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    ends: Heap,
-    plan: Plan,
-    terms: Terms,
-) -> None:
+def start(job: int, node: int, now_s: float, run: Run) -> None:
     """Place a job on a node now, where it runs, or goes on, once that is awake and has its data.
 
     The nodes of its other workers are told of before, and all run once all can.
     """
+    jobs, cluster, recorded = run.jobs, run.cluster, run.recorded
     _note_placing(job, cluster.busy[node], recorded.placings)
     recorded.node[job], recorded.placed_s[job] = node, now_s
     recorded.node_asleep_s[job] = _wake_for(node, now_s, cluster)
-    recorded.boards[job] = take_room(job, node, jobs, cluster, terms)
-    begin_s = ready_s(job, node, now_s, jobs, cluster, recorded, terms)
+    recorded.boards[job] = take_room(job, node, run)
+    begin_s = ready_s(job, node, now_s, run)
     if workers_of(job, recorded) > 1:
-        begin_s = max(begin_s, _start_others(job, now_s, jobs, cluster, recorded, terms))
+        begin_s = max(begin_s, _start_others(job, now_s, run))
     if recorded.progress.shape[1] == 0:
         expected_left = expected_left_s(job, jobs, recorded.progress)
         done_s = begin_s + jobs.runtime_s[job] / speed_of(job, node, jobs, cluster)
@@ -75,55 +66,53 @@ def start(
         ends_s = begin_s + expected_left / cluster.nodes[CORE_SPEED, node]
         expected_s = leaves_s(job, begin_s, ends_s, jobs)
     else:
-        done = recorded.progress
-        tell_speed(job, jobs, cluster, recorded, terms)
-        done[SINCE_S, job], done[STOP_S, job] = begin_s, 0.0
-        done[WORK_S, job] = done[LEFT_S, job] - jobs.startup_s[job]
-        # However many workers it has, starting up takes as long.
-        startup_s = jobs.startup_s[job] * throughput_of(job, jobs, recorded, terms)
-        done[LEFT_S, job] = done[WORK_S, job] + startup_s
-        expected_left = expected_left_s(job, jobs, done)
-        # Who had to queue runs for a while, whatever was planned.
-        done[PAUSE_AT_S, job] = max(done[PAUSE_AT_S, job], begin_s + terms.slot_s)
-        if workers_of(job, recorded) < done[WANTED, job]:  # there may be room for all of them then
-            done[PAUSE_AT_S, job] = begin_s + terms.slot_s
-        end_s, look_s = end_s_of(job, jobs, done), until_s(job, jobs, done)
-        ends_s = leaves_s(job, begin_s, begin_s + expected_left / done[FULL_SPEED, job], jobs)
-        expected_s = min(ends_s, done[PAUSE_AT_S, job])
+        expected_s = _begin_stretch(job, begin_s, run)
+        end_s = end_s_of(job, jobs, recorded.progress)
+        look_s = until_s(job, jobs, recorded.progress)
     recorded.start_s[job], recorded.end_s[job] = begin_s, end_s
-    _move_plan(job, begin_s, expected_s, cluster.zone[node], jobs, recorded, plan, terms)
-    push(ends, look_s, job)
+    _move_plan(job, begin_s, expected_s, cluster.zone[node], run)
+    push(run.events.ends, look_s, job)
 
 
 @borrowing
-def _start_others(
-    job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms
-) -> float:
+def _begin_stretch(job: int, begin_s: float, run: Run) -> float:
+    """Tell how far a job is that runs from then on; return until when, as is expected."""
+    jobs, recorded, slot_s = run.jobs, run.recorded, run.terms.slot_s
+    done = recorded.progress
+    tell_speed(job, run)
+    done[SINCE_S, job], done[STOP_S, job] = begin_s, 0.0
+    done[WORK_S, job] = done[LEFT_S, job] - jobs.startup_s[job]
+    # However many workers it has, starting up takes as long.
+    startup_s = jobs.startup_s[job] * throughput_of(job, jobs, recorded, run.terms)
+    done[LEFT_S, job] = done[WORK_S, job] + startup_s
+    # Who had to queue runs for a while, whatever was planned.
+    done[PAUSE_AT_S, job] = max(done[PAUSE_AT_S, job], begin_s + slot_s)
+    if workers_of(job, recorded) < done[WANTED, job]:  # there may be room for all of them then
+        done[PAUSE_AT_S, job] = begin_s + slot_s
+    done_s = begin_s + expected_left_s(job, jobs, done) / done[FULL_SPEED, job]
+    return min(leaves_s(job, begin_s, done_s, jobs), float(done[PAUSE_AT_S, job]))
+
+
+@borrowing
+def _start_others(job: int, now_s: float, run: Run) -> float:
     """Place a job's other workers on their nodes; return when the last of these can run."""
+    cluster, recorded = run.cluster, run.recorded
     first, begin_s = recorded.first_other[job], now_s
     for worker in range(1, workers_of(job, recorded)):
         node, place = node_of(job, worker, recorded), first + worker - 1
         _note_placing(job, cluster.busy[node], recorded.placings)
         recorded.others_asleep_s[place] = _wake_for(node, now_s, cluster)
-        recorded.others[BOARDS, place] = take_room(job, node, jobs, cluster, terms)
-        begin_s = max(begin_s, ready_s(job, node, now_s, jobs, cluster, recorded, terms))
+        recorded.others[BOARDS, place] = take_room(job, node, run)
+        begin_s = max(begin_s, ready_s(job, node, now_s, run))
     return begin_s
 
 
 @inlined
-def ready_s(
-    job: int,
-    node: int,
-    now_s: float,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    terms: Terms,
-) -> float:
+def ready_s(job: int, node: int, now_s: float, run: Run) -> float:
     """Return when a worker that is placed now can run: its node is awake and has its data."""
-    data = data_of(job, jobs, recorded)
+    cluster, data = run.cluster, data_of(job, run.jobs, run.recorded)
     awake_s = awake_from_s(cluster.sleep, node, now_s)
-    return awake_s + moving_s(terms.links, data, cluster.zone[node])
+    return awake_s + moving_s(run.terms.links, data, cluster.zone[node])
 
 
 @inlined
@@ -135,19 +124,21 @@ def _wake_for(node: int, now_s: float, cluster: Cluster) -> float:
 
 
 @borrowing
-def take_room(job: int, node: int, jobs: Jobs, cluster: Cluster, terms: Terms) -> int:
+def take_room(job: int, node: int, run: Run) -> int:
     """Take the room of one worker on a node; return which boards it has, a bit for each."""
+    jobs, cluster = run.jobs, run.cluster
     cluster.pods[node] += 1
     cluster.cpu_free[node] -= jobs.cpu_cores[job]
     cluster.memory_free[node] -= jobs.memory_bytes[job]
     cluster.gpu_free[node] -= jobs.gpus[job]
-    refresh(node, cluster, terms)
+    refresh(node, cluster, run.terms)
     return take_boards(cluster.boards, node, jobs.gpus[job])
 
 
 @borrowing
-def give_room(job: int, node: int, boards: int, jobs: Jobs, cluster: Cluster, terms: Terms) -> None:
+def give_room(job: int, node: int, boards: int, run: Run) -> None:
     """Give back the room of one worker on a node."""
+    jobs, cluster = run.jobs, run.cluster
     cluster.pods[node] -= 1
     if cluster.pods[node] == 0:  # sums of floats never quite cancel
         cluster.cpu_free[node] = cluster.nodes[CPU_CAPACITY, node]
@@ -158,63 +149,47 @@ def give_room(job: int, node: int, boards: int, jobs: Jobs, cluster: Cluster, te
         cluster.memory_free[node] += jobs.memory_bytes[job]
         cluster.gpu_free[node] += jobs.gpus[job]
     give_boards(cluster.boards, node, boards, jobs.gpus[job])
-    refresh(node, cluster, terms)
+    refresh(node, cluster, run.terms)
 
 
 @borrowing
-def free_plan(
-    job: int,
-    now_s: float,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    plan: Plan,
-    terms: Terms,
-) -> None:
+def free_plan(job: int, now_s: float, run: Run) -> None:
     """Free what the plan keeps for a running job from now on: it stops sooner than thought."""
+    recorded, slot_s = run.recorded, run.terms.slot_s
     expected_s = recorded.kept_until_s[job]
-    if expected_s > now_s + terms.slot_s:
-        begin_s = np.ceil(now_s / terms.slot_s) * terms.slot_s
-        zone = cluster.zone[recorded.node[job]]
-        keep(plan, zone, terms.slot_s, begin_s, expected_s, -recorded.kept_cores[job])
+    if expected_s > now_s + slot_s:
+        begin_s = np.ceil(now_s / slot_s) * slot_s
+        zone = run.cluster.zone[recorded.node[job]]
+        keep(run.plan, zone, slot_s, begin_s, expected_s, -recorded.kept_cores[job])
         recorded.kept_until_s[job] = begin_s
 
 
 @borrowing
-def leave_nodes(
-    job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms
-) -> None:
+def leave_nodes(job: int, now_s: float, run: Run) -> None:
     """Free what a job that has just stopped held of its nodes."""
+    cluster, recorded = run.cluster, run.recorded
     for worker in range(workers_of(job, recorded)):
         node = node_of(job, worker, recorded)
         if cluster.cap.shape[1] > 0:
             cluster.cap[CHANGED, node] = 1.0
-        give_room(job, node, boards_of(job, worker, recorded), jobs, cluster, terms)
+        give_room(job, node, boards_of(job, worker, recorded), run)
         if cluster.pods[node] == 0:
             fall_empty(cluster.sleep, node, now_s)
 
 
 @borrowing
-def _move_plan(
-    job: int,
-    runs_from_s: float,
-    expected_s: float,
-    zone: int,
-    jobs: Jobs,
-    recorded: Recorded,
-    plan: Plan,
-    terms: Terms,
-) -> None:
+def _move_plan(job: int, runs_from_s: float, expected_s: float, zone: int, run: Run) -> None:
     """Let the plan follow what happens: the job runs from then on, maybe elsewhere, as expected."""
+    plan, recorded, slot_s = run.plan, run.recorded, run.terms.slot_s
     if not is_kept(plan):
         return
     begin_s, end_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
-    cores, kept = all_cores(job, jobs, recorded), recorded.kept_cores[job]
+    cores, kept = all_cores(job, run.jobs, recorded), recorded.kept_cores[job]
     is_elsewhere = recorded.planned_zone[job] != zone or kept != cores
     if begin_s == runs_from_s and end_s == expected_s and not is_elsewhere:
         return
-    keep(plan, recorded.planned_zone[job], terms.slot_s, begin_s, end_s, -kept)
-    keep(plan, zone, terms.slot_s, runs_from_s, expected_s, cores)
+    keep(plan, recorded.planned_zone[job], slot_s, begin_s, end_s, -kept)
+    keep(plan, zone, slot_s, runs_from_s, expected_s, cores)
     recorded.kept_from_s[job], recorded.kept_until_s[job] = runs_from_s, expected_s
     recorded.kept_cores[job], recorded.planned_zone[job] = cores, zone
 

@@ -4,51 +4,37 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.costs.cost import Floats, Integers
+from greensched_policies.costs.cost import Integers
 from greensched_policies.costs.pausing import PauseColumns, planned_slots
 from greensched_policies.costs.scaling import scaled_plan, useful_workers
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_simulator.arrays.grid_table import GridTable
 from greensched_simulator.arrays.jobs import Jobs
-from greensched_simulator.arrays.moving import Data, dearer_by_zone
+from greensched_simulator.arrays.moving import dearer_by_zone
 from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.engine.execution.workers import all_cores, data_of, scales
-from greensched_simulator.engine.state.choices import NOWHERE, Rules, Terms
-from greensched_simulator.engine.state.job_estimates import Prospects
+from greensched_simulator.engine.run import Run
+from greensched_simulator.engine.state.choices import NOWHERE
 from greensched_simulator.engine.state.progress import PAUSE_AT_S, RESTARTS, WANTED, expected_left_s
 from greensched_simulator.engine.state.recorded import Recorded
 from greensched_simulator.engine.state.starts import (
     MOST_SLOTS,
     SEEN,
     Plan,
+    Work,
+    as_slots,
     keep,
     most_slots,
     watch,
     weigh,
 )
+from greensched_simulator.engine.state.terms import Terms
 
 _planned_slots = compiled(planned_slots)
 _scaled_plan = compiled(scaled_plan)
 _useful_workers = compiled(useful_workers)
 _LEAST_S = 1e-9
 _ROUNDING = 1e-9  # of a slot
-
-# Begin, end, zone, cores, and the place of the next one of the same job, NOWHERE behind the last.
-Ahead = list[tuple[float, float, int, float, int]]
-# Job, node, when it was placed there, since when the node had slept, start, end, and which of the
-# job's workers, in which zone its data lay, and when it was to begin: as `Stretches`.
-Suspended = list[tuple[int, int, float, float, float, float, int, int, float]]
-
-
-class Agenda(NamedTuple):
-    """The stretches that jobs are to run after the next one, for which the plan keeps room.
-
-    Beside them those that were run, and after which jobs were suspended.
-    """
-
-    stretches: Ahead
-    first: Integers  # [J] place of each job's first; NOWHERE if it has none
-    suspended: Suspended
 
 
 class Runs(NamedTuple):
@@ -59,127 +45,83 @@ class Runs(NamedTuple):
 
 
 @fast
-def empty_agenda(jobs: int) -> Agenda:
-    """Return the agenda of jobs that have no plan."""
-    return Agenda(
-        [(0.0, 0.0, 0, 0.0, 0) for _ in range(0)],
-        np.full(jobs, NOWHERE, np.int64),
-        [(0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0) for _ in range(0)],
-    )
-
-
-@fast
 def nothing_chosen() -> Runs:
     """Return the plan of a job that is not planned slot by slot."""
     return Runs(np.zeros(0, np.int64), NOWHERE)
 
 
 @fast
-def choose_runs(
-    job: int,
-    now_s: float,
-    running_in: int,
-    jobs: Jobs,
-    prospects: Prospects,
-    grid: GridTable,
-    plan: Plan,
-    recorded: Recorded,
-    terms: Terms,
-    rules: Rules,
-) -> Runs:
+def choose_runs(job: int, now_s: float, running_in: int, run: Run) -> Runs:
     """Return the slots for which the when rule and the pause rule ask least, of the best zone.
 
     `running_in` is the zone in which the job runs and may go on; NOWHERE if it waits. A job gets no
     slots that may not wait, cannot be suspended, or does not run long enough.
     """
+    jobs, prospects, recorded, terms = run.jobs, run.prospects, run.recorded, run.terms
     if scales(job, jobs, terms):
-        return choose_sizes(
-            job, now_s, running_in, jobs, prospects, grid, plan, recorded, terms, rules
-        )
+        return choose_sizes(job, now_s, running_in, run)
     is_running = running_in != NOWHERE
     share = expected_left_s(job, jobs, recorded.progress) / jobs.estimate_s[job]
     runtime_s = prospects.runtime_s[job] * share
     needed = np.ceil(np.where(np.isinf(runtime_s), 0.0, runtime_s) / terms.slot_s - _ROUNDING)
-    spare = min(
-        spare_slots(job, now_s, share, jobs, prospects, terms), MOST_SLOTS - int(needed.max())
-    )
+    spare = min(spare_slots(job, now_s, share, run), MOST_SLOTS - int(needed.max()))
     if spare < 1 or (needed.max() < 2.0 and not is_running):
         return nothing_chosen()
     again_s, most = restarting(job, jobs, recorded)
-    count, cores = max(int(needed.max()), 1) + spare, all_cores(job, jobs, recorded)
     data, run_j = data_of(job, jobs, recorded), prospects.run_j[job] * share
-    slots = columns_by_zone(grid, plan, terms, now_s, runtime_s, count, cores, data, run_j)
-    cost = rules.when[0](slots)
-    slowest, lead_s = prospects.slowest[job], prospects.lead_s[job]
+    work = Work(now_s, runtime_s, all_cores(job, jobs, recorded), data, run_j)
+    count = max(int(needed.max()), 1) + spare
+    cost = run.rules.when[0](columns_by_zone(run.grid, run.plan, terms, work, count))
+    restart_s, lead_s = again_s * prospects.slowest[job], prospects.lead_s[job]
     best, least = nothing_chosen(), np.inf
     for zone in range(runtime_s.size):
         if np.isinf(runtime_s[zone]) or (is_running and zone != running_in):
             continue
-        restart_s = again_s * slowest
-        restart = rules.pause[0](pause_seen(restart_s, runtime_s[zone], terms.slot_s))[0, 0]
+        seen = pause_seen(restart_s, runtime_s[zone], terms.slot_s)
         chosen, total = _planned_slots(
-            cost[zone, : max(int(needed[zone]), 1) + spare],
-            runtime_s[zone],
-            terms.slot_s,
-            restart_s + lead_s,
-            restart,
-            most,
-            is_running,
-        )
+            cost[zone, : max(int(needed[zone]), 1) + spare], runtime_s[zone], terms.slot_s,
+            restart_s + lead_s, run.rules.pause[0](seen)[0, 0], most, is_running,
+        )  # fmt: skip
         if total < least or best.zone == NOWHERE:
             best, least = Runs(chosen * recorded.workers[job], zone), total
     return best
 
 
 @fast
-def choose_sizes(
-    job: int,
-    now_s: float,
-    running_in: int,
-    jobs: Jobs,
-    prospects: Prospects,
-    grid: GridTable,
-    plan: Plan,
-    recorded: Recorded,
-    terms: Terms,
-    rules: Rules,
-) -> Runs:
+def choose_sizes(job: int, now_s: float, running_in: int, run: Run) -> Runs:
     """Return with how many workers an elastic job runs in which slots; see `choose_runs`.
 
     Reckoned as if all its nodes were the slowest that can take it. Where nobody said how long it
     may wait it gets no slots.
     """
+    jobs, prospects, recorded, terms = run.jobs, run.prospects, run.recorded, run.terms
     left_s, lead_s = jobs.deadline_s[job] - now_s, prospects.lead_s[job]
     if np.isinf(left_s):
         return nothing_chosen()
     count = min(max(int((left_s - lead_s) / terms.slot_s + _ROUNDING), 1), MOST_SLOTS)
-    throughput, zones = terms.scaling[int(jobs.scaling[job])], prospects.runtime_s.shape[1]
-    slowest, left = prospects.slowest[job], expected_left_s(job, jobs, recorded.progress)
+    throughput, slowest = terms.scaling[int(jobs.scaling[job])], prospects.slowest[job]
+    left = expected_left_s(job, jobs, recorded.progress)
+    running = recorded.workers[job] if running_in != NOWHERE else 0
+    sizes = max(_useful_workers(throughput), recorded.workers[job])
     runtime_s = left * slowest
     in_zone_s = np.where(np.isinf(prospects.runtime_s[job]), np.inf, runtime_s)
     again_s, most = restarting(job, jobs, recorded)
-    restart_s, running = again_s * slowest + lead_s, recorded.workers[job]
     data, run_j = data_of(job, jobs, recorded), prospects.run_j[job] * left / jobs.estimate_s[job]
-    cost = np.full((zones, throughput.size, count), np.inf)
-    for size in range(max(_useful_workers(throughput), running)):
-        cores = jobs.cpu_cores[job] * (size + 1)
+    cost = np.full((in_zone_s.size, throughput.size, count), np.inf)
+    for size in range(sizes):
         # Each worker gets its own data, for a part of the work.
         own_j = run_j / throughput[size]
-        slots = columns_by_zone(grid, plan, terms, now_s, in_zone_s, count, cores, data, own_j)
-        cost[:, size, :] = rules.when[0](slots)
+        work = Work(now_s, in_zone_s, jobs.cpu_cores[job] * (size + 1), data, own_j)
+        slots = columns_by_zone(run.grid, run.plan, terms, work, count)
+        cost[:, size, :] = run.rules.when[0](slots)
     best, least = nothing_chosen(), np.inf
-    for zone in range(zones):
+    for zone in range(in_zone_s.size):
         if np.isinf(in_zone_s[zone]) or (running_in != NOWHERE and zone != running_in):
             continue
         workers, total = _scaled_plan(
-            cost[zone],
-            throughput,
-            runtime_s,
-            terms.slot_s,
-            restart_s,
-            most,
-            running if running_in != NOWHERE else 0,
-        )
+            cost[zone], throughput, runtime_s, terms.slot_s, again_s * slowest + lead_s, most,
+            running,
+        )  # fmt: skip
         if total < least or best.zone == NOWHERE:
             best, least = Runs(workers, zone), total
     return best
@@ -196,15 +138,14 @@ def restarting(job: int, jobs: Jobs, recorded: Recorded) -> tuple[float, float]:
 
 
 @borrowing
-def spare_slots(
-    job: int, now_s: float, share: float, jobs: Jobs, prospects: Prospects, terms: Terms
-) -> int:
+def spare_slots(job: int, now_s: float, share: float, run: Run) -> int:
     """Return for how many slots a job may still wait of which that share is left; 0 if for none.
 
     Where nobody said how long it may wait, it does not.
     """
+    jobs, prospects = run.jobs, run.prospects
     run_s = jobs.estimate_s[job] * prospects.slowest[job] * share
-    spare = (jobs.deadline_s[job] - now_s - run_s - prospects.lead_s[job]) / terms.slot_s
+    spare = (jobs.deadline_s[job] - now_s - run_s - prospects.lead_s[job]) / run.terms.slot_s
     return int(np.floor(spare + _ROUNDING)) if 0.0 < spare < np.inf else 0
 
 
@@ -218,52 +159,35 @@ def pause_seen(restart_s: float, runtime_s: float, slot_s: float) -> PauseColumn
 
 @fast
 def columns_by_zone(
-    grid: GridTable,
-    plan: Plan,
-    terms: Terms,
-    now_s: float,
-    runtime_s: Floats,
-    count: int,
-    cpu_cores: float,
-    data: Data,
-    run_j: Floats,
+    grid: GridTable, plan: Plan, terms: Terms, work: Work, count: int
 ) -> SlotColumns:
     """Return what a when rule sees of the next slots, a row for each zone, [Z,S].
 
     Carbon and price "over the run" are those over the slot, and so is the plan.
     """
-    in_slot_s = np.where(np.isinf(runtime_s), np.inf, terms.slot_s)
+    runtime_s, slot_s = work.runtime_s, terms.slot_s
+    in_slot_s = np.where(np.isinf(runtime_s), np.inf, slot_s)
     columns = np.empty((2 + SEEN, runtime_s.size, count))
-    room = np.empty((2, count + most_slots(in_slot_s, terms.slot_s)))
-    dearer = dearer_by_zone(terms.links, data, run_j)
-    watch(grid, plan, terms, now_s, in_slot_s, cpu_cores, dearer, columns[2:], room)
+    room = np.empty((2, count + most_slots(in_slot_s, slot_s)))
+    dearer = dearer_by_zone(terms.links, work.data, work.run_j)
+    in_slot = Work(work.now_s, in_slot_s, work.cpu_cores, work.data, work.run_j)
+    watch(grid, plan, slot_s, in_slot, dearer, columns[2:], room)
     flat = columns[2:].reshape((SEEN, runtime_s.size * count))
     weigh(flat, terms.weights.carbon, terms.weights.energy)
     for zone in range(runtime_s.size):
         columns[1, zone] = runtime_s[zone]
         for place in range(count):
-            columns[0, zone, place] = place * terms.slot_s
-    return SlotColumns(
-        columns[0], columns[1], columns[2], columns[3],
-        columns[4], columns[5], columns[6], columns[7],
-    )  # fmt: skip
+            columns[0, zone, place] = place * slot_s
+    return as_slots(columns)
 
 
 @fast
-def put_on_agenda(
-    job: int,
-    now_s: float,
-    runs: Runs,
-    jobs: Jobs,
-    agenda: Agenda,
-    recorded: Recorded,
-    plan: Plan,
-    terms: Terms,
-) -> None:
+def put_on_agenda(job: int, now_s: float, runs: Runs, run: Run) -> None:
     """Plan the stretches of a job and keep room for them.
 
     The first is what the record keeps room for; the others, in their order, are on the agenda.
     """
+    agenda, recorded, slot_s = run.agenda, run.recorded, run.terms.slot_s
     place, last, is_first = 0, NOWHERE, True
     while place < runs.workers.size:
         begin, workers = place, runs.workers[place]
@@ -271,9 +195,9 @@ def put_on_agenda(
             place += 1
         if workers == 0:
             continue
-        begin_s, end_s = now_s + begin * terms.slot_s, now_s + place * terms.slot_s
-        cores = jobs.cpu_cores[job] * workers
-        keep(plan, runs.zone, terms.slot_s, begin_s, end_s, cores)
+        begin_s, end_s = now_s + begin * slot_s, now_s + place * slot_s
+        cores = run.jobs.cpu_cores[job] * workers
+        keep(run.plan, runs.zone, slot_s, begin_s, end_s, cores)
         if is_first:
             is_first, recorded.planned_zone[job] = False, runs.zone
             recorded.kept_from_s[job], recorded.kept_until_s[job] = begin_s, end_s
@@ -292,10 +216,11 @@ def put_on_agenda(
 
 
 @fast
-def clear_agenda(job: int, agenda: Agenda, plan: Plan, terms: Terms) -> None:
+def clear_agenda(job: int, run: Run) -> None:
     """Free the room that the plan keeps for a job's stretches after the next one."""
+    agenda = run.agenda
     place = agenda.first[job]
     agenda.first[job] = NOWHERE
     while place != NOWHERE:
         begin_s, end_s, zone, cores, place = agenda.stretches[place]
-        keep(plan, zone, terms.slot_s, begin_s, end_s, -cores)
+        keep(run.plan, zone, run.terms.slot_s, begin_s, end_s, -cores)

@@ -12,9 +12,11 @@ from greensched_policies.costs.cost import CORE_SPEED, WorkloadColumns
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.compiling.compiled import borrowing, inlined
+from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.boards import how_often
-from greensched_simulator.engine.state.choices import Terms, fits
+from greensched_simulator.engine.state.choices import fits
 from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.observing import Newcomer
 from greensched_simulator.engine.state.progress import (
     FULL_SPEED,
     SPEED,
@@ -23,6 +25,7 @@ from greensched_simulator.engine.state.progress import (
     speed_of,
 )
 from greensched_simulator.engine.state.recorded import BOARDS, NODE, Recorded
+from greensched_simulator.engine.state.terms import Terms
 
 _ROUNDING = 1e-9  # share of a request that sums of floats may be off by
 
@@ -65,6 +68,14 @@ def workload_of(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> Workl
     left: Any = expected_left_s(job, jobs, recorded.progress)
     left_s = left / throughput_of(job, jobs, recorded, terms)
     return WorkloadColumns(jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job], left_s)
+
+
+@inlined
+def newcomer(job: int, now_s: float, run: Run) -> Newcomer:
+    """Return a worker of a job as one that is to have a node now."""
+    jobs, recorded = run.jobs, run.recorded
+    workload = workload_of(job, jobs, recorded, run.terms)
+    return Newcomer(workload, data_of(job, jobs, recorded), now_s)
 
 
 @inlined
@@ -138,12 +149,13 @@ def other_asleep_s(job: int, worker: int, recorded: Recorded) -> float:
 
 
 @borrowing
-def tell_speed(job: int, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms) -> None:
+def tell_speed(job: int, run: Run) -> None:
     """Bring a running job's pace up to what its workers and nodes have now."""
+    jobs, cluster, recorded = run.jobs, run.cluster, run.recorded
     full, now = np.inf, np.inf
     for worker in range(workers_of(job, recorded)):
         node = node_of(job, worker, recorded)
         full = min(full, cluster.nodes[CORE_SPEED, node])
         now = min(now, speed_of(job, node, jobs, cluster))
-    times = throughput_of(job, jobs, recorded, terms)
+    times = throughput_of(job, jobs, recorded, run.terms)
     recorded.progress[FULL_SPEED, job], recorded.progress[SPEED, job] = full * times, now * times

@@ -3,78 +3,57 @@
 import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_simulator.arrays.grid_table import GridTable
-from greensched_simulator.arrays.heaps import Heap
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.compiling.compiled import fast
 from greensched_simulator.engine.execution.running import start
-from greensched_simulator.engine.execution.workers import are_several, data_of, workload_of
+from greensched_simulator.engine.execution.workers import are_several, newcomer
 from greensched_simulator.engine.queue.assignment import cheapest_columns
 from greensched_simulator.engine.queue.gangs import start_gang
-from greensched_simulator.engine.queue.refused import asks_as_much, nothing_refused, refuse
-from greensched_simulator.engine.state.choices import NOWHERE, Rules, Terms, fits, score_nodes
+from greensched_simulator.engine.run import Run
+from greensched_simulator.engine.state.choices import NOWHERE, fits, score_nodes
 from greensched_simulator.engine.state.cluster import Cluster
-from greensched_simulator.engine.state.recorded import Recorded
-from greensched_simulator.engine.state.starts import Plan
+from greensched_simulator.engine.state.refused import asks_as_much, nothing_refused, refuse
 
 MOST_AT_ONCE = 64  # jobs of a round; its cost grows with their square, the others come next
 
 
 @fast
-def place_together(
-    now_s: float,
-    waiting: Integers,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    ends: Heap,
-    grid: GridTable,
-    plan: Plan,
-    terms: Terms,
-    rules: Rules,
-) -> None:
-    """Start whom there is room for, by rounds; `recorded` tells who that was.
+def place_together(now_s: float, waiting: Integers, run: Run) -> None:
+    """Start whom there is room for, by rounds; the record tells who that was.
 
     A round starts as many jobs as it can, one on a node, for the least sum of what the `where` rule
     says: the flow of Hu, de Laat and Zhao, "Concurrent container scheduling on heterogeneous
     clusters with multi-resource constraints" (ECSched), FGCS 102, 2020, on nodes of capacity one.
     Jobs that have or may have several workers come last, in their order.
     """
-    nodes, refused = cluster.cpu_free.size, nothing_refused()
+    jobs, cluster, refused = run.jobs, run.cluster, nothing_refused()
+    nodes = cluster.cpu_free.size
     while True:
-        batch = in_line(waiting, jobs, cluster, recorded, refused, terms)
+        batch = in_line(waiting, refused, run)
         if batch.size == 0:
             break
         cost = np.full((batch.size, nodes + batch.size), np.inf)
         for place in range(batch.size):
             job = batch[place]
             rows = cluster.found[: look_for_room(job, jobs, cluster, nodes)]
-            workload = workload_of(job, jobs, recorded, terms)
-            data = data_of(job, jobs, recorded)
-            scores = score_nodes(cluster, rows, grid, terms, rules, workload, data, now_s)
+            worker = newcomer(job, now_s, run)
+            scores = score_nodes(cluster, rows, run.grid, run.terms, run.rules, worker)
             for candidate in range(rows.size):
                 cost[place, rows[candidate]] = scores[candidate]
         price_waiting(cost, nodes)
         chosen = cheapest_columns(cost)
         for place in range(batch.size):
-            node = chosen[place]
-            if node < nodes:
-                start(batch[place], node, now_s, jobs, cluster, recorded, ends, plan, terms)
+            if chosen[place] < nodes:
+                start(batch[place], chosen[place], now_s, run)
     for job in waiting:
-        if are_several(job, jobs, terms) and not asks_as_much(job, jobs, refused):
-            start_gang(job, now_s, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+        if are_several(job, jobs, run.terms) and not asks_as_much(job, jobs, refused):
+            start_gang(job, now_s, run)
 
 
 @fast
-def in_line(
-    waiting: Integers,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    refused: Floats,
-    terms: Terms,
-) -> Integers:
+def in_line(waiting: Integers, refused: Floats, run: Run) -> Integers:
     """Return the first of those that still wait and fit on some node."""
+    jobs, cluster, recorded, terms = run.jobs, run.cluster, run.recorded, run.terms
     batch, count = np.empty(MOST_AT_ONCE, np.int64), 0
     for job in waiting:
         if count == MOST_AT_ONCE:

@@ -2,19 +2,14 @@
 
 import numpy as np
 
-from greensched_simulator.arrays.grid_table import GridTable
 from greensched_simulator.arrays.heaps import Heap, push
-from greensched_simulator.arrays.jobs import Jobs
-from greensched_simulator.compiling.compiled import borrowing, inlined
-from greensched_simulator.engine.execution.running import start
+from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.execution.workers import all_cores, data_of
-from greensched_simulator.engine.queue.gangs import place_all
-from greensched_simulator.engine.queue.waiting import Waiting, wait
-from greensched_simulator.engine.state.choices import NOWHERE, Rules, Terms
-from greensched_simulator.engine.state.cluster import Cluster
-from greensched_simulator.engine.state.job_estimates import Prospects
-from greensched_simulator.engine.state.recorded import Recorded
-from greensched_simulator.engine.state.starts import Plan, Start, choose_start, is_kept, keep
+from greensched_simulator.engine.queue.gangs import start_gang
+from greensched_simulator.engine.queue.waiting import wait
+from greensched_simulator.engine.run import Run
+from greensched_simulator.engine.state.choices import NOWHERE
+from greensched_simulator.engine.state.starts import Start, Work, choose_start, is_kept, keep
 
 # What is asked: a job's start, its node; a node's level; nothing any more; a job's node, its turn
 # having come.
@@ -30,64 +25,45 @@ def due_or_put_off(job: int, now_s: float, planned_s: float, starts: Heap) -> in
 
 
 @borrowing
-def plan_start(
-    job: int,
-    now_s: float,
-    jobs: Jobs,
-    prospects: Prospects,
-    grid: GridTable,
-    plan: Plan,
-    recorded: Recorded,
-    terms: Terms,
-    rules: Rules,
-) -> float:
+def plan_start(job: int, now_s: float, run: Run) -> float:
     """Return when a job that runs in one piece is to start, and keep room for it in the plan.
 
     NaN says that it is rejected. Where there is no plan all start at once.
     """
-    if not is_kept(plan):
-        recorded.planned_s[job] = now_s
+    if not is_kept(run.plan):
+        run.recorded.planned_s[job] = now_s
         return now_s
-    runtime_s, latest_s = prospects.runtime_s[job], prospects.latest_start_s[job]
-    cores = all_cores(job, jobs, recorded)
-    data, run_j = data_of(job, jobs, recorded), prospects.run_j[job]
-    chosen = choose_start(grid, plan, terms, rules, now_s, runtime_s, latest_s, cores, data, run_j)
+    prospects = run.prospects
+    work, latest_s = work_of(job, now_s, run), prospects.latest_start_s[job]
+    chosen = choose_start(run.grid, run.plan, run.terms, run.rules, work, latest_s)
     if chosen.zone == NOWHERE:
         return np.nan
-    keep_start(job, chosen, jobs, recorded, plan, terms)
+    keep_start(job, chosen, run)
     return chosen.start_s
 
 
+@fast
+def work_of(job: int, now_s: float, run: Run) -> Work:
+    """Return a job that has just arrived as work that may start now or later."""
+    jobs, recorded, prospects = run.jobs, run.recorded, run.prospects
+    cores, data = all_cores(job, jobs, recorded), data_of(job, jobs, recorded)
+    return Work(now_s, prospects.runtime_s[job], cores, data, prospects.run_j[job])
+
+
 @borrowing
-def keep_start(
-    job: int, chosen: Start, jobs: Jobs, recorded: Recorded, plan: Plan, terms: Terms
-) -> None:
+def keep_start(job: int, chosen: Start, run: Run) -> None:
     """Note when a job is to start, and keep room for it in the plan."""
-    end_s = chosen.start_s + chosen.runtime_s
+    recorded, end_s = run.recorded, chosen.start_s + chosen.runtime_s
     recorded.planned_s[job] = recorded.kept_from_s[job] = chosen.start_s
     recorded.kept_until_s[job] = end_s
     recorded.planned_zone[job] = chosen.zone
-    recorded.kept_cores[job] = all_cores(job, jobs, recorded)
-    keep(plan, chosen.zone, terms.slot_s, chosen.start_s, end_s, recorded.kept_cores[job])
+    recorded.kept_cores[job] = all_cores(job, run.jobs, recorded)
+    slot_s, cores = run.terms.slot_s, recorded.kept_cores[job]
+    keep(run.plan, chosen.zone, slot_s, chosen.start_s, end_s, cores)
 
 
 @borrowing
-def place_by_rule(
-    job: int,
-    now_s: float,
-    waiting: Waiting,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    ends: Heap,
-    grid: GridTable,
-    plan: Plan,
-    terms: Terms,
-    rules: Rules,
-) -> None:
+def place_by_rule(job: int, now_s: float, run: Run) -> None:
     """Start a job on the best node with room, or let it wait for one."""
-    node = place_all(job, now_s, jobs, cluster, recorded, grid, terms, rules)
-    if node != NOWHERE:
-        start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
-    else:
-        wait(job, waiting, jobs)
+    if not start_gang(job, now_s, run):
+        wait(job, run)

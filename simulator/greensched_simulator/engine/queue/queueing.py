@@ -3,14 +3,10 @@
 Where agents choose nodes, serving stops at each job that they are to be asked of.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.queue_columns import QueueColumns
-from greensched_simulator.arrays.grid_table import GridTable
-from greensched_simulator.arrays.heaps import Heap
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.execution.running import start
@@ -23,44 +19,25 @@ from greensched_simulator.engine.execution.workers import (
 )
 from greensched_simulator.engine.queue.concurrence import place_together
 from greensched_simulator.engine.queue.provisioned import spare_cores
-from greensched_simulator.engine.queue.refused import asks_as_much, refuse
 from greensched_simulator.engine.queue.reservations import admitted, reservation
 from greensched_simulator.engine.queue.turns import (
     ARE_AGENTS,
     IN_LINE,
     IS_ASKED,
     PLACE,
-    Turns,
     begin,
-    nobodys_turn,
     reserve,
     reserved_in,
 )
-from greensched_simulator.engine.state.choices import NOWHERE, Rules, Terms
-from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.run import EASY, NOBODY_PASSES, PROVISIONED, TOGETHER, Queue, Run
+from greensched_simulator.engine.state.choices import NOWHERE
 from greensched_simulator.engine.state.progress import expected_left_s
 from greensched_simulator.engine.state.recorded import Recorded
-from greensched_simulator.engine.state.starts import Plan
+from greensched_simulator.engine.state.refused import asks_as_much, refuse
+from greensched_simulator.engine.state.terms import Terms
 
-# Who may start while an earlier job finds no room; see `policy` for what the names mean.
-DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy", "together", "provisioned")
-OLDEST_FIT, ANY_FIT, NOBODY_PASSES, EASY, TOGETHER, PROVISIONED = range(6)
 _FIRST_SUBMIT_S = 1.0  # of the rules that take a logarithm of it
 _MOVES = 8  # of a job in a queue that is nearly sorted, on average, before it is sorted anew
-
-
-class Queue(NamedTuple):
-    """The jobs that wait, in no order; while they are served, those who had no luck yet."""
-
-    jobs: Integers  # [J]
-    length: Integers  # [1]
-    turns: Turns
-
-
-@fast
-def nobody_queueing(jobs: int) -> Queue:
-    """Return an empty queue with room for all jobs."""
-    return Queue(np.empty(jobs, np.int64), np.zeros(1, np.int64), nobodys_turn(jobs))
 
 
 @inlined
@@ -71,44 +48,31 @@ def join(queue: Queue, job: int) -> None:
 
 
 @fast
-def serve(
-    now_s: float,
-    queue: Queue,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    ends: Heap,
-    grid: GridTable,
-    plan: Plan,
-    terms: Terms,
-    rules: Rules,
-) -> int:
+def serve(now_s: float, run: Run) -> int:
     """Start whom the rule and the discipline let start now; all that came by now have joined.
 
     Where agents choose nodes, return who may have one: the caller starts it, or not, and calls
     again. NOWHERE says that all are through.
     """
-    turns = queue.turns
+    queue, turns = run.queue, run.queue.turns
     counts = turns.counts
     if counts[IN_LINE] == 0:
-        seen = columns_of(queue.jobs[: queue.length[0]], now_s, jobs, recorded, terms)
-        line_up(queue, rules.order[0](seen)[0])
-        if terms.discipline == TOGETHER:
-            waiting = turns.line[: counts[IN_LINE]]
-            place_together(now_s, waiting, jobs, cluster, recorded, ends, grid, plan, terms, rules)
-            let_wait(queue, recorded)
+        waiting = queue.jobs[: queue.length[0]]
+        seen = columns_of(waiting, now_s, run.jobs, run.recorded, run.terms)
+        line_up(queue, run.rules.order[0](seen)[0])
+        if run.terms.discipline == TOGETHER:
+            place_together(now_s, turns.line[: counts[IN_LINE]], run)
+            let_wait(queue, run.recorded)
     while counts[PLACE] < counts[IN_LINE]:
         job = turns.line[counts[PLACE]]
-        if counts[IS_ASKED] == 0 and may_try(
-            job, now_s, queue, jobs, cluster, recorded, grid, plan, terms
-        ):
-            if is_for_agents(job, turns, jobs, cluster, recorded, terms):
+        if counts[IS_ASKED] == 0 and may_try(job, now_s, run):
+            if is_for_agents(job, run):
                 counts[IS_ASKED] = 1
                 return int(job)
-            try_to_start(job, now_s, turns, jobs, cluster, recorded, ends, grid, plan, terms, rules)
+            try_to_start(job, now_s, run)
         counts[IS_ASKED] = 0
         counts[PLACE] += 1
-        see_to(job, now_s, queue, jobs, cluster, recorded, ends, terms)
+        see_to(job, now_s, run)
     counts[IN_LINE] = 0
     return NOWHERE
 
@@ -135,87 +99,58 @@ def let_wait(queue: Queue, recorded: Recorded) -> None:
 
 
 @inlined
-def may_try(
-    job: int,
-    now_s: float,
-    queue: Queue,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    grid: GridTable,
-    plan: Plan,
-    terms: Terms,
-) -> bool:
+def may_try(job: int, now_s: float, run: Run) -> bool:
     """Tell whether a job may look for room in its turn, and has any hope to find it."""
-    if terms.discipline == PROVISIONED:
-        cores = wanted_cores(job, jobs, recorded, terms)
-        if cores > spare_cores(now_s, cluster, grid, plan):
+    jobs = run.jobs
+    if run.terms.discipline == PROVISIONED:
+        cores = wanted_cores(job, jobs, run.recorded, run.terms)
+        if cores > spare_cores(now_s, run.cluster, run.grid, run.plan):
             return False
-    return not asks_as_much(job, jobs, queue.turns.refused)
+    return not asks_as_much(job, jobs, run.queue.turns.refused)
 
 
 @inlined
-def is_for_agents(
-    job: int, turns: Turns, jobs: Jobs, cluster: Cluster, recorded: Recorded, terms: Terms
-) -> bool:
+def is_for_agents(job: int, run: Run) -> bool:
     """Tell whether agents choose the nodes of a job in its turn.
 
     Not of several workers for whom there is no room, nor beside a reservation: whether they may
     start shows only when all have their nodes.
     """
+    turns, jobs, recorded, terms = run.queue.turns, run.jobs, run.recorded, run.terms
     if turns.counts[ARE_AGENTS] == 0:
         return False
     if wanted_workers(job, jobs, recorded, terms) == 1:
         return True
     if reserved_in(turns).node != NOWHERE:
         return False
-    return scales(job, jobs, terms) or all_fit(job, jobs, recorded, cluster)
+    return scales(job, jobs, terms) or all_fit(job, jobs, recorded, run.cluster)
 
 
 @inlined
-def try_to_start(
-    job: int,
-    now_s: float,
-    turns: Turns,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    ends: Heap,
-    grid: GridTable,
-    plan: Plan,
-    terms: Terms,
-    rules: Rules,
-) -> None:
+def try_to_start(job: int, now_s: float, run: Run) -> None:
     """Start a job on the nodes that the rule likes best of those that it may have now, if any."""
-    node = admitted(job, now_s, reserved_in(turns), jobs, cluster, recorded, grid, terms, rules)
+    turns = run.queue.turns
+    node = admitted(job, now_s, reserved_in(turns), run)
     if node >= 0:
-        start(job, node, now_s, jobs, cluster, recorded, ends, plan, terms)
+        start(job, node, now_s, run)
     # Rooms only shrink until all are served.
-    elif node == NOWHERE and workers_of(job, recorded) == 1:
-        refuse(job, jobs, turns.refused)
+    elif node == NOWHERE and workers_of(job, run.recorded) == 1:
+        refuse(job, run.jobs, turns.refused)
 
 
 @inlined
-def see_to(
-    job: int,
-    now_s: float,
-    queue: Queue,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    ends: Heap,
-    terms: Terms,
-) -> None:
+def see_to(job: int, now_s: float, run: Run) -> None:
     """Let a job that did not start in its turn wait on, and room be reserved for the first one."""
+    queue, recorded, discipline = run.queue, run.recorded, run.terms.discipline
     if recorded.node[job] == NOWHERE:
         join(queue, job)
-        if terms.discipline in (NOBODY_PASSES, PROVISIONED):
+        if discipline in (NOBODY_PASSES, PROVISIONED):
             let_wait(queue, recorded)
-        is_to_reserve = terms.discipline == EASY and queue.length[0] == 1
+        is_to_reserve = discipline == EASY and queue.length[0] == 1
     else:  # it may run on beyond the reservation, beside it
         is_to_reserve = recorded.node[job] == reserved_in(queue.turns).node
     if is_to_reserve:
-        reserve(reservation(queue.jobs[0], now_s, jobs, cluster, recorded, ends), queue.turns)
+        reserve(reservation(queue.jobs[0], now_s, run), queue.turns)
 
 
 @fast

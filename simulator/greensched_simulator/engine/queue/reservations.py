@@ -9,27 +9,25 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.costs.cost import CORE_SPEED
-from greensched_simulator.arrays.grid_table import GridTable
-from greensched_simulator.arrays.heaps import Heap, job_at, size_of
+from greensched_simulator.arrays.heaps import job_at, size_of
 from greensched_simulator.arrays.jobs import Jobs
-from greensched_simulator.compiling.compiled import borrowing, fast
+from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.execution.running import ready_s
 from greensched_simulator.engine.execution.workers import (
     all_fit,
     boards_of,
-    data_of,
+    newcomer,
     node_of,
     throughput_of,
     wanted_workers,
     workers_of,
-    workload_of,
 )
 from greensched_simulator.engine.queue.gangs import place_all
+from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.boards import give_boards
-from greensched_simulator.engine.state.choices import NOWHERE, Rules, Terms, best_of, fits, search
+from greensched_simulator.engine.state.choices import NOWHERE, best_of, fits, search
 from greensched_simulator.engine.state.cluster import Cluster
 from greensched_simulator.engine.state.progress import expected_end_s, expected_left_s, leaves_s
-from greensched_simulator.engine.state.recorded import Recorded
 
 HELD_BACK = -2  # there is room, but it is reserved
 EVERYWHERE = -3  # the whole cluster is reserved
@@ -53,86 +51,58 @@ def nothing_reserved() -> Reservation:
 
 
 @borrowing
-def admitted(
-    job: int,
-    now_s: float,
-    reserved: Reservation,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    grid: GridTable,
-    terms: Terms,
-    rules: Rules,
-) -> int:
+def admitted(job: int, now_s: float, reserved: Reservation, run: Run) -> int:
     """Return the node that a job may start on now; NOWHERE, or HELD_BACK, if there is none.
 
     It may not take what is reserved, unless it ends before, as is expected, or leaves enough. The
     rule chooses among nodes that it may take; of several workers it first chooses all nodes.
     """
-    if reserved.node != NOWHERE and wanted_workers(job, jobs, recorded, terms) == 1:
-        most = terms.nodes_to_score
-        count = search_beside(job, now_s, reserved, most, jobs, cluster, recorded, terms)
+    recorded, terms = run.recorded, run.terms
+    if reserved.node != NOWHERE and wanted_workers(job, run.jobs, recorded, terms) == 1:
+        count = search_beside(job, now_s, reserved, terms.nodes_to_score, run)
         if count <= 0:
             return HELD_BACK if count == HELD_BACK else NOWHERE
-        workload, data = workload_of(job, jobs, recorded, terms), data_of(job, jobs, recorded)
-        return best_of(cluster, cluster.found[:count], grid, terms, rules, workload, data, now_s)
-    node = place_all(job, now_s, jobs, cluster, recorded, grid, terms, rules)
+        cluster, worker = run.cluster, newcomer(job, now_s, run)
+        return best_of(cluster, cluster.found[:count], run.grid, terms, run.rules, worker)
+    node = place_all(job, now_s, run)
     if node == NOWHERE or reserved.node == NOWHERE:
         return node
     if workers_of(job, recorded) == 1:
-        is_beside = may_take(node, job, now_s, reserved, jobs, cluster, recorded, terms)
+        is_beside = may_take(node, job, now_s, reserved, run)
     else:
-        until_s = expected_until_s(job, node, now_s, jobs, cluster, recorded, terms)
-        is_beside = until_s <= reserved.at_s + _TOGETHER_S
+        is_beside = expected_until_s(job, node, now_s, run) <= reserved.at_s + _TOGETHER_S
     return node if is_beside else HELD_BACK
 
 
 @fast
-def search_beside(
-    job: int,
-    now_s: float,
-    reserved: Reservation,
-    most: int,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    terms: Terms,
-) -> int:
+def search_beside(job: int, now_s: float, reserved: Reservation, most: int, run: Run) -> int:
     """Find up to `most` nodes that a job of one worker may take now, as `search`; return how many.
 
     HELD_BACK if there is room only on others.
     """
+    jobs, cluster = run.jobs, run.cluster
     cores, memory_bytes, gpus = jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
     free, is_held_back = cluster.cpu_free.copy(), False
     for node in range(free.size):
         if reserved.node not in (node, EVERYWHERE):
             continue
         if fits(cluster, node, cores, memory_bytes, gpus) and not may_take(
-            node, job, now_s, reserved, jobs, cluster, recorded, terms
+            node, job, now_s, reserved, run
         ):
             cluster.cpu_free[node], is_held_back = -1.0, True  # not this one
-    count = search(cluster, cores, memory_bytes, gpus, most, terms.goes_on)
+    count = search(cluster, cores, memory_bytes, gpus, most, run.terms.goes_on)
     cluster.cpu_free[:] = free
     return HELD_BACK if count == 0 and is_held_back else count
 
 
 @borrowing
-def may_take(
-    node: int,
-    job: int,
-    now_s: float,
-    reserved: Reservation,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    terms: Terms,
-) -> bool:
+def may_take(node: int, job: int, now_s: float, reserved: Reservation, run: Run) -> bool:
     """Tell whether a job of one worker may take a node on which it fits."""
     if reserved.node not in (node, EVERYWHERE):
         return True
-    until_s = expected_until_s(job, node, now_s, jobs, cluster, recorded, terms)
-    if until_s <= reserved.at_s + _TOGETHER_S:
+    if expected_until_s(job, node, now_s, run) <= reserved.at_s + _TOGETHER_S:
         return True
+    jobs = run.jobs
     return (
         node == reserved.node
         and jobs.cpu_cores[job] <= reserved.cpu_cores
@@ -142,44 +112,31 @@ def may_take(
 
 
 @borrowing
-def expected_until_s(
-    job: int,
-    first: int,
-    now_s: float,
-    jobs: Jobs,
-    cluster: Cluster,
-    recorded: Recorded,
-    terms: Terms,
-) -> float:
+def expected_until_s(job: int, first: int, now_s: float, run: Run) -> float:
     """Return when a job is expected to end that is placed now, its first worker on that node."""
+    jobs, cluster, recorded = run.jobs, run.cluster, run.recorded
     speed = cluster.nodes[CORE_SPEED, first]
-    begin_s = ready_s(job, first, now_s, jobs, cluster, recorded, terms)
+    begin_s = ready_s(job, first, now_s, run)
     for worker in range(1, workers_of(job, recorded)):
         node = node_of(job, worker, recorded)
-        begin_s = max(begin_s, ready_s(job, node, now_s, jobs, cluster, recorded, terms))
+        begin_s = max(begin_s, ready_s(job, node, now_s, run))
         speed = min(speed, cluster.nodes[CORE_SPEED, node])
-    speed *= throughput_of(job, jobs, recorded, terms)
+    speed *= throughput_of(job, jobs, recorded, run.terms)
     done_s = begin_s + expected_left_s(job, jobs, recorded.progress) / speed
     return leaves_s(job, begin_s, done_s, jobs)
 
 
 @fast
-def reservation(
-    job: int, now_s: float, jobs: Jobs, cluster: Cluster, recorded: Recorded, ends: Heap
-) -> Reservation:
+def reservation(job: int, now_s: float, run: Run) -> Reservation:
     """Return where the first job will fit at the earliest, if all end when they are expected to."""
+    jobs, recorded, ends = run.jobs, run.recorded, run.events.ends
     running = np.empty(size_of(ends), np.int64)
     expected_s = np.empty(running.size)
     for place in range(running.size):
-        running[place] = other = job_at(ends, place)
-        if recorded.progress.shape[1] > 0:
-            ends_s = expected_end_s(other, jobs, recorded.progress)
-        else:
-            speed = cluster.nodes[CORE_SPEED, recorded.node[other]]
-            start_s = recorded.start_s[other]
-            ends_s = leaves_s(other, start_s, start_s + jobs.estimate_s[other] / speed, jobs)
+        running[place] = job_at(ends, place)
+        ends_s = _expected_end_s(running[place], run)
         expected_s[place] = max(np.floor(ends_s / _TOGETHER_S + 0.5) * _TOGETHER_S, now_s)
-    free = _copy_of(cluster)
+    free = _copy_of(run.cluster)
     for place in np.argsort(expected_s, kind="mergesort"):
         other = running[place]
         for worker in range(workers_of(other, recorded)):
@@ -192,6 +149,16 @@ def reservation(
         if workers_of(job, recorded) > 1 and all_fit(job, jobs, recorded, free):
             return Reservation(EVERYWHERE, expected_s[place], 0.0, 0.0, 0.0)
     return nothing_reserved()
+
+
+@inlined
+def _expected_end_s(job: int, run: Run) -> float:
+    """Return when a running job is expected to leave its node."""
+    jobs, recorded = run.jobs, run.recorded
+    if recorded.progress.shape[1] > 0:
+        return expected_end_s(job, jobs, recorded.progress)
+    speed, start_s = run.cluster.nodes[CORE_SPEED, recorded.node[job]], recorded.start_s[job]
+    return leaves_s(job, start_s, start_s + jobs.estimate_s[job] / speed, jobs)
 
 
 @fast

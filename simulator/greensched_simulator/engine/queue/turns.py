@@ -1,34 +1,12 @@
 """Whose turn it is while a queue is served: it may stop at a job, and go on later."""
 
-from typing import NamedTuple
-
 import numpy as np
 
-from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.compiling.compiled import fast, inlined
-from greensched_simulator.engine.queue.refused import nothing_refused
 from greensched_simulator.engine.queue.reservations import Reservation, nothing_reserved
+from greensched_simulator.engine.run import Turns
 
 PLACE, IN_LINE, IS_ASKED, ARE_AGENTS = range(4)  # of the counts
-
-
-class Turns(NamedTuple):
-    """Those who waited when a queue began to be served, and what became of it by now."""
-
-    line: Integers  # [J] them, in the order of the rule
-    # [4] the place of whose turn it is; how many they are, 0 while nobody is served; 1 while an
-    # agent is asked for a node; 1 if agents choose nodes at all
-    counts: Integers
-    reserved: Floats  # [5] the fields of the reservation
-    refused: Floats  # [R,3] see `refused`
-
-
-@fast
-def nobodys_turn(jobs: int) -> Turns:
-    """Return the turns of a queue for so many jobs while nobody is served, by rules alone."""
-    return Turns(
-        np.empty(jobs, np.int64), np.zeros(4, np.int64), np.zeros(5), nothing_refused()
-    )  # fmt: skip
 
 
 @fast

@@ -9,20 +9,16 @@ from greensched_policies.costs.capping import CapColumns
 from greensched_policies.costs.cost import (
     CPU_CAPACITY,
     MEMORY_CAPACITY,
-    CostModel,
     Floats,
     Integers,
-    WorkloadColumns,
 )
 from greensched_policies.costs.pausing import PauseColumns
-from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.observation import (
     CONTEXT_FEATURES,
     NODE_FEATURES,
 )
 from greensched_policies.encoding.queue_columns import QueueColumns
 from greensched_policies.encoding.slots import SlotColumns
-from greensched_policies.encoding.weights import Weights
 from greensched_policies.rules.catalogue import (
     BAD_WHEN_RULES,
     CAP_RULES,
@@ -32,37 +28,22 @@ from greensched_policies.rules.catalogue import (
     WHERE_RULES,
 )
 from greensched_simulator.arrays.grid_table import GridTable
-from greensched_simulator.arrays.moving import NO_LINKS, Data
 from greensched_simulator.compiling.compiled import TRIED, borrowing, callee, fast, inlined
 from greensched_simulator.engine.state.boards import have_room
 from greensched_simulator.engine.state.cluster import Cluster
 from greensched_simulator.engine.state.observing import (
     Desk,
+    Newcomer,
+    NodesShown,
     Singles,
     empty_desk,
     fill_zone_means,
     observe,
 )
+from greensched_simulator.engine.state.terms import Terms
 
 NOWHERE = -1  # the node of a job that has none
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
-
-
-class Terms(NamedTuple):
-    """What holds for a whole run."""
-
-    discipline: int  # of the queue: see `queueing`
-    slot_s: float  # starts are considered this far apart
-    nodes_to_score: int  # nodes with room that a search looks for
-    weights: Weights
-    model: CostModel
-    sees_room: bool = True  # whether the `where` rule looks at what room a job leaves
-    goes_on: bool = True  # a search begins where the last one stopped, else at the first node
-    may_reject: bool = False  # whether the `when` rule may give infinite costs
-    may_suspend: bool = False  # whether the `pause` rule may have anything suspended
-    asks_how_fast: bool = False  # whether an agent chooses the levels of nodes
-    scaling: Floats = NO_SCALING  # the world's curves; NO_SCALING where the pause rule keeps sizes
-    links: Floats = NO_LINKS  # between zones: see `moving`
 
 
 class Rules(NamedTuple):
@@ -150,62 +131,41 @@ def fits(cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpu
 
 @borrowing
 def choose_node(
-    cluster: Cluster,
-    grid: GridTable,
-    terms: Terms,
-    rules: Rules,
-    workload: WorkloadColumns,
-    data: Data,
-    now_s: float,
+    cluster: Cluster, grid: GridTable, terms: Terms, rules: Rules, worker: Newcomer
 ) -> int:
     """Return the node that the `where` rule likes best of those with room, -1 if there is none."""
+    asked = worker.workload
     count = search(
         cluster,
-        float(workload.cpu_cores),
-        float(workload.memory_bytes),
-        float(workload.gpus),
+        float(asked.cpu_cores),
+        float(asked.memory_bytes),
+        float(asked.gpus),
         terms.nodes_to_score,
         terms.goes_on,
     )
     if count == 0:
         return -1
-    return best_of(cluster, cluster.found[:count], grid, terms, rules, workload, data, now_s)
+    return best_of(cluster, cluster.found[:count], grid, terms, rules, worker)
 
 
 @fast
 def best_of(
-    cluster: Cluster,
-    rows: Integers,
-    grid: GridTable,
-    terms: Terms,
-    rules: Rules,
-    workload: WorkloadColumns,
-    data: Data,
-    now_s: float,
+    cluster: Cluster, rows: Integers, grid: GridTable, terms: Terms, rules: Rules, worker: Newcomer
 ) -> int:
     """Return the one of `rows` that the `where` rule likes best."""
-    relative_cost = score_nodes(cluster, rows, grid, terms, rules, workload, data, now_s)
-    return int(rows[np.argmin(relative_cost)])
+    return int(rows[np.argmin(score_nodes(cluster, rows, grid, terms, rules, worker))])
 
 
 @fast
 def score_nodes(
-    cluster: Cluster,
-    rows: Integers,
-    grid: GridTable,
-    terms: Terms,
-    rules: Rules,
-    workload: WorkloadColumns,
-    data: Data,
-    now_s: float,
+    cluster: Cluster, rows: Integers, grid: GridTable, terms: Terms, rules: Rules, worker: Newcomer
 ) -> Singles:
     """Return the relative cost of each of `rows` by the `where` rule, [N], as the extender does."""
     features = np.empty((1, len(NODE_FEATURES), rows.size), np.float32)
     context = np.empty((1, len(CONTEXT_FEATURES)), np.float32)
     desk = empty_desk(grid.per_step.size, rows.size)
-    see_candidates(
-        cluster, rows, grid, terms, workload, data, now_s, terms.sees_room, desk, features, context
-    )
+    shown = NodesShown(features, context, terms.sees_room)
+    see_candidates(cluster, rows, grid, terms, worker, desk, shown)
     return rules.where[0](features.transpose((0, 2, 1)), context)[0]
 
 
@@ -215,22 +175,14 @@ def see_candidates(
     rows: Integers,
     grid: GridTable,
     terms: Terms,
-    workload: WorkloadColumns,
-    data: Data,
-    now_s: float,
-    with_room: bool,
+    worker: Newcomer,
     desk: Desk,
-    features: Singles,
-    context: Singles,
+    shown: NodesShown,
 ) -> None:
-    """Put what a `where` rule sees of `rows` in context, [1,8], and features, [1,16,N].
+    """Fill in what a `where` rule is shown of `rows`, by the forecast of this moment.
 
-    By the forecast of this moment. The candidates stand in the first columns; the others are left
-    as they are, and without `with_room` so are the ROOM_FEATURES of all.
+    The candidates stand in the first columns; the others are left as they are.
     """
-    end_s = now_s + float(workload.runtime_s)
-    fill_zone_means(cluster.zone, rows, grid, now_s, end_s, desk.means)
-    observe(
-        cluster, rows, terms.links, data, now_s, workload, terms.model, terms.weights, with_room,
-        desk, features, context,
-    )  # fmt: skip
+    end_s = worker.now_s + float(worker.workload.runtime_s)
+    fill_zone_means(cluster.zone, rows, grid, worker.now_s, end_s, desk.means)
+    observe(cluster, rows, worker, terms, desk, shown)

@@ -4,6 +4,8 @@ Where all is known and the grid's steps are as long as the starts are apart, loo
 starts at a time; else the steps that hold at a run's begin and end move on start by start.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from greensched_policies.costs.cost import Floats
@@ -19,6 +21,16 @@ from greensched_simulator.arrays.grid_table import (
 from greensched_simulator.compiling.compiled import borrowing, inlined
 
 
+class Shifted(NamedTuple):
+    """A run that may begin at one start after the other."""
+
+    now_s: float  # the first start
+    slot_s: float  # how far apart the starts are
+    runtime_s: float
+    at: int  # the grid's step in which the first run begins
+    until: int  # and in which it ends
+
+
 @borrowing
 def watch_run(
     grid: GridTable, zone: int, slot_s: float, now_s: float, runtime_s: float, seen: Floats
@@ -28,7 +40,7 @@ def watch_run(
     Tells whether data is missing.
     """
     at, until = step_at(grid, zone, now_s), step_at(grid, zone, now_s + runtime_s)
-    later = seen.shape[2] - 1
+    run, later = Shifted(now_s, slot_s, runtime_s, at, until), seen.shape[2] - 1
     final, last_s = until + later, now_s + later * slot_s
     is_even = grid.per_step[zone] == 1.0 / slot_s and grid.times_s[at] <= now_s
     is_even = is_even and final < grid.starts[zone + 1]
@@ -38,24 +50,17 @@ def watch_run(
     if is_even and has_all(grid, CARBON, at, final) and has_all(grid, PRICE, at, final):
         for signal in (CARBON, PRICE):
             at_start, over_run = seen[2 * signal, zone], seen[2 * signal + 1, zone]
-            _watch_evenly(grid, signal, at, until, slot_s, now_s, runtime_s, at_start, over_run)
+            _watch_evenly(grid, signal, run, at_start, over_run)
         return False
-    return _watch_step_by_step(grid, zone, at, until, slot_s, now_s, runtime_s, seen)
+    return _watch_step_by_step(grid, zone, run, seen)
 
 
 @borrowing
 def _watch_evenly(
-    grid: GridTable,
-    signal: int,
-    at: int,
-    until: int,
-    slot_s: float,
-    now_s: float,
-    runtime_s: float,
-    at_start: Floats,
-    over_run: Floats,
+    grid: GridTable, signal: int, run: Shifted, at_start: Floats, over_run: Floats
 ) -> None:
     """Fill in one signal, [S], where each slot brings a run's begin and end one step on."""
+    now_s, slot_s, runtime_s, at, until = run
     factor, factor_per_s, offset = _forecast_at(grid, signal, at, runtime_s)
     values, ended_values = grid.values[signal, at:], grid.values[signal, until:]
     sums, ended_sums = grid.sums[signal, at:], grid.sums[signal, until:]
@@ -76,21 +81,13 @@ def _watch_evenly(
 
 
 @borrowing
-def _watch_step_by_step(
-    grid: GridTable,
-    zone: int,
-    at: int,
-    until: int,
-    slot_s: float,
-    now_s: float,
-    runtime_s: float,
-    seen: Floats,
-) -> bool:
+def _watch_step_by_step(grid: GridTable, zone: int, run: Shifted, seen: Floats) -> bool:
     """Fill in `seen` for one zone where data is missing, steps are uneven, or the grid ends.
 
     The steps that hold at a run's begin and end only move on from slot to slot. Tells whether data
     is missing.
     """
+    now_s, slot_s, runtime_s, at, until = run
     last, times_s, has_gaps = grid.starts[zone + 1] - 1, grid.times_s, False
     carbon = _forecast_at(grid, CARBON, at, runtime_s)
     price = _forecast_at(grid, PRICE, at, runtime_s)

@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from greensched_policies.billing.transfers import with_transfer
 from greensched_policies.costs.cost import (
-    CostModel,
     Floats,
     Integers,
     WorkloadColumns,
@@ -34,6 +33,7 @@ from greensched_simulator.arrays.moving import Data, moving_seen
 from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.engine.state.cluster import Cluster, columns_of, is_empty
 from greensched_simulator.engine.state.power_states import sleep_seen
+from greensched_simulator.engine.state.terms import Terms
 
 Singles = npt.NDArray[np.float32]
 
@@ -60,6 +60,22 @@ class Desk(NamedTuple):
     mean: Floats  # [8] their mean magnitudes
 
 
+class Newcomer(NamedTuple):
+    """One worker that is to have a node now."""
+
+    workload: WorkloadColumns  # what it asks for, in numbers
+    data: Data
+    now_s: float
+
+
+class NodesShown(NamedTuple):
+    """What a `where` rule is shown of nodes; the candidates stand in the first columns."""
+
+    features: Singles  # [1,16,K]
+    context: Singles  # [1,8]
+    with_room: bool  # whether the ROOM_FEATURES are filled in
+
+
 @fast
 def empty_desk(zones: int, most: int) -> Desk:
     """Return room for up to so many candidates."""
@@ -69,64 +85,41 @@ def empty_desk(zones: int, most: int) -> Desk:
 
 @borrowing
 def observe(
-    cluster: Cluster,
-    rows: Integers,
-    links: Floats,
-    data: Data,
-    now_s: float,
-    workload: WorkloadColumns,
-    model: CostModel,
-    weights: Weights,
-    with_room: bool,
-    desk: Desk,
-    features: Singles,
-    context: Singles,
+    cluster: Cluster, rows: Integers, worker: Newcomer, terms: Terms, desk: Desk, shown: NodesShown
 ) -> None:
-    """Fill in what a rule sees of some nodes of a cluster: `encode_where`, node by node.
+    """Fill in what a rule is shown of some nodes of a cluster: `encode_where`, node by node.
 
-    The zones' means stand on the desk. The workload is one, in numbers. `features` are [1,16,K] or
-    more columns, and `context` [1,8]; the ROOM_FEATURES are left as they are without `with_room`.
+    The zones' means stand on the desk.
     """
-    describe(
-        cluster, rows, links, data, now_s, workload, model, with_room, desk.means, desk.values,
-        features,
-    )  # fmt: skip
+    describe(cluster, rows, worker, terms, desk, shown)
     is_known = fill_mean_magnitudes(desk.values, rows.size, desk.mean)
-    make_relative(desk.values, rows.size, desk.mean, features)
-    fill_context(workload, weights, desk.mean, rows.size, context)
+    make_relative(desk.values, rows.size, desk.mean, shown.features)
+    fill_context(worker.workload, terms.weights, desk.mean, rows.size, shown.context)
     if not is_known:
-        _leave_out(desk.mean, features)
+        _leave_out(desk.mean, shown.features)
 
 
 @borrowing
 def describe(
-    cluster: Cluster,
-    rows: Integers,
-    links: Floats,
-    data: Data,
-    now_s: float,
-    workload: WorkloadColumns,
-    model: CostModel,
-    with_room: bool,
-    means: Floats,
-    values: Floats,
-    features: Singles,
+    cluster: Cluster, rows: Integers, worker: Newcomer, terms: Terms, desk: Desk, shown: NodesShown
 ) -> None:
-    """Fill in what is to be made relative, [8,K], and what room is left, in `features` [1,16,K]."""
+    """Fill in what is to be made relative, on the desk, and what room is left, in `shown`."""
+    workload, data, links, means = worker.workload, worker.data, terms.links, desk.means
     is_brought = links.shape[1] > 0 and data.size_bytes > 0.0
     for place in range(rows.size):
         row: Any = np.uintp(rows[place])
         node, zone = columns_of(cluster, row), cluster.zone[row]
         signals = ZoneColumns(means[CARBON, zone], means[PRICE, zone])
-        cost = _placement_cost(node, workload, signals, model)
+        cost = _placement_cost(node, workload, signals, terms.model)
         if cluster.sleep.shape[1] > 0:
-            sleep = sleep_seen(cluster.sleep, row, is_empty(cluster, row), now_s)
+            sleep = sleep_seen(cluster.sleep, row, is_empty(cluster, row), worker.now_s)
             cost = _with_waking(cost, node, sleep, signals)
         if is_brought:
             cost = _with_transfer(cost, moving_seen(links, data, zone, means))
-        _put(_relative_columns(node, signals, cost), values, place, _IN_ORDER)
-        if with_room:
-            _put(_room_columns(node, workload, cost, model), features[0], place, ROOM_FEATURES)
+        _put(_relative_columns(node, signals, cost), desk.values, place, _IN_ORDER)
+        if shown.with_room:
+            room = _room_columns(node, workload, cost, terms.model)
+            _put(room, shown.features[0], place, ROOM_FEATURES)
 
 
 @fast

@@ -7,9 +7,10 @@ import numpy as np
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.compiling.compiled import fast
-from greensched_simulator.engine.state.choices import NOWHERE, Terms
+from greensched_simulator.engine.state.choices import NOWHERE
 from greensched_simulator.engine.state.cluster import Cluster
 from greensched_simulator.engine.state.progress import nothing_done
+from greensched_simulator.engine.state.terms import Terms
 
 NODE, BOARDS = 0, 1  # rows of what is told of other workers
 

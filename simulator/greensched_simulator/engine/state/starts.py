@@ -9,8 +9,9 @@ from greensched_policies.encoding.slots import FULL, SlotColumns, with_overload
 from greensched_simulator.arrays.grid_table import GridTable
 from greensched_simulator.arrays.moving import Data, dearer_by_zone
 from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
-from greensched_simulator.engine.state.choices import NOWHERE, Rules, Terms
+from greensched_simulator.engine.state.choices import NOWHERE, Rules
 from greensched_simulator.engine.state.forecast_window import fill_gaps, watch_run
+from greensched_simulator.engine.state.terms import Terms
 
 MOST_SLOTS = 672  # a week of quarter hours
 _LEAST_MAGNITUDE = 1e-30
@@ -41,6 +42,16 @@ class Start(NamedTuple):
     runtime_s: float  # expected there
 
 
+class Work(NamedTuple):
+    """A job, or what is left of it, that may start now or later."""
+
+    now_s: float
+    runtime_s: Floats  # [Z] expected in each zone, infinite where no node can take it
+    cpu_cores: float
+    data: Data
+    run_j: Floats  # [Z] joules of such a run, which what bringing its data takes is held against
+
+
 @inlined
 def is_kept(plan: Plan) -> bool:
     """Tell whether the plan has any slots."""
@@ -49,25 +60,14 @@ def is_kept(plan: Plan) -> bool:
 
 @fast
 def choose_start(
-    grid: GridTable,
-    plan: Plan,
-    terms: Terms,
-    rules: Rules,
-    now_s: float,
-    runtime_s: Floats,
-    latest_s: float,
-    cpu_cores: float,
-    data: Data,
-    run_j: Floats,
+    grid: GridTable, plan: Plan, terms: Terms, rules: Rules, work: Work, latest_s: float
 ) -> Start:
-    """Return the start from `now_s` to `latest_s` that the `when` rule likes best.
+    """Return the start up to `latest_s` that the `when` rule likes best.
 
-    `runtime_s` is what is expected in each zone, [Z], infinite where no node can take the job, and
-    `run_j` the joules of that, which what bringing its data there takes is held against. A rule
-    that may reject is asked also where there is but one choice.
+    A rule that may reject is asked also where there is but one choice.
     """
-    count = starts_between(now_s, latest_s, terms)
-    slots, zones = slot_columns(grid, plan, terms, now_s, runtime_s, count, cpu_cores, data, run_j)
+    count = starts_between(work.now_s, latest_s, terms)
+    slots, zones = slot_columns(grid, plan, terms, work, count)
     best = 0
     if count > 1 or terms.may_reject:
         cost = rules.when[0](slots)[0]
@@ -75,7 +75,7 @@ def choose_start(
         if np.isposinf(cost[best]):
             return Start(np.nan, NOWHERE, np.nan)
     zone = zones[best]
-    return Start(now_s + best * terms.slot_s, zone, runtime_s[zone])
+    return Start(work.now_s + best * terms.slot_s, zone, work.runtime_s[zone])
 
 
 @inlined
@@ -86,56 +86,56 @@ def starts_between(now_s: float, latest_s: float, terms: Terms) -> int:
 
 @fast
 def slot_columns(
-    grid: GridTable,
-    plan: Plan,
-    terms: Terms,
-    now_s: float,
-    runtime_s: Floats,
-    count: int,
-    cpu_cores: float,
-    data: Data,
-    run_j: Floats,
+    grid: GridTable, plan: Plan, terms: Terms, work: Work, count: int
 ) -> tuple[SlotColumns, Integers]:
-    """Return the candidate starts of one workload, and the best zone of each, [S]."""
+    """Return so many candidate starts of one workload, and the best zone of each, [S]."""
+    runtime_s, slot_s = work.runtime_s, terms.slot_s
     seen = np.empty((SEEN, runtime_s.size, count))
-    room = np.empty((2, count + most_slots(runtime_s, terms.slot_s)))
+    room = np.empty((2, count + most_slots(runtime_s, slot_s)))
     columns, best = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
-    dearer = dearer_by_zone(terms.links, data, run_j)
-    watch(grid, plan, terms, now_s, runtime_s, cpu_cores, dearer, seen, room)
+    dearer = dearer_by_zone(terms.links, work.data, work.run_j)
+    watch(grid, plan, slot_s, work, dearer, seen, room)
     choose_zones(runtime_s, terms, seen, room, best)
-    take_best(runtime_s, terms.slot_s, seen, best, columns)
-    slots = SlotColumns(
+    take_best(runtime_s, slot_s, seen, best, columns)
+    return as_slots(columns), best
+
+
+@fast
+def as_slots(columns: Floats) -> SlotColumns:
+    """Return a table whose rows are the fields of SlotColumns, [8,…], as a rule takes it."""
+    return SlotColumns(
         columns[0], columns[1], columns[2], columns[3],
         columns[4], columns[5], columns[6], columns[7],
     )  # fmt: skip
-    return slots, best
 
 
 @borrowing
 def watch(
     grid: GridTable,
     plan: Plan,
-    terms: Terms,
-    now_s: float,
-    runtime_s: Floats,
-    cpu_cores: float,
+    slot_s: float,
+    work: Work,
     dearer: Floats,
     seen: Floats,
     room: Floats,
 ) -> None:
-    """Fill in `seen`, [6,Z,S], but for what is weighted; where data is missing, with a mean."""
-    has_gaps = False
-    for zone in range(runtime_s.size):
-        if np.isinf(runtime_s[zone]):
+    """Fill in `seen`, [6,Z,S], but for what is weighted; where data is missing, with a mean.
+
+    `dearer` is what bringing the data to each zone takes: see `dearer_by_zone`.
+    """
+    now_s, has_gaps = work.now_s, False
+    for zone in range(work.runtime_s.size):
+        runtime_s = work.runtime_s[zone]
+        if np.isinf(runtime_s):
             seen[:, zone], seen[_BUSIEST, zone], has_gaps = np.nan, 0.0, True
             continue
-        has_gaps |= watch_run(grid, zone, terms.slot_s, now_s, runtime_s[zone], seen)
+        has_gaps |= watch_run(grid, zone, slot_s, now_s, runtime_s, seen)
         if dearer.shape[1] > 0:
             for place in range(seen.shape[2]):
                 seen[1, zone, place] *= dearer[0, zone]
                 seen[3, zone, place] += dearer[1, zone]
-        busiest = seen[_BUSIEST, zone]
-        watch_plan(plan, zone, terms.slot_s, now_s, runtime_s[zone], cpu_cores, room, busiest)
+        touched = slots_of(now_s, now_s + runtime_s, slot_s, plan.cores.shape[1])
+        watch_plan(plan, zone, touched, work.cpu_cores, room, seen[_BUSIEST, zone])
     if has_gaps:
         for signal in range(_WEIGHTED):
             fill_gaps(seen[signal])
@@ -190,20 +190,19 @@ def most_slots(runtime_s: Floats, slot_s: float) -> int:
 def watch_plan(
     plan: Plan,
     zone: int,
-    slot_s: float,
-    now_s: float,
-    runtime_s: float,
+    touched: tuple[int, int],
     cpu_cores: float,
     room: Floats,
     busiest: Floats,
 ) -> None:
     """Fill in the zone's busiest share of cores over a run from each start, [S].
 
-    Reckons in `room`, at least [2, S + slots of the run]: the maxima over 1, 2, 4, 8 … slots from
-    each on, of which two make up any run.
+    `touched` are the slots of a run that begins now, as `slots_of` tells them. Reckons in `room`,
+    at least [2, S + slots of the run]: the maxima over 1, 2, 4, 8 … slots from each on, of which
+    two make up any run.
     """
     cores, capacity = plan.cores[zone], max(plan.capacity[zone], 1e-9)
-    first, end = slots_of(now_s, now_s + runtime_s, slot_s, cores.size)
+    first, end = touched
     width = end - first
     count = busiest.size + width - 1
     most, into = cores[first:], 0
