@@ -86,10 +86,10 @@ class Bodies:
     def _check(self, scope: Scope) -> None:
         for name, value in scope["headers"]:
             if name == b"upgrade":  # httptools takes the body for the other protocol's
-                raise BadHeader("Upgrade is not served here: send the request as HTTP/1.1")
+                raise BadHeader("Upgrade is not supported: send the request as plain HTTP/1.1")
             if name != b"content-length":
                 continue
             if not value.isdigit():
-                raise BadHeader(f"Content-Length is {value[:20]!r}: it must be a number of bytes")
+                raise BadHeader(f"Content-Length {value[:20]!r} is not a number of bytes")
             if len(value) > _MOST_DIGITS or int(value) > self.most_bytes:
                 raise BodyTooLarge

@@ -67,5 +67,5 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         """Move forward by `seconds`; raise ValueError if that is backwards."""
         if seconds < 0:
-            raise ValueError(f"a clock cannot go back by {-seconds} s")
+            raise ValueError(f"the clock cannot go back by {-seconds} s")
         self.time_s += seconds

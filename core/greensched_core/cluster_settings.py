@@ -34,20 +34,20 @@ class ClusterSettings(ComponentSettings):
     )
     pod_name: str = Field(
         default="",
-        description="This process's pod: an event tells there what a process waits for that is "
-        "not ready within 30 seconds; empty: the log alone does.",
+        description="This process's pod. If the process is not ready within 30 seconds, an event "
+        "on it says why; empty: only the log does.",
     )
     pod_namespace: str = Field(default="", description="The namespace of that pod.")
     pod_uid: str = Field(default="", description="The UID of that pod.")
     scheduler_names: list[str] = Field(
         default=["greensched"],
         min_length=1,
-        description="spec.schedulerName of the work that opts in; all other is never touched.",
+        description="spec.schedulerName of work that opts in; other work is never touched.",
     )
     utilisation_ratio: Share = Field(
         default=0.5,
-        description="CPU used per CPU requested, where nothing is measured. Clusters use about "
-        "half of what is requested.",
+        description="CPU used per CPU requested, if not measured. Clusters use about half of what "
+        "is requested.",
     )
     pue: float = Field(
         default=1.2,
@@ -65,18 +65,18 @@ class ClusterSettings(ComponentSettings):
     )
     exchange_rates: dict[str, Positive] = Field(
         default={},
-        description="Worth of one unit of each other currency in that one, such as USD: 0.92; "
-        "prices in a currency without a rate are no data.",
+        description="Worth of one unit of each other currency in `currency`, such as USD: 0.92; "
+        "prices in a currency without a rate are ignored.",
     )
     signal_fresh_s: Positive = Field(
         default=5400.0,
-        description="Seconds since its source was read for which a GridSignal counts as fresh; "
+        description="Seconds for which a GridSignal counts as fresh after its source was read; "
         "sources publish hourly.",
     )
     signal_max_stale_s: Positive = Field(
         default=86_400.0,
-        description="Seconds for which the last good values serve when nothing newer comes; then "
-        "the static table does.",
+        description="Seconds for which last good values are used when nothing newer comes; after "
+        "that the static table is used.",
     )
     zone_map: dict[str, str] = Field(
         default={},
@@ -86,8 +86,8 @@ class ClusterSettings(ComponentSettings):
     prometheus_url: str = Field(
         default="",
         pattern=r"^(https?://\S+)?$",
-        description="Prometheus that knows the watts of nodes, and what pods took; empty: requests "
-        "times the ratio, and estimates alone in the ledger.",
+        description="Prometheus with the watts of nodes and the energy of pods; empty: load is "
+        "requests times utilisation_ratio, and the ledger has estimates only.",
     )
     prometheus_timeout_s: Positive = Field(
         default=5.0, description="Timeout of a query to Prometheus, in seconds."
@@ -97,11 +97,11 @@ class ClusterSettings(ComponentSettings):
     )
     clock_rate: Positive = Field(
         default=1.0,
-        description="Speed of the clock, for tests and replays: 60 makes a minute a second.",
+        description="Speed of the clock, for tests and replays; 60 makes a minute last a second.",
     )
     clock_anchor_wall_s: float = Field(
         default=0.0,
-        description="Wall time, in seconds since the epoch, at which that clock was started.",
+        description="Wall time, in seconds since the epoch, at which the simulated clock started.",
     )
     clock_anchor_sim_s: float = Field(
         default=0.0,
@@ -112,7 +112,7 @@ class ClusterSettings(ComponentSettings):
     def _signals_belong_together(self) -> Self:
         wrong = [code for code in self.exchange_rates if not re.match(CURRENCY, code)]
         if wrong:
-            raise ValueError(f"exchange_rates: {wrong[0]!r} is no currency such as USD")
+            raise ValueError(f"exchange_rates: {wrong[0]!r} is not a currency such as USD")
         if self.signal_max_stale_s < self.signal_fresh_s:
             raise ValueError("signal_max_stale_s is shorter than signal_fresh_s")
         return self

@@ -19,12 +19,12 @@ def parse_duration(text: str) -> float:
     More than ten years is no duration either, nor is what has more than 64 characters.
     """
     if len(text) > _LONGEST:
-        raise BadDuration(f"{quoted(text)} is no duration: the most are {_LONGEST} characters")
+        raise BadDuration(f"{quoted(text)} is not a duration: at most {_LONGEST} characters")
     if _DURATION.fullmatch(text.strip()) is None:
-        raise BadDuration(f"{quoted(text)} is no duration; write for example 90s, 1h30m or 2d")
+        raise BadDuration(f"{quoted(text)} is not a duration; write for example 90s, 1h30m or 2d")
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
     if seconds > LONGEST_S:
-        raise BadDuration(f"{quoted(text)} is too long a duration: the most are ten years, 3650d")
+        raise BadDuration(f"{quoted(text)} is too long; at most ten years, 3650d")
     return seconds
 
 

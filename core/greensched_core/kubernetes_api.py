@@ -186,7 +186,7 @@ class ApiClient:
             try:
                 page = _decode_page(await self.get(path, parameters))
             except (msgspec.DecodeError, UnicodeDecodeError) as fault:  # a proxy's page, say
-                raise ApiUnavailable(f"GET {path}: the answer is no list: {fault}") from fault
+                raise ApiUnavailable(f"GET {path}: the answer is not a list: {fault}") from fault
             yield page
             if not page.metadata.continue_:
                 return

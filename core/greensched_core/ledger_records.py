@@ -185,7 +185,7 @@ def decode_line(text: bytes | str) -> Line:
     try:
         return _DECODER.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
-        raise BadInput(f"no line of a ledger: {fault}") from fault
+        raise BadInput(f"not a line of a ledger: {fault}") from fault
 
 
 def flat(record: LedgerRecord) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def from_flat(row: Mapping[str, Any]) -> LedgerRecord:
             forecast=_forecast(row),
         )
     except (KeyError, TypeError, ValueError) as fault:  # msgspec's faults are ValueErrors
-        raise BadInput(f"no record of a ledger: {fault!r}") from fault
+        raise BadInput(f"not a record of a ledger: {fault!r}") from fault
 
 
 def _forecast(row: Mapping[str, Any]) -> ForecastUsed | None:

@@ -61,7 +61,7 @@ def _pue(text: str | None, faults: list[str]) -> float | None:
     pue = _number(text)
     if text is None or 1.0 <= pue <= _LARGEST_PUE:
         return None if text is None else pue
-    faults.append(f"label {labels.PUE}: {quoted(text)} is no number from 1 to {_LARGEST_PUE:g}")
+    faults.append(f"label {labels.PUE}: {quoted(text)} is not a number from 1 to {_LARGEST_PUE:g}")
     return None
 
 
@@ -69,7 +69,7 @@ def _budget_w(text: str | None, faults: list[str]) -> float | None:
     budget_w = _number(text)
     if text is None or (budget_w > 0 and math.isfinite(budget_w)):
         return None if text is None else budget_w
-    said = f"{quoted(text)} is no number of watts above 0"
+    said = f"{quoted(text)} is not a number of watts above 0"
     faults.append(f"annotation {labels.POWER_BUDGET_WATTS}: {said}")
     return None
 

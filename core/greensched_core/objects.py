@@ -164,7 +164,9 @@ def allocatable(node: NodeObject) -> tuple[Amounts, tuple[str, ...]]:
     faults: list[str] = []
     offered = node.status.allocatable or node.status.capacity
     if not offered:
-        return _NOTHING, ("no allocatable and no capacity: nothing can be placed there",)
+        return _NOTHING, (
+            "it reports neither allocatable nor capacity, so nothing can be placed there",
+        )
     return _amounts(offered, "allocatable", faults), _told(faults)
 
 

@@ -22,4 +22,4 @@ async def warn_by_own_pod(
     try:
         await client.create(f"/api/v1/namespaces/{pod.namespace}/events", body)
     except ApiUnavailable as fault:
-        log.warning("no event could be written", reason=str(fault))
+        log.warning("an event on this process's pod could not be written", reason=str(fault))

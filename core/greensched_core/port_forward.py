@@ -37,7 +37,9 @@ class Forward:
             try:
                 parser.feed_data(await self._piece())
             except httptools.HttpParserError as fault:
-                raise ValueError(f"no HTTP came over the port-forward: {fault}") from fault
+                raise ValueError(
+                    f"the answer over the port-forward is not HTTP: {fault}"
+                ) from fault
         return parser.get_status_code(), bytes(answer.body)
 
     async def close(self) -> None:

@@ -32,7 +32,7 @@ def parse_quantity(text: str) -> float:
     match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
         raise BadQuantity(
-            f"{quoted(text)} is no Kubernetes quantity; write for example 500m, 2, 1.5Gi"
+            f"{quoted(text)} is not a Kubernetes quantity; write for example 500m, 2, 1.5Gi"
         )
     number = float(match["number"])
     if match["exponent"] is not None:

@@ -120,8 +120,8 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as fault:
         raise BadInput(
-            f"cannot listen on {host} port {port}: {fault.strerror or fault}; end what uses the "
-            "port, or set another (listen_port, explain_port)"
+            f"cannot listen on {host} port {port}: {fault.strerror or fault}; stop what uses "
+            "the port, or set another (listen_port, explain_port)"
         ) from fault
 
 
@@ -189,7 +189,10 @@ async def keep_certificates(
                 continue
             context.sni_callback = _handing_over(certificates.context())
         except Exception as fault:  # noqa: BLE001 - serving goes on with what it has
-            log.warning("certificate not taken up, the old one serves on", reason=str(fault))
+            log.warning(
+                "the new certificate could not be loaded; the old one is still used",
+                reason=str(fault),
+            )
             continue
         loaded = stamps
-        log.info("certificate taken up", cert=str(certificates.cert))
+        log.info("a new certificate was loaded", cert=str(certificates.cert))

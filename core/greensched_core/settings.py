@@ -76,7 +76,7 @@ def _read_file(file: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as fault:
-        raise SettingsError(f"file {file} is no YAML: {fault}") from fault
+        raise SettingsError(f"file {file} is not YAML: {fault}") from fault
     if content is None:
         return {}
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):

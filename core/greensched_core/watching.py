@@ -252,7 +252,11 @@ class Watch(Generic[Object]):
 
     def _undecodable(self, fault: Exception) -> None:
         self.health.undecodable += 1
-        log.warning("object skipped: not of the expected shape", path=self.path, reason=str(fault))
+        log.warning(
+            "an object is skipped: it does not have the expected fields",
+            path=self.path,
+            reason=str(fault),
+        )
 
     def _moved(self) -> None:
         self.health.moved_at = self._clock.monotonic()

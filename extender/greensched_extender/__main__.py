@@ -305,14 +305,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise_file_limit()
         disable_created_metrics()  # type: ignore[no-untyped-call]  # half of all lines, read by nobody
         for name in unknown_variables(ExtenderSettings, os.environ):
-            log.warning("variable names no setting", variable=name)
+            log.warning("unknown setting in the environment, ignored", variable=name)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(settings))
     except BadInput as fault:
         print(f"greensched_extender: {fault}", file=sys.stderr)
         return 2
     except TaskEnded as fault:
-        log.error("the process ends by itself", reason=str(fault))
+        log.error("a task ended, so the process ends", reason=str(fault))
         return 1
     return 0
 

@@ -63,7 +63,7 @@ class VerbEndpoint:
             await self._refuse(send, 413, message, Outcome.TOO_LARGE)
             return
         except TooManyBodies:
-            message = "too much is being read at a time: ask again"
+            message = "too many bytes of requests are being read at once: try again"
             await self._refuse(send, 503, message, Outcome.CROWDED_OUT)
             return
         except BadHeader as fault:
@@ -147,7 +147,9 @@ def explain_app(explanations: Explanations) -> FastAPI:
         found = explanations.decisions(namespace, name)
         if found:
             return _json(200, {"decisions": found})
-        return _json(404, {"error": f"no decision on pod {namespace}/{name} is remembered here"})
+        return _json(
+            404, {"error": f"this replica remembers no decision on pod {namespace}/{name}"}
+        )
 
     async def nodes(request: Request) -> Response:
         return _json(200, {"nodes": explanations.nodes()})

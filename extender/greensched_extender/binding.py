@@ -48,7 +48,7 @@ async def _conflict(
         return f"{refusal}; and the pod cannot be read: {fault}"
     name = f"pod {args.PodNamespace}/{args.PodName}"
     if args.PodUID and pod.metadata.uid != args.PodUID:
-        return f"{name} is another one by now: uid {pod.metadata.uid}, not {args.PodUID}"
+        return f"{name} has been replaced by another pod: uid {pod.metadata.uid}, not {args.PodUID}"
     if pod.spec.nodeName == args.Node:
         return ""
     if pod.spec.nodeName:

@@ -91,7 +91,7 @@ class ExtenderMetrics:
         )
         fallbacks = self._counter(
             "fallbacks",
-            "Answers for which data was missing, by stage and reason.",
+            "Fallbacks in answers because data was missing, by stage and reason.",
             "stage",
             "reason",
         )
@@ -134,11 +134,12 @@ class ExtenderMetrics:
             "provisional_pods", "Pods counted where they are expected, not yet seen bound."
         )
         self.provisional_expired = self._counter(
-            "provisional_expired", "Pods that were expected and never seen bound in time."
+            "provisional_expired",
+            "Pods counted where they were expected that were not seen bound in time.",
         )
         self.watch_lists = self._counter(
             "watch_lists",
-            "Full lists read; more than one means that the watch had to start again.",
+            "Full lists read; each after the first means that the watch started again.",
             "resource",
         )
         self.watch_synced = self._gauge(

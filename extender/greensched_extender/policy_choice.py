@@ -23,7 +23,7 @@ ONNX = "onnx"
 def rule(name: str) -> WhereRule:
     """Return the rule of that name; raise BadInput that lists the names there are."""
     if name not in WHERE_RULES:
-        raise BadInput(f"no rule is called {name!r}; there are {', '.join(sorted(WHERE_RULES))}")
+        raise BadInput(f"there is no rule {name!r}; the rules are {', '.join(sorted(WHERE_RULES))}")
     return NamedPolicy(name, WHERE_RULES[name])
 
 

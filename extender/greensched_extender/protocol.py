@@ -83,9 +83,9 @@ def read_args(body: bytes) -> ExtenderArgs:
             lower = _decode_lower_args(_in_lower_case(body))
             args = ExtenderArgs(lower.pod, lower.nodes, lower.nodenames)
     except _UNREADABLE as fault:
-        raise BadInput(f"body is no ExtenderArgs: {fault}") from fault
+        raise BadInput(f"the body is not ExtenderArgs: {fault}") from fault
     if args.Pod is None:
-        raise BadInput("body is no ExtenderArgs: `Pod` is missing")
+        raise BadInput("the body is not ExtenderArgs: `Pod` is missing")
     return args
 
 
@@ -123,10 +123,10 @@ def read_binding(body: bytes) -> BindingArgs:
             lower = _decode_lower_binding(_in_lower_case(body))
             args = BindingArgs(lower.podname, lower.podnamespace, lower.poduid, lower.node)
     except _UNREADABLE as fault:
-        raise BadInput(f"body is no ExtenderBindingArgs: {fault}") from fault
+        raise BadInput(f"the body is not ExtenderBindingArgs: {fault}") from fault
     for name in ("PodName", "PodNamespace", "Node"):
         if not getattr(args, name):
-            raise BadInput(f"body is no ExtenderBindingArgs: `{name}` is missing")
+            raise BadInput(f"the body is not ExtenderBindingArgs: `{name}` is missing")
     return args
 
 

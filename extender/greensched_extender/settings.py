@@ -51,12 +51,12 @@ class ExtenderSettings(ClusterSettings):
     )
     bundle: OptionalPath = Field(
         default=None,
-        description="Folder of the policy bundle, taken up anew when its card changes; empty: the "
-        "one in the package.",
+        description="Folder of the policy bundle, loaded again when its card changes; empty: the "
+        "bundle in the package.",
     )
     fallback_policy: str = Field(
         default="weighted-cost",
-        description="Rule that answers when the model is late, broken or absent.",
+        description="Rule that scores when the model is late, broken or absent.",
     )
     weight_energy: Weight = Field(default=1.0, description="Weight of money in the policy.")
     weight_carbon: Weight = Field(default=1.0, description="Weight of carbon in the policy.")
@@ -84,12 +84,12 @@ class ExtenderSettings(ClusterSettings):
     )
     prometheus_interval_s: Positive = Field(
         default=15.0,
-        description="Seconds between two questions to Prometheus; scrapes are as far apart.",
+        description="Seconds between two queries to Prometheus; use the scrape interval.",
     )
     filter_enabled: bool = Field(
         default=False,
         description="Refuse nodes whose power budget the pod would exceed. Needs "
-        "tls_client_ca_file, or a loopback listen_host: else anybody could fill the budgets.",
+        "tls_client_ca_file, or a loopback listen_host; otherwise anyone could fill the budgets.",
     )
     bind_enabled: bool = Field(default=False, description="Answer /bind by creating the Binding.")
     max_body_bytes: int = Field(
@@ -104,7 +104,7 @@ class ExtenderSettings(ClusterSettings):
     decisions_max_bytes: int = Field(
         default=32 * MIB,
         ge=0,
-        description="Bytes of memory for past decisions, the oldest go first.",
+        description="Bytes of memory for past decisions; the oldest are dropped first.",
     )
 
     @model_validator(mode="after")
@@ -116,7 +116,7 @@ class ExtenderSettings(ClusterSettings):
         if self.filter_enabled and not (self.tls_client_ca_file or _is_loopback(self.listen_host)):
             raise ValueError(
                 "filter_enabled needs tls_client_ca_file, or a listen_host that only this machine "
-                "reaches: else anybody fills power budgets with pods that do not exist"
+                "reaches: otherwise anyone could fill power budgets with pods that do not exist"
             )
         if self.listen_port == self.explain_port != 0:
             raise ValueError(

@@ -48,10 +48,10 @@ async def keep_measured(
             faults = (str(fault),)
         except Exception as fault:
             metrics.task_failures.labels("prometheus").inc()
-            log.error("measured values not taken in", exc_info=fault)
+            log.error("measured values could not be used", exc_info=fault)
             faults = ()
         if faults and faults != said:
-            log.warning("Prometheus left questions open", reasons=faults)
+            log.warning("Prometheus did not answer all queries", reasons=faults)
         said = faults
         if clock.monotonic() - answered_at > _MEASURED_FOR * interval_s:
             snapshot.measure({}, {})
@@ -85,7 +85,7 @@ async def keep_bundle(
             await asyncio.to_thread(choice.reload)
         except Exception as fault:
             metrics.task_failures.labels("bundle").inc()
-            log.error("bundle not looked at", exc_info=fault)
+            log.error("the bundle could not be checked for changes", exc_info=fault)
 
 
 async def keep_provisional(snapshot: Snapshot, *, every_s: float = _EXPIRE_EVERY_S) -> None:

@@ -29,7 +29,7 @@ def why(decision: Mapping[str, Any]) -> str:
     offered: Sequence[Candidate] = decision["candidates"]
     known = [each for each in offered if _finite(each["relativeCost"])]
     if not known:
-        return "None of the nodes offered could be told from another, so all scored alike."
+        return "The extender could not rank any of the nodes offered, so all scored alike."
     outcome = decision["outcome"].get("node")
     name = outcome or decision["expectedNode"] or known[0]["node"]
     place = next((n for n, each in enumerate(known) if each["node"] == name), None)
@@ -72,7 +72,7 @@ def _standing(decision: Mapping[str, Any], known: Sequence[Candidate], place: in
     name, count, policy = known[place]["node"], len(known), decision["policy"]
     is_price = policy in _BY_WEIGHTS or policy in _WEIGHED  # other rules prefer; they do not price
     if costs[-1] - least <= _EQUAL * abs(least):
-        alike = "cost the same" if is_price else f"are alike to {policy}"
+        alike = "cost the same" if is_price else f"score alike by {policy}"
         return f"{name} was one of {count} nodes that {alike} within 1 %"
     if mine - least > _EQUAL * abs(least):
         rank = f"number {place + 1} by {'cost' if is_price else policy}"

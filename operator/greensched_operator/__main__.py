@@ -90,7 +90,9 @@ def main(arguments: Sequence[str]) -> int:
     """
     name, *flags = arguments or ("",)
     if name not in PROCESSES:
-        print(f"greensched_operator: name one of {', '.join(PROCESSES)}", file=sys.stderr)
+        print(
+            f"greensched_operator: give the process to run: {', '.join(PROCESSES)}", file=sys.stderr
+        )
         return 2
     try:
         settings = load_settings(OperatorSettings, flags)
@@ -98,14 +100,14 @@ def main(arguments: Sequence[str]) -> int:
         raise_file_limit()
         disable_created_metrics()  # type: ignore[no-untyped-call]  # half of all lines, read by nobody
         for variable in unknown_variables(OperatorSettings, os.environ):
-            log.warning("variable names no setting", variable=variable)
+            log.warning("unknown setting in the environment, ignored", variable=variable)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(serve(name, settings))
     except BadInput as fault:
         print(f"greensched_operator: {fault}", file=sys.stderr)
         return 2
     except TaskEnded as fault:
-        log.error("the process ends by itself", reason=str(fault))
+        log.error("a task ended, so the process ends", reason=str(fault))
         return 1
 
 

@@ -37,7 +37,7 @@ def test_ten_years_are_the_most() -> None:
 def test_a_text_that_nobody_means_is_refused_before_it_is_read() -> None:
     assert parse_duration("1h" * 32) == 32 * 3600.0
     for text in ("1h" * 33, "1h" * 120_000, " " * 63 + "5m"):
-        with pytest.raises(BadDuration, match="the most are 64 characters") as refused:
+        with pytest.raises(BadDuration, match="at most 64 characters") as refused:
             parse_duration(text)
         assert len(str(refused.value)) < 200
 

@@ -40,7 +40,7 @@ async def test_a_refusal_says_what_the_server_said(
 async def test_a_page_that_is_no_list_is_unavailable_not_a_crash(scripted: Api) -> None:
     scripted.answer(b"<html>")
     async with scripted.client() as client:
-        with pytest.raises(ApiUnavailable, match="no list"):
+        with pytest.raises(ApiUnavailable, match="not a list"):
             async for _ in client.pages("/api/v1/pods"):
                 pass
 

@@ -113,7 +113,7 @@ def test_without_a_uid_a_name_that_is_used_again_is_another_workload() -> None:
     b"", b"[]", b"{", b'{"record":{}}', b'{"record":{"what":"eaten","at":1}}', b"\xff", b"[" * 5000,
 ])  # fmt: skip
 def test_what_is_no_line_of_a_ledger_is_told(text: bytes) -> None:
-    with pytest.raises(BadInput, match="no line of a ledger"):
+    with pytest.raises(BadInput, match="not a line of a ledger"):
         decode_line(text)
 
 
@@ -121,5 +121,5 @@ def test_what_is_no_line_of_a_ledger_is_told(text: bytes) -> None:
     {"what": "eaten"}, {"what": None}, {"input_ages": "{"}, {"input_ages": "[1]"},
 ])  # fmt: skip
 def test_a_row_that_is_no_record_is_told(change: dict[str, Any]) -> None:
-    with pytest.raises(BadInput, match="no record of a ledger"):
+    with pytest.raises(BadInput, match="not a record of a ledger"):
         from_flat({**flat(HELD), **change})

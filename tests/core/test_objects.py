@@ -136,7 +136,7 @@ def test_room_is_allocatable_else_capacity_else_a_fault() -> None:
     assert allocatable(node(capacity={"cpu": "8", "nvidia.com/gpu": "4"}))[0] == (8.0, 0.0, 4.0)
     amounts, faults = allocatable(node())
     assert amounts == (0.0, 0.0, 0.0)
-    assert "no capacity" in faults[0]
+    assert "nor capacity" in faults[0]
 
 
 @given(st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu", "x"]), st.text()))

@@ -164,21 +164,21 @@ def test_what_is_broken_is_named_with_what_to_do_and_nothing_is_left(
     lines = report.splitlines()
     advice = {each: lines[place + 1] for place, each in enumerate(lines) if "FAILED" in each}
     assert all(text.startswith("        -> ") for text in advice.values())
-    missing = line(report, "the accounts have their rights")
+    missing = line(report, "the service accounts have their rights")
     assert "greensched-releaser list jobs.batch" in missing
-    policy = line(report, "the cluster's GreenPolicy is there")
-    assert f"there is none named default in namespace {installation.namespace}" in policy
+    policy = line(report, "the cluster's GreenPolicy exists")
+    assert f"there is no GreenPolicy default in namespace {installation.namespace}" in policy
     assert "get events --field-selector reason=PolicyRefused" in advice[policy]
     unknown = advice[line(report, "the API server calls the webhook")]
     assert f"kubectl -n {installation.namespace} logs deployment/greensched-controller" in unknown
-    assert "nobody tried to place it" in line(report, "the scheduler places a pod")
+    assert "no scheduler tried to place the pod" in line(report, "the scheduler places a pod")
     installation.wait_until(lambda: left(installation) == "", "its work is gone")
 
 
 def test_a_policy_that_has_another_mode_than_the_chart_is_told(
     installation: Installation, rights: dict[str, str]
 ) -> None:
-    title = "the cluster's GreenPolicy is there"
+    title = "the cluster's GreenPolicy exists"
     installation.upgrade()  # the kind is known now: Helm makes it
     told = {**ONLY_HOLDING, "policy_mode": "enforce"}
     assert "ok  " in line(checked(installation, rights, **told).stdout, title)
@@ -202,7 +202,7 @@ def test_what_the_webhook_said_is_told_as_the_reason(
     lines = checked(installation, rights, **ONLY_HOLDING).stdout.splitlines()
     for title in ("the API server calls the webhook", "a Job is held, and released"):
         failed = line("\n".join(lines), title)
-        assert "not held: nobody is there who would start it" in failed
+        assert "not held: nothing could start it again" in failed
         advice = lines[lines.index(failed) + 1]
         assert "greensched-controller" in advice and "greensched-releaser" in advice
         assert "firewall" not in advice

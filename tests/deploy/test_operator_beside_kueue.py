@@ -86,7 +86,7 @@ def test_a_queued_job_waits_and_an_uninstall_starts_it_by_the_charts_accounts(
     installation.stop()
     ended = installation.run_to_its_end("release-all")
     assert ended.returncode == 0, ended.stderr
-    assert "greensched: released 1 held workloads; none is left\n" in ended.stdout
+    assert "greensched: released 1 held workloads; none is still held\n" in ended.stdout
     assert check_of_it(installation)["state"] == "Ready"
     installation.wait_until(
         lambda: not installation.get("job", "train", installation.users)["spec"]["suspend"],

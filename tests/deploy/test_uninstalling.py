@@ -79,7 +79,7 @@ def test_the_charts_account_starts_all_and_its_switch_goes_with_the_release(
         hold(installation, name)
     ended = installation.run_to_its_end("release-all")
     assert ended.returncode == 0, ended.stderr
-    assert "greensched: released 2 held workloads; none is left\n" in ended.stdout
+    assert "greensched: released 2 held workloads; none is still held\n" in ended.stdout
     for name in ("first", "second"):
         job = installation.get("job", name, installation.users)
         assert job["spec"]["suspend"] is False

@@ -5,8 +5,8 @@ from greensched_testbed.end_to_end.release import DEPLOYMENTS, NAMESPACE, Releas
 
 CHECKLIST = [
     "ok      the extender answers at its Service",
-    "ok      the accounts have their rights",
-    "ok      the cluster's GreenPolicy is there",
+    "ok      the service accounts have their rights",
+    "ok      the cluster's GreenPolicy exists",
     "ok      the API server calls the webhook",
     "ok      the scheduler places a pod",
     "ok      a Job is held, and released",

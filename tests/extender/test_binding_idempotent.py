@@ -65,7 +65,7 @@ async def test_a_pod_is_bound_with_its_uid(world: World, server: Server) -> None
     [
         pytest.param(("u", "n1"), "", id="same-node-is-success"),
         pytest.param(("u", "n2"), "bound to n2, not to n1", id="other-node"),
-        pytest.param(("v", "n1"), "another one by now", id="another-pod-of-that-name"),
+        pytest.param(("v", "n1"), "replaced by another pod", id="another-pod-of-that-name"),
         pytest.param(("u", None), "already assigned", id="not-bound-at-all"),
         pytest.param(None, "cannot be read", id="pod-gone"),
     ],

@@ -21,7 +21,7 @@ from greensched_extender.settings import ExtenderSettings
     [
         pytest.param({"EXPLAIN_PORT": "8888"}, "both 8888: they must differ", id="one-port"),
         pytest.param({"EXCHANGE_RATES": '{"USD": 0}'}, "EXCHANGE_RATES", id="rate-zero"),
-        pytest.param({"EXCHANGE_RATES": '{"usd": 1}'}, "no currency such as USD", id="no-code"),
+        pytest.param({"EXCHANGE_RATES": '{"usd": 1}'}, "not a currency such as USD", id="no-code"),
         pytest.param({"CURRENCY": "euro"}, "GREENSCHED_EXTENDER_CURRENCY", id="no-currency"),
         pytest.param({"FILTER_ENABLED": "true"}, "needs tls_client_ca_file", id="for-anybody"),
         pytest.param({"SIGNAL_FRESH_S": "90000"}, "shorter than signal_fresh_s", id="ages"),

@@ -157,7 +157,9 @@ async def test_an_upgrade_is_refused_in_one_answer_and_its_body_is_no_other_requ
         reply = await reader.read()  # until the server hangs up
     writer.close()
     assert reply.startswith(b"HTTP/1.1 400 ")
-    assert reply.endswith(b'{"Error":"Upgrade is not served here: send the request as HTTP/1.1"}')
+    assert reply.endswith(
+        b'{"Error":"Upgrade is not supported: send the request as plain HTTP/1.1"}'
+    )
     assert reply.count(b"HTTP/1.1 ") == 1
     assert world.counted("requests_total", verb="prioritize", outcome="bad_request") == 1
 

@@ -40,7 +40,7 @@ def test_the_shipped_model_answers(new_world: Callable[..., World]) -> None:
 
 
 def test_an_unknown_rule_is_refused_by_name(new_world: Callable[..., World]) -> None:
-    with pytest.raises(BadInput, match=r"'greenest'; there are bin-pack"):
+    with pytest.raises(BadInput, match=r"'greenest'; the rules are bin-pack"):
         new_world(policy="greenest")
 
 

@@ -102,15 +102,15 @@ def test_keys_are_read_whatever_their_case_and_capitals_win(
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        pytest.param(b"", "no ExtenderArgs", id="empty"),
-        pytest.param(b"<html>", "no ExtenderArgs", id="html"),
-        pytest.param(b"[]", "no ExtenderArgs: Expected `object`", id="array"),
+        pytest.param(b"", "not ExtenderArgs", id="empty"),
+        pytest.param(b"<html>", "not ExtenderArgs", id="html"),
+        pytest.param(b"[]", "not ExtenderArgs: Expected `object`", id="array"),
         pytest.param(b"{}", "`Pod` is missing", id="no-pod"),
         pytest.param(b'{"Pod":5}', r"\$\.Pod", id="pod-is-a-number"),
         pytest.param(b'{"Pod":{"metadata":{"name":5}}}', r"\$\.Pod\.metadata\.name", id="name"),
-        pytest.param(b'{"Pod":{},"NodeNames":["a"', "no ExtenderArgs", id="cut-off"),
-        pytest.param(b"[" * 100_000, "no ExtenderArgs", id="deep"),
-        pytest.param(b'{"Pod":{"metadata":{"name":"\xff"}}}', "no ExtenderArgs", id="no-utf-8"),
+        pytest.param(b'{"Pod":{},"NodeNames":["a"', "not ExtenderArgs", id="cut-off"),
+        pytest.param(b"[" * 100_000, "not ExtenderArgs", id="deep"),
+        pytest.param(b'{"Pod":{"metadata":{"name":"\xff"}}}', "not ExtenderArgs", id="no-utf-8"),
     ],
 )
 def test_a_body_that_cannot_be_read_is_told_where(body: bytes, said: str) -> None:

@@ -157,7 +157,7 @@ def told(
     ),
     pytest.param(
         told(),
-        "None of the nodes offered could be told from another, so all scored alike.",
+        "The extender could not rank any of the nodes offered, so all scored alike.",
         id="no-node",
     ),
 ])  # fmt: skip

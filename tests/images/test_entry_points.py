@@ -107,7 +107,7 @@ def test_check_install_ends_with_its_checklist(place: Place) -> None:
     with place.beside_api_server("operator", replace(run, environment=told)) as container:
         # No node runs our pods, and no Service is reached: the accounts alone have what they need.
         assert status_at_its_end(container) == 1, container.log
-        assert "ok      the accounts have their rights: all " in container.log
+        assert "ok      the service accounts have their rights: all " in container.log
         assert container.log.splitlines()[-1] == "1 of 5 checks passed"
 
 

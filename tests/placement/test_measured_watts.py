@@ -110,7 +110,7 @@ async def test_every_meters_watts_are_read_each_in_its_own_unit(prometheus: Prom
 async def test_a_prometheus_that_is_gone_is_a_missing_signal() -> None:
     async with httpx.AsyncClient(trust_env=False) as http:
         reader = PowerReader(PrometheusApi(http, f"http://127.0.0.1:{free_port()}"))
-        with pytest.raises(SignalUnavailable, match="cannot be asked"):
+        with pytest.raises(SignalUnavailable, match="cannot be reached"):
             await reader.read(time.time())
 
 

@@ -178,7 +178,7 @@ async def _running_pods(
         try:
             return [pod.metadata for pod in msgspec.json.decode(raw, type=_Pods).items]
         except (msgspec.MsgspecError, UnicodeDecodeError) as fault:  # a proxy's page, say
-            raise ApiUnavailable(f"the answer is no list of pods: {fault}") from fault
+            raise ApiUnavailable(f"the answer is not a list of pods: {fault}") from fault
 
 
 async def _ask_pod(

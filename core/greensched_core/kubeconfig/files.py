@@ -66,7 +66,7 @@ def read_context(kubeconfig: Path | None, name: str | None) -> Context:
     current = (said.get("current-context") for _, said in files)
     wanted = name or next((str(each) for each in current if each), "")
     if not wanted:
-        raise BadInput(f"kubeconfig {source}: no context is the current one: name one by --context")
+        raise BadInput(f"kubeconfig {source}: there is no current context: name one by --context")
     context = _named("context", wanted, contexts, source)
     cluster = _named("cluster", context.text("cluster"), clusters, source)
     if not cluster.text("server"):
@@ -110,13 +110,15 @@ def _entries(files: _Files, kind: str, key: str) -> Iterator[tuple[str, Entry]]:
     for path, said in reversed(files):
         listed = said.get(kind) or []
         if not isinstance(listed, list):
-            raise BadInput(f"kubeconfig {path}: {kind} is no list")
+            raise BadInput(f"kubeconfig {path}: {kind} is not a list")
         for each in listed:
             if not isinstance(each, dict) or "name" not in each:
                 raise BadInput(f"kubeconfig {path}: {kind}: an entry has no name")
             value = each.get(key) or {}
             if not isinstance(value, dict):
-                raise BadInput(f"kubeconfig {path}: {kind}: {key} of {each['name']} is no mapping")
+                raise BadInput(
+                    f"kubeconfig {path}: {kind}: {key} of {each['name']} is not a mapping"
+                )
             yield str(each["name"]), Entry(value, path.absolute().parent)
 
 

@@ -71,7 +71,7 @@ def _by_official_client(chosen: Context) -> Token:
         from kubernetes import client, config  # 117 MB: only where there is no other way
     except ModuleNotFoundError as fault:
         raise BadInput(
-            f"kubeconfig {chosen.source}: its user logs in by an {_LEGACY}, which needs more: "
+            f"kubeconfig {chosen.source}: its user logs in by an {_LEGACY}, which needs an extra: "
             "pip install 'greensched[oidc]'"
         ) from fault
     configuration = client.Configuration()
@@ -171,7 +171,7 @@ def _proxy(cluster: Entry, server: str) -> str | None:
             return None
         url = told.get(urlsplit(server).scheme, "")
     if url and urlsplit(url).scheme not in ("http", "https"):
-        raise ValueError(f"proxy {url}: only http:// and https:// are known")
+        raise ValueError(f"proxy {url}: only http:// and https:// are supported")
     return url or None
 
 

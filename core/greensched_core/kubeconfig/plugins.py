@@ -62,7 +62,7 @@ class LoginPlugin:
                 told = " ".join(str(fault).split())
                 raise BadInput(
                     f"kubeconfig {self._context.source}: its login plugin failed: {told}. "
-                    "Log in again, or see what the plugin prints by itself"
+                    "Log in again, or run the plugin by itself to see what it prints"
                 ) from fault
         return self._last
 
@@ -75,7 +75,7 @@ class LoginPlugin:
         mode = str(self._said.get("interactiveMode") or "IfAvailable")
         is_interactive = mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
         if mode == "Always" and not is_interactive:
-            raise ValueError("exec: it asks questions, and there is no terminal to answer them")
+            raise ValueError("exec: it needs a terminal to ask questions, and there is none")
         environment = {**os.environ, **self._variables(is_interactive)}
         try:
             done = subprocess.run(
@@ -137,7 +137,7 @@ def _credential(printed: bytes) -> Credential:
         token, until = status.get("token"), status.get("expirationTimestamp")
         pair = status.get("clientCertificateData"), status.get("clientKeyData")
     except (ValueError, KeyError, TypeError, AttributeError) as fault:
-        raise ValueError("exec: what it printed is no ExecCredential with a status") from fault
+        raise ValueError("exec: what it printed is not an ExecCredential with a status") from fault
     has_pair = all(isinstance(each, str) and each for each in pair)
     if not token and not has_pair:
         raise ValueError("exec: it printed neither a token nor a certificate with its key")

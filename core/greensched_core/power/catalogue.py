@@ -91,7 +91,7 @@ class PowerCatalogue:
         curve_text, model, instance, cpu, product, boards, cpu_cores, gpu_count = key
         faults: list[str] = []
         if not 0 <= cpu_cores <= _MOST_CPUS:
-            faults.append(f"{cpu_cores:g} CPUs cannot be: counted as 0 to {_MOST_CPUS:g}")
+            faults.append(f"{cpu_cores:g} CPUs are implausible: counted within 0 to {_MOST_CPUS:g}")
             cpu_cores = min(max(cpu_cores, 0.0), _MOST_CPUS)
         found = self._hardware(model, instance, cpu, cpu_cores, faults)
         if curve_text is not None:

@@ -77,7 +77,7 @@ class PowerCurve:
             watts = tuple(float(part) for part in text.split(","))
         except ValueError:
             raise BadInput(
-                f"{quoted(text)} is no power curve; write {POINTS} watts, for 0, 10 … 100 % "
+                f"{quoted(text)} is not a power curve; write {POINTS} watts, for 0, 10 … 100 % "
                 "load, separated by commas"
             ) from None
         return cls(watts)

@@ -103,7 +103,7 @@ class PrometheusApi:
             ) from fault
         except (httpx.HTTPError, httpx.InvalidURL) as fault:
             raise PrometheusUnreachable(
-                f"Prometheus at {url} cannot be asked: {fault or type(fault).__name__}"
+                f"Prometheus at {url} cannot be reached: {fault or type(fault).__name__}"
             ) from fault
 
 
@@ -117,7 +117,7 @@ def _read(
         reason = f"{decoded.errorType}: {decoded.error}"
     # ValueError: also a value that is no number; RecursionError: nested beyond all reason
     except (msgspec.DecodeError, ValueError, RecursionError) as fault:
-        reason = f"not the JSON of a vector or matrix ({fault})"
+        reason = f"the answer is not JSON of a vector or matrix ({fault})"
     raise SignalUnavailable(
         f"Prometheus answered {answer.status_code}, {reason[:_MOST_ERROR_CHARACTERS]}"
     )

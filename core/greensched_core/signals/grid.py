@@ -180,7 +180,7 @@ def parse_grid_signal(
     try:
         decoded = msgspec.json.decode(raw) if isinstance(raw, bytes | str) else raw
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        reader.fault(Fault.UNREADABLE, f"no JSON: {fault}")
+        reader.fault(Fault.UNREADABLE, f"not JSON: {fault}")
         return None, tuple(reader.faults)
     return reader.forecast(decoded, received_at), tuple(reader.faults)
 
@@ -217,7 +217,7 @@ class _Reader:
             self.fault(Fault.ABSENT, "status holds neither carbon nor price")
             return None
         if observed_at is None:
-            self.fault(Fault.BAD_TIMESTAMP, "status.observedAt is missing: nobody knows the age")
+            self.fault(Fault.BAD_TIMESTAMP, "status.observedAt is missing, so the age is unknown")
             return None
         currency = _text(spec.get("currency"))
         return ZoneForecast(
@@ -295,9 +295,7 @@ class _Reader:
                     self.fault(Fault.BAD_TIMESTAMP, f"{where}.start is missing")
                 continue
             if start in slots:
-                self.fault(
-                    Fault.DUPLICATE, f"{where}.start {_short(item['start'])} was there before"
-                )
+                self.fault(Fault.DUPLICATE, f"{where}.start {_short(item['start'])} is there twice")
             elif start < latest:
                 self.fault(
                     Fault.UNSORTED, f"{where}.start {_short(item['start'])} is before the last one"

@@ -64,7 +64,7 @@ def parse_static_zones(text: str, where: str, *, default: StaticZone | None = No
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as fault:
-        raise BadInput(f"static zones: {where} is no TOML: {fault}") from fault
+        raise BadInput(f"static zones: {where} is not TOML: {fault}") from fault
     faults = [f"unknown table {key!r}" for key in sorted(table.keys() - {"zones", "default"})]
     entries = table.get("zones", {})
     if not isinstance(entries, Mapping):

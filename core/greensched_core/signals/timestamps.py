@@ -14,7 +14,7 @@ _MICROSECOND_DIGITS = 6
 def parse_timestamp(text: str) -> float:
     """Return seconds since the Unix epoch; fractions beyond microseconds are cut.
 
-    Raises BadInput when `text` is no RFC 3339 timestamp with a time zone.
+    Raises BadInput when `text` is not an RFC 3339 timestamp with a time zone.
     """
     match = _RFC3339.fullmatch(text.strip())
     if match is not None:
@@ -26,7 +26,7 @@ def parse_timestamp(text: str) -> float:
         except (ValueError, OverflowError):
             pass  # a 13th month, a leap second, an offset of 99 hours
     raise BadInput(
-        f"{text[:60]!r} is no RFC 3339 timestamp; write for example 2026-11-21T10:00:00Z"
+        f"{text[:60]!r} is not an RFC 3339 timestamp; write for example 2026-11-21T10:00:00Z"
     )
 
 

@@ -114,7 +114,7 @@ class Arrivals:
         self._tell(
             planned.waiting.work,
             "WouldHold",
-            f"shadow: would hold until {start}, which would save {saved} of its weighted cost",
+            f"mode shadow: it would be held until {start} and save {saved} of its weighted cost",
         )
 
     def _tell(self, work: Work, reason: str, note: str, *, is_warning: bool = False) -> None:

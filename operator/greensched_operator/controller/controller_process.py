@@ -207,7 +207,10 @@ class ControllerProcess:
             self.budgets.recall(await asyncio.to_thread(self.ledger.store.released, since_s, now_s))
         except (LedgerUnusable, BadInput) as fault:  # no ledger yet, or a row that is none
             self.metrics.fallbacks.labels("budgets-not-recalled").inc()
-            log.warning("budgets begin anew", reason=str(fault))
+            log.warning(
+                "the ledger does not say what budgets have used; they start at zero",
+                reason=str(fault),
+            )
 
     def _running(self, zones: Sequence[str]) -> list[Running]:
         places = {name: place for place, name in enumerate(zones)}
@@ -304,9 +307,11 @@ class ControllerProcess:
             await self.ledger.stop()
         await self._standing.stop()
         if lease.lost.is_set():
-            raise TaskEnded("ended: lease: another holds it by now")
+            raise TaskEnded("ended: another replica holds the Lease now")
         if self.sight.refused.is_set():
-            raise TaskEnded("ended: sight: another replica may see what this one is refused")
+            raise TaskEnded(
+                "ended: the API server refuses this replica a watch; another may be allowed"
+            )
 
     def alive(self) -> str:
         """Return "" while all that should run does; a loop that is stuck gives no answer at all."""

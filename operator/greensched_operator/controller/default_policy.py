@@ -70,12 +70,18 @@ class DefaultPolicy:
         """Warn of a refusal once; what may pass is no more than a line in the log."""
         reason = str(fault)
         if fault.status is None or fault.status in _MAY_PASS or fault.status >= 500:
-            log.info("the default GreenPolicy is not there yet", reason=reason)
+            log.info(
+                "the default GreenPolicy could not be created yet; trying again", reason=reason
+            )
         elif reason != self._told:
             self._told = reason
-            log.warning("the default GreenPolicy is refused", reason=reason)
+            log.warning(
+                "the API server refused the default GreenPolicy; the built-in one applies",
+                reason=reason,
+            )
             note = (
-                "the GreenPolicy of the chart's values is refused, and the built-in one serves, "
-                f"mode shadow: {reason}. Mend policy.spec in the values, and upgrade the release"
+                f"the API server refused the GreenPolicy of the chart's values: {reason}. The "
+                "built-in policy applies (mode shadow: nothing is held). Correct policy.spec in "
+                "the values and run helm upgrade"
             )
             await warn_by_own_pod(self._client, self._settings, POLICY_REFUSED, note)

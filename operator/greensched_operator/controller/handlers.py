@@ -79,7 +79,7 @@ class JobEvents:
             async for page in client.pages("/apis/batch/v1/jobs"):
                 listed |= {_decode_listed(raw).metadata.uid for raw in page.items}
         except (ApiUnavailable, msgspec.DecodeError) as fault:
-            log.warning("Jobs not listed", reason=str(fault))
+            log.warning("Jobs could not be listed", reason=str(fault))
             return
         for uid in known - listed:
             self._drop(uid)

@@ -55,9 +55,9 @@ class JobWatch:
         while True:
             try:
                 await run_kopf(self._events, self._access, self._identity, self._trace())
-                log.error("kopf ended, and is started again")
+                log.error("the watch of Jobs (kopf) ended; starting it again")
             except Exception:  # a watch that is lost for good would leave the leader blind
-                log.exception("kopf ended, and is started again")
+                log.exception("the watch of Jobs (kopf) ended; starting it again")
             if self.health.lost_at is None:
                 self.health.lost_at = self._clock.monotonic()
             await asyncio.sleep(_LONGEST_PAUSE_S / 10)

@@ -125,7 +125,7 @@ class Pauser:
             # Each takes milliseconds, which releases and watches must not wait for.
             chosen = await asyncio.to_thread(choose_pauses, stretches, rules, situation, held_cores)
         except Exception:  # our own fault: what runs goes on
-            log.exception("no pauses chosen", workloads=len(stretches))
+            log.exception("choosing pauses failed; running work goes on", workloads=len(stretches))
             self._metrics.fallbacks.labels("pausing-failed").inc()
             return
         for pause in chosen:
@@ -183,6 +183,6 @@ def why_paused(pause: Pause) -> str:
     latest = format_timestamp(round(terms.latest_start_s))
     left = format_duration(round(terms.runtime_s))
     return (
-        f"paused: what is left, {left}, then costs {saved} less, its restart included"
-        f"{grid_words(chosen)}; at the latest {latest}, by {terms.bound}"
+        f"paused: the remaining {left} then cost {saved} less, including the restart"
+        f"{grid_words(chosen)}; latest start {latest} ({terms.bound})"
     )

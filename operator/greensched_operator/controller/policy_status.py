@@ -115,4 +115,4 @@ class PolicyStatus:
             await self._client.patch(path, msgspec.json.encode({"status": status}))
         except ApiUnavailable as fault:
             if fault.status != 404:
-                log.warning("status not written", path=path, reason=str(fault))
+                log.warning("status could not be written", path=path, reason=str(fault))

@@ -25,13 +25,13 @@ def accept_policy(policy: GreenPolicy, bundle_fault: str | None = None) -> Accep
     """Judge a policy; `bundle_fault` says why its bundle cannot serve: it is missing, or wrong."""
     if policy.faults:
         told = "; ".join(policy.faults)
-        return Acceptance(
-            False, "BadField", f"{told}. The built-in defaults serve: nothing is held"
-        )
+        message = f"{told}. Until this is corrected, the built-in defaults apply: nothing is held"
+        return Acceptance(False, "BadField", message)
     if bundle_fault is not None:
         wanted = policy.bundle_config_map
         named = f"bundle {wanted}" if wanted else "the shipped bundle"
-        message = f"{named}: {bundle_fault}. The rule {BUILT_IN.when_policy} serves instead"
+        rule = BUILT_IN.when_policy
+        message = f"{named} cannot be used: {bundle_fault}. The rule {rule} chooses starts instead"
         return Acceptance(False, "BundleUnusable", message)
     return Acceptance(True, "Followed", f"mode {policy.mode}, start chosen by {policy.when_policy}")
 
@@ -40,9 +40,12 @@ def accept_profile(parsed: ParsedProfile) -> Acceptance:
     """Judge a profile."""
     if parsed.profile is None:
         told = "; ".join(parsed.faults)
-        return Acceptance(False, "BadField", f"{told}. Its work counts as of constant power")
+        message = f"{told}. Until this is corrected, its work is planned with constant power"
+        return Acceptance(False, "BadField", message)
     saved = sum(phase.is_checkpoint for phase in parsed.profile.work)
-    message = f"a run takes {parsed.profile.runtime_s:g} s and is saved {saved} times"
+    message = (
+        f"a run takes {parsed.profile.runtime_s:g} s and has {saved} checkpoints at ends of phases"
+    )
     return Acceptance(True, "Followed", message)
 
 

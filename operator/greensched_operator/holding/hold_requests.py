@@ -84,16 +84,17 @@ def _contradictions(
 ) -> list[str]:
     said = format_timestamp(deadline_s)
     if deadline_s <= arrived_s:
-        return [f"{labels.DEADLINE}: {said} is past; it starts at once"]
+        return [f"{labels.DEADLINE}: {said} is in the past; the work starts immediately"]
     if start_by_s is not None and deadline_s < start_by_s:
         return [
-            f"{labels.DEADLINE}: {said} is before the last start that max-delay or window allow, "
-            f"{format_timestamp(start_by_s)}; give a later deadline or a shorter delay"
+            f"{labels.DEADLINE}: {said} is before {format_timestamp(start_by_s)}, the latest start "
+            "that max-delay or window allows; set a later deadline or a shorter delay"
         ]
     if runtime_s is not None and arrived_s + runtime_s > deadline_s:
         return [
             f"{labels.DEADLINE}: {said} is {format_duration(deadline_s - arrived_s)} away, less "
-            f"than the runtime of {format_duration(runtime_s)}; it starts at once, and ends late"
+            f"than the runtime of {format_duration(runtime_s)}; the work starts immediately, and "
+            "ends late"
         ]
     return []
 
@@ -178,7 +179,7 @@ def _hours(hours: re.Match[str], arrived_s: float) -> tuple[float | None, float]
     begins = _wall(*hours.group(1, 2))
     ends = time() if hours.group(3, 4) == ("24", "00") else _wall(*hours.group(3, 4))
     if begins == ends:
-        raise BadInput("it begins and ends at the same time; leave it out to start at any hour")
+        raise BadInput("the window begins and ends at the same time; remove it to allow any hour")
     zone = _zone(hours[5])
     today = datetime.fromtimestamp(arrived_s, zone).date()
     for days in (-1, 0, 1, 2):  # yesterday's may still be open, past midnight
@@ -188,14 +189,16 @@ def _hours(hours: re.Match[str], arrived_s: float) -> tuple[float | None, float]
         closes_s = datetime.combine(last, ends, zone).timestamp()
         if closes_s > max(arrived_s, opens_s):
             return (None if opens_s <= arrived_s else opens_s), closes_s
-    raise BadInput("no such hours in the next days")  # two clock changes within two days
+    raise BadInput(
+        "the window does not occur in the next days"
+    )  # two clock changes within two days
 
 
 def _wall(hour: str, minute: str) -> time:
     try:
         return time(int(hour), int(minute))
     except ValueError:
-        raise BadInput(f"{hour}:{minute} is no time of the day") from None
+        raise BadInput(f"{hour}:{minute} is not a time of day") from None
 
 
 def _zone(name: str | None) -> tzinfo:
@@ -204,7 +207,9 @@ def _zone(name: str | None) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # as the database is asked: no such key, path or file
-        raise BadInput(f"{quoted(name)} is no time zone; write for example Europe/Berlin") from None
+        raise BadInput(
+            f"{quoted(name)} is not a time zone; use one such as Europe/Berlin"
+        ) from None
 
 
 def _earlier(one: float | None, other: float | None) -> float | None:

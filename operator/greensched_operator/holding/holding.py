@@ -66,21 +66,23 @@ def hold_terms(
     The policy's mode is looked at for `off` alone: in shadow the answer is what would be done.
     """
     if policy.mode == Mode.OFF:
-        return NotHeld(Unheld.POLICY_OFF, f"{policy.title} is off")
+        return NotHeld(Unheld.POLICY_OFF, f"{policy.title} has mode off")
     if wish.faults:
         return NotHeld(Unheld.BAD_ANNOTATION, "; ".join(wish.faults))
     if wish.run_now:
-        return NotHeld(Unheld.RUN_NOW, "its annotation run-now asks for a start at once")
+        return NotHeld(Unheld.RUN_NOW, "its annotation run-now asks for an immediate start")
     runtime_s, runtime_from = expected_runtime(wish, policy, cron_job)
     bounds = _bounds(wish, policy, cron_job, runtime_s)
     if not bounds:
-        return NotHeld(Unheld.NO_WISH, "neither it nor its policy says how long it may wait")
+        return NotHeld(
+            Unheld.NO_WISH, "neither the workload nor its policy says how long it may wait"
+        )
     bounds.append((wish.arrived_s + policy.longest_hold_s, Bound.LONGEST_HOLD))
     latest_s, bound = min(bounds)
     start_from_s = max(wish.start_from_s or wish.arrived_s, wish.arrived_s)
     if start_from_s > latest_s >= wish.arrived_s:
         opens, last = format_timestamp(round(start_from_s)), format_timestamp(round(latest_s))
-        text = f"its window opens at {opens}, after its latest start, {last}, by {bound}"
+        text = f"its window opens at {opens}, after its latest start {last} ({bound})"
         return NotHeld(Unheld.NO_SLACK, text)
     if latest_s < wish.arrived_s + LEAST_HOLD_S:
         slack = format_duration(max(latest_s - wish.arrived_s, 0.0))
@@ -136,7 +138,7 @@ def not_ours(work: Work) -> str:
     if work.kind != Kind.JOB or work.is_ours or work.queue_gates is not None:
         return ""
     by = f"{work.owner.kind} {work.owner.name}" if work.owner else "another controller"
-    return f"{by} controls its suspend; submit it through a queue of Kueue to let it wait"
+    return f"{by} controls its suspend field; to delay it, submit it through a Kueue queue"
 
 
 def expected_runtime(

@@ -125,12 +125,16 @@ def _said_on(work: Work, rules: Rules) -> tuple[dict[str, str], CronJob | None]:
 def judge(work: Work, rules: Rules, now_s: float) -> Release | Waiting:
     """Return what becomes of work that we hold, at `now_s`."""
     if rules.is_emergency:
-        return Release(work, Reason.EMERGENCY, "the switch for the whole cluster is on")
+        return Release(work, Reason.EMERGENCY, "the cluster's emergency switch is on")
     terms, resolved = terms_of(work, rules, now_s)
     if isinstance(terms, NotHeld):
         return Release(work, _REASONS[terms.reason], terms.text)
     if resolved.policy.mode != Mode.ENFORCE:
-        return Release(work, Reason.POLICY, f"{resolved.policy.title} does not hold work")
+        return Release(
+            work,
+            Reason.POLICY,
+            f"{resolved.policy.title} has mode {resolved.policy.mode}, which holds nothing",
+        )
     if now_s >= terms.latest_start_s:
         return at_its_latest(work, terms)
     return Waiting(work, terms, resolved.policy, resolved.fault or "")
@@ -138,5 +142,5 @@ def judge(work: Work, rules: Rules, now_s: float) -> Release | Waiting:
 
 def at_its_latest(work: Work, terms: HoldTerms) -> Release:
     """Return the start of work that may wait no longer."""
-    said = f"{format_timestamp(round(terms.latest_start_s))}, by {terms.bound}"
+    said = f"{format_timestamp(round(terms.latest_start_s))} ({terms.bound})"
     return Release(work, Reason.LATEST_START, f"its latest start has come: {said}")

@@ -108,7 +108,7 @@ def resume_terms(
     Its start-up, what is left of its runtime and the margin of all of it end before the deadline.
     """
     if not may_pause(work, wish) or wish.deadline_s is None:
-        text = "it may no longer be suspended: its annotations have changed"
+        text = "its annotations have changed and no longer allow a pause"
         return NotHeld(Unheld.RUN_NOW if wish.run_now else Unheld.NO_WISH, text)
     whole_s, runtime_from = expected_runtime(wish, policy, cron_job)
     left_s = max(whole_s - progress.done_s, 0.0) + resume_s

@@ -61,8 +61,8 @@ class InstallCheck:
         """Return what was found, check by check; after `stop` the rest is skipped."""
         checks: dict[str, Check] = {
             "the extender answers at its Service": self._extender,
-            "the accounts have their rights": self._rights,
-            "the cluster's GreenPolicy is there": self._policy,
+            "the service accounts have their rights": self._rights,
+            "the cluster's GreenPolicy exists": self._policy,
             "the API server calls the webhook": self._trial.dry_run,
             "the scheduler places a pod": self._trial.place,
             "a Job is held, and released": self._trial.hold,
@@ -71,7 +71,7 @@ class InstallCheck:
         try:
             for title, check in checks.items():
                 if stop.is_set():
-                    findings.append(Finding(title, State.SKIPPED, "it was told to stop"))
+                    findings.append(Finding(title, State.SKIPPED, "the check was stopped"))
                 else:
                     findings.append(await self._one(title, check))
         finally:
@@ -88,7 +88,7 @@ class InstallCheck:
         except CheckFailed as fault:
             return Finding(title, State.FAILED, fault.told, fault.advice)
         except ApiUnavailable as fault:
-            advice = "ask who administers the cluster, whether the API server is well"
+            advice = "ask the cluster's administrator whether the API server is healthy"
             return Finding(title, State.FAILED, str(fault), advice)
         except TimeoutError:
             advice = f"look at the pods: {self._kubectl('get pods')}"
@@ -139,17 +139,17 @@ class InstallCheck:
     async def _policy(self) -> str:
         wanted, namespace = self._told.policy_mode, self._operator.namespace
         if not wanted:
-            raise NotAsked("this release has none (policy.create)")
+            raise NotAsked("this release creates none (policy.create is false)")
         policies = f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{GREEN_POLICIES}"
         deadline_s = self._clock.monotonic() + min(self._told.limit_s, _POLICY_S)
         while (found := await self._trial.found(f"{policies}/{DEFAULT_NAME}")) is None:
             if self._clock.monotonic() > deadline_s:
                 controller = f"deployment/{self._told.release}-controller"
                 raise CheckFailed(
-                    f"there is none named {DEFAULT_NAME} in namespace {namespace}: the built-in"
-                    " policy serves, mode shadow",
-                    f"{self._kubectl(f'get events --field-selector reason={POLICY_REFUSED}')} says"
-                    " what of policy.spec the API server refuses; where there is no such event,"
+                    f"there is no GreenPolicy {DEFAULT_NAME} in namespace {namespace}, so the"
+                    " built-in policy applies (mode shadow: nothing is held)",
+                    f"{self._kubectl(f'get events --field-selector reason={POLICY_REFUSED}')} shows"
+                    " what the API server refuses in policy.spec; if there is no such event:"
                     f" {self._kubectl(f'logs {controller} --tail=50')}",
                 )
             await asyncio.sleep(_PAUSE_S)
@@ -172,7 +172,7 @@ class InstallCheck:
             raise CheckFailed(
                 f"{len(missing)} of {len(asked)} are missing: "
                 f"{'; '.join(missing[:_MOST_NAMED])}{more}",
-                "helm upgrade the release again; if they stay away, somebody else owns its"
+                "run helm upgrade again; if they are still missing, another release may own the"
                 f" ClusterRoles: kubectl get clusterroles,clusterrolebindings | grep "
                 f"{self._told.release}",
             )

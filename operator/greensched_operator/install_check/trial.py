@@ -74,7 +74,7 @@ class Trial:
         held = await self._until(is_held)
         if held is None:
             raise await self._why_unheld(unheld)
-        return f"a dry run comes back held until {_annotations(held)[labels.HOLD_UNTIL]}"
+        return f"in a dry run the Job is held until {_annotations(held)[labels.HOLD_UNTIL]}"
 
     async def place(self) -> str:
         """Have a pod placed by the release's scheduler."""
@@ -113,11 +113,13 @@ class Trial:
         if job is None:
             controller = f"deployment/{self._told.release}-controller"
             raise CheckFailed(
-                f"it was held, and not started within {self._told.limit_s:.0f} s",
+                f"the Job was held, but not started within {self._told.limit_s:.0f} s",
                 f"{self._kubectl(f'rollout status {controller}')}; then"
                 f" {self._kubectl(f'logs {controller} --tail=50')}",
             )
-        return f"started, because {_annotations(job).get(labels.RELEASE_REASON, 'of others')}"
+        return (
+            f"started; reason: {_annotations(job).get(labels.RELEASE_REASON, 'not by GreenSched')}"
+        )
 
     async def clean(self) -> None:
         """Delete whatever was created; say in the log what could not be."""
@@ -162,7 +164,7 @@ class Trial:
         if reason.startswith("not held:"):  # so the webhook was called
             starters = f"deployment/{release}-controller deployment/{release}-releaser"
             return CheckFailed(
-                f"a Job that may wait is {reason}",
+                f"the trial Job is {reason}",
                 f"{self._kubectl(f'rollout status {starters}')}; then"
                 f" {self._kubectl(f'logs deployment/{release}-controller --tail=50')}"
                 " and the releaser's",
@@ -170,7 +172,7 @@ class Trial:
         switch = f"/api/v1/namespaces/{namespace}/configmaps/{EMERGENCY}"
         if await self.found(switch):
             return CheckFailed(
-                "the emergency switch is on, and nothing is held",
+                "the emergency switch is on, so nothing is held",
                 self._kubectl(f"delete configmap {EMERGENCY}"),
             )
         configuration = self._operator.webhook_configuration
@@ -178,19 +180,19 @@ class Trial:
         if not found:
             return CheckFailed(
                 f"there is no MutatingWebhookConfiguration {configuration}",
-                "helm upgrade the release again",
+                "run helm upgrade again",
             )
         if not all(each["clientConfig"].get("caBundle") for each in found["webhooks"]):
             return CheckFailed(
-                "the API server does not know the webhook's certificate yet",
+                "the API server does not trust the webhook's certificate yet",
                 f"{self._kubectl(f'logs deployment/{release}-controller --tail=50')}:"
-                " its leader writes it",
+                " the leading controller writes the trust",
             )
         return CheckFailed(
-            "a Job that may wait is not held",
+            "the trial Job may wait, but was not held",
             f"{self._kubectl(f'rollout status deployment/{release}-webhook')}; if it is ready, the"
             f" API server cannot reach port {self._operator.webhook_port} of its pods (a firewall,"
-            " a CNI that the control plane has no part in: docs/install.md, Your platform), or"
+            " or a CNI without the control plane: docs/install.md, Your platform), or"
             " operator.webhook.namespaceSelector leaves this namespace out:"
             f" kubectl get namespace {self._told.namespace} --show-labels",
         )
@@ -211,11 +213,11 @@ class Trial:
         deployment = f"deployment/{self._told.release}-scheduler"
         if told and told[0]:
             return CheckFailed(
-                f"it stays Pending: {told[0]}",
+                f"the pod stays Pending: {told[0]}",
                 "give the cluster a node with room for 10m of CPU and 16Mi",
             )
         return CheckFailed(
-            "nobody tried to place it",
+            "no scheduler tried to place the pod",
             f"{self._kubectl(f'rollout status {deployment}')}; then"
             f" {self._kubectl(f'logs {deployment} --tail=50')}",
         )

@@ -38,7 +38,7 @@ async def path_now(client: ApiClient) -> str:
     try:
         found = msgspec.json.decode(await client.get(f"/apis/{GROUP}"), type=_Group)
     except msgspec.DecodeError as fault:
-        raise ApiUnavailable(f"/apis/{GROUP} is answered oddly: {fault}") from fault
+        raise ApiUnavailable(f"/apis/{GROUP}: the answer is not an API group: {fault}") from fault
     except ApiUnavailable as fault:
         if fault.status != 404:
             raise
@@ -53,7 +53,7 @@ async def served_path(client: ApiClient) -> str:
             if path := await path_now(client):
                 return path
         except ApiUnavailable as fault:
-            log.info("Kueue is not found yet", reason=str(fault))
+            log.info("Kueue not found yet; looking again", reason=str(fault))
         await asyncio.sleep(_LOOKED_FOR_EVERY_S)
 
 

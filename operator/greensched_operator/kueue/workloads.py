@@ -23,8 +23,8 @@ from greensched_operator.objects.workloads import Condition, Kind, Meta, Work
 GROUP = "kueue.x-k8s.io"
 CONTROLLER = f"{labels.GROUP}/hold"  # spec.controllerName of the AdmissionChecks that are ours
 FIELD_MANAGER = "greensched-operator"
-NO_JOB = "not held: only Workloads of batch/v1 Jobs are"
-WAITED = "its Job has waited already, and was started"
+NO_JOB = "not held: GreenSched holds only Workloads of batch/v1 Jobs"
+WAITED = "its Job was held before, and has been started"
 UNPLANNED_S = 300.0  # so long after it began to wait the releaser frees what nobody has planned
 
 
@@ -144,7 +144,7 @@ def wanted_state(workload: Workload, check: CheckState) -> Wanted | None:
     if labels.PLANNED_START not in said:
         return None  # no plan yet
     message = (
-        f"starts at {said[labels.PLANNED_START]}, at the latest at "
+        f"start planned for {said[labels.PLANNED_START]}, latest start "
         f"{said.get(labels.HOLD_UNTIL, 'an unknown time')}: {said.get(labels.HOLD_REASON, '')}"
     )
     if check.message == message:
@@ -166,7 +166,7 @@ def active_patch(wall_s: float) -> bytes:
     """Return the merge patch, for the status subresource, that makes an AdmissionCheck Active."""
     condition = {
         "type": "Active", "status": "True", "reason": "Active",
-        "message": "the operator decides when its Workloads start",
+        "message": "the GreenSched operator decides when its Workloads start",
         "lastTransitionTime": format_timestamp(int(wall_s)),
     }  # fmt: skip
     return msgspec.json.encode({"status": {"conditions": [condition]}})

@@ -84,7 +84,7 @@ class EnergyKeeping:
             try:
                 self._history.note(self._nodes.zone_names())
             except Exception:  # our own fault: no ledger, no harm
-                log.exception("the grid's values were not noted")
+                log.exception("carbon and price could not be kept for measured energy")
             await asyncio.sleep(NOTED_EVERY_S)
 
     def _take_pods(self, workload_uid: str) -> list[Ran]:

@@ -60,9 +60,9 @@ def _server(database: str) -> URL:
     try:
         url = make_url(database)
     except (ArgumentError, ValueError) as fault:  # the latter for a port that is no number
-        raise BadInput(f"a ledger is a file or postgresql://…: {fault}") from fault
+        raise BadInput(f"the ledger must be a file or postgresql://…: {fault}") from fault
     if url.drivername.partition("+")[0] not in ("postgresql", "postgres"):
-        raise BadInput(f"a ledger is a file or postgresql://…, not {url.drivername}://…")
+        raise BadInput(f"the ledger must be a file or postgresql://…, not {url.drivername}://…")
     return url.set(drivername="postgresql+psycopg")
 
 

@@ -84,7 +84,7 @@ class ExtenderReplicas:
             page = msgspec.json.decode(await self._api.get(self._pods, wanted), type=ListPage)
             pods = [msgspec.json.decode(item, type=_PodItem).metadata for item in page.items]
         except msgspec.MsgspecError as fault:
-            raise ApiUnavailable(f"the answer is no list of pods: {fault}") from fault
+            raise ApiUnavailable(f"the answer is not a list of pods: {fault}") from fault
         self._listed_at = now
         self._ports = {pod.name: _port(pod.annotations or {}) for pod in pods}
         for gone in self._forwards.keys() - self._ports.keys():

@@ -130,7 +130,9 @@ class Measuring:
         with_gpus = bool(record.subject.gpus)
         found = await measured_pods(self._prometheus, runs, with_gpus=with_gpus)
         if found is None:
-            self._again(asking, Unmeasured.NO_METER, "no meter saw nearly all of it")
+            self._again(
+                asking, Unmeasured.NO_METER, "no meter has readings of nearly all of its run"
+            )
             return
         took = self._in_amounts(found, asking.pods)
         self._write(replace(record, measured=took, meter=found.meter))

@@ -58,7 +58,7 @@ class MeasuringMetrics:
         )
         self._unmeasured = Counter(
             f"{_PREFIX}_ends_unmeasured",
-            "Workloads whose energy stays an estimate although there is a Prometheus, by why.",
+            "Workloads whose energy stays an estimate although Prometheus is set, by reason.",
             ["reason"],
             registry=registry,
         )

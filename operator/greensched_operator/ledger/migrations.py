@@ -57,8 +57,8 @@ def migrate(connection: Connection, steps: Sequence[Step] = STEPS) -> int:
     if version > len(steps):
         raise LedgerUnusable(
             LossReason.NEWER_SCHEMA,
-            f"the ledger has schema {version}, and this version knows {len(steps)}: run a newer "
-            "one, or give it another ledger",
+            f"the ledger has schema {version}, but this release knows only up to {len(steps)}: "
+            "run a newer release, or set another ledger",
         )
     for step in steps[version:]:
         for statement in step:

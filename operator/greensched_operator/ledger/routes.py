@@ -78,7 +78,7 @@ def _time(text: str | None) -> float | None:
     try:
         seconds = float(text)
     except ValueError as fault:
-        raise BadInput(f"{text[:60]!r} is no time: write seconds since the epoch") from fault
+        raise BadInput(f"{text[:60]!r} is not a time: write seconds since the epoch") from fault
     if not math.isfinite(seconds):
-        raise BadInput(f"{text[:60]!r} is no time: write seconds since the epoch")
+        raise BadInput(f"{text[:60]!r} is not a time: write seconds since the epoch")
     return seconds

@@ -21,11 +21,11 @@ class About:
 
 # In the order of exports.
 COLUMNS: dict[str, About] = {
-    "id": About(Text, "the same for the same decision, however often it was told"),
+    "id": About(Text, "identical each time the same decision is reported"),
     "what": About(Text, "held, planned, released, paused, resumed, placed, ended"),
     "at": About(Double, "when, seconds since the epoch"),
-    "is_shadow": About(Boolean, "only what would have been done"),
-    "occurrence": About(Text, "what tells it from others of its kind on the same workload"),
+    "is_shadow": About(Boolean, "true in mode shadow: only what would have been done"),
+    "occurrence": About(Text, "distinguishes records of one kind on the same workload"),
     "kind": About(Text, "of the workload: Job, Pod"),
     "namespace": About(Text, "of the workload"),
     "name": About(Text, "of the workload"),
@@ -45,9 +45,9 @@ COLUMNS: dict[str, About] = {
     "planned_start": About(Double, "seconds since the epoch"),
     "hold_until": About(Double, "the latest safe start, seconds since the epoch"),
     "deadline": About(Double, "seconds since the epoch"),
-    "run_now_start": About(Double, "of the counterfactual: had nobody held it"),
+    "run_now_start": About(Double, "start in the counterfactual, as if not held"),
     "expected_runtime_s": About(Double, "as decided, seconds"),
-    "measured_runtime_s": About(Double, "as it was, seconds"),
+    "measured_runtime_s": About(Double, "as it was measured, seconds"),
     "planned_energy_j": About(Double, "estimated, of what was decided, joules"),
     "planned_carbon_g": About(Double, "estimated, of what was decided, grams"),
     "planned_cost": About(Double, "estimated, of what was decided, in the currency"),

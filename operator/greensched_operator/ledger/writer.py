@@ -191,7 +191,9 @@ class LedgerWriter:
             except LedgerUnusable as fault:
                 if fault.reason is not LossReason.REFUSED:
                     raise
-                log.warning("a record is no ledger's", record=record.id, error=str(fault))
+                log.warning(
+                    "the ledger refuses a record; it is dropped", record=record.id, error=str(fault)
+                )
                 with self._changed:
                     self._waiting.popleft()
                     self._lose(LossReason.REFUSED, 1)
@@ -245,7 +247,7 @@ class LedgerWriter:
             return False
         if aside is None:
             return False
-        log.error("the broken ledger was set aside, a new one is begun", file=str(aside))
+        log.error("the broken ledger was set aside and a new one begun", file=str(aside))
         with self._changed:
             self._lose(LossReason.CORRUPT, None)
         return True
@@ -257,7 +259,7 @@ class LedgerWriter:
             was, self._fault = self._fault, None
             self._changed.notify_all()
         self._retry_s = self._limits.first_retry_s
-        log.info("the ledger is written again", ledger=self._store.name, after=was.value)
+        log.info("the ledger can be written again", ledger=self._store.name, after=was.value)
 
     def _lose(self, reason: LossReason, records: int | None) -> None:
         """Count records as lost; None where nobody knows how many, which counts as one."""

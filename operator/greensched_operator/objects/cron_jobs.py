@@ -88,7 +88,7 @@ def read_cron_job(raw: object) -> CronJob:
         else:
             found = msgspec.convert(raw, CronJobObject)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-        raise BadInput(f"no CronJob: {fault}") from fault
+        raise BadInput(f"not a CronJob: {fault}") from fault
     said = found.metadata.annotations or {}
     return CronJob(
         found.metadata.namespace,

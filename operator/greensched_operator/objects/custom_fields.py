@@ -127,7 +127,8 @@ def plain(kind: type[Value], raw: object, where: str) -> Value:
 _seconds = lru_cache(maxsize=1024)(parse_duration)  # objects come again, with the same durations
 _IS_DURATION = Rule(
     "self.matches('^([0-9]+([.][0-9]+)?(ms|d|h|m|s))+$')",
-    "this is no duration; write a number with a unit of d, h, m, s or ms, such as 90s, 1h30m or 2d",
+    "this is not a duration; write a number with a unit of d, h, m, s or ms, such as 90s, 1h30m "
+    "or 2d",
 )
 
 

@@ -126,13 +126,13 @@ class PauseLimits:
     minimum_run_s: float = custom_field(
         "minimumRun",
         duration(),
-        "How long it runs at least before it is suspended.",
+        "Shortest time that work runs before a suspension.",
         default="15m",
     )
     minimum_pause_s: float = custom_field(
         "minimumPause",
         duration(),
-        "How long it is suspended at least, unless its deadline demands an earlier start.",
+        "Shortest suspension, unless the deadline demands an earlier start.",
         default="15m",
     )
 
@@ -220,7 +220,7 @@ class GreenPolicy:
     least_saving: float = custom_field(
         "leastSavingPercent",
         percent("the weighted cost"),
-        "What waiting must save at least; otherwise work starts immediately.",
+        "Least saving for which work waits; otherwise it starts immediately.",
         default=2,
     )
     quiet_hours: QuietHours = custom_field(
@@ -281,12 +281,11 @@ SPEC = About(
         as_read,
         Rule(
             "!has(self.bundle) || (has(self.whenPolicy) && self.whenPolicy == 'onnx')",
-            "bundle is read by whenPolicy onnx alone; write whenPolicy: onnx beside it or leave "
-            "bundle out",
+            "bundle is read only with whenPolicy: onnx; set whenPolicy: onnx or remove bundle",
             ".bundle",
         ),
     ),
-    "All of it may be left out; then nothing is held, and what would be is reported.",
+    "Every field is optional. By default nothing is held; what would be held is reported.",
     default={},
 )
 
@@ -344,7 +343,7 @@ def resolve(
     close = near(wanted, {known for place, known in list(policies) if place in places})
     missing = (
         f"there is no GreenPolicy {quoted(wanted)} in namespace {' or '.join(places)}{close}: "
-        f"{resolved.policy.title} holds instead"
+        f"{resolved.policy.title} applies instead"
     )
     fault = f"{missing}; {resolved.fault}" if resolved.fault else missing
     return Resolved(resolved.policy, resolved.origin, fault)

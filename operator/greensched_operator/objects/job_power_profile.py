@@ -53,7 +53,8 @@ class PhaseFields:
             Rule("self >= 0.0", "watts cannot be negative"),
             Rule(
                 f"self <= {MOST_WATTS:.1f}",
-                f"watts above {MOST_WATTS:.0f} is no pod; the unit is watts, not milliwatts",
+                f"more than {MOST_WATTS:.0f} watts are too many for a pod; the unit is watts, not "
+                "milliwatts",
             ),
         ),
         "Power that one pod draws above its node's idle power.",
@@ -68,7 +69,7 @@ class WorkFields(PhaseFields):
     is_saved: bool = custom_field(
         "checkpoint",
         flag(),
-        "Whether all work so far is saved at its end.",
+        "Whether the phase ends with a checkpoint, which saves all work so far.",
         unset=False,
         absent="false",
     )
@@ -87,9 +88,7 @@ class CheckpointFields:
     )
     at_s: tuple[float, ...] = custom_field(
         "at",
-        many(
-            duration("a checkpoint is after some work, not at 0s"), 100, as_read, unit="durations"
-        ),
+        many(duration("a checkpoint must be above 0s"), 100, as_read, unit="durations"),
         "Durations of work after which it is saved once.",
         unset=(),
         absent="never",
@@ -106,7 +105,7 @@ class ProfileFields:
     startup: tuple[PhaseFields, ...] = custom_field(
         "startup",
         _PHASES,
-        "Phases before the work, in order; nothing of them is saved.",
+        "Phases before the work, in order; checkpoints do not save them.",
         unset=(),
         absent="none",
     )
@@ -128,8 +127,8 @@ class ProfileFields:
     checkpoints: CheckpointFields = custom_field(
         "checkpoints",
         group(CheckpointFields, as_read),
-        "When all work so far is saved, beside the ends of phases; counted in time of work, "
-        "without startup and pauses.",
+        "Checkpoints beside those at the ends of phases; each saves all work so far. Their times "
+        "count work only, without startup and pauses.",
         unset=CheckpointFields(),
         absent="none",
     )
@@ -237,15 +236,16 @@ def _marks(spec: CheckpointFields, whole_s: float) -> list[float]:
     for at, mark in enumerate(spec.at_s):
         where = f"spec.checkpoints.at[{at}]"
         if mark > whole_s + SAME_MOMENT_S:
-            raise BadInput(f"{where}: the work takes {whole_s:g} s: no checkpoint after {mark:g} s")
+            raise BadInput(f"{where}: {mark:g} s is after the end of the work, {whole_s:g} s")
         marks.add(mark)
     if spec.every_s is not None:
         if whole_s > spec.every_s * (MOST_CHECKPOINTS + 1):
-            raise BadInput(f"spec.checkpoints.every: more than {MOST_CHECKPOINTS} in {whole_s:g} s")
+            told = f"gives more than {MOST_CHECKPOINTS} checkpoints in {whole_s:g} s of work"
+            raise BadInput(f"spec.checkpoints.every: {told}")
         count = math.ceil((whole_s - SAME_MOMENT_S) / spec.every_s) - 1  # none at the very end
         marks.update(spec.every_s * (done + 1) for done in range(count))
     if len(marks) > MOST_CHECKPOINTS:
-        raise BadInput(f"spec.checkpoints: {len(marks)} are more than {MOST_CHECKPOINTS}")
+        raise BadInput(f"spec.checkpoints: {len(marks)} checkpoints, at most {MOST_CHECKPOINTS}")
     return sorted(marks)
 
 

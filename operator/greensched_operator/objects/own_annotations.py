@@ -33,12 +33,14 @@ def misspelt(annotations: Mapping[str, str]) -> list[str]:
     unknown = annotations.keys() - _KNOWN
     if len(unknown) > MOST_UNKNOWN:
         return [
-            f"more than {MOST_UNKNOWN} annotations of {_PREFIX} are none of ours; take them off, "
-            "or give them a prefix of their own"
+            f"more than {MOST_UNKNOWN} annotations that begin with {_PREFIX} are unknown; remove "
+            "them, or use another prefix"
         ]
     found = ((name, _meant(name)) for name in unknown if len(name) <= _LONGEST)
     return sorted(
-        f"{quoted(name)} is no annotation of ours; {one} is" for name, one in found if one
+        f"{quoted(name)} is not an annotation of GreenSched; did you mean {one}?"
+        for name, one in found
+        if one
     )
 
 

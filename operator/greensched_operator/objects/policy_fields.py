@@ -44,7 +44,7 @@ class WeightFields:
 def _weights(found: WeightFields, where: str) -> Weights:
     weights = Weights(found.energy, found.carbon, found.performance)
     if not any(weights):
-        raise BadInput(f"{where}: all are zero: nothing would tell a good start from a bad one")
+        raise BadInput(f"{where}: all are zero, so every start would be as good; set one above 0")
     return weights
 
 
@@ -54,15 +54,14 @@ WEIGHTS = group(
     Rule(
         "!has(self.energy) || self.energy > 0.0 || !has(self.carbon) || self.carbon > 0.0 "
         "|| !has(self.performance) || self.performance > 0.0",
-        "weights are all zero, so that nothing would tell a good start from a bad one; "
-        "give at least one a value above 0",
+        "weights are all zero, so every start would be as good; set at least one above 0",
     ),
 )
 
 
 def amount(unit: str) -> Kind[float]:
     """Return the kind of a budget's amounts."""
-    told = "a budget cannot be negative; leave it out where there is none"
+    told = "a budget cannot be negative; leave it out to set no limit"
     return number(MOST_AMOUNT, unit, Rule("self >= 0.0", told))
 
 

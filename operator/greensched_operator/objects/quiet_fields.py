@@ -18,7 +18,7 @@ def _minute(raw: object, where: str) -> int:
     given = plain(str, raw, where)
     found = _TIME.fullmatch(given)
     if found is None:
-        raise BadInput(f"{where}: {quoted(given)} is no time of the day, such as 22:00")
+        raise BadInput(f"{where}: {quoted(given)} is not a time of day; use one such as 22:00")
     hour, minute = found.groups()
     return MINUTES_A_DAY if hour is None else int(hour) * 60 + int(minute)
 
@@ -26,7 +26,7 @@ def _minute(raw: object, where: str) -> int:
 def _first_minute(raw: object, where: str) -> int:
     minute = _minute(raw, where)
     if minute == MINUTES_A_DAY:
-        raise BadInput(f"{where}: a day begins at 00:00; 24:00 is its end")
+        raise BadInput(f"{where}: 24:00 can only end quiet hours; write 00:00")
     return minute
 
 
@@ -35,7 +35,9 @@ def _zone(raw: object, where: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # unknown, no name of a file, or that of a folder
-        raise BadInput(f"{where}: {quoted(name)} is no time zone such as Europe/Berlin") from None
+        raise BadInput(
+            f"{where}: {quoted(name)} is not a time zone; use one such as Europe/Berlin"
+        ) from None
 
 
 def _day(raw: object, where: str) -> int:
@@ -48,7 +50,9 @@ def _day(raw: object, where: str) -> int:
 
 def _days(days: tuple[int, ...], where: str) -> frozenset[int]:
     if not days:
-        raise BadInput(f"{where}: it is empty, so that these hours never begin")
+        raise BadInput(
+            f"{where}: it is empty, so these hours never begin; leave it out for every day"
+        )
     return frozenset(days)
 
 
@@ -94,7 +98,7 @@ SOME_DAYS = many(
     _days,
     Rule(
         "self.size() > 0",
-        "days is empty, so that these hours never begin; leave days out for every day",
+        "days is empty, so these hours never begin; leave days out for every day",
     ),
     unit="`Mon` … `Sun`",
     list_type="set",

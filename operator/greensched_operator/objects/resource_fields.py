@@ -21,9 +21,9 @@ def decoded_object(raw: object) -> Mapping[str, Any]:
     try:
         decoded = msgspec.json.decode(raw) if isinstance(raw, bytes | str) else raw
     except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
-        raise BadInput(f"no JSON: {fault}") from None
+        raise BadInput(f"not JSON: {fault}") from None
     if not isinstance(decoded, Mapping):
-        raise BadInput(f"{type(decoded).__name__} where an object is needed")
+        raise BadInput(f"expected an object, found {type(decoded).__name__}")
     return decoded
 
 

@@ -322,7 +322,7 @@ def decode_object(kind: str, raw: bytes | msgspec.Raw) -> JobObject | GatedPod:
     try:
         return _decode_job(raw) if kind == Kind.JOB else _decode_pod(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-        raise BadInput(f"no {kind}: {fault}") from fault
+        raise BadInput(f"not a {kind}: {fault}") from fault
 
 
 def convert_job(body: object) -> Work:
@@ -330,7 +330,7 @@ def convert_job(body: object) -> Work:
     try:
         return job_work(msgspec.convert(body, JobObject))
     except msgspec.ValidationError as fault:
-        raise BadInput(f"no Job: {fault}") from fault
+        raise BadInput(f"not a Job: {fault}") from fault
 
 
 def _told(conditions: list[Condition] | None) -> set[str]:

@@ -302,7 +302,7 @@ class HeldWorks:
     def _disowning(self, work: Work) -> Release | None:
         if work.uid not in self._disowned:
             return None
-        return Release(work, Reason.UN_OPTED, "our mark of holding it was taken away")
+        return Release(work, Reason.UN_OPTED, "GreenSched's mark of holding it was removed")
 
     def _running_gangs(self) -> frozenset[tuple[str, str]]:
         return frozenset(
@@ -319,7 +319,7 @@ class HeldWorks:
     def _joining(self, work: Work, gangs: Container[tuple[str, str]]) -> Release | None:
         if (work.namespace, work.gang) not in gangs:
             return None
-        return Release(work, Reason.GANG, f"others of its gang {work.gang} run already")
+        return Release(work, Reason.GANG, f"other members of its gang {work.gang} already run")
 
     def _with_gangs(self, found: dict[str, Release]) -> None:
         """Add those that share a gang with what is started."""
@@ -331,7 +331,7 @@ class HeldWorks:
         for uid, work in self.held.items():
             first = gangs.get((work.namespace, work.gang)) if work.gang else None
             if first is not None and uid not in found:
-                text = f"{first.work.name} of its gang starts: {first.text}"
+                text = f"{first.work.name}, of the same gang, starts: {first.text}"
                 found[uid] = Release(work, first.reason, text)
 
     def _is_unmarked(self, work: Work) -> bool:
@@ -351,8 +351,15 @@ def _judged(work: Work, rules: Rules, now_s: float) -> Release | Waiting:
     try:
         return judge(work, rules, now_s)
     except Exception as fault:
-        log.exception("not judged, so started", work=f"{work.namespace}/{work.name}")
-        return Release(work, Reason.UN_OPTED, f"it cannot be judged: {fault!r}")
+        log.exception(
+            "a held workload could not be judged; it is started",
+            work=f"{work.namespace}/{work.name}",
+        )
+        return Release(
+            work,
+            Reason.UN_OPTED,
+            f"GreenSched could not judge it, see the controller's log: {fault!r}",
+        )
 
 
 def _may_ask_for_pauses(work: Work) -> bool:

@@ -97,7 +97,10 @@ def _looked_at(stretch: Stretch, rules: Rules, situation: Situation) -> Candidat
         return _candidate(stretch, rules, situation)
     except Exception:
         work = stretch.work
-        log.exception("not judged, so it runs on", work=f"{work.namespace}/{work.name}")
+        log.exception(
+            "a running workload could not be judged; it runs on",
+            work=f"{work.namespace}/{work.name}",
+        )
         return None
 
 

@@ -12,16 +12,14 @@ def why_now(planned: Planned) -> str:
     chosen = planned.chosen
     why = chosen.why.value.replace("-", " ")
     if chosen.lacks_room:
-        return (
-            f"{why}: the cluster has no room at better starts, beside what runs and what is planned"
-        )
+        return f"{why}: running and planned work leave no room at better starts"
     return f"{why}: no later start saves enough"
 
 
 def why_held(planned: Planned) -> str:
     """Return what is waited for, and until when at the latest."""
     chosen, terms = planned.chosen, planned.waiting.terms
-    latest = f"at the latest {format_timestamp(round(terms.latest_start_s))}, by {terms.bound}"
+    latest = f"latest start {format_timestamp(round(terms.latest_start_s))} ({terms.bound})"
     if planned.start_s - chosen.start_s <= SLOT_S:
         return f"saves {percent(chosen.saving)} of its weighted cost{grid_words(chosen)}; {latest}"
     is_window = abs(planned.start_s - terms.start_from_s) <= SLOT_S

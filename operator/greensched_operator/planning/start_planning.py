@@ -239,7 +239,7 @@ def _within_share(
             held.append(one)
             continue
         cores -= work.cpu_cores
-        text = f"held work would take more than {share:.0%} of {cpu_cores:g} cores"
+        text = f"held work would request more than {share:.0%} of the cluster's {cpu_cores:g} cores"
         released.append(Release(work, Reason.HELD_SHARE, text))
     return held, released
 

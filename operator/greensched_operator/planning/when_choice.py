@@ -70,7 +70,7 @@ class WhenChoice:
         name = policy.bundle_config_map or ""
         if name in self._heads:
             return None
-        return self._faults.get(name, "there is no such ConfigMap with a card.json")
+        return self._faults.get(name, "there is no ConfigMap of that name with a card.json")
 
     def policy_for(self, waiting: Waiting, mean_memory_bytes: float) -> WhenPolicy:
         """Return the policy that chooses a workload's start; what cannot serve is made up for."""
@@ -93,7 +93,7 @@ class WhenChoice:
         self._faults.pop(name, None)
         model = bundle.when
         if model is None:
-            raise BadInput(f"{folder}: no `when` head, which was asked for")
+            raise BadInput(f"{folder}: the bundle has no `when` head, which whenPolicy: onnx needs")
         self._heads[name] = GuardedWhen(
             bundle.card.name,
             model,

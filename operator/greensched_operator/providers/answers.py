@@ -113,7 +113,7 @@ def carbon_answer(
     sound = [_sound(interval, 0.0, MOST_GRAMS_PER_KWH) for interval in intervals]
     if not any(interval.value for interval in sound):
         if any(interval.value == 0 for interval in sound):
-            raise ProviderFault(Reason.NO_DATA, "every value is 0, which is how no data is sent")
+            raise ProviderFault(Reason.NO_DATA, "every carbon value is 0: taken as no data")
     slots, end = _slots(sound)
     return Answer(slots, end, GRAMS_PER_KWH, source, "", observed_at, is_estimated)
 
@@ -158,7 +158,7 @@ def _slots(intervals: Iterable[Interval]) -> tuple[tuple[Slot, ...], float]:
         slots.append(Slot(start, by_start[start].value))
         reached = by_start[start].end
     if all(slot.value is None for slot in slots):
-        raise ProviderFault(Reason.NO_DATA, "no value in what was sent")
+        raise ProviderFault(Reason.NO_DATA, "the answer has no values")
     return tuple(slots), reached
 
 

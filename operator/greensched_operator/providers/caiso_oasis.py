@@ -45,7 +45,7 @@ class CaisoOasis(msgspec.Struct, frozen=True, rename="camel"):
 
     node: Annotated[
         str,
-        Meta(min_length=1, max_length=100, description="Pricing node (TH_NP15_GEN-APND)."),
+        Meta(min_length=1, max_length=100, description="Pricing node, such as TH_NP15_GEN-APND."),
     ]
 
     def secret_keys(self) -> tuple[SecretKey, ...]:
@@ -76,8 +76,10 @@ def read(body: bytes, node: str) -> Answer:
     """Return the prices in a zipped CSV. Raises ProviderFault."""
     if not body.startswith(_ZIP_MAGIC):
         if b"Acceptable Use Policy" in body:
-            raise ProviderFault(Reason.RATE_LIMITED, "told to ask less often")
-        raise garbage("the answer is no zip")
+            raise ProviderFault(
+                Reason.RATE_LIMITED, "CAISO demands fewer requests (Acceptable Use Policy)"
+            )
+        raise garbage("the answer is not a zip")
     unpacked = _unpacked(body)
     if unpacked.lstrip().startswith(b"<"):
         found = _ERROR_CODE.search(unpacked)

@@ -74,7 +74,9 @@ def parse_provider(raw: Mapping[str, Any], kind: SignalKind) -> Provider:
     named = [name for name in raw if raw[name] is not None]
     if len(named) != 1 or named[0] not in known:
         given = ", ".join(named)[:60] or "none"
-        raise BadInput(f"{kind}: name exactly one of {', '.join(known)} in an entry, not {given}")
+        raise BadInput(
+            f"{kind}: an entry must have exactly one of {', '.join(known)}; found {given}"
+        )
     (name,) = named
     try:
         return msgspec.convert(raw[name], known[name])

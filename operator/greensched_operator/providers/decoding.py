@@ -22,21 +22,21 @@ def json_of(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        raise garbage(f"the answer is no JSON ({len(body)} bytes)") from fault
+        raise garbage(f"the answer is not JSON ({len(body)} bytes)") from fault
 
 
 def mapping(raw: object, what: str) -> Mapping[str, Any]:
     """Return a JSON object."""
     if isinstance(raw, Mapping):
         return raw
-    raise garbage(f"{what} is no JSON object")
+    raise garbage(f"{what} is not a JSON object")
 
 
 def rows(raw: object, what: str) -> Sequence[Any]:
     """Return a JSON list."""
     if isinstance(raw, list):
         return raw
-    raise garbage(f"{what} is no list")
+    raise garbage(f"{what} is not a list")
 
 
 def text(raw: object) -> str:
@@ -55,7 +55,7 @@ def number(raw: object, what: str) -> float | None:
             value = math.inf
         if math.isfinite(value):
             return value
-    raise garbage(f"{what} is no number")
+    raise garbage(f"{what} is not a number")
 
 
 def moment(raw: object, what: str) -> float:
@@ -66,7 +66,7 @@ def moment(raw: object, what: str) -> float:
     try:
         return parse_timestamp(written)
     except BadInput:
-        raise garbage(f"{what} is no time with a zone") from None
+        raise garbage(f"{what} is not a time with a zone") from None
 
 
 def moment_if_any(raw: object) -> float | None:

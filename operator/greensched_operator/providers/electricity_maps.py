@@ -53,7 +53,7 @@ class ElectricityMaps(msgspec.Struct, frozen=True, rename="camel"):
         Meta(
             min_length=1,
             max_length=63,
-            description="As Electricity Maps spells it (DE, US-CAL-CISO).",
+            description="Zone as Electricity Maps spells it, such as DE or US-CAL-CISO.",
         ),
     ]
     secret_ref: TokenRef
@@ -126,7 +126,10 @@ def read(
 
 def _intervals(page: Mapping[str, Any]) -> list[Interval]:
     if page.get("estimationMethod") == "SANDBOX_MODE_DATA":
-        raise ProviderFault(Reason.NO_DATA, "a sandbox key: its values are made up")
+        raise ProviderFault(
+            Reason.NO_DATA,
+            "the key is a sandbox key, whose values are made up; use a production key",
+        )
     points = rows(page["forecast"], "forecast") if "forecast" in page else [page]
     intervals = []
     for raw in points:
@@ -140,4 +143,4 @@ def _intervals(page: Mapping[str, Any]) -> list[Interval]:
 def _refuse_other_zone(page: Mapping[str, Any], zone: str) -> None:
     answered = text(page.get("zone"))
     if object_name(answered) != object_name(zone):
-        raise garbage(f"asked for zone {zone}, answered for {answered[:63]!r}")
+        raise garbage(f"asked for zone {zone}, the answer is for {answered[:63]!r}")

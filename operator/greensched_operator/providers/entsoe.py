@@ -93,7 +93,9 @@ def read(reply: Reply) -> Answer:
     if _local(document.tag) == "Acknowledgement_MarketDocument":
         raise _refusal(document)
     if reply.status >= 300 or _local(document.tag) != "Publication_MarketDocument":
-        raise garbage(f"HTTP {reply.status}: {quoted(_local(document.tag))} is no price document")
+        raise garbage(
+            f"HTTP {reply.status}: {quoted(_local(document.tag))} is not a price document"
+        )
     periods = [period for series in _named(document, "TimeSeries") for period in _periods(series)]
     currencies = {period.currency for period in periods}
     if len(currencies) > 1:
@@ -118,11 +120,11 @@ class _Period:
 
 def _document(reply: Reply) -> Element:
     if b"<!DOCTYPE" in reply.body or b"<!ENTITY" in reply.body:
-        raise garbage("the answer is XML with definitions of its own")
+        raise garbage("the answer's XML has a DOCTYPE or ENTITY, which is refused")
     try:
         return ElementTree.fromstring(reply.body)
     except (ElementTree.ParseError, ValueError, LookupError) as fault:  # an odd encoding too
-        raise garbage(f"HTTP {reply.status}: the answer is no XML") from fault
+        raise garbage(f"HTTP {reply.status}: the answer is not XML") from fault
 
 
 def _refusal(document: Element) -> ProviderFault:
@@ -151,7 +153,7 @@ def _period(period: Element, currency: str, repeats: bool) -> _Period:
     found = _RESOLUTION.fullmatch(_text(period, "resolution"))
     step_s = int(found[1]) * 60.0 if found else 0.0
     if step_s <= 0 or not 0 < end - start <= _MOST_POSITIONS * step_s:
-        raise garbage("a period's resolution or interval is beyond reason")
+        raise garbage("a period's resolution or interval is implausible")
     prices = {}
     for point in _named(period, "Point"):
         place = _number(_text(point, "position"))
@@ -169,9 +171,9 @@ def _number(written: str) -> float:
     try:
         value = float(written)
     except ValueError:
-        raise garbage(f"{quoted(written)} is no number") from None
+        raise garbage(f"{quoted(written)} is not a number") from None
     if not abs(value) < 1e9:
-        raise garbage(f"{quoted(written)} is beyond reason")
+        raise garbage(f"{quoted(written)} is implausible")
     return value
 
 

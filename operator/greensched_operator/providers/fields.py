@@ -27,19 +27,19 @@ Currency = Annotated[
     checked(
         "self.matches('^[A-Z]{3}$')",
         "currency must be three capital letters, such as EUR",
-        description="Currency of the prices, ISO 4217; else spec.currency.",
+        description="Currency of the prices (ISO 4217); spec.currency by default.",
         max_length=10,
     ),
 ]
 Multiply = Annotated[
     float,
-    Meta(description="What a value is multiplied by to become grams per kWh, or a price per MWh."),
+    Meta(description="Factor from a value to grams per kWh, or to a price per MWh."),
 ]
 SlotSeconds = Annotated[
     float,
     Meta(
         ge=60,
         le=86_400,
-        description="How long a slot is; else the shortest step between two starts.",
+        description="Length of a slot; the shortest step between two starts by default.",
     ),
 ]

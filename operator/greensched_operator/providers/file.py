@@ -56,7 +56,7 @@ class File(msgspec.Struct, frozen=True, rename="camel"):
         Meta(
             min_length=1,
             max_length=100,
-            description="Timestamps, UTC where no zone is said, or epoch seconds.",
+            description="Column of timestamps (UTC unless they name a zone) or epoch seconds.",
         ),
     ] = "start"
     slot_seconds: SlotSeconds | None = None
@@ -72,7 +72,7 @@ def read(file: File, folder: Path | None, kind: SignalKind, now: float) -> Answe
     """Return a day back and ten ahead; blocks on the disk. Raises ProviderFault."""
     found = _rows(_place(file, folder), file, now)
     if not found:
-        raise ProviderFault(Reason.NO_DATA, f"{file.path} holds no row of the days around now")
+        raise ProviderFault(Reason.NO_DATA, f"{file.path} has no rows for the days around now")
     starts = [start for start, _ in found]
     steps = [later - earlier for earlier, later in zip(starts, starts[1:], strict=False)]
     step_s = file.slot_seconds or min((step for step in steps if step > 0), default=3_600.0)
@@ -91,7 +91,9 @@ def _place(file: File, folder: Path | None) -> Path:
         raise ProviderFault(Reason.UNREACHABLE, "the operator has no folder of signal files")
     place = (folder / file.path).resolve()
     if not place.is_relative_to(folder.resolve()) or not place.is_file():
-        raise ProviderFault(Reason.UNREACHABLE, f"no file {file.path} in the folder")
+        raise ProviderFault(
+            Reason.UNREACHABLE, f"there is no {file.path} in the folder of signal files"
+        )
     if place.suffix not in _READERS:
         raise garbage(f"{file.path} must end in .csv or .parquet")
     return place

@@ -47,7 +47,7 @@ class JsonEndpoint(msgspec.Struct, frozen=True, rename="camel"):
     serves: ClassVar[tuple[SignalKind, ...]] = ("carbon", "price")
     least_interval_s: ClassVar[float] = 60.0
     checks: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("!(has(self.end) && has(self.slotSeconds))", "say end or slotSeconds, not both"),
+        ("!(has(self.end) && has(self.slotSeconds))", "set end or slotSeconds, not both"),
     )
 
     url: Annotated[
@@ -59,29 +59,31 @@ class JsonEndpoint(msgspec.Struct, frozen=True, rename="camel"):
             max_length=2_000,
         ),
     ]
-    start: Annotated[str, _path("when a slot starts, RFC 3339 or epoch seconds.")]
+    start: Annotated[str, _path("a slot's start, RFC 3339 or epoch seconds.")]
     value: Annotated[str, _path("a slot's value.")]
     slots: (
         Annotated[
             str,
             _path(
-                'the list of slots ("" is the answer itself); then start and value lead on from '
-                "each slot. Without it they lead to lists of equal length."
+                'the list of slots ("" is the answer itself); start and value are then paths '
+                "within a slot. Without it they lead to lists of equal length."
             ),
         ]
         | None
     ) = None
-    end: Annotated[str, _path("when a slot ends.")] | None = None
+    end: Annotated[str, _path("a slot's end.")] | None = None
     slot_seconds: SlotSeconds | None = None  # without `end`
     multiply: Multiply = 1.0
     currency: Currency = ""
-    observed_at: Annotated[str, _path("when the source made its values.")] | None = None
+    observed_at: Annotated[str, _path("the time at which the source made its values.")] | None = (
+        None
+    )
     header: Annotated[
         str,
         checked(
             "self.matches('^[A-Za-z0-9-]+$')",
             "header may hold letters, digits and '-'",
-            description="The header that carries the whole value of secretRef.",
+            description="Header whose value is that of secretRef, unchanged.",
             max_length=60,
         ),
     ] = "Authorization"
@@ -145,7 +147,7 @@ def _at(raw: Any, path: str, *, or_none: bool = False) -> Any:
         except (KeyError, IndexError, ValueError, TypeError):
             if or_none:
                 return None
-            raise ProviderFault(Reason.GARBAGE, f"nothing stands at {path!r}") from None
+            raise ProviderFault(Reason.GARBAGE, f"the answer has nothing at {path!r}") from None
     return raw
 
 

@@ -52,7 +52,7 @@ class NordPool(msgspec.Struct, frozen=True, rename="camel"):
         checked(
             "self.matches('^[A-Z0-9-]{2,10}$')",
             "area must be one delivery area in capital letters, such as SE3",
-            description="Delivery area (SE3, FI).",
+            description="Delivery area, such as SE3 or FI.",
             max_length=10,
         ),
     ]
@@ -100,7 +100,7 @@ def read(pages: list[bytes], area: str) -> Answer:
         observed_at = moment_if_any(page.get("updatedAt")) or observed_at
         is_preliminary = is_preliminary or _is_preliminary(page, area)
     if len(currencies) != 1:
-        raise garbage("the days come in several currencies")
+        raise garbage("prices of the days are in several currencies")
     return price_answer(
         intervals,
         "nord-pool/day-ahead",

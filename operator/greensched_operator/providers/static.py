@@ -27,7 +27,7 @@ class Static(msgspec.Struct, frozen=True, rename="camel"):
     least_interval_s: ClassVar[float] = 900.0
 
     zone: Annotated[
-        str, Meta(max_length=63, description="Another zone of the table than spec.zone.")
+        str, Meta(max_length=63, description="Zone of the table; spec.zone by default.")
     ] = ""
 
     def secret_keys(self) -> tuple[SecretKey, ...]:
@@ -50,5 +50,5 @@ def read(static: Static, zone: str, table: StaticZones, kind: SignalKind, now: f
             mean = Interval(now, until, entry.price_per_mwh)
             return price_answer([mean], "static", entry.currency, is_estimated=True)
     raise ProviderFault(
-        Reason.UNKNOWN_ZONE, f"the static table holds no {kind} of zone {static.zone or zone}"
+        Reason.UNKNOWN_ZONE, f"the static table has no {kind} for zone {static.zone or zone}"
     )

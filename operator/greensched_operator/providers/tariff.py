@@ -28,7 +28,7 @@ _DAYS: tuple[Day, ...] = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 class Period(msgspec.Struct, frozen=True, rename="camel"):
     """A price between two times of the local clock; one that ends before it starts spans midnight.
 
-    Of several that hold at once the first counts.
+    Periods with their prices; where they overlap, the first counts.
     """
 
     start: Annotated[
@@ -46,7 +46,7 @@ class Period(msgspec.Struct, frozen=True, rename="camel"):
             "self.matches('^(([01][0-9]|2[0-3]):(00|15|30|45)|24:00)$')",
             "end must be a time of day on a quarter of an hour, such as 22:00 (in quotes), or "
             "24:00",
-            description="Local time, exclusive; before start, it is the next day's.",
+            description="Local time, exclusive; on the next day if before start.",
             max_length=5,
         ),
     ]
@@ -56,7 +56,7 @@ class Period(msgspec.Struct, frozen=True, rename="camel"):
         Meta(
             min_length=1,
             max_length=7,
-            description="On which the period starts; all unless said.",
+            description="Days on which the period starts; every day by default.",
             extra_json_schema={"x-kubernetes-list-type": "set"},
         ),
     ] = _DAYS
@@ -80,16 +80,16 @@ class Tariff(msgspec.Struct, frozen=True, rename="camel"):
         checked(
             "self.matches('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$')",
             "timeZone must be an IANA name, such as Europe/Berlin",
-            description="IANA name (Europe/Berlin).",
+            description="IANA name, such as Europe/Berlin.",
             max_length=60,
         ),
     ]
-    price_per_mwh: Annotated[float, Meta(description="At all times that no period covers.")]
+    price_per_mwh: Annotated[float, Meta(description="Price at times that no period covers.")]
     periods: Annotated[
         tuple[Annotated[Period, _ONE_PERIOD], ...],
         Meta(
             max_length=20,
-            description="Of several that hold at once the first counts.",
+            description="Periods with their prices; where they overlap, the first counts.",
             extra_json_schema={"x-kubernetes-list-type": "atomic"},
         ),
     ] = ()
@@ -114,7 +114,8 @@ def compute(tariff: Tariff, now: float) -> Answer:
         zone = ZoneInfo(tariff.time_zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):  # "../x", a folder of zones
         raise ProviderFault(
-            Reason.UNKNOWN_ZONE, f"{tariff.time_zone!r} is no time zone; write Europe/Berlin"
+            Reason.UNKNOWN_ZONE,
+            f"{tariff.time_zone!r} is not a time zone; use one such as Europe/Berlin",
         ) from None
     first = now // _STEP_S * _STEP_S
     intervals: list[Interval] = []

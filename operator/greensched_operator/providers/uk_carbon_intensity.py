@@ -49,7 +49,7 @@ class UkCarbonIntensity(msgspec.Struct, frozen=True, rename="camel"):
             Meta(
                 ge=1,
                 le=17,
-                description="One of its 17 regions; without, all of Great Britain.",
+                description="Region by its number; all of Great Britain by default.",
             ),
         ]
         | None

@@ -51,7 +51,7 @@ class WattTime(msgspec.Struct, frozen=True, rename="camel"):
         Meta(
             min_length=1,
             max_length=63,
-            description="A region (balancing authority) as WattTime spells it (CAISO_NORTH).",
+            description="Region (balancing authority) as WattTime spells it, such as CAISO_NORTH.",
         ),
     ]
     secret_ref: LoginRef
@@ -81,7 +81,7 @@ def read_token(body: bytes) -> str:
     """Return the token of a login, which is good for half an hour. Raises ProviderFault."""
     token = text(mapping(json_of(body), "the login").get("token"))
     if not token or not token.isascii() or not token.isprintable():
-        raise garbage("the login holds no token")
+        raise garbage("the answer to the login has no token")
     return token
 
 
@@ -93,10 +93,10 @@ def read(body: bytes, region: str) -> Answer:
     if units != _UNITS:
         raise garbage(f"meta.units is {units[:40]!r}, not {_UNITS}")
     if text(meta.get("region")) != region:
-        raise garbage(f"asked for region {region}, answered for another")
+        raise garbage(f"asked for region {region}, the answer is for another")
     step_s = number(meta.get("data_point_period_seconds"), "data_point_period_seconds")
     if step_s is None or not _SHORTEST_S <= step_s <= _LONGEST_S:
-        raise garbage("data_point_period_seconds is missing or beyond reason")
+        raise garbage("data_point_period_seconds is missing or implausible")
     intervals = []
     for raw in rows(page.get("data"), "data"):
         point = mapping(raw, "a point")

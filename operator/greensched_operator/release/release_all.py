@@ -60,7 +60,7 @@ class Outcome:
         """Return it as a sentence for whoever uninstalls."""
         told = f"released {self.released} held workloads"
         if self.is_done:
-            return "; ".join(filter(None, [f"{told}; none is left", self.note]))
+            return "; ".join(filter(None, [f"{told}; none is still held", self.note]))
         more = f", and {len(self.left) - _MOST_NAMED} more" if len(self.left) > _MOST_NAMED else ""
         held = f"{len(self.left)} still held: {', '.join(self.left[:_MOST_NAMED])}{more}"
         return "; ".join((told, *([held] if self.left else []), *filter(None, [self.fault])))
@@ -80,7 +80,7 @@ class ReleaseAll:
         self._seen: set[str] = set()  # uids of all that was held at some look
         self._refused: dict[str, str] = {}  # why, by uid
         self._note = ""
-        self._fault = "it was ended before the first look"
+        self._fault = "it was ended before it could list held work"
 
     async def run(self, stop: asyncio.Event) -> Outcome:
         """Return what was started, by us or meanwhile by the operator, and what could not be."""
@@ -88,7 +88,7 @@ class ReleaseAll:
             async with asyncio.timeout(self._settings.release_all_timeout_s):
                 await self._until_none(stop)
         left = [
-            f"{each.title} ({self._refused.get(each.uid, 'no time was left')})"
+            f"{each.title} ({self._refused.get(each.uid, 'time ran out')})"
             for each in self._held.values()
         ]
         return Outcome(len(self._seen - self._held.keys()), tuple(left), self._fault, self._note)
@@ -130,7 +130,9 @@ class ReleaseAll:
         except ApiUnavailable as fault:
             if fault.status != 409:
                 raise
-            log.info("the switch was on", configmap=f"{settings.namespace}/{EMERGENCY}")
+            log.info(
+                "the emergency switch was already on", configmap=f"{settings.namespace}/{EMERGENCY}"
+            )
         return True
 
     async def _owners(self) -> list[dict[str, str]]:

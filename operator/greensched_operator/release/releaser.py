@@ -206,7 +206,11 @@ class Releaser:
 
         told = await asyncio.gather(*(release(*each) for each in self.due()))
         if faults := [fault for fault in told if fault]:  # thousands while nobody answers: one line
-            log.warning("not started yet", workloads=len(faults), first=faults[:_MOST_TOLD])
+            log.warning(
+                "due workloads could not be started; trying again",
+                workloads=len(faults),
+                first=faults[:_MOST_TOLD],
+            )
 
     async def _release(self, held: Held, reason: Reason) -> str:
         """Start one; return "", or why it could not be."""

@@ -160,7 +160,7 @@ class Heartbeat:
             try:
                 await self.beat()
             except ApiUnavailable as fault:
-                log.warning("no sign of life could be given", reason=str(fault))
+                log.warning("the sign of life could not be written", reason=str(fault))
             await asyncio.sleep(BEATS_EVERY_S)
 
     async def _until_able(self) -> None:
@@ -169,11 +169,13 @@ class Heartbeat:
             await asyncio.sleep(_LOOKS_EVERY_S)
             waited_s += _LOOKS_EVERY_S
             if waited_s - _LOOKS_EVERY_S < HEARD_WITHIN_S / 2 <= waited_s:  # once
-                log.warning("no sign of life is given", reason=why)
+                log.warning(
+                    "no sign of life is written; without any, nothing new is held", reason=why
+                )
 
     async def _why_not(self) -> str:
         if not self._sees():
-            return "it does not see what it is to start"
+            return "it cannot see the work that it must start"
         return "" if await self._right.is_held() else "it has no right to start Jobs and pods"
 
     async def beat(self) -> None:

@@ -68,7 +68,7 @@ class Leadership:
         self._seen_at = monotonic()
         self._renewed_at = -float("inf")  # when the last word was sent that was taken
         self._read_at = -float("inf")  # when the Lease was last read, and taken or left to another
-        self._fault = "it has not been read yet"
+        self._fault = "the Lease has not been read yet"
 
     async def acquire(self) -> None:
         """Return once this replica leads."""
@@ -85,7 +85,7 @@ class Leadership:
         """Return "" while the Lease is read and, where it is free, taken; else why it is not."""
         if self._monotonic() - self._read_at < self._duration_s:
             return ""
-        return f"cannot stand for the Lease {self._name}: {self._fault}"
+        return f"cannot compete for the Lease {self._name}: {self._fault}"
 
     async def keep(self, speaks: Callable[[], bool] = lambda: True) -> None:
         """Renew until another has the Lease; then return.
@@ -96,7 +96,7 @@ class Leadership:
         while True:
             await asyncio.sleep(self._pause_s())
             if not speaks():
-                log.error("the Lease is not renewed: the event loop that works is stuck")
+                log.error("the Lease is not renewed: the working event loop is stuck")
                 continue
             if not await self.tried() and self._seen[0] not in (self.identity, "", None):
                 log.error("leadership lost", holder=self._seen[0])
@@ -118,7 +118,10 @@ class Leadership:
                 if lease is not None and lease.spec.holderIdentity == self.identity:
                     await self._write(lease, holder="")
         except (ApiUnavailable, TimeoutError) as fault:
-            log.warning("the Lease runs out by itself", reason=str(fault) or "no answer in time")
+            log.warning(
+                "the Lease could not be given back; it expires by itself",
+                reason=str(fault) or "no answer in time",
+            )
 
     async def tried(self) -> bool:
         """Take or renew the Lease; tell whether it is ours now."""
@@ -159,7 +162,7 @@ class Leadership:
             return True
         if self._blind_at is None:
             self._blind_at = self._monotonic()
-            log.error("stands back: it has no right to see what a leader must")
+            log.error("does not compete for the Lease: it has no right to see what a leader must")
         return self._monotonic() - self._blind_at > self._duration_s * _LEASES_STOOD_BACK
 
     def _may_take(self, lease: _Lease) -> bool:

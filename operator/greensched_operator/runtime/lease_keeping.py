@@ -73,7 +73,7 @@ class LeaseKeeping:
         try:
             asyncio.run(self._stand_until_told(tell))
         except Exception as fault:  # whatever it is, `run` raises it
-            log.exception("the Lease is kept no more")
+            log.exception("renewing the Lease failed; the process ends")
             self._fault = fault
         finally:
             tell(ended)

@@ -89,13 +89,13 @@ class Sight:
             for each in self._all()
             if each.health.age_s(self._clock) > self._lease_s
         ]
-        return f"does not see {', '.join(lost)}" if lost else ""
+        return f"no live watch of {', '.join(lost)}" if lost else ""
 
     def stuck(self) -> str:
         """Return "" while each watch moves, were it only to try again; else which does not."""
         now = self._clock.monotonic()
         still = [one.path for one in self._all() if now - one.health.moved_at > _STUCK_S]
-        return f"stuck: {', '.join(still)}" if still else ""
+        return f"stuck watches: {', '.join(still)}" if still else ""
 
     async def run(self, *, is_blind: bool) -> None:
         """Set `refused` once one was refused for long; `is_blind` tells that it began so."""
@@ -106,7 +106,10 @@ class Sight:
                 health = each.health
                 is_long = health.age_s(self._clock) > leases * self._lease_s
                 if health.status in REFUSED and is_long and not self.refused.is_set():
-                    log.error("the Lease is left: another may see more", refused=each.path)
+                    log.error(
+                        "gives up the Lease: a watch is refused; another replica may be allowed",
+                        refused=each.path,
+                    )
                     self.refused.set()
 
     async def may_see(self, client: ApiClient) -> bool:

@@ -186,7 +186,7 @@ class SignalKeeper:
                     await self._ask(name, zone, kind)
                 await self._write(name, zone)
         except Exception:  # one odd zone never keeps the others from being asked
-            log.exception("grid signal skipped", signal=name)
+            log.exception("a GridSignal could not be updated; it is skipped this time", signal=name)
             self._rest(zone)
         finally:
             self._busy.discard(name)
@@ -229,7 +229,7 @@ class SignalKeeper:
         reason = LAST_GOOD if plan.is_last_good() else first.reason
         self._metrics.fallbacks.labels(kind, reason).inc()
         log.warning(
-            "grid signal falls back",
+            "a GridSignal falls back",
             signal=zone.spec.name,
             kind=kind,
             **serving(plan, self._clock.now()),
@@ -266,7 +266,7 @@ class SignalKeeper:
             if fault.status == 404:
                 return  # the watch will tell that it is gone
             self._metrics.write_failures.inc()
-            log.warning("status not written", signal=name, reason=str(fault))
+            log.warning("status could not be written", signal=name, reason=str(fault))
             self._rest(zone)
             return
         zone.status = decode_grid_signal(raw).status or {}

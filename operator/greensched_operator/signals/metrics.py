@@ -28,8 +28,8 @@ class SignalMetrics:
         )
         self.fallbacks = Counter(
             f"{_PREFIX}_fallbacks",
-            "Times that a value was not the first provider's: by the reason it failed for, the "
-            "last good values after everybody failed, and slots of forecasts without a value.",
+            "Times that a value was not the first provider's, by reason: why that one failed, last "
+            "good values after all failed, and forecast slots without a value.",
             ["kind", "reason"],
             registry=registry,
         )

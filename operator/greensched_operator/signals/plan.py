@@ -171,11 +171,11 @@ def checked(answer: Answer, now: float) -> Answer:
     """
     if answer.end + LATE_S < now:
         hours = (now - answer.end) / 3_600
-        raise ProviderFault(Reason.TOO_OLD, f"its last value was over {hours:.1f} h ago")
+        raise ProviderFault(Reason.TOO_OLD, f"its last value ended {hours:.1f} h ago")
     made_at = answer.observed_at
     if made_at is not None and answer.unit == GRAMS_PER_KWH and made_at + _OLDEST_S < now:
         hours = (now - made_at) / 3_600
-        raise ProviderFault(Reason.TOO_OLD, f"its source made it {hours:.1f} h ago")
+        raise ProviderFault(Reason.TOO_OLD, f"its source made the values {hours:.1f} h ago")
     if answer.at(now, LATE_S) is None:
         raise ProviderFault(Reason.NO_DATA, "no value for now")
     return answer

@@ -57,14 +57,18 @@ class Questions:
                 fault.reason, told, retry_after_s=fault.retry_after_s
             ) from None  # what caused it may hold a secret
         except Exception as fault:  # noqa: BLE001 - a reader stumbled: the next provider serves
-            log.error("answer not understood", provider=provider.name, error=type(fault).__name__)
-            told = f"the answer was not understood ({type(fault).__name__})"
+            log.error(
+                "a provider's answer could not be read",
+                provider=provider.name,
+                error=type(fault).__name__,
+            )
+            told = f"the answer could not be read ({type(fault).__name__})"
             raise ProviderFault(Reason.GARBAGE, told) from None
 
     def _refuse_while_limited(self, provider: Provider) -> None:
         left_s = self._rests_until.get(provider.name, 0.0) - self._clock.now()
         if left_s > 0:
-            told = "told to wait by its rate limit, for another zone"
+            told = "waiting: it reached its rate limit with another zone"
             raise ProviderFault(Reason.RATE_LIMITED, told, retry_after_s=left_s)
 
     async def _ask(

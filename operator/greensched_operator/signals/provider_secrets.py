@@ -47,7 +47,9 @@ class ProviderSecrets:
         except ApiUnavailable as fault:
             if fault.status in (403, 404):
                 raise _missing(f"{where} does not exist or may not be read") from fault
-            raise ProviderFault(Reason.UNREACHABLE, f"{where} could not be read now") from fault
+            raise ProviderFault(
+                Reason.UNREACHABLE, f"{where} could not be read; it is tried again"
+            ) from fault
         except msgspec.DecodeError as fault:
             raise _missing(f"{where} cannot be read") from fault
         if secret.type != PROVIDER_SECRET_TYPE:
@@ -55,9 +57,9 @@ class ProviderSecrets:
         try:
             value = base64.b64decode((secret.data or {}).get(key.key, "")).decode().strip()
         except (binascii.Error, UnicodeDecodeError) as fault:
-            raise _missing(f"{where}: {key.key} is no text") from fault
+            raise _missing(f"{where}: {key.key} is not text") from fault
         if not value or not value.isascii() or not value.isprintable():
-            raise _missing(f"{where} has no key {key.key} of plain text")
+            raise _missing(f"{where}: {key.key} is missing, empty or not printable ASCII")
         return value
 
 

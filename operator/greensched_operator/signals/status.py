@@ -211,7 +211,7 @@ def _fresh(
     read_at = format_timestamp(float(int(held.read_at)))
     if is_fresh:
         return _condition(f"{kind.title()}Fresh", True, "Answered", f"from {source}")
-    last = f"last good values from {source}, read at {read_at}: {said}"
+    last = f"last good values of {source}, read at {read_at}, are used: {said}"
     return _condition(f"{kind.title()}Fresh", False, "LastGood", last)
 
 
@@ -223,10 +223,11 @@ def _fallback(kind: SignalKind, plan: SignalPlan, held: Held | None, said: str) 
     reason = "Unreadable" if not plan.providers else "NotAskedYet"
     if first is not None:
         reason = "".join(word.title() for word in re.split(r"\W+", str(first.reason)))
-    instead = "nothing serves instead"
+    instead = "no other values are left"
     if held is not None:
-        how = "the last good values of" if plan.is_last_good() else ""
-        instead = f"{how} {held.answer.source} serve{'' if how else 's'} instead".strip()
+        source = held.answer.source
+        last_good = f"the last good values of {source} are used instead"
+        instead = last_good if plan.is_last_good() else f"{source} is used instead"
     return _condition(name, True, reason, f"{said}; {instead}" if said else instead)
 
 

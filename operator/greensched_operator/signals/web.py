@@ -138,7 +138,7 @@ class Web:
                 self._refuse(response, host)
                 return Reply(response.status_code, await self._body(response, host))
         except TimeoutError as fault:
-            late = f"{host}: no whole answer within {self._limits.timeout_s:g} s"
+            late = f"{host}: no complete answer within {self._limits.timeout_s:g} s"
             raise ProviderFault(Reason.UNREACHABLE, late) from fault
         except httpx.DecodingError as fault:
             raise ProviderFault(Reason.GARBAGE, f"{host}: the body cannot be unpacked") from fault
@@ -157,14 +157,16 @@ class Web:
         if status >= 500:
             raise ProviderFault(Reason.SERVER_ERROR, f"{host}: HTTP {status}")
         if 300 <= status < 400:
-            raise ProviderFault(Reason.GARBAGE, f"{host}: HTTP {status}: no redirect is followed")
+            raise ProviderFault(
+                Reason.GARBAGE, f"{host}: HTTP {status}: redirects are not followed"
+            )
 
     async def _body(self, response: httpx.Response, host: str) -> bytes:
         body = bytearray()
         async for chunk in response.aiter_bytes():
             body += chunk
             if len(body) > self._limits.body_bytes:
-                most = f"{host}: more than {self._limits.body_bytes} bytes"
+                most = f"{host}: the answer has more than {self._limits.body_bytes} bytes"
                 raise ProviderFault(Reason.GARBAGE, most)
         return bytes(body)
 

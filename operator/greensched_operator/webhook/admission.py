@@ -39,8 +39,8 @@ from greensched_operator.objects.workloads import (
 
 _MOST_WARNING = 256  # characters; kube-apiserver cuts longer ones (webhook docs, "warnings")
 _UNRELEASABLE = (
-    "not held: nobody is there who would start it; "
-    "neither the operator's leader nor its releaser was heard of lately"
+    "not held: nothing could start it again; "
+    "neither the controller's leader nor the releaser has given a sign of life"
 )
 _ASKS = (labels.DEADLINE, labels.MAX_DELAY, labels.WINDOW, labels.CHECKPOINTABLE)
 
@@ -177,7 +177,7 @@ def read_review(body: bytes) -> AdmissionRequest:
     try:
         return msgspec.json.decode(body, type=AdmissionReview).request
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        raise BadInput(f"no AdmissionReview: {fault}") from fault
+        raise BadInput(f"not an AdmissionReview: {fault}") from fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def _patch(kind: Kind, shape: _Shape, terms: HoldTerms, now_s: float) -> tuple[d
     marks = {
         labels.HOLD_UNTIL: format_timestamp(round(terms.latest_start_s)),
         labels.HELD_AT: format_timestamp(round(now_s, 3)),
-        labels.HOLD_REASON: f"waits for a plan; {terms.bound} lets it wait",
+        labels.HOLD_REASON: f"waits for its plan; it may wait by {terms.bound}",
     }
     patch = _annotated(shape, marks)
     if kind == Kind.JOB and shape.is_queued:

@@ -133,7 +133,7 @@ def read_secret(raw: bytes | msgspec.Raw) -> Pair | None:
     except KeyError:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as fault:
-        raise BadInput(f"no Secret of a certificate: {fault}") from fault
+        raise BadInput(f"not a Secret with a certificate: {fault}") from fault
     return Pair(cert, key)
 
 

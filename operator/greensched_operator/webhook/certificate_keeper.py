@@ -47,7 +47,10 @@ class CertificateKeeper:
             try:
                 await self.look()
             except ApiUnavailable as fault:
-                log.warning("the webhook's certificate could not be kept", reason=str(fault))
+                log.warning(
+                    "the webhook's certificate could not be checked; trying again",
+                    reason=str(fault),
+                )
                 pause_s = TRIED_AGAIN_AFTER_S
             await asyncio.sleep(pause_s)
 
@@ -80,7 +83,7 @@ class CertificateKeeper:
         try:
             return True, read_secret(raw)
         except BadInput as fault:
-            log.warning("the webhook's Secret is made anew", reason=str(fault))
+            log.warning("the webhook's Secret cannot be used; a new one is made", reason=str(fault))
             return True, None
 
     async def _keep_trusted(self, found: Configuration, pair: Pair, now_s: float) -> None:
@@ -90,7 +93,7 @@ class CertificateKeeper:
             await self._trust(found, pair.cert, *beside[-_MOST_OLD:])
         elif beside and has_spread(pair, now_s):
             await self._trust(found, pair.cert)
-            log.info("older certificates are trusted no more", count=len(beside))
+            log.info("older certificates are no longer trusted", count=len(beside))
 
     async def _trust(self, found: Configuration, *bundles: bytes) -> None:
         wanted = dict.fromkeys(each for bundle in bundles for each in certificates_in(bundle))

@@ -44,7 +44,7 @@ class Webhook:
         except BadInput as fault:
             verdict = Verdict("unreadable", warnings=(f"greensched: not held: {fault}"[:256],))
         except Exception:  # our own fault must not keep anybody's work from running
-            log.exception("review failed, the workload is admitted as it is")
+            log.exception("a review failed; the workload is admitted unchanged")
             verdict = Verdict("failed")
         self._metrics.reviews.labels(verdict.outcome).inc()
         return answer(request.uid, verdict)
@@ -58,7 +58,7 @@ class Webhook:
         except BodyTooLarge:
             return self._refused(413, f"no review is larger than {MOST_BODY_BYTES} bytes")
         except TooManyBodies:
-            message = "too much is being read at a time: ask again"
+            message = "too many bytes of reviews are being read at once: try again"
             return self._refused(503, message, "crowded-out")
         except BadHeader as fault:
             return self._refused(400, str(fault))

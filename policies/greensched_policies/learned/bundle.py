@@ -164,7 +164,7 @@ def _check_contents(graph: bytes, head: HeadCard, path: Path) -> None:
     try:
         facts = read_graph_facts(graph)
     except NotOnnx as error:
-        raise BundleError(f"{path}: no ONNX graph: {error}; export it again") from error
+        raise BundleError(f"{path}: not an ONNX graph: {error}; export it again") from error
     faults = []
     if facts.has_external_data:
         faults.append("weights lie in another file; save them inside the graph")
@@ -223,7 +223,7 @@ def _check_sample(policy: OnnxPolicy, head: Head, card: HeadCard, path: Path) ->
             for values in (given, sample.context, sample.relative_cost)
         )
     except ValueError as error:
-        raise BundleError(f"{path}: the card's sample is no array; export it again") from error
+        raise BundleError(f"{path}: the card's sample is not an array; export it again") from error
     if candidates.shape != (*wanted.shape, head.features) or context.shape != (
         len(candidates),
         len(CONTEXT_FEATURES),
@@ -238,7 +238,7 @@ def _check_sample(policy: OnnxPolicy, head: Head, card: HeadCard, path: Path) ->
         difference = float(np.abs(found - wanted).max())
     if not difference <= SAMPLE_TOLERANCE:
         raise BundleError(
-            f"{path}: the card's sample is answered with a difference of {difference:.3g}, at "
+            f"{path}: the graph's answer to the card's sample differs by {difference:.3g}, at "
             f"most {SAMPLE_TOLERANCE} is allowed; card and graph do not belong together"
         )
 

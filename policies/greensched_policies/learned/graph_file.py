@@ -166,13 +166,13 @@ def _string(message: memoryview, wanted: int) -> str:
 
 def _message(wire: int, value: int | memoryview) -> memoryview:
     if wire != _BYTES or isinstance(value, int):
-        raise NotOnnx("a field that should hold bytes does not")
+        raise NotOnnx("a field of bytes has another type")
     return value
 
 
 def _message_or_word(value: int | memoryview) -> memoryview:
     if isinstance(value, int):
-        raise NotOnnx("a field that should hold real numbers does not")
+        raise NotOnnx("a field of real numbers has another type")
     return value
 
 
@@ -191,9 +191,9 @@ def _fields(message: memoryview) -> Iterator[Field]:
         elif wire in (_FIXED32, _FIXED64):
             size = 4 if wire == _FIXED32 else 8
         else:
-            raise NotOnnx(f"no such wire type: {wire}")
+            raise NotOnnx(f"unknown wire type {wire}")
         if number == 0 or at + size > end:
-            raise NotOnnx("the file is cut off or is no protobuf")
+            raise NotOnnx("the file is cut off or is not protobuf")
         yield number, wire, message[at : at + size]
         at += size
 

@@ -22,7 +22,7 @@ class CorePlan:
 
     def __init__(self, capacity: Floats, begin_s: float, slot_s: float, slots: int) -> None:
         if slots < 1 or not slot_s > 0.0:
-            raise ValueError("a plan needs at least one slot, longer than nothing")
+            raise ValueError("a plan needs at least one slot, and slots longer than 0 s")
         self.capacity = np.maximum(capacity, _LEAST_CORES)  # [Z] cores of the zone's nodes
         self.begin_s = begin_s
         self.slot_s = slot_s

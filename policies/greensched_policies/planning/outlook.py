@@ -62,7 +62,7 @@ def outlook_of(
         )
     values = np.stack([carbon_g_per_kwh, price_per_mwh]).astype(np.float64)
     if np.isinf(values).any() or not slot_s > 0.0:
-        raise ValueError("values must not be infinite, and slots longer than nothing")
+        raise ValueError("values must be finite, and slots longer than 0 s")
     zones, slots = values.shape[1:]
     covered = np.full(zones, slots) if known is None else np.asarray(known, np.int64)
     if covered.shape != (zones,):

@@ -152,10 +152,10 @@ def test_an_empty_span_is_told(ledger: Path) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "kind", "told"), [
-    (["--since", "yesterday"], BadInput, "--since: 'yesterday' is no duration"),
+    (["--since", "yesterday"], BadInput, "--since: 'yesterday' is not a duration"),
     (["--since", "0s"], BadInput, "more than nothing"),
     (["--ledger", "absent.db"], BadInput, "no such file"),
-    (["--ledger", "mysql://db/x"], BadInput, "a ledger is a file or"),
+    (["--ledger", "mysql://db/x"], BadInput, "the ledger must be a file or"),
     (["--ledger", "postgresql://127.0.0.1:1/x"], ApiUnavailable, "127.0.0.1:1/x"),
     (["--ledger", "http://127.0.0.1:1"], ApiUnavailable, "no controller answered with its ledger"),
 ])  # fmt: skip
@@ -184,7 +184,7 @@ def test_a_server_that_is_no_operator_is_told(replica: Replica) -> None:
     pytest.param(encode_line(Line(end=0))[:-5], id="half-a-line"),
 ])  # fmt: skip
 def test_an_answer_that_was_cut_off_is_never_taken_for_whole(body: bytes) -> None:
-    with pytest.raises(ValueError, match="cut off|no line"):
+    with pytest.raises(ValueError, match="cut off|not a line"):
         lines_of(body)
 
 

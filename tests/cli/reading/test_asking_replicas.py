@@ -105,7 +105,7 @@ async def test_each_replica_is_told_of_and_none_holds_the_others_up(cluster: str
     assert faults["frozen"] == "port-forward: no answer within 0.3 s"
     assert faults["cut-off"].startswith("port-forward: the port-forward ended: CLOSE")
     assert "delimiter" in faults["no-json"]
-    assert "no HTTP came over the port-forward" in faults["no-http"]
+    assert "the answer over the port-forward is not HTTP" in faults["no-http"]
     assert faults["closed"] == "port-forward: the port-forward failed: connection refused"
     assert faults["forbidden"].startswith("you may not forward ports of pods in namespace green")
     assert set(faults) == set(answers) - {"whole"}
@@ -117,7 +117,7 @@ async def test_each_replica_is_told_of_and_none_holds_the_others_up(cluster: str
         pytest.param("403", "you may not list pods in namespace 403. The chart's Role", id="403"),
         pytest.param("401", "does not accept your login (401)", id="401"),
         pytest.param("500", "listing extender pods: GET ", id="500"),
-        pytest.param("page", "the answer is no list of pods", id="no-list"),
+        pytest.param("page", "the answer is not a list of pods", id="no-list"),
         pytest.param("empty", "no extender pod runs in namespace empty", id="nobody"),
     ],
 )

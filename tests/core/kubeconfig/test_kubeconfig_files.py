@@ -59,9 +59,9 @@ def test_relative_paths_begin_at_their_own_file(write: Write, tmp_path: Path) ->
         pytest.param({"clusters": []}, "there is no cluster 'here'", id="no-cluster"),
         pytest.param({"clusters": [{"name": "here"}]}, "cluster 'here' has no server", id="bare"),
         pytest.param({"users": None}, "there is no user 'here'", id="no-user"),
-        pytest.param({"users": 3}, "users is no list", id="no-list"),
+        pytest.param({"users": 3}, "users is not a list", id="no-list"),
         pytest.param({"users": [{"user": {}}]}, "an entry has no name", id="no-name"),
-        pytest.param({"users": [{"name": "here", "user": 3}]}, "is no mapping", id="no-mapping"),
+        pytest.param({"users": [{"name": "here", "user": 3}]}, "is not a mapping", id="no-mapping"),
     ],
 )
 def test_what_is_wrong_is_a_sentence(write: Write, changed: dict[str, object], told: str) -> None:

@@ -79,17 +79,17 @@ async def test_a_failing_question_is_a_fault_and_the_others_count() -> None:
 @pytest.mark.parametrize(
     ("content", "status", "words"),
     [
-        pytest.param(b"<html>login</html>", 200, "not the JSON", id="a-login-page"),
+        pytest.param(b"<html>login</html>", 200, "not JSON", id="a-login-page"),
         pytest.param(b"", 503, "answered 503", id="empty"),
         pytest.param(b'{"status":"success"}', 200, "answered 200", id="no-data"),
         pytest.param(
             b'{"status":"success","data":{"resultType":"matrix","result":[]}}',
-            200, "not the JSON of a vector", id="a-matrix",
+            200, "not JSON of a vector", id="a-matrix",
         ),
         pytest.param(
             b'{"status":"success","data":{"resultType":"vector","result":'
             b'[{"metric":{},"value":[1,"many"]}]}}',
-            200, "not the JSON", id="no-number",
+            200, "not JSON", id="no-number",
         ),
     ],
 )  # fmt: skip
@@ -123,7 +123,7 @@ async def test_an_unreachable_server_is_asked_no_further(
 
 async def test_an_answer_nested_beyond_reason_is_no_signal_not_a_crash() -> None:
     deep = b'{"status":"success","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
-    with pytest.raises(SignalUnavailable, match="not the JSON of a vector"):
+    with pytest.raises(SignalUnavailable, match="not JSON of a vector"):
         await read(lambda _: httpx.Response(200, content=deep))
 
 

@@ -34,7 +34,7 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
     ("text", "words"),
     [
         pytest.param("zones = 3", "zones must be tables", id="no-table"),
-        pytest.param("[zones", "is no TOML", id="broken"),
+        pytest.param("[zones", "is not TOML", id="broken"),
         pytest.param("[zones.DE]", "neither carbon_grams_per_kwh nor price_per_mwh", id="empty"),
         pytest.param("[zones.DE]\ncarbon_grams_per_kwh = -1", "0 … 10000", id="negative"),
         pytest.param("[zones.DE]\ncarbon_grams_per_kwh = 1e9", "0 … 10000", id="too-much"),

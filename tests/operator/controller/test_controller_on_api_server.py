@@ -159,7 +159,7 @@ async def test_shadow_tells_what_it_would_do_and_touches_nothing(place: Place) -
         made = await place.create_job("train", deadline="6h", runtime="1h")
         told = await place.until(lambda: notes(place, "WouldHold"), "an event tells")
         now = await place.get(f"{place.jobs}/train")
-    assert "would hold until" in told[0]
+    assert "would be held until" in told[0]
     assert said(now) == said(made)
     assert not now["spec"].get("suspend")
 

@@ -181,7 +181,7 @@ async def test_a_leader_that_is_refused_leaves_the_lease_and_the_next_sees(
                     valve.cut()
                     await place.until(has_left, "it ends")
                     assert await holder(place) == ""
-        assert any("does not see /apis/batch/v1/jobs" in each for each in told)
+        assert any("no live watch of /apis/batch/v1/jobs" in each for each in told)
         await account.may(JOBS, STATUS)
         await place.api.delete(f"{place.jobs}/train")
         async with account.place.controller("second"):
@@ -224,7 +224,7 @@ async def test_a_releaser_that_is_refused_says_so_lives_on_and_sees_with_the_rig
         return releaser.ready() == ""
 
     async def is_told() -> bool:
-        return f"does not see {JOBS_PATH}" in releaser.ready() and "403" in releaser.ready()
+        return f"no live watch of {JOBS_PATH}" in releaser.ready() and "403" in releaser.ready()
 
     await account.may(JOBS)
     behind = replace(account.place.access, base_url=valve.url)

@@ -32,12 +32,12 @@ def written(previous: object, acceptance: Acceptance, now: float) -> dict[str, A
         pytest.param(
             {"whenPolicy": "onnx", "bundle": {"configMapName": "mine"}},
             "there is no such ConfigMap",
-            "BundleUnusable", "bundle mine: there is no such ConfigMap. The rule planned-window",
+            "BundleUnusable", "bundle mine cannot be used: there is no such ConfigMap. The rule",
             id="missing-bundle",
         ),
         pytest.param(
             {"whenPolicy": "onnx"}, "its card is of another encoding", "BundleUnusable",
-            "the shipped bundle: its card", id="wrong-shipped-bundle",
+            "the shipped bundle cannot be used: its card", id="wrong-shipped-bundle",
         ),
     ],
 )  # fmt: skip
@@ -52,7 +52,9 @@ def test_a_policy_is_judged(
 def test_a_profile_is_judged() -> None:
     work = [{"duration": "1h", "watts": 5}]
     good = job_power_profile.parse({"spec": {"work": work, "checkpoints": {"every": "20m"}}})
-    assert accept_profile(good).message == "a run takes 3600 s and is saved 2 times"
+    assert (
+        accept_profile(good).message == "a run takes 3600 s and has 2 checkpoints at ends of phases"
+    )
     bad = accept_profile(job_power_profile.parse({}))
     assert (bad.is_accepted, bad.reason) == (False, "BadField")
     assert "constant power" in bad.message

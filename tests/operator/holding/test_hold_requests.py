@@ -50,21 +50,21 @@ def test_a_deadline_is_a_duration_or_a_time(text: str, hours: float) -> None:
         pytest.param({"deadline": "tomorrow"}, "neither a duration", id="no-time"),
         pytest.param({"deadline": "9999-12-31T23:59:59-14:00"}, "outside the years", id="too-far"),
         pytest.param({"deadline": "0001-01-01T00:00:00+14:00"}, "outside the years", id="too-old"),
-        pytest.param({"deadline": "2026-11-21T10:00:00Z"}, "is past", id="just-past"),
+        pytest.param({"deadline": "2026-11-21T10:00:00Z"}, "is in the past", id="just-past"),
         pytest.param({"deadline": "2026-11-21T10:00:00"}, "RFC 3339", id="no-zone"),
-        pytest.param({"deadline": "0s"}, "is past", id="no-time-at-all"),
+        pytest.param({"deadline": "0s"}, "is in the past", id="no-time-at-all"),
         pytest.param({"deadline": "-1h"}, "neither a duration", id="negative"),
         pytest.param({"deadline": "1h", "runtime": "61m"}, "less than the runtime", id="too-soon"),
-        pytest.param({"deadline": "1h", "max_delay": "61m"}, "before the last start", id="delay"),
-        pytest.param({"deadline": "1h", "window": "2h"}, "before the last start", id="window"),
-        pytest.param({"max_delay": "soon"}, "max-delay: 'soon' is no duration", id="no-delay"),
+        pytest.param({"deadline": "1h", "max_delay": "61m"}, "the latest start that", id="delay"),
+        pytest.param({"deadline": "1h", "window": "2h"}, "the latest start that", id="window"),
+        pytest.param({"max_delay": "soon"}, "max-delay: 'soon' is not a duration", id="no-delay"),
         pytest.param({"runtime": "0s"}, "above zero", id="no-runtime"),
         pytest.param({"checkpointable": "yes"}, '"true" or "false"', id="yes"),
         pytest.param({"run_now": "1"}, '"true" or "false"', id="one"),
-        pytest.param({"window": "25:00-02:00"}, "25:00 is no time of the day", id="25-hours"),
+        pytest.param({"window": "25:00-02:00"}, "25:00 is not a time of day", id="25-hours"),
         pytest.param({"window": "08:00-08:00"}, "same time", id="empty-window"),
-        pytest.param({"window": "01:00-02:00 Mars/Base"}, "no time zone", id="no-time-zone"),
-        pytest.param({"window": "01:00-02:00 ../x"}, "no time zone", id="a-path"),
+        pytest.param({"window": "01:00-02:00 Mars/Base"}, "not a time zone", id="no-time-zone"),
+        pytest.param({"window": "01:00-02:00 ../x"}, "not a time zone", id="a-path"),
     ],
 )
 def test_what_cannot_be_meant_is_told(said: dict[str, str], words: str) -> None:
@@ -100,7 +100,7 @@ def test_what_just_fits_is_no_fault(said: dict[str, str]) -> None:
 )
 def test_what_is_nearly_an_annotation_of_ours_is_told(name: str, meant: str | None) -> None:
     found = read_wish({f"{labels.GROUP}/{name}": "6h"}, NOW)
-    expected = f"'{labels.GROUP}/{name}' is no annotation of ours; {meant} is"
+    expected = f"'{labels.GROUP}/{name}' is not an annotation of GreenSched; did you mean {meant}?"
     assert found.faults == (() if meant is None else (expected,))
 
 

@@ -29,7 +29,7 @@ PLANNED = {
     labels.HOLD_UNTIL: "2026-06-01T05:00:00Z",
     labels.HOLD_REASON: "saves 40 %",
 }
-TOLD = "starts at 2026-06-01T03:00:00Z, at the latest at 2026-06-01T05:00:00Z: saves 40 %"
+TOLD = "start planned for 2026-06-01T03:00:00Z, latest start 2026-06-01T05:00:00Z: saves 40 %"
 RELEASED = {labels.RELEASED_AT: "2026-06-01T03:00:00Z", labels.RELEASE_REASON: "run-now"}
 
 

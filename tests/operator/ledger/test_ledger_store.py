@@ -239,7 +239,7 @@ def test_another_programs_file_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("database", ["mysql://db/ledger", "postgresql://db:port/x", "://"])
 def test_a_database_of_another_kind_is_bad_input(database: str) -> None:
-    with pytest.raises(BadInput, match="a ledger is a file or postgresql"):
+    with pytest.raises(BadInput, match="the ledger must be a file or postgresql"):
         LedgerStore(database)
 
 

@@ -133,7 +133,7 @@ def test_a_fault_is_told_once_until_it_is_another(
     assert writer.drained(PATIENCE_S)
     told = capsys.readouterr().out
     assert told.count("cannot be written") == 1
-    assert told.count("is written again") == 1
+    assert told.count("can be written again") == 1
 
 
 def test_a_record_that_no_database_takes_holds_up_no_other(

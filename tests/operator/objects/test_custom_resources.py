@@ -67,7 +67,7 @@ POLICY_REFUSALS = [
     (
         "weights",
         {"weights": {"energy": 0, "carbon": 0, "performance": 0}},
-        "give at least one a value above 0",
+        "set at least one above 0",
     ),
     ("delay", {"defaultDelay": "tomorrow"}, NO_DURATION),
     ("negative-hold", {"longestHold": "-1h"}, NO_DURATION),
@@ -95,7 +95,11 @@ POLICY_REFUSALS = [
     ("run", {"pause": {"minimumRun": "x"}}, NO_DURATION),
     ("pause", {"pause": {"minimumPause": "x"}}, NO_DURATION),
     ("rule", {"whenPolicy": "cheapest"}, "choose onnx or one of these rules: carbon-time"),
-    ("bundle-unread", {"bundle": {"configMapName": "mine"}}, "write whenPolicy: onnx beside it"),
+    (
+        "bundle-unread",
+        {"bundle": {"configMapName": "mine"}},
+        "set whenPolicy: onnx or remove bundle",
+    ),
     ("bundle", {"whenPolicy": "onnx", "bundle": {}}, "a bundle needs configMapName"),
     (
         "config-map",
@@ -121,7 +125,7 @@ PROFILE_REFUSALS = [
     ),
     ("every", {"work": [WORK], "checkpoints": {"every": "0s"}}, "every must be above zero"),
     ("every-word", {"work": [WORK], "checkpoints": {"every": "often"}}, NO_DURATION),
-    ("at", {"work": [WORK], "checkpoints": {"at": ["0s"]}}, "after some work, not at 0s"),
+    ("at", {"work": [WORK], "checkpoints": {"at": ["0s"]}}, "a checkpoint must be above 0s"),
     ("at-word", {"work": [WORK], "checkpoints": {"at": ["50%"]}}, NO_DURATION),
 ]
 REFUSALS = [

@@ -99,11 +99,11 @@ def test_a_suspended_run_repeats_what_its_checkpoints_did_not_save() -> None:
         pytest.param({"work": {"a": 1}}, "`spec.work", id="no-list"),
         pytest.param(
             {"work": [TRAIN], "checkpoints": {"at": ["61m"]}},
-            "checkpoints.at[0]: the work takes 3600 s: no checkpoint after 3660 s",
+            "checkpoints.at[0]: 3660 s is after the end of the work, 3600 s",
             id="saved-after-the-end",
         ),
         pytest.param(
-            {"work": [TRAIN], "checkpoints": {"every": "1s"}}, "more than 1000 in 3600 s",
+            {"work": [TRAIN], "checkpoints": {"every": "1s"}}, "more than 1000 checkpoints in 3600",
             id="too-many",
         ),
         pytest.param(

@@ -43,23 +43,23 @@ def test_a_name_that_nobody_has_is_told_with_what_holds_instead(name: str) -> No
     assert (resolved.policy, resolved.origin) == (POLICIES["team", "default"], Origin.NAMESPACE)
     assert resolved.fault is not None
     assert f"no GreenPolicy '{name}' in namespace system or team" in resolved.fault
-    assert resolved.fault.endswith("GreenPolicy team/default holds instead")
+    assert resolved.fault.endswith("GreenPolicy team/default applies instead")
     assert ("(close: nightly)" in resolved.fault) is (name == "nightli")
 
 
 def test_a_missing_name_without_any_default_is_told_too() -> None:
     resolved = resolve({}, "team", "nightly", "team")
     assert resolved.fault == (
-        "there is no GreenPolicy 'nightly' in namespace team: the built-in policy holds instead"
+        "there is no GreenPolicy 'nightly' in namespace team: the built-in policy applies instead"
     )
 
 
 def test_a_broken_policy_is_not_passed_over_for_the_clusters() -> None:
-    broken = GreenPolicy("team", "default", faults=("spec.longestHold: 'x' is no duration",))
+    broken = GreenPolicy("team", "default", faults=("spec.longestHold: 'x' is not a duration",))
     resolved = resolve({**POLICIES, ("team", "default"): broken}, "team", None, "system")
     assert resolved.policy is broken
     assert resolved.fault is not None
     assert "GreenPolicy team/default cannot be followed, so nothing is held" in resolved.fault
     missing = resolve({("team", "default"): broken}, "team", "x", "system")
     assert missing.fault is not None
-    assert "holds instead; GreenPolicy team/default cannot be followed" in missing.fault
+    assert "applies instead; GreenPolicy team/default cannot be followed" in missing.fault

@@ -189,7 +189,7 @@ def test_watttime_zeros_alone_are_no_data(golden: Golden) -> None:
     page = json.loads(golden("watttime-forecast.json"))
     for point in page["data"]:
         point["value"] = 0.0
-    with pytest.raises(ProviderFault, match="every value is 0") as fault:
+    with pytest.raises(ProviderFault, match="every carbon value is 0") as fault:
         watttime.read(json.dumps(page).encode(), "CAISO_NORTH")
     assert fault.value.reason is Reason.NO_DATA
 

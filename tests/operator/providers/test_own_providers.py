@@ -100,7 +100,7 @@ def test_an_endpoint_is_read_as_its_paths_say(
         pytest.param(b'{"unix_seconds":[null],"price":[1]}', LISTS, "null", id="null-start"),
         pytest.param(b'{"unix_seconds":["now"],"price":[1]}', LISTS, "time", id="no-time"),
         pytest.param(b"[]", SLOTS, "forecastData", id="index-out-of-range"),
-        pytest.param(b"secret", LISTS, "no JSON", id="no-json"),
+        pytest.param(b"secret", LISTS, "not JSON", id="no-json"),
     ],
 )
 def test_a_wrong_path_is_told_without_a_word_of_the_answer(
@@ -217,8 +217,8 @@ def test_the_static_table_of_another_zone_can_be_named(now: float) -> None:
     [
         pytest.param({}, "carbon", "exactly one", id="none"),
         pytest.param({"static": {}, "file": {}}, "price", "exactly one", id="two"),
-        pytest.param({"entsoe": {}}, "carbon", "not entsoe", id="a-price-for-carbon"),
-        pytest.param({"wattTime": {}}, "price", "not wattTime", id="carbon-for-a-price"),
+        pytest.param({"entsoe": {}}, "carbon", "found entsoe", id="a-price-for-carbon"),
+        pytest.param({"wattTime": {}}, "price", "found wattTime", id="carbon-for-a-price"),
         pytest.param({"electricityMaps": {"zone": "DE"}}, "carbon", "secretRef", id="no-secret"),
         pytest.param({"nordPool": {"area": 3}}, "price", "area", id="area-is-a-number"),
     ],

@@ -25,8 +25,8 @@ LATER = "2099-01-01T00:00:00Z"
 @pytest.mark.parametrize(
     ("outcome", "text"),
     [
-        pytest.param(Outcome(0, ()), "released 0 held workloads; none is left", id="nothing"),
-        pytest.param(Outcome(7, ()), "released 7 held workloads; none is left", id="all"),
+        pytest.param(Outcome(0, ()), "released 0 held workloads; none is still held", id="nothing"),
+        pytest.param(Outcome(7, ()), "released 7 held workloads; none is still held", id="all"),
         pytest.param(
             Outcome(1, ("Job a/b (no)",)),
             "released 1 held workloads; 1 still held: Job a/b (no)",
@@ -46,7 +46,7 @@ LATER = "2099-01-01T00:00:00Z"
 )
 def test_the_outcome_is_one_sentence(outcome: Outcome, text: str) -> None:
     assert outcome.text == text
-    assert outcome.is_done is text.endswith("none is left")
+    assert outcome.is_done is text.endswith("none is still held")
 
 
 class Server:

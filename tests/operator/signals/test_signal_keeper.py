@@ -59,7 +59,7 @@ async def test_carbon_and_price_of_two_providers_stand_in_one_line(
         pytest.param("garbage", "Garbage", "no JSON", id="garbage"),
         pytest.param("last-month", "TooOld", "h ago", id="old-data"),
         pytest.param("limits", "RateLimited", "HTTP 429", id="rate-limited"),
-        pytest.param("hangs", "Unreachable", "no whole answer within", id="hangs"),
+        pytest.param("hangs", "Unreachable", "no complete answer within", id="hangs"),
         pytest.param("refuses", "Unauthorised", "HTTP 401", id="bad-key"),
         pytest.param("nothing", "NoData", "HTTP 404", id="no-data"),
     ],
@@ -76,7 +76,7 @@ async def test_a_fallback_is_told_and_counted_and_ends(
     assert (holds, why) == ("True", reason)
     assert message.startswith("electricityMaps: ")
     assert words in message
-    assert message.endswith("uk-carbon-intensity/average/direct serves instead")
+    assert message.endswith("uk-carbon-intensity/average/direct is used instead")
     assert TOKEN not in json.dumps(status)
     kinds = {"kind": "carbon", "reason": status["carbon"]["failures"][0]["reason"]}
     assert keeping.metric("fallbacks_total", **kinds) == 1

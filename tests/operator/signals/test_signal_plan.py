@@ -166,7 +166,7 @@ def test_an_answer_must_tell_about_now(late_s: float, reason: Reason | None) -> 
 def test_a_carbon_forecast_of_the_day_before_yesterday_is_too_old_and_a_price_is_not() -> None:
     slots = [Interval(NOW, NOW + HOUR, 5.0)]
     made_at = NOW - DAY - 1
-    with pytest.raises(ProviderFault, match=r"made it 24\.0 h ago") as fault:
+    with pytest.raises(ProviderFault, match=r"made the values 24\.0 h ago") as fault:
         checked(carbon_answer(slots, "a test", observed_at=made_at), NOW)
     assert fault.value.reason is Reason.TOO_OLD
     price = price_answer(slots, "a test", "EUR", observed_at=made_at)

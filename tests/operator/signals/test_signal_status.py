@@ -142,7 +142,7 @@ def test_conditions_say_who_failed_and_what_serves_instead() -> None:
     status = status_of(SPEC, known, [], NOW)
     fallback = condition(status, "CarbonFallback")
     assert (fallback["status"], fallback["reason"]) == ("True", "ServerError")
-    words = "ukCarbonIntensity: server-error: HTTP 500; uk/average serves instead"
+    words = "ukCarbonIntensity: server-error: HTTP 500; uk/average is used instead"
     assert fallback["message"] == words
     assert condition(status, "CarbonFresh")["status"] == "True"
     assert condition(status, "PriceFallback")["reason"] == "FirstProviderServes"
@@ -156,7 +156,8 @@ def test_values_of_long_ago_are_called_last_good() -> None:
     fresh = condition(status, "CarbonFresh")
     assert (fresh["status"], fresh["reason"]) == ("False", "LastGood")
     assert (
-        "the last good values of uk/average serve" in condition(status, "CarbonFallback")["message"]
+        "the last good values of uk/average are used"
+        in condition(status, "CarbonFallback")["message"]
     )
 
 

@@ -141,7 +141,7 @@ def test_weights_that_are_all_zero_prefer_nobody() -> None:
         ),
         pytest.param(
             lambda card: card["heads"]["where"]["sample"].update(nodes=[[[1.0], [1.0, 2.0]]]),
-            "sample is no array",
+            "sample is not an array",
             id="sample-ragged",
         ),
     ],
@@ -191,9 +191,9 @@ def subgraph(model: onnx.ModelProto) -> None:
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        pytest.param(b"", "no ONNX graph", id="empty"),
-        pytest.param(b"not a graph", "no ONNX graph", id="text"),
-        pytest.param(GRAPH[: len(GRAPH) // 2], "no ONNX graph", id="cut-off"),
+        pytest.param(b"", "not an ONNX graph", id="empty"),
+        pytest.param(b"not a graph", "not an ONNX graph", id="text"),
+        pytest.param(GRAPH[: len(GRAPH) // 2], "not an ONNX graph", id="cut-off"),
         pytest.param(bytes(MAX_GRAPH_BYTES + 1), "larger than", id="too-large"),
         pytest.param(with_weight("net.2.bias", poisoned), "NaN.*net.2.bias", id="nan"),
         pytest.param(

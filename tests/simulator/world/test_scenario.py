@@ -97,10 +97,10 @@ FAULTS = [
     ({"colour": "red"}, "colour", "is not known here"),
     ({"workload__generatr": {}}, "workload.generatr", "not known here (close: generator"),
     ({"start": None}, "start", "is missing"),
-    ({"start": "2023-06-01T00:00:00"}, "start", "is no RFC 3339 timestamp"),
+    ({"start": "2023-06-01T00:00:00"}, "start", "is not an RFC 3339 timestamp"),
     ({"length": 7}, "length", "7 has no unit; write for example 90s, 6h or 7d"),
     ({"length": "0s"}, "length", "greater than 0"),
-    ({"length": "week"}, "length", "is no duration"),
+    ({"length": "week"}, "length", "is not a duration"),
     ({"seed": -1}, "seed", "greater than or equal to 0 (given -1)"),
     ({"seed": "1"}, "seed", "valid integer"),
     ({"currency": "euro"}, "currency", "does not fit"),
@@ -198,7 +198,7 @@ FAULTS = [
     (
         {"workload__slack": [{"shorter_than": "1h", "may_wait": "soon"}]},
         "workload.slack[0].may_wait",
-        "is no duration",
+        "is not a duration",
     ),
     (
         {
@@ -310,13 +310,13 @@ def test_the_faults_of_a_trace_are_told_with_the_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        pytest.param("a: [", "is no YAML", id="no-yaml"),
+        pytest.param("a: [", "is not YAML", id="no-yaml"),
         pytest.param("", "is empty; docs/scenarios.md shows", id="empty"),
         pytest.param("\n# later\n", "is empty", id="comment"),
         pytest.param("- a\n", "must hold names", id="list"),
         pytest.param("1: a\n", "must hold names", id="numbers"),
-        pytest.param("&a [*a]", "is no YAML|must hold", id="endless"),
-        pytest.param("a: 1\n---\nb: 2\n", "is no YAML", id="two"),
+        pytest.param("&a [*a]", "is not YAML|must hold", id="endless"),
+        pytest.param("a: 1\n---\nb: 2\n", "is not YAML", id="two"),
     ],
 )
 def test_a_file_that_is_no_scenario_is_refused(tmp_path: Path, text: str, reason: str) -> None:
