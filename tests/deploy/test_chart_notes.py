@@ -26,8 +26,8 @@ def notes(helm_offline: Run) -> Callable[..., str]:
 def test_an_image_of_no_registry_is_said_to_need_loading(notes: Callable[..., str]) -> None:
     for component in ("extender", "operator"):
         name = f"localhost/greensched-{component}"
-        loaded = "it runs only on nodes into which it was loaded beforehand"
-        assert f"{name}, which no node pulls from anywhere: {loaded}" in notes()
+        loaded = "it runs only on nodes into which it was loaded before"
+        assert f"{name}, which no registry serves: {loaded}" in notes()
         pushed = f"{component}.image.repository=registry.example.com/greensched-{component}"
         assert name not in notes("--set", pushed)
 
@@ -36,4 +36,4 @@ def test_a_policy_that_is_still_to_be_made_is_not_said_to_be_there(
     notes: Callable[..., str],
 ) -> None:
     told = notes("--set", "policy.mode=enforce")
-    assert "GreenPolicy, which the controller makes now (helm test tells whether it is" in told
+    assert "GreenPolicy, which the controller creates now (helm test checks it)" in told

@@ -121,7 +121,7 @@ A_CLUSTER = ["--api-versions", "apiregistration.k8s.io/v1"]
         ),
         pytest.param(
             ["--set", "extender.replicas=0"],
-            "extender.replicas is 0: nobody would answer",
+            "extender.replicas is 0: no extender would answer",
             id="no-extender",
         ),
         pytest.param(
@@ -196,7 +196,7 @@ A_CLUSTER = ["--api-versions", "apiregistration.k8s.io/v1"]
         ),
         pytest.param(
             ["--set", "operator.controller.ledger.persistentVolumeClaim=ledger"],
-            "has one writer, and operator.controller.replicas is 2",
+            "allows only one writer, but operator.controller.replicas is 2",
             id="one-volume-for-two",
         ),
         pytest.param(
@@ -268,7 +268,7 @@ def test_a_release_whose_name_no_service_may_have_is_refused_until_it_gets_anoth
     helm_offline: Run, release: str, service: str
 ) -> None:
     refused = helm_offline("template", release, "CHART")
-    assert f"no Service can be named {service}" in refused.stderr
+    assert f"{service} cannot be the name of a Service" in refused.stderr
     named = helm_offline("template", release, "CHART", "--set", "fullnameOverride=first")
     assert named.returncode == 0, named.stderr
 
