@@ -21,7 +21,7 @@ from greensched_simulator.arrays.grid_table import (
 from greensched_simulator.compiling.compiled import borrowing, inlined
 
 
-class Shifted(NamedTuple):
+class RunToShift(NamedTuple):
     """A run that may begin at one start after the other."""
 
     now_s: float  # the first start
@@ -40,7 +40,7 @@ def watch_run(
     Tells whether data is missing.
     """
     at, until = step_at(grid, zone, now_s), step_at(grid, zone, now_s + runtime_s)
-    run, later = Shifted(now_s, slot_s, runtime_s, at, until), seen.shape[2] - 1
+    run, later = RunToShift(now_s, slot_s, runtime_s, at, until), seen.shape[2] - 1
     final, last_s = until + later, now_s + later * slot_s
     is_even = grid.per_step[zone] == 1.0 / slot_s and grid.times_s[at] <= now_s
     is_even = is_even and final < grid.starts[zone + 1]
@@ -57,7 +57,7 @@ def watch_run(
 
 @borrowing
 def _watch_evenly(
-    grid: GridTable, signal: int, run: Shifted, at_start: Floats, over_run: Floats
+    grid: GridTable, signal: int, run: RunToShift, at_start: Floats, over_run: Floats
 ) -> None:
     """Fill in one signal, [S], where each slot brings a run's begin and end one step on."""
     now_s, slot_s, runtime_s, at, until = run
@@ -81,7 +81,7 @@ def _watch_evenly(
 
 
 @borrowing
-def _watch_step_by_step(grid: GridTable, zone: int, run: Shifted, seen: Floats) -> bool:
+def _watch_step_by_step(grid: GridTable, zone: int, run: RunToShift, seen: Floats) -> bool:
     """Fill in `seen` for one zone where data is missing, steps are uneven, or the grid ends.
 
     The steps that hold at a run's begin and end only move on from slot to slot. Tells whether data
