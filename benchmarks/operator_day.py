@@ -170,7 +170,7 @@ async def _set_up(plane: ControlPlane, world: World, rate: float) -> tuple[Day, 
         policy = {
             "apiVersion": f"{labels.GROUP}/{labels.VERSION}", "kind": "GreenPolicy",
             "metadata": {"name": "default", "namespace": WORK},
-            "spec": {"mode": "enforce", "weights": {"energy": 0, "carbon": 1, "performance": 0},
+            "spec": {"mode": "enforce", "weights": {"cost": 0, "carbon": 1, "performance": 0},
                      "maxHeldSharePercent": 100},
         }  # fmt: skip
         plane.kubectl("apply", "-f", "-", stdin=json.dumps(policy))

@@ -89,7 +89,7 @@ class Process:
             settings.gpu_ratio,
             settings.empty_nodes_sleep,
             settings.default_runtime_s,
-            Weights(settings.weight_energy, settings.weight_carbon, settings.weight_performance),
+            Weights(settings.weight_cost, settings.weight_carbon, settings.weight_performance),
         )
         self.said = SaidRuntimes()
         self._watches(client)

@@ -80,7 +80,7 @@ class Explanations:
     def _weights(self) -> dict[str, float]:
         weights = self._assumptions.weights
         return {
-            "energy": weights.energy,
+            "cost": weights.cost,
             "carbon": weights.carbon,
             "performance": weights.performance,
         }

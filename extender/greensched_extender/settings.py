@@ -58,7 +58,7 @@ class ExtenderSettings(ClusterSettings):
         default="weighted-cost",
         description="Rule that scores when the model is late, broken or absent.",
     )
-    weight_energy: Weight = Field(default=1.0, description="Weight of money in the policy.")
+    weight_cost: Weight = Field(default=1.0, description="Weight of money in the policy.")
     weight_carbon: Weight = Field(default=1.0, description="Weight of carbon in the policy.")
     weight_performance: Weight = Field(default=0.1, description="Weight of runtime in the policy.")
     model_budget_ms: Positive = Field(

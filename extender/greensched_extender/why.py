@@ -138,7 +138,7 @@ def _against(mine_wh: float, mean_wh: float) -> str:
 def _weights(decision: Mapping[str, Any]) -> Mapping[str, float]:
     if decision["policy"] in _BY_WEIGHTS:
         weights = decision["weights"]
-        return {_CARBON: weights["carbon"], _COST: weights["energy"]}
+        return {_CARBON: weights["carbon"], _COST: weights["cost"]}
     return _WEIGHED.get(decision["policy"], {})
 
 

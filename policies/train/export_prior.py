@@ -29,7 +29,7 @@ from greensched_policies.encoding.observation import (
     NODE_FEATURES,
     SLOWDOWN,
     WEIGHT_CARBON,
-    WEIGHT_ENERGY,
+    WEIGHT_COST,
     WEIGHT_PERFORMANCE,
 )
 from greensched_policies.encoding.slot_observation import SLOT_FEATURES
@@ -86,7 +86,7 @@ def prior_constants() -> Weights:
     """Return what turns the context's weights into one coefficient per node feature."""
     places = np.zeros((CONTEXT, NODES), np.float32)
     for weight, feature in (
-        (WEIGHT_ENERGY, COST),
+        (WEIGHT_COST, COST),
         (WEIGHT_CARBON, CARBON),
         (WEIGHT_PERFORMANCE, SLOWDOWN),
     ):

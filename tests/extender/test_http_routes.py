@@ -245,5 +245,5 @@ async def test_which_policy_serves(why: httpx.AsyncClient) -> None:
         "weighted-cost",
         "weighted-cost",
     )
-    assert told["weights"] == {"energy": 1.0, "carbon": 1.0, "performance": 0.1}
+    assert told["weights"] == {"cost": 1.0, "carbon": 1.0, "performance": 0.1}
     assert json.dumps(told)

@@ -9,7 +9,7 @@ from greensched_core.testing import make_node
 from greensched_extender.why import why
 
 World = Any
-WEIGHTS = {"energy": 1.0, "carbon": 1.0, "performance": 0.1}
+WEIGHTS = {"cost": 1.0, "carbon": 1.0, "performance": 0.1}
 
 
 def candidate(

@@ -32,8 +32,8 @@ _WEIGHT = number(
 class WeightFields:
     """How much each counts where a start is chosen."""
 
-    energy: float = custom_field(
-        "energy", _WEIGHT, "Weight of energy, as money at the grid's price.", default=1
+    cost: float = custom_field(
+        "cost", _WEIGHT, "Weight of energy, as money at the grid's price.", default=1
     )
     carbon: float = custom_field("carbon", _WEIGHT, "Weight of carbon.", default=1)
     performance: float = custom_field(
@@ -42,7 +42,7 @@ class WeightFields:
 
 
 def _weights(found: WeightFields, where: str) -> Weights:
-    weights = Weights(found.energy, found.carbon, found.performance)
+    weights = Weights(found.cost, found.carbon, found.performance)
     if not any(weights):
         raise BadInput(f"{where}: all are zero, so every start would be as good; set one above 0")
     return weights
@@ -52,7 +52,7 @@ WEIGHTS = group(
     WeightFields,
     _weights,
     Rule(
-        "!has(self.energy) || self.energy > 0.0 || !has(self.carbon) || self.carbon > 0.0 "
+        "!has(self.cost) || self.cost > 0.0 || !has(self.carbon) || self.carbon > 0.0 "
         "|| !has(self.performance) || self.performance > 0.0",
         "weights are all zero, so every start would be as good; set at least one above 0",
     ),

@@ -85,7 +85,7 @@ ROOM_FEATURES = (
 )
 
 CONTEXT_FEATURES = (
-    "weight_energy",  # weighs `cost`
+    "weight_cost",  # weighs `cost`
     "weight_carbon",  # 0 where a carbon intensity is missing
     "weight_performance",
     "log_runtime",  # ln(1 + hours on the reference core)
@@ -95,7 +95,7 @@ CONTEXT_FEATURES = (
     "log_candidates",  # ln(candidates) / 10
 )
 (
-    WEIGHT_ENERGY,
+    WEIGHT_COST,
     WEIGHT_CARBON,
     WEIGHT_PERFORMANCE,
     LOG_RUNTIME,
@@ -253,7 +253,7 @@ def context_columns(
     numbers.
     """
     return (
-        weights.energy,
+        weights.cost,
         weights.carbon * has_carbon,
         weights.performance,
         np.log1p(workload.runtime_s / SECONDS_PER_HOUR),

@@ -36,7 +36,7 @@ def shares_of(weights: Weights, cost: float, carbon_g: float, deadlines: int) ->
     count as their magnitude.
     """
     return Shares(
-        _share(weights.energy, cost),
+        _share(weights.cost, cost),
         _share(weights.carbon, carbon_g),
         _share(weights.performance, float(deadlines)),
     )

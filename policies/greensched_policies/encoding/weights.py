@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 
 class Weights(NamedTuple):
-    """How much energy (as money), carbon and performance matter; not negative."""
+    """How much money, carbon and performance matter; not negative."""
 
-    energy: float
+    cost: float
     carbon: float
     performance: float

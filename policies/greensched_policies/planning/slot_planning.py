@@ -132,7 +132,7 @@ def slot_columns(
     in_slot_s = np.where(np.isinf(work.runtime_s), np.inf, outlook.slot_s)
     raw = seen_from(outlook, now_s, in_slot_s[None], count)
     seen = fill_gaps(raw)
-    weighted = weighed(seen, np.array([work.weights.carbon]), np.array([work.weights.energy]))[0]
+    weighted = weighed(seen, np.array([work.weights.carbon]), np.array([work.weights.cost]))[0]
     widths = plan.widths(now_s, in_slot_s).tolist()
     busiest = plan.busiest(now_s, widths, count, work.cpu_cores)
     waits_s = np.tile(np.arange(count) * outlook.slot_s, (weighted.shape[0], 1))

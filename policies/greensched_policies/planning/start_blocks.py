@@ -64,7 +64,7 @@ def block_of(
     raw = seen_from(outlook, now_s, runtime_s, count)
     seen = fill_gaps(raw)
     by_carbon = np.array([each.weights.carbon for each in asked])
-    by_price = np.array([each.weights.energy for each in asked])
+    by_price = np.array([each.weights.cost for each in asked])
     weighted = weighed(seen, by_carbon, by_price)
     ranked = _without_what_is_no_choice(outlook, now_s, runtime_s, weighted)
     zones = ranked.argmin(axis=1)

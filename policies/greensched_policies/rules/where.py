@@ -22,7 +22,7 @@ from greensched_policies.encoding.observation import (
     MEMORY_SIZE,
     SLOWDOWN,
     WEIGHT_CARBON,
-    WEIGHT_ENERGY,
+    WEIGHT_COST,
     WEIGHT_PERFORMANCE,
     ZONE_CARBON,
 )
@@ -31,7 +31,7 @@ from greensched_policies.encoding.observation import (
 # clean grid and nothing on a dirty one.
 DIRTY = 1.0
 LEAST_WEIGHT = 1e-6  # weights that are all zero give 0 for everyone: no preference
-TOPSIS_CRITERIA = ((COST, WEIGHT_ENERGY), (CARBON, WEIGHT_CARBON), (SLOWDOWN, WEIGHT_PERFORMANCE))
+TOPSIS_CRITERIA = ((COST, WEIGHT_COST), (CARBON, WEIGHT_CARBON), (SLOWDOWN, WEIGHT_PERFORMANCE))
 
 
 def first_fit(
@@ -167,7 +167,7 @@ def weighted_cost(
     """
     relative_cost = np.empty(nodes.shape[:2], dtype=np.float32)
     for row in range(nodes.shape[0]):
-        by_energy, by_carbon = context[row, WEIGHT_ENERGY], context[row, WEIGHT_CARBON]
+        by_energy, by_carbon = context[row, WEIGHT_COST], context[row, WEIGHT_CARBON]
         by_performance = context[row, WEIGHT_PERFORMANCE]
         total = np.maximum(by_energy + by_carbon + by_performance, np.float32(LEAST_WEIGHT))
         relative_cost[row] = (

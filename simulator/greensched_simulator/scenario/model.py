@@ -315,7 +315,7 @@ class Workload(Part):
 class Weights(Part):
     """How much money, carbon and performance matter."""
 
-    energy: float = Field(default=1.0, ge=0, le=1e6, description="Weight of money.")
+    cost: float = Field(default=1.0, ge=0, le=1e6, description="Weight of money.")
     carbon: float = Field(default=1.0, ge=0, le=1e6, description="Weight of carbon.")
     performance: float = Field(default=0.1, ge=0, le=1e6, description="Weight of runtime.")
 

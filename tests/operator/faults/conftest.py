@@ -48,7 +48,7 @@ _POLICY = {
     "metadata": {"name": "default", "namespace": WORK},
     # At this rate an hour is two and a half seconds: what pods take to start and be seen to end.
     "spec": {"mode": "enforce", "maxHeldSharePercent": 100, "safetyMargin": {"duration": "1h"},
-             "weights": {"energy": 0, "carbon": 1, "performance": 0}},
+             "weights": {"cost": 0, "carbon": 1, "performance": 0}},
 }  # fmt: skip
 
 

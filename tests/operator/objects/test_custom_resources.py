@@ -66,7 +66,7 @@ POLICY_REFUSALS = [
     ("heavy", {"weights": {"carbon": 1e7}}, "only the ratio matters, so scale all down"),
     (
         "weights",
-        {"weights": {"energy": 0, "carbon": 0, "performance": 0}},
+        {"weights": {"cost": 0, "carbon": 0, "performance": 0}},
         "set at least one above 0",
     ),
     ("delay", {"defaultDelay": "tomorrow"}, NO_DURATION),
@@ -210,7 +210,7 @@ def test_what_the_page_shows_is_taken(cluster: ControlPlane, text: str) -> None:
 def test_what_is_left_out_is_written_as_the_code_has_it(cluster: ControlPlane) -> None:
     stored = dry_run(cluster, "GreenPolicy", {})
     assert stored["spec"]["mode"] == "shadow"
-    assert stored["spec"]["weights"] == {"energy": 1, "carbon": 1, "performance": 0.1}
+    assert stored["spec"]["weights"] == {"cost": 1, "carbon": 1, "performance": 0.1}
     assert "defaultDelay" not in stored["spec"]
     followed = green_policy.parse(stored)
     bare = green_policy.parse({"metadata": stored["metadata"]})

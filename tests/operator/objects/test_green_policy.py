@@ -37,7 +37,7 @@ def read(**spec: Any) -> GreenPolicy:
 
 WHOLE = {
     "mode": "enforce",
-    "weights": {"energy": 0, "carbon": 2, "performance": 0.5},
+    "weights": {"cost": 0, "carbon": 2, "performance": 0.5},
     "defaultDelay": "6h",
     "longestHold": "1d12h",
     "defaultRuntime": "90s",
@@ -100,9 +100,9 @@ def test_a_field_of_a_later_version_is_skipped() -> None:
     [
         pytest.param({"mode": "force"}, "none of off, shadow, enforce", id="mode"),
         pytest.param({"mode": False}, "`spec.mode`", id="bare-off-in-yaml"),
-        pytest.param({"weights": {"energy": -1}}, "spec.weights.energy", id="negative-weight"),
+        pytest.param({"weights": {"cost": -1}}, "spec.weights.cost", id="negative-weight"),
         pytest.param(
-            {"weights": {"energy": 0, "carbon": 0, "performance": 0}}, "all are zero",
+            {"weights": {"cost": 0, "carbon": 0, "performance": 0}}, "all are zero",
             id="weights-all-zero",
         ),
         pytest.param({"longestHold": "tomorrow"}, "'tomorrow' is not a duration", id="duration"),
@@ -169,7 +169,7 @@ def test_anything_is_read_as_a_policy_or_as_the_defaults_with_a_fault(raw: objec
 
 def test_json_nested_beyond_reason_is_a_fault() -> None:
     assert parse(b"[" * 100_000).faults
-    assert parse(b'{"spec": {"weights": {"energy": 1e999}}}').faults
+    assert parse(b'{"spec": {"weights": {"cost": 1e999}}}').faults
 
 
 def schema() -> dict[str, Any]:

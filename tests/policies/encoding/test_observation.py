@@ -126,7 +126,7 @@ def test_a_missing_price_leaves_the_price_out_for_all_and_weighs_energy() -> Non
     nodes, context = observed([1.0, 1.0, 1.0], [10.0, np.nan, 90.0], curve_class=[0.0, 1.0, 0.0])
     assert nodes[0, :, obs.COST].tolist() == nodes[0, :, obs.ENERGY].tolist()
     assert nodes[0, :, obs.ZONE_PRICE].tolist() == [1.0, 1.0, 1.0]
-    assert context[0, obs.WEIGHT_ENERGY] == 1.0
+    assert context[0, obs.WEIGHT_COST] == 1.0
 
 
 def test_work_that_asks_for_nothing_prefers_nobody() -> None:

@@ -27,8 +27,8 @@ NO_DATA = Data(0.0, 0), np.zeros(0)
 MODEL = CostModel(np.linspace(50.0, 200.0, 11), 1.0, 1.0, False)
 
 
-def terms(carbon: float = 1.0, energy: float = 0.0) -> Terms:
-    return Terms(0, SLOT_S, 100, Weights(energy, carbon, 0.0), MODEL)
+def terms(carbon: float = 1.0, cost: float = 0.0) -> Terms:
+    return Terms(0, SLOT_S, 100, Weights(cost, carbon, 0.0), MODEL)
 
 
 def hourly(*zones: list[float]) -> GridTable:

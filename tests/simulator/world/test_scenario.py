@@ -81,7 +81,7 @@ def test_what_is_assumed_is_what_the_extender_assumes() -> None:
     assert assumed.utilisation_ratio == extender.utilisation_ratio
     assert assumed.gpu_ratio == extender.gpu_ratio
     assert assumed.empty_nodes_sleep == extender.empty_nodes_sleep
-    assert weights.energy == extender.weight_energy
+    assert weights.cost == extender.weight_cost
     assert weights.carbon == extender.weight_carbon
     assert weights.performance == extender.weight_performance
     assert load_nodes_pue() == extender.pue

@@ -173,7 +173,7 @@ def columns_by_zone(
     in_slot = Work(work.now_s, in_slot_s, work.cpu_cores, work.data, work.run_j)
     watch(grid, plan, slot_s, in_slot, dearer, columns[2:], room)
     flat = columns[2:].reshape((SEEN, runtime_s.size * count))
-    weigh(flat, terms.weights.carbon, terms.weights.energy)
+    weigh(flat, terms.weights.carbon, terms.weights.cost)
     for zone in range(runtime_s.size):
         columns[1, zone] = runtime_s[zone]
         for place in range(count):

@@ -147,7 +147,7 @@ def choose_zones(
 ) -> None:
     """Fill in what is weighted in `seen`, and the best zone of each start, [S]."""
     flat = seen.reshape((SEEN, seen[0].size))
-    weigh(flat, terms.weights.carbon, terms.weights.energy)
+    weigh(flat, terms.weights.carbon, terms.weights.cost)
     spread = _spread(flat[_WEIGHTED], flat[_BUSIEST])
     least = room[0]
     for place in range(best.size):
