@@ -82,7 +82,7 @@ def _held_job(place: int) -> dict[str, Any]:
         labels.DEADLINE: f"{12 + place % 12}h",
         labels.RUNTIME: f"{20 + place % 100}m",
         labels.HELD_AT: format_timestamp(round(now_s, 3)),
-        labels.HOLD_UNTIL: format_timestamp(round(now_s + 10 * _HOUR_S)),
+        labels.LATEST_START: format_timestamp(round(now_s + 10 * _HOUR_S)),
     }
     return {
         "metadata": {"name": f"job-{place}", "annotations": said},

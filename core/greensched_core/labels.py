@@ -19,7 +19,8 @@ ASKED = frozenset(
 )
 
 # Workloads: what we write, as annotations, and the gate of held pods.
-HOLD_UNTIL = f"{GROUP}/hold-until"  # the latest safe start; it is there while we hold the workload
+LATEST_START = f"{GROUP}/latest-start"  # it is there while we hold the workload
+HOLD_UNTIL = f"{GROUP}/hold-until"  # what 0.1.0 wrote for it; read until no 0.1 is upgraded from
 HELD_AT = f"{GROUP}/held-at"
 HOLD_REASON = f"{GROUP}/hold-reason"
 PLANNED_START = f"{GROUP}/planned-start"
@@ -32,7 +33,16 @@ WORK_DONE = f"{GROUP}/work-done"  # until then, in all its stretches: a duration
 PAUSES = f"{GROUP}/pauses"  # how many there were
 RUNTIMES = f"{GROUP}/runtimes"  # on CronJobs: seconds that the last runs took, JSON
 WRITTEN = frozenset(
-    {HOLD_UNTIL, HELD_AT, HOLD_REASON, PLANNED_START, RELEASED_AT, RELEASE_REASON, DECISION}
+    {
+        LATEST_START,
+        HOLD_UNTIL,
+        HELD_AT,
+        HOLD_REASON,
+        PLANNED_START,
+        RELEASED_AT,
+        RELEASE_REASON,
+        DECISION,
+    }
     | {PAUSED_AT, WORK_DONE, PAUSES}
 )
 GATE = f"{GROUP}/hold"

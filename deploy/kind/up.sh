@@ -100,7 +100,7 @@ say "6. Held: a Job with a deadline in six hours waits for the cleaner hour"
 kubectl apply -f "$here/held-job.yaml"
 until_told kubectl get job may-wait --output 'jsonpath={.metadata.annotations.greensched\.io/planned-start}'
 kubectl get job may-wait
-kubectl describe job may-wait | grep -E 'greensched\.io/(planned-start|hold-until)|Held'
+kubectl describe job may-wait | grep -E 'greensched\.io/(planned-start|latest-start)|Held'
 
 say "7. Released: whoever cannot wait says so"
 echo "kubectl annotate job may-wait greensched.io/run-now=true"

@@ -131,13 +131,13 @@ DECISION = {
 
 
 def marks(now_s: float, **said: str) -> dict[str, str]:
-    """Annotations of held work with a plan; `hold_until` stands for greensched.io/hold-until."""
+    """Annotations of held work with a plan: `latest_start` is greensched.io/latest-start."""
     usual = {
         "deadline": "6h",
         "runtime": "1h",
         "held_at": format_timestamp(round(now_s - HOUR_S)),
         "planned_start": format_timestamp(round(now_s + 2 * HOUR_S)),
-        "hold_until": format_timestamp(round(now_s + 4 * HOUR_S)),
+        "latest_start": format_timestamp(round(now_s + 4 * HOUR_S)),
         "hold_reason": "saves 43 % of its weighted cost, 120 instead of 480 g/kWh",
         "decision": json.dumps(DECISION),
     }

@@ -64,7 +64,7 @@ def test_the_releaser_starts_what_is_past_with_the_charts_account(
     installation: "Installation",
 ) -> None:
     running = installation.start("releaser")
-    late = json.loads(installation.job("late", hold_until="2026-01-01T00:00:00Z"))
+    late = json.loads(installation.job("late", latest_start="2026-01-01T00:00:00Z"))
     late["spec"]["suspend"] = True
     made = installation.kubectl("create", "-f", "-", stdin=json.dumps(late))
     assert made.returncode == 0, made.stderr

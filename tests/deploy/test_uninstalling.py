@@ -51,7 +51,7 @@ def node(control_plane: ControlPlane) -> Iterator[None]:
 
 def hold(installation: Installation, name: str) -> None:
     """Have a Job that is held, as the webhook leaves it."""
-    body = json.loads(installation.job(name, hold_until="2099-01-01T00:00:00Z"))
+    body = json.loads(installation.job(name, latest_start="2099-01-01T00:00:00Z"))
     body["spec"]["suspend"] = True
     made = installation.kubectl("create", "-f", "-", stdin=json.dumps(body))
     assert made.returncode == 0, made.stderr
@@ -134,7 +134,7 @@ def test_the_documented_command_tells_what_is_still_held(
 ) -> None:
     hold(installation, "waiting")
     lines = (repository / "docs/install.md").read_text().splitlines()
-    (line,) = (line for line in lines if "hold-until)]" in line)
+    (line,) = (line for line in lines if "latest-start)]" in line)
     program, *arguments = shlex.split(line, comments=True)
     shown = installation.kubectl(*arguments)
     assert (program, shown.stderr) == ("kubectl", "")

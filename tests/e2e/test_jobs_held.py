@@ -29,7 +29,7 @@ def test_it_is_held_and_says_until_when_and_why(
 ) -> None:
     hold(cluster, shell, users)
     said = cluster.said("job", "train", users)
-    assert said[PLANNED] < said["hold-until"]
+    assert said[PLANNED] < said["latest-start"]
     assert said["hold-reason"]
     assert not cluster.list("pods", users)
     told = cluster.kubectl("describe", "job", "train", "--namespace", users)
@@ -60,7 +60,7 @@ def test_it_stays_started_when_its_user_lifts_the_suspension(
     cluster.kubectl("patch", "job", "train", "-n", users, "-p", '{"spec":{"suspend":false}}')
     assert has_run(cluster, users)
     told = cluster.said
-    cluster.wait_until(lambda: "hold-until" not in told("job", "train", users), "marks are off")
+    cluster.wait_until(lambda: "latest-start" not in told("job", "train", users), "marks are off")
     assert told("job", "train", users)["release-reason"] == "started-by-others"
 
 

@@ -29,7 +29,7 @@ def test_no_container_took_half_of_its_memory_limit_nor_was_restarted_under_load
         list(at_once.map(lambda bodies: create(cluster, users, bodies), (pods, jobs)))
     cluster.wait_until(lambda: placed(cluster, users) >= PODS, "all pods are placed")
     assert release.scored() - scored >= NEARLY_ALL * PODS
-    held = [each for each in annotations(cluster, users) if "greensched.io/hold-until" in each]
+    held = [each for each in annotations(cluster, users) if "greensched.io/latest-start" in each]
     assert len(held) >= NEARLY_ALL * JOBS
     loaded_s, names = time.time(), release.restarts().keys()
     cluster.wait_until(lambda: planned(cluster, users) >= len(held), "all have their plan")

@@ -29,7 +29,7 @@ def marks(at_s: float = NOW_S, until_s: float = NOW_S + 4 * HOUR_S, **more: str)
     """Return what the webhook writes on held work, and more annotations of ours."""
     return {
         labels.HELD_AT: format_timestamp(at_s),
-        labels.HOLD_UNTIL: format_timestamp(until_s),
+        labels.LATEST_START: format_timestamp(until_s),
         **{f"{labels.GROUP}/{name.replace('_', '-')}": text for name, text in more.items()},
     }
 

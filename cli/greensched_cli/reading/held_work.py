@@ -116,8 +116,8 @@ def read_held(work: Work, around: Surroundings) -> HeldWork:
     said, faults = work.annotations, list[str]()
     terms, resolved = terms_of(work, around.rules)
     known = terms if isinstance(terms, HoldTerms) and around.knows_policies else None
-    if labels.HOLD_UNTIL not in said:
-        faults.append(f"{labels.HOLD_UNTIL} was taken away, so the releaser overlooks it")
+    if labels.LATEST_START not in said:
+        faults.append(f"{labels.LATEST_START} was taken away, so the releaser overlooks it")
     wish = read_wish(said, arrived_s(work))
     faults += wish.faults
     if around.knows_policies and resolved.fault:
@@ -130,7 +130,7 @@ def read_held(work: Work, around: Surroundings) -> HeldWork:
         work=work,
         held_s=_stopped_s(work, faults) or None,
         planned_s=_time(said, labels.PLANNED_START, faults),
-        latest_s=_time(said, labels.HOLD_UNTIL, faults),
+        latest_s=_time(said, labels.LATEST_START, faults),
         deadline_s=known.deadline_s if known else wish.deadline_s,
         bound=known.bound if known else "",
         runtime=runtime,

@@ -298,5 +298,5 @@ def _is_written(planned: Planned) -> bool:
     work = planned.waiting.work
     if work.kind != Kind.WORKLOAD and not work.tells_plan:  # a pause was announced in vain
         return False
-    until_s = work.hold_until_s
+    until_s = work.latest_start_s
     return until_s is not None and until_s - latest_s < _WRITTEN_ANEW_S

@@ -74,7 +74,7 @@ class Trial:
         held = await self._until(is_held)
         if held is None:
             raise await self._why_unheld(unheld)
-        return f"in a dry run the Job is held until {_annotations(held)[labels.HOLD_UNTIL]}"
+        return f"in a dry run the Job is held until {_annotations(held)[labels.LATEST_START]}"
 
     async def place(self) -> str:
         """Have a pod placed by the release's scheduler."""
@@ -229,4 +229,4 @@ def _annotations(job: dict[str, Any]) -> dict[str, str]:
 
 
 def _is_held(job: dict[str, Any]) -> bool:
-    return job["spec"].get("suspend") is True and labels.HOLD_UNTIL in _annotations(job)
+    return job["spec"].get("suspend") is True and labels.LATEST_START in _annotations(job)

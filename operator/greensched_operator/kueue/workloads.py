@@ -18,6 +18,7 @@ import msgspec
 from greensched_core import labels
 from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
+from greensched_operator.objects.own_annotations import with_latest_start
 from greensched_operator.objects.workloads import Condition, Kind, Meta, Work
 
 GROUP = "kueue.x-k8s.io"
@@ -60,7 +61,7 @@ class Workload(msgspec.Struct):
     @property
     def said(self) -> Mapping[str, str]:
         """Return its annotations."""
-        return self.metadata.annotations or {}
+        return with_latest_start(self.metadata.annotations or {})
 
     @property
     def job_uid(self) -> str:
@@ -145,7 +146,7 @@ def wanted_state(workload: Workload, check: CheckState) -> Wanted | None:
         return None  # no plan yet
     message = (
         f"start planned for {said[labels.PLANNED_START]}, latest start "
-        f"{said.get(labels.HOLD_UNTIL, 'an unknown time')}: {said.get(labels.HOLD_REASON, '')}"
+        f"{said.get(labels.LATEST_START, 'an unknown time')}: {said.get(labels.HOLD_REASON, '')}"
     )
     if check.message == message:
         return None
@@ -180,7 +181,7 @@ def workload_work(workload: Workload, job: Work, scheduler: str) -> Work:
     meta = workload.metadata
     asked = {name: said for name, said in job.annotations.items() if name not in labels.WRITTEN}
     ours = {name: said for name, said in workload.said.items() if name in labels.WRITTEN}
-    marked = {} if workload.is_started else {labels.HOLD_UNTIL: ""}
+    marked = {} if workload.is_started else {labels.LATEST_START: ""}
     created = meta.creationTimestamp
     return replace(
         job,
@@ -205,7 +206,7 @@ def free_from_s(workload: Workload, waited_for: Sequence[CheckState]) -> float:
     """
     if workload.is_started:
         return float("-inf")  # our last word on it did not reach its check
-    until = workload.said.get(labels.HOLD_UNTIL)
+    until = workload.said.get(labels.LATEST_START)
     if until is not None:
         found = _time(until)
         return float("-inf") if found is None else found

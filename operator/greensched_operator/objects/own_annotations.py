@@ -23,9 +23,17 @@ def ours(said: Mapping[str, str] | None) -> dict[str, str]:
     """Return those of our prefix; of unknown names one more than are compared, without values."""
     if not said:
         return {}
-    known = {name: said[name] for name in _KNOWN & said.keys()}
+    known = with_latest_start({name: said[name] for name in _KNOWN & said.keys()})
     unknown = (name for name in said if name.startswith(_PREFIX) and name not in _KNOWN)
     return known | dict.fromkeys(islice(unknown, MOST_UNKNOWN + 1), "")
+
+
+def with_latest_start(said: Mapping[str, str]) -> dict[str, str]:
+    """Return annotations in which the latest start has today's name, whoever wrote it."""
+    written = {name: text for name, text in said.items() if name != labels.HOLD_UNTIL}
+    if labels.HOLD_UNTIL in said:
+        written.setdefault(labels.LATEST_START, said[labels.HOLD_UNTIL])
+    return written
 
 
 def misspelt(annotations: Mapping[str, str]) -> list[str]:

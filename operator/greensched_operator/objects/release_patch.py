@@ -97,6 +97,7 @@ def unmark_patch(work: Work, at_s: float) -> bytes:
 
 def _released(reason: Reason, at_s: float) -> dict[str, str | None]:
     return {
+        labels.LATEST_START: None,
         labels.HOLD_UNTIL: None,
         labels.HOLD_REASON: None,
         labels.RELEASED_AT: format_timestamp(round(at_s, 3)),

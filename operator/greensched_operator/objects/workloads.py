@@ -182,18 +182,18 @@ class Work:
     def wanted(self) -> tuple[object, ...]:
         """Return what others wrote that a judgement stands on."""
         asked = {k: v for k, v in self.annotations.items() if k not in labels.WRITTEN}
-        until = self.annotations.get(labels.HOLD_UNTIL) is None
+        until = self.annotations.get(labels.LATEST_START) is None
         return asked, until, self.is_stopped, self.cpu_cores, self.gang, self.node_selector
 
     @property
     def is_marked(self) -> bool:
         """Tell whether it carries our mark of being held."""
-        return labels.HOLD_UNTIL in self.annotations
+        return labels.LATEST_START in self.annotations
 
     @property
-    def hold_until_s(self) -> float | None:
+    def latest_start_s(self) -> float | None:
         """Return the latest start that is written on it; None where none can be read."""
-        return self._written_time_s(labels.HOLD_UNTIL)
+        return self._written_time_s(labels.LATEST_START)
 
     @property
     def is_barred(self) -> bool:

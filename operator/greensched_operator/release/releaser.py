@@ -1,6 +1,6 @@
 """Starts what is past its latest start, whatever has become of the operator.
 
-It knows nothing of plans, forecasts and policies: it reads `hold-until` off the objects, and acts
+It knows nothing of plans, forecasts and policies: it reads `latest-start` off the objects, and acts
 on that alone. What it cannot read there counts as past.
 """
 
@@ -42,6 +42,7 @@ _AT_ONCE = 8  # patches in flight: what is late goes first, and the API server i
 
 
 class _Annotations(msgspec.Struct):
+    latest_start: str | None = msgspec.field(default=None, name=labels.LATEST_START)
     hold_until: str | None = msgspec.field(default=None, name=labels.HOLD_UNTIL)
     held_at: str | None = msgspec.field(default=None, name=labels.HELD_AT)
     released_at: str | None = msgspec.field(default=None, name=labels.RELEASED_AT)
@@ -96,8 +97,9 @@ class Stopped(msgspec.Struct):
         is_suspended = self.spec.suspend and self.queue_gates is None  # else Kueue sees to that
         if not (self.is_gated or is_suspended):
             return None
-        if said.hold_until is not None:
-            return _time_or_past(said.hold_until)
+        latest = said.hold_until if said.latest_start is None else said.latest_start
+        if latest is not None:
+            return _time_or_past(latest)
         is_left = said.held_at is not None and said.released_at is None
         return float("-inf") if self.is_gated or is_left else None
 

@@ -219,7 +219,7 @@ class _Shape:
 
 def _patch(kind: Kind, shape: _Shape, terms: HoldTerms, now_s: float) -> tuple[dict[str, Any], ...]:
     marks = {
-        labels.HOLD_UNTIL: format_timestamp(round(terms.latest_start_s)),
+        labels.LATEST_START: format_timestamp(round(terms.latest_start_s)),
         labels.HELD_AT: format_timestamp(round(now_s, 3)),
         labels.HOLD_REASON: f"waits for its plan; it may wait by {terms.bound}",
     }

@@ -53,7 +53,7 @@ def plan_patch(
     """
     annotations = {
         labels.PLANNED_START: format_timestamp(round(start_s)),
-        labels.HOLD_UNTIL: format_timestamp(round(latest_start_s)),
+        labels.LATEST_START: format_timestamp(round(latest_start_s)),
         labels.HOLD_REASON: text,
         labels.DECISION: msgspec.json.encode(decision).decode(),
     }
@@ -107,7 +107,7 @@ def pause_patch(planned: Planned, progress: Progress, text: str) -> bytes:
     """
     work, terms = planned.waiting.work, planned.waiting.terms
     annotations = {
-        labels.HOLD_UNTIL: format_timestamp(int(terms.latest_start_s)),
+        labels.LATEST_START: format_timestamp(int(terms.latest_start_s)),
         labels.HOLD_REASON: text,
         labels.DECISION: msgspec.json.encode(decision_of(planned)).decode(),
         labels.PLANNED_START: format_timestamp(round(planned.start_s)),

@@ -103,7 +103,7 @@ class ClusterAccess:
     def is_held(self, job: str, namespace: str) -> bool:
         """Say whether a Job is suspended by us."""
         found = self.get("job", job, namespace)
-        is_ours = labels.HOLD_UNTIL in found["metadata"].get("annotations", {})
+        is_ours = labels.LATEST_START in found["metadata"].get("annotations", {})
         return is_ours and found["spec"].get("suspend") is True
 
     def is_complete(self, job: str, namespace: str) -> bool:

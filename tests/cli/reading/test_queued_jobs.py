@@ -127,7 +127,7 @@ async def test_our_gate_is_shown_and_taken_off_and_suspend_stays(users: Users) -
 
 
 async def test_a_job_that_waits_for_kueue_alone_is_not_ours_to_start(users: Users) -> None:
-    await users.hold_job("theirs", hold_until="", held_at="")
+    await users.hold_job("theirs", latest_start="", held_at="")
     await users.change_job("theirs", {"metadata": {"labels": {KUEUE_QUEUE: "batch"}}})
     done = users.release("theirs")
     assert done.returncode == 1

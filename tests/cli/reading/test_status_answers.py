@@ -29,7 +29,7 @@ HELD = Work(
     kind=Kind.JOB, namespace="team", name="train", uid="u-1", created_s=NOW_S - 3600.0,
     annotations={
         labels.DEADLINE: "6h", labels.RUNTIME: "1h",
-        labels.HELD_AT: "2026-11-18T11:06:40Z", labels.HOLD_UNTIL: "2026-11-18T15:30:00Z",
+        labels.HELD_AT: "2026-11-18T11:06:40Z", labels.LATEST_START: "2026-11-18T15:30:00Z",
         labels.PLANNED_START: "2026-11-18T14:00:00Z", labels.HOLD_REASON: "saves 43 %",
         labels.DECISION: '{"why": "planned", "saving": 0.43, "zone": "DE", '
         '"carbonGramsPerKwh": [120.0, 480.0], "runtime": "1h (annotation)", "new": 1}',

@@ -33,22 +33,22 @@ async def test_a_job_and_a_pod_start_though_no_operator_lives(users: Users) -> N
     for each in (job, pod):
         assert said(each)[labels.RUN_NOW] == "true"
         assert said(each)[labels.RELEASE_REASON] == "run-now"
-        assert labels.HOLD_UNTIL not in said(each)
+        assert labels.LATEST_START not in said(each)
     again = users.release("job/train")
     assert again.returncode == 0 and "not held: it was started at" in again.stdout
     told = users.status("--released").stdout
     assert "job/train" in told and "pod/one" in told and "run-now" in told
 
 
-@pytest.mark.parametrize("hold_until", ["soon", "2020-01-01T00:00:00Z"])
-async def test_what_is_spoilt_or_overdue_starts_as_well(users: Users, hold_until: str) -> None:
-    await users.hold_job("odd", hold_until=hold_until, planned_start="", decision="{")
+@pytest.mark.parametrize("latest_start", ["soon", "2020-01-01T00:00:00Z"])
+async def test_what_is_spoilt_or_overdue_starts_as_well(users: Users, latest_start: str) -> None:
+    await users.hold_job("odd", latest_start=latest_start, planned_start="", decision="{")
     assert users.release("odd").returncode == 0
     assert (await users.job("odd"))["spec"]["suspend"] is False
 
 
 async def test_a_pod_whose_mark_was_taken_away_starts_as_well(users: Users) -> None:
-    await users.hold_pod("unmarked", hold_until="")
+    await users.hold_pod("unmarked", latest_start="")
     assert users.release("--all").returncode == 0
     assert "schedulingGates" not in (await users.pod("unmarked"))["spec"]
 
@@ -61,8 +61,8 @@ async def test_gates_of_others_stay_and_are_named(users: Users) -> None:
 
 
 async def test_what_others_suspended_stays_and_says_how_to_resume_it(users: Users) -> None:
-    await users.hold_job("theirs", hold_until="", held_at="")
-    await users.hold_job("ours-once", released_at=format_timestamp(1.0), hold_until="")
+    await users.hold_job("theirs", latest_start="", held_at="")
+    await users.hold_job("ours-once", released_at=format_timestamp(1.0), latest_start="")
     done = users.release("theirs", "ours-once", "nobody")
     assert done.returncode == 1
     assert done.stderr.count("somebody else suspended it") == 2

@@ -40,14 +40,14 @@ async def test_what_waits_stands_in_a_table_with_its_plan_and_its_saving(users: 
 
 
 ODD = {
-    "hold-until-a-word": ({"hold_until": "soon"}, "'soon' is no RFC 3339"),
-    "hold-until-gone": ({"hold_until": ""}, "hold-until was taken away"),
+    "hold-until-a-word": ({"latest_start": "soon"}, "'soon' is no RFC 3339"),
+    "hold-until-gone": ({"latest_start": ""}, "latest-start was taken away"),
     "decision-no-json": ({"decision": "{"}, f"{labels.DECISION}: "),
     "decision-no-object": ({"decision": "[]"}, f"{labels.DECISION}: "),
     "plan-a-word": ({"planned_start": "now"}, "'now' is no RFC 3339"),
     "deadline-a-word": ({"deadline": "tomorrow"}, "'tomorrow' is neither"),
     "deadline-past": ({"deadline": "2020-01-01T00:00:00Z"}, "is past"),
-    "the-last-hour": ({"hold_until": "9999-12-31T23:59:59Z"}, "31 Dec 9999"),
+    "the-last-hour": ({"latest_start": "9999-12-31T23:59:59Z"}, "31 Dec 9999"),
     "what-steers-a-terminal": ({"hold_reason": "[bold]\x1b[31mred"}, "job/what-steers"),
 }
 
@@ -70,8 +70,8 @@ async def test_whatever_is_past_its_latest_start_is_named_with_what_starts_it(
     users: Users,
 ) -> None:
     late = format_timestamp(round(users.now_s - 300))
-    await users.hold_job("late", hold_until=late)
-    await users.hold_job("just", hold_until=format_timestamp(round(users.now_s + 300)))
+    await users.hold_job("late", latest_start=late)
+    await users.hold_job("just", latest_start=format_timestamp(round(users.now_s + 300)))
     told = users.status().stdout
     assert "OVERDUE 5m" in line_of(told, "job/late")
     assert f"greensched release job/late -n {users.namespace}." in told
@@ -164,7 +164,7 @@ async def test_one_workload_is_told_in_full_in_the_users_own_time(users: Users) 
 
 
 async def test_a_stranger_to_greensched_is_told_apart_from_held_work(users: Users) -> None:
-    await users.hold_job("theirs", hold_until="", held_at="")
+    await users.hold_job("theirs", latest_start="", held_at="")
     assert "suspended, but not by GreenSched" in users.status("theirs").stdout
     assert "Nothing is held" in users.status().stdout
     missing = users.status("nobody")

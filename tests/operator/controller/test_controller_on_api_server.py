@@ -66,7 +66,7 @@ async def test_on_a_flat_grid_nothing_waits(place: Place) -> None:
         await place.until(lambda: notes(place, "Released"), "an event tells")
     for each in (job, pod):
         assert said(each)[labels.RELEASE_REASON] == "now-is-best"
-        assert labels.HOLD_UNTIL not in said(each)
+        assert labels.LATEST_START not in said(each)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ async def test_on_a_flat_grid_nothing_waits(place: Place) -> None:
         pytest.param(labels.RUN_NOW, "true", "run-now", id="run-now"),
         pytest.param(labels.DEADLINE, None, "un-opted", id="deadline-taken-away"),
         pytest.param(labels.DEADLINE, "soon", "un-opted", id="deadline-spoilt"),
-        pytest.param(labels.HOLD_UNTIL, None, "un-opted", id="mark-taken-away"),
+        pytest.param(labels.LATEST_START, None, "un-opted", id="mark-taken-away"),
         pytest.param(labels.DEADLINE, "1h6m30s", "latest-start", id="deadline-drawn-in"),
     ],
 )
@@ -205,7 +205,7 @@ async def test_what_is_above_the_budget_of_its_namespace_waits(place: Place) -> 
         await place.until(lambda: place.started(f"{place.jobs}/first"), "the first runs")
         await place.create_job("second", deadline="6h", runtime="1h")
         held = await place.until(lambda: planned(place, f"{place.jobs}/second"), "it is planned")
-    assert said(held)[labels.PLANNED_START] == said(held)[labels.HOLD_UNTIL]
+    assert said(held)[labels.PLANNED_START] == said(held)[labels.LATEST_START]
     assert "budget" in said(held)[labels.HOLD_REASON]
 
 

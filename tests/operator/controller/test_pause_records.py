@@ -81,7 +81,7 @@ def test_a_pause_and_what_follows_tell_of_all_the_work_not_only_of_what_is_left(
     told: list[LedgerRecord] = []
     budgets = Budgets()
     recorder = Recorder(told.append, budgets, ManualClock(NOON_S), "EUR")
-    held = judge(job({labels.HOLD_UNTIL: "x"}, is_stopped=True), RULES, NOON_S)
+    held = judge(job({labels.LATEST_START: "x"}, is_stopped=True), RULES, NOON_S)
     assert isinstance(held, Waiting)
     first = situation(NOON_S, [300.0] * 48)
     (planned,), _ = plan_starts([held], first)
@@ -91,7 +91,7 @@ def test_a_pause_and_what_follows_tell_of_all_the_work_not_only_of_what_is_left(
     now_s = NOON_S + 3600.0
     pause = paused_after_an_hour(now_s)
     recorder.paused(pause.planned, situation(now_s, [900.0] * 48))
-    written = pause.progress.annotations() | {labels.HOLD_UNTIL: "x"}
+    written = pause.progress.annotations() | {labels.LATEST_START: "x"}
     recorder.released(Release(job(written, is_stopped=True), Reason.RESUMED, ""))
     recorder.ended(job(written, is_stopped=False))
 
@@ -117,7 +117,7 @@ def test_a_pause_is_one_write_that_a_changed_job_refuses() -> None:
             "uid": "u",
             "resourceVersion": "7",
             "annotations": {
-                labels.HOLD_UNTIL: format_timestamp(int(until_s)),
+                labels.LATEST_START: format_timestamp(int(until_s)),
                 labels.HOLD_REASON: "why",
                 labels.DECISION: json.dumps(decision_of(pause.planned), separators=(",", ":")),
                 labels.PLANNED_START: format_timestamp(NOON_S + 7200.0),
@@ -136,13 +136,13 @@ def test_a_pause_is_one_write_that_a_changed_job_refuses() -> None:
 def test_a_paused_job_whose_marks_a_user_takes_off_is_still_known_as_stopped_by_us() -> None:
     pause = paused_after_an_hour(NOON_S + 3600.0)
     told = json.loads(pause_patch(pause.planned, pause.progress, "why"))["metadata"]["annotations"]
-    left = {name: text for name, text in told.items() if text and name != labels.HOLD_UNTIL}
+    left = {name: text for name, text in told.items() if text and name != labels.LATEST_START}
     assert job(left, is_stopped=True).is_left
 
 
 def test_of_a_paused_job_what_is_left_is_planned() -> None:
     pause = paused_after_an_hour(NOON_S + 3600.0)
-    written = pause.progress.annotations() | {labels.HOLD_UNTIL: "x"}
+    written = pause.progress.annotations() | {labels.LATEST_START: "x"}
     waiting = judge(job(written, is_stopped=True), RULES, NOON_S + 3601.0)
     assert isinstance(waiting, Waiting)
     assert waiting.terms.runtime_s == 3600.0 + 60.0

@@ -27,7 +27,7 @@ PAUSED = {
     labels.PAUSES: "1",
     labels.WORK_DONE: "60s",
 }
-MARK = {labels.HOLD_UNTIL: "2023-11-15T08:00:00Z"}
+MARK = {labels.LATEST_START: "2023-11-15T08:00:00Z"}
 
 
 def chosen() -> Pause:

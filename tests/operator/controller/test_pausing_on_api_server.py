@@ -121,7 +121,9 @@ async def test_a_job_is_paused_in_dirty_hours_and_resumed_when_they_are_over(pla
     marks, spec = said(stopped), stopped["spec"]
     paused_at_s = parse_timestamp(marks[labels.PAUSED_AT])
     assert 2 * SLOT_S < parse_timestamp(marks[labels.PLANNED_START]) - paused_at_s < 5 * SLOT_S
-    assert parse_timestamp(marks[labels.HOLD_UNTIL]) > parse_timestamp(marks[labels.PLANNED_START])
+    assert parse_timestamp(marks[labels.LATEST_START]) > parse_timestamp(
+        marks[labels.PLANNED_START]
+    )
     assert "50 instead of" in marks[labels.HOLD_REASON]
     assert marks[labels.PAUSES] == "1"
     assert marks[labels.HOLD_REASON] in told[0]
@@ -159,7 +161,7 @@ async def test_without_the_controller_the_releaser_resumes_a_job_at_its_latest(
         await running(place)
         await place.publish("ZZ-ALONE", DIRTY_THEN_CLEAN, slot_s=SLOT_S)
         held = await place.until(lambda: paused(place), "it is paused")
-    soon = {"metadata": {"annotations": {labels.HOLD_UNTIL: said(held)[labels.PAUSED_AT]}}}
+    soon = {"metadata": {"annotations": {labels.LATEST_START: said(held)[labels.PAUSED_AT]}}}
     async with place.releaser():
         assert await paused(place)
         await place.api.patch(f"{place.jobs}/train", json.dumps(soon).encode())

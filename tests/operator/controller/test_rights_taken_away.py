@@ -99,7 +99,7 @@ def held_job(place: Place, name: str) -> dict[str, Any]:
     """Return a Job as the webhook leaves it."""
     job = place.job(name, deadline="6h", runtime="1h")
     until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 4 * 3600))
-    job["metadata"]["annotations"] |= {labels.HOLD_UNTIL: until}
+    job["metadata"]["annotations"] |= {labels.LATEST_START: until}
     job["spec"]["suspend"] = True
     return job
 

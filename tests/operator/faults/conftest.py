@@ -178,7 +178,7 @@ def is_ours(item: Mapping[str, Any]) -> bool:
     """Tell whether a Job carries a mark of being held that was not answered by a release."""
     marks = said(item)
     was_held = labels.HELD_AT in marks and labels.RELEASED_AT not in marks
-    return labels.HOLD_UNTIL in marks or was_held
+    return labels.LATEST_START in marks or was_held
 
 
 def gates(item: Mapping[str, Any]) -> list[str]:

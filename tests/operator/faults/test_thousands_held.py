@@ -46,7 +46,7 @@ def held(place: int, until_s: float) -> tuple[str, dict[str, Any]]:
     said = {
         labels.DEADLINE: "10h",
         labels.HELD_AT: format_timestamp(round(time.time(), 3)),
-        labels.HOLD_UNTIL: format_timestamp(round(until_s)),
+        labels.LATEST_START: format_timestamp(round(until_s)),
     }
     spec: dict[str, Any] = {
         "schedulerName": labels.SCHEDULER_NAME, "restartPolicy": "Never",

@@ -126,11 +126,11 @@ class Users:
         await self.patch("job", "his", {"spec": {"suspend": False}})
         await stage.at(3.0)
         async with asyncio.timeout(10):  # from then on what stops it is his
-            while labels.HOLD_UNTIL in said(await self.get("job", "his")):
+            while labels.LATEST_START in said(await self.get("job", "his")):
                 await asyncio.sleep(0.05)
         stage.processes.kill("controller")
-        await self.annotate("job", "marks-off", f"{labels.HOLD_UNTIL}-")
-        await self.annotate("pod", "marks-off-pod", f"{labels.HOLD_UNTIL}-")
+        await self.annotate("job", "marks-off", f"{labels.LATEST_START}-")
+        await self.annotate("pod", "marks-off-pod", f"{labels.LATEST_START}-")
         await stage.start("controller")
         await self.patch("job", "his", {"spec": {"suspend": True}})
 
@@ -143,7 +143,7 @@ class Users:
             async with asyncio.timeout(15):
                 while True:
                     told = said(await self.get("job", "moved"))
-                    until, at = told[labels.HOLD_UNTIL], told[labels.HELD_AT]
+                    until, at = told[labels.LATEST_START], told[labels.HELD_AT]
                     wait_s = round(parse_timestamp(until) - parse_timestamp(at))
                     if labels.PLANNED_START in told and [wait_s] != self.may_wait_s:
                         break

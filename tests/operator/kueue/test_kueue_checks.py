@@ -26,7 +26,7 @@ from tests.operator.told_work import api_of, refused
 CREATED = "2026-06-01T00:00:00Z"
 PLANNED = {
     labels.PLANNED_START: "2026-06-01T03:00:00Z",
-    labels.HOLD_UNTIL: "2026-06-01T05:00:00Z",
+    labels.LATEST_START: "2026-06-01T05:00:00Z",
     labels.HOLD_REASON: "saves 40 %",
 }
 TOLD = "start planned for 2026-06-01T03:00:00Z, latest start 2026-06-01T05:00:00Z: saves 40 %"
@@ -102,7 +102,7 @@ def test_only_what_waits_for_our_check_is_held(item: Workload, names: list[str])
     [
         pytest.param({}, parse_timestamp(CREATED) + UNPLANNED_S, id="nobody-planned-it"),
         pytest.param(PLANNED, parse_timestamp("2026-06-01T05:00:00Z"), id="its-latest-start"),
-        pytest.param({labels.HOLD_UNTIL: "later"}, float("-inf"), id="unreadable"),
+        pytest.param({labels.LATEST_START: "later"}, float("-inf"), id="unreadable"),
         pytest.param(RELEASED, float("-inf"), id="started-but-its-check-was-not-told"),
     ],
 )
@@ -151,11 +151,11 @@ def job(said: dict[str, str]) -> dict[str, Any]:
 
 
 def test_a_workload_is_planned_by_its_jobs_wishes_and_cores() -> None:
-    asked = {labels.DEADLINE: "6h", labels.HOLD_UNTIL: "copied from another Job"}
+    asked = {labels.DEADLINE: "6h", labels.LATEST_START: "copied from another Job"}
     work = workload_work(workload({}), convert_job(job(asked)), "greensched")
     assert (work.kind, work.name, work.uid) == (Kind.WORKLOAD, "job-train-1", "w")
     assert work.annotations[labels.DEADLINE] == "6h"
-    assert work.annotations[labels.HOLD_UNTIL] == ""
+    assert work.annotations[labels.LATEST_START] == ""
     assert work.cpu_cores == 6.0
     assert work.is_held
 

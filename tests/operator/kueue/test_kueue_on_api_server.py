@@ -135,7 +135,7 @@ async def test_a_queued_job_waits_and_says_so_and_run_now_starts_it(
         held = await place.until(lambda: waits(place, "train"), "it waits")
         said = held["metadata"]["annotations"]
         assert said[labels.PLANNED_START] in check_of(held)["message"]
-        assert said[labels.HOLD_UNTIL] in check_of(held)["message"]
+        assert said[labels.LATEST_START] in check_of(held)["message"]
         assert "100 instead of 500 g/kWh" in check_of(held)["message"]
         check = await place.get(f"{API}/admissionchecks/{place.own}")
         assert is_true(check, "Active")
@@ -205,7 +205,7 @@ async def test_with_the_operator_dead_the_releaser_starts_it_at_its_latest_start
             assert seen("greensched_operator_watch_age_seconds", {"resource": resource}) is not None
         assert await admitted(place, "train") is None
         path = f"{API}/namespaces/{place.namespace}/workloads/{held['metadata']['name']}"
-        past = {"metadata": {"annotations": {labels.HOLD_UNTIL: "2020-01-01T00:00:00Z"}}}
+        past = {"metadata": {"annotations": {labels.LATEST_START: "2020-01-01T00:00:00Z"}}}
         await place.api.patch(path, json.dumps(past).encode())
         started = await place.until(lambda: admitted(place, "train"), "it is admitted")
     assert started["metadata"]["annotations"][labels.RELEASE_REASON] == "releaser"

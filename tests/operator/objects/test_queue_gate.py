@@ -115,6 +115,8 @@ def test_the_release_takes_off_our_gate_alone_and_never_touches_suspend() -> Non
             "value": "a.io/x,greensched.io/hold",
         },
         {"op": "replace", "path": f"{at}kueue.x-k8s.io~1admission-gated-by", "value": "a.io/x"},
+        {"op": "add", "path": f"{at}greensched.io~1latest-start", "value": ""},
+        {"op": "remove", "path": f"{at}greensched.io~1latest-start"},
         {"op": "add", "path": f"{at}greensched.io~1hold-until", "value": ""},
         {"op": "remove", "path": f"{at}greensched.io~1hold-until"},
         {"op": "add", "path": f"{at}greensched.io~1hold-reason", "value": ""},

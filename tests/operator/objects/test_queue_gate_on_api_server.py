@@ -63,7 +63,7 @@ async def test_a_queued_job_waits_by_its_gate_until_the_plan_says(place: Place) 
         await place.publish("ZZ-GATE", (50.0, 50.0, 500.0, 500.0, 500.0))
         job = await place.until(lambda: released(place, "train"), "our gate goes")
     assert said(job)[GATED_BY] == OTHER
-    assert labels.HOLD_UNTIL not in said(job)
+    assert labels.LATEST_START not in said(job)
 
 
 async def test_run_now_takes_the_gate_off_and_it_does_not_come_back(place: Place) -> None:
@@ -80,7 +80,7 @@ async def test_run_now_takes_the_gate_off_and_it_does_not_come_back(place: Place
 
 async def test_the_releaser_takes_off_what_is_past_its_latest_start(place: Place) -> None:
     gates = f"{OTHER},{labels.GATE}"
-    await submit(place, "late", gates, deadline="6h", hold_until=PAST)
+    await submit(place, "late", gates, deadline="6h", latest_start=PAST)
     async with place.releaser():
         job = await place.until(lambda: released(place, "late"), "our gate goes")
     assert said(job)[GATED_BY] == OTHER
@@ -88,7 +88,7 @@ async def test_the_releaser_takes_off_what_is_past_its_latest_start(place: Place
 
 
 async def test_before_an_uninstall_all_gates_go(place: Place) -> None:
-    await submit(place, "held", labels.GATE, deadline="6h", hold_until="2099-01-01T00:00:00Z")
+    await submit(place, "held", labels.GATE, deadline="6h", latest_start="2099-01-01T00:00:00Z")
     settings = place.settings.model_copy(update={"release_all_timeout_s": 30.0})
     outcome = await ReleaseAll(settings, place.api, WallClock()).run(asyncio.Event())
     assert outcome.is_done, outcome.text
@@ -96,7 +96,7 @@ async def test_before_an_uninstall_all_gates_go(place: Place) -> None:
 
 
 async def test_a_job_of_that_name_made_anew_keeps_its_gate(place: Place) -> None:
-    await submit(place, "train", labels.GATE, hold_until=PAST)
+    await submit(place, "train", labels.GATE, latest_start=PAST)
     body = release_patch("Job", "of-the-old-one", Reason.RELEASER, 0.0, labels.GATE)
     with pytest.raises(ApiUnavailable) as refused:
         await place.api.patch(f"{place.jobs}/train", body, JSON_PATCH)

@@ -48,7 +48,7 @@ class Cluster:
             return
         said = marks(deadline=f"{self.deadlines_h[name]}h")
         if state != HELD:
-            del said[labels.HOLD_UNTIL]
+            del said[labels.LATEST_START]
         if state == HIS:
             said[labels.RELEASED_AT] = format_timestamp(NOW_S)
         kind = Kind.JOB if state == HIS or NAMES.index(name) % 3 else Kind.POD

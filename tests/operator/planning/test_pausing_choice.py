@@ -200,7 +200,7 @@ def test_who_was_suspended_stays_so_for_the_minimum(grams: list[float], offset_s
     start = format_timestamp(round(found.planned.start_s))
     until = format_timestamp(int(found.planned.waiting.terms.latest_start_s))
     written = found.progress.annotations() | {
-        labels.PLANNED_START: start, labels.HOLD_UNTIL: until}  # fmt: skip
+        labels.PLANNED_START: start, labels.LATEST_START: until}  # fmt: skip
     waiting = judge(job(written=written, spec={"suspend": True}), rules(), now_s)
     assert isinstance(waiting, Waiting)
     (planned,), _ = plan_starts([waiting], situation(grams, now_s))

@@ -81,7 +81,7 @@ class Server:
 def _job(name: str) -> dict[str, Any]:
     meta = {"name": name, "namespace": "team", "uid": name}
     return {
-        "metadata": {**meta, "annotations": {"greensched.io/hold-until": LATER}},
+        "metadata": {**meta, "annotations": {"greensched.io/latest-start": LATER}},
         "spec": {"suspend": True},
     }
 

@@ -49,8 +49,8 @@ def test_what_is_past_its_latest_start_is_due(kind: Kind, at_s: float, is_due: b
 @pytest.mark.parametrize(
     ("item", "is_due"),
     [
-        pytest.param(stored(annotations={labels.HOLD_UNTIL: "soon"}), True, id="typo"),
-        pytest.param(stored(annotations={labels.HOLD_UNTIL: ""}), True, id="empty"),
+        pytest.param(stored(annotations={labels.LATEST_START: "soon"}), True, id="typo"),
+        pytest.param(stored(annotations={labels.LATEST_START: ""}), True, id="empty"),
         pytest.param(stored(annotations={}), False, id="suspended-by-its-user"),
         pytest.param(stored(annotations={}, kind=Kind.POD), True, id="our-gate-without-an-end"),
         pytest.param(
@@ -61,7 +61,7 @@ def test_what_is_past_its_latest_start_is_due(kind: Kind, at_s: float, is_due: b
             stored(annotations={labels.HELD_AT: "x", labels.RELEASED_AT: "y"}), False,
             id="released-and-suspended-by-its-user",
         ),
-        pytest.param(stored(annotations={labels.HOLD_UNTIL: "soon"}, is_stopped=False), False,
+        pytest.param(stored(annotations={labels.LATEST_START: "soon"}, is_stopped=False), False,
                      id="runs"),
     ],
 )  # fmt: skip

@@ -80,7 +80,7 @@ def test_what_may_wait_is_stopped_with_its_latest_start(kind: Kind) -> None:
     item = arriving(kind=kind)
     made = patched(item, verdict_on(item))
     said = made["metadata"]["annotations"]
-    assert parse_timestamp(said[labels.HOLD_UNTIL]) == NOW_S + 5 * HOUR_S - 360.0
+    assert parse_timestamp(said[labels.LATEST_START]) == NOW_S + 5 * HOUR_S - 360.0
     assert said[labels.HELD_AT] == format_timestamp(NOW_S)
     if kind == Kind.JOB:
         assert made["spec"]["suspend"] is True
@@ -123,7 +123,7 @@ def test_what_nobody_would_start_is_not_held_and_says_so(kind: Kind) -> None:
     assert verdict.outcome == "unreleasable"
     assert made["spec"] == item["spec"]
     assert made["metadata"]["annotations"][labels.HOLD_REASON] in verdict.warnings[0]
-    assert labels.HOLD_UNTIL not in made["metadata"]["annotations"]
+    assert labels.LATEST_START not in made["metadata"]["annotations"]
 
 
 def test_a_copy_of_held_work_starts_where_nobody_would_start_it_later() -> None:
@@ -188,7 +188,7 @@ OLD = marks(NOW_S - 9 * HOUR_S, NOW_S - HOUR_S, deadline="6h", planned_start="20
 def test_a_copy_of_held_work_is_held_anew_and_old_marks_go(kind: Kind, is_stopped: bool) -> None:
     item = stored(annotations=OLD, is_stopped=is_stopped, kind=kind)
     made = patched(item, verdict_on(item))
-    fresh = {labels.HOLD_UNTIL, labels.HELD_AT, labels.HOLD_REASON}
+    fresh = {labels.LATEST_START, labels.HELD_AT, labels.HOLD_REASON}
     assert made["metadata"]["annotations"].keys() == {labels.DEADLINE} | fresh
     assert made["metadata"]["annotations"][labels.HELD_AT] == format_timestamp(NOW_S)
     assert made["spec"].get("suspend", True) is True
@@ -281,7 +281,7 @@ def test_whatever_is_written_it_is_admitted_and_a_hold_has_an_end(
     item = arriving(said, kind=kind)
     verdict = verdict_on(item)
     made = patched(item, verdict)
-    until = made["metadata"]["annotations"].get(labels.HOLD_UNTIL)
+    until = made["metadata"]["annotations"].get(labels.LATEST_START)
     assert (until is not None) is (verdict.outcome == "held")
     if until is not None:
         assert NOW_S < parse_timestamp(until) <= NOW_S + ENFORCING.longest_hold_s

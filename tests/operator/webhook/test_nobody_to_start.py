@@ -60,7 +60,7 @@ async def test_what_nobody_could_start_is_not_held_and_says_so(place: Place) -> 
     for made in (job, pod):
         said = made["metadata"]["annotations"]
         assert said[labels.HOLD_REASON].startswith("not held: nobody")
-        assert labels.HOLD_UNTIL not in said
+        assert labels.LATEST_START not in said
     assert told[0].startswith("greensched: not held: nobody")
 
 
@@ -75,4 +75,4 @@ async def test_one_who_can_start_it_is_enough(place: Place, alive: str) -> None:
                 while not webhook.surroundings().is_releasable:
                     await asyncio.sleep(0.05)
             made = await place.create_job("after", deadline="6h")
-    assert made["metadata"]["annotations"][labels.HOLD_UNTIL]
+    assert made["metadata"]["annotations"][labels.LATEST_START]

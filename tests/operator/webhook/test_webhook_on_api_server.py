@@ -32,7 +32,7 @@ async def test_a_job_with_a_deadline_arrives_suspended_with_its_latest_start(pla
         before_s = time.time()
         made = await place.create_job("train", deadline="6h", runtime="1h")
     assert made["spec"]["suspend"] is True
-    latest_s = parse_timestamp(said(made)[labels.HOLD_UNTIL])
+    latest_s = parse_timestamp(said(made)[labels.LATEST_START])
     assert latest_s == pytest.approx(before_s + 5 * 3600 - 360, abs=5.0)  # a tenth for safety
 
 
@@ -41,7 +41,7 @@ async def test_a_pod_with_a_delay_arrives_behind_our_gate(place: Place) -> None:
     async with place.webhook():
         made = await place.create_pod("one", max_delay="2h")
     assert made["spec"]["schedulingGates"] == [{"name": labels.GATE}]
-    assert labels.HOLD_UNTIL in said(made)
+    assert labels.LATEST_START in said(made)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ async def test_what_may_not_wait_starts_at_once(place: Place, asked: dict[str, s
     async with place.webhook():
         made = await place.create_job("train", **asked)
     assert not made["spec"].get("suspend")
-    assert labels.HOLD_UNTIL not in said(made)
+    assert labels.LATEST_START not in said(made)
 
 
 async def test_in_shadow_nothing_is_touched(place: Place) -> None:
@@ -78,7 +78,7 @@ async def test_what_arrives_suspended_stays_its_owners_and_a_copy_of_held_work_i
 ) -> None:
     await place.green_policy(mode="enforce")
     theirs = place.job("theirs", deadline="6h", released_at="2026-01-01T00:00:00Z")
-    copied = place.job("copy", deadline="6h", hold_until="2026-01-01T00:00:00Z")
+    copied = place.job("copy", deadline="6h", latest_start="2026-01-01T00:00:00Z")
     theirs["spec"]["suspend"] = copied["spec"]["suspend"] = True
     async with place.webhook(), place.releaser() as releaser:
         made = await place.create(place.jobs, theirs)
@@ -87,7 +87,7 @@ async def test_what_arrives_suspended_stays_its_owners_and_a_copy_of_held_work_i
         await releaser.release_due()
         kept = [await place.get(f"{place.jobs}/{name}") for name in ("theirs", "copy")]
     assert set(said(made)) == {labels.DEADLINE}
-    assert said(anew)[labels.HOLD_UNTIL] > "2026-01-01T00:00:00Z"
+    assert said(anew)[labels.LATEST_START] > "2026-01-01T00:00:00Z"
     assert [each["spec"]["suspend"] for each in kept] == [True, True]
 
 
@@ -125,9 +125,9 @@ async def test_a_dead_webhook_keeps_nothing_from_running(place: Place) -> None:
 async def test_the_releaser_starts_what_is_past_its_latest_start(
     place: Place, until_text: str
 ) -> None:
-    held_job = place.job("late", deadline="6h", hold_until=until_text)
+    held_job = place.job("late", deadline="6h", latest_start=until_text)
     held_job["spec"]["suspend"] = True
-    held_pod = place.pod("late", deadline="6h", hold_until=until_text)
+    held_pod = place.pod("late", deadline="6h", latest_start=until_text)
     held_pod["spec"]["schedulingGates"] = [{"name": labels.GATE}, {"name": "example.org/other"}]
     await place.create(place.jobs, held_job)
     await place.create(place.pods, held_pod)
@@ -139,13 +139,13 @@ async def test_the_releaser_starts_what_is_past_its_latest_start(
             lambda: place.started(f"{place.pods}/late"), "the pod was started"
         )
     assert said(released)[labels.RELEASE_REASON] == "releaser"
-    assert labels.HOLD_UNTIL not in said(released)
+    assert labels.LATEST_START not in said(released)
     assert freed["spec"]["schedulingGates"] == [{"name": "example.org/other"}]
 
 
 async def test_the_releaser_leaves_what_may_wait(place: Place) -> None:
     later = format_timestamp(time.time() + 3600)
-    held = place.job("early", deadline="6h", hold_until=later)
+    held = place.job("early", deadline="6h", latest_start=later)
     held["spec"]["suspend"] = True
     await place.create(place.jobs, held)
     async with place.releaser() as releaser:

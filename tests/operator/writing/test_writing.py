@@ -67,7 +67,7 @@ async def test_our_mark_goes_off_what_others_started_and_what_stops_it_stays() -
     assert body.keys() == {"metadata"}  # whoever suspended it meanwhile has the last word
     meta = cast(dict[str, Any], body["metadata"])
     assert meta.keys() == {"uid", "annotations"}  # it holds whatever else has changed
-    assert meta["annotations"][labels.HOLD_UNTIL] is None
+    assert meta["annotations"][labels.LATEST_START] is None
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 server. Annotations of ours are sent without the opt-in too, which the webhook then asks for; so is our
 mark of being held, which a copied object must not keep. */}}
 {{- define "greensched.celAnnotations" -}}
-[{{- range $place, $name := list "deadline" "max-delay" "window" "checkpointable" "hold-until" }}{{ if $place }}, {{ end }}"greensched.io/{{ $name }}"{{ end }}]
+[{{- range $place, $name := list "deadline" "max-delay" "window" "checkpointable" "latest-start" "hold-until" }}{{ if $place }}, {{ end }}"greensched.io/{{ $name }}"{{ end }}]
 {{- end -}}
 
 {{- define "greensched.celAnnotated" -}}
