@@ -27,9 +27,9 @@ from greensched_operator.objects.release_patch import Reason
 from greensched_operator.objects.workloads import Work
 
 _REASONS = {
-    Unheld.NO_WISH: Reason.UN_OPTED,
+    Unheld.NO_WISH: Reason.OPT_OUT,
     Unheld.RUN_NOW: Reason.RUN_NOW,
-    Unheld.BAD_ANNOTATION: Reason.UN_OPTED,
+    Unheld.BAD_ANNOTATION: Reason.OPT_OUT,
     Unheld.NO_SLACK: Reason.LATEST_START,
     Unheld.POLICY_OFF: Reason.POLICY,
     Unheld.EMERGENCY: Reason.EMERGENCY,

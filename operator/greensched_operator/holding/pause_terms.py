@@ -27,7 +27,7 @@ from greensched_operator.objects.workloads import Kind, Work
 
 RESUME_S = 60.0  # of work without a JobPowerProfile: an image is there, a model is loaded again
 _LEAST_S = 1e-9
-_BY_HAND = (Reason.OTHERS, Reason.UN_OPTED, Reason.RUN_NOW)
+_BY_HAND = (Reason.OTHERS, Reason.OPT_OUT, Reason.RUN_NOW)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class Reason(StrEnum):
     LATEST_START = "latest-start"  # it could wait no longer
     RUN_NOW = "run-now"
     EMERGENCY = "emergency"  # the switch for the whole cluster
-    UN_OPTED = "un-opted"  # what let it wait was taken away, or can no longer be read
+    OPT_OUT = "opt-out"  # what let it wait was taken away, or can no longer be read
     POLICY = "policy"  # its GreenPolicy no longer enforces
     HELD_SHARE = "held-share"  # more is held than the policy allows
     GANG = "gang"  # others of its gang run already, and may wait for it

@@ -302,7 +302,7 @@ class HeldWorks:
     def _disowning(self, work: Work) -> Release | None:
         if work.uid not in self._disowned:
             return None
-        return Release(work, Reason.UN_OPTED, "GreenSched's mark of holding it was removed")
+        return Release(work, Reason.OPT_OUT, "GreenSched's mark of holding it was removed")
 
     def _running_gangs(self) -> frozenset[tuple[str, str]]:
         return frozenset(
@@ -357,7 +357,7 @@ def _judged(work: Work, rules: Rules, now_s: float) -> Release | Waiting:
         )
         return Release(
             work,
-            Reason.UN_OPTED,
+            Reason.OPT_OUT,
             f"GreenSched could not judge it, see the controller's log: {fault!r}",
         )
 

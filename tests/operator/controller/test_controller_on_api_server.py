@@ -73,9 +73,9 @@ async def test_on_a_flat_grid_nothing_waits(place: Place) -> None:
     ("annotation", "value", "reason"),
     [
         pytest.param(labels.RUN_NOW, "true", "run-now", id="run-now"),
-        pytest.param(labels.DEADLINE, None, "un-opted", id="deadline-taken-away"),
-        pytest.param(labels.DEADLINE, "soon", "un-opted", id="deadline-spoilt"),
-        pytest.param(labels.LATEST_START, None, "un-opted", id="mark-taken-away"),
+        pytest.param(labels.DEADLINE, None, "opt-out", id="deadline-taken-away"),
+        pytest.param(labels.DEADLINE, "soon", "opt-out", id="deadline-spoilt"),
+        pytest.param(labels.LATEST_START, None, "opt-out", id="mark-taken-away"),
         pytest.param(labels.DEADLINE, "1h6m30s", "latest-start", id="deadline-drawn-in"),
     ],
 )

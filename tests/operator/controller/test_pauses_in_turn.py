@@ -65,7 +65,7 @@ def test_a_paused_job_without_our_mark_is_resumed(written: dict[str, str], is_le
     works = HeldWorks(frozenset({"greensched"}))
     works.put(work)
     released = works.judged(rules(), NOON_S, 0.0)
-    assert [each.reason for each in released] == ([Reason.UN_OPTED] if is_left else [])
+    assert [each.reason for each in released] == ([Reason.OPT_OUT] if is_left else [])
     assert is_ours_to_start(work) is is_left
 
 
@@ -82,7 +82,7 @@ def test_a_paused_job_is_resumed_at_once_where_nothing_is_held(now: Rules, reaso
     assert judged.reason == reason
 
 
-@pytest.mark.parametrize("reason", ["started-by-others", "un-opted", "run-now"])
+@pytest.mark.parametrize("reason", ["started-by-others", "opt-out", "run-now"])
 def test_who_was_started_by_hand_is_not_suspended_again(reason: str) -> None:
     stretch = Stretch(job(written={labels.RELEASE_REASON: reason}), HOUR_S, "Z")
     assert choose_pauses([stretch], rules(), situation(DIRTY_THEN_CLEAN), 0.0) == []

@@ -181,7 +181,7 @@ async def test_who_no_longer_asks_for_pauses_is_resumed_and_not_paused_again(pla
         job = await place.until(lambda: place.started(f"{place.jobs}/train"), "it is resumed")
         await planned_anew(place, operator, "ZZ-LEAVE", DIRTY_THEN_CLEAN)
         assert not await paused(place)
-    assert said(job)[labels.RELEASE_REASON] == "un-opted"
+    assert said(job)[labels.RELEASE_REASON] == "opt-out"
 
 
 async def test_who_resumes_a_paused_job_by_hand_is_not_fought(place: Place) -> None:

@@ -97,7 +97,7 @@ class Users:
         run["metadata"]["ownerReferences"] = [{
             "apiVersion": "batch/v1", "kind": "CronJob", "name": "goes", "uid": uid,
             "controller": True, "blockOwnerDeletion": True}]  # fmt: skip
-        names = ("deleted", "un-opted", "nearer", "marks-off", "run-now", "his", "typo-later")
+        names = ("deleted", "opt-out", "nearer", "marks-off", "run-now", "his", "typo-later")
         await self.create(
             run, *map(manifest, names), manifest("quota", FULL),
             manifest("gone-pod", kind="Pod"), manifest("marks-off-pod", kind="Pod"),
@@ -114,12 +114,12 @@ class Users:
         await stage.at(0.3)
         await self.prepare()
         await stage.at(2.0)
-        for name in ("un-opted", "nearer", "marks-off", "run-now", "his", "goes-1"):
+        for name in ("opt-out", "nearer", "marks-off", "run-now", "his", "goes-1"):
             self.found[name] = await self.get("job", name)
         await stage.kubectl("delete", "job", "deleted", "-n", WORK, "--wait=false")
         await stage.kubectl("delete", "pod", "gone-pod", "-n", WORK, "--wait=false")
         await stage.kubectl("delete", "cronjob", "goes", "-n", WORK, "--cascade=orphan")
-        await self.annotate("job", "un-opted", f"{labels.DEADLINE}-")
+        await self.annotate("job", "opt-out", f"{labels.DEADLINE}-")
         await self.annotate("job", "nearer", f"{labels.DEADLINE}=5h")
         await self.annotate("job", "run-now", f"{labels.RUN_NOW}=true")
         await self.annotate("job", "typo-later", f"{labels.DEADLINE}=soon")
@@ -164,7 +164,7 @@ def test_users_meddle_and_everything_is_as_they_want_it(stage: Stage) -> None:
     }  # fmt: skip
     assert [name for name, item in pods.items() if is_stopped(item)] == []
     reasons = {name: said(item).get(labels.RELEASE_REASON) for name, item in jobs.items()}
-    assert reasons["un-opted"] == reasons["typo-later"] == reasons["goes-1"] == "un-opted"
+    assert reasons["opt-out"] == reasons["typo-later"] == reasons["goes-1"] == "opt-out"
     assert reasons["run-now"] == "run-now"
     assert reasons["typo"] is None
     assert users.may_wait_s == [10.5 * HOUR_S, 6.5 * HOUR_S]

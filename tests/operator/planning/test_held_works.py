@@ -69,7 +69,7 @@ def test_held_work_starts_at_its_latest_start(at_s: float, expected: dict[str, R
         ),
         pytest.param(work_of(annotations={}, kind=Kind.POD), True, id="our-gate-without-a-mark"),
         pytest.param(work_of(is_stopped=False), False, id="started-by-others"),
-        pytest.param(work_of(scheduler="default-scheduler"), True, id="held-and-un-opted"),
+        pytest.param(work_of(scheduler="default-scheduler"), True, id="held-and-opt-out"),
         pytest.param(
             work_of(annotations={}, scheduler="default-scheduler"), False, id="none-of-ours"
         ),
@@ -82,7 +82,7 @@ def test_what_is_held_is_what_we_stopped(work: Work, is_held: bool) -> None:
 @pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
 def test_work_whose_mark_was_taken_off_while_nobody_looked_starts(kind: Kind) -> None:
     left = work_of(annotations={labels.HELD_AT: format_timestamp(NOW_S)}, kind=kind)
-    assert started(holding(left)) == {"train": Reason.UN_OPTED}
+    assert started(holding(left)) == {"train": Reason.OPT_OUT}
 
 
 def test_a_user_who_stops_what_was_just_released_keeps_it_stopped() -> None:
@@ -97,8 +97,8 @@ def test_a_user_who_stops_what_was_just_released_keeps_it_stopped() -> None:
     [
         pytest.param(work_of(annotations=marks(deadline="6h", run_now="true")), Reason.RUN_NOW,
                      id="run-now"),
-        pytest.param(work_of(annotations=marks()), Reason.UN_OPTED, id="un-opted"),
-        pytest.param(work_of(annotations=marks(deadline="soon")), Reason.UN_OPTED, id="typo"),
+        pytest.param(work_of(annotations=marks()), Reason.OPT_OUT, id="opt-out"),
+        pytest.param(work_of(annotations=marks(deadline="soon")), Reason.OPT_OUT, id="typo"),
         pytest.param(work_of(annotations=marks(deadline="61m")), Reason.LATEST_START,
                      id="no-slack"),
     ],
