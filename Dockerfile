@@ -56,5 +56,5 @@ LABEL org.opencontainers.image.description="Holds work until power is clean or c
 COPY --from=operator-dependencies /opt/greensched /opt/greensched
 COPY --from=operator-packages /opt/greensched /opt/greensched
 EXPOSE 8080 9443
-# Which process is an argument: controller, webhook, releaser, release-all, check-install.
+# Which process is an argument: controller, webhook, releaser, emergency-release, check-install.
 ENTRYPOINT ["python", "-m", "greensched_operator"]

@@ -1,6 +1,6 @@
 """Starts one of the operator's processes.
 
-release-all and check-install end by themselves, the others when told.
+emergency-release and check-install end by themselves, the others when told.
 """
 
 import asyncio
@@ -44,10 +44,12 @@ async def _releaser(settings: OperatorSettings, client: ApiClient, stop: asyncio
     await Releaser(settings, client, settings.clock).run(stop)
 
 
-async def _release_all(settings: OperatorSettings, client: ApiClient, stop: asyncio.Event) -> int:
-    from greensched_operator.release.release_all import ReleaseAll
+async def _emergency_release(
+    settings: OperatorSettings, client: ApiClient, stop: asyncio.Event
+) -> int:
+    from greensched_operator.release.emergency_release import EmergencyRelease
 
-    outcome = await ReleaseAll(settings, client, settings.clock).run(stop)
+    outcome = await EmergencyRelease(settings, client, settings.clock).run(stop)
     print(f"greensched: {outcome.text}")
     return 0 if outcome.is_done else 1
 
@@ -68,7 +70,7 @@ PROCESSES: dict[str, Run] = {
     "controller": _controller,
     "webhook": _webhook,
     "releaser": _releaser,
-    "release-all": _release_all,
+    "emergency-release": _emergency_release,
     "check-install": _check_install,
 }
 

@@ -141,7 +141,7 @@ def test_policies_are_listed_and_the_shipped_bundle_is_shown() -> None:
 
 @pytest.mark.parametrize(
     "verb", ["status", "status --released", "status job/x", "release --all", "release job/x",
-             "release --emergency status", "nodes", "report"],
+             "release --emergency-release status", "nodes", "report"],
 )  # fmt: skip
 def test_a_cluster_is_asked(tmp_path: Path, verb: str) -> None:
     (tmp_path / "config").write_text(AWAY)

@@ -44,7 +44,7 @@ def test_a_digest_wins_over_the_tag(render: Render, part: str) -> None:
 
 def test_every_process_of_the_operator_runs_the_same_image(render: Render) -> None:
     found = images(render("--set", f"operator.image.digest={DIGEST}"))
-    operators = ("controller", "webhook", "releaser", "release-all")
+    operators = ("controller", "webhook", "releaser", "emergency-release")
     assert {found[f"greensched-{name}"] for name in operators} == {
         f"localhost/greensched-operator@{DIGEST}"
     }

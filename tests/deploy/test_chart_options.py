@@ -193,7 +193,7 @@ def test_of_the_operator_the_controller_alone_may_reach_what_is_set(
         objects = render("--set", "networkPolicy.enabled=true", *more)
         allowed = {
             process
-            for process in ("controller", "webhook", "releaser", "release-all")
+            for process in ("controller", "webhook", "releaser", "emergency-release")
             for rule in one(objects, "NetworkPolicy", f"greensched-{process}")["spec"]["egress"]
             for opened in rule["ports"]
             if opened["port"] == port

@@ -230,8 +230,8 @@ A_CLUSTER = ["--api-versions", "apiregistration.k8s.io/v1"]
             id="webhook-without-tls",
         ),
         pytest.param(
-            ["--set", "operator.settings.releaseAllTimeoutS=600"],
-            "/operator/settings/releaseAllTimeoutS': maximum: got 600, want 230",
+            ["--set", "operator.settings.emergencyReleaseTimeoutS=600"],
+            "/operator/settings/emergencyReleaseTimeoutS': maximum: got 600, want 230",
             id="longer-than-helm-waits",
         ),
         pytest.param(["--set", "policy.mode=enforced"], "'off', 'shadow'", id="misspelt-mode"),

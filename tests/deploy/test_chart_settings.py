@@ -28,7 +28,13 @@ OPERATORS_SET_BY_THE_CHART = {
     *{"heartbeat_lease", "pod_name", "pod_namespace", "pod_uid"},
     *{"webhook_host", "webhook_port", "webhook_hosts", "webhook_secret", "webhook_configuration"},
     *{"ledger", "signal_files", "kueue", "kueue_gated_by"},
-    *{"health_host", "health_port", "static_zones_file", "default_policy_file", "switch_owner"},
+    *{
+        "health_host",
+        "health_port",
+        "static_zones_file",
+        "default_policy_file",
+        "emergency_release_owner",
+    },
     *{"clock_rate", "clock_anchor_wall_s", "clock_anchor_sim_s"},
 }
 # Told once, in extender.settings, for both.
@@ -106,7 +112,7 @@ def test_default_values_are_the_operators_defaults(
         if getattr(read, name) != field.get_default()
     }
     assert {name: str(value) for name, value in different.items()} == {
-        "switch_owner": "greensched-release-all",
+        "emergency_release_owner": "greensched-emergency-release",
         "default_policy_file": "/etc/greensched/policy/policy.json",
         "ledger": "/var/lib/greensched/ledger.sqlite",
     }

@@ -211,11 +211,11 @@ def test_what_the_webhook_said_is_told_as_the_reason(
 def test_the_emergency_switch_is_told_as_the_reason(
     installation: Installation, rights: dict[str, str]
 ) -> None:
-    switch = ("configmap", "greensched-release-all", "-n", installation.namespace)
+    switch = ("configmap", "greensched-emergency-release", "-n", installation.namespace)
     assert installation.kubectl("create", *switch).returncode == 0
     report = checked(installation, rights, **ONLY_HOLDING).stdout
     assert report.splitlines()[0].startswith("skip    the extender answers at its Service: ")
-    assert "delete configmap greensched-release-all" in report
+    assert "delete configmap greensched-emergency-release" in report
     installation.kubectl("delete", *switch)
 
 

@@ -84,7 +84,7 @@ def test_a_queued_job_waits_and_an_uninstall_starts_it_by_the_charts_accounts(
     assert check_of_it(installation)["state"] == "Pending"
     assert [line for each in running for line in installation.refusals(each)] == []
     installation.stop()
-    ended = installation.run_to_its_end("release-all")
+    ended = installation.run_to_its_end("emergency-release")
     assert ended.returncode == 0, ended.stderr
     assert "greensched: released 1 held workloads; none is still held\n" in ended.stdout
     assert check_of_it(installation)["state"] == "Ready"

@@ -32,10 +32,10 @@ def names(objects: Objects, kind: str) -> set[str]:
     return {o["metadata"]["name"] for o in objects if o["kind"] == kind}
 
 
-@pytest.mark.parametrize("process", [*PROCESSES, "release-all"])
+@pytest.mark.parametrize("process", [*PROCESSES, "emergency-release"])
 def test_each_process_runs_as_an_account_of_its_own(render: Render, process: str) -> None:
     objects = render()
-    kind = "Job" if process == "release-all" else "Deployment"
+    kind = "Job" if process == "emergency-release" else "Deployment"
     pod = one(objects, kind, f"greensched-{process}")["spec"]["template"]["spec"]
     assert pod["serviceAccountName"] == f"greensched-{process}"
     assert pod["containers"][0]["args"] == [process]
@@ -148,11 +148,13 @@ def test_without_a_policy_the_controller_may_create_none(render: Render) -> None
 
 
 def test_what_runs_before_an_uninstall_ends_before_helm_gives_up(render: Render) -> None:
-    job = one(render(), "Job", "greensched-release-all")
+    job = one(render(), "Job", "greensched-emergency-release")
     assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-delete"
     assert 180 < job["spec"]["activeDeadlineSeconds"] < 300
-    longest = render("--set", "operator.settings.releaseAllTimeoutS=230")
-    assert one(longest, "Job", "greensched-release-all")["spec"]["activeDeadlineSeconds"] < 300
+    longest = render("--set", "operator.settings.emergencyReleaseTimeoutS=230")
+    assert (
+        one(longest, "Job", "greensched-emergency-release")["spec"]["activeDeadlineSeconds"] < 300
+    )
     assert names(render("--set", "operator.uninstall.release=false"), "Job") == set()
 
 

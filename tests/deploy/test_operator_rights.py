@@ -33,7 +33,7 @@ MAY = [
     ("webhook", EVERYWHERE, "list watch", "greensched.io/greenpolicies"),
     ("webhook", EVERYWHERE, "list watch", f"{WEBHOOKS}:greensched"),
     ("webhook", HERE, "list watch", "/secrets:greensched-webhook"),
-    ("webhook", HERE, "list watch", "/configmaps:greensched-release-all"),
+    ("webhook", HERE, "list watch", "/configmaps:greensched-emergency-release"),
     ("webhook", HERE, "get list watch", "coordination.k8s.io/leases:greensched-heartbeat"),
     ("webhook", HERE, "create", "/events"),
     ("releaser", HERE, "create", "/events"),
@@ -42,9 +42,9 @@ MAY = [
     ("releaser", EVERYWHERE, "list watch patch", "batch/jobs"),
     ("releaser", EVERYWHERE, "list watch patch", "/pods"),
     ("releaser", EVERYWHERE, "create", "authorization.k8s.io/selfsubjectaccessreviews"),
-    ("release-all", EVERYWHERE, "list patch", "/pods"),
-    ("release-all", HERE, "create", "/configmaps"),
-    ("release-all", EVERYWHERE, "delete", f"{WEBHOOKS}:greensched"),
+    ("emergency-release", EVERYWHERE, "list patch", "/pods"),
+    ("emergency-release", HERE, "create", "/configmaps"),
+    ("emergency-release", EVERYWHERE, "delete", f"{WEBHOOKS}:greensched"),
 ]
 KUEUE = "kueue.x-k8s.io"
 # With operator.kueue.enabled.
@@ -56,9 +56,9 @@ BESIDE_KUEUE = [
     ("releaser", EVERYWHERE, "list watch patch", f"{KUEUE}/workloads"),
     ("releaser", EVERYWHERE, "patch", f"{KUEUE}/workloads/status"),
     ("releaser", EVERYWHERE, "list watch", f"{KUEUE}/admissionchecks"),
-    ("release-all", EVERYWHERE, "list patch", f"{KUEUE}/workloads"),
-    ("release-all", EVERYWHERE, "patch", f"{KUEUE}/workloads/status"),
-    ("release-all", EVERYWHERE, "list", f"{KUEUE}/admissionchecks"),
+    ("emergency-release", EVERYWHERE, "list patch", f"{KUEUE}/workloads"),
+    ("emergency-release", EVERYWHERE, "patch", f"{KUEUE}/workloads/status"),
+    ("emergency-release", EVERYWHERE, "list", f"{KUEUE}/admissionchecks"),
 ]
 NOT_BESIDE_KUEUE = [
     ("controller", EVERYWHERE, "get create delete update", f"{KUEUE}/workloads"),
@@ -66,7 +66,7 @@ NOT_BESIDE_KUEUE = [
     ("controller", EVERYWHERE, "create delete patch", f"{KUEUE}/admissionchecks"),
     ("webhook", EVERYWHERE, "list patch", f"{KUEUE}/workloads"),
     ("releaser", EVERYWHERE, "patch", f"{KUEUE}/admissionchecks/status"),
-    ("release-all", EVERYWHERE, "delete", f"{KUEUE}/workloads"),
+    ("emergency-release", EVERYWHERE, "delete", f"{KUEUE}/workloads"),
 ]
 MAY_NOT = [
     ("controller", EVERYWHERE, "delete create update", "batch/jobs"),
@@ -98,11 +98,11 @@ MAY_NOT = [
     ("releaser", EVERYWHERE, "delete create", "batch/jobs"),
     ("releaser", HERE, "get list", "/secrets"),
     ("releaser", EVERYWHERE, "list", "greensched.io/greenpolicies"),
-    ("release-all", EVERYWHERE, "delete", "batch/jobs"),
-    ("release-all", HERE, "get delete", "/configmaps"),
-    ("release-all", EVERYWHERE, "delete", f"{WEBHOOKS}:another"),
-    ("release-all", EVERYWHERE, "get list patch create", f"{WEBHOOKS}:greensched"),
-    ("release-all", HERE, "get list", "/secrets"),
+    ("emergency-release", EVERYWHERE, "delete", "batch/jobs"),
+    ("emergency-release", HERE, "get delete", "/configmaps"),
+    ("emergency-release", EVERYWHERE, "delete", f"{WEBHOOKS}:another"),
+    ("emergency-release", EVERYWHERE, "get list patch create", f"{WEBHOOKS}:greensched"),
+    ("emergency-release", HERE, "get list", "/secrets"),
 ]  # fmt: skip
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.helm, pytest.mark.controlplane]
 
 RELEASE = "greensched"
-SWITCH = "greensched-release-all"
+SWITCH = "greensched-emergency-release"
 PATIENCE_S = 60.0
 # kwok plays the hook's pod: it succeeds after that long, whatever its image.
 PLAYED = ["--set-string", r"operator.podAnnotations.greensched\.io/testbed-runtime=0.2s"]
@@ -77,7 +77,7 @@ def test_the_charts_account_starts_all_and_its_switch_goes_with_the_release(
 ) -> None:
     for name in ("first", "second"):
         hold(installation, name)
-    ended = installation.run_to_its_end("release-all")
+    ended = installation.run_to_its_end("emergency-release")
     assert ended.returncode == 0, ended.stderr
     assert "greensched: released 2 held workloads; none is still held\n" in ended.stdout
     for name in ("first", "second"):
@@ -111,7 +111,7 @@ def test_nothing_is_held_for_ever_by_an_upgrade_that_takes_the_operator_away(
     installation.wait_until(
         lambda: created(installation, f"before-{next(numbers)}"), "the webhook holds"
     )
-    ended = installation.run_to_its_end("release-all")
+    ended = installation.run_to_its_end("emergency-release")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     # Helm takes accounts away before webhooks, and with its account goes the hook's switch.
     gone = installation.kubectl("delete", "serviceaccount", SWITCH, "-n", installation.namespace)

@@ -93,8 +93,8 @@ def status_at_its_end(container: Container) -> int | None:
     return container.status()
 
 
-def test_release_all_ends_with_what_it_did(place: Place) -> None:
-    run = place.run_of_hook("greensched-release-all")
+def test_emergency_release_ends_with_what_it_did(place: Place) -> None:
+    run = place.run_of_hook("greensched-emergency-release")
     with place.beside_api_server("operator", run) as container:
         assert status_at_its_end(container) == 0, container.log
         assert "greensched: " in container.log

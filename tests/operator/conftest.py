@@ -205,7 +205,7 @@ class Place:
             await running
             if beating is not None:
                 beating.cancel()
-            if await exists(self.api, path):  # or `release-all` took it away
+            if await exists(self.api, path):  # or `emergency-release` took it away
                 await self.api.delete(path)
 
     async def _beat(self) -> None:

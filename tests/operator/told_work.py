@@ -72,11 +72,11 @@ def rules(
     policy: GreenPolicy = ENFORCING,
     cron_job: CronJob | None = None,
     *,
-    is_emergency: bool = False,
+    is_emergency_release: bool = False,
 ) -> Rules:
     """Return rules by which all work follows one policy."""
     resolved = Resolved(policy, Origin.BUILT_IN)
-    return Rules(lambda *_: resolved, lambda *_: cron_job, is_emergency)
+    return Rules(lambda *_: resolved, lambda *_: cron_job, is_emergency_release)
 
 
 def api_of(answer: Callable[[httpx.Request], httpx.Response]) -> ApiClient:

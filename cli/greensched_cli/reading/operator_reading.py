@@ -94,11 +94,11 @@ async def read_state(pieces: Pieces, namespace: str | None, now_s: float) -> Ope
     """
     lease = await find_lease(pieces, namespace)
     own = namespace or (lease.metadata.namespace if lease else USUAL_NAMESPACE)
-    releasers, heartbeat_age_s, webhooks, is_emergency, signals = await asyncio.gather(
+    releasers, heartbeat_age_s, webhooks, is_emergency_release, signals = await asyncio.gather(
         _releasers(pieces, own),
         _heartbeat_age_s(pieces, own, now_s),
         pieces.listed(Part.WEBHOOK, CONFIGURATIONS, _webhook),
-        is_emergency_on(pieces, own),
+        is_emergency_release_on(pieces, own),
         pieces.listed(Part.SIGNALS, GRID_SIGNALS, lambda raw: _signal(raw, now_s)),
     )
     return OperatorState(
@@ -108,7 +108,7 @@ async def read_state(pieces: Pieces, namespace: str | None, now_s: float) -> Ope
         releasers=releasers,
         heartbeat_age_s=heartbeat_age_s,
         webhooks=tuple(each for each in webhooks if each is not None),
-        is_emergency=is_emergency,
+        is_emergency_release=is_emergency_release,
         signals=tuple(sorted(signals, key=lambda each: each.zone)),
         unread=pieces.unread,
     )
@@ -136,7 +136,7 @@ async def find_lease(pieces: Pieces, namespace: str | None) -> LeaseObject | Non
     return max(found, key=lambda each: each.spec.renewTime or "", default=None)
 
 
-async def is_emergency_on(pieces: Pieces, namespace: str) -> bool:
+async def is_emergency_release_on(pieces: Pieces, namespace: str) -> bool:
     """Tell whether the cluster's switch is on."""
     try:
         await pieces.client.get(switch_path(namespace))

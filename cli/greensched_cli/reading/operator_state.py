@@ -30,7 +30,7 @@ class Part(StrEnum):
     RELEASER = "the releaser's pods"
     HEARTBEAT = "the operator's signs of life"
     WEBHOOK = "webhook configurations"
-    SWITCH = "the emergency switch"
+    SWITCH = "the emergency release"
     SIGNALS = "GridSignals"
 
 
@@ -80,7 +80,7 @@ class OperatorState:
     releasers: tuple[int, int]  # ready, all
     heartbeat_age_s: float | None  # since the last sign of life; None: there was none
     webhooks: tuple[Webhook, ...]
-    is_emergency: bool
+    is_emergency_release: bool
     signals: tuple[Signal, ...]
     unread: Mapping[Part, str]
 
@@ -126,10 +126,11 @@ def _overdue(held: Sequence[HeldWork], now_s: float) -> Iterator[str]:
 
 
 def _emergency(state: OperatorState) -> Iterator[str]:
-    if state.is_emergency:
+    if state.is_emergency_release:
         yield (
-            "The emergency switch is on: nothing is held, and all that was is started. Hold work "
-            f"again: greensched release --emergency off --operator-namespace {state.namespace}"
+            "The emergency release is on: nothing is held, and all that was is started. Hold work "
+            f"again: greensched release --emergency-release off --operator-namespace "
+            f"{state.namespace}"
         )
 
 
@@ -254,7 +255,7 @@ _NOT_HOLDING = {
 
 
 def switch_commands(namespace: str) -> tuple[str, str]:
-    """Return what turns the emergency switch on and off by kubectl."""
+    """Return what turns the emergency release on and off by kubectl."""
     what = f"configmap {EMERGENCY}"
     return f"kubectl -n {namespace} create {what}", f"kubectl -n {namespace} delete {what}"
 

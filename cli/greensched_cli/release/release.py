@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Switch(StrEnum):
-    """What to do with the cluster's emergency switch."""
+    """What to do with the cluster's emergency release."""
 
     ON = "on"
     OFF = "off"
     STATUS = "status"
 
 
-Emergency = Annotated[
+EmergencyOption = Annotated[
     Switch | None,
     typer.Option(
         help="Switch for the whole cluster. on: start all held work and hold no more. off: allow "
@@ -59,7 +59,7 @@ def release(
     all_namespaces: AllNamespaces = False,
     yes: Yes = False,
     dry_run: DryRun = False,
-    emergency: Emergency = None,
+    emergency_release: EmergencyOption = None,
     operator_namespace: OperatorNamespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -70,14 +70,14 @@ def release(
     shares a gang starts together. Exits with 1 when something named could not be started.
     """
     is_all = everything or all_namespaces
-    _check(names or [], is_all, emergency, dry_run)
+    _check(names or [], is_all, emergency_release, dry_run)
     if namespace and all_namespaces:
         raise BadInput("-n names one namespace and -A means all: leave one of them out")
     from greensched_cli.reading.api_server import api_access, usual_namespace
 
     access = api_access(kubeconfig, context)
-    if emergency is not None:
-        _switch(access, emergency, operator_namespace, is_sure=yes)
+    if emergency_release is not None:
+        _switch(access, emergency_release, operator_namespace, is_sure=yes)
         return
     where = "" if all_namespaces else namespace or usual_namespace(kubeconfig, context)
     if all_namespaces and not dry_run:
@@ -86,14 +86,22 @@ def release(
     _print(results, where)
 
 
-def _check(names: Sequence[str], is_all: bool, emergency: Switch | None, dry_run: bool) -> None:
-    asked = sum((bool(names), is_all, emergency is not None))
+def _check(
+    names: Sequence[str], is_all: bool, emergency_release: Switch | None, dry_run: bool
+) -> None:
+    asked = sum((bool(names), is_all, emergency_release is not None))
     if asked == 0:
-        raise BadInput("name what to start (NAME, job/NAME, pod/NAME), or --all, or --emergency")
+        raise BadInput(
+            "name what to start (NAME, job/NAME, pod/NAME), or --all, or --emergency-release"
+        )
     if asked > 1:
-        raise BadInput("NAMES, --all (or -A) and --emergency exclude each other: give one of them")
-    if emergency is not None and dry_run:
-        raise BadInput("--emergency has no dry run; --emergency status tells how it stands")
+        raise BadInput(
+            "NAMES, --all (or -A) and --emergency-release exclude each other: give one of them"
+        )
+    if emergency_release is not None and dry_run:
+        raise BadInput(
+            "--emergency-release has no dry run; --emergency-release status tells how it stands"
+        )
 
 
 def _confirm(question: str, *, is_sure: bool) -> None:
@@ -144,27 +152,27 @@ def _print(results: "Sequence[Result]", namespace: str) -> None:
 
 
 def _switch(
-    access: "ApiAccess", emergency: Switch, operator_namespace: str | None, *, is_sure: bool
+    access: "ApiAccess", emergency_release: Switch, operator_namespace: str | None, *, is_sure: bool
 ) -> None:
-    if emergency == Switch.ON:
+    if emergency_release == Switch.ON:
         _confirm("Start all held work in the cluster, and hold none?", is_sure=is_sure)
-    for line in asyncio.run(_switched(access, emergency, operator_namespace)):
+    for line in asyncio.run(_switched(access, emergency_release, operator_namespace)):
         print(line)
 
 
 async def _switched(
-    access: "ApiAccess", emergency: Switch, operator_namespace: str | None
+    access: "ApiAccess", emergency_release: Switch, operator_namespace: str | None
 ) -> list[str]:
     from greensched_cli.reading.api_server import PATIENCE_S
-    from greensched_cli.release import emergency as switch
+    from greensched_cli.release import emergency_release as switch
     from greensched_core.clock import WallClock
     from greensched_core.kubernetes_api import ApiClient
 
     async with ApiClient(access, timeout_s=PATIENCE_S) as client:
         place = await switch.find_place(client, operator_namespace)
-        if emergency == Switch.ON:
+        if emergency_release == Switch.ON:
             await switch.turn_on(client, place, WallClock().now())
-        elif emergency == Switch.OFF:
+        elif emergency_release == Switch.OFF:
             await switch.turn_off(client, place)
         is_on = await switch.is_on(client, place)
     return list(switch.meaning(place, is_switched_on=is_on))

@@ -82,7 +82,7 @@ def _operator(state: OperatorState) -> dict[str, Any]:
         "webhooks": [{"name": one.name, "isTrusted": one.is_trusted} for one in state.webhooks]
         if state.knows(Part.WEBHOOK)
         else None,
-        "isEmergency": state.is_emergency if state.knows(Part.SWITCH) else None,
+        "isEmergencyRelease": state.is_emergency_release if state.knows(Part.SWITCH) else None,
         "signals": [
             {"zone": one.zone, "source": one.source or None, "ageSeconds": _seconds(one.age_s)}
             for one in state.signals

@@ -166,7 +166,7 @@ def _state_lines(told: Told, times: LocalTimes) -> Iterator[tuple[str, str]]:
         ]
         yield "webhook", "; ".join(hooks) or "not configured"
     if state.knows(Part.SWITCH):
-        yield "switch", "emergency ON: nothing is held" if state.is_emergency else "emergency off"
+        yield "emergency release", "ON: nothing is held" if state.is_emergency_release else "off"
     if state.knows(Part.SIGNALS):
         ages = [
             f"{one.zone} no data" if one.age_s is None

@@ -155,8 +155,8 @@ class ControllerProcess:
 
     def rules(self) -> Rules:
         """Return what holds for all workloads now."""
-        is_emergency = len(self.emergency) > 0
-        return Rules(self._policy_for, self.cron_jobs.get, is_emergency, self._resume_s)
+        is_emergency_release = len(self.emergency) > 0
+        return Rules(self._policy_for, self.cron_jobs.get, is_emergency_release, self._resume_s)
 
     def _see_profile(self, seen: PolicyObject[ParsedProfile]) -> None:
         """Have all judged anew where a profile says another start-up; its status says nothing."""

@@ -167,7 +167,7 @@ class Pauser:
 def may_still_pause(planned: Planned, rules: Rules, now_s: float) -> bool:
     """Tell whether a pause that was chosen before is still to be: rules and the hour move on."""
     work = planned.waiting.work
-    if rules.is_emergency or now_s >= planned.start_s:
+    if rules.is_emergency_release or now_s >= planned.start_s:
         return False
     wish, _ = wish_of(work, rules)
     policy = rules.policy_for(work.namespace, wish.policy).policy

@@ -33,7 +33,7 @@ class Unheld(StrEnum):
     BAD_ANNOTATION = "bad-annotation"
     NO_SLACK = "no-slack"  # it must start now to end in time
     POLICY_OFF = "policy-off"
-    EMERGENCY = "emergency"
+    EMERGENCY = "emergency-release"
 
 
 @dataclass(frozen=True, slots=True)

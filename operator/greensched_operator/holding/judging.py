@@ -42,7 +42,7 @@ class Rules:
 
     policy_for: Callable[[str, str], Resolved]  # namespace, and the name that it gives or ""
     cron_job: Callable[[str, str], CronJob | None]  # namespace, name
-    is_emergency: bool = False
+    is_emergency_release: bool = False
     # Of a JobPowerProfile, or "": how long a resumed run starts up.
     resume_s: Callable[[str, str], float] = lambda namespace, name: RESUME_S
 
@@ -124,8 +124,8 @@ def _said_on(work: Work, rules: Rules) -> tuple[dict[str, str], CronJob | None]:
 
 def judge(work: Work, rules: Rules, now_s: float) -> Release | Waiting:
     """Return what becomes of work that we hold, at `now_s`."""
-    if rules.is_emergency:
-        return Release(work, Reason.EMERGENCY, "the cluster's emergency switch is on")
+    if rules.is_emergency_release:
+        return Release(work, Reason.EMERGENCY, "the cluster's emergency release is on")
     terms, resolved = terms_of(work, rules, now_s)
     if isinstance(terms, NotHeld):
         return Release(work, _REASONS[terms.reason], terms.text)

@@ -172,7 +172,7 @@ class Trial:
         switch = f"/api/v1/namespaces/{namespace}/configmaps/{EMERGENCY}"
         if await self.found(switch):
             return CheckFailed(
-                "the emergency switch is on, so nothing is held",
+                "the emergency release is on, so nothing is held",
                 self._kubectl(f"delete configmap {EMERGENCY}"),
             )
         configuration = self._operator.webhook_configuration

@@ -24,7 +24,7 @@ class Reason(StrEnum):
     NOW_IS_BEST = "now-is-best"  # no later start saves enough
     LATEST_START = "latest-start"  # it could wait no longer
     RUN_NOW = "run-now"
-    EMERGENCY = "emergency"  # the switch for the whole cluster
+    EMERGENCY = "emergency-release"  # the switch for the whole cluster
     OPT_OUT = "opt-out"  # what let it wait was taken away, or can no longer be read
     POLICY = "policy"  # its GreenPolicy no longer enforces
     HELD_SHARE = "held-share"  # more is held than the policy allows

@@ -11,7 +11,7 @@ from greensched_operator.objects.workloads import Meta
 
 GREEN_POLICIES = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GREEN_POLICIES}"
 # Where it exists, in the operator's namespace, nothing is held and all that was held is released.
-EMERGENCY = "greensched-release-all"
+EMERGENCY = "greensched-emergency-release"
 
 
 class Named(Protocol):

@@ -87,7 +87,7 @@ class HeldWorks:
             self.news.arrived[uid] = arrived
 
     def judge_all(self) -> None:
-        """Have all judged anew: policies, CronJobs or the emergency switch have changed."""
+        """Have all judged anew: policies, CronJobs or the emergency release have changed."""
         self._unjudged = set(self.held)
 
     def judge_runs_of(self, cron_job: CronJob) -> None:

@@ -65,7 +65,7 @@ def choose_pauses(
     have to run again before it has been suspended for long enough. What is held, `held_cores` with
     it, stays within the policy's share of the cluster's cores.
     """
-    if rules.is_emergency:
+    if rules.is_emergency_release:
         return []
     looked_at = (_looked_at(each, rules, situation) for each in stretches)
     candidates = [each for each in looked_at if each is not None]

@@ -236,7 +236,7 @@ class Releaser:
             await asyncio.sleep(LOOKS_EVERY_S)
 
     def ready(self) -> str:
-        """Return "" while it sees what is held, and the emergency switch."""
+        """Return "" while it sees what is held, and the emergency release."""
         watches = (*self._watches, self._switch)
         missing = [each.path for each in watches if not each.health.synced]
         return f"waits for {', '.join(missing)}" if missing else self.sight.unseen()

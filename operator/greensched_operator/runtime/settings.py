@@ -128,12 +128,13 @@ class OperatorSettings(ClusterSettings):
         description="GreenPolicy in JSON that the leader creates in its namespace where there is "
         "none of that name; empty: none.",
     )
-    release_all_timeout_s: Positive = Field(
+    emergency_release_timeout_s: Positive = Field(
         default=180.0,
-        description="Seconds that `release-all`, which an uninstall runs first, takes at most.",
+        description="Seconds that `emergency-release`, which an uninstall runs first, takes at "
+        "most.",
     )
-    switch_owner: str = Field(
+    emergency_release_owner: str = Field(
         default="",
-        description="ServiceAccount with which the emergency switch of `release-all` is deleted; "
+        description="ServiceAccount with which the ConfigMap of the emergency release is deleted; "
         "empty: it stays.",
     )

@@ -74,7 +74,7 @@ class Surroundings:
         [str, str], Resolved
     ]  # namespace, and the name that a workload gives or ""
     cron_job: Callable[[str, str], CronJob | None]  # namespace, name
-    is_emergency: bool = False  # nothing is held, all is released
+    is_emergency_release: bool = False  # nothing is held, all is released
     kueue_gated_by: bool = False  # the Kueue of this cluster knows its annotation
     is_releasable: bool = True  # somebody lives who would start what is held
 
@@ -142,7 +142,7 @@ def _hold_or_not(
         if terms.reason in (Unheld.BAD_ANNOTATION, Unheld.NO_SLACK):
             warnings.append(f"not held: {terms.text}")
         return Verdict(terms.reason, warnings=_short(warnings))
-    if around.is_emergency:
+    if around.is_emergency_release:
         return Verdict(Unheld.EMERGENCY, warnings=_short(warnings))
     if resolved.policy.mode != Mode.ENFORCE:
         return Verdict("shadow", warnings=_short(warnings))

@@ -104,7 +104,7 @@ class WebhookProcess:
             frozenset(self._settings.scheduler_names),
             self.policy_for,
             self.cron_jobs.get,
-            is_emergency=len(self.emergency) > 0,
+            is_emergency_release=len(self.emergency) > 0,
             kueue_gated_by=self._settings.kueue_gated_by,
             is_releasable=self._pulse.is_heard,
         )

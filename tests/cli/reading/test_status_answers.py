@@ -51,7 +51,7 @@ WELL = OperatorState(
     releasers=(1, 1),
     heartbeat_age_s=4.0,
     webhooks=(Webhook("greensched", is_trusted=True),),
-    is_emergency=False,
+    is_emergency_release=False,
     signals=(Signal("DE", "test", 600.0),),
     unread={},
 )
@@ -89,7 +89,8 @@ def test_where_all_is_well_nothing_is_advised() -> None:
     pytest.param(replace(WELL, webhooks=()), "new work is not held", id="no-webhook"),
     pytest.param(replace(WELL, webhooks=(Webhook("w", False),)), "w has no caBundle", id="no-ca"),
     pytest.param(replace(WELL, webhooks=(Webhook("w", False),)), "within ten seconds", id="soon"),
-    pytest.param(replace(WELL, is_emergency=True), "--emergency off", id="emergency"),
+    pytest.param(replace(WELL, is_emergency_release=True), "--emergency-release off",
+        id="emergency"),
     pytest.param(replace(WELL, signals=()), "There is no GridSignal", id="no-signal"),
     pytest.param(replace(WELL, signals=(Signal("DE", "", None),)), "no values: DE.", id="no-data"),
     pytest.param(replace(WELL, signals=(Signal("DE", "t", 5401.0),)), "DE (1h30m)", id="stale"),

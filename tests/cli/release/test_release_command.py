@@ -14,7 +14,7 @@ from greensched_testbed.controlplane import ControlPlane
 if TYPE_CHECKING:
     from tests.cli.conftest import Run, Users
 
-SWITCH = "greensched-release-all"
+SWITCH = "greensched-emergency-release"
 
 
 def said(item: dict[str, Any]) -> dict[str, str]:
@@ -133,16 +133,16 @@ async def test_the_emergency_switch_is_turned_on_and_off_twice_each(users: Users
         ("off", False),
         ("off", False),
     ):
-        done = users.greensched("release", "--emergency", word, "--yes")
+        done = users.greensched("release", "--emergency-release", word, "--yes")
         assert (done.returncode, done.stderr) == (0, "")
-        assert f"The emergency switch is {'on' if is_on else 'off'}" in done.stdout
+        assert f"The emergency release is {'on' if is_on else 'off'}" in done.stdout
         assert f"kubectl -n {users.own} {'delete' if is_on else 'create'} configmap" in done.stdout
         assert await is_there(users) == is_on
-        assert ("emergency ON" in users.status().stdout) == is_on
+        assert ("ON: nothing is held" in users.status().stdout) == is_on
 
 
 async def test_the_emergency_switch_asks_first(users: Users) -> None:
-    done = users.greensched("release", "--emergency", "on")
+    done = users.greensched("release", "--emergency-release", "on")
     assert done.returncode == 2 and "--yes" in done.stderr
     assert not await is_there(users)
 
@@ -152,8 +152,10 @@ async def test_the_emergency_switch_asks_first(users: Users) -> None:
     [
         pytest.param((), "name what to start", id="nothing-named"),
         pytest.param(("x", "--all"), "exclude each other", id="a-name-and-all"),
-        pytest.param(("x", "--emergency", "on"), "exclude each other", id="a-name-and-the-switch"),
-        pytest.param(("--emergency", "on", "--dry-run"), "no dry run", id="a-dry-switch"),
+        pytest.param(
+            ("x", "--emergency-release", "on"), "exclude each other", id="a-name-and-the-switch"
+        ),
+        pytest.param(("--emergency-release", "on", "--dry-run"), "no dry run", id="a-dry-switch"),
         pytest.param(("-A", "-n", "x"), "leave one of them out", id="one-and-all"),
         pytest.param(("deployment/x",), "names no work", id="what-is-never-held"),
         pytest.param(("job/",), "names no work", id="no-name"),

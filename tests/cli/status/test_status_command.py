@@ -226,7 +226,12 @@ def test_on_a_cluster_without_greensched_it_says_so(
     assert "No operator has ever led in namespace greensched: is it installed there" in done.stdout
     assert "GridSignals, GreenPolicies: the API server does not know them" in done.stdout
     switch = greensched(
-        "release", "--emergency", "on", "--yes", "--kubeconfig", str(bare_cluster.kubeconfig)
+        "release",
+        "--emergency-release",
+        "on",
+        "--yes",
+        "--kubeconfig",
+        str(bare_cluster.kubeconfig),
     )
     assert switch.returncode == 1
     assert "there is no namespace greensched: name the one" in switch.stderr

@@ -37,7 +37,7 @@ def chosen() -> Pause:
 
 
 def emergency() -> Rules:
-    return replace(rules(), is_emergency=True)
+    return replace(rules(), is_emergency_release=True)
 
 
 @pytest.mark.parametrize(("now", "late_s", "may"), [

@@ -16,7 +16,7 @@ from greensched_core.ledger_records import LedgerRecord, What
 from greensched_operator.kueue.workloads import CONTROLLER, WAITED
 from greensched_operator.ledger.store import LedgerStore
 from greensched_operator.objects.queue_gate import KUEUE_QUEUE
-from greensched_operator.release.release_all import ReleaseAll
+from greensched_operator.release.emergency_release import EmergencyRelease
 from greensched_testbed.kueue import VERSION
 from greensched_testbed.replay import TESTBED_RUNTIME
 
@@ -216,8 +216,8 @@ async def test_before_an_uninstall_it_is_admitted(place: Place, queue: str) -> N
     async with place.controller():
         await submit(place, queue, "train", deadline="6h", runtime="1h")
         await place.until(lambda: waits(place, "train"), "it waits")
-        settings = place.settings.model_copy(update={"release_all_timeout_s": 30.0})
-        outcome = await ReleaseAll(settings, place.api, WallClock()).run(asyncio.Event())
+        settings = place.settings.model_copy(update={"emergency_release_timeout_s": 30.0})
+        outcome = await EmergencyRelease(settings, place.api, WallClock()).run(asyncio.Event())
     assert outcome.is_done, outcome.text
     started = await place.until(lambda: admitted(place, "train"), "it is admitted")
     assert started["metadata"]["annotations"][labels.RELEASE_REASON] == "uninstall"

@@ -13,7 +13,7 @@ from greensched_core.clock import WallClock
 from greensched_core.errors import ApiUnavailable
 from greensched_operator.objects.queue_gate import GATED_BY, KUEUE_QUEUE
 from greensched_operator.objects.release_patch import JSON_PATCH, Reason, release_patch
-from greensched_operator.release.release_all import ReleaseAll
+from greensched_operator.release.emergency_release import EmergencyRelease
 
 if TYPE_CHECKING:
     from tests.operator.conftest import Place
@@ -89,8 +89,8 @@ async def test_the_releaser_takes_off_what_is_past_its_latest_start(place: Place
 
 async def test_before_an_uninstall_all_gates_go(place: Place) -> None:
     await submit(place, "held", labels.GATE, deadline="6h", latest_start="2099-01-01T00:00:00Z")
-    settings = place.settings.model_copy(update={"release_all_timeout_s": 30.0})
-    outcome = await ReleaseAll(settings, place.api, WallClock()).run(asyncio.Event())
+    settings = place.settings.model_copy(update={"emergency_release_timeout_s": 30.0})
+    outcome = await EmergencyRelease(settings, place.api, WallClock()).run(asyncio.Event())
     assert outcome.is_done, outcome.text
     assert await released(place, "held") is not None
 

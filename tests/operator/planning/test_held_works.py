@@ -176,7 +176,7 @@ def test_the_emergency_switch_starts_all_and_its_end_holds_what_was_not_started(
     works = holding(work_of("one"), work_of("two"))
     assert started(works) == {}
     works.judge_all()
-    found = works.judged(rules(is_emergency=True), NOW_S, 0.0)
+    found = works.judged(rules(is_emergency_release=True), NOW_S, 0.0)
     assert {each.reason for each in found} == {Reason.EMERGENCY}
     assert started(works, monotonic_s=1.0) == {}
 

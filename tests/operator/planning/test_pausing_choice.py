@@ -137,7 +137,7 @@ def test_the_policy_decides_whether_it_is(changes: dict[str, Any], is_paused: bo
 
 def test_in_an_emergency_nothing_is_suspended() -> None:
     stretch, normal = Stretch(job(), HOUR_S, "Z"), rules()
-    switched = Rules(normal.policy_for, normal.cron_job, is_emergency=True)
+    switched = Rules(normal.policy_for, normal.cron_job, is_emergency_release=True)
     assert len(choose_pauses([stretch], normal, situation(DIRTY_THEN_CLEAN), 0.0)) == 1
     assert choose_pauses([stretch], switched, situation(DIRTY_THEN_CLEAN), 0.0) == []
 

@@ -33,10 +33,10 @@ from tests.operator.told_work import ENFORCING, HOUR_S, NOW_S, marks, stored
 SAYS_6H = {labels.DEADLINE: "6h"}
 
 
-def around(policy: GreenPolicy = ENFORCING, *, is_emergency: bool = False) -> Surroundings:
+def around(policy: GreenPolicy = ENFORCING, *, is_emergency_release: bool = False) -> Surroundings:
     resolved = Resolved(policy, Origin.BUILT_IN)
     return Surroundings(frozenset({labels.SCHEDULER_NAME}), lambda *_: resolved, lambda *_: None,
-                        is_emergency)  # fmt: skip
+                        is_emergency_release)  # fmt: skip
 
 
 def verdict_on(
@@ -136,7 +136,9 @@ def test_a_copy_of_held_work_starts_where_nobody_would_start_it_later() -> None:
 @pytest.mark.parametrize(
     ("surroundings", "operation", "outcome"),
     [
-        pytest.param(around(is_emergency=True), "CREATE", "emergency", id="emergency"),
+        pytest.param(
+            around(is_emergency_release=True), "CREATE", "emergency-release", id="emergency"
+        ),
         pytest.param(around(GreenPolicy(mode=Mode.SHADOW)), "CREATE", "shadow", id="shadow"),
         pytest.param(around(GreenPolicy(mode=Mode.OFF)), "CREATE", "policy-off", id="off"),
         pytest.param(around(), "UPDATE", "ignored", id="changed-not-created"),
@@ -198,7 +200,7 @@ def test_a_copy_of_held_work_is_held_anew_and_old_marks_go(kind: Kind, is_stoppe
 @pytest.mark.parametrize(
     ("more", "surroundings"),
     [
-        pytest.param({}, around(is_emergency=True), id="emergency"),
+        pytest.param({}, around(is_emergency_release=True), id="emergency"),
         pytest.param({}, around(GreenPolicy(mode=Mode.SHADOW)), id="shadow"),
         pytest.param({labels.RUN_NOW: "true"}, around(), id="run-now"),
         pytest.param({labels.MAX_DELAY: "soon"}, around(), id="bad-annotation"),
@@ -213,10 +215,10 @@ def test_a_copy_of_held_work_that_may_not_wait_is_not_left_suspended(
     assert not labels.WRITTEN & made["metadata"]["annotations"].keys()
 
 
-@pytest.mark.parametrize("is_emergency", [False, True])
-def test_a_copy_of_queued_work_stays_suspended_for_kueue(is_emergency: bool) -> None:
+@pytest.mark.parametrize("is_emergency_release", [False, True])
+def test_a_copy_of_queued_work_stays_suspended_for_kueue(is_emergency_release: bool) -> None:
     item = stored(annotations=OLD | {GATED_BY: labels.GATE}, queue="team")
-    made = patched(item, verdict_on(item, around(is_emergency=is_emergency)))
+    made = patched(item, verdict_on(item, around(is_emergency_release=is_emergency_release)))
     assert made["spec"]["suspend"] is True
     assert GATED_BY not in made["metadata"]["annotations"]
 

@@ -159,7 +159,7 @@ async def test_the_releaser_leaves_what_may_wait(place: Place) -> None:
 
 async def test_the_emergency_switch_starts_all_and_holds_nothing_more(place: Place) -> None:
     await place.green_policy(mode="enforce")
-    switch = {"metadata": {"name": "greensched-release-all"}}
+    switch = {"metadata": {"name": "greensched-emergency-release"}}
     async with place.webhook() as webhook, place.releaser():
         await place.create_job("held", deadline="6h")
         await place.create(f"/api/v1/namespaces/{place.own}/configmaps", switch)

@@ -11,7 +11,7 @@ not even to the release's namespace. Helm 4 takes over what is there, where Helm
 {{- $grants := list -}}
 {{- $names := dict "controller" (include "greensched.controllerName" .) "webhook" (include "greensched.webhookName" .) "releaser" (include "greensched.releaserName" .) -}}
 {{- range $process, $name := $names -}}
-{{- $told := dict "root" $ "switch" "greensched-release-all" "name" $name -}}
+{{- $told := dict "root" $ "switch" "greensched-emergency-release" "name" $name -}}
 {{- range $kind, $where := dict "ClusterRole" "" "Role" $.Release.Namespace -}}
 {{- $rules := include (printf "greensched.%s.%s" $process $kind) $told | fromYamlArray -}}
 {{- $grants = append $grants (dict "account" $name "account_namespace" $.Release.Namespace "namespace" $where "rules" $rules) -}}

@@ -2,7 +2,7 @@
 {{- define "greensched.webhookName" -}}{{ include "greensched.fullname" . }}-webhook{{- end -}}
 {{- define "greensched.releaserName" -}}{{ include "greensched.fullname" . }}-releaser{{- end -}}
 {{- define "greensched.heartbeatName" -}}{{ include "greensched.fullname" . }}-heartbeat{{- end -}}
-{{- define "greensched.releaseAllName" -}}{{ include "greensched.fullname" . }}-release-all{{- end -}}
+{{- define "greensched.emergencyReleaseName" -}}{{ include "greensched.fullname" . }}-emergency-release{{- end -}}
 {{- /* What the operator's processes share, and what they elect their leader by. */}}
 {{- define "greensched.operatorName" -}}{{ include "greensched.fullname" . }}-operator{{- end -}}
 

@@ -66,7 +66,7 @@
 {{- end -}}
 
 {{- define "greensched.controller.Role" -}}
-# The emergency switch, and the bundles that GreenPolicies name.
+# The emergency release, and the bundles that GreenPolicies name.
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, watch]
@@ -171,7 +171,7 @@
   verbs: [list, watch]
 {{- end -}}
 
-{{- define "greensched.release-all.ClusterRole" -}}
+{{- define "greensched.emergency-release.ClusterRole" -}}
 # First of all, so that nothing new is held.
 - apiGroups: [admissionregistration.k8s.io]
   resources: [mutatingwebhookconfigurations]
@@ -186,7 +186,7 @@
 {{- include "greensched.kueueRights" (list .root "list") }}
 {{- end -}}
 
-{{- define "greensched.release-all.Role" -}}
+{{- define "greensched.emergency-release.Role" -}}
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [create]

@@ -17,7 +17,7 @@ What the extender believes of grid, money and nodes, the operator believes too: 
 {{ $prefix }}WEBHOOK_CONFIGURATION: {{ include "greensched.webhookConfiguration" . | quote }}
 {{ $prefix }}KUEUE: {{ .Values.operator.kueue.enabled | quote }}
 {{ $prefix }}KUEUE_GATED_BY: {{ .Values.operator.kueue.admissionGatedBy | quote }}
-{{ $prefix }}SWITCH_OWNER: {{ include "greensched.releaseAllName" . | quote }}
+{{ $prefix }}EMERGENCY_RELEASE_OWNER: {{ include "greensched.emergencyReleaseName" . | quote }}
 {{ $prefix }}LEDGER: /var/lib/greensched/ledger.sqlite
 {{- if .Values.operator.controller.signalFiles }}
 {{ $prefix }}SIGNAL_FILES: /etc/greensched/signals

@@ -1,9 +1,9 @@
 """Starts all held work of the cluster, and ends: what an uninstall does before the operator goes.
 
 First the webhook's configuration goes, so that nothing new is held whatever Helm takes away next:
-it deletes accounts before webhooks. Then what is held is started, and the emergency switch is
+it deletes accounts before webhooks. Then what is held is started, and the emergency release is
 turned on, so that the operator pauses nothing either. The switch goes with the ServiceAccount that
-`switch_owner` names, which an uninstall deletes: whoever installs again holds again.
+`emergency_release_owner` names, which an uninstall deletes: whoever installs again holds again.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class Outcome:
         return "; ".join((told, *([held] if self.left else []), *filter(None, [self.fault])))
 
 
-class ReleaseAll:
+class EmergencyRelease:
     """Releases by lists, not watches: it lives for a minute."""
 
     def __init__(self, settings: OperatorSettings, client: ApiClient, clock: Clock) -> None:
@@ -85,7 +85,7 @@ class ReleaseAll:
     async def run(self, stop: asyncio.Event) -> Outcome:
         """Return what was started, by us or meanwhile by the operator, and what could not be."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._settings.release_all_timeout_s):
+            async with asyncio.timeout(self._settings.emergency_release_timeout_s):
                 await self._until_none(stop)
         left = [
             f"{each.title} ({self._refused.get(each.uid, 'time ran out')})"
@@ -131,12 +131,13 @@ class ReleaseAll:
             if fault.status != 409:
                 raise
             log.info(
-                "the emergency switch was already on", configmap=f"{settings.namespace}/{EMERGENCY}"
+                "the emergency release was already on",
+                configmap=f"{settings.namespace}/{EMERGENCY}",
             )
         return True
 
     async def _owners(self) -> list[dict[str, str]]:
-        name = self._settings.switch_owner
+        name = self._settings.emergency_release_owner
         if not name:
             return []
         path = f"/api/v1/namespaces/{self._settings.namespace}/serviceaccounts/{name}"

@@ -1,4 +1,4 @@
-"""The cluster's emergency switch: a ConfigMap; where it is, nothing is held."""
+"""The cluster's emergency release: a ConfigMap; where it is, nothing is held."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -76,13 +76,18 @@ def meaning(place: Place, *, is_switched_on: bool) -> Iterator[str]:
     on, off = switch_commands(place.namespace)
     where = "" if place.namespace == USUAL_NAMESPACE else f" --operator-namespace {place.namespace}"
     if is_switched_on:
-        yield f"The emergency switch is on (ConfigMap {place.namespace}/{EMERGENCY})."
+        yield f"The emergency release is on (ConfigMap {place.namespace}/{EMERGENCY})."
         yield "Operator or releaser start all held work within seconds, and new work is not held."
         yield "If both are dead: greensched release -A"
-        yield f"To hold work again: greensched release --emergency off{where}, or {off}"
+        yield f"To hold work again: greensched release --emergency-release off{where}, or {off}"
     else:
-        yield f"The emergency switch is off (namespace {place.namespace}): policies say what waits."
-        yield f"To start all and hold nothing: greensched release --emergency on{where}, or {on}"
+        yield (
+            f"The emergency release is off (namespace {place.namespace}): policies say what waits."
+        )
+        yield (
+            f"To start all and hold nothing: greensched release --emergency-release on{where}, "
+            f"or {on}"
+        )
     if not place.is_certain:
         yield (
             f"No Lease of an operator was found: namespace {place.namespace} is a guess; "

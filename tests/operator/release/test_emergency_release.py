@@ -13,7 +13,7 @@ import pytest
 
 from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
-from greensched_operator.release.release_all import Outcome, ReleaseAll
+from greensched_operator.release.emergency_release import EmergencyRelease, Outcome
 from greensched_operator.runtime.settings import OperatorSettings
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def _job(name: str) -> dict[str, Any]:
 async def run(answer: Callable[[httpx.Request], httpx.Response], timeout_s: float) -> Outcome:
     access = ApiAccess("https://test", ssl.create_default_context())
     async with ApiClient(access, transport=httpx.MockTransport(answer)) as client:
-        settings = OperatorSettings(release_all_timeout_s=timeout_s)
-        return await ReleaseAll(settings, client, WallClock()).run(asyncio.Event())
+        settings = OperatorSettings(emergency_release_timeout_s=timeout_s)
+        return await EmergencyRelease(settings, client, WallClock()).run(asyncio.Event())
 
 
 async def test_what_cannot_be_started_is_named_when_the_time_is_over() -> None:
@@ -126,8 +126,8 @@ async def test_all_is_started_and_nothing_new_is_held(place: Place) -> None:
     async with place.webhook() as webhook:
         await place.create_job("held", deadline="6h")
         await place.create_pod("held", deadline="6h")
-        settings = place.settings.model_copy(update={"release_all_timeout_s": 30.0})
-        outcome = await ReleaseAll(settings, place.api, WallClock()).run(asyncio.Event())
+        settings = place.settings.model_copy(update={"emergency_release_timeout_s": 30.0})
+        outcome = await EmergencyRelease(settings, place.api, WallClock()).run(asyncio.Event())
         assert outcome.is_done, outcome.text
         for path in (f"{place.jobs}/held", f"{place.pods}/held"):
             found = await place.started(path)
