@@ -49,7 +49,7 @@ class ClusterSettings(ComponentSettings):
         description="CPU used per CPU requested, if not measured. Clusters use about half of what "
         "is requested.",
     )
-    pue: float = Field(
+    default_pue: float = Field(
         default=1.2,
         ge=1.0,
         le=5.0,

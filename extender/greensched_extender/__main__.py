@@ -75,7 +75,7 @@ class Process:
         self.snapshot = Snapshot(
             clock,
             utilisation_ratio=settings.utilisation_ratio,
-            default_pue=settings.pue,
+            default_pue=settings.default_pue,
             provisional_ttl_s=settings.provisional_ttl_s,
         )
         self.signals = settings.grid_signals(

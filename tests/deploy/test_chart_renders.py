@@ -189,7 +189,7 @@ def test_settings_reach_the_extender_as_its_environment(render: Render) -> None:
     settings = environment(
         render(
             "--set-json",
-            'extender.settings={"zoneMap":{"europe-west3":"DE"},"utilisationRatio":0.4,"pue":null}',
+            'extender.settings={"zoneMap":{"europe-west3":"DE"},"utilisationRatio":0.4,"defaultPue":null}',
             "--set",
             "scheduler.name=green",
         )
@@ -268,11 +268,14 @@ def test_a_fraction_given_by_set_is_a_number(render: Render) -> None:
     settings = environment(
         render(
             *["--set", "extender.settings.weightCarbon=0.5,extender.settings.utilisationRatio=.25"],
-            *["--set", "extender.settings.pue=1.05,extender.settings.exchangeRates.USD=0.92"],
+            *[
+                "--set",
+                "extender.settings.defaultPue=1.05,extender.settings.exchangeRates.USD=0.92",
+            ],
         )
     )
     assert (settings["WEIGHT_CARBON"], settings["UTILISATION_RATIO"]) == ("0.5", ".25")
-    assert settings["PUE"] == "1.05"
+    assert settings["DEFAULT_PUE"] == "1.05"
     assert "USD" in settings["EXCHANGE_RATES"]
 
 

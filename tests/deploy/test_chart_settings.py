@@ -39,7 +39,7 @@ OPERATORS_SET_BY_THE_CHART = {
 }
 # Told once, in extender.settings, for both.
 SHARED = {
-    *{"pue", "utilisation_ratio", "currency", "exchange_rates", "zone_map"},
+    *{"default_pue", "utilisation_ratio", "currency", "exchange_rates", "zone_map"},
     *{"signal_fresh_s", "signal_max_stale_s", "prometheus_url", "prometheus_timeout_s"},
 }
 
@@ -128,7 +128,7 @@ def test_the_operator_believes_what_the_extender_believes_of_grid_and_nodes(
     render: Render, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     objects = render(
-        *["--set", "extender.settings.currency=USD,extender.settings.pue=1.4"],
+        *["--set", "extender.settings.currency=USD,extender.settings.defaultPue=1.4"],
         *["--set", "extender.staticZones.DE.carbonGramsPerKwh=380,policy.create=false"],
         *["--set", "scheduler.name=green,operator.settings.releaseJitterS=0.5"],
         *["--set-json", 'extender.settings.zoneMap={"europe-west3":"DE"}'],
@@ -136,7 +136,7 @@ def test_the_operator_believes_what_the_extender_believes_of_grid_and_nodes(
     )
     assert unknown_variables(OperatorSettings, environment(objects, "operator")) == []
     read = operator_settings(monkeypatch, objects)
-    assert (read.currency, read.pue, read.zone_map) == ("USD", 1.4, {"europe-west3": "DE"})
+    assert (read.currency, read.default_pue, read.zone_map) == ("USD", 1.4, {"europe-west3": "DE"})
     assert (read.scheduler_names, read.release_jitter_s) == (["green"], 0.5)
     assert (read.namespace, read.default_policy_file) == ("elsewhere", None)
     assert read.webhook_hosts == ["greensched-webhook.elsewhere.svc"]

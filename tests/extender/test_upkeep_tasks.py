@@ -124,8 +124,8 @@ def test_settings_hold_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GREENSCHED_EXTENDER_TLS_CERT_FILE", "/tls.crt")
     with pytest.raises(BadInput, match="together"):
         load_settings(ExtenderSettings)
-    monkeypatch.setenv("GREENSCHED_EXTENDER_PUE", "0.5")
-    with pytest.raises(BadInput, match="GREENSCHED_EXTENDER_PUE"):
+    monkeypatch.setenv("GREENSCHED_EXTENDER_DEFAULT_PUE", "0.5")
+    with pytest.raises(BadInput, match="GREENSCHED_EXTENDER_DEFAULT_PUE"):
         load_settings(ExtenderSettings)
 
 

@@ -31,7 +31,7 @@ from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait
 
 GIB = 2.0**30
 Found = TypeVar("Found")
-ASSUMED = Assumed(utilisation_ratio=0.5, gpu_ratio=0.6, pue=1.0)
+ASSUMED = Assumed(utilisation_ratio=0.5, gpu_ratio=0.6, default_pue=1.0)
 PATIENCE_S = 90.0  # for what takes a second on an idle machine
 _POLL_S = 0.1
 _TEST_LABEL = "placement-test"

@@ -177,7 +177,9 @@ class ControllerProcess:
     def situation(self, standing: Sequence[Planned]) -> Situation:
         """Return what a planning looks at now."""
         settings, now_s = self._settings, self._clock.now()
-        zones = tuple(self.nodes.zones(settings.utilisation_ratio, settings.pue)) or _NO_ZONES
+        zones = (
+            tuple(self.nodes.zones(settings.utilisation_ratio, settings.default_pue)) or _NO_ZONES
+        )
         names = [zone.name for zone in zones]
         return Situation(
             now_s=now_s,

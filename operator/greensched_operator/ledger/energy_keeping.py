@@ -91,4 +91,6 @@ class EnergyKeeping:
         return self._runs.take(workload_uid) if self._runs else []
 
     def _amounts(self, measured: MeasuredPods, pods: Sequence[Ran]) -> Amounts:
-        return measured_amounts(measured.pieces, pods, self._settings.pue, self._history.mean)
+        return measured_amounts(
+            measured.pieces, pods, self._settings.default_pue, self._history.mean
+        )

@@ -35,7 +35,7 @@ class Assumed:
 
     utilisation_ratio: float
     gpu_ratio: float
-    pue: float
+    default_pue: float
     empty_nodes_sleep: bool = False  # empty nodes draw nothing and are woken by the first pod
 
 
@@ -77,7 +77,7 @@ def _bills(
     curves = sorted({node.curve.watts for node in nodes})
     zone_names = list(grid)
     row = {node.name: number for number, node in enumerate(nodes)}
-    billed = billed_nodes(nodes, curves, zone_names, assumed.pue)
+    billed = billed_nodes(nodes, curves, zone_names, assumed.default_pue)
     starts = np.array([pod.bound_at_s or 0.0 for pod in placed], dtype=np.float64)
     schedule = Placements(
         node=np.array([row[pod.node or ""] for pod in placed], dtype=np.int64),

@@ -138,7 +138,7 @@ class GreenSchedProcesses:
                 "GREENSCHED_EXTENDER_SERVICEACCOUNT_DIR": str(account),
                 "GREENSCHED_EXTENDER_UTILISATION_RATIO": str(self._assumed.utilisation_ratio),
                 "GREENSCHED_EXTENDER_GPU_RATIO": str(self._assumed.gpu_ratio),
-                "GREENSCHED_EXTENDER_PUE": str(self._assumed.pue),
+                "GREENSCHED_EXTENDER_DEFAULT_PUE": str(self._assumed.default_pue),
                 "GREENSCHED_EXTENDER_EMPTY_NODES_SLEEP": str(self._assumed.empty_nodes_sleep),
                 **{f"GREENSCHED_EXTENDER_{name}": value for name, value in clock.items()},
             },

@@ -52,7 +52,7 @@ def facts(told: Circumstances) -> Sequence[tuple[str, str]]:
             "power",
             "simulated, by the nodes' curves; with the extender's defaults, "
             f"{held.utilisation_ratio:.0%} of requested CPU and {held.gpu_ratio:.0%} of a board's "
-            f"range are used, PUE {held.pue}; "
+            f"range are used, PUE {held.default_pue}; "
             f"empty nodes {'sleep' if held.empty_nodes_sleep else 'stay on'}",
         ),
         ("machine", f"{platform.machine()}, Python {platform.python_version()}"),
@@ -71,7 +71,7 @@ def circumstances(told: Circumstances) -> Mapping[str, Any]:
         "policy_bundle": told.policy.bundle,
         "utilisation_ratio": held.utilisation_ratio,
         "gpu_ratio": held.gpu_ratio,
-        "pue": held.pue,
+        "default_pue": held.default_pue,
         "empty_nodes_sleep": held.empty_nodes_sleep,
         "workload_s_per_s": told.rate,
     }

@@ -71,7 +71,7 @@ def assumed(options: DemoOptions) -> Assumed:
     """Return what extender and bills assume: what GreenSched ships with, but for sleeping nodes."""
     shipped = ExtenderSettings.model_construct()
     return Assumed(
-        shipped.utilisation_ratio, shipped.gpu_ratio, shipped.pue, options.empty_nodes_sleep
+        shipped.utilisation_ratio, shipped.gpu_ratio, shipped.default_pue, options.empty_nodes_sleep
     )
 
 

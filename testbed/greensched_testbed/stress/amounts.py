@@ -47,7 +47,7 @@ def is_estimated(meter: str) -> bool:
 class Assumed:
     """What GreenSched ships with, where nothing says better."""
 
-    pue: float
+    default_pue: float
     gpu_ratio: float
 
 
@@ -85,7 +85,7 @@ async def amounts_by_meter(
         if pieces is None and meter == KUBELET_API and meters.kubelet is not None and not with_gpus:
             faults.append(f"{meter}: {SEEN_TOO_LITTLE}")
         if pieces is not None:
-            pue, mean = meters.assumed.pue, meters.ground.history.mean
+            pue, mean = meters.assumed.default_pue, meters.ground.history.mean
             found[meter] = measured_amounts(pieces, ran, pue, mean)
     return found, tuple(faults)
 

@@ -105,7 +105,7 @@ async def run_benchmark(
             await stack.enter_async_context(kubelet.asking())
         runs = await _all_rounds(client, suite, options, ground, clock, told)
         prometheus = await _prometheus(stack, options, told)
-        assumed = Assumed(shipped.pue, shipped.gpu_ratio)
+        assumed = Assumed(shipped.default_pue, shipped.gpu_ratio)
         meters = Meters(ground, assumed, kubelet, prometheus)
         results, notes = [], list(ground.faults)
         for name, run in runs:

@@ -94,7 +94,7 @@ async def test_a_pods_end_is_completed_by_what_it_took(place: Place, tmp_path: P
     store.close()
     runtime_s, measured = record.measured_runtime_s or 0.0, record.measured
     assert runtime_s == pytest.approx(kepler.ended_s[uid] - kepler.began_s[uid], abs=2.0)
-    expected_j = WATTS * runtime_s * place.settings.pue
+    expected_j = WATTS * runtime_s * place.settings.default_pue
     assert measured.energy_j == pytest.approx(expected_j, rel=0.2), "whole seconds, at the wall"
     kwh = (measured.energy_j or 0.0) / JOULES_PER_KWH
     assert measured.carbon_g == pytest.approx(kwh * GRAMS_PER_KWH)

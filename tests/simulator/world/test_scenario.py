@@ -84,7 +84,7 @@ def test_what_is_assumed_is_what_the_extender_assumes() -> None:
     assert weights.cost == extender.weight_cost
     assert weights.carbon == extender.weight_carbon
     assert weights.performance == extender.weight_performance
-    assert load_nodes_pue() == extender.pue
+    assert load_nodes_pue() == extender.default_pue
 
 
 def load_nodes_pue() -> float:

@@ -25,7 +25,7 @@ from greensched_testbed.demo.tables import (
 
 HOUR_S = 3600.0
 KWH_J = 3.6e6
-ASSUMED = Assumed(utilisation_ratio=1.0, gpu_ratio=0.5, pue=2.0)
+ASSUMED = Assumed(utilisation_ratio=1.0, gpu_ratio=0.5, default_pue=2.0)
 NODES = [
     make_node("clean", zone="A", cpu_cores=10, idle_w=100, peak_w=300),
     make_node("dirty", zone="B", cpu_cores=10, gpu=Gpu("T4", 2, 10.0, 70.0)),

@@ -77,7 +77,7 @@ def test_the_demo_assumes_what_the_extender_ships_with(tmp_path: Path) -> None:
     held = assumed(DemoOptions(tmp_path))
     assert held.utilisation_ratio == shipped["utilisation_ratio"]
     assert held.gpu_ratio == shipped["gpu_ratio"]
-    assert held.pue == shipped["pue"]
+    assert held.default_pue == shipped["default_pue"]
 
 
 def test_the_demo_plays_a_google_trace_on_the_machine_that_it_is_told(tmp_path: Path) -> None:

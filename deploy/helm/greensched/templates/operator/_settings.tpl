@@ -2,7 +2,7 @@
 What the extender believes of grid, money and nodes, the operator believes too: it is given once. */}}
 {{- define "greensched.operatorEnvironment" -}}
 {{- $prefix := "GREENSCHED_OPERATOR_" -}}
-{{- $shared := pick .Values.extender.settings "pue" "utilisationRatio" "currency" "exchangeRates" "signalFreshS" "signalMaxStaleS" "zoneMap" "prometheusUrl" "prometheusTimeoutS" -}}
+{{- $shared := pick .Values.extender.settings "defaultPue" "utilisationRatio" "currency" "exchangeRates" "signalFreshS" "signalMaxStaleS" "zoneMap" "prometheusUrl" "prometheusTimeoutS" -}}
 {{- range $key, $value := merge (dict) .Values.operator.settings $shared }}
 {{ $prefix }}{{ snakecase $key | upper }}: {{ ternary $value (toJson $value) (kindIs "string" $value) | quote }}
 {{- end }}
