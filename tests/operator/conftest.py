@@ -31,7 +31,7 @@ from greensched_operator.runtime.heartbeat import Heartbeat
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.runtime.own_lease import OwnLease
 from greensched_operator.runtime.settings import OperatorSettings
-from greensched_operator.webhook.certificate_keeper import CertificateKeeper
+from greensched_operator.webhook.certificate_controller import CertificateController
 from greensched_operator.webhook.webhook import SIGN_OF_LIFE, WebhookProcess
 from greensched_operator.webhook.webhook_app import MUTATE
 from greensched_testbed.creating import exists
@@ -196,7 +196,7 @@ class Place:
         running = asyncio.create_task(process.run(stop))
         beating = asyncio.create_task(self._beat()) if is_heard_of else None
         try:
-            await CertificateKeeper(self.settings, self.api, WallClock()).look()
+            await CertificateController(self.settings, self.api, WallClock()).look()
             await until(lambda: _ready(process, running, is_heard_of), "the webhook is ready")
             await until(lambda: self._calls(process), "the API server calls it")
             yield process

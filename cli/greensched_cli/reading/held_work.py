@@ -9,7 +9,7 @@ from greensched_core import labels
 from greensched_core.durations import format_duration
 from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_operator.holding.hold_requests import read_wish
+from greensched_operator.holding.hold_requests import read_hold_request
 from greensched_operator.holding.holding import HoldTerms
 from greensched_operator.holding.judging import Rules, arrived_s, terms_of
 from greensched_operator.objects.cron_jobs import CronJob
@@ -118,8 +118,8 @@ def read_held(work: Work, around: Surroundings) -> HeldWork:
     known = terms if isinstance(terms, HoldTerms) and around.knows_policies else None
     if labels.LATEST_START not in said:
         faults.append(f"{labels.LATEST_START} was taken away, so the releaser overlooks it")
-    wish = read_wish(said, arrived_s(work))
-    faults += wish.faults
+    hold_request = read_hold_request(said, arrived_s(work))
+    faults += hold_request.faults
     if around.knows_policies and resolved.fault:
         faults.append(resolved.fault)
     decision = _decision(said.get(labels.DECISION), faults)
@@ -131,7 +131,7 @@ def read_held(work: Work, around: Surroundings) -> HeldWork:
         held_s=_stopped_s(work, faults) or None,
         planned_s=_time(said, labels.PLANNED_START, faults),
         latest_s=_time(said, labels.LATEST_START, faults),
-        deadline_s=known.deadline_s if known else wish.deadline_s,
+        deadline_s=known.deadline_s if known else hold_request.deadline_s,
         bound=known.bound if known else "",
         runtime=runtime,
         policy=_policy(decision, resolved, around),

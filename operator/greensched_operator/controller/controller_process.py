@@ -39,10 +39,10 @@ from greensched_operator.controller.policy_status import (
 )
 from greensched_operator.controller.recording import Recorder
 from greensched_operator.holding.judging import Rules, Waiting
-from greensched_operator.kueue.keeper import KueueKeeper
-from greensched_operator.ledger.energy_keeping import EnergyKeeping
+from greensched_operator.kueue.kueue_controller import KueueController
+from greensched_operator.ledger.energy_service import EnergyService
 from greensched_operator.ledger.faults import LedgerUnusable
-from greensched_operator.ledger.keeping import LedgerKeeping
+from greensched_operator.ledger.ledger_service import LedgerService
 from greensched_operator.objects import watched
 from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
 from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Resolved, resolve
@@ -57,16 +57,20 @@ from greensched_operator.planning.start_planning import Planned, Situation, plan
 from greensched_operator.planning.when_choice import BundleSink, WhenChoice, decode_config_map
 from greensched_operator.runtime.heartbeat import Heartbeat
 from greensched_operator.runtime.leader import Leadership
-from greensched_operator.runtime.lease_keeping import LeaseKeeping
+from greensched_operator.runtime.lease_renewal import LeaseRenewal
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.runtime.own_lease import OwnLease
 from greensched_operator.runtime.processes import Tasks, run_servers, until_set
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.runtime.sight import Followed, Sight
-from greensched_operator.signals.keeper import SignalKeeper, make_keeper, signal_watch
+from greensched_operator.signals.grid_signal_controller import (
+    GridSignalController,
+    make_grid_signal_controller,
+    signal_watch,
+)
 from greensched_operator.signals.metrics import SignalMetrics
 from greensched_operator.signals.web import make_http
-from greensched_operator.webhook.certificate_keeper import CertificateKeeper
+from greensched_operator.webhook.certificate_controller import CertificateController
 from greensched_operator.webhook.webhook_app import health_app
 from greensched_operator.writing.outbox import Outbox
 from greensched_operator.writing.writing import Writer
@@ -88,17 +92,17 @@ class ControllerProcess:
         self._client, self._clock = client, clock
         self.metrics = ControllerMetrics()
         schedulers = frozenset(settings.scheduler_names)
-        self._web, self._signal_keeper = self._make_signal_keeper()
+        self._web, self._signal_keeper = self._make_grid_signal_controller()
         self.works = HeldWorks(schedulers)
         self.nodes = Nodes(NodeReader(PowerCatalogue(), settings.zone_map))
         self.signals = settings.grid_signals()
         self.outbox = Outbox(settings.releases_per_second)
         lost = self.metrics.fallbacks.labels("placement-not-recorded").inc
-        self.ledger = LedgerKeeping(settings, access, client, clock, self.metrics.registry, lost)
+        self.ledger = LedgerService(settings, access, client, clock, self.metrics.registry, lost)
         runtime_s = BUILT_IN.default_runtime_s
         self._watches: list[Followed] = []
         self.sight = Sight(self._watches, settings.lease_duration_s, WallClock())
-        self.lease = _lease_keeping(settings, access, self.sight)
+        self.lease = _lease_renewal(settings, access, self.sight)
         self.pods = RunningPods(schedulers, runtime_s, clock, self.ledger.placements.take,
                                 lambda uid: self.works.expected_s(uid, self.rules()))  # fmt: skip
         self.budgets = Budgets()
@@ -106,7 +110,7 @@ class ControllerProcess:
         self.when = WhenChoice(lambda reason: self.metrics.fallbacks.labels(reason).inc())
         writer = Writer(client, clock, WallClock(), self.metrics,
                         may_write=self.lease.holds, gone=self.works.drop)  # fmt: skip
-        self.kueue = KueueKeeper(client, self.works, writer, settings.scheduler_names[0],
+        self.kueue = KueueController(client, self.works, writer, settings.scheduler_names[0],
                                  self.lease.holds)  # fmt: skip
         self.controller = self._make_controller(writer, recorder)
         self.policies = watched.Objects[GreenPolicy](self.controller.rejudge)
@@ -138,15 +142,17 @@ class ControllerProcess:
             Pace(settings.clock_rate, settings.replan_every_s),
         )
 
-    def _make_signal_keeper(self) -> tuple[httpx.AsyncClient, SignalKeeper]:
+    def _make_grid_signal_controller(self) -> tuple[httpx.AsyncClient, GridSignalController]:
         web, metrics = make_http(), SignalMetrics(self.metrics.registry)
-        return web, make_keeper(self._settings, self._client, self._clock, metrics, web)
+        return web, make_grid_signal_controller(
+            self._settings, self._client, self._clock, metrics, web
+        )
 
     def _make_recorder(self) -> Recorder:
         """Return what tells the ledger, with what completes it by what was measured."""
         settings, clock, write = self._settings, self._clock, self.ledger.write
         registry = self.metrics.registry
-        self.energy = EnergyKeeping(settings, self.nodes, self.signals, write, registry, clock)
+        self.energy = EnergyService(settings, self.nodes, self.signals, write, registry, clock)
         recorder = Recorder(
             write, self.budgets, clock, settings.currency, self.energy.ended, self.pods
         )
@@ -321,7 +327,7 @@ class ControllerProcess:
         return self._standing.alive() or self._tasks.alive() or still
 
     def _work(self) -> dict[str, Coroutine[Any, Any, None]]:
-        keeper = CertificateKeeper(self._settings, self._client, WallClock())
+        controller = CertificateController(self._settings, self._client, WallClock())
         watching = {
             f"{each.path}-{place}": each.run() for place, each in enumerate(self._own_watches)
         }
@@ -338,7 +344,7 @@ class ControllerProcess:
             "gone": self._events.forget_gone(self._client),
             "sight": self.sight.run(is_blind=self.lease.is_blind),
             "heartbeat": self._heartbeat(),
-            "certificate": keeper.run(),
+            "certificate": controller.run(),
             "signals": self._keep_signals(),
             "placements": self.ledger.placements.run(),
             "energy": self.energy.run(),
@@ -377,7 +383,7 @@ class ControllerProcess:
             await self.controller.run()
 
 
-def _lease_keeping(settings: OperatorSettings, access: ApiAccess, sight: Sight) -> LeaseKeeping:
+def _lease_renewal(settings: OperatorSettings, access: ApiAccess, sight: Sight) -> LeaseRenewal:
     client = ApiClient(access, timeout_s=settings.lease_duration_s / 3)
     identity = settings.identity or socket.gethostname()
     leadership = Leadership(
@@ -385,4 +391,4 @@ def _lease_keeping(settings: OperatorSettings, access: ApiAccess, sight: Sight) 
         duration_s=settings.lease_duration_s,
         sees=partial(sight.may_see, client),
     )
-    return LeaseKeeping(client, leadership, settings.lease_duration_s)
+    return LeaseRenewal(client, leadership, settings.lease_duration_s)

@@ -10,7 +10,7 @@ import structlog
 
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
-from greensched_operator.kueue.keeper import KueueKeeper
+from greensched_operator.kueue.kueue_controller import KueueController
 from greensched_operator.objects.workloads import Meta, convert_job
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.runtime.metrics import ControllerMetrics
@@ -29,7 +29,7 @@ class JobEvents:
         works: HeldWorks,
         wake: Callable[[], None],
         metrics: ControllerMetrics,
-        kueue: KueueKeeper,
+        kueue: KueueController,
     ) -> None:
         self._works = works
         self._kueue = kueue

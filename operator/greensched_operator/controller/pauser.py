@@ -12,7 +12,7 @@ from greensched_core.durations import format_duration
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.units import percent
 from greensched_operator.controller.outputs import Outputs
-from greensched_operator.holding.judging import Rules, wish_of
+from greensched_operator.holding.judging import Rules, hold_request_of
 from greensched_operator.holding.pause_terms import least_pause_s, may_pause
 from greensched_operator.objects.green_policy import Mode
 from greensched_operator.objects.workloads import Work
@@ -169,11 +169,11 @@ def may_still_pause(planned: Planned, rules: Rules, now_s: float) -> bool:
     work = planned.waiting.work
     if rules.is_emergency_release or now_s >= planned.start_s:
         return False
-    wish, _ = wish_of(work, rules)
-    policy = rules.policy_for(work.namespace, wish.policy).policy
+    hold_request, _ = hold_request_of(work, rules)
+    policy = rules.policy_for(work.namespace, hold_request.policy).policy
     latest_s = planned.waiting.terms.latest_start_s
     is_long_enough = now_s + least_pause_s(work, policy) <= latest_s
-    return policy.mode == Mode.ENFORCE and may_pause(work, wish) and is_long_enough
+    return policy.mode == Mode.ENFORCE and may_pause(work, hold_request) and is_long_enough
 
 
 def why_paused(pause: Pause) -> str:

@@ -21,7 +21,7 @@ _HOURS = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)(?: (\S+))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class HoldRequest:
     """What was asked for, as times; None is what was not said. Seconds since the epoch."""
 
     arrived_s: float  # when the workload was created
@@ -33,7 +33,7 @@ class Wish:
     run_now: bool = False
     policy: str = ""  # name of a GreenPolicy
     power_profile: str = ""  # name of a JobPowerProfile
-    faults: tuple[str, ...] = ()  # in words; work whose wish has any is never held
+    faults: tuple[str, ...] = ()  # in words; work whose hold request has any is never held
     scheduled_s: float | None = None  # of a CronJob's run: when it was due
 
     @property
@@ -42,9 +42,9 @@ class Wish:
         return self.deadline_s is not None or self.start_by_s is not None
 
 
-def read_wish(
+def read_hold_request(
     annotations: Mapping[str, str], arrived_s: float, scheduled_s: float | None = None
-) -> Wish:
+) -> HoldRequest:
     """Return what annotations ask for of a workload created at `arrived_s`; never raises.
 
     Durations count from `arrived_s`. Of max-delay and window the stricter counts. `scheduled_s` is
@@ -59,7 +59,7 @@ def read_wish(
     faults += misspelt(annotations)
     if deadline_s is not None:
         faults += _contradictions(arrived_s, deadline_s, start_by_s, runtime_s)
-    return Wish(
+    return HoldRequest(
         arrived_s,
         deadline_s,
         start_by_s,

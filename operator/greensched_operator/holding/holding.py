@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from greensched_core.durations import format_duration
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.holding.hold_requests import Wish
+from greensched_operator.holding.hold_requests import HoldRequest
 from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.green_policy import GreenPolicy, Mode
 from greensched_operator.objects.workloads import Kind, Work
@@ -28,7 +28,7 @@ class Bound(StrEnum):
 class Unheld(StrEnum):
     """Why a workload is not held; a counter has one label value for each."""
 
-    NO_WISH = "no-wish"  # neither it nor its policy says that it may wait
+    NO_REQUEST = "no-request"  # neither it nor its policy says that it may wait
     RUN_NOW = "run-now"
     BAD_ANNOTATION = "bad-annotation"
     NO_SLACK = "no-slack"  # it must start now to end in time
@@ -59,7 +59,7 @@ class NotHeld:
 
 
 def hold_terms(
-    wish: Wish, policy: GreenPolicy, cron_job: CronJob | None = None
+    hold_request: HoldRequest, policy: GreenPolicy, cron_job: CronJob | None = None
 ) -> HoldTerms | NotHeld:
     """Return until when a workload may be held, or why it is not held at all.
 
@@ -67,47 +67,49 @@ def hold_terms(
     """
     if policy.mode == Mode.OFF:
         return NotHeld(Unheld.POLICY_OFF, f"{policy.title} has mode off")
-    if wish.faults:
-        return NotHeld(Unheld.BAD_ANNOTATION, "; ".join(wish.faults))
-    if wish.run_now:
+    if hold_request.faults:
+        return NotHeld(Unheld.BAD_ANNOTATION, "; ".join(hold_request.faults))
+    if hold_request.run_now:
         return NotHeld(Unheld.RUN_NOW, "its annotation run-now asks for an immediate start")
-    runtime_s, runtime_from = expected_runtime(wish, policy, cron_job)
-    bounds = _bounds(wish, policy, cron_job, runtime_s)
+    runtime_s, runtime_from = expected_runtime(hold_request, policy, cron_job)
+    bounds = _bounds(hold_request, policy, cron_job, runtime_s)
     if not bounds:
         return NotHeld(
-            Unheld.NO_WISH, "neither the workload nor its policy says how long it may wait"
+            Unheld.NO_REQUEST, "neither the workload nor its policy says how long it may wait"
         )
-    bounds.append((wish.arrived_s + policy.longest_hold_s, Bound.LONGEST_HOLD))
+    bounds.append((hold_request.arrived_s + policy.longest_hold_s, Bound.LONGEST_HOLD))
     latest_s, bound = min(bounds)
-    start_from_s = max(wish.start_from_s or wish.arrived_s, wish.arrived_s)
-    if start_from_s > latest_s >= wish.arrived_s:
+    start_from_s = max(hold_request.start_from_s or hold_request.arrived_s, hold_request.arrived_s)
+    if start_from_s > latest_s >= hold_request.arrived_s:
         opens, last = format_timestamp(round(start_from_s)), format_timestamp(round(latest_s))
         text = f"its window opens at {opens}, after its latest start {last} ({bound})"
         return NotHeld(Unheld.NO_SLACK, text)
-    if latest_s < wish.arrived_s + LEAST_HOLD_S:
-        slack = format_duration(max(latest_s - wish.arrived_s, 0.0))
+    if latest_s < hold_request.arrived_s + LEAST_HOLD_S:
+        slack = format_duration(max(latest_s - hold_request.arrived_s, 0.0))
         margin = format_duration(round(margin_s(policy, runtime_s)))
         return NotHeld(
             Unheld.NO_SLACK,
             f"{bound} leaves only {slack} to wait, after {format_duration(runtime_s)} of "
             f"runtime ({runtime_from}) and the policy's safety margin of {margin}",
         )
-    return HoldTerms(start_from_s, latest_s, bound, wish.deadline_s, runtime_s, runtime_from)
+    return HoldTerms(
+        start_from_s, latest_s, bound, hold_request.deadline_s, runtime_s, runtime_from
+    )
 
 
 def _bounds(
-    wish: Wish, policy: GreenPolicy, cron_job: CronJob | None, runtime_s: float
+    hold_request: HoldRequest, policy: GreenPolicy, cron_job: CronJob | None, runtime_s: float
 ) -> list[tuple[float, Bound]]:
     """Return the latest starts that somebody asked for; none where nobody said it may wait."""
     bounds: list[tuple[float, Bound]] = []
     takes_s = runtime_s + margin_s(policy, runtime_s)
-    if wish.deadline_s is not None:
-        bounds.append((wish.deadline_s - takes_s, Bound.DEADLINE))
-    if wish.start_by_s is not None:
-        bounds.append((wish.start_by_s, Bound.START_BY))
+    if hold_request.deadline_s is not None:
+        bounds.append((hold_request.deadline_s - takes_s, Bound.DEADLINE))
+    if hold_request.start_by_s is not None:
+        bounds.append((hold_request.start_by_s, Bound.START_BY))
     if not bounds and policy.default_delay_s is not None:
-        bounds.append((wish.arrived_s + policy.default_delay_s, Bound.DEFAULT_DELAY))
-    return bounds + next_run_bound(wish, cron_job, takes_s) if bounds else bounds
+        bounds.append((hold_request.arrived_s + policy.default_delay_s, Bound.DEFAULT_DELAY))
+    return bounds + next_run_bound(hold_request, cron_job, takes_s) if bounds else bounds
 
 
 def margin_s(policy: GreenPolicy, runtime_s: float) -> float:
@@ -116,7 +118,7 @@ def margin_s(policy: GreenPolicy, runtime_s: float) -> float:
 
 
 def next_run_bound(
-    wish: Wish, cron_job: CronJob | None, takes_s: float
+    hold_request: HoldRequest, cron_job: CronJob | None, takes_s: float
 ) -> list[tuple[float, Bound]]:
     """Return that it starts before its CronJob's next run; nothing where there is none.
 
@@ -126,7 +128,7 @@ def next_run_bound(
     if cron_job is None:
         return []
     # Its creator's clock may be ahead of that of who saw it arrive.
-    next_s = cron_job.next_run_s(max(wish.arrived_s, wish.scheduled_s or 0.0))
+    next_s = cron_job.next_run_s(max(hold_request.arrived_s, hold_request.scheduled_s or 0.0))
     if next_s is None:
         return []
     before_s = _BEFORE_NEXT_RUN_S if cron_job.may_overlap else max(takes_s, _BEFORE_NEXT_RUN_S)
@@ -142,11 +144,11 @@ def not_ours(work: Work) -> str:
 
 
 def expected_runtime(
-    wish: Wish, policy: GreenPolicy, cron_job: CronJob | None
+    hold_request: HoldRequest, policy: GreenPolicy, cron_job: CronJob | None
 ) -> tuple[float, str]:
     """Return how long a workload is expected to run, in seconds, and who says so."""
-    if wish.runtime_s is not None:
-        return wish.runtime_s, "annotation"
+    if hold_request.runtime_s is not None:
+        return hold_request.runtime_s, "annotation"
     learned_s = cron_job.learned_runtime_s if cron_job is not None else None
     if learned_s is not None:
         return learned_s, "past runs"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from greensched_core import labels
 from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
-from greensched_operator.holding.hold_requests import Wish, read_runtime_s, read_wish
+from greensched_operator.holding.hold_requests import HoldRequest, read_hold_request, read_runtime_s
 from greensched_operator.holding.holding import (
     HoldTerms,
     NotHeld,
@@ -27,7 +27,7 @@ from greensched_operator.objects.release_patch import Reason
 from greensched_operator.objects.workloads import Work
 
 _REASONS = {
-    Unheld.NO_WISH: Reason.OPT_OUT,
+    Unheld.NO_REQUEST: Reason.OPT_OUT,
     Unheld.RUN_NOW: Reason.RUN_NOW,
     Unheld.BAD_ANNOTATION: Reason.OPT_OUT,
     Unheld.NO_SLACK: Reason.LATEST_START,
@@ -81,25 +81,27 @@ def terms_of(
 
     It was created by `seen_s`, whatever the clock of a webhook said.
     """
-    wish, cron_job = wish_of(work, rules, seen_s)
-    resolved = rules.policy_for(work.namespace, wish.policy)
-    resume_s = rules.resume_s(work.namespace, wish.power_profile)
+    hold_request, cron_job = hold_request_of(work, rules, seen_s)
+    resolved = rules.policy_for(work.namespace, hold_request.policy)
+    resume_s = rules.resume_s(work.namespace, hold_request.power_profile)
     if work.is_paused:
         progress, policy = progress_of(work), resolved.policy
-        return resume_terms(work, wish, policy, cron_job, progress, resume_s), resolved
-    terms = hold_terms(wish, resolved.policy, cron_job)
-    if isinstance(terms, HoldTerms) and may_pause(work, wish):
+        return resume_terms(work, hold_request, policy, cron_job, progress, resume_s), resolved
+    terms = hold_terms(hold_request, resolved.policy, cron_job)
+    if isinstance(terms, HoldTerms) and may_pause(work, hold_request):
         terms = with_pauses(terms, resume_s)
     return terms, resolved
 
 
-def wish_of(work: Work, rules: Rules, seen_s: float = float("inf")) -> tuple[Wish, CronJob | None]:
+def hold_request_of(
+    work: Work, rules: Rules, seen_s: float = float("inf")
+) -> tuple[HoldRequest, CronJob | None]:
     """Return what is asked for on a workload, and on its CronJob if it has one.
 
     It was created by `seen_s`, whatever the clock of a webhook said.
     """
     said, cron_job = _said_on(work, rules)
-    return read_wish(said, min(arrived_s(work), seen_s), work.scheduled_s), cron_job
+    return read_hold_request(said, min(arrived_s(work), seen_s), work.scheduled_s), cron_job
 
 
 def left_to_run_s(work: Work, rules: Rules) -> float:
@@ -109,8 +111,10 @@ def left_to_run_s(work: Work, rules: Rules) -> float:
     """
     said, cron_job = _said_on(work, rules)
     policy = rules.policy_for(work.namespace, said.get(labels.POLICY, "")).policy
-    wish = Wish(0.0, runtime_s=read_runtime_s(said))  # a whole one takes four times as long to read
-    runtime_s, _ = expected_runtime(wish, policy, cron_job)
+    hold_request = HoldRequest(
+        0.0, runtime_s=read_runtime_s(said)
+    )  # a whole one takes four times as long to read
+    runtime_s, _ = expected_runtime(hold_request, policy, cron_job)
     return max(runtime_s - progress_of(work).done_s, 0.0)
 
 

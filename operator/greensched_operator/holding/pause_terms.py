@@ -10,7 +10,7 @@ from greensched_core import labels
 from greensched_core.durations import parse_duration
 from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
-from greensched_operator.holding.hold_requests import Wish
+from greensched_operator.holding.hold_requests import HoldRequest
 from greensched_operator.holding.holding import (
     Bound,
     HoldTerms,
@@ -67,7 +67,7 @@ def _time(text: str) -> float:
         return 0.0  # long ago: it may be resumed at once
 
 
-def may_pause(work: Work, wish: Wish) -> bool:
+def may_pause(work: Work, hold_request: HoldRequest) -> bool:
     """Tell whether a Job asks to be suspended where that saves, and nobody else sees to that.
 
     Whoever resumed it by hand, or took our mark off it, is not fought. Without a deadline nobody
@@ -78,10 +78,10 @@ def may_pause(work: Work, wish: Wish) -> bool:
         and work.is_ours
         and (work.is_stopped or not work.is_marked)  # else another's start of it is not told yet
         and not work.gang
-        and wish.is_checkpointable
-        and wish.deadline_s is not None
-        and not wish.faults
-        and not wish.run_now
+        and hold_request.is_checkpointable
+        and hold_request.deadline_s is not None
+        and not hold_request.faults
+        and not hold_request.run_now
         and work.annotations.get(labels.RELEASE_REASON) not in _BY_HAND
     )
 
@@ -97,7 +97,7 @@ def with_pauses(terms: HoldTerms, resume_s: float) -> HoldTerms:
 
 def resume_terms(
     work: Work,
-    wish: Wish,
+    hold_request: HoldRequest,
     policy: GreenPolicy,
     cron_job: CronJob | None,
     progress: Progress,
@@ -107,20 +107,22 @@ def resume_terms(
 
     Its start-up, what is left of its runtime and the margin of all of it end before the deadline.
     """
-    if not may_pause(work, wish) or wish.deadline_s is None:
+    if not may_pause(work, hold_request) or hold_request.deadline_s is None:
         text = "its annotations have changed and no longer allow a pause"
-        return NotHeld(Unheld.RUN_NOW if wish.run_now else Unheld.NO_WISH, text)
-    whole_s, runtime_from = expected_runtime(wish, policy, cron_job)
+        return NotHeld(Unheld.RUN_NOW if hold_request.run_now else Unheld.NO_REQUEST, text)
+    whole_s, runtime_from = expected_runtime(hold_request, policy, cron_job)
     left_s = max(whole_s - progress.done_s, 0.0) + resume_s
     takes_s = left_s + margin_s(policy, whole_s)
     bounds = [
-        (wish.deadline_s - takes_s, Bound.DEADLINE),
+        (hold_request.deadline_s - takes_s, Bound.DEADLINE),
         (progress.paused_at_s + policy.longest_hold_s, Bound.LONGEST_HOLD),
-        *next_run_bound(wish, cron_job, takes_s),
+        *next_run_bound(hold_request, cron_job, takes_s),
     ]
     latest_s, bound = min(bounds)
     from_s = min(progress.paused_at_s + least_pause_s(work, policy), latest_s)
-    terms = HoldTerms(from_s, latest_s, bound, wish.deadline_s, max(left_s, 1.0), runtime_from)
+    terms = HoldTerms(
+        from_s, latest_s, bound, hold_request.deadline_s, max(left_s, 1.0), runtime_from
+    )
     most = max(whole_s / max(resume_s, _LEAST_S) - progress.pauses, 0.0)
     return replace(terms, restart_s=resume_s, most_restarts=most)
 

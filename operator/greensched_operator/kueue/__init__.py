@@ -1,4 +1,4 @@
 """Held work in a queue of Kueue, by an AdmissionCheck of ours.
 
-Imports `writing`, `planning` and `objects`. Begin with `keeper.py`.
+Imports `writing`, `planning` and `objects`. Begin with `kueue_controller.py`.
 """

@@ -8,7 +8,7 @@ from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.watching import Watch
 from greensched_operator.kueue.api import KueueWriter, path_now, served_path
-from greensched_operator.kueue.keeper import Sink
+from greensched_operator.kueue.kueue_controller import Sink
 from greensched_operator.kueue.workloads import (
     AdmissionCheck,
     Workload,

@@ -174,7 +174,7 @@ def active_patch(wall_s: float) -> bytes:
 
 
 def workload_work(workload: Workload, job: Work, scheduler: str) -> Work:
-    """Return what a Workload that waits for us is to planning: its Job's wishes, cores and owner.
+    """Return what a Workload that waits for us is to planning: its Job's requests, cores and owner.
 
     That its queue names our check is its opt-in, whatever its scheduler.
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from greensched_operator.holding.holding import HoldTerms, NotHeld, hold_terms
-from greensched_operator.holding.judging import Rules, Waiting, wish_of
+from greensched_operator.holding.judging import Rules, Waiting, hold_request_of
 from greensched_operator.holding.pause_terms import (
     Progress,
     least_pause_s,
@@ -107,18 +107,18 @@ def _looked_at(stretch: Stretch, rules: Rules, situation: Situation) -> Candidat
 def _candidate(stretch: Stretch, rules: Rules, situation: Situation) -> Candidate | None:
     """Return a Job that may be suspended now, as it would wait then; else None."""
     work, now_s = stretch.work, situation.now_s
-    wish, cron_job = wish_of(work, rules)
-    policy = rules.policy_for(work.namespace, wish.policy).policy
+    hold_request, cron_job = hold_request_of(work, rules)
+    policy = rules.policy_for(work.namespace, hold_request.policy).policy
     if policy.mode != Mode.ENFORCE or stretch.ran_s < policy.pause.minimum_run_s:
         return None
-    if isinstance(hold_terms(wish, policy, cron_job), NotHeld):
+    if isinstance(hold_terms(hold_request, policy, cron_job), NotHeld):
         return None
-    resume_s = rules.resume_s(work.namespace, wish.power_profile)
+    resume_s = rules.resume_s(work.namespace, hold_request.power_profile)
     so_far = progress_of(work)
     starting_s = resume_s if so_far.pauses else 0.0  # of this stretch no work was done in
     done_s = so_far.done_s + max(stretch.ran_s - starting_s, 0.0)
     progress = Progress(done_s, so_far.pauses + 1, now_s)
-    terms = resume_terms(work, wish, policy, cron_job, progress, resume_s)
+    terms = resume_terms(work, hold_request, policy, cron_job, progress, resume_s)
     if isinstance(terms, NotHeld) or terms.latest_start_s < now_s + least_pause_s(work, policy):
         return None
     # The pause that is decided on is one of those still allowed.

@@ -1,4 +1,4 @@
 """GridSignal objects kept current from the providers of carbon and price.
 
-Imports `providers`. Begin with `keeper.py`.
+Imports `providers`. Begin with `grid_signal_controller.py`.
 """

@@ -14,7 +14,7 @@ import msgspec
 from greensched_core import labels
 from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.holding.hold_requests import read_wish
+from greensched_operator.holding.hold_requests import read_hold_request
 from greensched_operator.holding.holding import HoldTerms, NotHeld, Unheld, hold_terms, not_ours
 from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.green_policy import Mode, Resolved
@@ -134,9 +134,9 @@ def _hold_or_not(
     if work.owner is not None and work.owner.kind == "CronJob":
         cron_job = around.cron_job(namespace, work.owner.name)
     said = {**(cron_job.annotations if cron_job else {}), **work.annotations}
-    wish = read_wish(said, now_s, work.scheduled_s)
-    resolved = around.policy_for(namespace, wish.policy)
-    terms = hold_terms(wish, resolved.policy, cron_job)
+    hold_request = read_hold_request(said, now_s, work.scheduled_s)
+    resolved = around.policy_for(namespace, hold_request.policy)
+    terms = hold_terms(hold_request, resolved.policy, cron_job)
     warnings = [resolved.fault] if resolved.fault else []
     if isinstance(terms, NotHeld):
         if terms.reason in (Unheld.BAD_ANNOTATION, Unheld.NO_SLACK):

@@ -11,7 +11,7 @@ from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.kubernetes_api import ApiClient
 from greensched_operator.controller.handlers import JobEvents
-from greensched_operator.kueue.keeper import KueueKeeper
+from greensched_operator.kueue.kueue_controller import KueueController
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.writing.writing import Writer
@@ -21,7 +21,7 @@ from tests.operator.told_work import api_of, refused, stored
 def events_of(works: HeldWorks, client: ApiClient) -> JobEvents:
     metrics, clock = ControllerMetrics(), ManualClock(0.0)
     writer = Writer(client, clock, clock, metrics, may_write=lambda: True, gone=works.drop)
-    kueue = KueueKeeper(client, works, writer, labels.SCHEDULER_NAME, lambda: True)
+    kueue = KueueController(client, works, writer, labels.SCHEDULER_NAME, lambda: True)
     return JobEvents(works, lambda: None, metrics, kueue)
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core import labels
-from greensched_operator.holding.hold_requests import Wish, read_wish
+from greensched_operator.holding.hold_requests import HoldRequest, read_hold_request
 from greensched_operator.objects.own_annotations import MOST_UNKNOWN, ours
 
 HOUR = 3600.0
@@ -18,15 +18,15 @@ def at(text: str) -> float:
 NOW = at("2026-11-21T10:00:00+00:00")
 
 
-def wish(**said: str) -> Wish:
-    return read_wish(
+def hold_request(**said: str) -> HoldRequest:
+    return read_hold_request(
         {f"{labels.GROUP}/{name.replace('_', '-')}": value for name, value in said.items()}, NOW
     )
 
 
 def test_work_that_says_nothing_may_not_wait() -> None:
-    assert wish() == Wish(arrived_s=NOW)
-    assert not wish().may_wait
+    assert hold_request() == HoldRequest(arrived_s=NOW)
+    assert not hold_request().may_wait
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_work_that_says_nothing_may_not_wait() -> None:
     ],
 )
 def test_a_deadline_is_a_duration_or_a_time(text: str, hours: float) -> None:
-    read = wish(deadline=text)
+    read = hold_request(deadline=text)
     assert read.faults == ()
     assert read.deadline_s == pytest.approx(NOW + hours * HOUR)
 
@@ -68,7 +68,7 @@ def test_a_deadline_is_a_duration_or_a_time(text: str, hours: float) -> None:
     ],
 )
 def test_what_cannot_be_meant_is_told(said: dict[str, str], words: str) -> None:
-    faults = wish(**said).faults
+    faults = hold_request(**said).faults
     assert len(faults) == 1
     assert faults[0].startswith(f"{labels.GROUP}/")
     assert words in faults[0]
@@ -84,7 +84,7 @@ def test_what_cannot_be_meant_is_told(said: dict[str, str], words: str) -> None:
     ],
 )
 def test_what_just_fits_is_no_fault(said: dict[str, str]) -> None:
-    assert wish(**said).faults == ()
+    assert hold_request(**said).faults == ()
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_just_fits_is_no_fault(said: dict[str, str]) -> None:
     ],
 )
 def test_what_is_nearly_an_annotation_of_ours_is_told(name: str, meant: str | None) -> None:
-    found = read_wish({f"{labels.GROUP}/{name}": "6h"}, NOW)
+    found = read_hold_request({f"{labels.GROUP}/{name}": "6h"}, NOW)
     expected = f"'{labels.GROUP}/{name}' is not an annotation of GreenSched; did you mean {meant}?"
     assert found.faults == (() if meant is None else (expected,))
 
@@ -109,7 +109,7 @@ def test_what_is_nearly_an_annotation_of_ours_is_told(name: str, meant: str | No
 )
 def test_too_many_unknown_names_are_one_fault(count: int, faults: int) -> None:
     said = {f"{labels.GROUP}/odd-{number}": "" for number in range(count)}
-    assert len(read_wish(said, NOW).faults) == faults
+    assert len(read_hold_request(said, NOW).faults) == faults
 
 
 @given(st.text(min_size=1), st.integers(0, 40))
@@ -123,12 +123,12 @@ def test_of_a_workload_so_many_unknown_names_are_kept_and_no_known_one_is_lost(
 
 
 def test_a_name_of_any_length_is_read_at_once() -> None:
-    assert read_wish({f"{labels.GROUP}/{'deadline' * 100_000}": "6h"}, NOW).faults == ()
+    assert read_hold_request({f"{labels.GROUP}/{'deadline' * 100_000}": "6h"}, NOW).faults == ()
 
 
 def test_the_stricter_of_delay_and_window_counts() -> None:
-    assert wish(max_delay="2h", window="3h").start_by_s == NOW + 2 * HOUR
-    assert wish(max_delay="3h", window="2h").start_by_s == NOW + 2 * HOUR
+    assert hold_request(max_delay="2h", window="3h").start_by_s == NOW + 2 * HOUR
+    assert hold_request(max_delay="3h", window="2h").start_by_s == NOW + 2 * HOUR
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_the_stricter_of_delay_and_window_counts() -> None:
 def test_a_window_is_that_of_the_wall_clock(
     window: str, opens: float | None, closes: float
 ) -> None:
-    read = wish(window=window)
+    read = hold_request(window=window)
     assert read.faults == ()
     assert read.start_from_s == (None if opens is None else pytest.approx(NOW + opens * HOUR))
     assert read.start_by_s == pytest.approx(NOW + closes * HOUR)
@@ -161,7 +161,7 @@ def test_a_window_is_that_of_the_wall_clock(
 )
 def test_a_window_over_a_change_of_clocks_keeps_its_hours(arrived: str, hours: float) -> None:
     said = {labels.WINDOW: "22:00-06:00 Europe/Berlin"}
-    read = read_wish(said, at(arrived))
+    read = read_hold_request(said, at(arrived))
     assert read.start_from_s is not None and read.start_by_s is not None
     assert read.start_by_s - read.start_from_s == hours * HOUR
 
@@ -173,8 +173,8 @@ def test_a_window_over_a_change_of_clocks_keeps_its_hours(arrived: str, hours: f
         | st.sampled_from(["6h", "30m", "22:00-06:00", "2026-11-21T18:00:00Z", "1e9d", "0s"]),
     )
 )
-def test_whatever_is_written_is_a_wish_or_a_fault(said: dict[str, str]) -> None:
-    read = read_wish(said, NOW)
+def test_whatever_is_written_is_a_hold_request_or_a_fault(said: dict[str, str]) -> None:
+    read = read_hold_request(said, NOW)
     if not read.faults:
         for time_s in (read.deadline_s, read.start_by_s):
             assert time_s is None or time_s >= NOW

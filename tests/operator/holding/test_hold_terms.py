@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greensched_operator.holding.hold_requests import Wish
+from greensched_operator.holding.hold_requests import HoldRequest
 from greensched_operator.holding.holding import (
     LEAST_HOLD_S,
     Bound,
@@ -29,45 +29,48 @@ ALONE = replace(HOURLY, may_overlap=False)
 TO_NEXT_RUN_S = 2800.0
 
 
-def wish(**said: float | None) -> Wish:
-    """Return a wish; times are told in seconds from the arrival."""
+def hold_request(**said: float | None) -> HoldRequest:
+    """Return a hold request; times are told in seconds from the arrival."""
 
     def time(name: str) -> float | None:
         after_s = said.get(name)
         return None if after_s is None else NOW_S + after_s
 
-    return Wish(NOW_S, time("deadline_s"), time("start_by_s"), time("start_from_s"),
+    return HoldRequest(NOW_S, time("deadline_s"), time("start_by_s"), time("start_from_s"),
                 said.get("runtime_s"))  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("asked", "policy", "cron_job", "wait_s", "bound"),
     [
-        pytest.param(wish(deadline_s=6 * HOUR_S, runtime_s=HOUR_S), POLICY, None,
+        pytest.param(hold_request(deadline_s=6 * HOUR_S, runtime_s=HOUR_S), POLICY, None,
                      5 * HOUR_S - 360.0, Bound.DEADLINE, id="a-tenth-of-the-runtime-is-spare"),
-        pytest.param(wish(deadline_s=HOUR_S, runtime_s=600.0), POLICY, None,
+        pytest.param(hold_request(deadline_s=HOUR_S, runtime_s=600.0), POLICY, None,
                      HOUR_S - 900.0, Bound.DEADLINE, id="five-minutes-are-spare-at-least"),
-        pytest.param(wish(deadline_s=HOUR_S, runtime_s=600.0), HARDLY_ANY_MARGIN, None,
+        pytest.param(hold_request(deadline_s=HOUR_S, runtime_s=600.0), HARDLY_ANY_MARGIN, None,
                      HOUR_S - 630.0, Bound.DEADLINE, id="what-the-releaser-needs-is-spare"),
-        pytest.param(wish(start_by_s=HOUR_S), POLICY, None, HOUR_S, Bound.START_BY,
+        pytest.param(hold_request(start_by_s=HOUR_S), POLICY, None, HOUR_S, Bound.START_BY,
                      id="max-delay"),
-        pytest.param(wish(deadline_s=6 * HOUR_S, start_by_s=HOUR_S, runtime_s=60.0), POLICY, None,
+        pytest.param(hold_request(deadline_s=6 * HOUR_S, start_by_s=HOUR_S, runtime_s=60.0),
+            POLICY, None,
                      HOUR_S, Bound.START_BY, id="the-stricter-of-two"),
-        pytest.param(wish(), GreenPolicy(default_delay_s=7200.0), None, 7200.0,
+        pytest.param(hold_request(), GreenPolicy(default_delay_s=7200.0), None, 7200.0,
                      Bound.DEFAULT_DELAY, id="default-delay"),
-        pytest.param(wish(start_by_s=HOUR_S), GreenPolicy(default_delay_s=60.0), None, HOUR_S,
-                     Bound.START_BY, id="a-wish-goes-before-the-default"),
-        pytest.param(wish(start_by_s=99 * HOUR_S), POLICY, None, 24 * HOUR_S, Bound.LONGEST_HOLD,
+        pytest.param(hold_request(start_by_s=HOUR_S), GreenPolicy(default_delay_s=60.0), None,
+            HOUR_S,
+                     Bound.START_BY, id="a-hold_request-goes-before-the-default"),
+        pytest.param(hold_request(start_by_s=99 * HOUR_S), POLICY, None, 24 * HOUR_S,
+            Bound.LONGEST_HOLD,
                      id="longest-hold"),
-        pytest.param(wish(start_by_s=HOUR_S), POLICY, HOURLY, TO_NEXT_RUN_S - 60.0,
+        pytest.param(hold_request(start_by_s=HOUR_S), POLICY, HOURLY, TO_NEXT_RUN_S - 60.0,
                      Bound.NEXT_RUN, id="before-the-next-run"),
-        pytest.param(wish(start_by_s=HOUR_S, runtime_s=600.0), POLICY, ALONE,
+        pytest.param(hold_request(start_by_s=HOUR_S, runtime_s=600.0), POLICY, ALONE,
                      TO_NEXT_RUN_S - 900.0, Bound.NEXT_RUN,
                      id="ended-before-the-next-run-where-runs-may-not-overlap"),
     ],
 )  # fmt: skip
 def test_the_strictest_bound_holds(
-    asked: Wish, policy: GreenPolicy, cron_job: CronJob | None, wait_s: float, bound: Bound
+    asked: HoldRequest, policy: GreenPolicy, cron_job: CronJob | None, wait_s: float, bound: Bound
 ) -> None:
     terms = hold_terms(asked, policy, cron_job)
     assert isinstance(terms, HoldTerms)
@@ -85,24 +88,25 @@ def test_the_strictest_bound_holds(
     ],
 )
 def test_what_can_hardly_wait_is_not_held(start_by_s: float, is_held: bool) -> None:
-    assert isinstance(hold_terms(wish(start_by_s=start_by_s), POLICY), HoldTerms) is is_held
+    assert isinstance(hold_terms(hold_request(start_by_s=start_by_s), POLICY), HoldTerms) is is_held
 
 
 @pytest.mark.parametrize(
     ("asked", "policy", "reason"),
     [
-        pytest.param(wish(), POLICY, Unheld.NO_WISH, id="says-nothing"),
-        pytest.param(wish(start_by_s=HOUR_S), GreenPolicy(mode=Mode.OFF), Unheld.POLICY_OFF,
+        pytest.param(hold_request(), POLICY, Unheld.NO_REQUEST, id="says-nothing"),
+        pytest.param(hold_request(start_by_s=HOUR_S), GreenPolicy(mode=Mode.OFF), Unheld.POLICY_OFF,
                      id="policy-off"),
-        pytest.param(Wish(NOW_S, start_by_s=NOW_S + HOUR_S, run_now=True), POLICY, Unheld.RUN_NOW,
+        pytest.param(HoldRequest(NOW_S, start_by_s=NOW_S + HOUR_S, run_now=True), POLICY,
+            Unheld.RUN_NOW,
                      id="run-now"),
-        pytest.param(Wish(NOW_S, start_by_s=NOW_S + HOUR_S, faults=("odd",)), POLICY,
+        pytest.param(HoldRequest(NOW_S, start_by_s=NOW_S + HOUR_S, faults=("odd",)), POLICY,
                      Unheld.BAD_ANNOTATION, id="a-fault-holds-nothing"),
-        pytest.param(wish(deadline_s=HOUR_S, runtime_s=HOUR_S), POLICY, Unheld.NO_SLACK,
+        pytest.param(hold_request(deadline_s=HOUR_S, runtime_s=HOUR_S), POLICY, Unheld.NO_SLACK,
                      id="deadline-is-the-runtime"),
     ],
 )  # fmt: skip
-def test_why_it_is_not_held(asked: Wish, policy: GreenPolicy, reason: Unheld) -> None:
+def test_why_it_is_not_held(asked: HoldRequest, policy: GreenPolicy, reason: Unheld) -> None:
     terms = hold_terms(asked, policy)
     assert isinstance(terms, NotHeld)
     assert terms.reason == reason
@@ -110,11 +114,11 @@ def test_why_it_is_not_held(asked: Wish, policy: GreenPolicy, reason: Unheld) ->
 
 def test_the_runtime_is_what_was_said_else_learned_else_the_default() -> None:
     learned = CronJob("team", "n", "uid", {}, "0 0 1 1 *", "", (50.0, 70.0, 60.0))
-    said = wish(start_by_s=HOUR_S, runtime_s=10.0)
+    said = hold_request(start_by_s=HOUR_S, runtime_s=10.0)
     found = [
         hold_terms(said, POLICY, learned),
-        hold_terms(wish(start_by_s=HOUR_S), POLICY, learned),
-        hold_terms(wish(start_by_s=HOUR_S), POLICY),
+        hold_terms(hold_request(start_by_s=HOUR_S), POLICY, learned),
+        hold_terms(hold_request(start_by_s=HOUR_S), POLICY),
     ]
     told = [(each.runtime_s, each.runtime_from) for each in found if isinstance(each, HoldTerms)]
     assert told == [(10.0, "annotation"), (70.0, "past runs"), (3600.0, "default")]
@@ -130,7 +134,7 @@ def test_held_work_always_ends_before_its_deadline(
     from_s: float | None,
     runtime_s: float | None,
 ) -> None:
-    asked = wish(deadline_s=deadline_s, start_by_s=start_by_s, start_from_s=from_s,
+    asked = hold_request(deadline_s=deadline_s, start_by_s=start_by_s, start_from_s=from_s,
                  runtime_s=runtime_s)  # fmt: skip
     terms = hold_terms(asked, POLICY)
     if isinstance(terms, NotHeld):
@@ -144,7 +148,7 @@ def test_held_work_always_ends_before_its_deadline(
 
 
 def test_a_window_that_opens_after_the_latest_start_lets_nothing_wait() -> None:
-    asked = wish(start_from_s=2 * HOUR_S, start_by_s=8 * HOUR_S)
+    asked = hold_request(start_from_s=2 * HOUR_S, start_by_s=8 * HOUR_S)
     told = hold_terms(asked, POLICY, HOURLY)
     assert isinstance(told, NotHeld) and told.reason == Unheld.NO_SLACK
     assert "its window opens at 2023-11-15T00:13:20Z, after its latest start" in told.text
@@ -153,7 +157,7 @@ def test_a_window_that_opens_after_the_latest_start_lets_nothing_wait() -> None:
 @pytest.mark.parametrize("early_s", [0.0, 0.05, 60.0])
 def test_a_run_seen_before_it_was_due_is_not_its_own_next_run(early_s: float) -> None:
     due_s = NOW_S + TO_NEXT_RUN_S
-    asked = Wish(due_s - early_s, start_by_s=due_s + 9 * HOUR_S, scheduled_s=due_s)
+    asked = HoldRequest(due_s - early_s, start_by_s=due_s + 9 * HOUR_S, scheduled_s=due_s)
     terms = hold_terms(asked, POLICY, HOURLY)
     assert isinstance(terms, HoldTerms)
     assert terms.latest_start_s == due_s + HOUR_S - 60.0

@@ -1,4 +1,4 @@
-"""A server that replays what providers send, and a keeper of signals that asks it."""
+"""A server that replays what providers send, and a controller of signals that asks it."""
 
 import asyncio
 import base64
@@ -24,7 +24,10 @@ from greensched_core.signals.static import load_static_zones
 from greensched_core.signals.watched import GRID_SIGNALS
 from greensched_core.watching import Watch
 from greensched_operator.runtime.settings import OperatorSettings
-from greensched_operator.signals.keeper import SignalKeeper, make_keeper
+from greensched_operator.signals.grid_signal_controller import (
+    GridSignalController,
+    make_grid_signal_controller,
+)
 from greensched_operator.signals.metrics import SignalMetrics
 from greensched_operator.signals.provider_questions import Questions
 from greensched_operator.signals.provider_secrets import ProviderSecrets
@@ -168,7 +171,7 @@ async def at_once(_: float) -> None:
 
 
 class Keeping:
-    """One operator's keeper: it may be thrown away and another one made."""
+    """One operator's controller: it may be thrown away and another one made."""
 
     def __init__(self, api: ApiClient, http: httpx.AsyncClient, now: float, namespace: str) -> None:
         self.api = api
@@ -190,7 +193,7 @@ class Keeping:
             None,
         )
         self.metrics = SignalMetrics(self.registry)
-        self.keeper = SignalKeeper(
+        self.controller = GridSignalController(
             self.api, self.clock, questions, self.metrics, chance=lambda: 0.0
         )
 
@@ -218,12 +221,12 @@ class Keeping:
         return found
 
     async def turn(self, later_s: float = 0.0) -> dict[str, Any]:
-        """Let time pass, show the keeper the object, take a turn; return the status."""
+        """Let time pass, show the controller the object, take a turn; return the status."""
         self.clock.advance(later_s)
-        self.keeper.list_began()
-        self.keeper.upsert(decode_grid_signal(await self.api.get(PATH)))
-        self.keeper.list_ended()
-        await self.keeper.turn()
+        self.controller.list_began()
+        self.controller.upsert(decode_grid_signal(await self.api.get(PATH)))
+        self.controller.list_ended()
+        await self.controller.turn()
         status: dict[str, Any] = (await self.object()).get("status", {})
         return status
 
@@ -231,12 +234,12 @@ class Keeping:
     async def by_itself(
         self, clock: Clock, http: httpx.AsyncClient | None = None, folder: Path | None = None
     ) -> AsyncIterator[None]:
-        """Have a keeper follow GridSignals and take turns, as the controller does."""
+        """Have a controller follow GridSignals and take turns, as the controller does."""
         async with http or make_http() as web:
             settings = OperatorSettings(namespace=self.namespace, signal_files=folder)
-            keeper = make_keeper(settings, self.api, clock, self.metrics, web)
-            watch = Watch(self.api, GRID_SIGNALS, decode_grid_signal, keeper, WallClock())
-            tasks = [asyncio.create_task(watch.run()), asyncio.create_task(keeper.run())]
+            controller = make_grid_signal_controller(settings, self.api, clock, self.metrics, web)
+            watch = Watch(self.api, GRID_SIGNALS, decode_grid_signal, controller, WallClock())
+            tasks = [asyncio.create_task(watch.run()), asyncio.create_task(controller.run())]
             try:
                 yield
             finally:
@@ -253,7 +256,7 @@ class Keeping:
 async def keeping(
     crds: None, api: ApiClient, namespace: str, providers: ReplayServer, now: float
 ) -> AsyncIterator[Keeping]:
-    """A keeper with a key for Electricity Maps, and no GridSignal zz before or after."""
+    """A controller with a key for Electricity Maps, and no GridSignal zz before or after."""
     secret = {
         "metadata": {"name": "maps"},
         "type": PROVIDER_SECRET_TYPE,

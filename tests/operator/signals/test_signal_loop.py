@@ -1,4 +1,4 @@
-"""The keeper's own loop on the real API server: alone, in a hurry, beside a slow provider."""
+"""The controller's own loop on the real API server: alone, in a hurry, beside a slow provider."""
 
 import asyncio
 import json
@@ -63,14 +63,14 @@ async def test_an_edit_while_a_provider_is_asked_drops_its_answer(
     keeping: Keeping, providers: Any
 ) -> None:
     await keeping.create(carbon=[{"ukCarbonIntensity": {}}])
-    keeping.keeper.list_began()
-    keeping.keeper.upsert(decode_grid_signal(await keeping.api.get(PATH)))
-    keeping.keeper.list_ended()
-    turning = asyncio.create_task(keeping.keeper.turn())
+    keeping.controller.list_began()
+    keeping.controller.upsert(decode_grid_signal(await keeping.api.get(PATH)))
+    keeping.controller.list_ended()
+    turning = asyncio.create_task(keeping.controller.turn())
     while not providers.asked:
         await asyncio.sleep(0)
     edit: dict[str, Any] = {"spec": {"carbon": [{"static": {}}]}}
-    keeping.keeper.upsert(
+    keeping.controller.upsert(
         decode_grid_signal(await keeping.api.patch(PATH, json.dumps(edit).encode()))
     )
     await turning
@@ -101,14 +101,14 @@ async def test_a_status_that_is_not_taken_is_written_again_without_a_question(
     async with ApiClient(access, transport=httpx.MockTransport(answer)) as api:
         keeping.api = api
         keeping.restart()
-        keeping.keeper.upsert(decode_grid_signal(raw))
-        keeping.keeper.list_ended()
-        next_at = await keeping.keeper.turn()
+        keeping.controller.upsert(decode_grid_signal(raw))
+        keeping.controller.list_ended()
+        next_at = await keeping.controller.turn()
         assert keeping.metric("write_failures_total") == 1
         assert next_at == keeping.clock.now() + 10
         asked = len(providers.asked)
         keeping.clock.advance(10)
-        await keeping.keeper.turn()
+        await keeping.controller.turn()
     assert len(taken) == 1
     assert json.loads(taken[0])["status"]["current"]["carbonGramsPerKwh"] == 266
     assert len(providers.asked) == asked == 1

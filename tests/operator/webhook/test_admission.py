@@ -92,7 +92,7 @@ def test_what_may_wait_is_stopped_with_its_latest_start(kind: Kind) -> None:
     ("item", "outcome"),
     [
         pytest.param(arriving(), "held", id="held"),
-        pytest.param(arriving({}), "no-wish", id="says-nothing"),
+        pytest.param(arriving({}), "no-request", id="says-nothing"),
         pytest.param(arriving({labels.DEADLINE: "soon"}), "bad-annotation", id="typo"),
         pytest.param(arriving({labels.DEADLINE: "61m"}), "no-slack", id="no-slack"),
         pytest.param(arriving(SAYS_6H | {labels.RUN_NOW: "true"}), "run-now", id="run-now"),

@@ -23,7 +23,7 @@ from greensched_operator.webhook.certificate import (
     secret_body,
     serves,
 )
-from greensched_operator.webhook.certificate_keeper import CertificateKeeper
+from greensched_operator.webhook.certificate_controller import CertificateController
 from tests.operator.told_work import NOW_S, api_of, refused
 
 HOSTS = ["greensched-webhook.greensched.svc", "127.0.0.1"]
@@ -99,7 +99,7 @@ class Cluster:
 
     async def look(self, at_s: float = NOW_S) -> Pair:
         settings = OperatorSettings(namespace="greensched", webhook_hosts=HOSTS)
-        await CertificateKeeper(settings, api_of(self.answer), ManualClock(at_s)).look()
+        await CertificateController(settings, api_of(self.answer), ManualClock(at_s)).look()
         assert self.secret is not None
         found = read_secret(self.secret)
         assert found is not None

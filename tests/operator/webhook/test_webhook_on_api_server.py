@@ -13,7 +13,7 @@ from greensched_core import labels
 from greensched_core.api_paths import CONFIGURATIONS
 from greensched_core.clock import WallClock
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
-from greensched_operator.webhook.certificate_keeper import CertificateKeeper
+from greensched_operator.webhook.certificate_controller import CertificateController
 from greensched_operator.webhook.webhook import WebhookProcess
 from tests.operator.conftest import webhook_configuration
 
@@ -189,10 +189,10 @@ async def _pods(place: Place) -> list[dict[str, Any]]:
 async def test_it_is_ready_only_once_the_api_server_trusts_it(place: Place) -> None:
     """After an uninstall its Secret stays: a webhook that is installed again has a certificate."""
     configuration = f"{CONFIGURATIONS}/{place.settings.webhook_configuration}"
-    keeper = CertificateKeeper(place.settings, place.api, WallClock())
+    controller = CertificateController(place.settings, place.api, WallClock())
     body = json.dumps(webhook_configuration(place)).encode()
     await place.api.create(CONFIGURATIONS, body)
-    await keeper.look()
+    await controller.look()
     await place.api.delete(configuration)
     await place.api.create(CONFIGURATIONS, body)
     stop, process = asyncio.Event(), WebhookProcess(place.settings, place.api, place.settings.clock)
@@ -208,7 +208,7 @@ async def test_it_is_ready_only_once_the_api_server_trusts_it(place: Place) -> N
         async with place.releaser():
             await place.until(has_listened, "it listens")
             assert process.ready().startswith("waits for the API server's trust")
-            await keeper.look()
+            await controller.look()
             await place.until(is_ready, "it is trusted")
     finally:
         stop.set()

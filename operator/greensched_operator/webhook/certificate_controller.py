@@ -29,7 +29,7 @@ TRIED_AGAIN_AFTER_S = 2.0  # without a certificate nothing is held
 _MOST_OLD = 2  # each try to write a Secret that is refused leaves a certificate that nobody serves
 
 
-class CertificateKeeper:
+class CertificateController:
     """Makes the certificate, and has the API server trust it before it is served."""
 
     def __init__(self, settings: OperatorSettings, client: ApiClient, clock: Clock) -> None:

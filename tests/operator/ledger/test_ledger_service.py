@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
-from greensched_operator.ledger.keeping import LedgerKeeping
+from greensched_operator.ledger.ledger_service import LedgerService
 from greensched_operator.runtime.settings import OperatorSettings
 
 
@@ -16,7 +16,7 @@ async def test_its_gauges_tell_what_waits_and_that_it_can_be_written(tmp_path: P
     access = ApiAccess("http://nowhere.test", ssl.create_default_context())
     settings = OperatorSettings(ledger=str(tmp_path / "ledger.db"))
     async with ApiClient(access) as client:
-        LedgerKeeping(settings, access, client, WallClock(), registry, lambda: None)
+        LedgerService(settings, access, client, WallClock(), registry, lambda: None)
     prefix = "greensched_operator_ledger"
     assert registry.get_sample_value(f"{prefix}_usable") == 1
     assert registry.get_sample_value(f"{prefix}_records_waiting") == 0

@@ -73,7 +73,7 @@ class Sink(Generic[Object]):
         self._drop(item)
 
 
-class KueueKeeper:
+class KueueController:
     """The leader's part for Kueue; it does nothing in a cluster without."""
 
     def __init__(
@@ -156,7 +156,7 @@ class KueueKeeper:
             group.create_task(self._keep_saying(writer))
 
     def _offer(self, workload: Workload) -> None:
-        """Have a Workload that waits for us held, by the wishes on its Job."""
+        """Have a Workload that waits for us held, by the requests on its Job."""
         checks, job = frozenset(self._checks), self._jobs.get(workload.job_uid)
         if job is not None and workload.has_check(checks):
             # The queue is its opt-in, whatever its scheduler: so is the Job's end told of.
@@ -167,7 +167,7 @@ class KueueKeeper:
         self._unsaid.add(workload.metadata.uid)
         self._changed.set()
         if workload.is_started or job is None or _has_waited(job) or job.queue_gates:
-            # A Job that is not seen yet comes; of other kinds of work we can read no wishes. One
+            # A Job that is not seen yet comes; of other kinds of work we can read no requests. One
             # that waits, or has waited, by its gate does not wait a second time.
             self._works.drop(workload.metadata.uid)
             return

@@ -17,7 +17,7 @@ from greensched_operator.ledger.writer import LedgerWriter, WriterLimits
 from greensched_operator.runtime.settings import OperatorSettings
 
 
-class LedgerKeeping:
+class LedgerService:
     """All parts of the ledger, wired; nothing starts before `start`."""
 
     def __init__(

@@ -1,4 +1,6 @@
-"""The keeper on the real API server, its providers replayed: values, fallbacks, restarts, edits."""
+"""The controller on the real API server, its providers replayed: values, fallbacks, restarts,
+edits.
+"""
 
 import json
 from collections.abc import Callable
@@ -229,6 +231,6 @@ async def test_a_deleted_signal_is_forgotten(keeping: Keeping, providers: Any) -
     await keeping.create(carbon=LIVE[1:])
     await keeping.turn()
     assert keeping.metric("age_seconds", zone="ZZ", kind="carbon") == 0
-    keeping.keeper.remove(decode_grid_signal(await keeping.api.get(PATH)))
+    keeping.controller.remove(decode_grid_signal(await keeping.api.get(PATH)))
     assert keeping.metric("age_seconds", zone="ZZ", kind="carbon") is None
-    assert await keeping.keeper.turn() == float("inf")
+    assert await keeping.controller.turn() == float("inf")

@@ -63,7 +63,7 @@ class _Zone:
     followed: set[SignalKind] = field(default_factory=set)  # whose ages are shown
 
 
-class SignalKeeper:
+class GridSignalController:
     """Takes GridSignals from a watch and, turn by turn, asks what is due and writes statuses."""
 
     def __init__(
@@ -284,13 +284,13 @@ def _next_at(zone: _Zone, now: float) -> float:
     return min(zone.write_at, *(plan.due_at(now) for plan in zone.plans.values()))
 
 
-def make_keeper(
+def make_grid_signal_controller(
     settings: OperatorSettings,
     api: ApiClient,
     clock: Clock,
     metrics: SignalMetrics,
     http: httpx.AsyncClient,
-) -> SignalKeeper:
+) -> GridSignalController:
     """Return what fills all GridSignals that name providers; one process at a time may run it.
 
     It is a sink for their watch. Providers are asked over `http`, which whoever made it closes.
@@ -299,12 +299,12 @@ def make_keeper(
     questions = Questions(
         Web(http, clock), secrets, clock, load_static_zones(static), settings.signal_files
     )
-    return SignalKeeper(api, clock, questions, metrics, limits=settings.age_limits)
+    return GridSignalController(api, clock, questions, metrics, limits=settings.age_limits)
 
 
 def signal_watch(
-    api: ApiClient, planning: Sink[SignalObject], keeper: SignalKeeper, wall: Clock
+    api: ApiClient, planning: Sink[SignalObject], controller: GridSignalController, wall: Clock
 ) -> Watch[bytes | msgspec.Raw]:
     """Return the one watch of GridSignals, for what plans by their values and what fills them."""
-    sink = Shared[bytes | msgspec.Raw]((decode_signal, planning), (decode_grid_signal, keeper))
+    sink = Shared[bytes | msgspec.Raw]((decode_signal, planning), (decode_grid_signal, controller))
     return Watch(api, GRID_SIGNALS, unread, sink, wall)

@@ -25,7 +25,7 @@ from greensched_operator.runtime.settings import OperatorSettings
 log = structlog.get_logger()
 
 
-class EnergyKeeping:
+class EnergyService:
     """All parts of measuring, wired; without a Prometheus nothing is measured."""
 
     def __init__(

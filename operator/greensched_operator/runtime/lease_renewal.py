@@ -22,7 +22,7 @@ _LOOKS_EVERY_S = 0.1
 Tell = Callable[[asyncio.Event], None]
 
 
-class LeaseKeeping:
+class LeaseRenewal:
     """Stands for the Lease, and keeps it; `leading` and `lost` tell how that goes."""
 
     def __init__(self, client: ApiClient, leadership: Leadership, duration_s: float) -> None:
