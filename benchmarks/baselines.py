@@ -20,7 +20,7 @@ from greensched_simulator.results.comparison import (
     ENERGY,
     MISSED,
     WAIT,
-    Figure,
+    ComparedFigure,
     Results,
     compare,
     difference,
@@ -118,12 +118,12 @@ def _rows(results: Results) -> Iterator[Row]:
         yield (f"`{policy.label}`", missed, *changes, wait_h)
 
 
-def _change(figure: Figure, results: Results, policy: Policy) -> str:
+def _change(figure: ComparedFigure, results: Results, policy: Policy) -> str:
     text, tone = change_cell(difference(figure, results, policy).percent)
     return {"better": f"**{text}**", "worse": f"*{text}*", "": text}[tone]
 
 
-def _mean(figure: Figure, results: Results, policy: Policy) -> float:
+def _mean(figure: ComparedFigure, results: Results, policy: Policy) -> float:
     return float(np.mean([figure.of(outcome) for outcome in results.outcomes[policy]]))
 
 

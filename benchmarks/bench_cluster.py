@@ -19,7 +19,7 @@ from greensched_core import labels
 from greensched_core.kubernetes_api import ApiClient
 from greensched_testbed.components import ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.nodes import NodeGroup
+from greensched_testbed.nodes import EqualNodes
 from greensched_testbed.ports import free_port, free_ports
 from greensched_testbed.processes import start_process
 
@@ -45,11 +45,11 @@ def options() -> ControlPlaneOptions:
     )
 
 
-def groups(first: int, last: int) -> list[NodeGroup]:
+def groups(first: int, last: int) -> list[EqualNodes]:
     """Return nodes number `first` to `last`, spread over four zones and four machines."""
     per = (last - first) // 16
     return [
-        NodeGroup(
+        EqualNodes(
             count=per,
             name_prefix=f"n{first}-{zone.lower()}-{number}",
             cpu_cores=64,

@@ -18,8 +18,8 @@ from greensched_core.kubernetes_api import ApiClient
 from greensched_core.logs import set_up_logs
 from greensched_core.settings import load_settings
 from greensched_extender.__main__ import Process
-from greensched_extender.metrics import Outcome
-from greensched_extender.service import Answer
+from greensched_extender.metrics import RequestOutcome
+from greensched_extender.service import ExtenderReply
 from greensched_extender.settings import ExtenderSettings
 from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
 
@@ -33,14 +33,14 @@ async def main() -> None:
         context = np.ones((1, len(CONTEXT_FEATURES)), np.float32)
         ready: dict[int, np.ndarray] = {}
 
-        def prioritize(body: bytes) -> Answer:
+        def prioritize(body: bytes) -> ExtenderReply:
             names = orjson.loads(body)["NodeNames"]
             if len(names) not in ready:
                 features = np.ones((1, len(NODE_FEATURES), len(names)), np.float32)
                 ready[len(names)] = features.transpose((0, 2, 1))
             process.choice.guard.answer(ready[len(names)], context)
             scores = orjson.dumps([{"Host": name, "Score": 0} for name in names])
-            return Answer(200, scores, Outcome.OK)
+            return ExtenderReply(200, scores, RequestOutcome.OK)
 
         vars(process.extender)["prioritize"] = prioritize
         await process.run(asyncio.Event())

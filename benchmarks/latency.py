@@ -24,7 +24,7 @@ from benchmarks.bench_cluster import NODE_ZONES, PODS, ROOT, at_once, extender_p
 from benchmarks.http_load import Timing, open_loop, post
 from benchmarks.recorded_api import record
 from greensched_core.kubernetes_api import ApiClient
-from greensched_simulator.formats.synthetic_grid import Slot, synthetic_slots
+from greensched_simulator.formats.synthetic_grid import SyntheticSlot, synthetic_slots
 from greensched_testbed.certificates import Authority
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.cluster import publish_grid
@@ -106,7 +106,7 @@ def make_recording(plane: ControlPlane, nodes: Sequence[str], folder: Path) -> N
     (folder / "token").write_text("any")
 
 
-def _grid() -> dict[str, Sequence[Slot]]:
+def _grid() -> dict[str, Sequence[SyntheticSlot]]:
     """Return two days of synthetic grid for each zone of the nodes."""
     shapes = itertools.cycle(ZONES)
     return {

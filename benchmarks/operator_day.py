@@ -49,7 +49,7 @@ from greensched_testbed.held_day import (
     replay_day,
 )
 from greensched_testbed.nodes import create_nodes, wait_until_ready
-from greensched_testbed.operator_processes import NAMESPACE, OperatorProcesses, Pace
+from greensched_testbed.operator_processes import NAMESPACE, FastClock, OperatorProcesses
 
 SCENARIO = Path(__file__).with_name("operator-day.yaml")
 JOBS = 500
@@ -162,7 +162,7 @@ async def _set_up(plane: ControlPlane, world: World, rate: float) -> tuple[Day, 
         names = await create_nodes(client, node_groups(world))
         await wait_until_ready(client, names)
         # The clock starts a minute ahead, so that all is up when the day begins.
-        pace = Pace(rate, time.time() + 40.0, world.start_s)
+        pace = FastClock(rate, time.time() + 40.0, world.start_s)
         processes = OperatorProcesses(plane, pace)
         processes.install()
         day = Day(world, pace, WORK)

@@ -20,8 +20,8 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.signals.watched import GRID_SIGNALS
 from greensched_testbed.components import ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.nodes import NodeGroup, create_nodes
-from greensched_testbed.operator_processes import OperatorProcesses, Pace
+from greensched_testbed.nodes import EqualNodes, create_nodes
+from greensched_testbed.operator_processes import FastClock, OperatorProcesses
 
 WORK = "held"
 ZONES = ("DE", "FR", "PL")
@@ -42,7 +42,7 @@ def measure(held: int, seconds: float, say: Say) -> dict[str, Any]:
         "root-ca-certificate-publisher-controller,namespace-controller",
     )
     with ControlPlane(options) as plane:
-        processes = OperatorProcesses(plane, Pace(), replan_every_s=3600.0)
+        processes = OperatorProcesses(plane, FastClock(), replan_every_s=3600.0)
         processes.install()
         plane.create_namespace(WORK)
         asyncio.run(_prepare(plane, held))
@@ -60,7 +60,7 @@ def measure(held: int, seconds: float, say: Say) -> dict[str, Any]:
 async def _prepare(plane: ControlPlane, held: int) -> None:
     async with ApiClient(plane.access) as client:
         groups = [
-            NodeGroup(200, f"node-{zone.lower()}", 64, 2.0**38, grid_zone=zone) for zone in ZONES
+            EqualNodes(200, f"node-{zone.lower()}", 64, 2.0**38, grid_zone=zone) for zone in ZONES
         ]
         await create_nodes(client, groups, plain=True)
         policy = {

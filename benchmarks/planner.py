@@ -24,7 +24,7 @@ from greensched_policies.learned.when_head import GuardedWhen
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import Outlook, outlook_of
 from greensched_policies.planning.planning import Chosen, plan_all
-from greensched_policies.planning.start_blocks import Asked
+from greensched_policies.planning.start_blocks import StartRequest
 from greensched_policies.rules.catalogue import WHEN_RULES
 from greensched_simulator.formats.synthetic_grid import SHAPES, SLOT_S, synthetic_slots
 
@@ -107,7 +107,7 @@ def _replan(name: str, world: World) -> list[Chosen]:
         own = (np.float64(value) for value in (each_cores, 4e9, 0.0, each_s))
         workload = WorkloadColumns._make(own)
         when = head.policy(workload, _WEIGHTS, _NODE_MEMORY) if head else WHEN_RULES[name]
-        asked.append(Asked(each_s / _SPEEDS, each_slack_s, each_cores, _WEIGHTS, when))
+        asked.append(StartRequest(each_s / _SPEEDS, each_slack_s, each_cores, _WEIGHTS, when))
     return plan_all(outlook, plan, asked, 0.0)
 
 

@@ -10,11 +10,11 @@ import yaml
 
 from docs.policy_values import DEFINITION
 from greensched_operator.objects import green_policy, job_power_profile
-from greensched_operator.objects.custom_fields import About, Kind, Rule
+from greensched_operator.objects.custom_fields import FieldDefinition, FieldKind, SchemaRule
 
 PAGE = "docs/green-policy.md"
 # Whose definition has a spec of ours, and where that is defined. A new resource is one line.
-SPECS: Mapping[Path, tuple[str, About]] = {
+SPECS: Mapping[Path, tuple[str, FieldDefinition]] = {
     DEFINITION: ("GreenPolicy", green_policy.SPEC),
     DEFINITION.with_name("jobpowerprofiles.yaml"): ("JobPowerProfile", job_power_profile.SPEC),
 }
@@ -24,7 +24,7 @@ _SPEC = re.compile(r"(?ms)^( +)(# Written by `make docs`[^\n]*\n)\1spec:\n.*?(?=
 _ROWS = re.compile(r"(?:[|].*\n)*")
 _WIDTH = 100
 
-Fields = Mapping[str, About]  # of an object, by attribute
+Fields = Mapping[str, FieldDefinition]  # of an object, by attribute
 
 
 class Dumper(yaml.SafeDumper):
@@ -39,7 +39,7 @@ class Dumper(yaml.SafeDumper):
         return True
 
 
-def definition(text: str, spec: About) -> str:
+def definition(text: str, spec: FieldDefinition) -> str:
     """Return a definition (YAML) with its spec as the code has it; raise ValueError without one."""
     found = _SPEC.search(text)
     if found is None:
@@ -53,7 +53,7 @@ def definition(text: str, spec: About) -> str:
     return f"{text[: found.start()]}{written}{text[found.end() :]}"
 
 
-def schema_of(about: About) -> dict[str, Any]:
+def schema_of(about: FieldDefinition) -> dict[str, Any]:
     """Return a field's schema, as the definition of a custom resource takes it."""
     told: dict[str, Any] = {"type": about.kind.schema["type"]}
     if about.default is not None:
@@ -63,7 +63,7 @@ def schema_of(about: About) -> dict[str, Any]:
     return {**told, **_schema_of_kind(about.kind)}
 
 
-def _schema_of_kind(kind: Kind[Any]) -> dict[str, Any]:
+def _schema_of_kind(kind: FieldKind[Any]) -> dict[str, Any]:
     schema = dict(kind.schema)
     if kind.rules:
         schema["x-kubernetes-validations"] = [_rule(each) for each in kind.rules]
@@ -74,7 +74,7 @@ def _schema_of_kind(kind: Kind[Any]) -> dict[str, Any]:
     return schema
 
 
-def _rule(rule: Rule) -> dict[str, str]:
+def _rule(rule: SchemaRule) -> dict[str, str]:
     written = {"rule": rule.cel, "message": rule.message}
     return {**written, "fieldPath": rule.path} if rule.path else written
 
@@ -91,7 +91,7 @@ def resource_tables(page: str) -> str:
     return page
 
 
-def _table(spec: About) -> Iterator[tuple[str, ...]]:
+def _table(spec: FieldDefinition) -> Iterator[tuple[str, ...]]:
     yield _HEAD
     yield ("---",) * len(_HEAD)
     yield from _rows(spec.kind.below, "", [])
@@ -109,7 +109,7 @@ def _rows(below: Fields | None, before: str, shown: list[Fields]) -> Iterator[tu
         yield from _rows(inner, f"{name}{ending}.", shown)
 
 
-def _default(about: About) -> str:
+def _default(about: FieldDefinition) -> str:
     if about.needed:
         return "required"
     if about.default is None:

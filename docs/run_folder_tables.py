@@ -7,7 +7,7 @@ from greensched_simulator.results.recorded_columns import (
     IN_WORDS,
     OF_SERVICES,
     OUTCOMES,
-    Table,
+    RecordedTable,
 )
 
 
@@ -21,7 +21,7 @@ def run_folder_tables() -> str:
     return "\n\n".join(sections)
 
 
-def _section(table: Table, files: Sequence[str]) -> str:
+def _section(table: RecordedTable, files: Sequence[str]) -> str:
     names = " and ".join(f"`{name}`" for name in files)
     only = " The table is only written with services." if table in OF_SERVICES else ""
     head = ("column", "type", "unit", "meaning")

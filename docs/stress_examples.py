@@ -7,7 +7,7 @@ import yaml
 
 from greensched_testbed.stress.job_objects import Images, job_object, namespace_object
 from greensched_testbed.stress.strategies import DEFAULT, HELD, Strategy
-from greensched_testbed.stress.suite import Kind, Room, Suite, SuiteOptions, make_suite
+from greensched_testbed.stress.suite import Room, StressKind, Suite, SuiteOptions, make_suite
 
 _NAMESPACE = "greensched-stress"
 _SUITE = SuiteOptions(jobs=7, gpu_jobs=1, wait_s=3600.0)
@@ -45,7 +45,7 @@ def _jobs(suite: Suite, strategy: Strategy, *, on_boards: bool = False) -> list[
     return [
         job_object(job, strategy, Images())
         for job in suite.jobs
-        if (job.kind is Kind.GPU) is on_boards
+        if (job.kind is StressKind.GPU) is on_boards
     ]
 
 

@@ -110,6 +110,15 @@ def test_every_module_is_named_after_something_of_the_domain() -> None:
     assert vague == []
 
 
+def test_no_two_classes_share_a_name() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in tree(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(named(path))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
 def test_every_exception_from_a_rule_carries_its_reason() -> None:
     bare = []
     for path in MODULES:

@@ -41,7 +41,7 @@ class Entrant(Protocol):
 
 
 @dataclass(eq=False)
-class Gate:
+class ConnectionGate:
     """The connections of one server; those that wait for their caller, longest first."""
 
     count: Callable[[Refusal], None]
@@ -68,7 +68,7 @@ class Gate:
 class Connection(HttpToolsProtocol):
     """One connection of uvicorn's, within limits."""
 
-    def __init__(self, *arguments: Any, gate: Gate, **named: Any) -> None:
+    def __init__(self, *arguments: Any, gate: ConnectionGate, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._gate = gate
         self._owes = False  # its caller has begun a request, and not come to its end

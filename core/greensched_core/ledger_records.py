@@ -154,7 +154,7 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LedgerLine:
     """One line of a ledger as it is sent: a record, a loss, or the end with the number of both."""
 
     record: LedgerRecord | None = None
@@ -163,7 +163,7 @@ class Line:
 
 
 _ENCODER = msgspec.json.Encoder()
-_DECODER = msgspec.json.Decoder(Line)
+_DECODER = msgspec.json.Decoder(LedgerLine)
 _AGES = msgspec.json.Decoder(tuple[InputAge, ...])
 _PLAIN = tuple(
     field.name
@@ -175,12 +175,12 @@ _AMOUNTS = tuple(field.name for field in fields(Amounts))
 _BILLS = ("planned", "run_now", "measured")
 
 
-def encode_line(line: Line) -> bytes:
+def encode_line(line: LedgerLine) -> bytes:
     """Return a line of newline-delimited JSON, its newline included; NaN and infinity are null."""
     return _ENCODER.encode(line) + b"\n"
 
 
-def decode_line(text: bytes | str) -> Line:
+def decode_line(text: bytes | str) -> LedgerLine:
     """Return what a line says; raise BadInput when it is no line of a ledger."""
     try:
         return _DECODER.decode(text)

@@ -9,7 +9,7 @@ import ssl
 import struct
 from collections.abc import Callable
 
-from greensched_core.connections import Connection, Gate, Refusal
+from greensched_core.connections import Connection, ConnectionGate, Refusal
 
 HANDSHAKE_S = 5.0
 # A caller's hello with keys for post-quantum ciphers has 2 KiB, four certificates of his have 8.
@@ -28,7 +28,10 @@ class Handshake(asyncio.BufferedProtocol):
     """
 
     def __init__(
-        self, context: ssl.SSLContext, make_connection: Callable[[], Connection], gate: Gate
+        self,
+        context: ssl.SSLContext,
+        make_connection: Callable[[], Connection],
+        gate: ConnectionGate,
     ) -> None:
         self._context = context
         self._make_connection = make_connection

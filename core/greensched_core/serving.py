@@ -15,7 +15,7 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
-from greensched_core.connections import MOST_CONNECTIONS, Connection, Gate, Refusal
+from greensched_core.connections import MOST_CONNECTIONS, Connection, ConnectionGate, Refusal
 from greensched_core.errors import BadInput
 from greensched_core.open_files import connections_within_limit
 from greensched_core.server_handshakes import Handshake
@@ -69,7 +69,7 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, refused: Callable[[Refusal], None]) -> None:
         """`refused` is called for each connection that is closed beyond a limit."""
         super().__init__(config)
-        self._gate = Gate(refused, connections_within_limit(MOST_CONNECTIONS))
+        self._gate = ConnectionGate(refused, connections_within_limit(MOST_CONNECTIONS))
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

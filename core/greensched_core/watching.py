@@ -49,7 +49,7 @@ class Sink(Protocol[Object_contra]):
         ...
 
 
-class Shared(Generic[Object]):
+class SharedSink(Generic[Object]):
     """A sink that hands all on to several, so that one watch serves them."""
 
     def __init__(self, *parts: tuple[Callable[[Object], Any], Sink[Any]]) -> None:
@@ -86,12 +86,12 @@ class Shared(Generic[Object]):
 
 
 def unread(raw: bytes | msgspec.Raw) -> bytes | msgspec.Raw:
-    """Return an object as it came: the sinks of a `Shared` read it, each as far as it needs."""
+    """Return an object as it came: the sinks of a `SharedSink` read it, each as far as it needs."""
     return raw
 
 
 def as_it_is(item: Object) -> Object:
-    """Return what the watch has read, for a sink of a `Shared` that takes just that."""
+    """Return what the watch has read, for a sink of a `SharedSink` that takes just that."""
     return item
 
 

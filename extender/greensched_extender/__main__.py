@@ -34,11 +34,11 @@ from greensched_extender.app import Health, explain_app, extender_app
 from greensched_extender.decisions import Decisions
 from greensched_extender.explain import Explanations
 from greensched_extender.gauges import Gauges, WatchesHealth
-from greensched_extender.grid import Grid
+from greensched_extender.grid import OutlookCache
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import PolicyChoice, PolicyTerms
-from greensched_extender.scoring import Assumptions
-from greensched_extender.service import Extender, Knowledge, Terms
+from greensched_extender.scoring import ScoringAssumptions
+from greensched_extender.service import AnswerTerms, Extender, Knowledge
 from greensched_extender.settings import ExtenderSettings
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.upkeep import (
@@ -82,9 +82,9 @@ class Process:
             self.metrics.count_steps,
             lambda _, fault: self.metrics.signal_faults.labels(fault.reason).inc(),
         )
-        self.grid = Grid(self.signals.zone, self.signals.zone_means)
+        self.grid = OutlookCache(self.signals.zone, self.signals.zone_means)
         self.choice = self._policy_choice()
-        self.assumptions = Assumptions(
+        self.assumptions = ScoringAssumptions(
             settings.utilisation_ratio,
             settings.gpu_ratio,
             settings.empty_nodes_sleep,
@@ -159,7 +159,7 @@ class Process:
     def _extender(self, client: ApiClient) -> Extender:
         settings = self._settings
         return Extender(
-            Terms(
+            AnswerTerms(
                 frozenset(settings.scheduler_names),
                 self.assumptions,
                 settings.filter_enabled,

@@ -21,8 +21,8 @@ from starlette.types import Receive, Scope, Send
 from greensched_core.bodies import BadHeader, Bodies, BodyTooLarge, GoneAway, TooManyBodies
 from greensched_extender import protocol
 from greensched_extender.explain import Explanations
-from greensched_extender.metrics import ExtenderMetrics, Outcome
-from greensched_extender.service import Answer, Extender
+from greensched_extender.metrics import ExtenderMetrics, RequestOutcome
+from greensched_extender.service import Extender, ExtenderReply
 
 log = structlog.get_logger()
 
@@ -43,7 +43,7 @@ class VerbEndpoint:
     def __init__(
         self,
         verb: str,
-        answer: Callable[[bytes], Answer | Awaitable[Answer]],
+        answer: Callable[[bytes], ExtenderReply | Awaitable[ExtenderReply]],
         metrics: ExtenderMetrics,
         bodies: Bodies,
     ) -> None:
@@ -60,26 +60,26 @@ class VerbEndpoint:
             return
         except BodyTooLarge:
             message = f"body is larger than {self._bodies.most_bytes} bytes (max_body_bytes)"
-            await self._refuse(send, 413, message, Outcome.TOO_LARGE)
+            await self._refuse(send, 413, message, RequestOutcome.TOO_LARGE)
             return
         except TooManyBodies:
             message = "too many bytes of requests are being read at once: try again"
-            await self._refuse(send, 503, message, Outcome.CROWDED_OUT)
+            await self._refuse(send, 503, message, RequestOutcome.CROWDED_OUT)
             return
         except BadHeader as fault:
-            await self._refuse(send, 400, str(fault), Outcome.BAD_REQUEST)
+            await self._refuse(send, 400, str(fault), RequestOutcome.BAD_REQUEST)
             return
         # What the watches have brought by now is read first: after a standstill it may hold the
         # binding of this very pod, whose scheduler gave up on us.
         await asyncio.sleep(0)
         started = perf_counter()
         result = self._answer(body)
-        answer = result if isinstance(result, Answer) else await result
+        answer = result if isinstance(result, ExtenderReply) else await result
         seconds = perf_counter() - started
         self._metrics.request(self._verb, answer.outcome, seconds)
         await _send(send, answer.status, answer.body, seconds)
 
-    async def _refuse(self, send: Send, status: int, message: str, outcome: Outcome) -> None:
+    async def _refuse(self, send: Send, status: int, message: str, outcome: RequestOutcome) -> None:
         self._metrics.request(self._verb, outcome, 0.0)
         # The rest is never read, so the connection cannot be used again.
         await _send(send, status, protocol.error(message), 0.0, [(b"connection", b"close")])
@@ -112,7 +112,7 @@ def extender_app(
 ) -> FastAPI:
     """Return the application that kube-scheduler, the kubelet and Prometheus call."""
     app = FastAPI(title="GreenSched extender", openapi_url=None)
-    answers: Mapping[str, Callable[[bytes], Answer | Awaitable[Answer]]] = {
+    answers: Mapping[str, Callable[[bytes], ExtenderReply | Awaitable[ExtenderReply]]] = {
         "filter": extender.filter,
         "prioritize": extender.prioritize,
         "bind": extender.bind,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from greensched_core.state import Workload
 from greensched_core.units import KWH_PER_MWH, kwh_from_joules
-from greensched_extender.grid import Outlook, ZoneSignal, render_zone
+from greensched_extender.grid import RunOutlook, ZoneNow, render_zone
 from greensched_extender.rows import NO_ROW
 from greensched_extender.scoring import Appraisal
 from greensched_extender.why import TOO_LATE
@@ -38,7 +38,7 @@ class Decision:
     bundle: str  # name of the model's bundle; "" where a rule answered
     fallback: str  # why it was not the model, or ""
     snapshot_age_s: float
-    outlook: Outlook  # the first zone is no zone
+    outlook: RunOutlook  # the first zone is no zone
     names: list[str]  # by row
     names_bytes: int
     rows: npt.NDArray[np.int32]
@@ -204,7 +204,7 @@ def _outcome(decision: Decision) -> Mapping[str, Any]:
     return {"state": "superseded" if decision.superseded else "not seen bound"}
 
 
-def _candidate(decision: Decision, place: int, zones: Sequence[ZoneSignal]) -> dict[str, Any]:
+def _candidate(decision: Decision, place: int, zones: Sequence[ZoneNow]) -> dict[str, Any]:
     signal = zones[decision.zone_of[place]]
     energy_j = float(decision.power_w[place]) * float(decision.runtime_on_node_s[place])
     carbon, price = signal.carbon_g_per_kwh, signal.price_per_mwh

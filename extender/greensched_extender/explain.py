@@ -6,9 +6,9 @@ from typing import Any
 from greensched_core.clock import Clock
 from greensched_core.state import Node
 from greensched_extender.decisions import Decisions, render
-from greensched_extender.grid import Grid, ZoneSignal, render_zone
+from greensched_extender.grid import OutlookCache, ZoneNow, render_zone
 from greensched_extender.policy_choice import PolicyChoice
-from greensched_extender.scoring import Assumptions
+from greensched_extender.scoring import ScoringAssumptions
 from greensched_extender.snapshot import NodeReport, Snapshot
 from greensched_extender.why import why
 
@@ -22,10 +22,10 @@ class Explanations:
         self,
         *,
         snapshot: Snapshot,
-        grid: Grid,
+        grid: OutlookCache,
         choice: PolicyChoice,
         decisions: Decisions,
-        assumptions: Assumptions,
+        assumptions: ScoringAssumptions,
         watches: Callable[[], Mapping[str, Any]],
         clock: Clock,
     ) -> None:
@@ -85,12 +85,12 @@ class Explanations:
             "performance": weights.performance,
         }
 
-    def _signals(self) -> dict[str, ZoneSignal]:
+    def _signals(self) -> dict[str, ZoneNow]:
         return self._grid.now(self._snapshot.view().facts.zones, self._clock.now())
 
 
 def _node(
-    node: Node, report: NodeReport, signal: ZoneSignal | None, assumed: Assumptions
+    node: Node, report: NodeReport, signal: ZoneNow | None, assumed: ScoringAssumptions
 ) -> dict[str, Any]:
     cpu_cores, memory_bytes, gpus = report.requested
     gpu = node.gpu

@@ -7,7 +7,7 @@ import numpy as np
 
 from greensched_core.state import Workload
 from greensched_extender.rows import Rows
-from greensched_extender.scoring import Appraisal, Assumptions
+from greensched_extender.scoring import Appraisal, ScoringAssumptions
 from greensched_extender.view import View
 from greensched_policies.costs.cost import (
     CostModel,
@@ -19,7 +19,9 @@ from greensched_policies.costs.cost import (
 from greensched_policies.encoding.scores import BEST_SCORE
 
 
-def predicted_watts(view: View, rows: Rows, workload: Workload, assumptions: Assumptions) -> Floats:
+def predicted_watts(
+    view: View, rows: Rows, workload: Workload, assumptions: ScoringAssumptions
+) -> Floats:
     """Return what each node would draw with the pod, [N] watts at its own plug.
 
     Power curve at the utilisation after placement, plus all boards idle, plus the busy ones'
@@ -39,7 +41,7 @@ def predicted_watts(view: View, rows: Rows, workload: Workload, assumptions: Ass
 
 
 def over_budget(
-    view: View, names: list[str], workload: Workload, assumptions: Assumptions
+    view: View, names: list[str], workload: Workload, assumptions: ScoringAssumptions
 ) -> dict[str, str]:
     """Return the nodes that the pod would push above their power budget, with the reason.
 

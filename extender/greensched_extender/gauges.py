@@ -5,7 +5,7 @@ from typing import Any
 
 from greensched_core.clock import Clock
 from greensched_core.watching import WatchHealth
-from greensched_extender.grid import Grid
+from greensched_extender.grid import OutlookCache
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import PolicyChoice
 from greensched_extender.snapshot import Snapshot
@@ -59,7 +59,7 @@ class Gauges:
         snapshot: Snapshot,
         watches: WatchesHealth,
         choice: PolicyChoice,
-        grid: Grid,
+        grid: OutlookCache,
         clock: Clock,
     ) -> None:
         self._metrics = metrics

@@ -12,7 +12,7 @@ from greensched_extender.scoring import ZoneMeans
 
 
 @dataclass(frozen=True, slots=True)
-class ZoneSignal:
+class ZoneNow:
     """What is known of a zone's grid at one moment."""
 
     zone: str
@@ -26,14 +26,14 @@ class ZoneSignal:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outlook:
+class RunOutlook:
     """What every zone of a view is expected to cost over one run."""
 
     means: ZoneMeans
     states: tuple[steps.ZoneSignal, ...]  # in the order of the view's zones; one for all runs
 
     @property
-    def signals(self) -> tuple[ZoneSignal, ...]:
+    def signals(self) -> tuple[ZoneNow, ...]:
         """Means, and where they come from, zone by zone: for people, so made when they ask."""
         means = self.means.carbon_g_per_kwh.tolist(), self.means.price_per_mwh.tolist()
         return tuple(
@@ -48,7 +48,7 @@ StateOf = Callable[[str, float], steps.ZoneSignal]
 MeansOver = Callable[[Sequence[str], float, float], tuple[list[float], list[float]]]
 
 
-class Grid:
+class OutlookCache:
     """Keeps the outlooks of the running second, by runtime.
 
     Means are those of `means_over` for exactly that runtime, nothing is rounded, so that a
@@ -63,9 +63,9 @@ class Grid:
         self._second = -1
         self._zones: tuple[str, ...] = ()
         self._states: tuple[steps.ZoneSignal, ...] = ()
-        self._outlooks: dict[float, Outlook] = {}
+        self._outlooks: dict[float, RunOutlook] = {}
 
-    def outlook(self, zones: tuple[str, ...], now: float, runtime_s: float) -> Outlook:
+    def outlook(self, zones: tuple[str, ...], now: float, runtime_s: float) -> RunOutlook:
         """Return the outlook for a run of `runtime_s` from `now` (seconds since the epoch)."""
         if int(now) != self._second or zones is not self._zones:
             self._second, self._zones, self._outlooks = int(now), zones, {}
@@ -73,11 +73,11 @@ class Grid:
         outlook = self._outlooks.get(runtime_s)
         if outlook is None:
             carbon, price = self._means_over(zones, now, runtime_s)
-            outlook = Outlook(ZoneMeans(np.array(carbon), np.array(price)), self._states)
+            outlook = RunOutlook(ZoneMeans(np.array(carbon), np.array(price)), self._states)
             self._outlooks[runtime_s] = outlook
         return outlook
 
-    def now(self, zones: tuple[str, ...], now: float) -> dict[str, ZoneSignal]:
+    def now(self, zones: tuple[str, ...], now: float) -> dict[str, ZoneNow]:
         """Return what holds now in each named zone."""
         states = (self._state_of(zone, now) for zone in zones if zone)
         return {
@@ -85,8 +85,8 @@ class Grid:
         }
 
 
-def _signal(state: steps.ZoneSignal, carbon: float | None, price: float | None) -> ZoneSignal:
-    return ZoneSignal(
+def _signal(state: steps.ZoneSignal, carbon: float | None, price: float | None) -> ZoneNow:
+    return ZoneNow(
         zone=state.zone,
         carbon_g_per_kwh=carbon,
         price_per_mwh=price,
@@ -102,7 +102,7 @@ def _known(mean: float) -> float | None:
     return None if math.isnan(mean) else mean
 
 
-def render_zone(signal: ZoneSignal) -> Mapping[str, Any]:
+def render_zone(signal: ZoneNow) -> Mapping[str, Any]:
     """Return a zone's signal as JSON values."""
     return {
         "zone": signal.zone,

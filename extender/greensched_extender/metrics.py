@@ -7,7 +7,7 @@ from typing import get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from greensched_core.connections import Refusal
-from greensched_core.signals.grid import Fault
+from greensched_core.signals.grid import GridFault
 from greensched_core.signals.steps import SignalKind, Step
 from greensched_policies.learned.guard import FallbackReason
 
@@ -21,7 +21,7 @@ _BUCKETS_S = (
 VERBS = ("filter", "prioritize", "bind")
 
 
-class Outcome(StrEnum):
+class RequestOutcome(StrEnum):
     """How a request ended."""
 
     OK = "ok"
@@ -96,7 +96,9 @@ class ExtenderMetrics:
             "reason",
         )
         self._requests = {
-            (verb, outcome): requests.labels(verb, outcome) for verb in VERBS for outcome in Outcome
+            (verb, outcome): requests.labels(verb, outcome)
+            for verb in VERBS
+            for outcome in RequestOutcome
         }
         self._handler = {verb: handler.labels(verb) for verb in VERBS}
         self._fallbacks = {
@@ -193,7 +195,7 @@ class ExtenderMetrics:
             self.guard_fallbacks.labels(reason)
         for outcome in BundleLoad:
             self.bundle_loads.labels(outcome)
-        for fault in Fault:
+        for fault in GridFault:
             self.signal_faults.labels(fault)
         for kind in get_args(SignalKind):
             for step in Step:
@@ -209,7 +211,7 @@ class ExtenderMetrics:
         """Count a connection that was closed beyond a limit."""
         self._refused[why].inc()
 
-    def request(self, verb: str, outcome: Outcome, seconds: float) -> None:
+    def request(self, verb: str, outcome: RequestOutcome, seconds: float) -> None:
         """Count a request and the time in its handler."""
         self._requests[verb, outcome].inc()
         self._handler[verb].observe(seconds)

@@ -26,7 +26,7 @@ from greensched_policies.learned.guard import GuardedAnswer, WhereGuard
 
 
 @dataclass(frozen=True, slots=True)
-class Assumptions:
+class ScoringAssumptions:
     """What holds for every decision, from the settings."""
 
     utilisation_ratio: float
@@ -75,7 +75,7 @@ def appraise(
     rows: Rows,
     workload: Workload,
     means: ZoneMeans,
-    assumptions: Assumptions,
+    assumptions: ScoringAssumptions,
     guard: WhereGuard,
 ) -> Appraisal:
     """Return cost and score of `workload` on each of the known nodes `rows` (none is NO_ROW).

@@ -19,12 +19,12 @@ from greensched_extender import protocol
 from greensched_extender.binding import bind
 from greensched_extender.decisions import Decisions, remember
 from greensched_extender.filtering import one_of_the_best, over_budget
-from greensched_extender.grid import Grid
-from greensched_extender.metrics import RULE_FAILED, ExtenderMetrics, Fallback, Outcome
+from greensched_extender.grid import OutlookCache
+from greensched_extender.metrics import RULE_FAILED, ExtenderMetrics, Fallback, RequestOutcome
 from greensched_extender.offered import Offered
 from greensched_extender.policy_choice import ONNX, PolicyChoice
 from greensched_extender.rows import NO_ROW
-from greensched_extender.scoring import Appraisal, Assumptions, appraise, reply
+from greensched_extender.scoring import Appraisal, ScoringAssumptions, appraise, reply
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
 
@@ -35,20 +35,20 @@ _LONGEST_NAME = 253  # characters of a Kubernetes name (RFC 1123 subdomain)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ExtenderReply:
     """Status and body of a reply, and how it came about."""
 
     status: int
     body: bytes
-    outcome: Outcome
+    outcome: RequestOutcome
 
 
 @dataclass(frozen=True)
-class Terms:
+class AnswerTerms:
     """What the settings say about answering."""
 
     scheduler_names: frozenset[str]
-    assumptions: Assumptions
+    assumptions: ScoringAssumptions
     filter_enabled: bool
     snapshot_max_age_s: float
 
@@ -59,7 +59,7 @@ class Knowledge:
 
     snapshot: Snapshot
     snapshot_age_s: Callable[[], float | None]  # None: the first lists are not done
-    grid: Grid
+    grid: OutlookCache
     said: SaidRuntimes
 
 
@@ -68,7 +68,7 @@ class Extender:
 
     def __init__(
         self,
-        terms: Terms,
+        terms: AnswerTerms,
         known: Knowledge,
         *,
         choice: PolicyChoice,
@@ -88,13 +88,13 @@ class Extender:
         self._clock = clock
         self._binder = binder
 
-    def prioritize(self, body: bytes) -> Answer:
+    def prioritize(self, body: bytes) -> ExtenderReply:
         """Return a score 0..10 for each node offered; `[]`, no preference, without the opt-in."""
         try:
             args = protocol.read_args(body)
             pod = args.Pod or PodObject()
             if pod.spec.schedulerName not in self._terms.scheduler_names:
-                return Answer(200, b"[]", Outcome.NOT_OPTED_IN)
+                return ExtenderReply(200, b"[]", RequestOutcome.NOT_OPTED_IN)
             with np.errstate(all="ignore"):  # absurd numbers are judged, not warned of
                 return self._prioritize(pod, Offered(args))
         except BadInput as fault:
@@ -104,15 +104,15 @@ class Extender:
             self._metrics.fallback(Fallback.EXCEPTION)
             return self._no_preference(args)
 
-    def filter(self, body: bytes) -> Answer:
+    def filter(self, body: bytes) -> ExtenderReply:
         """Return the nodes that pass; only a power budget refuses one."""
         try:
             args = protocol.read_args(body)
             pod = args.Pod or PodObject()
             if pod.spec.schedulerName not in self._terms.scheduler_names:
-                return Answer(200, protocol.all_pass(args), Outcome.NOT_OPTED_IN)
+                return ExtenderReply(200, protocol.all_pass(args), RequestOutcome.NOT_OPTED_IN)
             if not self._terms.filter_enabled:
-                return Answer(200, protocol.all_pass(args), Outcome.DISABLED)
+                return ExtenderReply(200, protocol.all_pass(args), RequestOutcome.DISABLED)
             names = protocol.read_names(args)
         except BadInput as fault:
             return _bad_request(fault)
@@ -122,31 +122,35 @@ class Extender:
         except Exception:  # whatever it is, the pod must be placed
             log.exception("filter failed", pod=pod.metadata.name, nodes=len(names))
             self._metrics.fallback(Fallback.EXCEPTION)
-            return Answer(200, protocol.all_pass(args), Outcome.FAILED)
+            return ExtenderReply(200, protocol.all_pass(args), RequestOutcome.FAILED)
 
-    async def bind(self, body: bytes) -> Answer:
+    async def bind(self, body: bytes) -> ExtenderReply:
         """Bind a pod to a node; an error is told in the body, as kube-scheduler expects it."""
         if self._binder is None:
             message = "bind is off: set GREENSCHED_EXTENDER_BIND_ENABLED=true or remove bindVerb"
-            return Answer(404, protocol.error(message), Outcome.DISABLED)
+            return ExtenderReply(404, protocol.error(message), RequestOutcome.DISABLED)
         try:
             args = protocol.read_binding(body)
         except BadInput as fault:
             return _bad_request(fault)
         fault_text = await bind(self._binder, args)
-        outcome = Outcome.REFUSED if fault_text else Outcome.OK
-        return Answer(200, protocol.error(fault_text), outcome)
+        outcome = RequestOutcome.REFUSED if fault_text else RequestOutcome.OK
+        return ExtenderReply(200, protocol.error(fault_text), outcome)
 
-    def _no_preference(self, args: protocol.ExtenderArgs) -> Answer:
+    def _no_preference(self, args: protocol.ExtenderArgs) -> ExtenderReply:
         try:
-            return Answer(200, protocol.equal_scores(Offered(args).names), Outcome.FAILED)
+            return ExtenderReply(
+                200, protocol.equal_scores(Offered(args).names), RequestOutcome.FAILED
+            )
         except BadInput as fault:
             return _bad_request(fault)
 
-    def _prioritize(self, pod: PodObject, offered: Offered) -> Answer:
+    def _prioritize(self, pod: PodObject, offered: Offered) -> ExtenderReply:
         age_s = self._fresh_age_s()
         if age_s is None:
-            return Answer(200, protocol.equal_scores(offered.names), Outcome.ABSTAINED)
+            return ExtenderReply(
+                200, protocol.equal_scores(offered.names), RequestOutcome.ABSTAINED
+            )
         workload = self._read(pod)
         self._snapshot.withdraw(workload.uid)
         view = self._snapshot.view()
@@ -159,7 +163,9 @@ class Extender:
             self._count_unknown(view, strangers)
         if known.size == 0:
             self._metrics.fallback(Fallback.NO_CANDIDATE)
-            return Answer(200, protocol.equal_scores(offered.names), Outcome.ABSTAINED)
+            return ExtenderReply(
+                200, protocol.equal_scores(offered.names), RequestOutcome.ABSTAINED
+            )
         now, runtime_s = self._clock.now(), self._terms.assumptions.runtime_s(workload)
         outlook = self._grid.outlook(view.facts.zones, now, runtime_s)
         guard = self._choice.guard
@@ -175,7 +181,7 @@ class Extender:
         self._snapshot.expect(workload.uid, appraisal.best_row, _amounts(workload))
         self._remember(workload, strangers, view, appraisal, age_s, now, runtime_s)
         body = reply(rows, appraisal, view.names.entries, strangers)
-        return Answer(200, body, Outcome.OK)
+        return ExtenderReply(200, body, RequestOutcome.OK)
 
     def _remember(
         self,
@@ -217,9 +223,11 @@ class Extender:
             return None
         return age_s
 
-    def _filter(self, args: protocol.ExtenderArgs, pod: PodObject, names: list[str]) -> Answer:
+    def _filter(
+        self, args: protocol.ExtenderArgs, pod: PodObject, names: list[str]
+    ) -> ExtenderReply:
         if self._fresh_age_s() is None:
-            return Answer(200, protocol.all_pass(args), Outcome.ABSTAINED)
+            return ExtenderReply(200, protocol.all_pass(args), RequestOutcome.ABSTAINED)
         workload = self._read(pod)
         self._snapshot.withdraw(workload.uid)
         view = self._snapshot.view()
@@ -229,9 +237,11 @@ class Extender:
             row = view.names.row_of.get(passed[0], NO_ROW)
             self._snapshot.expect(workload.uid, row, _amounts(workload))
         if not refused:
-            return Answer(200, protocol.all_pass(args), Outcome.OK)
+            return ExtenderReply(200, protocol.all_pass(args), RequestOutcome.OK)
         self._metrics.refused_nodes.inc(len(refused))
-        return Answer(200, protocol.some_pass(args, names, passed, refused), Outcome.OK)
+        return ExtenderReply(
+            200, protocol.some_pass(args, names, passed, refused), RequestOutcome.OK
+        )
 
     def _read(self, pod: PodObject) -> Workload:
         workload = workload_of(pod, self._said.of(pod))
@@ -252,5 +262,5 @@ def _amounts(workload: Workload) -> Amounts:
     return workload.cpu_cores, workload.memory_bytes, workload.gpus
 
 
-def _bad_request(fault: BadInput) -> Answer:
-    return Answer(400, protocol.error(str(fault)), Outcome.BAD_REQUEST)
+def _bad_request(fault: BadInput) -> ExtenderReply:
+    return ExtenderReply(400, protocol.error(str(fault)), RequestOutcome.BAD_REQUEST)

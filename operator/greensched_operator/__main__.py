@@ -56,13 +56,13 @@ async def _emergency_release(
 
 async def _check_install(settings: OperatorSettings, client: ApiClient, stop: asyncio.Event) -> int:
     from greensched_operator.install_check.check import InstallCheck
-    from greensched_operator.install_check.checklist import State, checklist
+    from greensched_operator.install_check.checklist import CheckOutcome, checklist
     from greensched_operator.install_check.settings import InstallCheckSettings
 
     told = load_settings(InstallCheckSettings)
     findings = await InstallCheck(told, settings, client, settings.clock).run(stop)
     print(checklist(findings), flush=True)
-    return int(stop.is_set() or any(each.state == State.FAILED for each in findings))
+    return int(stop.is_set() or any(each.state == CheckOutcome.FAILED for each in findings))
 
 
 # Each imports what it needs itself: a releaser carries no numpy and no model in its memory.

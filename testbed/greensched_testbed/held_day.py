@@ -22,8 +22,8 @@ from greensched_core.watching import Watch
 from greensched_policies.billing.courses import Placements
 from greensched_policies.costs.cost import CURVE_POINTS
 from greensched_simulator.world.world import World
-from greensched_testbed.nodes import NodeGroup
-from greensched_testbed.operator_processes import Pace
+from greensched_testbed.nodes import EqualNodes
+from greensched_testbed.operator_processes import FastClock
 from greensched_testbed.replay import TESTBED_RUNTIME
 
 JOB, POD, CRON_RUN = "job", "pod", "cron-run"
@@ -54,7 +54,7 @@ class Day:
     """A world, when it begins on the operator's clock, and where it is replayed."""
 
     world: World
-    pace: Pace
+    pace: FastClock
     namespace: str
     scheduler: str = labels.SCHEDULER_NAME
 
@@ -68,14 +68,14 @@ class Day:
         return self.pace.clock.now() - self.start_s
 
 
-def node_groups(world: World) -> list[NodeGroup]:
+def node_groups(world: World) -> list[EqualNodes]:
     """Return a node of the cluster for each of the world's, of the same power and zone."""
     nodes, groups = world.nodes, []
     curves = world.curve_watts.reshape(-1, CURVE_POINTS)
     for place, name in enumerate(world.node_names):
         watts = curves[int(nodes.curve_class[place])]
         groups.append(
-            NodeGroup(
+            EqualNodes(
                 count=1,
                 name_prefix=name,
                 cpu_cores=float(nodes.cpu_capacity[place]),

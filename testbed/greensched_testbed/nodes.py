@@ -19,7 +19,7 @@ _FIRST_POLL_S, _LONGEST_POLL_S = 0.1, 2.0  # a list of a thousand nodes costs th
 
 
 @dataclass(frozen=True, slots=True)
-class NodeGroup:
+class EqualNodes:
     """Equal nodes, called `<name_prefix>-0` and so on; empty texts set no label."""
 
     count: int
@@ -41,7 +41,7 @@ class NodeGroup:
         return tuple(f"{self.name_prefix}-{index}" for index in range(self.count))
 
 
-def node_object(name: str, group: NodeGroup, *, is_ready: bool) -> dict[str, Any]:
+def node_object(name: str, group: EqualNodes, *, is_ready: bool) -> dict[str, Any]:
     """Return the Node as JSON would hold it; with `is_ready` it says itself that it is Ready."""
     capacity = {
         labels.CPU: f"{round(group.cpu_cores * 1000)}m",
@@ -67,7 +67,7 @@ def node_object(name: str, group: NodeGroup, *, is_ready: bool) -> dict[str, Any
 
 async def create_nodes(
     client: ApiClient,
-    groups: Iterable[NodeGroup],
+    groups: Iterable[EqualNodes],
     *,
     plain: bool = False,
     may_exist: bool = False,
@@ -82,7 +82,7 @@ async def create_nodes(
     pairs = [(name, group) for group in groups for name in group.names()]
     gate = asyncio.Semaphore(_AT_ONCE)
 
-    async def create(name: str, group: NodeGroup) -> None:
+    async def create(name: str, group: EqualNodes) -> None:
         async with gate:
             body = msgspec.json.encode(node_object(name, group, is_ready=plain))
             try:
@@ -138,7 +138,7 @@ async def wait_until_ready(
             pause_s = min(pause_s * 1.5, _LONGEST_POLL_S)
 
 
-def _labels(name: str, group: NodeGroup) -> dict[str, str]:
+def _labels(name: str, group: EqualNodes) -> dict[str, str]:
     given = {
         labels.GRID_ZONE: group.grid_zone,
         labels.TOPOLOGY_ZONE: group.topology_zone,

@@ -29,7 +29,7 @@ _KINDS = ("controller", "webhook", "releaser")
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class FastClock:
     """How many times as fast as the wall's a clock goes, and what it showed when it was started."""
 
     rate: float = 1.0
@@ -58,7 +58,7 @@ class Pace:
 class OperatorProcesses:
     """Controller replicas, a webhook and a releaser, started, stopped and killed by name."""
 
-    def __init__(self, plane: ControlPlane, pace: Pace, **settings: object) -> None:
+    def __init__(self, plane: ControlPlane, pace: FastClock, **settings: object) -> None:
         """`settings` are the operator's, such as `replan_every_s=60`, for all its processes."""
         self._plane = plane
         self._pace = pace
@@ -141,7 +141,7 @@ class OperatorProcesses:
         """Stop one by its name; safe to repeat."""
         self._plane.stop(f"operator-{name}")
 
-    def go_on(self, pace: Pace) -> None:
+    def go_on(self, pace: FastClock) -> None:
         """Stop one of each and start them again on another clock, with the chart's settings."""
         for kind in reversed(_KINDS):
             self.stop(kind)

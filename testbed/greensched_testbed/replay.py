@@ -28,7 +28,7 @@ _GONE_FOR_GOOD = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
-class PodRun:
+class ReplayedPod:
     """What became of one task; times in seconds since the epoch, None for what did not happen."""
 
     task: Task
@@ -41,7 +41,7 @@ class PodRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReplayProgress:
     """How far a replay has come, in pods."""
 
     total: int
@@ -54,14 +54,14 @@ class Progress:
 class Replay:
     """The record of one replay."""
 
-    runs: tuple[PodRun, ...]
+    runs: tuple[ReplayedPod, ...]
     started_at: float
     ended_at: float
     wall_s_per_trace_s: float
     timed_out: bool
 
     @property
-    def unplaced(self) -> tuple[PodRun, ...]:
+    def unplaced(self) -> tuple[ReplayedPod, ...]:
         """Return the pods that no node took."""
         return tuple(run for run in self.runs if not run.node)
 
@@ -93,7 +93,7 @@ async def replay(
     access: ApiAccess,
     options: ReplayOptions,
     *,
-    on_progress: Callable[[Progress], None] = lambda _: None,
+    on_progress: Callable[[ReplayProgress], None] = lambda _: None,
     clock: Clock | None = None,
 ) -> Replay:
     """Create the trace's pods as they arrive, watch them, and return what became of each.
@@ -276,10 +276,10 @@ class _PodLog:
         trace: Trace,
         until: Literal["bound", "finished"],
         clock: Clock,
-        on_progress: Callable[[Progress], None],
+        on_progress: Callable[[ReplayProgress], None],
     ) -> None:
         self.complete = asyncio.Event()
-        self._runs = {task.name: PodRun(task) for task in trace.tasks}
+        self._runs = {task.name: ReplayedPod(task) for task in trace.tasks}
         self._open = set(self._runs)
         self._until = until
         self._clock = clock
@@ -288,7 +288,7 @@ class _PodLog:
         if not self._open:
             self.complete.set()
 
-    def runs(self) -> tuple[PodRun, ...]:
+    def runs(self) -> tuple[ReplayedPod, ...]:
         """Return what is known of each task, in the trace's order."""
         return tuple(self._runs.values())
 
@@ -307,7 +307,7 @@ class _PodLog:
         node, phase = item.spec.nodeName, item.status.phase
         is_new, is_newly_bound = run.created_at is None, bool(node) and run.bound_at is None
         is_newly_finished = phase in _GONE_FOR_GOOD and run.finished_at is None
-        self._runs[item.metadata.name] = PodRun(
+        self._runs[item.metadata.name] = ReplayedPod(
             task=run.task,
             created_at=now if is_new else run.created_at,
             bound_at=now if is_newly_bound else run.bound_at,
@@ -320,7 +320,9 @@ class _PodLog:
         self._bound += is_newly_bound
         self._finished += is_newly_finished
         if is_new or is_newly_bound or is_newly_finished:
-            self._on_progress(Progress(len(self._runs), self._created, self._bound, self._finished))
+            self._on_progress(
+                ReplayProgress(len(self._runs), self._created, self._bound, self._finished)
+            )
         if is_newly_finished or (is_newly_bound and self._until == "bound"):
             self._close(item.metadata.name)
 

@@ -13,8 +13,8 @@ import pytest
 from greensched_cli.extras import BROUGHT
 from greensched_core.ledger_records import (
     Amounts,
+    LedgerLine,
     LedgerRecord,
-    Line,
     Subject,
     What,
     encode_line,
@@ -83,7 +83,10 @@ def ledger() -> Iterator[str]:
         )
         for number in range(30)
     ]  # fmt: skip
-    lines = [*(encode_line(Line(record=each)) for each in records), encode_line(Line(end=30))]
+    lines = [
+        *(encode_line(LedgerLine(record=each)) for each in records),
+        encode_line(LedgerLine(end=30)),
+    ]
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -11,8 +11,8 @@ from greensched_core.ledger_records import (
     Amounts,
     ForecastUsed,
     InputAge,
+    LedgerLine,
     LedgerRecord,
-    Line,
     Loss,
     LossReason,
     Subject,
@@ -53,7 +53,7 @@ HELD = LedgerRecord(
 
 @given(records)
 def test_a_record_comes_back_from_a_line_as_it_was(record: LedgerRecord) -> None:
-    assert decode_line(encode_line(Line(record=record))).record == record
+    assert decode_line(encode_line(LedgerLine(record=record))).record == record
 
 
 @given(records)
@@ -63,7 +63,7 @@ def test_a_record_comes_back_from_a_tables_row_as_it_was(record: LedgerRecord) -
 
 def test_a_loss_comes_back_from_a_line_as_it_was() -> None:
     loss = Loss("l1", LossReason.CORRUPT, 1.0, 2.0, None)
-    assert decode_line(encode_line(Line(loss=loss))) == Line(loss=loss)
+    assert decode_line(encode_line(LedgerLine(loss=loss))) == LedgerLine(loss=loss)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from greensched_core.clock import ManualClock, WallClock
-from greensched_core.watching import Shared, Watch, WatchHealth, as_it_is
+from greensched_core.watching import SharedSink, Watch, WatchHealth, as_it_is
 
 Api = Any  # the scripted server of conftest.py
 
@@ -148,7 +148,7 @@ def test_what_one_sink_of_a_watch_cannot_read_the_others_take() -> None:
         raise RuntimeError(f"{item.metadata['name']} cannot be read")
 
     first, second = Shelf(), Shelf()
-    shared = Shared[Thing]((unreadable, first), (as_it_is, second))
+    shared = SharedSink[Thing]((unreadable, first), (as_it_is, second))
     shared.list_began()
     with pytest.raises(RuntimeError, match="a cannot be read"):
         shared.upsert(Thing({"name": "a"}))

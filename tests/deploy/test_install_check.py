@@ -14,7 +14,7 @@ import yaml
 
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
+from greensched_testbed.nodes import EqualNodes, create_nodes, delete_nodes, wait_until_ready
 from greensched_testbed.ports import free_port
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ ONLY_HOLDING = {
 
 async def offer(access: ApiAccess) -> tuple[str, ...]:
     async with ApiClient(access) as api:
-        names = await create_nodes(api, [NodeGroup(1, "checked", 8.0, 2.0**36)])
+        names = await create_nodes(api, [EqualNodes(1, "checked", 8.0, 2.0**36)])
         await wait_until_ready(api, names)
     return names
 

@@ -15,7 +15,7 @@ import pytest
 
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
+from greensched_testbed.nodes import EqualNodes, create_nodes, delete_nodes, wait_until_ready
 
 if TYPE_CHECKING:
     from tests.deploy.conftest import Installation
@@ -31,7 +31,7 @@ PLAYED = ["--set-string", r"operator.podAnnotations.greensched\.io/testbed-runti
 
 async def offer(access: ApiAccess) -> tuple[str, ...]:
     async with ApiClient(access) as api:
-        names = await create_nodes(api, [NodeGroup(1, "uninstall", 8.0, 2.0**36)])
+        names = await create_nodes(api, [EqualNodes(1, "uninstall", 8.0, 2.0**36)])
         await wait_until_ready(api, names)
     return names
 

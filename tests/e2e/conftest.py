@@ -31,7 +31,7 @@ from greensched_testbed.end_to_end.real_cluster import (
     meter_archives,
     real_cluster,
 )
-from greensched_testbed.end_to_end.release import NAMESPACE, Release, install, uninstall
+from greensched_testbed.end_to_end.release import NAMESPACE, ChartRelease, install, uninstall
 from greensched_testbed.end_to_end.two_grids import CLEAN, DIRTY, publish_grids
 from greensched_testbed.end_to_end.work import cron_job, job, pod_template
 from greensched_testbed.errors import BuildFailed
@@ -125,7 +125,7 @@ def _build_for(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(scope="session")
-def release(cluster: ClusterAccess) -> Iterator[Release]:
+def release(cluster: ClusterAccess) -> Iterator[ChartRelease]:
     """The chart, all of it Ready, in mode enforce, and what two grids do."""
     if not (cluster.can.extender_image and cluster.can.operator_image):
         pytest.skip(f"{cluster.can.kind} has no images of ours")
@@ -144,7 +144,7 @@ def release(cluster: ClusterAccess) -> Iterator[Release]:
 
 
 @pytest.fixture
-def use(release: Release, cluster: ClusterAccess) -> ContainerUse:
+def use(release: ChartRelease, cluster: ClusterAccess) -> ContainerUse:
     """What each container of the release took most since it was installed, by its kubelet."""
     if not cluster.can.kubelet_metrics:
         pytest.skip(f"{cluster.can.kind}: no test may ask its kubelets")
@@ -181,7 +181,7 @@ class EarlyWork:
 
 
 @pytest.fixture(scope="session")
-def early_work(cluster: ClusterAccess, release: Release) -> Iterator[EarlyWork]:
+def early_work(cluster: ClusterAccess, release: ChartRelease) -> Iterator[EarlyWork]:
     """A Job whose window opens in one to two minutes, and a CronJob that runs then."""
     if not cluster.can.shell_image:
         pytest.skip(f"{cluster.can.kind} has no image with a shell")

@@ -1,7 +1,7 @@
 """What `helm install --wait` leaves running."""
 
 from greensched_testbed.end_to_end.clusters import ClusterAccess
-from greensched_testbed.end_to_end.release import DEPLOYMENTS, NAMESPACE, Release
+from greensched_testbed.end_to_end.release import DEPLOYMENTS, NAMESPACE, ChartRelease
 
 CHECKLIST = [
     "ok      the extender answers at its Service",
@@ -13,7 +13,7 @@ CHECKLIST = [
 ]
 
 
-def test_all_is_ready_and_nothing_was_restarted(release: Release) -> None:
+def test_all_is_ready_and_nothing_was_restarted(release: ChartRelease) -> None:
     for component in DEPLOYMENTS:
         for pod in release.pods(component):
             conditions = {each["type"]: each["status"] for each in pod["status"]["conditions"]}
@@ -22,7 +22,7 @@ def test_all_is_ready_and_nothing_was_restarted(release: Release) -> None:
 
 
 def test_no_container_runs_as_root_or_may_write_its_image(
-    cluster: ClusterAccess, release: Release
+    cluster: ClusterAccess, release: ChartRelease
 ) -> None:
     for component in ("extender", "controller", "webhook", "releaser"):
         for pod in release.pods(component):
@@ -33,19 +33,23 @@ def test_no_container_runs_as_root_or_may_write_its_image(
             assert who.strip() == "65532", name
 
 
-def test_its_logs_are_read_through_the_kubelet(cluster: ClusterAccess, release: Release) -> None:
+def test_its_logs_are_read_through_the_kubelet(
+    cluster: ClusterAccess, release: ChartRelease
+) -> None:
     for component in ("extender", "scheduler"):  # the operator has nothing to say yet
         name = release.pods(component)[0]["metadata"]["name"]
         assert cluster.kubectl("logs", name, "-n", NAMESPACE).strip(), name
 
 
-def test_the_webhook_is_called_by_the_api_server(cluster: ClusterAccess, release: Release) -> None:
+def test_the_webhook_is_called_by_the_api_server(
+    cluster: ClusterAccess, release: ChartRelease
+) -> None:
     found = cluster.get("mutatingwebhookconfiguration", "greensched")["webhooks"]
     assert all(each["clientConfig"].get("caBundle") for each in found)
 
 
 def test_helm_test_reads_as_a_checklist_and_leaves_nothing(
-    cluster: ClusterAccess, release: Release
+    cluster: ClusterAccess, release: ChartRelease
 ) -> None:
     told = cluster.helm("test", "greensched", "--namespace", NAMESPACE, "--logs")
     checklist = [line for line in told.splitlines() if line.startswith("ok      ")]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from greensched_testbed.end_to_end.clusters import ClusterAccess
-from greensched_testbed.end_to_end.release import Release
+from greensched_testbed.end_to_end.release import ChartRelease
 from greensched_testbed.end_to_end.work import job, pod_template
 from greensched_testbed.errors import BuildFailed
 from greensched_testbed.kueue import VERSION
@@ -37,7 +37,7 @@ def of_kueue(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def queue(cluster: ClusterAccess, release: Release, kueue: None, users: str) -> Iterator[str]:
+def queue(cluster: ClusterAccess, release: ChartRelease, kueue: None, users: str) -> Iterator[str]:
     """A LocalQueue of the users whose ClusterQueue names our check."""
     quotas = [{"name": "cpu", "nominalQuota": "1"}, {"name": "memory", "nominalQuota": "1Gi"}]
     flavors = [{"name": NAME, "resources": quotas}]

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from greensched_core import labels
-from greensched_testbed.end_to_end.clusters import ClusterAccess, Meters
-from greensched_testbed.end_to_end.release import NAMESPACE, Release
+from greensched_testbed.end_to_end.clusters import ClusterAccess, RealMeters
+from greensched_testbed.end_to_end.release import NAMESPACE, ChartRelease
 from greensched_testbed.end_to_end.work import pod, pod_template
 from greensched_testbed.errors import BuildFailed, CommandFailed
 
@@ -35,7 +35,7 @@ class Measured:
     """Two nodes whose watts are measured."""
 
     cluster: ClusterAccess
-    meters: Meters
+    meters: RealMeters
     nodes: tuple[str, str]
 
     def scraped(self) -> dict[str, tuple[float, str]]:
@@ -61,7 +61,7 @@ class Measured:
 
 
 @pytest.fixture(scope="module")
-def measured(cluster: ClusterAccess, release: Release) -> Iterator[Measured]:
+def measured(cluster: ClusterAccess, release: ChartRelease) -> Iterator[Measured]:
     """The examples' Scaphandre and Prometheus, and GreenSched that asks them and saves energy."""
     if cluster.can.count_watts is None:
         pytest.skip(f"{cluster.can.kind} has no energy counters that count known watts")
@@ -83,7 +83,7 @@ def measured(cluster: ClusterAccess, release: Release) -> Iterator[Measured]:
         yield Measured(cluster, meters, (first, second))
 
 
-def manifests(meters: Meters) -> list[dict[str, object]]:
+def manifests(meters: RealMeters) -> list[dict[str, object]]:
     """Return the examples' objects with the images that the nodes have."""
     texts = [file.read_text() for file in sorted(EXAMPLES.glob("*.yaml"), reverse=True)]
     text = re.sub(r"image: hubblo/\S+", f"image: {meters.scaphandre_image}", "---\n".join(texts))
@@ -100,7 +100,7 @@ def believed(greensched: Callable[..., str]) -> dict[str, tuple[float, str]]:
 def test_pods_follow_what_scaphandre_measures(
     measured: Measured,
     cluster: ClusterAccess,
-    release: Release,
+    release: ChartRelease,
     users: str,
     shell: str,
     greensched: Callable[..., str],
@@ -129,7 +129,7 @@ def test_pods_follow_what_scaphandre_measures(
         assert cluster.kubectl("get", *told, "--output", f"jsonpath={node}") == calm
 
 
-def measured_nodes(cluster: ClusterAccess, release: Release) -> set[float]:
+def measured_nodes(cluster: ClusterAccess, release: ChartRelease) -> set[float]:
     """Return how many nodes each extender says are measured."""
     found = set()
     for each in release.pods("extender"):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from greensched_testbed.end_to_end.clusters import ClusterAccess
-from greensched_testbed.end_to_end.release import NAMESPACE, Release
+from greensched_testbed.end_to_end.release import NAMESPACE, ChartRelease
 from greensched_testbed.end_to_end.work import job, pod, pod_template
 from greensched_testbed.errors import CommandFailed, NotReady
 
@@ -32,7 +32,7 @@ def reaches(cluster: ClusterAccess, namespace: str, host: str, path: str) -> boo
 
 
 @pytest.fixture(scope="module")
-def stranger(cluster: ClusterAccess, release: Release) -> Iterator[str]:
+def stranger(cluster: ClusterAccess, release: ChartRelease) -> Iterator[str]:
     """A namespace of two pods of users: one that serves, and one that asks."""
     image = cluster.can.shell_image
     if not image:
@@ -70,7 +70,7 @@ def enforced(cluster: ClusterAccess, stranger: str) -> str:
 
 
 @pytest.fixture
-def limited(cluster: ClusterAccess, release: Release, enforced: str) -> Iterator[str]:
+def limited(cluster: ClusterAccess, release: ChartRelease, enforced: str) -> Iterator[str]:
     """The same, with all pods of the release limited both ways."""
     slices = cluster.list("endpointslices", "default", "kubernetes.io/service-name=kubernetes")
     ports = {str(port["port"]) for each in slices for port in each["ports"]}
@@ -83,7 +83,7 @@ def limited(cluster: ClusterAccess, release: Release, enforced: str) -> Iterator
 
 
 def test_only_the_scheduler_reaches_the_extender(
-    cluster: ClusterAccess, release: Release, enforced: str, shell: str
+    cluster: ClusterAccess, release: ChartRelease, enforced: str, shell: str
 ) -> None:
     before = release.scored()
     for each in release.pods("extender"):  # Ready: the kubelet's probes pass
@@ -95,7 +95,7 @@ def test_only_the_scheduler_reaches_the_extender(
 
 
 def test_limited_both_ways_all_of_it_works_and_reaches_nobody_else(
-    cluster: ClusterAccess, release: Release, limited: str, shell: str
+    cluster: ClusterAccess, release: ChartRelease, limited: str, shell: str
 ) -> None:
     cluster.apply(job("train", pod_template(shell), deadline="6h"), namespace=limited)
     assert cluster.is_held("train", limited)

@@ -3,7 +3,7 @@
 from base64 import b64decode
 
 from greensched_testbed.end_to_end.clusters import ClusterAccess
-from greensched_testbed.end_to_end.release import NAMESPACE, Release
+from greensched_testbed.end_to_end.release import NAMESPACE, ChartRelease
 from greensched_testbed.end_to_end.work import job, pod_template
 
 PLANNED = "planned-start"
@@ -19,7 +19,7 @@ def hold(cluster: ClusterAccess, shell: str, users: str) -> str:
 
 
 def test_an_upgrade_that_rolls_all_pods_starts_nothing(
-    cluster: ClusterAccess, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: ChartRelease, users: str, shell: str
 ) -> None:
     planned = hold(cluster, shell, users)
     before = names(release)
@@ -30,7 +30,7 @@ def test_an_upgrade_that_rolls_all_pods_starts_nothing(
 
 
 def test_the_webhook_is_trusted_again_after_its_certificate_was_deleted(
-    cluster: ClusterAccess, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: ChartRelease, users: str, shell: str
 ) -> None:
     old = cluster.get("secret", SECRET, NAMESPACE)["metadata"]["uid"]
     cluster.kubectl("delete", "secret", SECRET, "--namespace", NAMESPACE)
@@ -48,7 +48,7 @@ def test_the_webhook_is_trusted_again_after_its_certificate_was_deleted(
     assert all(served in b64decode(each["clientConfig"]["caBundle"]) for each in trusted)
 
 
-def names(release: Release) -> set[str]:
+def names(release: ChartRelease) -> set[str]:
     """Return the names of the controller's pods, those that are ending too."""
     return {each["metadata"]["name"] for each in release.pods("controller")}
 

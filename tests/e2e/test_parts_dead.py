@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from greensched_testbed.end_to_end.clusters import ClusterAccess
-from greensched_testbed.end_to_end.release import NAMESPACE, Release
+from greensched_testbed.end_to_end.release import NAMESPACE, ChartRelease
 from greensched_testbed.end_to_end.work import job, pod, pod_template
 
 PLANNED = "planned-start"
@@ -36,7 +36,7 @@ def seconds_to_place(
 
 
 @pytest.fixture
-def no_service_of_the_extender(cluster: ClusterAccess, release: Release) -> Iterator[None]:
+def no_service_of_the_extender(cluster: ClusterAccess, release: ChartRelease) -> Iterator[None]:
     """The extender's Service is gone, and with it its name in the cluster's DNS."""
     told = ("service", "greensched-extender", "--namespace", NAMESPACE)
     kept = cluster.kubectl("get", *told, "--output", "json")
@@ -51,7 +51,11 @@ def no_service_of_the_extender(cluster: ClusterAccess, release: Release) -> Iter
 
 @pytest.mark.usefixtures("no_service_of_the_extender")
 def test_pods_are_placed_without_scores_when_the_extenders_name_is_gone(
-    cluster: ClusterAccess, release: Release, users: str, shell: str, greensched: Callable[..., str]
+    cluster: ClusterAccess,
+    release: ChartRelease,
+    users: str,
+    shell: str,
+    greensched: Callable[..., str],
 ) -> None:
     before = release.scored()
     assert seconds_to_place(cluster, shell, users, "unscored") < 10.0
@@ -61,7 +65,7 @@ def test_pods_are_placed_without_scores_when_the_extenders_name_is_gone(
 
 
 def test_pods_are_placed_when_every_extender_is_killed(
-    cluster: ClusterAccess, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: ChartRelease, users: str, shell: str
 ) -> None:
     names = [each["metadata"]["name"] for each in release.pods("extender")]
     cluster.kubectl("delete", "pod", *names, "--force", "--grace-period=0", "-n", NAMESPACE)
@@ -71,7 +75,7 @@ def test_pods_are_placed_when_every_extender_is_killed(
 
 
 def test_pods_are_placed_while_the_extender_is_rolled(
-    cluster: ClusterAccess, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: ChartRelease, users: str, shell: str
 ) -> None:
     deployment = "deployment/greensched-extender"
     cluster.kubectl("rollout", "restart", deployment, "-n", NAMESPACE)
@@ -81,7 +85,7 @@ def test_pods_are_placed_while_the_extender_is_rolled(
 
 
 def test_pods_are_placed_while_an_extender_is_drained(
-    cluster: ClusterAccess, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: ChartRelease, users: str, shell: str
 ) -> None:
     release.scale("extender", 2)  # none of before is still ending
     node = release.pods("extender")[0]["spec"]["nodeName"]
@@ -107,7 +111,7 @@ def test_pods_are_placed_while_an_extender_is_drained(
 
 
 def test_a_new_version_whose_image_cannot_be_pulled_leaves_the_old_one_answering(
-    cluster: ClusterAccess, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: ChartRelease, users: str, shell: str
 ) -> None:
     deployment = "deployment/greensched-extender"
     old = {each["metadata"]["name"] for each in release.pods("extender")}
@@ -121,7 +125,7 @@ def test_a_new_version_whose_image_cannot_be_pulled_leaves_the_old_one_answering
     cluster.kubectl("rollout", "status", deployment, "--timeout=90s", "-n", NAMESPACE)
 
 
-def is_waiting_for_image(release: Release) -> bool:
+def is_waiting_for_image(release: ChartRelease) -> bool:
     """Say whether a pod of the extender has been refused its image."""
     statuses = [
         each.get("state", {}).get("waiting", {}).get("reason", "")
@@ -138,7 +142,7 @@ def is_ready(one: dict[str, dict[str, list[dict[str, str]]]]) -> bool:
 
 
 def test_another_controller_takes_over_when_the_leader_is_killed(
-    cluster: ClusterAccess, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: ChartRelease, users: str, shell: str
 ) -> None:
     leader = lease_holder(cluster)
     cluster.kubectl("delete", "pod", leader, "--force", "--grace-period=0", "-n", NAMESPACE)
@@ -155,7 +159,7 @@ def lease_holder(cluster: ClusterAccess) -> str:
 
 
 def test_held_work_starts_at_its_latest_start_with_controller_and_webhook_dead(
-    cluster: ClusterAccess, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: ChartRelease, users: str, shell: str
 ) -> None:
     cluster.apply(quiet_policy(), namespace=users)
     late = job("late", pod_template(shell), max_delay="45s", runtime="1m")
@@ -187,7 +191,7 @@ def quiet_policy() -> dict[str, Any]:
 
 
 def test_held_work_stays_held_while_a_node_is_drained(
-    cluster: ClusterAccess, release: Release, users: str, shell: str, two_zones: dict[str, str]
+    cluster: ClusterAccess, release: ChartRelease, users: str, shell: str, two_zones: dict[str, str]
 ) -> None:
     held = job("train", pod_template(shell), deadline="6h", runtime="10m")
     cluster.apply(held, namespace=users)
@@ -208,14 +212,14 @@ def test_held_work_stays_held_while_a_node_is_drained(
         cluster.kubectl("uncordon", node)
 
 
-def is_off(release: Release, node: str, *parts: str) -> bool:
+def is_off(release: ChartRelease, node: str, *parts: str) -> bool:
     """Say whether all pods of parts of ours are Ready on other nodes."""
     pods = [each for part in parts for each in release.pods(part)]
     return all(is_ready(each) and each["spec"]["nodeName"] != node for each in pods)
 
 
 def test_held_work_stays_held_when_the_power_of_a_node_is_cut(
-    cluster: ClusterAccess, release: Release, users: str, shell: str
+    cluster: ClusterAccess, release: ChartRelease, users: str, shell: str
 ) -> None:
     restart = cluster.can.restart_node
     if restart is None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from greensched_testbed.end_to_end.clusters import ClusterAccess
-from greensched_testbed.end_to_end.release import Release
+from greensched_testbed.end_to_end.release import ChartRelease
 from greensched_testbed.end_to_end.work import pod, pod_template
 
 CLEAN = "SE-SE3"
@@ -28,7 +28,7 @@ def place(cluster: ClusterAccess, shell: str, namespace: str, count: int = 4) ->
 
 def test_pods_go_to_the_cleaner_node(
     cluster: ClusterAccess,
-    release: Release,
+    release: ChartRelease,
     two_zones: dict[str, str],
     users: str,
     shell: str,

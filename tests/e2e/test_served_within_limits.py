@@ -8,7 +8,7 @@ from typing import Any
 
 from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.container_use import ContainerUse
-from greensched_testbed.end_to_end.release import Release
+from greensched_testbed.end_to_end.release import ChartRelease
 from greensched_testbed.end_to_end.work import job, pod, pod_template
 
 MOST_OF_A_LIMIT = 0.5
@@ -19,7 +19,7 @@ NEARLY_ALL = 0.9
 
 
 def test_no_container_took_half_of_its_memory_limit_nor_was_restarted_under_load(
-    cluster: ClusterAccess, release: Release, use: ContainerUse, users: str, shell: str
+    cluster: ClusterAccess, release: ChartRelease, use: ContainerUse, users: str, shell: str
 ) -> None:
     restarts, scored = release.restarts(), release.scored()
     pods = [pod(f"pod-{n}", template(shell)) for n in range(PODS)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from greensched_testbed.end_to_end.clusters import ClusterAccess
-from greensched_testbed.end_to_end.release import Release
+from greensched_testbed.end_to_end.release import ChartRelease
 
 CLEAN = "SE-SE3"
 # Seed 2 asks for a quarter of a core each: both fit on the clean node beside our own pods.
@@ -27,7 +27,7 @@ def ending(cluster: ClusterAccess) -> list[str]:
 
 def test_the_same_jobs_run_by_two_strategies_and_are_metered(
     cluster: ClusterAccess,
-    release: Release,
+    release: ChartRelease,
     two_zones: dict[str, str],
     shell: str,
     greensched: Callable[..., str],

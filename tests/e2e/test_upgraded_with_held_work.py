@@ -13,7 +13,7 @@ import pytest
 
 from greensched_testbed.end_to_end.clusters import ClusterAccess
 from greensched_testbed.end_to_end.last_release import LastRelease
-from greensched_testbed.end_to_end.release import Release, install, uninstall, upgrade
+from greensched_testbed.end_to_end.release import ChartRelease, install, uninstall, upgrade
 from greensched_testbed.end_to_end.two_grids import publish_grids
 from greensched_testbed.end_to_end.work import job, pod, pod_template
 
@@ -26,7 +26,7 @@ PLANNED = "planned-start"
 class Upgraded:
     """This checkout's release, and what the one before held in a namespace."""
 
-    release: Release
+    release: ChartRelease
     namespace: str
 
 

@@ -17,11 +17,11 @@ from greensched_core.state import Node
 from greensched_core.testing import make_node
 from greensched_extender.decisions import Decisions
 from greensched_extender.explain import Explanations
-from greensched_extender.grid import Grid
+from greensched_extender.grid import OutlookCache
 from greensched_extender.metrics import ExtenderMetrics
 from greensched_extender.policy_choice import PolicyChoice, PolicyTerms
-from greensched_extender.scoring import Assumptions
-from greensched_extender.service import Answer, Extender, Knowledge, Terms
+from greensched_extender.scoring import ScoringAssumptions
+from greensched_extender.service import AnswerTerms, Extender, ExtenderReply, Knowledge
 from greensched_extender.snapshot import Snapshot
 from greensched_policies.encoding.weights import Weights
 
@@ -37,8 +37,8 @@ class World:
     decisions: Decisions
     metrics: ExtenderMetrics
     choice: PolicyChoice
-    assumptions: Assumptions
-    grid: Grid
+    assumptions: ScoringAssumptions
+    grid: OutlookCache
     extender: Extender
     said: SaidRuntimes
     carbon: dict[str, float | None]
@@ -60,7 +60,7 @@ class World:
         return {entry["Host"]: entry["Score"] for entry in json.loads(answer.body)}
 
     def filtered(self, *names: str, pod: dict[str, Any] | None = None) -> dict[str, Any]:
-        answer: Answer = self.extender.filter(self.body(names, pod))
+        answer: ExtenderReply = self.extender.filter(self.body(names, pod))
         assert answer.status == 200, answer
         return json.loads(answer.body)  # type: ignore[no-any-return]  # a JSON object
 
@@ -115,7 +115,9 @@ def make_pod(
     }
 
 
-def made_up_grid(carbon: Mapping[str, float | None], price: Mapping[str, float | None]) -> Grid:
+def made_up_grid(
+    carbon: Mapping[str, float | None], price: Mapping[str, float | None]
+) -> OutlookCache:
     """Return a grid of values that hold for ever and can be changed."""
 
     def state_of(zone: str, now: float) -> ZoneSignal:
@@ -126,7 +128,7 @@ def made_up_grid(carbon: Mapping[str, float | None], price: Mapping[str, float |
     ) -> tuple[list[float], list[float]]:
         return _means(zones, carbon), _means(zones, price)
 
-    return Grid(state_of, means_over)
+    return OutlookCache(state_of, means_over)
 
 
 def _state(value: float | None) -> SignalState:
@@ -160,12 +162,12 @@ def make_world(
         count=lambda reason: metrics.guard_fallbacks.labels(reason.value).inc(),
         count_load=lambda outcome: metrics.bundle_loads.labels(outcome).inc(),
     )
-    assumptions = Assumptions(0.5, 0.6, empty_nodes_sleep, 3600.0, Weights(1.0, 1.0, 0.1))
+    assumptions = ScoringAssumptions(0.5, 0.6, empty_nodes_sleep, 3600.0, Weights(1.0, 1.0, 0.1))
     decisions = Decisions(decisions_max_bytes)
     grid = made_up_grid(carbon, price)
     said = SaidRuntimes()
     extender = Extender(
-        Terms(frozenset({"greensched"}), assumptions, filter_enabled, 120.0),
+        AnswerTerms(frozenset({"greensched"}), assumptions, filter_enabled, 120.0),
         Knowledge(snapshot, lambda: age_s[0], grid, said),
         choice=choice,
         decisions=decisions,

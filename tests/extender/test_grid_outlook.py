@@ -10,7 +10,7 @@ from greensched_core.signals.chain import GridSignals
 from greensched_core.signals.static import load_static_zones
 from greensched_core.signals.steps import NO_DATA, ZoneSignal
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_extender.grid import Grid
+from greensched_extender.grid import OutlookCache
 from greensched_policies.billing.accounting import bill_schedule
 from greensched_policies.billing.courses import BilledNodes, Placements, ZoneSeries
 from greensched_policies.costs.cost import CostModel, curve_table
@@ -26,7 +26,7 @@ class Asked:
     def __init__(self) -> None:
         self.states: list[str] = []
         self.means: list[tuple[str, ...]] = []
-        self.grid = Grid(self.state_of, self.means_over)
+        self.grid = OutlookCache(self.state_of, self.means_over)
 
     def state_of(self, zone: str, now: float) -> ZoneSignal:
         self.states.append(zone)
@@ -85,7 +85,9 @@ def test_a_run_of_another_length_costs_one_look_up_of_all_means() -> None:
 def test_an_outlook_is_what_the_bill_over_the_run_comes_to(runtime_s: float) -> None:
     began = NOW + 7.25
     signals = signals_ahead()
-    means = Grid(signals.zone, signals.zone_means).outlook(("", "DE"), began, runtime_s).means
+    means = (
+        OutlookCache(signals.zone, signals.zone_means).outlook(("", "DE"), began, runtime_s).means
+    )
     one, window = np.ones(1), (began, began + runtime_s)
     bill = bill_schedule(
         BilledNodes(8 * one, np.zeros(1, np.int64), 0 * one, 0 * one, 0 * one, one,
@@ -103,7 +105,7 @@ def test_an_outlook_is_what_the_bill_over_the_run_comes_to(runtime_s: float) -> 
 @pytest.mark.parametrize("runtime_s", [0.0, 60.0, 1e5])
 def test_zones_do_not_change_one_another(runtime_s: float) -> None:
     signals = signals_ahead()
-    means = Grid(signals.zone, signals.zone_means).outlook(ZONES, NOW, runtime_s).means
+    means = OutlookCache(signals.zone, signals.zone_means).outlook(ZONES, NOW, runtime_s).means
     alone = [signals.zone_means([zone], NOW, runtime_s) for zone in ZONES]
     assert means.carbon_g_per_kwh.tolist() == [carbon for (carbon,), _ in alone]
     assert str(means.price_per_mwh.tolist()) == str([price for _, (price,) in alone])
@@ -111,7 +113,7 @@ def test_zones_do_not_change_one_another(runtime_s: float) -> None:
 
 def test_a_mean_crosses_the_hour_and_says_where_it_comes_from() -> None:
     signals = signals_ahead()
-    none, de, fr, nowhere = Grid(signals.zone, signals.zone_means).outlook(
+    none, de, fr, nowhere = OutlookCache(signals.zone, signals.zone_means).outlook(
         ZONES, NOW, 2 * HOUR_S
     ).signals  # fmt: skip
     assert (de.carbon_g_per_kwh, de.price_per_mwh) == pytest.approx((300.0, 75.0))
@@ -123,6 +125,6 @@ def test_a_mean_crosses_the_hour_and_says_where_it_comes_from() -> None:
 
 def test_what_holds_now_is_the_value_of_this_moment_in_each_named_zone() -> None:
     signals = signals_ahead()
-    now = Grid(signals.zone, signals.zone_means).now(ZONES, NOW + HOUR_S)
+    now = OutlookCache(signals.zone, signals.zone_means).now(ZONES, NOW + HOUR_S)
     assert list(now) == ["DE", "FR", "nowhere"]
     assert (now["DE"].carbon_g_per_kwh, now["FR"].price_per_mwh) == (500.0, 12.5)

@@ -13,7 +13,7 @@ from greensched_core.signals.chain import GridSignals
 from greensched_core.signals.readings import Reading
 from greensched_core.signals.static import load_static_zones
 from greensched_core.signals.watched import SignalSink, decode_signal
-from greensched_extender.grid import Grid
+from greensched_extender.grid import OutlookCache
 from greensched_extender.watch_cluster import NodeSink, PodSink
 
 World = Any
@@ -107,7 +107,7 @@ def test_grid_signals_reach_the_outlook_and_fall_back_when_they_go(world: World)
         load_static_zones(), count_steps=lambda kind, step, _: steps.append((kind, step))
     )
     sink = SignalSink(signals, world.clock)
-    grid = Grid(signals.zone, signals.zone_means)
+    grid = OutlookCache(signals.zone, signals.zone_means)
     zones = ("", "DE")
 
     def seen() -> tuple[float | None, str]:

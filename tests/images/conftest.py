@@ -13,7 +13,7 @@ from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.demo.cluster import chart_folder
 from greensched_testbed.images.building import COMPONENTS, Image, ImageStore
 from greensched_testbed.images.chart_pods import ChartPods
-from greensched_testbed.images.containers import Container, ContainerRun
+from greensched_testbed.images.containers import ContainerRun, EnteredContainer
 from greensched_testbed.images.door import Door
 from greensched_testbed.requirements import IMAGES, missing
 
@@ -57,13 +57,13 @@ class Place:
         return self.pods.of_hook(job, api_port=self.api_port)
 
     @contextmanager
-    def alone(self, image: str, run: ContainerRun) -> Iterator[Container]:
+    def alone(self, image: str, run: ContainerRun) -> Iterator[EnteredContainer]:
         """Run an image without any network."""
-        with Container(self.store, self.images[image], run, self.folder) as container:
+        with EnteredContainer(self.store, self.images[image], run, self.folder) as container:
             yield container
 
     @contextmanager
-    def beside_api_server(self, image: str, run: ContainerRun) -> Iterator[Container]:
+    def beside_api_server(self, image: str, run: ContainerRun) -> Iterator[EnteredContainer]:
         """Run an image that reaches the API server and nothing else."""
         with Door(self.api_port) as door:
             with self.alone(image, replace(run, network=door.network)) as container:
@@ -86,7 +86,7 @@ def place(
         yield Place(image_store, images, ChartPods(plane, NAMESPACE, folder), folder)
 
 
-Start = Callable[[str, str], Container]
+Start = Callable[[str, str], EnteredContainer]
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def start(place: Place) -> Iterator[Start]:
     """Start a Deployment's container beside the API server; it ends with the module."""
     with ExitStack() as stack:
 
-        def started(image: str, deployment: str) -> Container:
+        def started(image: str, deployment: str) -> EnteredContainer:
             run = place.run_of(deployment)
             return stack.enter_context(place.beside_api_server(image, run))
 

@@ -15,7 +15,7 @@ import pytest
 
 if TYPE_CHECKING:
     from greensched_testbed.images.building import Image, ImageStore
-    from greensched_testbed.images.containers import Container
+    from greensched_testbed.images.containers import EnteredContainer
     from tests.images.conftest import Place, Start
 
 pytestmark = [pytest.mark.image, pytest.mark.controlplane]
@@ -30,7 +30,7 @@ except urllib.error.HTTPError as refused:
 """
 
 
-def until(claim: Callable[[], bool], container: Container, what: str) -> None:
+def until(claim: Callable[[], bool], container: EnteredContainer, what: str) -> None:
     """Wait until a claim holds; fail with the container's own words where it does not in time."""
     deadline = time.monotonic() + PATIENCE_S
     while not claim():
@@ -39,19 +39,19 @@ def until(claim: Callable[[], bool], container: Container, what: str) -> None:
         time.sleep(0.2)
 
 
-def is_ready(container: Container, port: int) -> bool:
+def is_ready(container: EnteredContainer, port: int) -> bool:
     asked = container.execute("python", "-c", ASK, f"http://127.0.0.1:{port}/readyz")
     return asked.returncode == 0
 
 
 @pytest.fixture(scope="module")
-def controller(start: Start) -> Container:
+def controller(start: Start) -> EnteredContainer:
     """The operator's controller; the webhook's certificate is made by it."""
     return start("operator", "greensched-controller")
 
 
 @pytest.fixture(scope="module")
-def others(controller: Container, start: Start) -> dict[str, Container]:
+def others(controller: EnteredContainer, start: Start) -> dict[str, EnteredContainer]:
     """What runs beside the controller."""
     return {
         "webhook": start("operator", "greensched-webhook"),
@@ -60,7 +60,7 @@ def others(controller: Container, start: Start) -> dict[str, Container]:
     }
 
 
-def test_the_controller_leads_and_goes_on(controller: Container) -> None:
+def test_the_controller_leads_and_goes_on(controller: EnteredContainer) -> None:
     asked = ("python", "-c", ASK, "http://127.0.0.1:8080/metrics")
     leads = "greensched_operator_leading 1.0"
     until(lambda: leads in controller.execute(*asked).stdout, controller, "leading")
@@ -72,12 +72,12 @@ def test_the_controller_leads_and_goes_on(controller: Container) -> None:
 @pytest.mark.parametrize(
     ("name", "port"), [("webhook", 8080), ("releaser", 8080), ("extender", 8888)]
 )
-def test_the_others_become_ready(others: dict[str, Container], name: str, port: int) -> None:
+def test_the_others_become_ready(others: dict[str, EnteredContainer], name: str, port: int) -> None:
     until(lambda: is_ready(others[name], port), others[name], "ready")
     assert "Traceback" not in others[name].log
 
 
-def test_a_container_is_nobody_and_writes_nothing(controller: Container) -> None:
+def test_a_container_is_nobody_and_writes_nothing(controller: EnteredContainer) -> None:
     look = "import os; print(os.getuid(), os.environ.get('USER'), os.environ.get('HOME'))"
     assert controller.execute("python", "-c", look).stdout.split()[:2] == ["65532", "None"]
     for place in ("/opt/greensched/x", "/x"):
@@ -85,7 +85,7 @@ def test_a_container_is_nobody_and_writes_nothing(controller: Container) -> None
         assert "Read-only file system" in wrote.stderr
 
 
-def status_at_its_end(container: Container) -> int | None:
+def status_at_its_end(container: EnteredContainer) -> int | None:
     """Return what it ends with by itself; None where it does not in time."""
     deadline = time.monotonic() + PATIENCE_S
     while container.status() is None and time.monotonic() < deadline:

@@ -35,7 +35,7 @@ from greensched_operator.webhook.certificate_controller import CertificateContro
 from greensched_operator.webhook.webhook import SIGN_OF_LIFE, WebhookProcess
 from greensched_operator.webhook.webhook_app import MUTATE
 from greensched_testbed.creating import exists
-from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
+from greensched_testbed.nodes import EqualNodes, create_nodes, delete_nodes, wait_until_ready
 from greensched_testbed.ports import free_port
 
 CRDS = Path(__file__).resolve().parents[2] / "deploy/helm/greensched/files/crds"
@@ -257,7 +257,7 @@ class Place:
 
     async def offer_node(self, zone: str, cpu_cores: float = 16.0) -> None:
         """Have a node, which kwok plays, in a grid zone."""
-        group = NodeGroup(1, f"{zone.lower()}-{uuid.uuid4().hex[:4]}", cpu_cores, 2.0**36,
+        group = EqualNodes(1, f"{zone.lower()}-{uuid.uuid4().hex[:4]}", cpu_cores, 2.0**36,
                           grid_zone=zone, extra_labels={_PLACE: self.own})  # fmt: skip
         names = await create_nodes(self.api, [group])
         await wait_until_ready(self.api, names)

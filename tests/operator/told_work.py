@@ -12,11 +12,11 @@ import httpx
 from greensched_core import labels
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.holding.judging import Rules
+from greensched_operator.holding.judging import HoldRules
 from greensched_operator.objects.cron_jobs import CronJob
-from greensched_operator.objects.green_policy import GreenPolicy, Mode, Origin, Resolved
+from greensched_operator.objects.green_policy import GreenPolicy, Mode, PolicyOrigin, Resolved
 from greensched_operator.objects.queue_gate import KUEUE_QUEUE
-from greensched_operator.objects.workloads import Kind, Work, decode_work
+from greensched_operator.objects.workloads import Work, WorkKind, decode_work
 from greensched_operator.writing.outbox import Outbox
 
 NOW_S = 1_700_000_000.0
@@ -38,7 +38,7 @@ def stored(
     name: str = "train",
     annotations: Mapping[str, str] | None = None,
     *,
-    kind: Kind = Kind.JOB,
+    kind: WorkKind = WorkKind.JOB,
     is_stopped: bool = True,
     gang: str = "",
     scheduler: str = labels.SCHEDULER_NAME,
@@ -52,8 +52,8 @@ def stored(
         said[labels.GANG] = gang
     pod: dict[str, Any] = {"schedulerName": scheduler, "containers": [
         {"name": "main", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}  # fmt: skip
-    spec = {"suspend": is_stopped, "template": {"spec": pod}} if kind == Kind.JOB else pod
-    if kind == Kind.POD and is_stopped:
+    spec = {"suspend": is_stopped, "template": {"spec": pod}} if kind == WorkKind.JOB else pod
+    if kind == WorkKind.POD and is_stopped:
         pod["schedulingGates"] = [{"name": labels.GATE}]
     meta = {"name": name, "namespace": "team", "uid": name, "annotations": said,
             "creationTimestamp": format_timestamp(NOW_S),
@@ -64,7 +64,7 @@ def stored(
 
 def work_of(*arguments: Any, **told: Any) -> Work:
     """Return what a Job or pod of `stored` is to us."""
-    kind = told.get("kind", Kind.JOB)
+    kind = told.get("kind", WorkKind.JOB)
     return decode_work(kind, json.dumps(stored(*arguments, **told)).encode())
 
 
@@ -73,10 +73,10 @@ def rules(
     cron_job: CronJob | None = None,
     *,
     is_emergency_release: bool = False,
-) -> Rules:
+) -> HoldRules:
     """Return rules by which all work follows one policy."""
-    resolved = Resolved(policy, Origin.BUILT_IN)
-    return Rules(lambda *_: resolved, lambda *_: cron_job, is_emergency_release)
+    resolved = Resolved(policy, PolicyOrigin.BUILT_IN)
+    return HoldRules(lambda *_: resolved, lambda *_: cron_job, is_emergency_release)
 
 
 def api_of(answer: Callable[[httpx.Request], httpx.Response]) -> ApiClient:

@@ -23,15 +23,15 @@ from greensched_core import labels
 from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.watching import Watch
-from greensched_simulator.formats.synthetic_grid import Slot
+from greensched_simulator.formats.synthetic_grid import SyntheticSlot
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.demo.billing import Assumed
+from greensched_testbed.demo.billing import BillAssumptions
 from greensched_testbed.demo.cluster import EXTENDER, GreenSchedProcesses, publish_grid
-from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
+from greensched_testbed.nodes import EqualNodes, create_nodes, delete_nodes, wait_until_ready
 
 GIB = 2.0**30
 Found = TypeVar("Found")
-ASSUMED = Assumed(utilisation_ratio=0.5, gpu_ratio=0.6, default_pue=1.0)
+ASSUMED = BillAssumptions(utilisation_ratio=0.5, gpu_ratio=0.6, default_pue=1.0)
 PATIENCE_S = 90.0  # for what takes a second on an idle machine
 _POLL_S = 0.1
 _TEST_LABEL = "placement-test"
@@ -164,12 +164,12 @@ class Scene:
         cpu_cores: float = 16,
         curve: Sequence[float] = (),
         **more: Any,
-    ) -> NodeGroup:
+    ) -> EqualNodes:
         """A node whose watts grow straight from idle to peak, or along the curve."""
         points = curve or [idle_w + (peak_w - idle_w) * tenth / 10 for tenth in range(11)]
         annotations = {labels.POWER_CURVE_WATTS: ",".join(f"{watts:.3f}" for watts in points)}
         annotations |= more.pop("annotations", {})
-        return NodeGroup(
+        return EqualNodes(
             **{
                 "count": 1,
                 "name_prefix": "node",
@@ -182,7 +182,7 @@ class Scene:
         )
 
     async def offer(
-        self, *groups: NodeGroup, scheduler: str = labels.SCHEDULER_NAME
+        self, *groups: EqualNodes, scheduler: str = labels.SCHEDULER_NAME
     ) -> tuple[str, ...]:
         """Create the nodes; return their names once extender and scheduler know them as Ready."""
         named = [
@@ -272,7 +272,7 @@ class Scene:
 
     async def publish(self, zone: str, carbon_g_per_kwh: float, price_per_mwh: float) -> None:
         """Publish a zone's grid, the same for a day; return once the extender goes by it."""
-        slots = [Slot(at, carbon_g_per_kwh, price_per_mwh) for at in (0.0, 86_400.0)]
+        slots = [SyntheticSlot(at, carbon_g_per_kwh, price_per_mwh) for at in (0.0, 86_400.0)]
         await publish_grid(
             self.api, {zone: slots}, starts_at=WallClock().now(), wall_s_per_workload_s=1.0
         )

@@ -13,7 +13,7 @@ import pytest
 from greensched_core import labels
 from greensched_simulator.formats.synthetic import SyntheticShape, synthetic_trace
 from greensched_testbed.demo.cluster import EXTENDER
-from greensched_testbed.replay import Progress, Replay, ReplayOptions, replay
+from greensched_testbed.replay import Replay, ReplayOptions, ReplayProgress, replay
 
 if TYPE_CHECKING:
     from tests.placement.conftest import Scene
@@ -32,7 +32,7 @@ class Milestones:
         self.bound = 0
         self._changed = asyncio.Event()
 
-    def note(self, progress: Progress) -> None:
+    def note(self, progress: ReplayProgress) -> None:
         """Take in how far the replay has come."""
         self.bound = progress.bound
         self._changed.set()

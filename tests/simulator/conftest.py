@@ -13,7 +13,7 @@ import yaml
 
 from greensched_simulator.policy import policy_named
 from greensched_simulator.results.comparison import Round
-from greensched_simulator.results.run_folder import FinishedRun, Run, RunFolder
+from greensched_simulator.results.run_folder import FinishedRun, RecordedRun, RunFolder
 from greensched_simulator.runs.outcome import outcome_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of
@@ -80,7 +80,7 @@ def finished(small_file: Path, tmp_path: Path) -> Finished:
         scenario = load_scenario(small_file)
         policies = tuple(policy_named(each) for each in starts_s)
         baseline = policies[0] if len(policies) > 1 else None
-        run = Run(
+        run = RecordedRun(
             scenario, small_file, policies, baseline, seeds, ("greensched", "compare"),
             "2026-01-01T00:00:00Z",
         )  # fmt: skip

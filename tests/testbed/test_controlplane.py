@@ -14,7 +14,7 @@ from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_testbed.components import KWOK, SCHEDULER, ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
 from greensched_testbed.errors import CommandFailed, ProcessDied
-from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
+from greensched_testbed.nodes import EqualNodes, create_nodes, delete_nodes, wait_until_ready
 from greensched_testbed.scratch import remove_abandoned
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.usefixtures("control_plane")]
@@ -55,7 +55,7 @@ def test_the_server_tells_its_true_version(control_plane: ControlPlane) -> None:
 async def test_a_pod_runs_on_a_kwok_node_for_its_annotated_time(
     api: ApiClient, namespace: str
 ) -> None:
-    names = await create_nodes(api, [NodeGroup(2, "timed", 4, 16 * GIB)])
+    names = await create_nodes(api, [EqualNodes(2, "timed", 4, 16 * GIB)])
     await wait_until_ready(api, names)
     where = f"/api/v1/namespaces/{namespace}/pods"
     await api.create(where, pod("brief", "2s"))
@@ -67,7 +67,7 @@ async def test_a_pod_runs_on_a_kwok_node_for_its_annotated_time(
 
 
 async def test_a_gpu_node_carries_its_labels_and_boards(api: ApiClient) -> None:
-    group = NodeGroup(
+    group = EqualNodes(
         1, "boards", 32, 256 * GIB, gpus=4, gpu_model="Tesla-T4", grid_zone="DE", power_model="old"
     )
     names = await create_nodes(api, [group])
@@ -82,7 +82,7 @@ async def test_a_gpu_node_carries_its_labels_and_boards(api: ApiClient) -> None:
 async def test_the_cluster_recovers_from_a_restart_of_the_api_server(
     control_plane: ControlPlane, api: ApiClient, namespace: str
 ) -> None:
-    names = await create_nodes(api, [NodeGroup(1, "restart", 4, 16 * GIB)])
+    names = await create_nodes(api, [EqualNodes(1, "restart", 4, 16 * GIB)])
     await wait_until_ready(api, names)
     await asyncio.to_thread(control_plane.restart, "kube-apiserver")
     await api.create(f"/api/v1/namespaces/{namespace}/pods", pod("after", "1s"))
@@ -114,7 +114,7 @@ async def test_a_second_scheduler_places_the_pods_that_ask_for_it(
             "profiles": [{"schedulerName": "second"}],
         }
     )
-    names = await create_nodes(api, [NodeGroup(1, "second", 4, 16 * GIB)])
+    names = await create_nodes(api, [EqualNodes(1, "second", 4, 16 * GIB)])
     await wait_until_ready(api, names)
     where = f"/api/v1/namespaces/{namespace}/pods"
     await api.create(where, pod("waits", schedulerName="second"))
@@ -174,7 +174,7 @@ async def test_plain_nodes_take_pods_without_kwok_and_nothing_is_left() -> None:
         assert KWOK not in running.processes and SCHEDULER in running.processes
         running.create_namespace("plain")
         async with ApiClient(running.access) as client:
-            await create_nodes(client, [NodeGroup(3, "plain", 4, 16 * GIB)], plain=True)
+            await create_nodes(client, [EqualNodes(3, "plain", 4, 16 * GIB)], plain=True)
             await client.create("/api/v1/namespaces/plain/pods", pod("bound"))
             began = time.monotonic()
             while b'"nodeName":"plain-' not in await client.get(

@@ -11,8 +11,8 @@ from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_simulator.formats.workload import Task, Trace
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
-from greensched_testbed.replay import Progress, ReplayOptions, delete_pods, pod_object, replay
+from greensched_testbed.nodes import EqualNodes, create_nodes, delete_nodes, wait_until_ready
+from greensched_testbed.replay import ReplayOptions, ReplayProgress, delete_pods, pod_object, replay
 
 GIB = 2.0**30
 
@@ -52,7 +52,7 @@ async def nodes(request: pytest.FixtureRequest, api: ApiClient) -> AsyncIterator
     if "GREENSCHED_KUBECONFIG" in os.environ:
         yield
         return
-    names = await create_nodes(api, [NodeGroup(2, f"replay-{uuid.uuid4().hex[:6]}", 8, 32 * GIB)])
+    names = await create_nodes(api, [EqualNodes(2, f"replay-{uuid.uuid4().hex[:6]}", 8, 32 * GIB)])
     await wait_until_ready(api, names)
     yield
     await delete_nodes(api, names)
@@ -64,7 +64,7 @@ async def test_pods_arrive_run_and_end_on_the_compressed_clock(
     api_access: ApiAccess, namespace: str
 ) -> None:
     tasks = (Task("a", 0, 200, 1, GIB), Task("b", 100, 100, 1, GIB), Task("c", 200, 50, 99, GIB))
-    seen: list[Progress] = []
+    seen: list[ReplayProgress] = []
     options = ReplayOptions(namespace, wall_s_per_trace_s=0.01, settle_timeout_s=6)
     record = await replay(trace_of(*tasks), api_access, options, on_progress=seen.append)
     a, b, c = record.runs
@@ -74,7 +74,7 @@ async def test_pods_arrive_run_and_end_on_the_compressed_clock(
     assert a.created_at <= a.bound_at <= a.finished_at
     assert b.created_at - a.created_at == pytest.approx(1.0, abs=0.5)
     assert a.finished_at - a.bound_at == pytest.approx(2.0, abs=1.0)
-    assert seen[-1] == Progress(total=3, created=3, bound=2, finished=2)
+    assert seen[-1] == ReplayProgress(total=3, created=3, bound=2, finished=2)
     await delete_pods(api_access, namespace)
 
 

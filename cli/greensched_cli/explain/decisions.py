@@ -8,7 +8,7 @@ import typer
 
 from greensched_cli.output import AsOutput, Output, print_document
 from greensched_cli.reading.api_server import usual_namespace
-from greensched_cli.reading.replicas import Answer, Whereabouts, ask_replicas, decision_path
+from greensched_cli.reading.replicas import ReplicaAnswer, Whereabouts, ask_replicas, decision_path
 from greensched_core.errors import ApiUnavailable, GreenSchedError
 
 Address = Annotated[
@@ -126,7 +126,7 @@ def _print_undecided(
         print(printable(line), file=sys.stderr)
 
 
-def _known(answers: Sequence[Answer]) -> list[dict[str, Any]]:
+def _known(answers: Sequence[ReplicaAnswer]) -> list[dict[str, Any]]:
     """Return what all replicas remember, what two of them remember alike only once."""
     known: dict[tuple[str, float], dict[str, Any]] = {}
     for answer in answers:
@@ -136,7 +136,7 @@ def _known(answers: Sequence[Answer]) -> list[dict[str, Any]]:
     return list(known.values())
 
 
-def _listed(answer: Answer, key: str) -> list[dict[str, Any]]:
+def _listed(answer: ReplicaAnswer, key: str) -> list[dict[str, Any]]:
     found = answer.body.get(key) if isinstance(answer.body, dict) else None
     if not isinstance(found, list):
         raise ApiUnavailable(f"{answer.replica} does not answer like an extender: no {key}")

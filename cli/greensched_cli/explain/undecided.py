@@ -23,7 +23,7 @@ _CHART = "-l app.kubernetes.io/part-of=greensched"
 
 
 @dataclass(frozen=True)
-class Condition:
+class SchedulingCondition:
     """A pod's condition PodScheduled."""
 
     status: str
@@ -39,7 +39,7 @@ class PodSeen:
     phase: str
     node: str  # "" while it is not bound
     age_s: float
-    scheduled: Condition | None
+    scheduled: SchedulingCondition | None
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ async def _pods_of_job(client: ApiClient, pods: str, name: str) -> list[str]:
 
 def _seen(pod: _Pod, now_s: float) -> PodSeen:
     scheduled = [
-        Condition(each.status, each.reason or "no reason", each.message or "nothing said")
+        SchedulingCondition(each.status, each.reason or "no reason", each.message or "nothing said")
         for each in pod.status.conditions or ()
         if each.type == "PodScheduled"
     ]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from greensched_cli.ledger.outcomes import is_late, is_overdue, is_waiting
-from greensched_cli.ledger.savings import BASELINE, Figure, Savings
+from greensched_cli.ledger.savings import BASELINE, Savings, SavingsFigure
 from greensched_cli.ledger.tables import LedgerReport, losses_of
 from greensched_core.signals.timestamps import format_timestamp
 
@@ -45,7 +45,7 @@ def _savings(savings: Savings) -> dict[str, Any]:
     }
 
 
-def _figures(figures: Sequence[Figure]) -> list[dict[str, Any]]:
+def _figures(figures: Sequence[SavingsFigure]) -> list[dict[str, Any]]:
     return [
         {
             "name": figure.name,

@@ -9,7 +9,13 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 from greensched_cli.ledger.outcomes import WorkOutcome, is_late
-from greensched_cli.ledger.savings import BASELINE, Figure, Savings, SavingsCourse, courses_of
+from greensched_cli.ledger.savings import (
+    BASELINE,
+    Savings,
+    SavingsCourse,
+    SavingsFigure,
+    courses_of,
+)
 from greensched_cli.ledger.tables import (
     HOW_CERTAIN,
     LedgerReport,
@@ -33,7 +39,7 @@ from greensched_simulator.reports.page import (
     styled,
     table,
 )
-from greensched_simulator.results.cells import Interval, large
+from greensched_simulator.results.cells import ConfidenceInterval, large
 
 _ALL = "all"
 _ROUNDING = 1e-9
@@ -105,7 +111,7 @@ def _tiles(report: LedgerReport) -> str:
     return f'<div class="tiles">{"".join(tiles)}</div>'
 
 
-def _saved_tile(figure: Figure, would: str) -> str:
+def _saved_tile(figure: SavingsFigure, would: str) -> str:
     verb = f"{would}saved" if figure.saved >= 0 else f"{would}taken in excess"
     told = f"{figure.name} {verb}; {change_text(figure.percent)}"
     amount = 0.0 if abs(figure.saved) < _ROUNDING else abs(figure.saved)
@@ -145,7 +151,7 @@ def _change_figures(savings: Savings) -> list[go.Figure]:
     ]
 
 
-def _change_figure(shown: Figure, rows: dict[str, Figure]) -> go.Figure:
+def _change_figure(shown: SavingsFigure, rows: dict[str, SavingsFigure]) -> go.Figure:
     percents = [row.percent for row in rows.values()]
     figure = go.Figure()
     figure.add_scatter(
@@ -175,7 +181,7 @@ def _change_figure(shown: Figure, rows: dict[str, Figure]) -> go.Figure:
     return drawn.update_layout(margin={"l": 10, "r": 10})
 
 
-def _around(percents: Sequence[Interval]) -> list[float]:
+def _around(percents: Sequence[ConfidenceInterval]) -> list[float]:
     """Return an axis that shows zero and every interval whole, with room beside them."""
     ends = [0.0, *(end for each in percents for end in each if math.isfinite(end))]
     room = 0.08 * (max(ends) - min(ends)) or 1.0

@@ -11,7 +11,7 @@ import typer
 
 from greensched_cli.explain.decisions import Context, InstalledIn, Kubeconfig
 from greensched_cli.extras import require
-from greensched_cli.ledger.source import ReadLedger, Span, read_ledger
+from greensched_cli.ledger.source import LedgerSpan, ReadLedger, read_ledger
 from greensched_cli.output import AsOutput, Output, print_document
 from greensched_cli.reading.replicas import Whereabouts
 from greensched_cli.simulation import simulate
@@ -64,7 +64,7 @@ def report(
     if out is not None:
         require("report", "--out")
     until = WallClock().now()
-    span = Span(until - _seconds(since), until, namespace)
+    span = LedgerSpan(until - _seconds(since), until, namespace)
     is_address = ledger is not None and ledger.startswith(("http://", "https://"))
     where = Whereabouts(
         ledger if is_address else None, kubeconfig, context, operator_namespace, None

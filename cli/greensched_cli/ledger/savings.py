@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from greensched_cli.ledger.outcomes import WorkOutcome
 from greensched_core.units import JOULES_PER_KWH, SECONDS_PER_HOUR
-from greensched_simulator.results.cells import Interval
+from greensched_simulator.results.cells import ConfidenceInterval
 
 BASELINE = "run-now"
 DRAWS, SEED = 1_000, 20_260_101
@@ -32,7 +32,7 @@ _Amount = Callable[[WorkOutcome], tuple[float | None, float | None]]
 Pair = tuple[float, float]  # had it run at once, and what it took
 
 
-class Figure(NamedTuple):
+class SavingsFigure(NamedTuple):
     """One figure over workloads: had they run at once, and what they took."""
 
     name: str
@@ -40,7 +40,7 @@ class Figure(NamedTuple):
     run_now: float
     took: float
     workloads: int  # those with data
-    percent: Interval  # the change; less is better; the ends are NaN with too few
+    percent: ConfidenceInterval  # the change; less is better; the ends are NaN with too few
 
     @property
     def saved(self) -> float:
@@ -52,8 +52,8 @@ class Savings(NamedTuple):
     """What some workloads saved, together and by namespace."""
 
     outcomes: Sequence[WorkOutcome]  # by time
-    whole: Sequence[Figure]
-    by_namespace: Mapping[str, Sequence[Figure]]
+    whole: Sequence[SavingsFigure]
+    by_namespace: Mapping[str, Sequence[SavingsFigure]]
 
 
 class SavingsCourse(NamedTuple):
@@ -66,7 +66,7 @@ class SavingsCourse(NamedTuple):
     step_s: float
 
 
-class Kind(NamedTuple):
+class AmountKind(NamedTuple):
     """One kind of amount, and where an outcome has it."""
 
     name: str
@@ -86,7 +86,9 @@ def savings_of(outcomes: Sequence[WorkOutcome]) -> Savings:
     return Savings(outcomes, figures_of(outcomes, kinds), parts)
 
 
-def figures_of(outcomes: Sequence[WorkOutcome], kinds: Sequence[Kind] = ()) -> list[Figure]:
+def figures_of(
+    outcomes: Sequence[WorkOutcome], kinds: Sequence[AmountKind] = ()
+) -> list[SavingsFigure]:
     """Return energy, carbon, and the cost in each currency; none without data.
 
     `kinds` are those of the whole that they are a part of, so that units are the same.
@@ -115,7 +117,7 @@ def courses_of(outcomes: Sequence[WorkOutcome]) -> list[SavingsCourse]:
     return found
 
 
-def kinds_of(outcomes: Sequence[WorkOutcome]) -> list[Kind]:
+def kinds_of(outcomes: Sequence[WorkOutcome]) -> list[AmountKind]:
     """Return energy, carbon, and the cost in each currency of these outcomes.
 
     Energy is told in watt hours, and carbon in grams, where all of it is less than a kilo.
@@ -123,13 +125,13 @@ def kinds_of(outcomes: Sequence[WorkOutcome]) -> list[Kind]:
     joules = sum(outcome.run_now.energy_j or 0.0 for outcome in outcomes)
     grams = sum(outcome.run_now.carbon_g or 0.0 for outcome in outcomes)
     kinds = [
-        Kind(
+        AmountKind(
             "energy", *(("Wh", JOULES_PER_KWH / 1e3) if joules < JOULES_PER_KWH else
                         ("kWh", JOULES_PER_KWH)),
             lambda o: (o.run_now.energy_j, o.took.energy_j),
             lambda o: (o.estimated.energy_j, o.measured.energy_j),
         ),
-        Kind(
+        AmountKind(
             "carbon", *(("g", 1.0) if grams < 1_000.0 else ("kg", 1_000.0)),
             lambda o: (o.run_now.carbon_g, o.took.carbon_g),
             lambda o: (o.estimated.carbon_g, o.measured.carbon_g),
@@ -138,7 +140,7 @@ def kinds_of(outcomes: Sequence[WorkOutcome]) -> list[Kind]:
     for currency in sorted({outcome.currency for outcome in outcomes if outcome.currency}):
         of = _in_currency(currency, lambda o: (o.run_now.cost, o.took.cost))
         measured = _in_currency(currency, lambda o: (o.estimated.cost, o.measured.cost))
-        kinds.append(Kind("cost", currency, 1.0, of, measured))
+        kinds.append(AmountKind("cost", currency, 1.0, of, measured))
     return kinds
 
 
@@ -146,7 +148,7 @@ def _in_currency(currency: str, costs: _Amount) -> _Amount:
     return lambda outcome: costs(outcome) if outcome.currency == currency else (None, None)
 
 
-def _pairs(kind: Kind, outcomes: Sequence[WorkOutcome]) -> dict[int, Pair]:
+def _pairs(kind: AmountKind, outcomes: Sequence[WorkOutcome]) -> dict[int, Pair]:
     """Return run-now and taken of the workloads that have both, by their place."""
     pairs = {}
     for place, outcome in enumerate(outcomes):
@@ -156,32 +158,32 @@ def _pairs(kind: Kind, outcomes: Sequence[WorkOutcome]) -> dict[int, Pair]:
     return pairs
 
 
-def _figure(kind: Kind, outcomes: Sequence[WorkOutcome]) -> Figure:
+def _figure(kind: AmountKind, outcomes: Sequence[WorkOutcome]) -> SavingsFigure:
     pairs = list(_pairs(kind, outcomes).values())
     run_now, took = _sums(pairs)
-    return Figure(kind.name, kind.unit, run_now, took, len(pairs), interval(pairs))
+    return SavingsFigure(kind.name, kind.unit, run_now, took, len(pairs), interval(pairs))
 
 
 def _sums(pairs: Sequence[Pair]) -> Pair:
     return math.fsum(pair[0] for pair in pairs), math.fsum(pair[1] for pair in pairs)
 
 
-def interval(pairs: Sequence[Pair]) -> Interval:
+def interval(pairs: Sequence[Pair]) -> ConfidenceInterval:
     """Return the change in percent of the sums of run-now and taken, with its interval.
 
     NaN where the sums of run-now are not above zero, and of the ends with fewer than FEWEST.
     """
     mean = _change(*_sums(pairs))
     if len(pairs) < FEWEST:
-        return Interval(mean, math.nan, math.nan)
+        return ConfidenceInterval(mean, math.nan, math.nan)
     random = Random(SEED)
     drawn = _drawn(pairs, random)
     totals = (sum(random.choices(drawn, k=len(drawn)), 0j) for _ in range(DRAWS))
     changes = [_change(total.real, total.imag) for total in totals]
     if any(map(math.isnan, changes)):  # sums near zero, as prices below zero make them
-        return Interval(mean, math.nan, math.nan)
+        return ConfidenceInterval(mean, math.nan, math.nan)
     ends = statistics.quantiles(changes, n=_PARTS, method="inclusive")
-    return Interval(mean, ends[0], ends[-1])
+    return ConfidenceInterval(mean, ends[0], ends[-1])
 
 
 def _drawn(pairs: Sequence[Pair], random: Random) -> list[complex]:

@@ -6,16 +6,16 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from greensched_cli.extras import require
-from greensched_cli.reading.replicas import Answer, Component, Whereabouts, ask_replicas
+from greensched_cli.reading.replicas import Component, ReplicaAnswer, Whereabouts, ask_replicas
 from greensched_core.errors import ApiUnavailable, BadInput
-from greensched_core.ledger_records import LedgerRecord, Line, Loss, decode_line
+from greensched_core.ledger_records import LedgerLine, LedgerRecord, Loss, decode_line
 
 _PATH = "/v1/ledger"
 _WHOLE_LEDGER_S = 120.0  # 100,000 records are some 100 MB
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class LedgerSpan:
     """Which part of a ledger is asked for; seconds since the epoch."""
 
     since: float
@@ -33,7 +33,7 @@ class ReadLedger:
     notes: Sequence[str] = ()  # replicas that could not be read, and why
 
 
-def read_ledger(ledger: str | None, where: Whereabouts, span: Span) -> ReadLedger:
+def read_ledger(ledger: str | None, where: Whereabouts, span: LedgerSpan) -> ReadLedger:
     """Read a span of the ledger that `ledger` names; None asks the operators `where` tells of.
 
     Raises BadInput for one that does not exist, ApiUnavailable where no controller answers.
@@ -43,7 +43,7 @@ def read_ledger(ledger: str | None, where: Whereabouts, span: Span) -> ReadLedge
     return _opened(ledger, span)
 
 
-def lines_of(body: bytes) -> list[Line]:
+def lines_of(body: bytes) -> list[LedgerLine]:
     """Return the lines of an answer; raise ValueError when it is no ledger, or cut off."""
     try:
         lines = [decode_line(line) for line in body.splitlines()]
@@ -57,7 +57,7 @@ def lines_of(body: bytes) -> list[Line]:
 OPERATOR = Component("controller", 8890, "--operator-namespace", _WHOLE_LEDGER_S, lines_of)
 
 
-def _asked(where: Whereabouts, span: Span) -> ReadLedger:
+def _asked(where: Whereabouts, span: LedgerSpan) -> ReadLedger:
     wanted = {"since": f"{span.since:.3f}", "until": f"{span.until:.3f}"}
     if span.namespace is not None:
         wanted["namespace"] = span.namespace
@@ -75,11 +75,11 @@ def _asked(where: Whereabouts, span: Span) -> ReadLedger:
     )
 
 
-def _lines(answer: Answer) -> list[Line]:
+def _lines(answer: ReplicaAnswer) -> list[LedgerLine]:
     return list(answer.body)
 
 
-def _opened(ledger: str, span: Span) -> ReadLedger:
+def _opened(ledger: str, span: LedgerSpan) -> ReadLedger:
     require("report", "--ledger with a file or a database")
     # Here, so that --help answers at once.
     from greensched_operator.ledger.faults import LedgerUnusable

@@ -18,15 +18,15 @@ from greensched_cli.ledger.savings import (
     BASELINE,
     DRAWS,
     FEWEST,
-    Figure,
     Savings,
+    SavingsFigure,
     kinds_of,
     savings_of,
 )
-from greensched_cli.ledger.source import ReadLedger, Span
+from greensched_cli.ledger.source import LedgerSpan, ReadLedger
 from greensched_core.ledger_records import LossReason, What
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_simulator.results.cells import Cell, Interval, Row, large, tone_of
+from greensched_simulator.results.cells import Cell, ConfidenceInterval, Row, large, tone_of
 
 HOW_CERTAIN = (
     f"Changes are of the sums against {BASELINE}: the same work, started when it came. Behind each "
@@ -42,7 +42,7 @@ HOW_CERTAIN = (
 class LedgerReport:
     """All that a report tells of a span of time."""
 
-    span: Span
+    span: LedgerSpan
     source: str
     notes: Sequence[str]
     done: Savings  # started or ended
@@ -53,7 +53,7 @@ class LedgerReport:
     lost: Mapping[LossReason, int | None]  # None: unknown number
 
 
-def report_of(read: ReadLedger, span: Span) -> LedgerReport:
+def report_of(read: ReadLedger, span: LedgerSpan) -> LedgerReport:
     """Return what a report tells of what was read."""
     outcomes = outcomes_of(read.records)
     real = [outcome for outcome in outcomes if not outcome.is_shadow]
@@ -76,7 +76,7 @@ def report_of(read: ReadLedger, span: Span) -> LedgerReport:
     )
 
 
-def saved_rows(figures: Sequence[Figure]) -> list[Row]:
+def saved_rows(figures: Sequence[SavingsFigure]) -> list[Row]:
     """Return a line for each figure, below a head."""
     head = ("", "workloads", BASELINE, "took", "saved", "change")
     return [head, *(_saved_row(figure.name, figure) for figure in figures)]
@@ -168,7 +168,7 @@ def facts(report: LedgerReport) -> list[Row]:
     ]
 
 
-def change_text(percent: Interval) -> str:
+def change_text(percent: ConfidenceInterval) -> str:
     """Return a change with its interval; a dash where there is none."""
     if math.isnan(percent.mean):
         return "–"
@@ -177,18 +177,18 @@ def change_text(percent: Interval) -> str:
     return f"{_signed(percent.mean)} % ({_signed(percent.low)} to {_signed(percent.high)})"
 
 
-def change_cell(percent: Interval) -> Cell:
+def change_cell(percent: ConfidenceInterval) -> Cell:
     """Return a change with its interval, told apart as better or worse where it is."""
     return Cell(change_text(percent), tone_of(percent))
 
 
-def _saved_row(name: str, figure: Figure) -> Row:
+def _saved_row(name: str, figure: SavingsFigure) -> Row:
     amounts = (figure.run_now, figure.took, figure.saved)
     told = (f"{large(amount)} {figure.unit}" for amount in amounts)
     return (name, f"{figure.workloads:,}", *told, change_cell(figure.percent))
 
 
-def _title(figure: Figure) -> str:
+def _title(figure: SavingsFigure) -> str:
     return f"cost in {figure.unit}" if figure.name == "cost" else figure.name
 
 

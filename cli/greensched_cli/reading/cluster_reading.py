@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from greensched_cli.reading.held_work import Surroundings, is_ours_to_start, is_released
+from greensched_cli.reading.held_work import HoldSurroundings, is_ours_to_start, is_released
 from greensched_cli.reading.operator_reading import read_state
-from greensched_cli.reading.operator_state import OperatorState, Part
+from greensched_cli.reading.operator_state import ClusterPart, OperatorState
 from greensched_cli.reading.pieces import Pieces, Scope
 from greensched_cli.reading.queued_work import read_queued
 from greensched_core import labels
@@ -17,17 +17,17 @@ from greensched_operator.holding.acceptance import refusal_in
 from greensched_operator.objects.cron_jobs import CronJob, read_cron_job
 from greensched_operator.objects.green_policy import GreenPolicy, parse
 from greensched_operator.objects.resource_fields import decoded_object
-from greensched_operator.objects.workloads import Kind, Work, decode_work
+from greensched_operator.objects.workloads import Work, WorkKind, decode_work
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ClusterReading:
     """All that could be read at one moment."""
 
     works: tuple[Work, ...]
-    around: Surroundings
+    around: HoldSurroundings
     state: OperatorState
-    unread: Mapping[Part, str]
+    unread: Mapping[ClusterPart, str]
 
 
 async def read_all(
@@ -37,7 +37,7 @@ async def read_all(
     now_s: float,
     *,
     with_running: bool,
-) -> Reading:
+) -> ClusterReading:
     """Return what is held and the operator's state; `with_running`: also work that runs or ran.
 
     Raises ApiUnavailable without an answer, or if neither Jobs nor pods may be listed.
@@ -48,7 +48,7 @@ async def read_all(
         read_state(pieces, operator_namespace, now_s),
     )
     around = await _surroundings(pieces, works, scope, state.namespace)
-    return Reading(works, around, state, pieces.unread)
+    return ClusterReading(works, around, state, pieces.unread)
 
 
 async def read_works(
@@ -60,14 +60,19 @@ async def read_works(
     """
     selector = "" if with_running else UNBOUND
     jobs, pods = await asyncio.gather(
-        pieces.listed(Part.JOBS, scope.path("/apis/batch/v1", "jobs"), _reader(Kind.JOB)),
         pieces.listed(
-            Part.PODS, scope.path("/api/v1", "pods"), _reader(Kind.POD), field_selector=selector
+            ClusterPart.JOBS, scope.path("/apis/batch/v1", "jobs"), _reader(WorkKind.JOB)
+        ),
+        pieces.listed(
+            ClusterPart.PODS,
+            scope.path("/api/v1", "pods"),
+            _reader(WorkKind.POD),
+            field_selector=selector,
         ),
     )
-    if {Part.JOBS, Part.PODS} <= pieces.unread.keys():
+    if {ClusterPart.JOBS, ClusterPart.PODS} <= pieces.unread.keys():
         hint = "" if scope.namespace else "; name a namespace of yours with -n"
-        why = pieces.unread[Part.JOBS]
+        why = pieces.unread[ClusterPart.JOBS]
         raise ApiUnavailable(f"Jobs and pods of {scope.told} cannot be listed: {why}{hint}")
     queued = await read_queued(pieces, scope, jobs)
     return tuple(
@@ -79,20 +84,20 @@ async def read_works(
 
 async def read_held_works(
     client: ApiClient, namespace: str
-) -> tuple[tuple[Work, ...], Mapping[Part, str]]:
+) -> tuple[tuple[Work, ...], Mapping[ClusterPart, str]]:
     """Return what we hold in a namespace ("" is all), and what could not be listed, with why."""
     pieces = Pieces(client)
     return await read_works(pieces, Scope(namespace)), pieces.unread
 
 
-async def read_around(client: ApiClient, work: Work, state: OperatorState) -> Surroundings:
+async def read_around(client: ApiClient, work: Work, state: OperatorState) -> HoldSurroundings:
     """Return what one workload is judged by."""
     return await _surroundings(Pieces(client), [work], Scope(work.namespace), state.namespace)
 
 
 async def _surroundings(
     pieces: Pieces, works: Sequence[Work], scope: Scope, operator_namespace: str
-) -> Surroundings:
+) -> HoldSurroundings:
     group = f"/apis/{labels.GROUP}/{labels.VERSION}"
     scopes = [scope]
     if scope.namespace and scope.namespace != operator_namespace:
@@ -100,16 +105,16 @@ async def _surroundings(
     found: list[tuple[GreenPolicy, str]] = []
     for each in scopes:
         path = each.path(group, labels.GREEN_POLICIES)
-        found += await pieces.listed(Part.POLICIES, path, _read_policy)
+        found += await pieces.listed(ClusterPart.POLICIES, path, _read_policy)
     crons: list[CronJob] = []
     if any(work.owner is not None and work.owner.kind == "CronJob" for work in works):
         path = scope.path("/apis/batch/v1", "cronjobs")
-        crons = await pieces.listed(Part.CRON_JOBS, path, read_cron_job)
-    return Surroundings(
+        crons = await pieces.listed(ClusterPart.CRON_JOBS, path, read_cron_job)
+    return HoldSurroundings(
         {(each.namespace, each.name): each for each, _ in found},
         {(each.namespace, each.name): each for each in crons},
         operator_namespace,
-        knows_policies=Part.POLICIES not in pieces.unread,
+        knows_policies=ClusterPart.POLICIES not in pieces.unread,
         refusals={each.title: why for each, why in found if why},
     )
 
@@ -120,5 +125,5 @@ def _read_policy(raw: bytes) -> tuple[GreenPolicy, str]:
     return parse(whole), refusal_in(whole.get("status"))
 
 
-def _reader(kind: Kind) -> Callable[[bytes], Work]:
+def _reader(kind: WorkKind) -> Callable[[bytes], Work]:
     return lambda raw: decode_work(kind, raw)

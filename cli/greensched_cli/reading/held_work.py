@@ -11,13 +11,13 @@ from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_operator.holding.hold_requests import read_hold_request
 from greensched_operator.holding.holding import HoldTerms
-from greensched_operator.holding.judging import Rules, arrived_s, terms_of
+from greensched_operator.holding.judging import HoldRules, arrived_s, terms_of
 from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.green_policy import GreenPolicy, Resolved, resolve
-from greensched_operator.objects.workloads import Kind, Work
+from greensched_operator.objects.workloads import Work, WorkKind
 
 
-class Decision(msgspec.Struct, frozen=True):
+class PlanDecision(msgspec.Struct, frozen=True):
     """The annotation greensched.io/decision, which the operator writes with a plan."""
 
     why: str = ""
@@ -42,7 +42,7 @@ class HeldWork:
     runtime: str  # with where the estimate is from, "" where that is not known
     policy: str
     reason: str  # as the operator or the webhook wrote it
-    decision: Decision | None
+    decision: PlanDecision | None
     faults: tuple[str, ...]
 
     @property
@@ -71,7 +71,7 @@ class ReleasedWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class HoldSurroundings:
     """What a hold is judged by; empty where it could not be read."""
 
     policies: Mapping[tuple[str, str], GreenPolicy]
@@ -85,9 +85,9 @@ class Surroundings:
         return resolve(self.policies, namespace, name, self.operator_namespace)
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> HoldRules:
         """Return the same for the operator's own judgement."""
-        return Rules(self.policy_for, lambda *name: self.cron_jobs.get(name))
+        return HoldRules(self.policy_for, lambda *name: self.cron_jobs.get(name))
 
 
 def short_name(work: Work) -> str:
@@ -103,7 +103,7 @@ def is_ours_to_start(work: Work) -> bool:
     if not work.is_barred or work.is_finished or work.is_leaving:
         return False
     was_ours = labels.HELD_AT in work.annotations and labels.RELEASED_AT not in work.annotations
-    return work.is_marked or work.kind == Kind.POD or bool(work.queue_gates) or was_ours
+    return work.is_marked or work.kind == WorkKind.POD or bool(work.queue_gates) or was_ours
 
 
 def is_released(work: Work) -> bool:
@@ -111,7 +111,7 @@ def is_released(work: Work) -> bool:
     return labels.RELEASED_AT in work.annotations and not is_ours_to_start(work)
 
 
-def read_held(work: Work, around: Surroundings) -> HeldWork:
+def read_held(work: Work, around: HoldSurroundings) -> HeldWork:
     """Return what is known of held work; what cannot be read is a fault in words."""
     said, faults = work.annotations, list[str]()
     terms, resolved = terms_of(work, around.rules)
@@ -153,7 +153,7 @@ def read_released(work: Work) -> ReleasedWork:
     return ReleasedWork(work, at_s, said.get(labels.RELEASE_REASON, ""), held_s)
 
 
-def _policy(decision: Decision | None, resolved: Resolved, around: Surroundings) -> str:
+def _policy(decision: PlanDecision | None, resolved: Resolved, around: HoldSurroundings) -> str:
     if around.knows_policies:
         return resolved.policy.title
     return decision.policy if decision else ""
@@ -170,11 +170,11 @@ def _time(said: Mapping[str, str], name: str, faults: list[str]) -> float | None
         return None
 
 
-def _decision(text: str | None, faults: list[str]) -> Decision | None:
+def _decision(text: str | None, faults: list[str]) -> PlanDecision | None:
     if text is None:
         return None
     try:
-        return msgspec.json.decode(text, type=Decision)
+        return msgspec.json.decode(text, type=PlanDecision)
     except (msgspec.DecodeError, UnicodeEncodeError) as fault:
         faults.append(f"{labels.DECISION}: {fault}")
         return None

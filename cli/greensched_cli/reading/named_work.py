@@ -8,13 +8,14 @@ from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.quoting import quoted
 from greensched_operator.objects.release_patch import object_path
-from greensched_operator.objects.workloads import Kind, Work, decode_work
+from greensched_operator.objects.workloads import Work, WorkKind, decode_work
 
 # As kubectl spells them.
 _KINDS = {
-    "job": Kind.JOB, "jobs": Kind.JOB, "job.batch": Kind.JOB, "jobs.batch": Kind.JOB,
-    "pod": Kind.POD, "pods": Kind.POD, "po": Kind.POD,
-    "workload": Kind.WORKLOAD, "workloads": Kind.WORKLOAD, "wl": Kind.WORKLOAD,
+    "job": WorkKind.JOB, "jobs": WorkKind.JOB, "job.batch": WorkKind.JOB,
+        "jobs.batch": WorkKind.JOB,
+    "pod": WorkKind.POD, "pods": WorkKind.POD, "po": WorkKind.POD,
+    "workload": WorkKind.WORKLOAD, "workloads": WorkKind.WORKLOAD, "wl": WorkKind.WORKLOAD,
 }  # fmt: skip
 _NOT_FOUND = 404
 
@@ -23,7 +24,7 @@ _NOT_FOUND = 404
 class Target:
     """What a user named: a Job, a pod, or whichever has that name."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[WorkKind, ...]
     name: str
 
     @property
@@ -38,7 +39,7 @@ def parse_target(text: str) -> Target:
     """Return what `x`, `job/x` or `pod/x` names; raise BadInput for anything else."""
     kind, slash, name = text.rpartition("/")
     if not slash and name:
-        return Target((Kind.JOB, Kind.POD), name)
+        return Target((WorkKind.JOB, WorkKind.POD), name)
     if kind.lower() not in _KINDS or not name:
         raise BadInput(f"{quoted(text)} names no work: write NAME, job/NAME or pod/NAME")
     return Target((_KINDS[kind.lower()],), name)
@@ -57,9 +58,9 @@ async def find_named(client: ApiClient, namespace: str, target: Target) -> list[
     return works
 
 
-async def _find(client: ApiClient, kind: Kind, namespace: str, name: str) -> Work | None:
+async def _find(client: ApiClient, kind: WorkKind, namespace: str, name: str) -> Work | None:
     try:
-        if kind == Kind.WORKLOAD:
+        if kind == WorkKind.WORKLOAD:
             return await named_workload(client, namespace, name)
         found = decode_work(kind, await client.get(object_path(kind, namespace, name)))
         return found if found.is_barred else await workload_of(client, found) or found

@@ -6,11 +6,11 @@ import msgspec
 
 from greensched_cli.reading.operator_state import (
     HEARTBEAT,
+    ClusterPart,
     Leader,
     OperatorState,
-    Part,
     Signal,
-    Webhook,
+    WebhookState,
 )
 from greensched_cli.reading.pieces import Pieces
 from greensched_core.api_paths import CONFIGURATIONS, leases_path
@@ -97,9 +97,9 @@ async def read_state(pieces: Pieces, namespace: str | None, now_s: float) -> Ope
     releasers, heartbeat_age_s, webhooks, is_emergency_release, signals = await asyncio.gather(
         _releasers(pieces, own),
         _heartbeat_age_s(pieces, own, now_s),
-        pieces.listed(Part.WEBHOOK, CONFIGURATIONS, _webhook),
+        pieces.listed(ClusterPart.WEBHOOK, CONFIGURATIONS, _webhook),
         is_emergency_release_on(pieces, own),
-        pieces.listed(Part.SIGNALS, GRID_SIGNALS, lambda raw: _signal(raw, now_s)),
+        pieces.listed(ClusterPart.SIGNALS, GRID_SIGNALS, lambda raw: _signal(raw, now_s)),
     )
     return OperatorState(
         namespace=own,
@@ -125,12 +125,12 @@ async def find_lease(pieces: Pieces, namespace: str | None) -> LeaseObject | Non
     except ApiUnavailable as fault:
         if namespace is not None:
             if fault.status != _NOT_FOUND:
-                pieces.refused(Part.LEASE, fault)
+                pieces.refused(ClusterPart.LEASE, fault)
             return None
         if fault.status is None:
             raise
     found = await pieces.listed(
-        Part.LEASE, f"{path}/leases", msgspec.json.Decoder(LeaseObject).decode,
+        ClusterPart.LEASE, f"{path}/leases", msgspec.json.Decoder(LeaseObject).decode,
         field_selector=f"metadata.name={LEASE}",
     )  # fmt: skip
     return max(found, key=lambda each: each.spec.renewTime or "", default=None)
@@ -142,7 +142,7 @@ async def is_emergency_release_on(pieces: Pieces, namespace: str) -> bool:
         await pieces.client.get(switch_path(namespace))
     except ApiUnavailable as fault:
         if fault.status != _NOT_FOUND:
-            pieces.refused(Part.SWITCH, fault)
+            pieces.refused(ClusterPart.SWITCH, fault)
         return False
     return True
 
@@ -158,7 +158,7 @@ async def _releasers(pieces: Pieces, namespace: str) -> tuple[int, int]:
             f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": _RELEASER}
         )
     except ApiUnavailable as fault:
-        pieces.refused(Part.RELEASER, fault)
+        pieces.refused(ClusterPart.RELEASER, fault)
         return 0, 0
     pods = msgspec.json.decode(raw, type=_Pods).items
     return sum(map(_is_ready, pods)), len(pods)
@@ -175,7 +175,7 @@ async def _heartbeat_age_s(pieces: Pieces, namespace: str, now_s: float) -> floa
         raw = await pieces.client.get(f"{leases_path(namespace)}/{HEARTBEAT}")
     except ApiUnavailable as fault:
         if fault.status != _NOT_FOUND:
-            pieces.refused(Part.HEARTBEAT, fault)
+            pieces.refused(ClusterPart.HEARTBEAT, fault)
         return None
     return _silent_s(msgspec.json.decode(raw, type=LeaseObject), now_s)
 
@@ -194,12 +194,12 @@ def _silent_s(lease: LeaseObject, now_s: float) -> float | None:
         return None
 
 
-def _webhook(raw: bytes) -> Webhook | None:
+def _webhook(raw: bytes) -> WebhookState | None:
     found = msgspec.json.decode(raw, type=_Configuration)
     hooks = [each for each in found.webhooks or () if each.name.endswith(_WEBHOOK_SUFFIX)]
     if not hooks:
         return None
-    return Webhook(found.metadata.name, all(each.clientConfig.caBundle for each in hooks))
+    return WebhookState(found.metadata.name, all(each.clientConfig.caBundle for each in hooks))
 
 
 def _signal(raw: bytes, now_s: float) -> Signal:

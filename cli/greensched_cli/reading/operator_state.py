@@ -18,7 +18,7 @@ OVERDUE_S = 60.0  # past the latest start; the releaser acts a third of that aft
 _MOST_NAMED = 3
 
 
-class Part(StrEnum):
+class ClusterPart(StrEnum):
     """What is read of a cluster, piece by piece: each needs a right of its own."""
 
     JOBS = "Jobs"
@@ -49,7 +49,7 @@ class Leader:
 
 
 @dataclass(frozen=True, slots=True)
-class Webhook:
+class WebhookState:
     """One MutatingWebhookConfiguration of ours."""
 
     name: str
@@ -79,12 +79,12 @@ class OperatorState:
     leader: Leader | None
     releasers: tuple[int, int]  # ready, all
     heartbeat_age_s: float | None  # since the last sign of life; None: there was none
-    webhooks: tuple[Webhook, ...]
+    webhooks: tuple[WebhookState, ...]
     is_emergency_release: bool
     signals: tuple[Signal, ...]
-    unread: Mapping[Part, str]
+    unread: Mapping[ClusterPart, str]
 
-    def knows(self, part: Part) -> bool:
+    def knows(self, part: ClusterPart) -> bool:
         """Tell whether a piece was read."""
         return part not in self.unread
 
@@ -135,7 +135,7 @@ def _emergency(state: OperatorState) -> Iterator[str]:
 
 
 def _leader(state: OperatorState, is_work_held: bool) -> Iterator[str]:
-    if not state.knows(Part.LEASE) or (state.leader and state.leader.is_alive):
+    if not state.knows(ClusterPart.LEASE) or (state.leader and state.leader.is_alive):
         return
     if state.leader is None:
         told = f"No operator has ever led in namespace {state.namespace}: is it installed there "
@@ -158,7 +158,7 @@ _LABELS = "app.kubernetes.io/part-of=greensched"
 
 def _releaser(state: OperatorState) -> Iterator[str]:
     ready, known = state.releasers
-    if state.knows(Part.RELEASER) and not ready:
+    if state.knows(ClusterPart.RELEASER) and not ready:
         told = f"none of its {known} pods is ready" if known else "it has no pod"
         yield (
             f"No releaser runs in namespace {state.namespace}: {told}. While the operator is away "
@@ -169,7 +169,7 @@ def _releaser(state: OperatorState) -> Iterator[str]:
 
 def _heartbeat(state: OperatorState) -> Iterator[str]:
     age_s = state.heartbeat_age_s
-    if not state.knows(Part.HEARTBEAT) or (age_s is not None and age_s < HEARD_WITHIN_S):
+    if not state.knows(ClusterPart.HEARTBEAT) or (age_s is not None and age_s < HEARD_WITHIN_S):
         return
     silent = "has ever given" if age_s is None else f"has for {_age(age_s)} given"
     yield (
@@ -181,7 +181,7 @@ def _heartbeat(state: OperatorState) -> Iterator[str]:
 
 
 def _webhook(state: OperatorState) -> Iterator[str]:
-    if not state.knows(Part.WEBHOOK):
+    if not state.knows(ClusterPart.WEBHOOK):
         return
     if not state.webhooks:
         yield (
@@ -198,7 +198,7 @@ def _webhook(state: OperatorState) -> Iterator[str]:
 
 
 def _signals(state: OperatorState) -> Iterator[str]:
-    if not state.knows(Part.SIGNALS):
+    if not state.knows(ClusterPart.SIGNALS):
         return
     if not state.signals:
         yield (
@@ -224,7 +224,7 @@ def _signals(state: OperatorState) -> Iterator[str]:
 
 
 def _no_policy(state: OperatorState, policies: Mapping[str, GreenPolicy]) -> Iterator[str]:
-    if state.knows(Part.POLICIES) and BUILT_IN in policies.values():
+    if state.knows(ClusterPart.POLICIES) and BUILT_IN in policies.values():
         yield (
             f"There is no GreenPolicy named {DEFAULT_NAME} in namespace {state.namespace}, so the "
             "built-in policy serves. The controller makes the chart's; an event says why it could "
@@ -233,7 +233,7 @@ def _no_policy(state: OperatorState, policies: Mapping[str, GreenPolicy]) -> Ite
 
 
 def _policies(state: OperatorState, policies: Mapping[str, GreenPolicy]) -> Iterator[str]:
-    if not state.knows(Part.POLICIES):
+    if not state.knows(ClusterPart.POLICIES):
         return
     if any(policy.mode == Mode.ENFORCE for policy in policies.values()):
         return  # of several namespaces some may be meant to hold nothing

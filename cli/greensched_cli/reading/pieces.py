@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from greensched_cli.reading.operator_state import Part
+from greensched_cli.reading.operator_state import ClusterPart
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
 
@@ -37,10 +37,15 @@ class Pieces:
     """Reads pieces, and keeps why some could not be."""
 
     client: ApiClient
-    unread: dict[Part, str] = field(default_factory=dict)
+    unread: dict[ClusterPart, str] = field(default_factory=dict)
 
     async def listed(
-        self, part: Part, path: str, read: Callable[[bytes], Value], *, field_selector: str = ""
+        self,
+        part: ClusterPart,
+        path: str,
+        read: Callable[[bytes], Value],
+        *,
+        field_selector: str = "",
     ) -> list[Value]:
         """Return what `read` makes of each object; none, and a reason, where it is refused.
 
@@ -62,7 +67,7 @@ class Pieces:
             for item in page.items:
                 yield bytes(item)
 
-    def refused(self, part: Part, fault: ApiUnavailable) -> None:
+    def refused(self, part: ClusterPart, fault: ApiUnavailable) -> None:
         """Note why a piece is not known."""
         if fault.status is None or fault.status == 401:
             raise fault

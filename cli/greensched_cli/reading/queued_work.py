@@ -4,15 +4,15 @@ from collections.abc import Iterable
 
 import msgspec
 
-from greensched_cli.reading.operator_state import Part
+from greensched_cli.reading.operator_state import ClusterPart
 from greensched_cli.reading.pieces import Pieces, Scope
 from greensched_core import labels
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_operator.kueue.api import path_now
-from greensched_operator.kueue.workloads import Workload, decode_workload, workload_work
+from greensched_operator.kueue.workloads import KueueWorkload, decode_workload, workload_work
 from greensched_operator.objects.release_patch import object_path
-from greensched_operator.objects.workloads import Kind, Work, decode_work
+from greensched_operator.objects.workloads import Work, WorkKind, decode_work
 
 
 async def read_queued(pieces: Pieces, scope: Scope, jobs: Iterable[Work]) -> list[Work]:
@@ -26,11 +26,11 @@ async def read_queued(pieces: Pieces, scope: Scope, jobs: Iterable[Work]) -> lis
     try:
         api = await path_now(pieces.client)
     except ApiUnavailable as fault:
-        pieces.refused(Part.WORKLOADS, fault)
+        pieces.refused(ClusterPart.WORKLOADS, fault)
         return []
     if not api:
         return []
-    listed = await pieces.listed(Part.WORKLOADS, scope.path(api, "workloads"), _read)
+    listed = await pieces.listed(ClusterPart.WORKLOADS, scope.path(api, "workloads"), _read)
     return [
         workload_work(each, queued[each.job_uid], "")
         for each in listed
@@ -59,21 +59,21 @@ async def workload_of(client: ApiClient, job: Work) -> Work | None:
 
 async def named_workload(client: ApiClient, namespace: str, name: str) -> Work | None:
     """Return a Workload that waits for us, or has; None for any other. Raises ApiUnavailable."""
-    path = object_path(Kind.WORKLOAD, namespace, name, await path_now(client))
+    path = object_path(WorkKind.WORKLOAD, namespace, name, await path_now(client))
     found = _read(await client.get(path))
     if not found.job_name or not _is_ours(found):
         return None
-    job = await client.get(object_path(Kind.JOB, namespace, found.job_name))
-    return workload_work(found, decode_work(Kind.JOB, job), "")
+    job = await client.get(object_path(WorkKind.JOB, namespace, found.job_name))
+    return workload_work(found, decode_work(WorkKind.JOB, job), "")
 
 
-def _is_ours(workload: Workload) -> bool:
+def _is_ours(workload: KueueWorkload) -> bool:
     """Tell whether it waits for us, or was started by one of us."""
     is_over = workload.has("Finished") or workload.has("Admitted")
     return workload.is_started or (labels.LATEST_START in workload.said and not is_over)
 
 
-def _read(raw: bytes | msgspec.Raw) -> Workload:
+def _read(raw: bytes | msgspec.Raw) -> KueueWorkload:
     try:
         return decode_workload(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:

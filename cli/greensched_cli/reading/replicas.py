@@ -56,7 +56,7 @@ EXTENDER = Component("extender", 8889, "--extender-namespace")
 
 
 @dataclass(frozen=True)
-class Answer:
+class ReplicaAnswer:
     """What one replica said: its name, the HTTP status (0: it was not reached), the body."""
 
     replica: str
@@ -82,7 +82,9 @@ class Whereabouts:
     explain_port: int | None  # None: as each pod says
 
 
-def ask_replicas(path: str, where: Whereabouts, component: Component = EXTENDER) -> list[Answer]:
+def ask_replicas(
+    path: str, where: Whereabouts, component: Component = EXTENDER
+) -> list[ReplicaAnswer]:
     """GET `path` from every running replica; raise ApiUnavailable when there is none to ask.
 
     Raises BadInput for a kubeconfig that cannot be used.
@@ -120,24 +122,26 @@ def port_of(
     return int(text)
 
 
-def _ask_address(address: str, path: str, component: Component) -> Answer:
+def _ask_address(address: str, path: str, component: Component) -> ReplicaAnswer:
     import httpx
 
     url = address if "://" in address else f"http://{address}"
     try:
         response = httpx.get(url.rstrip("/") + path, timeout=component.patience_s, trust_env=False)
         read = component.parse if response.status_code == http.client.OK else json.loads
-        return Answer(url, response.status_code, read(response.content))
+        return ReplicaAnswer(url, response.status_code, read(response.content))
     except httpx.ConnectError as fault:
         hint = (
             f"is it the explain port of the {component.name}, or a port-forward to it, and does "
             "it listen?"
         )
-        return Answer(url, 0, {"error": f"{fault}; {hint}"})
+        return ReplicaAnswer(url, 0, {"error": f"{fault}; {hint}"})
     except (httpx.UnsupportedProtocol, httpx.InvalidURL) as fault:
-        return Answer(url, 0, {"error": f"{fault}; --address is http://host:port"})
+        return ReplicaAnswer(url, 0, {"error": f"{fault}; --address is http://host:port"})
     except (httpx.HTTPError, ValueError) as fault:
-        return Answer(url, 0, {"error": f"this is no answer of the {component.name}: {fault}"})
+        return ReplicaAnswer(
+            url, 0, {"error": f"this is no answer of the {component.name}: {fault}"}
+        )
 
 
 class _PodMeta(msgspec.Struct):
@@ -155,7 +159,7 @@ class _Pods(msgspec.Struct):
 
 async def _ask_pods(
     access: "ApiAccess", path: str, where: Whereabouts, component: Component
-) -> list[Answer]:
+) -> list[ReplicaAnswer]:
     # Here, so that --help answers at once.
     from greensched_core.kubernetes_api import ApiClient
     from greensched_core.port_forward import forwarding_session
@@ -184,7 +188,7 @@ async def _running_pods(
 async def _ask_pod(
     session: "aiohttp.ClientSession", access: "ApiAccess", pod: _PodMeta, path: str,
     where: Whereabouts, component: Component,
-) -> Answer:  # fmt: skip
+) -> ReplicaAnswer:  # fmt: skip
     from aiohttp import ClientError, WSServerHandshakeError
 
     try:
@@ -193,7 +197,7 @@ async def _ask_pod(
         status, body = await _got(session, access, named, port, path, component.patience_s)
         # A status other than 200 comes with JSON.
         read = component.parse if status == http.client.OK else json.loads
-        return Answer(pod.name, status, read(body))
+        return ReplicaAnswer(pod.name, status, read(body))
     except WSServerHandshakeError as fault:
         right = _RIGHT.format("forward ports of pods", where.namespace)
         refused = f"port-forward: HTTP {fault.status}: {fault.message}"
@@ -202,7 +206,7 @@ async def _ask_pod(
         told = f"port-forward: no answer within {component.patience_s:g} s"
     except (OSError, ClientError, ValueError) as fault:
         told = f"port-forward: {fault}"
-    return Answer(pod.name, 0, {"error": told})
+    return ReplicaAnswer(pod.name, 0, {"error": told})
 
 
 async def _got(

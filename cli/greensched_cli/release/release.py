@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from greensched_core.kubernetes_api import ApiAccess
 
 
-class Switch(StrEnum):
+class SwitchAction(StrEnum):
     """What to do with the cluster's emergency release."""
 
     ON = "on"
@@ -26,7 +26,7 @@ class Switch(StrEnum):
 
 
 EmergencyOption = Annotated[
-    Switch | None,
+    SwitchAction | None,
     typer.Option(
         help="Switch for the whole cluster. on: start all held work and hold no more. off: allow "
         "holding again. status: print which one is set."
@@ -87,7 +87,7 @@ def release(
 
 
 def _check(
-    names: Sequence[str], is_all: bool, emergency_release: Switch | None, dry_run: bool
+    names: Sequence[str], is_all: bool, emergency_release: SwitchAction | None, dry_run: bool
 ) -> None:
     asked = sum((bool(names), is_all, emergency_release is not None))
     if asked == 0:
@@ -119,13 +119,13 @@ async def _release(
     from greensched_cli.reading.api_server import PATIENCE_S
     from greensched_cli.reading.cluster_reading import read_held_works
     from greensched_cli.reading.named_work import parse_target
-    from greensched_cli.release.releasing import Releaser
+    from greensched_cli.release.releasing import UserReleaser
     from greensched_core.clock import WallClock
     from greensched_core.kubernetes_api import ApiClient
 
     targets = list(dict.fromkeys(parse_target(each) for each in names))
     async with ApiClient(access, timeout_s=PATIENCE_S) as client:
-        releaser = Releaser(client, WallClock(), is_dry_run=is_dry_run)
+        releaser = UserReleaser(client, WallClock(), is_dry_run=is_dry_run)
         if targets:
             return await releaser.named(namespace, targets)
         works, unread = await read_held_works(client, namespace)
@@ -136,32 +136,38 @@ async def _release(
 
 def _print(results: "Sequence[Result]", namespace: str) -> None:
     from greensched_cli.explain.explanation import printable
-    from greensched_cli.release.releasing import Outcome
+    from greensched_cli.release.releasing import ReleaseOutcome
 
     if not results:
         print(f"Nothing is held in {f'namespace {namespace}' if namespace else 'any namespace'}.")
     for each in results:
         line = f"{each.name}: {each.outcome}" + (f": {each.text}" if each.text else "")
-        is_fault = each.outcome == Outcome.STAYS
+        is_fault = each.outcome == ReleaseOutcome.STAYS
         print(printable(line), file=sys.stderr if is_fault else sys.stdout)
     if len(results) > 1:
-        counts = {outcome: sum(each.outcome == outcome for each in results) for outcome in Outcome}
+        counts = {
+            outcome: sum(each.outcome == outcome for each in results) for outcome in ReleaseOutcome
+        }
         print(", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count))
-    if any(each.outcome == Outcome.STAYS for each in results):
+    if any(each.outcome == ReleaseOutcome.STAYS for each in results):
         raise typer.Exit(1)
 
 
 def _switch(
-    access: "ApiAccess", emergency_release: Switch, operator_namespace: str | None, *, is_sure: bool
+    access: "ApiAccess",
+    emergency_release: SwitchAction,
+    operator_namespace: str | None,
+    *,
+    is_sure: bool,
 ) -> None:
-    if emergency_release == Switch.ON:
+    if emergency_release == SwitchAction.ON:
         _confirm("Start all held work in the cluster, and hold none?", is_sure=is_sure)
     for line in asyncio.run(_switched(access, emergency_release, operator_namespace)):
         print(line)
 
 
 async def _switched(
-    access: "ApiAccess", emergency_release: Switch, operator_namespace: str | None
+    access: "ApiAccess", emergency_release: SwitchAction, operator_namespace: str | None
 ) -> list[str]:
     from greensched_cli.reading.api_server import PATIENCE_S
     from greensched_cli.release import emergency_release as switch
@@ -170,9 +176,9 @@ async def _switched(
 
     async with ApiClient(access, timeout_s=PATIENCE_S) as client:
         place = await switch.find_place(client, operator_namespace)
-        if emergency_release == Switch.ON:
+        if emergency_release == SwitchAction.ON:
             await switch.turn_on(client, place, WallClock().now())
-        elif emergency_release == Switch.OFF:
+        elif emergency_release == SwitchAction.OFF:
             await switch.turn_off(client, place)
         is_on = await switch.is_on(client, place)
     return list(switch.meaning(place, is_switched_on=is_on))

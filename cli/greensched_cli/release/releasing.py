@@ -17,14 +17,19 @@ from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_operator.kueue.api import path_now
 from greensched_operator.objects.queue_gate import without_ours
-from greensched_operator.objects.release_patch import Reason, media_type, object_path, release_patch
-from greensched_operator.objects.workloads import GatedPod, Kind, Work
+from greensched_operator.objects.release_patch import (
+    ReleaseReason,
+    media_type,
+    object_path,
+    release_patch,
+)
+from greensched_operator.objects.workloads import GatedPod, Work, WorkKind
 
 _AT_ONCE = 8  # patches in flight
 _GONE = (404, 409)  # deleted since, or another of its name
 
 
-class Outcome(StrEnum):
+class ReleaseOutcome(StrEnum):
     """What became of one workload."""
 
     RELEASED = "released"
@@ -38,18 +43,23 @@ class Result:
     """What became of one workload, in words."""
 
     name: str  # with its namespace
-    outcome: Outcome
+    outcome: ReleaseOutcome
     text: str = ""
 
 
 def run_now_patch(work: Work, at_s: float) -> bytes:
     """Return the patch that starts work and asks that it is never held again; safe to repeat."""
     return release_patch(
-        work.kind, work.uid, Reason.RUN_NOW, at_s, work.queue_gates, more={labels.RUN_NOW: "true"}
+        work.kind,
+        work.uid,
+        ReleaseReason.RUN_NOW,
+        at_s,
+        work.queue_gates,
+        more={labels.RUN_NOW: "true"},
     )
 
 
-class Releaser:
+class UserReleaser:
     """Starts work as the user."""
 
     def __init__(self, client: ApiClient, clock: Clock, *, is_dry_run: bool) -> None:
@@ -67,7 +77,7 @@ class Releaser:
             chosen = [each for each in found if is_ours_to_start(each)]
             if len(chosen) > 1:
                 told = f"a Job and a pod have that name: say job/{target.name} or pod/{target.name}"
-                results.append(Result(f"{namespace}/{target.name}", Outcome.STAYS, told))
+                results.append(Result(f"{namespace}/{target.name}", ReleaseOutcome.STAYS, told))
                 continue
             held.update({each.uid: each for each in chosen})
             if not chosen:
@@ -92,10 +102,10 @@ class Releaser:
         except ApiUnavailable as fault:
             if fault.status is None:
                 raise
-            results.append(Result(name, Outcome.STAYS, why_unread(fault)))
+            results.append(Result(name, ReleaseOutcome.STAYS, why_unread(fault)))
             return []
         if not found:
-            results.append(Result(name, Outcome.STAYS, "there is none of that name"))
+            results.append(Result(name, ReleaseOutcome.STAYS, "there is none of that name"))
         return found
 
     async def _rest_of_gangs(
@@ -109,35 +119,37 @@ class Releaser:
         works = await read_works(pieces, Scope(namespace))
         for part, why in pieces.unread.items():
             told = f"{part} could not be looked through for the rest of the gang: {why}"
-            results.append(Result(namespace, Outcome.STAYS, told))
+            results.append(Result(namespace, ReleaseOutcome.STAYS, told))
         return [each for each in works if each.gang in gangs and each.uid not in known]
 
     async def _release(self, work: Work, why: str) -> Result:
         name = _name(work)
         body, how = run_now_patch(work, self._clock.now()), media_type(work.kind, work.queue_gates)
         try:
-            kueue = await path_now(self._client) if work.kind == Kind.WORKLOAD else ""
+            kueue = await path_now(self._client) if work.kind == WorkKind.WORKLOAD else ""
             path = object_path(work.kind, work.namespace, work.name, kueue)
             if self._is_dry_run:
                 path += "?dryRun=All"
             raw = await self._client.patch(path, body, how)
         except ApiUnavailable as fault:
             if fault.status in _GONE:
-                return Result(name, Outcome.RUNS, "it went away meanwhile")
+                return Result(name, ReleaseOutcome.RUNS, "it went away meanwhile")
             told = "you have no right to patch it" if fault.status == 403 else str(fault)
-            return Result(name, Outcome.STAYS, told)
+            return Result(name, ReleaseOutcome.STAYS, told)
         told = "; ".join(each for each in (why, _what_else(work, raw)) if each)
-        return Result(name, Outcome.WOULD_BE if self._is_dry_run else Outcome.RELEASED, told)
+        return Result(
+            name, ReleaseOutcome.WOULD_BE if self._is_dry_run else ReleaseOutcome.RELEASED, told
+        )
 
 
 def _what_else(work: Work, raw: bytes) -> str:
     """Return what else it waits for."""
-    if work.kind == Kind.WORKLOAD:
+    if work.kind == WorkKind.WORKLOAD:
         return "operator or releaser tell Kueue so within seconds"
     if work.queue_gates is not None:
         others = without_ours(work.queue_gates)
         return f"gates of others still hold it: {others}" if others else "now Kueue decides"
-    return _gates(raw) if work.kind == Kind.POD else ""
+    return _gates(raw) if work.kind == WorkKind.POD else ""
 
 
 def _gates(raw: bytes) -> str:
@@ -148,23 +160,23 @@ def _gates(raw: bytes) -> str:
 
 def _not_held(work: Work) -> Result:
     if work.is_finished:
-        return Result(_name(work), Outcome.RUNS, "it has ended")
+        return Result(_name(work), ReleaseOutcome.RUNS, "it has ended")
     if work.is_leaving:
-        return Result(_name(work), Outcome.RUNS, "it is being deleted")
-    if is_released(work) and (not work.is_barred or work.kind == Kind.WORKLOAD):
+        return Result(_name(work), ReleaseOutcome.RUNS, "it is being deleted")
+    if is_released(work) and (not work.is_barred or work.kind == WorkKind.WORKLOAD):
         reason = work.annotations.get(labels.RELEASE_REASON, "")
         at = work.annotations[labels.RELEASED_AT]
-        return Result(_name(work), Outcome.RUNS, f"it was started at {at} ({reason})")
+        return Result(_name(work), ReleaseOutcome.RUNS, f"it was started at {at} ({reason})")
     if work.is_stopped and work.queue_gates is not None:
-        return Result(_name(work), Outcome.STAYS, "it waits in a queue of Kueue, not for us")
+        return Result(_name(work), ReleaseOutcome.STAYS, "it waits in a queue of Kueue, not for us")
     if work.is_barred:
         told = (
             "somebody else suspended it, and GreenSched does not resume it; to do so yourself: "
             f"kubectl -n {work.namespace} patch job {work.name} "
             """-p '{"spec":{"suspend":false}}'"""
         )
-        return Result(_name(work), Outcome.STAYS, told)
-    return Result(_name(work), Outcome.RUNS, "nothing of GreenSched holds it back")
+        return Result(_name(work), ReleaseOutcome.STAYS, told)
+    return Result(_name(work), ReleaseOutcome.RUNS, "nothing of GreenSched holds it back")
 
 
 def _name(work: Work) -> str:

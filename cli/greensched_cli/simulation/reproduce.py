@@ -15,7 +15,7 @@ from greensched_cli.output import AsOutput, Output, print_document
 from greensched_core.errors import BadInput
 
 if TYPE_CHECKING:
-    from greensched_simulator.reproductions.tables import Line
+    from greensched_simulator.reproductions.tables import ComparedLine
 
 # Each is a module of greensched_simulator.reproductions: TITLE, NEEDS_DATA and reproduce(folder).
 NAMES = (
@@ -56,7 +56,7 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _document(title: str, lines: "Sequence[Line]") -> dict[str, Any]:
+def _document(title: str, lines: "Sequence[ComparedLine]") -> dict[str, Any]:
     """Return the figures as JSON values; null of what was not published."""
     figures = [
         {
@@ -72,7 +72,7 @@ def _document(title: str, lines: "Sequence[Line]") -> dict[str, Any]:
     return {"title": title, "figures": figures}
 
 
-def _print_figures(title: str, lines: "Sequence[Line]") -> None:
+def _print_figures(title: str, lines: "Sequence[ComparedLine]") -> None:
     """Print the figures beside the published ones, and how many lie within their tolerance."""
     from greensched_cli.terminal import plain_console, print_table
     from greensched_simulator.results.cells import Cell, Row

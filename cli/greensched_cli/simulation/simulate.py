@@ -62,9 +62,11 @@ def simulate(
     chosen = policy_named(policy)
     if seed is not None and not 0 <= seed <= _LARGEST_SEED:
         raise BadInput(f"--seed must be from 0 to {_LARGEST_SEED}, not {seed}")
-    from greensched_cli.simulation.simulation_terminal import Asked, run_and_print
+    from greensched_cli.simulation.simulation_terminal import SimulationRequest, run_and_print
 
-    asked = Asked(load_scenario(scenario), scenario, (chosen,), None, seed, 1, out, chosen.name)
+    asked = SimulationRequest(
+        load_scenario(scenario), scenario, (chosen,), None, seed, 1, out, chosen.name
+    )
     raise typer.Exit(run_and_print(asked))
 
 
@@ -98,9 +100,11 @@ def compare(
         from greensched_simulator.results.levers import with_combinations
 
         chosen = with_combinations(chosen, against)
-    from greensched_cli.simulation.simulation_terminal import Asked, run_and_print
+    from greensched_cli.simulation.simulation_terminal import SimulationRequest, run_and_print
 
-    asked = Asked(loaded, scenario, chosen, against, None, seeds, out, "compare", with_bound=bound)
+    asked = SimulationRequest(
+        loaded, scenario, chosen, against, None, seeds, out, "compare", with_bound=bound
+    )
     raise typer.Exit(run_and_print(asked))
 
 

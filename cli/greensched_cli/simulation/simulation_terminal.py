@@ -20,7 +20,7 @@ from greensched_simulator.reports.report import write_report
 from greensched_simulator.results.cells import Row
 from greensched_simulator.results.comparison import Results, Round, compare
 from greensched_simulator.results.optional_metrics import supply_rows
-from greensched_simulator.results.run_folder import FinishedRun, Run, RunFolder
+from greensched_simulator.results.run_folder import FinishedRun, RecordedRun, RunFolder
 from greensched_simulator.results.tables import (
     captured_rows,
     change_rows,
@@ -33,14 +33,14 @@ from greensched_simulator.results.tables import (
     outcome_rows,
     taken_rows,
 )
-from greensched_simulator.runs.simulation import Told
+from greensched_simulator.runs.simulation import ProgressCallback
 from greensched_simulator.world.scenario_loading import Scenario
 
 RUNS = Path("build/runs")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SimulationRequest:
     """What the command line asks for."""
 
     scenario: Scenario
@@ -54,7 +54,7 @@ class Asked:
     with_bound: bool = False
 
 
-def run_and_print(asked: Asked) -> int:
+def run_and_print(asked: SimulationRequest) -> int:
     """Run it, print what it came to and write its folder; return the exit status.
 
     Raises BadInput for a folder that is not empty.
@@ -90,10 +90,10 @@ def _kept(folder: RunFolder) -> str:
     return "nothing is kept"
 
 
-def _run(asked: Asked) -> Run:
+def _run(asked: SimulationRequest) -> RecordedRun:
     scenario = asked.scenario
     first = scenario.seed if asked.seed is None else asked.seed
-    return Run(
+    return RecordedRun(
         scenario=scenario,
         scenario_file=asked.scenario_file,
         policies=asked.policies,
@@ -119,7 +119,9 @@ def _simulated(console: Console, folder: RunFolder, *, with_bound: bool) -> Fini
 
 
 @contextmanager
-def _progress(console: Console, run: Run) -> Iterator[tuple[Told, Callable[[Round], None]]]:
+def _progress(
+    console: Console, run: RecordedRun
+) -> Iterator[tuple[ProgressCallback, Callable[[Round], None]]]:
     """Show how far it is: a bar on a terminal, a line for each seed elsewhere."""
     total = len(run.policies) * len(run.seeds)
     console.print(

@@ -8,7 +8,7 @@ import msgspec
 
 from greensched_cli.explain.explanation import printable
 from greensched_cli.reading.api_server import PATIENCE_S
-from greensched_cli.reading.cluster_reading import Reading, read_all, read_around
+from greensched_cli.reading.cluster_reading import ClusterReading, read_all, read_around
 from greensched_cli.reading.held_work import (
     is_ours_to_start,
     is_released,
@@ -22,13 +22,13 @@ from greensched_cli.reading.operator_state import OperatorState, advice
 from greensched_cli.reading.pieces import Pieces, Scope, why_unread
 from greensched_cli.status.json_output import held_json, released_json
 from greensched_cli.status.one_work_text import (
-    Event,
+    WorkEvent,
     event_lines,
     held_lines,
     released_lines,
     unheld_lines,
 )
-from greensched_cli.status.text import Told
+from greensched_cli.status.text import StatusContent
 from greensched_core import labels
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
@@ -56,7 +56,7 @@ class OneAnswer:
     documents: Sequence[Mapping[str, Any]]
 
 
-async def ask(question: Question, now_s: float) -> Told:
+async def ask(question: Question, now_s: float) -> StatusContent:
     """Return what waits in a namespace or in all; raise ApiUnavailable when it cannot be known."""
     scope = Scope(question.namespace)
     async with ApiClient(question.access, timeout_s=PATIENCE_S) as client:
@@ -66,13 +66,15 @@ async def ask(question: Question, now_s: float) -> Told:
     return _told(reading, scope, now_s, with_released=question.with_released)
 
 
-def _told(reading: Reading, scope: Scope, now_s: float, *, with_released: bool) -> Told:
+def _told(
+    reading: ClusterReading, scope: Scope, now_s: float, *, with_released: bool
+) -> StatusContent:
     held = [read_held(each, reading.around) for each in reading.works if is_ours_to_start(each)]
     held.sort(key=lambda each: each.planned_s or each.latest_s or float("-inf"))
     released = [read_released(each) for each in reading.works if is_released(each)]
     released.sort(key=lambda each: each.at_s or 0.0, reverse=True)
     policies = _in_force(reading, scope)
-    return Told(
+    return StatusContent(
         scope=scope.told,
         has_namespaces=not scope.namespace,
         held=held,
@@ -84,7 +86,7 @@ def _told(reading: Reading, scope: Scope, now_s: float, *, with_released: bool) 
     )
 
 
-def _in_force(reading: Reading, scope: Scope) -> dict[str, GreenPolicy]:
+def _in_force(reading: ClusterReading, scope: Scope) -> dict[str, GreenPolicy]:
     """Return the policy that holds in each namespace looked at, where work names no other."""
     around = reading.around
     if not around.knows_policies:
@@ -153,7 +155,7 @@ class _Events(msgspec.Struct):
     items: list[_EventObject]
 
 
-async def _events(client: ApiClient, work: Work) -> tuple[list[Event], list[str]]:
+async def _events(client: ApiClient, work: Work) -> tuple[list[WorkEvent], list[str]]:
     path = f"/api/v1/namespaces/{work.namespace}/events"
     try:
         raw = await client.get(path, {"fieldSelector": f"involvedObject.uid={work.uid}"})
@@ -162,10 +164,10 @@ async def _events(client: ApiClient, work: Work) -> tuple[list[Event], list[str]
     return [_event(each) for each in msgspec.json.decode(raw, type=_Events).items], []
 
 
-def _event(found: _EventObject) -> Event:
+def _event(found: _EventObject) -> WorkEvent:
     text = found.lastTimestamp or found.eventTime
     try:
         at_s = parse_timestamp(text) if text else None
     except BadInput:
         at_s = None
-    return Event(at_s, found.reason or "", found.message or "", found.type == "Warning")
+    return WorkEvent(at_s, found.reason or "", found.message or "", found.type == "Warning")

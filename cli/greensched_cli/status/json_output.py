@@ -6,12 +6,12 @@ Times are RFC 3339 in UTC; null is what is not known. Fields are added, never re
 from typing import Any
 
 from greensched_cli.reading.held_work import HeldWork, ReleasedWork
-from greensched_cli.reading.operator_state import OperatorState, Part
-from greensched_cli.status.text import Told
+from greensched_cli.reading.operator_state import ClusterPart, OperatorState
+from greensched_cli.status.text import StatusContent
 from greensched_core.signals.timestamps import format_timestamp
 
 
-def as_json(told: Told, now_s: float) -> dict[str, Any]:
+def as_json(told: StatusContent, now_s: float) -> dict[str, Any]:
     """Return all that one answer tells, as JSON values."""
     document: dict[str, Any] = {
         "at": _time(now_s),
@@ -75,19 +75,23 @@ def _operator(state: OperatorState) -> dict[str, Any]:
     return {
         "namespace": state.namespace,
         "leader": (leader.holder or None) if leader else None,
-        "isAlive": leader.is_alive if leader else (False if state.knows(Part.LEASE) else None),
+        "isAlive": leader.is_alive
+        if leader
+        else (False if state.knows(ClusterPart.LEASE) else None),
         "silentSeconds": _seconds(leader.silent_s) if leader else None,
-        "releasersReady": state.releasers[0] if state.knows(Part.RELEASER) else None,
+        "releasersReady": state.releasers[0] if state.knows(ClusterPart.RELEASER) else None,
         "heartbeatAgeSeconds": _seconds(state.heartbeat_age_s),
         "webhooks": [{"name": one.name, "isTrusted": one.is_trusted} for one in state.webhooks]
-        if state.knows(Part.WEBHOOK)
+        if state.knows(ClusterPart.WEBHOOK)
         else None,
-        "isEmergencyRelease": state.is_emergency_release if state.knows(Part.SWITCH) else None,
+        "isEmergencyRelease": state.is_emergency_release
+        if state.knows(ClusterPart.SWITCH)
+        else None,
         "signals": [
             {"zone": one.zone, "source": one.source or None, "ageSeconds": _seconds(one.age_s)}
             for one in state.signals
         ]
-        if state.knows(Part.SIGNALS)
+        if state.knows(ClusterPart.SIGNALS)
         else None,
     }
 

@@ -17,7 +17,7 @@ _SAYS_RUNTIME = {
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class WorkEvent:
     """An event about a workload."""
 
     at_s: float | None
@@ -68,7 +68,7 @@ def unheld_lines(work: Work, why: str) -> Iterator[str]:
     yield f"{name} is not held by GreenSched, and never was{why}."
 
 
-def event_lines(events: Sequence[Event], times: LocalTimes) -> Iterator[str]:
+def event_lines(events: Sequence[WorkEvent], times: LocalTimes) -> Iterator[str]:
     """Say what happened to it, the oldest first."""
     if events:
         yield "events:"

@@ -11,7 +11,7 @@ from rich.console import Console
 from greensched_cli.explain.explanation import printable
 from greensched_cli.reading.held_work import HeldWork, ReleasedWork
 from greensched_cli.reading.local_times import NO_TIME, LocalTimes
-from greensched_cli.reading.operator_state import Leader, OperatorState, Part
+from greensched_cli.reading.operator_state import ClusterPart, Leader, OperatorState
 from greensched_cli.terminal import print_table
 from greensched_core.durations import format_duration
 from greensched_core.units import percent
@@ -29,7 +29,7 @@ _RELEASED_HEAD: Row = ("WORK", "STARTED", "REASON", "HELD FOR")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StatusContent:
     """All that one answer tells."""
 
     scope: str
@@ -39,10 +39,10 @@ class Told:
     state: OperatorState
     policies: Mapping[str, GreenPolicy]  # that hold, by namespace
     advice: Sequence[str]
-    unread: Mapping[Part, str]
+    unread: Mapping[ClusterPart, str]
 
 
-def print_status(console: Console, told: Told, times: LocalTimes) -> None:
+def print_status(console: Console, told: StatusContent, times: LocalTimes) -> None:
     """Print the table of what waits, what was started, and the operator's state with advice."""
     zone = times.zone_told
     if told.held:
@@ -61,7 +61,7 @@ def print_status(console: Console, told: Told, times: LocalTimes) -> None:
     print_state(console, told, times)
 
 
-def print_state(console: Console, told: Told, times: LocalTimes) -> None:
+def print_state(console: Console, told: StatusContent, times: LocalTimes) -> None:
     """Print the operator's state, what could not be read, and what to do."""
     for what, text in _state_lines(told, times):
         console.print(printable(f"{what:<10}{text}"), soft_wrap=True)
@@ -69,9 +69,13 @@ def print_state(console: Console, told: Told, times: LocalTimes) -> None:
         console.print(printable(f"! {text}."), style="yellow", soft_wrap=True)
 
 
-def _summary(told: Told) -> str:
+def _summary(told: StatusContent) -> str:
     if not told.held:
-        gap = " that could be read" if told.unread.keys() & {Part.JOBS, Part.PODS} else ""
+        gap = (
+            " that could be read"
+            if told.unread.keys() & {ClusterPart.JOBS, ClusterPart.PODS}
+            else ""
+        )
         return f"Nothing{gap} is held in {told.scope}."
     cores = sum(each.work.cpu_cores for each in told.held)
     unplanned = sum(each.planned_s is None for each in told.held)
@@ -79,7 +83,7 @@ def _summary(told: Told) -> str:
     return f"{len(told.held)} held, {cores:g} cores{more}."
 
 
-def _held_row(held: HeldWork, told: Told, times: LocalTimes, width: int) -> Row:
+def _held_row(held: HeldWork, told: StatusContent, times: LocalTimes, width: int) -> Row:
     decision = held.decision
     then, now = decision.carbonGramsPerKwh if decision else (None, None)
     carbon = NO_TIME if then is None or now is None else f"{then:.0f} (now {now:.0f})"
@@ -97,7 +101,7 @@ def _held_row(held: HeldWork, told: Told, times: LocalTimes, width: int) -> Row:
     )
 
 
-def _name(work: HeldWork | ReleasedWork, told: Told) -> str:
+def _name(work: HeldWork | ReleasedWork, told: StatusContent) -> str:
     name = printable(work.name)
     return f"{work.work.namespace}/{name}" if told.has_namespaces else name
 
@@ -126,7 +130,7 @@ def _latest(held: HeldWork, times: LocalTimes) -> Cell | str:
     return times.short(held.latest_s)
 
 
-def _print_released(console: Console, told: Told, times: LocalTimes) -> None:
+def _print_released(console: Console, told: StatusContent, times: LocalTimes) -> None:
     released = told.released or ()
     console.print()
     if not released:
@@ -141,7 +145,7 @@ def _print_released(console: Console, told: Told, times: LocalTimes) -> None:
         console.print(f"… and {more} before (--output json has all)")
 
 
-def _released_row(each: ReleasedWork, told: Told, times: LocalTimes, width: int) -> Row:
+def _released_row(each: ReleasedWork, told: StatusContent, times: LocalTimes, width: int) -> Row:
     held_for = None if each.at_s is None or each.held_s is None else each.at_s - each.held_s
     return (
         folded(_name(each, told), width),
@@ -151,30 +155,30 @@ def _released_row(each: ReleasedWork, told: Told, times: LocalTimes, width: int)
     )
 
 
-def _state_lines(told: Told, times: LocalTimes) -> Iterator[tuple[str, str]]:
+def _state_lines(told: StatusContent, times: LocalTimes) -> Iterator[tuple[str, str]]:
     state = told.state
-    if state.knows(Part.LEASE):
+    if state.knows(ClusterPart.LEASE):
         yield "operator", f"{leader_words(state.leader)} (namespace {state.namespace})"
-    if state.knows(Part.RELEASER):
+    if state.knows(ClusterPart.RELEASER):
         yield "releaser", f"{state.releasers[0]} of {state.releasers[1]} pods ready"
-    if state.knows(Part.HEARTBEAT):
+    if state.knows(ClusterPart.HEARTBEAT):
         age_s = state.heartbeat_age_s
         yield "heartbeat", "none" if age_s is None else f"last sign of life {_ago(age_s)}"
-    if state.knows(Part.WEBHOOK):
+    if state.knows(ClusterPart.WEBHOOK):
         hooks = [
             f"{one.name}, {'has' if one.is_trusted else 'NO'} caBundle" for one in state.webhooks
         ]
         yield "webhook", "; ".join(hooks) or "not configured"
-    if state.knows(Part.SWITCH):
+    if state.knows(ClusterPart.SWITCH):
         yield "emergency release", "ON: nothing is held" if state.is_emergency_release else "off"
-    if state.knows(Part.SIGNALS):
+    if state.knows(ClusterPart.SIGNALS):
         ages = [
             f"{one.zone} no data" if one.age_s is None
             else f"{one.zone} {format_duration(round(max(one.age_s, 0.0)))} old ({one.source})"
             for one in state.signals
         ]  # fmt: skip
         yield "signals", ", ".join(ages) or "none"
-    if state.knows(Part.POLICIES):
+    if state.knows(ClusterPart.POLICIES):
         none = f" (no GreenPolicy {DEFAULT_NAME} in {state.namespace})"
         modes = sorted(
             {

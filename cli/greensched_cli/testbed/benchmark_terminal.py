@@ -18,8 +18,8 @@ from greensched_testbed.stress.files import write_results
 from greensched_testbed.stress.ground import looked_at
 from greensched_testbed.stress.run import (
     BenchmarkOptions,
-    Outcome,
-    Told,
+    BenchmarkOutcome,
+    ProgressOutput,
     cluster_of,
     intention,
     run_benchmark,
@@ -92,7 +92,7 @@ def _ending_orderly() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _print(console: Console, outcome: Outcome) -> None:
+def _print(console: Console, outcome: BenchmarkOutcome) -> None:
     for name, text in fact_rows(outcome):
         console.print(f"{name}: {text}", soft_wrap=True)
     console.print()
@@ -111,11 +111,11 @@ def _bars(console: Console) -> Progress:
     )  # fmt: skip
 
 
-def _told(console: Console, bars: Progress) -> Told:
+def _told(console: Console, bars: Progress) -> ProgressOutput:
     tasks: dict[str, TaskID] = {}
     done: set[str] = set()
 
-    def progress(title: str, now: replay.Progress) -> None:
+    def progress(title: str, now: replay.ReplayProgress) -> None:
         if title not in tasks:
             tasks[title] = bars.add_task(title, total=now.total, bound=0)
             if not console.is_terminal:
@@ -125,4 +125,4 @@ def _told(console: Console, bars: Progress) -> Told:
             console.print(f"{title}: all ended")
             done.add(title)
 
-    return Told(step=lambda text: console.print(text, soft_wrap=True), progress=progress)
+    return ProgressOutput(step=lambda text: console.print(text, soft_wrap=True), progress=progress)

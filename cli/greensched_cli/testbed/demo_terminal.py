@@ -99,7 +99,7 @@ def _told(console: Console, bars: Progress) -> DemoProgress:
     tasks: dict[str, TaskID] = {}
     placed: set[str] = set()
 
-    def progress(scheduler: str, now: replay.Progress) -> None:
+    def progress(scheduler: str, now: replay.ReplayProgress) -> None:
         if scheduler not in tasks:
             tasks[scheduler] = bars.add_task(scheduler, total=now.total)
             if not console.is_terminal:

@@ -22,7 +22,7 @@ from greensched_testbed.progress import LiveLine
 
 if TYPE_CHECKING:
     from greensched_core.kubernetes_api import ApiAccess
-    from greensched_testbed.replay import Progress, Replay, ReplayOptions
+    from greensched_testbed.replay import Replay, ReplayOptions, ReplayProgress
 
 KUBECTLS_DEFAULT = Path("~/.kube/config")
 _PLAIN_EVERY_S = 5.0
@@ -93,13 +93,13 @@ def replay(
 
 async def _played(trace: Trace, access: "ApiAccess", options: "ReplayOptions") -> "Replay":
     """Play it, telling on stderr how far it is, also while nothing happens."""
-    from greensched_testbed.replay import Progress, replay
+    from greensched_testbed.replay import ReplayProgress, replay
 
     loop = asyncio.get_running_loop()
-    began, latest = loop.time(), Progress(len(trace.tasks), 0, 0, 0)
+    began, latest = loop.time(), ReplayProgress(len(trace.tasks), 0, 0, 0)
     limit_s = trace.span_s * options.wall_s_per_trace_s + options.settle_timeout_s
 
-    def note(now: Progress) -> None:
+    def note(now: ReplayProgress) -> None:
         nonlocal latest
         latest = now
 
@@ -116,7 +116,7 @@ async def _played(trace: Trace, access: "ApiAccess", options: "ReplayOptions") -
             telling.cancel()
 
 
-def progress_text(now: "Progress", elapsed_s: float, limit_s: float) -> str:
+def progress_text(now: "ReplayProgress", elapsed_s: float, limit_s: float) -> str:
     """Return how far a replay is, in a line."""
     return (
         f"{elapsed_s:.0f} s: {now.created} of {now.total} pods created, {now.bound} placed; "

@@ -19,7 +19,7 @@ _Files = Sequence[tuple[Path, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KubeconfigEntry:
     """What a file says under a name, and the folder that its relative paths begin at."""
 
     said: Mapping[str, Any]
@@ -41,8 +41,8 @@ class Context:
     """A context: its cluster, its user, its namespace, and the files that it was read from."""
 
     name: str
-    cluster: Entry
-    user: Entry
+    cluster: KubeconfigEntry
+    user: KubeconfigEntry
     namespace: str
     files: Sequence[Path]
 
@@ -72,7 +72,7 @@ def read_context(kubeconfig: Path | None, name: str | None) -> Context:
     if not cluster.text("server"):
         named = quoted(context.text("cluster"))
         raise BadInput(f"kubeconfig {source}: cluster {named} has no server")
-    user = Entry({}, cluster.folder)
+    user = KubeconfigEntry({}, cluster.folder)
     if context.text("user"):
         user = _named("user", context.text("user"), users, source)
     return Context(wanted, cluster, user, context.text("namespace") or "default", paths)
@@ -105,7 +105,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     return said
 
 
-def _entries(files: _Files, kind: str, key: str) -> Iterator[tuple[str, Entry]]:
+def _entries(files: _Files, kind: str, key: str) -> Iterator[tuple[str, KubeconfigEntry]]:
     """Yield each name with what is said of it, the first file last, so that it counts."""
     for path, said in reversed(files):
         listed = said.get(kind) or []
@@ -119,10 +119,12 @@ def _entries(files: _Files, kind: str, key: str) -> Iterator[tuple[str, Entry]]:
                 raise BadInput(
                     f"kubeconfig {path}: {kind}: {key} of {each['name']} is not a mapping"
                 )
-            yield str(each["name"]), Entry(value, path.absolute().parent)
+            yield str(each["name"]), KubeconfigEntry(value, path.absolute().parent)
 
 
-def _named(kind: str, name: str, known: Mapping[str, Entry], source: str) -> Entry:
+def _named(
+    kind: str, name: str, known: Mapping[str, KubeconfigEntry], source: str
+) -> KubeconfigEntry:
     if name not in known:
         close = near(name, sorted(known))
         raise BadInput(f"kubeconfig {source}: there is no {kind} {quoted(name)}{close}")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from greensched_core.clock import WallClock
 from greensched_core.errors import BadInput
-from greensched_core.kubeconfig.files import Context, Entry, read_context
+from greensched_core.kubeconfig.files import Context, KubeconfigEntry, read_context
 from greensched_core.kubeconfig.plugins import LoginPlugin
 
 _LEGACY = "auth-provider"  # logins that the official client alone knows, such as oidc
@@ -96,7 +96,7 @@ def _by_official_client(chosen: Context) -> Token:
     return token
 
 
-def _verification(cluster: Entry) -> ssl.SSLContext:
+def _verification(cluster: KubeconfigEntry) -> ssl.SSLContext:
     """Return how the server is verified: by the cluster's authority, else by the system's."""
     data, file = _data(cluster, "certificate-authority"), cluster.path("certificate-authority")
     if data:
@@ -135,7 +135,7 @@ class _OneName(ssl.SSLContext):
         return super().wrap_bio(incoming, outgoing, server_side, self._name, session)
 
 
-def _prove(verify: ssl.SSLContext, user: Entry, printed: tuple[str, str] | None) -> None:
+def _prove(verify: ssl.SSLContext, user: KubeconfigEntry, printed: tuple[str, str] | None) -> None:
     """Have TLS show the user's certificate: a plugin's, else the kubeconfig's, where one is."""
     texts = printed or (_data(user, _PAIR[0]), _data(user, _PAIR[1]))
     if not texts[0] and user.path(_PAIR[0]) is None:
@@ -155,13 +155,13 @@ def _prove(verify: ssl.SSLContext, user: Entry, printed: tuple[str, str] | None)
         verify.load_cert_chain(files[0], files[1])
 
 
-def _data(entry: Entry, key: str) -> str | None:
+def _data(entry: KubeconfigEntry, key: str) -> str | None:
     """Return the PEM text that a kubeconfig holds itself."""
     data = entry.text(f"{key}-data")
     return base64.b64decode(data).decode("utf-8") if data else None
 
 
-def _proxy(cluster: Entry, server: str) -> str | None:
+def _proxy(cluster: KubeconfigEntry, server: str) -> str | None:
     """Return the proxy of a cluster, else that of the environment, as kubectl takes it."""
     url = cluster.text("proxy-url")
     if not url:

@@ -17,7 +17,7 @@ from typing import Any
 
 from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
-from greensched_core.kubeconfig.files import Context, Entry
+from greensched_core.kubeconfig.files import Context, KubeconfigEntry
 from greensched_core.signals.timestamps import parse_timestamp
 
 _AHEAD_S = 60.0  # a credential is renewed so long before it expires
@@ -116,7 +116,7 @@ class LoginPlugin:
         return {**own, "KUBERNETES_EXEC_INFO": json.dumps(info)}
 
 
-def _told_of(cluster: Entry) -> dict[str, Any]:
+def _told_of(cluster: KubeconfigEntry) -> dict[str, Any]:
     """Return a cluster as plugins read it: the authority within, and what is meant for them."""
     told = {key: cluster.said[key] for key in _TOLD if key in cluster.said}
     authority = cluster.text("certificate-authority-data")

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from greensched_core.signals.currencies import Currencies
 from greensched_core.signals.grid import (
-    Fault,
-    Origin,
+    GridFault,
     SignalFault,
+    SignalOrigin,
     ZoneForecast,
     object_name,
     parse_grid_signal,
@@ -201,7 +201,8 @@ class GridSignals:
         for age_s in sorted(now - at for at in observed or {forecast.observed_at}):
             if age_s > self._limits.fresh_s:
                 faults.append(SignalFault(
-                    Fault.STALE, f"observed {age_s:.0f} s ago, above {self._limits.fresh_s:.0f} s"
+                    GridFault.STALE, f"observed {age_s:.0f} s ago, above "
+                                     f"{self._limits.fresh_s:.0f} s"
                 ))  # fmt: skip
         return tuple(faults)
 
@@ -211,7 +212,7 @@ class GridSignals:
         zone: str,
         series: SignalSeries | None,
         factor: float,
-        origin: Origin,
+        origin: SignalOrigin,
     ) -> None:
         if series is None:
             _not_live(known, zone)
@@ -286,7 +287,7 @@ class GridSignals:
 
     def _no_rate(self, currency: str, what: str) -> SignalFault:
         return SignalFault(
-            Fault.UNKNOWN_CURRENCY,
+            GridFault.UNKNOWN_CURRENCY,
             f"no exchange rate from {currency} to {self.currency}: set one, or {what} as no data",
         )
 

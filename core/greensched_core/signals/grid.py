@@ -19,7 +19,7 @@ _MOST_PER_MWH = 1e9  # keeps integrals finite; the record price is about 2e4
 _CLOCK_SKEW_S = 300.0  # observedAt may lie this far ahead of our clock
 
 
-class Fault(StrEnum):
+class GridFault(StrEnum):
     """Why a part of a GridSignal was not used; a counter has one label value for each."""
 
     UNREADABLE = "unreadable"  # not an object of the expected shape
@@ -40,7 +40,7 @@ class Fault(StrEnum):
 class SignalFault:
     """One thing wrong with a GridSignal: a reason to count by, and a sentence to read."""
 
-    reason: Fault
+    reason: GridFault
     text: str
 
 
@@ -54,7 +54,7 @@ class GridSlot:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SignalOrigin:
     """Where one signal of a zone comes from: carbon and price may have a provider each."""
 
     source: str
@@ -78,21 +78,21 @@ class ZoneForecast:
     forecast: tuple[GridSlot, ...]  # by rising start
     forecast_end: float | None = None  # until when the last slot holds
     is_estimated: bool = False  # the source estimated the current values
-    own_carbon_origin: Origin | None = None
-    own_price_origin: Origin | None = None
+    own_carbon_origin: SignalOrigin | None = None
+    own_price_origin: SignalOrigin | None = None
 
     @property
-    def carbon_origin(self) -> Origin:
+    def carbon_origin(self) -> SignalOrigin:
         """Where the carbon intensity comes from."""
         return self.own_carbon_origin or self._origin()
 
     @property
-    def price_origin(self) -> Origin:
+    def price_origin(self) -> SignalOrigin:
         """Where the price comes from."""
         return self.own_price_origin or self._origin()
 
-    def _origin(self) -> Origin:
-        return Origin(
+    def _origin(self) -> SignalOrigin:
+        return SignalOrigin(
             self.source, self.observed_at, self.forecast_end, self.is_estimated, self.currency
         )
 
@@ -149,7 +149,7 @@ def to_status(forecast: ZoneForecast) -> dict[str, Any]:
     return status
 
 
-def _origin_status(origin: Origin) -> dict[str, Any]:
+def _origin_status(origin: SignalOrigin) -> dict[str, Any]:
     status: dict[str, Any] = {
         "source": origin.source,
         "observedAt": format_timestamp(origin.observed_at),
@@ -180,7 +180,7 @@ def parse_grid_signal(
     try:
         decoded = msgspec.json.decode(raw) if isinstance(raw, bytes | str) else raw
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        reader.fault(Fault.UNREADABLE, f"not JSON: {fault}")
+        reader.fault(GridFault.UNREADABLE, f"not JSON: {fault}")
         return None, tuple(reader.faults)
     return reader.forecast(decoded, received_at), tuple(reader.faults)
 
@@ -191,17 +191,17 @@ class _Reader:
     def __init__(self) -> None:
         self.faults: list[SignalFault] = []
 
-    def fault(self, reason: Fault, text: str) -> None:
+    def fault(self, reason: GridFault, text: str) -> None:
         self.faults.append(SignalFault(reason, text))
 
     def forecast(self, raw: object, received_at: float) -> ZoneForecast | None:
         if not isinstance(raw, Mapping):
-            self.fault(Fault.UNREADABLE, f"a GridSignal is {_short(raw)}: it must be an object")
+            self.fault(GridFault.UNREADABLE, f"a GridSignal is {_short(raw)}: it must be an object")
             return None
         spec, status = self._part(raw, "spec"), self._part(raw, "status")
         zone = spec.get("zone")
         if not isinstance(zone, str) or not zone:
-            self.fault(Fault.NO_ZONE, f"spec.zone is {_short(zone)}: name the grid zone there")
+            self.fault(GridFault.NO_ZONE, f"spec.zone is {_short(zone)}: name the grid zone there")
             return None
         now = self._part(status, "current")
         started_at = self._time(now, "startedAt", "status.current.")
@@ -214,10 +214,12 @@ class _Reader:
         if current is None and all(
             slot.carbon_g_per_kwh is None and slot.price_per_mwh is None for slot in forecast
         ):
-            self.fault(Fault.ABSENT, "status holds neither carbon nor price")
+            self.fault(GridFault.ABSENT, "status holds neither carbon nor price")
             return None
         if observed_at is None:
-            self.fault(Fault.BAD_TIMESTAMP, "status.observedAt is missing, so the age is unknown")
+            self.fault(
+                GridFault.BAD_TIMESTAMP, "status.observedAt is missing, so the age is unknown"
+            )
             return None
         currency = _text(spec.get("currency"))
         return ZoneForecast(
@@ -235,14 +237,14 @@ class _Reader:
 
     def _origin(
         self, status: Mapping[str, Any], name: str, currency: str, received_at: float
-    ) -> Origin | None:
+    ) -> SignalOrigin | None:
         """Return one signal's own origin; None where it says no time of its own."""
         where = f"status.{name}."
         part = self._part(status, name)
         observed_at = self._time(part, "observedAt", where)
         if observed_at is None:
             return None
-        return Origin(
+        return SignalOrigin(
             source=_text(part.get("source")) or _text(status.get("source")) or "unnamed",
             observed_at=self._past(observed_at, received_at, f"{where}observedAt"),
             end=self._time(part, "end", where),
@@ -254,7 +256,8 @@ class _Reader:
         """Return a time of observation that is not ahead of our clock."""
         if observed_at > received_at + _CLOCK_SKEW_S:
             ahead_s = observed_at - received_at
-            self.fault(Fault.FUTURE, f"{where} is {ahead_s:.0f} s ahead of our clock: counted as "
+            self.fault(GridFault.FUTURE, f"{where} is {ahead_s:.0f} s ahead of our clock: "
+                                         f"counted as "
                        "observed when received")  # fmt: skip
         return min(observed_at, received_at)
 
@@ -263,7 +266,7 @@ class _Reader:
         if isinstance(part, Mapping):
             return part
         if part is not None:
-            self.fault(Fault.UNREADABLE, f"{name} is {_short(part)}: it must be an object")
+            self.fault(GridFault.UNREADABLE, f"{name} is {_short(part)}: it must be an object")
         return {}
 
     def _time(self, part: Mapping[str, Any], name: str, where: str) -> float | None:
@@ -273,32 +276,35 @@ class _Reader:
         try:
             return parse_timestamp(raw if isinstance(raw, str) else _short(raw))
         except BadInput as fault:
-            self.fault(Fault.BAD_TIMESTAMP, f"{where}{name}: {fault}")
+            self.fault(GridFault.BAD_TIMESTAMP, f"{where}{name}: {fault}")
             return None
 
     def _forecast(self, raw: object) -> list[GridSlot]:
         if raw is None:
             return []
         if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):
-            self.fault(Fault.UNREADABLE, f"status.forecast is {_short(raw)}: it must be a list")
+            self.fault(GridFault.UNREADABLE, f"status.forecast is {_short(raw)}: it must be a list")
             return []
         slots: dict[float, GridSlot] = {}
         latest = -math.inf
         for index, item in enumerate(raw):
             where = f"status.forecast[{index}]"
             if not isinstance(item, Mapping):
-                self.fault(Fault.UNREADABLE, f"{where} is {_short(item)}: it must be an object")
+                self.fault(GridFault.UNREADABLE, f"{where} is {_short(item)}: it must be an object")
                 continue
             start = self._time(item, "start", f"{where}.")
             if start is None:
                 if item.get("start") is None:
-                    self.fault(Fault.BAD_TIMESTAMP, f"{where}.start is missing")
+                    self.fault(GridFault.BAD_TIMESTAMP, f"{where}.start is missing")
                 continue
             if start in slots:
-                self.fault(Fault.DUPLICATE, f"{where}.start {_short(item['start'])} is there twice")
+                self.fault(
+                    GridFault.DUPLICATE, f"{where}.start {_short(item['start'])} is there twice"
+                )
             elif start < latest:
                 self.fault(
-                    Fault.UNSORTED, f"{where}.start {_short(item['start'])} is before the last one"
+                    GridFault.UNSORTED,
+                    f"{where}.start {_short(item['start'])} is before the last one",
                 )
             latest = max(latest, start)
             slots[start] = self._slot(item, where, start) or GridSlot(start, None, None)
@@ -315,7 +321,7 @@ class _Reader:
     def _carbon(self, raw: object, where: str) -> float | None:
         grams = self._number(raw, where, MOST_GRAMS_PER_KWH)
         if grams is not None and grams < 0:
-            self.fault(Fault.NEGATIVE_CARBON, f"{where} is {grams}: leave it out where unknown")
+            self.fault(GridFault.NEGATIVE_CARBON, f"{where} is {grams}: leave it out where unknown")
             return None
         return grams
 
@@ -324,7 +330,7 @@ class _Reader:
             return None
         if isinstance(raw, int | float) and not isinstance(raw, bool) and abs(raw) <= most:
             return float(raw)  # abs(nan) <= most is false
-        self.fault(Fault.BAD_NUMBER, f"{where} is {_short(raw)}: it must be a number, at most "
+        self.fault(GridFault.BAD_NUMBER, f"{where} is {_short(raw)}: it must be a number, at most "
                    f"{most:g} in size")  # fmt: skip
         return None
 
@@ -335,7 +341,7 @@ class _Reader:
         known = [slot.carbon_g_per_kwh for slot in slots if slot.carbon_g_per_kwh is not None]
         if not known or any(known):
             return current, forecast
-        self.fault(Fault.ALL_ZERO, "every carbon value is 0: taken as no data")
+        self.fault(GridFault.ALL_ZERO, "every carbon value is 0: taken as no data")
         if current is not None:
             current = _dropped_carbon([current])[0]
             current = None if current.price_per_mwh is None else current

@@ -13,10 +13,10 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.units import percent
 from greensched_operator.controller.outputs import Outputs
 from greensched_operator.holding.holding import NotHeld, Unheld, not_ours
-from greensched_operator.holding.judging import Release, Rules, Waiting, terms_of
+from greensched_operator.holding.judging import HoldRules, MayWait, ReleaseNow, terms_of
 from greensched_operator.objects.cron_jobs import with_runtime
 from greensched_operator.objects.green_policy import Mode
-from greensched_operator.objects.release_patch import Reason, reason_of
+from greensched_operator.objects.release_patch import ReleaseReason, reason_of
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.held_works import News
 from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
@@ -41,7 +41,7 @@ class Arrivals:
     async def see_to(
         self,
         news: News,
-        rules: Rules,
+        rules: HoldRules,
         situation: Callable[[Sequence[Planned]], Situation],
     ) -> None:
         """Tell, and learn, from what has changed."""
@@ -57,15 +57,15 @@ class Arrivals:
         for work in news.started:
             with self._on_its_own(work):
                 if labels.PAUSED_AT not in work.annotations:
-                    self._recorder.released(Release(work, Reason.OTHERS, ""))
+                    self._recorder.released(ReleaseNow(work, ReleaseReason.OTHERS, ""))
         for work in news.released:
             with self._on_its_own(work):
                 if self._recorder.released_by_others(work):
-                    self._tell(work, "Released", _why(Release(work, reason_of(work), "")))
+                    self._tell(work, "Released", _why(ReleaseNow(work, reason_of(work), "")))
         for release in news.over.values():
             settle = partial(self._settle, release)
             self._outbox.put(f"{release.work.uid}/over", float("inf"), settle, Lane.PLAN)
-        shadowed: list[Waiting] = []
+        shadowed: list[MayWait] = []
         for work in news.arrived.values():
             if work.created_s is not None and self._wall.now() - work.created_s > _OLD_S:
                 continue
@@ -80,7 +80,7 @@ class Arrivals:
                     self._tell_shadow(one)
                     self._recorder.planned(one, now, is_shadow=True)
 
-    def _look_at(self, work: Work, rules: Rules) -> list[Waiting]:
+    def _look_at(self, work: Work, rules: HoldRules) -> list[MayWait]:
         """Tell why a workload isn't held; return it where shadow mode would hold it."""
         terms, resolved = terms_of(work, rules)
         if resolved.fault:
@@ -95,7 +95,7 @@ class Arrivals:
             self._tell(work, "NotHeld", foreign, is_warning=True)
             return []
         is_shadowed = resolved.policy.mode == Mode.SHADOW and not work.is_marked
-        return [Waiting(work, terms, resolved.policy)] if is_shadowed else []
+        return [MayWait(work, terms, resolved.policy)] if is_shadowed else []
 
     @contextmanager
     def _on_its_own(self, work: Work) -> Iterator[None]:
@@ -127,11 +127,11 @@ class Arrivals:
         """Take our mark off work that somebody else has started; refused, it is sent again."""
         return await self._writer.unmark(work)
 
-    async def _settle(self, release: Release) -> bool:
+    async def _settle(self, release: ReleaseNow) -> bool:
         """Have the condition of a planned start say that the wait is over, and why."""
         return await self._writer.settle(release.work, release.reason, _why(release))
 
-    def _learn(self, work: Work, rules: Rules) -> None:
+    def _learn(self, work: Work, rules: HoldRules) -> None:
         owner = work.owner
         if owner is None or owner.kind != "CronJob":
             return
@@ -149,14 +149,14 @@ class Arrivals:
         self._outbox.put(f"{cron_job.uid}/{work.uid}", float("inf"), send)
 
 
-def _why(release: Release) -> str:
+def _why(release: ReleaseNow) -> str:
     """Return why work was started; what this controller did not start has no text of its own."""
     if release.text:
         return f"{release.reason}: {release.text}"
     by = {
-        Reason.RUN_NOW: "greensched release",
-        Reason.OTHERS: "somebody else",
-        Reason.RELEASER: "the releaser",
-        Reason.UNINSTALL: "helm uninstall",
+        ReleaseReason.RUN_NOW: "greensched release",
+        ReleaseReason.OTHERS: "somebody else",
+        ReleaseReason.RELEASER: "the releaser",
+        ReleaseReason.UNINSTALL: "helm uninstall",
     }
     return f"{release.reason}: started by {by.get(release.reason, 'the operator')}"

@@ -17,10 +17,10 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.controller.arrivals import Arrivals
 from greensched_operator.controller.outputs import Outputs
 from greensched_operator.controller.pauser import Pauser
-from greensched_operator.holding.judging import Release, Rules, Waiting, arrived_s
+from greensched_operator.holding.judging import HoldRules, MayWait, ReleaseNow, arrived_s
 from greensched_operator.objects.cron_jobs import CronJob
-from greensched_operator.objects.release_patch import Reason
-from greensched_operator.objects.workloads import Kind
+from greensched_operator.objects.release_patch import ReleaseReason
+from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.plan_words import why_held, why_now
 from greensched_operator.planning.start_planning import Planned, Situation, planned_before
@@ -36,10 +36,10 @@ _DUE_EVERY_S = 0.25  # wall seconds, while all is planned
 _GATHER_S = 0.2  # what arrives together is planned together
 _REPLAN_AT_MOST_EVERY_S = 5.0  # wall seconds: zones' forecasts come one after the other
 _WRITTEN_ANEW_S = 2.0  # a start that moves by less is the same, in whole seconds
-_PLANNED = (Reason.PLANNED_START, Reason.RESUMED)
+_PLANNED = (ReleaseReason.PLANNED_START, ReleaseReason.RESUMED)
 
 Result = TypeVar("Result")
-PlanStarts = Callable[[Sequence[Waiting], Situation], tuple[list[Planned], list[Release]]]
+PlanStarts = Callable[[Sequence[MayWait], Situation], tuple[list[Planned], list[ReleaseNow]]]
 SituationNow = Callable[[Sequence[Planned]], Situation]
 
 
@@ -50,13 +50,13 @@ class Planning:
     `situation` is given what is planned already and keeps its room.
     """
 
-    rules: Callable[[], Rules]
+    rules: Callable[[], HoldRules]
     situation: SituationNow
     plan_starts: PlanStarts
 
 
 @dataclass(frozen=True)
-class Pace:
+class ControllerPace:
     """How fast our clock goes, and how long plans stand."""
 
     rate: float
@@ -74,7 +74,7 @@ class Controller:
         outputs: Outputs,
         pauser: Pauser,
         clock: Clock,
-        pace: Pace,
+        pace: ControllerPace,
     ) -> None:
         self.works = works
         self._arrivals = arrivals
@@ -160,7 +160,7 @@ class Controller:
             task.cancel()  # as we are; a task that is done is not touched
         return task.result()
 
-    async def _plan(self, waiting: Sequence[Waiting], standing: Sequence[Planned]) -> None:
+    async def _plan(self, waiting: Sequence[MayWait], standing: Sequence[Planned]) -> None:
         if not waiting:
             return
         try:
@@ -188,9 +188,9 @@ class Controller:
         if has_moved or not self._recorder.knows(work):
             self._recorder.planned(planned, situation)
         if planned.is_now and not current.is_ending:
-            as_planned = Reason.RESUMED if work.is_paused else Reason.PLANNED_START
-            reason = as_planned if before_s == planned.start_s else Reason.NOW_IS_BEST
-            self._send_gang(Release(work, reason, why_now(planned)))
+            as_planned = ReleaseReason.RESUMED if work.is_paused else ReleaseReason.PLANNED_START
+            reason = as_planned if before_s == planned.start_s else ReleaseReason.NOW_IS_BEST
+            self._send_gang(ReleaseNow(work, reason, why_now(planned)))
             return
         self.works.plan(planned)
         if not _is_written(planned):
@@ -214,22 +214,22 @@ class Controller:
                 await self._writer.tell(work, "PolicyFault", fault, is_warning=True)
         return True
 
-    def _send_gang(self, release: Release) -> None:
+    def _send_gang(self, release: ReleaseNow) -> None:
         """Have a workload started that planning has no start for, and its gang with it."""
         for each in self.works.with_mates(release):
             self._send(each)
 
-    def _send(self, release: Release) -> None:
+    def _send(self, release: ReleaseNow) -> None:
         """Have a workload started: by the rate limit where there is time, else at once."""
         self.works.sent(release, self._clock.monotonic())
         self._outbox.put(
             release.work.uid,
             self._latest_s(release.work.uid),
             lambda: self._release(release),
-            Lane.RELEASE if release.reason in (*_PLANNED, Reason.NOW_IS_BEST) else Lane.NOW,
+            Lane.RELEASE if release.reason in (*_PLANNED, ReleaseReason.NOW_IS_BEST) else Lane.NOW,
         )
 
-    async def _release(self, release: Release) -> None:
+    async def _release(self, release: ReleaseNow) -> None:
         work, planned = release.work, self.works.planned.get(release.work.uid)
         if work.uid not in self.works.held:
             return
@@ -245,7 +245,7 @@ class Controller:
         if planned is not None and release.reason in _PLANNED:
             self._metrics.lateness_s.observe(max(now_s - planned.start_s, 0.0) / self._pace.rate)
         waited = format_duration(max(now_s - arrived_s(work), 0.0))
-        is_late = release.reason in (Reason.LATEST_START, Reason.HELD_SHARE)
+        is_late = release.reason in (ReleaseReason.LATEST_START, ReleaseReason.HELD_SHARE)
         note = f"{release.reason}: {release.text}"
         verb = "Resumed" if work.is_paused else "Released"
         await self._writer.tell(work, verb, note, is_warning=is_late)
@@ -296,7 +296,7 @@ def _is_written(planned: Planned) -> bool:
     if start_s is None or abs(start_s - planned.start_s) >= _WRITTEN_ANEW_S:
         return False
     work = planned.waiting.work
-    if work.kind != Kind.WORKLOAD and not work.tells_plan:  # a pause was announced in vain
+    if work.kind != WorkKind.WORKLOAD and not work.tells_plan:  # a pause was announced in vain
         return False
     until_s = work.latest_start_s
     return until_s is not None and until_s - latest_s < _WRITTEN_ANEW_S

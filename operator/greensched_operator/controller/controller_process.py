@@ -23,7 +23,7 @@ from greensched_core.serving import server
 from greensched_core.signals.watched import SignalSink
 from greensched_core.watching import Watch
 from greensched_operator.controller.arrivals import Arrivals
-from greensched_operator.controller.controller import Controller, Pace, Planning
+from greensched_operator.controller.controller import Controller, ControllerPace, Planning
 from greensched_operator.controller.default_policy import DefaultPolicy
 from greensched_operator.controller.handlers import JobEvents
 from greensched_operator.controller.job_watch import JobWatch
@@ -38,7 +38,7 @@ from greensched_operator.controller.policy_status import (
     read_profile,
 )
 from greensched_operator.controller.recording import Recorder
-from greensched_operator.holding.judging import Rules, Waiting
+from greensched_operator.holding.judging import HoldRules, MayWait
 from greensched_operator.kueue.kueue_controller import KueueController
 from greensched_operator.ledger.energy_service import EnergyService
 from greensched_operator.ledger.faults import LedgerUnusable
@@ -50,7 +50,7 @@ from greensched_operator.objects.job_power_profile import ParsedProfile
 from greensched_operator.objects.placed_pods import PlacedPod
 from greensched_operator.planning import cluster_state
 from greensched_operator.planning.budgets import LONGEST_PERIOD_S, Budgets
-from greensched_operator.planning.cluster_state import Nodes, RunningPods
+from greensched_operator.planning.cluster_state import ClusterNodes, RunningPods
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.planning.outlooks import outlooks_of
 from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
@@ -94,7 +94,7 @@ class ControllerProcess:
         schedulers = frozenset(settings.scheduler_names)
         self._web, self._signal_keeper = self._make_grid_signal_controller()
         self.works = HeldWorks(schedulers)
-        self.nodes = Nodes(NodeReader(PowerCatalogue(), settings.zone_map))
+        self.nodes = ClusterNodes(NodeReader(PowerCatalogue(), settings.zone_map))
         self.signals = settings.grid_signals()
         self.outbox = Outbox(settings.releases_per_second)
         lost = self.metrics.fallbacks.labels("placement-not-recorded").inc
@@ -115,7 +115,7 @@ class ControllerProcess:
         self.controller = self._make_controller(writer, recorder)
         self.policies = watched.Objects[GreenPolicy](self.controller.rejudge)
         self.cron_jobs = watched.Objects[CronJob](self.controller.rejudge_runs)
-        self.emergency = watched.Objects[watched.Switch](self.controller.rejudge)
+        self.emergency = watched.Objects[watched.SwitchObject](self.controller.rejudge)
         self._policy_objects = watched.Objects[PolicyObject[GreenPolicy]]()
         self._resumes_s: dict[tuple[str, str], float] = {}  # of JobPowerProfiles
         self._profiles = watched.Objects[PolicyObject[ParsedProfile]](self._see_profile)
@@ -139,7 +139,7 @@ class ControllerProcess:
             outputs,
             pauser,
             clock,
-            Pace(settings.clock_rate, settings.replan_every_s),
+            ControllerPace(settings.clock_rate, settings.replan_every_s),
         )
 
     def _make_grid_signal_controller(self) -> tuple[httpx.AsyncClient, GridSignalController]:
@@ -159,10 +159,10 @@ class ControllerProcess:
         self._pod_runs = self.energy.runs_before(self.pods, recorder.pod_ended)
         return recorder
 
-    def rules(self) -> Rules:
+    def rules(self) -> HoldRules:
         """Return what holds for all workloads now."""
         is_emergency_release = len(self.emergency) > 0
-        return Rules(self._policy_for, self.cron_jobs.get, is_emergency_release, self._resume_s)
+        return HoldRules(self._policy_for, self.cron_jobs.get, is_emergency_release, self._resume_s)
 
     def _see_profile(self, seen: PolicyObject[ParsedProfile]) -> None:
         """Have all judged anew where a profile says another start-up; its status says nothing."""
@@ -199,10 +199,10 @@ class ControllerProcess:
             jitter_s=settings.release_jitter_s,
         )
 
-    def _when_for(self, mean_memory_bytes: float, waiting: Waiting) -> WhenPolicy:
+    def _when_for(self, mean_memory_bytes: float, waiting: MayWait) -> WhenPolicy:
         return self.when.policy_for(waiting, mean_memory_bytes)
 
-    def _opens_s(self, now_s: float, waiting: Waiting) -> float:
+    def _opens_s(self, now_s: float, waiting: MayWait) -> float:
         if waiting.work.is_paused:
             return float("-inf")  # all of it counted when it was started
         return self.budgets.opens_s(waiting.work.namespace, waiting.policy.budget, now_s)
@@ -229,7 +229,7 @@ class ControllerProcess:
                 found.append(Running(place, pod.until_s, pod.cpu_cores))
         return found
 
-    def _zones_for(self, waiting: Waiting) -> frozenset[str]:
+    def _zones_for(self, waiting: MayWait) -> frozenset[str]:
         selector = tuple(sorted(waiting.work.node_selector.items()))
         return self.nodes.zones_with(selector) if selector else frozenset()
 

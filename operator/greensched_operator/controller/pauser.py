@@ -12,13 +12,13 @@ from greensched_core.durations import format_duration
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.units import percent
 from greensched_operator.controller.outputs import Outputs
-from greensched_operator.holding.judging import Rules, hold_request_of
+from greensched_operator.holding.judging import HoldRules, hold_request_of
 from greensched_operator.holding.pause_terms import least_pause_s, may_pause
 from greensched_operator.objects.green_policy import Mode
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.cluster_state import RunningPod
 from greensched_operator.planning.held_works import HeldWorks
-from greensched_operator.planning.pausing import Pause, Stretch, choose_pauses
+from greensched_operator.planning.pausing import JobRunSegment, Pause, choose_pauses
 from greensched_operator.planning.plan_words import grid_words
 from greensched_operator.planning.start_planning import Planned, Situation
 from greensched_operator.writing.outbox import Lane
@@ -66,7 +66,7 @@ class RunTimes:
         return 0.0 if seen is None else seen.ran_s
 
 
-class Turns:
+class LookTurns:
     """Whose turn it is to be looked at, where more run than one planning can look at."""
 
     def __init__(self, most: int) -> None:
@@ -74,7 +74,7 @@ class Turns:
         self._planning = 0
         self._looked_at: dict[str, int] = {}  # in which planning, the last time
 
-    def take(self, stretches: Sequence[Stretch]) -> list[Stretch]:
+    def take(self, stretches: Sequence[JobRunSegment]) -> list[JobRunSegment]:
         """Return what is looked at now: what was not for the longest."""
         self._planning += 1
         before = {each.work.uid: self._looked_at.get(each.work.uid, 0) for each in stretches}
@@ -93,7 +93,7 @@ class Pauser:
         zone_of: ZoneOf,
         outputs: Outputs,
         clock: Clock,
-        rules_now: Callable[[], Rules],
+        rules_now: Callable[[], HoldRules],
     ) -> None:
         """`pods` are those on nodes, by the uid of the Job that they are of."""
         self._works = works
@@ -106,13 +106,13 @@ class Pauser:
         self._clock = clock
         self._rules_now = rules_now
         self._run_times = RunTimes()
-        self._turns = Turns(MOST_AT_ONCE)
+        self._turns = LookTurns(MOST_AT_ONCE)
 
     def look(self) -> None:
         """Note what runs; to be called whenever that may have changed."""
         self._run_times.see(self._works.pausable.values(), self._clock.now())
 
-    async def pause(self, rules: Rules, situation_now: Callable[[], Situation]) -> None:
+    async def pause(self, rules: HoldRules, situation_now: Callable[[], Situation]) -> None:
         """Suspend what is better resumed later, by a plan that keeps the room of all else."""
         running = self._stretches()
         if not running:
@@ -132,7 +132,7 @@ class Pauser:
             uid = pause.planned.waiting.work.uid
             self._outbox.put(uid, float("inf"), partial(self._send, pause, situation), Lane.PLAN)
 
-    def _stretches(self) -> list[Stretch]:
+    def _stretches(self) -> list[JobRunSegment]:
         if not self._works.pausable:
             return []
         found, pods = [], self._pods()
@@ -140,7 +140,7 @@ class Pauser:
             own = tuple(pods.get(uid, ()))
             zones = {self._zone_of(pod.node) for pod in own}
             if work.is_running and len(zones) == 1 and (zone := zones.pop()) is not None:
-                found.append(Stretch(work, self._run_times.ran_s(uid), zone, own))
+                found.append(JobRunSegment(work, self._run_times.ran_s(uid), zone, own))
         return found
 
     async def _send(self, pause: Pause, situation: Situation) -> None:
@@ -164,7 +164,7 @@ class Pauser:
         log.info("paused", work=f"{work.namespace}/{work.name}", until=planned.start_s)
 
 
-def may_still_pause(planned: Planned, rules: Rules, now_s: float) -> bool:
+def may_still_pause(planned: Planned, rules: HoldRules, now_s: float) -> bool:
     """Tell whether a pause that was chosen before is still to be: rules and the hour move on."""
     work = planned.waiting.work
     if rules.is_emergency_release or now_s >= planned.start_s:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import structlog
 
 from greensched_core.errors import BadInput
-from greensched_operator.objects.workloads import Kind, decode_work
+from greensched_operator.objects.workloads import WorkKind, decode_work
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.runtime.metrics import ControllerMetrics
 
@@ -30,7 +30,7 @@ class GatedPods:
     def upsert(self, item: bytes) -> None:
         """A pod is there or has changed."""
         try:
-            work = decode_work(Kind.POD, item)
+            work = decode_work(WorkKind.POD, item)
         except BadInput as fault:
             self._metrics.unreadable.inc()
             log.warning("pod skipped", reason=str(fault))
@@ -46,4 +46,4 @@ class GatedPods:
 
     def remove(self, item: bytes) -> None:
         """A pod is gone, or bound."""
-        self._works.drop(decode_work(Kind.POD, item).uid)
+        self._works.drop(decode_work(WorkKind.POD, item).uid)

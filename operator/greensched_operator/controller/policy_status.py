@@ -12,7 +12,7 @@ from greensched_core import labels
 from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
-from greensched_core.watching import Shared, Sink, Watch, as_it_is
+from greensched_core.watching import SharedSink, Sink, Watch, as_it_is
 from greensched_operator.holding.acceptance import (
     Acceptance,
     accept_policy,
@@ -69,7 +69,7 @@ def policy_watch(
     wall: Clock,
 ) -> Watch[PolicyObject[GreenPolicy]]:
     """Return the one watch of GreenPolicies: `policies` hears nothing of statuses."""
-    sink = Shared[PolicyObject[GreenPolicy]](
+    sink = SharedSink[PolicyObject[GreenPolicy]](
         (as_it_is, objects), (lambda seen: seen.spec, policies)
     )
     return Watch(client, GREEN_POLICIES, read_policy, sink, wall)

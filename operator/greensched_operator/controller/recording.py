@@ -20,15 +20,18 @@ from greensched_core.ledger_records import (
 )
 from greensched_core.units import JOULES_PER_KWH, KWH_PER_MWH
 from greensched_operator.holding.holding import HoldTerms
-from greensched_operator.holding.judging import Release, Waiting, arrived_s
-from greensched_operator.objects.release_patch import Reason, reason_of
+from greensched_operator.holding.judging import MayWait, ReleaseNow, arrived_s
+from greensched_operator.objects.release_patch import ReleaseReason, reason_of
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.start_planning import Planned, Situation
 from greensched_policies.planning.planning import Mean
 
-_AS_PLANNED = (Reason.PLANNED_START, Reason.NOW_IS_BEST)  # else it starts before its time
+_AS_PLANNED = (
+    ReleaseReason.PLANNED_START,
+    ReleaseReason.NOW_IS_BEST,
+)  # else it starts before its time
 
 Write = Callable[[LedgerRecord], None]
 
@@ -110,7 +113,7 @@ def subject_of(work: Work) -> Subject:
 class _Known:
     """What is remembered of a workload until it has ended."""
 
-    waiting: Waiting
+    waiting: MayWait
     estimates: Estimates
     at_once: Amounts  # by the latest forecast, had it started when that was looked at
     is_shadow: bool
@@ -167,7 +170,7 @@ class Recorder:
         """Tell whether a plan of a workload was told of, by us and not by a leader before us."""
         return work.runs_as.uid in self._estimates
 
-    def released(self, release: Release) -> None:
+    def released(self, release: ReleaseNow) -> None:
         """Tell of a start, or of one after a pause."""
         what = What.RESUMED if release.work.is_paused else What.RELEASED
         known = self._estimates.get(release.work.runs_as.uid)
@@ -195,7 +198,7 @@ class Recorder:
             self._write(LedgerRecord(what=What.RELEASED, at=at_s, subject=subject,
                                      run_now_start=arrived_s(work), reason=reason))  # fmt: skip
         elif not known.is_released:
-            self.released(Release(work, reason, ""))
+            self.released(ReleaseNow(work, reason, ""))
             return True
         return False
 
@@ -278,7 +281,7 @@ class Recorder:
             self._ended(record)
         return True
 
-    def _record(self, what: What, waiting: Waiting, estimates: Estimates) -> LedgerRecord:
+    def _record(self, what: What, waiting: MayWait, estimates: Estimates) -> LedgerRecord:
         terms: HoldTerms = waiting.terms
         ages = (
             ()

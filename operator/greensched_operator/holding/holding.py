@@ -8,14 +8,14 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.holding.hold_requests import HoldRequest
 from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.green_policy import GreenPolicy, Mode
-from greensched_operator.objects.workloads import Kind, Work
+from greensched_operator.objects.workloads import Work, WorkKind
 
 LEAST_HOLD_S = 60.0  # a shorter hold costs the API server more than it can save
 LEAST_MARGIN_S = 30.0  # the releaser gives the operator 20 s (releaser_grace_s) to come first
 _BEFORE_NEXT_RUN_S = 60.0  # a held run starts so long before its CronJob's next one
 
 
-class Bound(StrEnum):
+class StartLimit(StrEnum):
     """What the latest start follows from."""
 
     DEADLINE = "deadline"
@@ -42,7 +42,7 @@ class HoldTerms:
 
     start_from_s: float
     latest_start_s: float  # it then ends before its deadline, with a margin
-    bound: Bound
+    bound: StartLimit
     deadline_s: float | None
     runtime_s: float  # expected, a duration
     runtime_from: str  # annotation, past runs or default
@@ -77,7 +77,7 @@ def hold_terms(
         return NotHeld(
             Unheld.NO_REQUEST, "neither the workload nor its policy says how long it may wait"
         )
-    bounds.append((hold_request.arrived_s + policy.longest_hold_s, Bound.LONGEST_HOLD))
+    bounds.append((hold_request.arrived_s + policy.longest_hold_s, StartLimit.LONGEST_HOLD))
     latest_s, bound = min(bounds)
     start_from_s = max(hold_request.start_from_s or hold_request.arrived_s, hold_request.arrived_s)
     if start_from_s > latest_s >= hold_request.arrived_s:
@@ -99,16 +99,16 @@ def hold_terms(
 
 def _bounds(
     hold_request: HoldRequest, policy: GreenPolicy, cron_job: CronJob | None, runtime_s: float
-) -> list[tuple[float, Bound]]:
+) -> list[tuple[float, StartLimit]]:
     """Return the latest starts that somebody asked for; none where nobody said it may wait."""
-    bounds: list[tuple[float, Bound]] = []
+    bounds: list[tuple[float, StartLimit]] = []
     takes_s = runtime_s + margin_s(policy, runtime_s)
     if hold_request.deadline_s is not None:
-        bounds.append((hold_request.deadline_s - takes_s, Bound.DEADLINE))
+        bounds.append((hold_request.deadline_s - takes_s, StartLimit.DEADLINE))
     if hold_request.start_by_s is not None:
-        bounds.append((hold_request.start_by_s, Bound.START_BY))
+        bounds.append((hold_request.start_by_s, StartLimit.START_BY))
     if not bounds and policy.default_delay_s is not None:
-        bounds.append((hold_request.arrived_s + policy.default_delay_s, Bound.DEFAULT_DELAY))
+        bounds.append((hold_request.arrived_s + policy.default_delay_s, StartLimit.DEFAULT_DELAY))
     return bounds + next_run_bound(hold_request, cron_job, takes_s) if bounds else bounds
 
 
@@ -119,7 +119,7 @@ def margin_s(policy: GreenPolicy, runtime_s: float) -> float:
 
 def next_run_bound(
     hold_request: HoldRequest, cron_job: CronJob | None, takes_s: float
-) -> list[tuple[float, Bound]]:
+) -> list[tuple[float, StartLimit]]:
     """Return that it starts before its CronJob's next run; nothing where there is none.
 
     Where runs may not overlap it ends by then, too: with `Replace` it would be deleted, with
@@ -132,12 +132,12 @@ def next_run_bound(
     if next_s is None:
         return []
     before_s = _BEFORE_NEXT_RUN_S if cron_job.may_overlap else max(takes_s, _BEFORE_NEXT_RUN_S)
-    return [(next_s - before_s, Bound.NEXT_RUN)]
+    return [(next_s - before_s, StartLimit.NEXT_RUN)]
 
 
 def not_ours(work: Work) -> str:
     """Return why a Job is not held by its `suspend`: another controller may write it; "" if not."""
-    if work.kind != Kind.JOB or work.is_ours or work.queue_gates is not None:
+    if work.kind != WorkKind.JOB or work.is_ours or work.queue_gates is not None:
         return ""
     by = f"{work.owner.kind} {work.owner.name}" if work.owner else "another controller"
     return f"{by} controls its suspend field; to delay it, submit it through a Kueue queue"

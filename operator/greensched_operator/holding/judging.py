@@ -23,21 +23,21 @@ from greensched_operator.holding.pause_terms import (
 )
 from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.green_policy import GreenPolicy, Mode, Resolved
-from greensched_operator.objects.release_patch import Reason
+from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work
 
 _REASONS = {
-    Unheld.NO_REQUEST: Reason.OPT_OUT,
-    Unheld.RUN_NOW: Reason.RUN_NOW,
-    Unheld.BAD_ANNOTATION: Reason.OPT_OUT,
-    Unheld.NO_SLACK: Reason.LATEST_START,
-    Unheld.POLICY_OFF: Reason.POLICY,
-    Unheld.EMERGENCY: Reason.EMERGENCY,
+    Unheld.NO_REQUEST: ReleaseReason.OPT_OUT,
+    Unheld.RUN_NOW: ReleaseReason.RUN_NOW,
+    Unheld.BAD_ANNOTATION: ReleaseReason.OPT_OUT,
+    Unheld.NO_SLACK: ReleaseReason.LATEST_START,
+    Unheld.POLICY_OFF: ReleaseReason.POLICY,
+    Unheld.EMERGENCY: ReleaseReason.EMERGENCY,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class HoldRules:
     """What holds for all workloads at one time."""
 
     policy_for: Callable[[str, str], Resolved]  # namespace, and the name that it gives or ""
@@ -48,16 +48,16 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ReleaseNow:
     """Start it now."""
 
     work: Work
-    reason: Reason
+    reason: ReleaseReason
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class MayWait:
     """It may wait: until when, and by which policy."""
 
     work: Work
@@ -75,7 +75,7 @@ def arrived_s(work: Work) -> float:
 
 
 def terms_of(
-    work: Work, rules: Rules, seen_s: float = float("inf")
+    work: Work, rules: HoldRules, seen_s: float = float("inf")
 ) -> tuple[HoldTerms | NotHeld, Resolved]:
     """Return until when a workload may wait by what is written on it now, and its policy.
 
@@ -94,7 +94,7 @@ def terms_of(
 
 
 def hold_request_of(
-    work: Work, rules: Rules, seen_s: float = float("inf")
+    work: Work, rules: HoldRules, seen_s: float = float("inf")
 ) -> tuple[HoldRequest, CronJob | None]:
     """Return what is asked for on a workload, and on its CronJob if it has one.
 
@@ -104,7 +104,7 @@ def hold_request_of(
     return read_hold_request(said, min(arrived_s(work), seen_s), work.scheduled_s), cron_job
 
 
-def left_to_run_s(work: Work, rules: Rules) -> float:
+def left_to_run_s(work: Work, rules: HoldRules) -> float:
     """Return for how long work that runs is expected to, in seconds, by what its planning knows.
 
     What it did before a pause is done.
@@ -118,7 +118,7 @@ def left_to_run_s(work: Work, rules: Rules) -> float:
     return max(runtime_s - progress_of(work).done_s, 0.0)
 
 
-def _said_on(work: Work, rules: Rules) -> tuple[dict[str, str], CronJob | None]:
+def _said_on(work: Work, rules: HoldRules) -> tuple[dict[str, str], CronJob | None]:
     """Return what is said on a workload, and behind that on its CronJob; and that CronJob."""
     cron_job = None
     if work.owner is not None and work.owner.kind == "CronJob":
@@ -126,25 +126,25 @@ def _said_on(work: Work, rules: Rules) -> tuple[dict[str, str], CronJob | None]:
     return {**(cron_job.annotations if cron_job else {}), **work.annotations}, cron_job
 
 
-def judge(work: Work, rules: Rules, now_s: float) -> Release | Waiting:
+def judge(work: Work, rules: HoldRules, now_s: float) -> ReleaseNow | MayWait:
     """Return what becomes of work that we hold, at `now_s`."""
     if rules.is_emergency_release:
-        return Release(work, Reason.EMERGENCY, "the cluster's emergency release is on")
+        return ReleaseNow(work, ReleaseReason.EMERGENCY, "the cluster's emergency release is on")
     terms, resolved = terms_of(work, rules, now_s)
     if isinstance(terms, NotHeld):
-        return Release(work, _REASONS[terms.reason], terms.text)
+        return ReleaseNow(work, _REASONS[terms.reason], terms.text)
     if resolved.policy.mode != Mode.ENFORCE:
-        return Release(
+        return ReleaseNow(
             work,
-            Reason.POLICY,
+            ReleaseReason.POLICY,
             f"{resolved.policy.title} has mode {resolved.policy.mode}, which holds nothing",
         )
     if now_s >= terms.latest_start_s:
         return at_its_latest(work, terms)
-    return Waiting(work, terms, resolved.policy, resolved.fault or "")
+    return MayWait(work, terms, resolved.policy, resolved.fault or "")
 
 
-def at_its_latest(work: Work, terms: HoldTerms) -> Release:
+def at_its_latest(work: Work, terms: HoldTerms) -> ReleaseNow:
     """Return the start of work that may wait no longer."""
     said = f"{format_timestamp(round(terms.latest_start_s))} ({terms.bound})"
-    return Release(work, Reason.LATEST_START, f"its latest start has come: {said}")
+    return ReleaseNow(work, ReleaseReason.LATEST_START, f"its latest start has come: {said}")

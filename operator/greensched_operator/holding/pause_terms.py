@@ -12,9 +12,9 @@ from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
 from greensched_operator.holding.hold_requests import HoldRequest
 from greensched_operator.holding.holding import (
-    Bound,
     HoldTerms,
     NotHeld,
+    StartLimit,
     Unheld,
     expected_runtime,
     margin_s,
@@ -22,16 +22,16 @@ from greensched_operator.holding.holding import (
 )
 from greensched_operator.objects.cron_jobs import CronJob
 from greensched_operator.objects.green_policy import GreenPolicy
-from greensched_operator.objects.release_patch import Reason
-from greensched_operator.objects.workloads import Kind, Work
+from greensched_operator.objects.release_patch import ReleaseReason
+from greensched_operator.objects.workloads import Work, WorkKind
 
 RESUME_S = 60.0  # of work without a JobPowerProfile: an image is there, a model is loaded again
 _LEAST_S = 1e-9
-_BY_HAND = (Reason.OTHERS, Reason.OPT_OUT, Reason.RUN_NOW)
+_BY_HAND = (ReleaseReason.OTHERS, ReleaseReason.OPT_OUT, ReleaseReason.RUN_NOW)
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JobProgress:
     """How far a Job has come that may be suspended; by our clock, in seconds."""
 
     done_s: float = 0.0  # of its runtime, in all stretches so far
@@ -47,17 +47,19 @@ class Progress:
         }
 
 
-def progress_of(work: Work) -> Progress:
+def progress_of(work: Work) -> JobProgress:
     """Return what is written on a Job; what cannot be read counts as no work done."""
     said = work.annotations
     if labels.PAUSED_AT not in said:
-        return Progress()
+        return JobProgress()
     try:
         done_s = parse_duration(said.get(labels.WORK_DONE, "0s"))
     except BadInput:
         done_s = 0.0
     pauses = said.get(labels.PAUSES, "")
-    return Progress(done_s, int(pauses) if pauses.isdecimal() else 1, _time(said[labels.PAUSED_AT]))
+    return JobProgress(
+        done_s, int(pauses) if pauses.isdecimal() else 1, _time(said[labels.PAUSED_AT])
+    )
 
 
 def _time(text: str) -> float:
@@ -74,7 +76,7 @@ def may_pause(work: Work, hold_request: HoldRequest) -> bool:
     said how long it may take.
     """
     return (
-        work.kind == Kind.JOB
+        work.kind == WorkKind.JOB
         and work.is_ours
         and (work.is_stopped or not work.is_marked)  # else another's start of it is not told yet
         and not work.gang
@@ -100,7 +102,7 @@ def resume_terms(
     hold_request: HoldRequest,
     policy: GreenPolicy,
     cron_job: CronJob | None,
-    progress: Progress,
+    progress: JobProgress,
     resume_s: float,
 ) -> HoldTerms | NotHeld:
     """Return until when a Job that is suspended at `progress.paused_at_s` may stay so.
@@ -114,8 +116,8 @@ def resume_terms(
     left_s = max(whole_s - progress.done_s, 0.0) + resume_s
     takes_s = left_s + margin_s(policy, whole_s)
     bounds = [
-        (hold_request.deadline_s - takes_s, Bound.DEADLINE),
-        (progress.paused_at_s + policy.longest_hold_s, Bound.LONGEST_HOLD),
+        (hold_request.deadline_s - takes_s, StartLimit.DEADLINE),
+        (progress.paused_at_s + policy.longest_hold_s, StartLimit.LONGEST_HOLD),
         *next_run_bound(hold_request, cron_job, takes_s),
     ]
     latest_s, bound = min(bounds)

@@ -18,10 +18,10 @@ from greensched_core.labels import GREEN_POLICIES, GROUP, VERSION
 from greensched_operator.controller.default_policy import POLICY_REFUSED
 from greensched_operator.install_check.checklist import (
     CheckFailed,
+    CheckOutcome,
     Finding,
     NotAsked,
     Right,
-    State,
     kubectl,
     rights,
 )
@@ -71,7 +71,7 @@ class InstallCheck:
         try:
             for title, check in checks.items():
                 if stop.is_set():
-                    findings.append(Finding(title, State.SKIPPED, "the check was stopped"))
+                    findings.append(Finding(title, CheckOutcome.SKIPPED, "the check was stopped"))
                 else:
                     findings.append(await self._one(title, check))
         finally:
@@ -84,16 +84,18 @@ class InstallCheck:
             async with asyncio.timeout(2 * self._told.limit_s):  # a check has a limit of its own
                 seen = await check()
         except NotAsked as reason:
-            return Finding(title, State.SKIPPED, str(reason))
+            return Finding(title, CheckOutcome.SKIPPED, str(reason))
         except CheckFailed as fault:
-            return Finding(title, State.FAILED, fault.told, fault.advice)
+            return Finding(title, CheckOutcome.FAILED, fault.told, fault.advice)
         except ApiUnavailable as fault:
             advice = "ask the cluster's administrator whether the API server is healthy"
-            return Finding(title, State.FAILED, str(fault), advice)
+            return Finding(title, CheckOutcome.FAILED, str(fault), advice)
         except TimeoutError:
             advice = f"look at the pods: {self._kubectl('get pods')}"
-            return Finding(title, State.FAILED, "no answer in time", advice)
-        return Finding(title, State.PASSED, f"{seen} ({self._clock.monotonic() - began_s:.1f} s)")
+            return Finding(title, CheckOutcome.FAILED, "no answer in time", advice)
+        return Finding(
+            title, CheckOutcome.PASSED, f"{seen} ({self._clock.monotonic() - began_s:.1f} s)"
+        )
 
     async def _extender(self) -> str:
         url = self._told.extender_url

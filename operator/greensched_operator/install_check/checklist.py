@@ -12,7 +12,7 @@ from greensched_core import labels
 _WIDTH = 6  # of the longest state, so that the titles stand below each other
 
 
-class State(StrEnum):
+class CheckOutcome(StrEnum):
     """How a check ended."""
 
     PASSED = "ok"
@@ -25,7 +25,7 @@ class Finding:
     """One line of the checklist."""
 
     title: str
-    state: State
+    state: CheckOutcome
     told: str
     advice: str = ""  # what to do; only of what failed
 
@@ -50,8 +50,8 @@ def checklist(findings: Sequence[Finding]) -> str:
         lines.append(f"{each.state:<{_WIDTH}}  {each.title}: {each.told}")
         if each.advice:
             lines.append(f"{'':<{_WIDTH}}  -> {each.advice}")
-    asked = [each for each in findings if each.state != State.SKIPPED]
-    passed = sum(each.state == State.PASSED for each in asked)
+    asked = [each for each in findings if each.state != CheckOutcome.SKIPPED]
+    passed = sum(each.state == CheckOutcome.PASSED for each in asked)
     return "\n".join((*lines, f"{passed} of {len(asked)} checks passed"))
 
 
@@ -60,7 +60,7 @@ def kubectl(namespace: str, arguments: str) -> str:
     return f"kubectl -n {namespace} {arguments}"
 
 
-class Rule(BaseModel):
+class RoleRule(BaseModel):
     """A rule of a Role or ClusterRole, in Kubernetes' words."""
 
     apiGroups: list[str]
@@ -75,7 +75,7 @@ class Grant(BaseModel):
     account: str
     account_namespace: str
     namespace: str = ""  # where; empty: in all
-    rules: list[Rule]
+    rules: list[RoleRule]
 
 
 @dataclass(frozen=True, slots=True)

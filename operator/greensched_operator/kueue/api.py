@@ -13,8 +13,8 @@ from greensched_operator.kueue.workloads import (
     FIELD_MANAGER,
     GROUP,
     AdmissionCheck,
+    KueueWorkload,
     Wanted,
-    Workload,
     active_patch,
     state_patch,
 )
@@ -73,7 +73,7 @@ class KueueWriter:
         self.path = path
         self._wall = wall
 
-    async def say(self, workload: Workload, wanted: list[Wanted]) -> bool:
+    async def say(self, workload: KueueWorkload, wanted: list[Wanted]) -> bool:
         """Write our checks' entries; tell whether that stands, or the Workload is gone."""
         meta = workload.metadata
         path = f"{self.path}/namespaces/{meta.namespace}/workloads/{meta.name}/status"

@@ -17,15 +17,15 @@ from greensched_operator.kueue.workloads import (
     NO_JOB,
     WAITED,
     AdmissionCheck,
-    State,
+    AdmissionState,
+    KueueWorkload,
     Wanted,
-    Workload,
     decode_check,
     decode_workload,
     wanted_state,
     workload_work,
 )
-from greensched_operator.objects.release_patch import Reason
+from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.writing.writing import Writer
@@ -33,10 +33,10 @@ from greensched_operator.writing.writing import Writer
 _AGAIN_AFTER_S = 2.0  # wall seconds; then what was refused is written again
 
 
-Object = TypeVar("Object", bound=AdmissionCheck | Workload)
+Object = TypeVar("Object", bound=AdmissionCheck | KueueWorkload)
 
 
-class Sink(Generic[Object]):
+class ChangeSink(Generic[Object]):
     """Hands on what a watch brings, also what was gone when it began anew."""
 
     def __init__(
@@ -91,7 +91,7 @@ class KueueController:
         self._writer = writer
         self._scheduler = scheduler
         self._checks: dict[str, AdmissionCheck] = {}
-        self._workloads: dict[str, Workload] = {}
+        self._workloads: dict[str, KueueWorkload] = {}
         self._of_job: dict[str, set[str]] = {}  # uids of Workloads, by that of their Job
         self._jobs: dict[str, Work] = {}
         self._unsaid: set[str] = set()
@@ -107,13 +107,13 @@ class KueueController:
         """A Job is gone; Kueue deletes its Workload, which is then told of."""
         self._jobs.pop(uid, None)
 
-    def put_workload(self, workload: Workload) -> None:
+    def put_workload(self, workload: KueueWorkload) -> None:
         """A Workload is there or has changed."""
         self._workloads[workload.metadata.uid] = workload
         self._of_job.setdefault(workload.job_uid, set()).add(workload.metadata.uid)
         self._offer(workload)
 
-    def drop_workload(self, workload: Workload) -> None:
+    def drop_workload(self, workload: KueueWorkload) -> None:
         """A Workload is gone."""
         uid = workload.metadata.uid
         known = self._workloads.pop(uid, workload)
@@ -143,11 +143,11 @@ class KueueController:
         writer = KueueWriter(self._client, path, WallClock(), self._may_write)
         checks = Watch(
             self._client, f"{path}/admissionchecks", decode_check,
-            Sink(self.put_check, self.drop_check, wake), WallClock(),
+            ChangeSink(self.put_check, self.drop_check, wake), WallClock(),
         )  # fmt: skip
         workloads = Watch(
             self._client, f"{path}/workloads", decode_workload,
-            Sink(self.put_workload, self.drop_workload, wake), WallClock(),
+            ChangeSink(self.put_workload, self.drop_workload, wake), WallClock(),
         )  # fmt: skip
         follow(checks, workloads)
         async with asyncio.TaskGroup() as group:
@@ -155,7 +155,7 @@ class KueueController:
             group.create_task(workloads.run())
             group.create_task(self._keep_saying(writer))
 
-    def _offer(self, workload: Workload) -> None:
+    def _offer(self, workload: KueueWorkload) -> None:
         """Have a Workload that waits for us held, by the requests on its Job."""
         checks, job = frozenset(self._checks), self._jobs.get(workload.job_uid)
         if job is not None and workload.has_check(checks):
@@ -194,9 +194,9 @@ class KueueController:
         waited_for = workload.held_by(frozenset(self._checks))
         job = self._jobs.get(workload.job_uid)
         if not workload.job_uid:
-            wanted = [Wanted(each.name, State.READY, NO_JOB) for each in waited_for]
+            wanted = [Wanted(each.name, AdmissionState.READY, NO_JOB) for each in waited_for]
         elif job is not None and _has_waited(job) and not job.queue_gates:
-            wanted = [Wanted(each.name, State.READY, WAITED) for each in waited_for]
+            wanted = [Wanted(each.name, AdmissionState.READY, WAITED) for each in waited_for]
         else:
             found = (wanted_state(workload, each) for each in waited_for)
             wanted = [each for each in found if each is not None]
@@ -206,4 +206,4 @@ class KueueController:
 def _has_waited(job: Work) -> bool:
     """Tell whether one of us started it; Kueue may have taken it over from our first hold."""
     reason = job.annotations.get(labels.RELEASE_REASON)
-    return job.was_released and reason != Reason.OTHERS
+    return job.was_released and reason != ReleaseReason.OTHERS

@@ -8,18 +8,18 @@ from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.watching import Watch
 from greensched_operator.kueue.api import KueueWriter, path_now, served_path
-from greensched_operator.kueue.kueue_controller import Sink
+from greensched_operator.kueue.kueue_controller import ChangeSink
 from greensched_operator.kueue.workloads import (
     AdmissionCheck,
-    Workload,
+    KueueWorkload,
     decode_check,
     decode_workload,
     free_from_s,
     wanted_state,
 )
-from greensched_operator.objects.held import Held
+from greensched_operator.objects.held import HeldObject
 from greensched_operator.objects.release_patch import media_type, object_path
-from greensched_operator.objects.workloads import Kind
+from greensched_operator.objects.workloads import WorkKind
 
 
 class HeldWorkloads:
@@ -28,22 +28,22 @@ class HeldWorkloads:
     def __init__(self, client: ApiClient) -> None:
         self._client = client
         self._checks: set[str] = set()
-        self._seen: dict[str, Workload] = {}
+        self._seen: dict[str, KueueWorkload] = {}
         self._writer: KueueWriter | None = None
 
-    def __iter__(self) -> Iterator[Held]:
+    def __iter__(self) -> Iterator[HeldObject]:
         checks = frozenset(self._checks)
         for each in self._seen.values():
             if waited_for := each.held_by(checks):
                 meta, until_s = each.metadata, free_from_s(each, waited_for)
-                yield Held(Kind.WORKLOAD, meta.namespace, meta.name, meta.uid, until_s)
+                yield HeldObject(WorkKind.WORKLOAD, meta.namespace, meta.name, meta.uid, until_s)
 
     async def run(self, follow: Callable[..., None]) -> None:
         """Follow them until cancelled; `follow` is told of the watches."""
         path = await served_path(self._client)
         self._writer = KueueWriter(self._client, path, WallClock())
-        checks = Sink[AdmissionCheck](self._put_check, self._drop_check)
-        seen = Sink[Workload](self._put, self._drop)
+        checks = ChangeSink[AdmissionCheck](self._put_check, self._drop_check)
+        seen = ChangeSink[KueueWorkload](self._put, self._drop)
         watches = [
             Watch[Any](self._client, f"{path}/{name}", decode, sink, WallClock())
             for name, sink, decode in (
@@ -70,7 +70,7 @@ class HeldWorkloads:
             for raw in page.items:
                 self._put(decode_workload(raw))
 
-    async def release(self, held: Held, body: bytes) -> bool:
+    async def release(self, held: HeldObject, body: bytes) -> bool:
         """Have Kueue admit one, and say why on it; raises ApiUnavailable.
 
         Tell whether its check has been told so.
@@ -90,8 +90,8 @@ class HeldWorkloads:
     def _drop_check(self, check: AdmissionCheck) -> None:
         self._checks.discard(check.metadata.name)
 
-    def _put(self, workload: Workload) -> None:
+    def _put(self, workload: KueueWorkload) -> None:
         self._seen[workload.metadata.uid] = workload
 
-    def _drop(self, workload: Workload) -> None:
+    def _drop(self, workload: KueueWorkload) -> None:
         self._seen.pop(workload.metadata.uid, None)

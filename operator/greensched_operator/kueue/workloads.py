@@ -19,7 +19,7 @@ from greensched_core import labels
 from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
 from greensched_operator.objects.own_annotations import with_latest_start
-from greensched_operator.objects.workloads import Condition, Kind, Meta, Work
+from greensched_operator.objects.workloads import Condition, Meta, Work, WorkKind
 
 GROUP = "kueue.x-k8s.io"
 CONTROLLER = f"{labels.GROUP}/hold"  # spec.controllerName of the AdmissionChecks that are ours
@@ -29,7 +29,7 @@ WAITED = "its Job was held before, and has been started"
 UNPLANNED_S = 300.0  # so long after it began to wait the releaser frees what nobody has planned
 
 
-class State(StrEnum):
+class AdmissionState(StrEnum):
     """States of a check that we give it."""
 
     PENDING = "Pending"
@@ -52,7 +52,7 @@ class WorkloadStatus(msgspec.Struct):
     admissionChecks: list[CheckState] | None = None
 
 
-class Workload(msgspec.Struct):
+class KueueWorkload(msgspec.Struct):
     """A Workload as the API server writes it."""
 
     metadata: Meta = msgspec.field(default_factory=Meta)
@@ -94,7 +94,9 @@ class Workload(msgspec.Struct):
         if self.has("Finished") or self.has("Admitted") or self.metadata.deletionTimestamp:
             return []
         found = self.status.admissionChecks or ()
-        return [each for each in found if each.name in checks and each.state != State.READY]
+        return [
+            each for each in found if each.name in checks and each.state != AdmissionState.READY
+        ]
 
 
 class _CheckSpec(msgspec.Struct):
@@ -125,7 +127,7 @@ class AdmissionCheck(msgspec.Struct):
 
 
 decode_check = msgspec.json.Decoder(AdmissionCheck).decode
-decode_workload = msgspec.json.Decoder(Workload).decode
+decode_workload = msgspec.json.Decoder(KueueWorkload).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +135,17 @@ class Wanted:
     """What a check is to say of a Workload."""
 
     name: str
-    state: State
+    state: AdmissionState
     message: str
 
 
-def wanted_state(workload: Workload, check: CheckState) -> Wanted | None:
+def wanted_state(workload: KueueWorkload, check: CheckState) -> Wanted | None:
     """Return what a check that it waits for is to say; None where it may stay as it is."""
     said = workload.said
     if workload.is_started:
-        return Wanted(check.name, State.READY, f"started: {said.get(labels.RELEASE_REASON, '')}")
+        return Wanted(
+            check.name, AdmissionState.READY, f"started: {said.get(labels.RELEASE_REASON, '')}"
+        )
     if labels.PLANNED_START not in said:
         return None  # no plan yet
     message = (
@@ -150,10 +154,10 @@ def wanted_state(workload: Workload, check: CheckState) -> Wanted | None:
     )
     if check.message == message:
         return None
-    return Wanted(check.name, State.PENDING, message)
+    return Wanted(check.name, AdmissionState.PENDING, message)
 
 
-def state_patch(workload: Workload, wanted: list[Wanted], wall_s: float) -> bytes:
+def state_patch(workload: KueueWorkload, wanted: list[Wanted], wall_s: float) -> bytes:
     """Return the server-side apply, for the status subresource, of our entries alone."""
     at = format_timestamp(int(wall_s))
     entries = [
@@ -173,7 +177,7 @@ def active_patch(wall_s: float) -> bytes:
     return msgspec.json.encode({"status": {"conditions": [condition]}})
 
 
-def workload_work(workload: Workload, job: Work, scheduler: str) -> Work:
+def workload_work(workload: KueueWorkload, job: Work, scheduler: str) -> Work:
     """Return what a Workload that waits for us is to planning: its Job's requests, cores and owner.
 
     That its queue names our check is its opt-in, whatever its scheduler.
@@ -185,7 +189,7 @@ def workload_work(workload: Workload, job: Work, scheduler: str) -> Work:
     created = meta.creationTimestamp
     return replace(
         job,
-        kind=Kind.WORKLOAD,
+        kind=WorkKind.WORKLOAD,
         name=meta.name,
         uid=meta.uid,
         created_s=None if created is None else parse_timestamp(created),
@@ -199,7 +203,7 @@ def workload_work(workload: Workload, job: Work, scheduler: str) -> Work:
     )
 
 
-def free_from_s(workload: Workload, waited_for: Sequence[CheckState]) -> float:
+def free_from_s(workload: KueueWorkload, waited_for: Sequence[CheckState]) -> float:
     """Return from when on a releaser frees a Workload that waits for us, in seconds.
 
     `waited_for` are those of our checks that it waits for: a queue may have got one late.
@@ -217,7 +221,7 @@ def free_from_s(workload: Workload, waited_for: Sequence[CheckState]) -> float:
     return max([created_s, *(each for each in asked_s if each is not None)]) + UNPLANNED_S
 
 
-def _named(workload: Workload) -> dict[str, object]:
+def _named(workload: KueueWorkload) -> dict[str, object]:
     meta = workload.metadata
     return {"metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}}
 

@@ -19,7 +19,7 @@ from greensched_operator.ledger.measuring import Counts, Measuring
 from greensched_operator.ledger.metrics import MeasuringMetrics
 from greensched_operator.ledger.pod_runs import PodRuns, Ran
 from greensched_operator.objects.placed_pods import PlacedPod
-from greensched_operator.planning.cluster_state import Nodes
+from greensched_operator.planning.cluster_state import ClusterNodes
 from greensched_operator.runtime.settings import OperatorSettings
 
 log = structlog.get_logger()
@@ -31,7 +31,7 @@ class EnergyService:
     def __init__(
         self,
         settings: OperatorSettings,
-        nodes: Nodes,
+        nodes: ClusterNodes,
         signals: GridSignals,
         write: Callable[[LedgerRecord], None],
         registry: CollectorRegistry,

@@ -13,7 +13,7 @@ from greensched_core.power.pod_runs import PodRun
 from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.watching import Sink
 from greensched_operator.objects.placed_pods import PlacedPod
-from greensched_operator.planning.cluster_state import Site
+from greensched_operator.planning.cluster_state import NodeSite
 
 _MOST_WORKLOADS = 20_000  # that are remembered; the oldest are forgotten first
 
@@ -25,7 +25,7 @@ class Ran:
     uid: str
     namespace: str
     name: str
-    site: Site | None  # None: its node was not known
+    site: NodeSite | None  # None: its node was not known
     begin_s: float | None  # of its first container, seconds since the epoch; None before
     until_s: float | None = None  # None while it runs
 
@@ -46,7 +46,7 @@ class PodRuns:
         self,
         inner: Sink[PlacedPod],
         scheduler_names: frozenset[str],
-        site_of: Callable[[str], Site | None],
+        site_of: Callable[[str], NodeSite | None],
         clock: Clock,
         pod_ended: Callable[[str, float | None, float], None],
     ) -> None:

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from greensched_core.errors import BadInput
-from greensched_core.ledger_records import LedgerRecord, Line, Loss, encode_line
+from greensched_core.ledger_records import LedgerLine, LedgerRecord, Loss, encode_line
 from greensched_operator.ledger.faults import LedgerUnusable
 
 NDJSON = "application/x-ndjson"
@@ -61,15 +61,15 @@ def _pieces(
     ledger: Readable, since: float, until: float | None, namespace: str | None
 ) -> Iterator[bytes]:
     """Yield the lines, many at once, beginning with the losses; always yields at least once."""
-    piece = [encode_line(Line(loss=loss)) for loss in ledger.losses(since, until)]
+    piece = [encode_line(LedgerLine(loss=loss)) for loss in ledger.losses(since, until)]
     sent = len(piece)
     for record in ledger.records(since, until, namespace):
-        piece.append(encode_line(Line(record=record)))
+        piece.append(encode_line(LedgerLine(record=record)))
         sent += 1
         if len(piece) >= _LINES_AT_ONCE:
             yield b"".join(piece)
             piece = []
-    yield b"".join([*piece, encode_line(Line(end=sent))])
+    yield b"".join([*piece, encode_line(LedgerLine(end=sent))])
 
 
 def _time(text: str | None) -> float | None:

@@ -24,7 +24,7 @@ Word = TypeVar("Word", bound=StrEnum)
 _ABOUT = "custom field"  # the key of a field's metadata
 
 
-class Rule(NamedTuple):
+class SchemaRule(NamedTuple):
     """What the API server checks, in CEL, and what it tells whoever wrote something else."""
 
     cel: str
@@ -33,23 +33,23 @@ class Rule(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[Value]):
+class FieldKind(Generic[Value]):
     """What a field takes."""
 
     read: Callable[[object, str], Value]  # of a value and its place; raises BadInput
     schema: Mapping[str, Any]  # of OpenAPI, without the rules and what is below
     unit: str  # as the tables of docs/ show it
-    rules: tuple[Rule, ...] = ()
-    below: "Mapping[str, About] | None" = None  # an object's fields, by attribute
-    each: "Kind[Any] | None" = None  # of a list's items
+    rules: tuple[SchemaRule, ...] = ()
+    below: "Mapping[str, FieldDefinition] | None" = None  # an object's fields, by attribute
+    each: "FieldKind[Any] | None" = None  # of a list's items
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class FieldDefinition:
     """A field as it is defined."""
 
     name: str
-    kind: Kind[Any]
+    kind: FieldKind[Any]
     meaning: str
     default: object = None  # which the API server writes into objects; None: it writes nothing
     absent: str = ""  # what holds where it is left out, if it has no default
@@ -58,17 +58,17 @@ class About:
 
 @overload
 def custom_field(
-    name: str, kind: Kind[Value], meaning: str, *, default: str | float | Mapping[str, object]
+    name: str, kind: FieldKind[Value], meaning: str, *, default: str | float | Mapping[str, object]
 ) -> Value: ...
 @overload
 def custom_field(
-    name: str, kind: Kind[Value], meaning: str, *, unset: Other, absent: str
+    name: str, kind: FieldKind[Value], meaning: str, *, unset: Other, absent: str
 ) -> Value | Other: ...
 @overload
-def custom_field(name: str, kind: Kind[Value], meaning: str, *, needed: str) -> Value: ...
+def custom_field(name: str, kind: FieldKind[Value], meaning: str, *, needed: str) -> Value: ...
 def custom_field(
     name: str,
-    kind: Kind[Any],
+    kind: FieldKind[Any],
     meaning: str,
     *,
     default: object = None,
@@ -81,18 +81,18 @@ def custom_field(
     `default` is as users write it, `unset` the attribute's value where nothing is written and
     `absent` what that means in a word or two; `needed` is what is wrong where nothing is written.
     """
-    metadata = {_ABOUT: About(name, kind, meaning, default, absent, needed)}
+    metadata = {_ABOUT: FieldDefinition(name, kind, meaning, default, absent, needed)}
     if needed:
         return field(metadata=metadata)
     return field(default=unset if default is None else kind.read(default, name), metadata=metadata)
 
 
-def fields_of(kind: type[Any]) -> Mapping[str, About]:
+def fields_of(kind: type[Any]) -> Mapping[str, FieldDefinition]:
     """Return the custom fields of a dataclass, by attribute and in their order."""
     return {each.name: each.metadata[_ABOUT] for each in fields(kind) if _ABOUT in each.metadata}
 
 
-def reader_of(known: Mapping[str, About]) -> Callable[[object, str], dict[str, Any]]:
+def reader_of(known: Mapping[str, FieldDefinition]) -> Callable[[object, str], dict[str, Any]]:
     """Return what reads an object's fields, and its place, into the attributes of a dataclass.
 
     Null is as good as absent. What is not known, such as a field of a later version, is skipped.
@@ -125,14 +125,14 @@ def plain(kind: type[Value], raw: object, where: str) -> Value:
 
 
 _seconds = lru_cache(maxsize=1024)(parse_duration)  # objects come again, with the same durations
-_IS_DURATION = Rule(
+_IS_DURATION = SchemaRule(
     "self.matches('^([0-9]+([.][0-9]+)?(ms|d|h|m|s))+$')",
     "this is not a duration; write a number with a unit of d, h, m, s or ms, such as 90s, 1h30m "
     "or 2d",
 )
 
 
-def duration(above_zero: str = "") -> Kind[float]:
+def duration(above_zero: str = "") -> FieldKind[float]:
     """Return the kind of durations, seconds; `above_zero`: what to tell of one of no length."""
 
     def read(raw: object, where: str) -> float:
@@ -144,12 +144,12 @@ def duration(above_zero: str = "") -> Kind[float]:
             raise BadInput(f"{where}: must be above zero")
         return seconds
 
-    longer = (Rule("self.matches('[1-9]')", above_zero),) if above_zero else ()
+    longer = (SchemaRule("self.matches('[1-9]')", above_zero),) if above_zero else ()
     unit = "duration above 0" if above_zero else "duration"
-    return Kind(read, {"type": "string", "maxLength": 32}, unit, (_IS_DURATION, *longer))
+    return FieldKind(read, {"type": "string", "maxLength": 32}, unit, (_IS_DURATION, *longer))
 
 
-def number(most: float, unit: str, *rules: Rule, per: float = 1.0) -> Kind[float]:
+def number(most: float, unit: str, *rules: SchemaRule, per: float = 1.0) -> FieldKind[float]:
     """Return the kind of numbers from 0 to `most`, in `per` parts of what is written."""
 
     def read(raw: object, where: str) -> float:
@@ -158,29 +158,29 @@ def number(most: float, unit: str, *rules: Rule, per: float = 1.0) -> Kind[float
             raise BadInput(f"{where}: {value:g} must be from 0 to {most:g}")
         return value / per
 
-    return Kind(read, {"type": "number"}, unit, rules)
+    return FieldKind(read, {"type": "number"}, unit, rules)
 
 
 def percent(
     of: str, most: float = 100.0, told: str = "a percentage must be from 0 to 100"
-) -> Kind[float]:
+) -> FieldKind[float]:
     """Return the kind of percentages of something, as a share of 1."""
     unit = f"% of {of}" + ("" if most == 100.0 else f", 0 to {most:g}")
-    return number(most, unit, Rule(f"self >= 0.0 && self <= {most:.1f}", told), per=100.0)
+    return number(most, unit, SchemaRule(f"self >= 0.0 && self <= {most:.1f}", told), per=100.0)
 
 
-def flag() -> Kind[bool]:
+def flag() -> FieldKind[bool]:
     """Return the kind of true and false."""
-    return Kind(lambda raw, where: plain(bool, raw, where), {"type": "boolean"}, "true, false")
+    return FieldKind(lambda raw, where: plain(bool, raw, where), {"type": "boolean"}, "true, false")
 
 
-def text(longest: int, unit: str, *rules: Rule) -> Kind[str]:
+def text(longest: int, unit: str, *rules: SchemaRule) -> FieldKind[str]:
     """Return the kind of texts of so many characters at most."""
     schema = {"type": "string", "maxLength": longest}
-    return Kind(lambda raw, where: plain(str, raw, where), schema, unit, rules)
+    return FieldKind(lambda raw, where: plain(str, raw, where), schema, unit, rules)
 
 
-def word(words: type[Word]) -> Kind[Word]:
+def word(words: type[Word]) -> FieldKind[Word]:
     """Return the kind of a few words."""
 
     def read(raw: object, where: str) -> Word:
@@ -192,10 +192,12 @@ def word(words: type[Word]) -> Kind[Word]:
             raise BadInput(f"{where}: {quoted(given)} is none of {known}") from None
 
     unit = ", ".join(f"`{each}`" for each in words)
-    return Kind(read, {"type": "string", "enum": [str(each) for each in words]}, unit)
+    return FieldKind(read, {"type": "string", "enum": [str(each) for each in words]}, unit)
 
 
-def group(below: type[Part], finish: Callable[[Part, str], Value], *rules: Rule) -> Kind[Value]:
+def group(
+    below: type[Part], finish: Callable[[Part, str], Value], *rules: SchemaRule
+) -> FieldKind[Value]:
     """Return the kind of objects with a dataclass's fields, of which `finish` makes the value.
 
     `finish` is given the place too, and raises BadInput where the fields do not go together.
@@ -207,17 +209,17 @@ def group(below: type[Part], finish: Callable[[Part, str], Value], *rules: Rule)
     def read(raw: object, where: str) -> Value:
         return finish(below(**attributes(raw, where)), where)
 
-    return Kind(read, {"type": "object"}, "", rules, below=known)
+    return FieldKind(read, {"type": "object"}, "", rules, below=known)
 
 
 def many(
-    each: Kind[Part],
+    each: FieldKind[Part],
     most: int,
     finish: Callable[[tuple[Part, ...], str], Value],
-    *rules: Rule,
+    *rules: SchemaRule,
     unit: str = "list",
     list_type: str = "atomic",
-) -> Kind[Value]:
+) -> FieldKind[Value]:
     """Return the kind of lists of at most so many items, of which `finish` makes the value."""
 
     item = each.read
@@ -227,7 +229,7 @@ def many(
         return finish(tuple(found), where)
 
     schema = {"type": "array", "maxItems": most, "x-kubernetes-list-type": list_type}
-    return Kind(read, schema, unit, rules, each=each)
+    return FieldKind(read, schema, unit, rules, each=each)
 
 
 def as_read(found: Value, where: str) -> Value:

@@ -12,9 +12,9 @@ from enum import StrEnum
 from greensched_core.errors import BadInput
 from greensched_core.quoting import near, quoted
 from greensched_operator.objects.custom_fields import (
-    About,
-    Kind,
-    Rule,
+    FieldDefinition,
+    FieldKind,
+    SchemaRule,
     as_read,
     custom_field,
     duration,
@@ -26,7 +26,7 @@ from greensched_operator.objects.custom_fields import (
     word,
 )
 from greensched_operator.objects.policy_fields import BUNDLE, WEIGHTS, amount
-from greensched_operator.objects.quiet_hours import QUIET_HOURS, QuietHours, Span
+from greensched_operator.objects.quiet_hours import QUIET_HOURS, QuietHours, TimeSpan
 from greensched_operator.objects.resource_fields import decoded_object, read_meta
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.rules.names import WHEN_NAMES
@@ -45,25 +45,25 @@ class Mode(StrEnum):
     ENFORCE = "enforce"
 
 
-class Period(StrEnum):
+class BudgetPeriod(StrEnum):
     """After which a budget begins anew, by UTC; weeks begin on Monday."""
 
     DAY = "Day"
     WEEK = "Week"
     MONTH = "Month"
 
-    def span(self, now: float) -> Span:
+    def span(self, now: float) -> TimeSpan:
         """Return the period that an instant lies in, seconds since the Unix epoch."""
         day = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        if self is Period.DAY:
+        if self is BudgetPeriod.DAY:
             begin, end = day, day + timedelta(days=1)
-        elif self is Period.WEEK:
+        elif self is BudgetPeriod.WEEK:
             begin = day - timedelta(days=day.weekday())
             end = begin + timedelta(days=7)
         else:
             begin = day.replace(day=1)
             end = (begin + timedelta(days=31)).replace(day=1)
-        return Span(begin.timestamp(), end.timestamp())
+        return TimeSpan(begin.timestamp(), end.timestamp())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,11 @@ class SafetyMargin:
 class Budget:
     """What the work of one namespace may take in a period; None is without limit."""
 
-    period: Period = custom_field(
+    period: BudgetPeriod = custom_field(
         "period",
-        word(Period),
+        word(BudgetPeriod),
         "Time after which the budget begins again, by UTC; weeks begin on Monday.",
-        needed=f"period is missing, one of {', '.join(Period)}",
+        needed=f"period is missing, one of {', '.join(BudgetPeriod)}",
     )
     energy_kwh: float | None = custom_field(
         "energyKwh",
@@ -144,12 +144,12 @@ def _when_policy(raw: object, where: str) -> str:
     return name
 
 
-_WHEN_POLICY = Kind(
+_WHEN_POLICY = FieldKind(
     _when_policy,
     {"type": "string", "maxLength": 63},
     "name",
     (
-        Rule(
+        SchemaRule(
             f"self in {[ONNX, *WHEN_NAMES]}",
             f"whenPolicy is not known; choose {ONNX} or one of these rules: "
             + ", ".join(WHEN_NAMES),
@@ -235,8 +235,8 @@ class GreenPolicy:
         group(
             Budget,
             _budget,
-            Rule("has(self.period)", "a budget needs its period, one of Day, Week and Month"),
-            Rule(
+            SchemaRule("has(self.period)", "a budget needs its period, one of Day, Week and Month"),
+            SchemaRule(
                 "has(self.energyKwh) || has(self.carbonKg)",
                 "a budget needs energyKwh or carbonKg, or both",
             ),
@@ -274,12 +274,12 @@ class GreenPolicy:
 
 BUILT_IN = GreenPolicy()
 _ATTRIBUTES = reader_of(fields_of(GreenPolicy))
-SPEC = About(
+SPEC = FieldDefinition(
     "spec",
     group(
         GreenPolicy,
         as_read,
-        Rule(
+        SchemaRule(
             "!has(self.bundle) || (has(self.whenPolicy) && self.whenPolicy == 'onnx')",
             "bundle is read only with whenPolicy: onnx; set whenPolicy: onnx or remove bundle",
             ".bundle",
@@ -305,7 +305,7 @@ def parse(raw: object) -> GreenPolicy:
     return GreenPolicy(meta.namespace, meta.name, meta.generation, **found)
 
 
-class Origin(StrEnum):
+class PolicyOrigin(StrEnum):
     """Why a workload follows a policy."""
 
     NAMED = "annotation"
@@ -319,7 +319,7 @@ class Resolved:
     """The policy that a workload follows, why, and a sentence where that isn't what was meant."""
 
     policy: GreenPolicy
-    origin: Origin
+    origin: PolicyOrigin
     fault: str | None = None
 
 
@@ -335,7 +335,7 @@ def resolve(
     wanted = (name or "").strip()
     for place in (namespace, operator_namespace):
         if wanted and (found := policies.get((place, wanted))):
-            return Resolved(found, Origin.NAMED, _fault_of(found))
+            return Resolved(found, PolicyOrigin.NAMED, _fault_of(found))
     resolved = _default(policies, namespace, operator_namespace)
     if not wanted:
         return resolved
@@ -352,9 +352,9 @@ def resolve(
 def _default(policies: Policies, namespace: str, operator_namespace: str) -> Resolved:
     for place in (namespace, operator_namespace):
         if found := policies.get((place, DEFAULT_NAME)):
-            origin = Origin.CLUSTER if place == operator_namespace else Origin.NAMESPACE
+            origin = PolicyOrigin.CLUSTER if place == operator_namespace else PolicyOrigin.NAMESPACE
             return Resolved(found, origin, _fault_of(found))
-    return Resolved(BUILT_IN, Origin.BUILT_IN)
+    return Resolved(BUILT_IN, PolicyOrigin.BUILT_IN)
 
 
 def _fault_of(policy: GreenPolicy) -> str | None:

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from greensched_operator.objects.workloads import Kind
+from greensched_operator.objects.workloads import WorkKind
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldObject:
     """One held object, and until when."""
 
-    kind: Kind
+    kind: WorkKind
     namespace: str
     name: str
     uid: str

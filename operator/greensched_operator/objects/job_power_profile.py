@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from greensched_core.errors import BadInput
 from greensched_operator.objects.custom_fields import (
-    About,
-    Rule,
+    FieldDefinition,
+    SchemaRule,
     as_read,
     custom_field,
     duration,
@@ -29,7 +29,7 @@ MOST_PHASES = 20
 MOST_CHECKPOINTS = 1000  # more cost a planner more than they tell it
 SAME_MOMENT_S = 1e-6  # sums of durations differ by less
 _NO_PHASE = "a phase needs duration and watts"
-_IS_PHASE = Rule("has(self.duration) && has(self.watts)", _NO_PHASE)
+_IS_PHASE = SchemaRule("has(self.duration) && has(self.watts)", _NO_PHASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +50,8 @@ class PhaseFields:
         number(
             MOST_WATTS,
             f"W, 0 to {MOST_WATTS:.0f}",
-            Rule("self >= 0.0", "watts cannot be negative"),
-            Rule(
+            SchemaRule("self >= 0.0", "watts cannot be negative"),
+            SchemaRule(
                 f"self <= {MOST_WATTS:.1f}",
                 f"more than {MOST_WATTS:.0f} watts are too many for a pod; the unit is watts, not "
                 "milliwatts",
@@ -135,7 +135,7 @@ class ProfileFields:
 
 
 _PROFILE = group(ProfileFields, as_read)
-SPEC = About("spec", _PROFILE, "")
+SPEC = FieldDefinition("spec", _PROFILE, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from greensched_core.errors import BadInput
 from greensched_operator.objects.custom_fields import (
-    Kind,
-    Rule,
+    FieldKind,
+    SchemaRule,
     custom_field,
     group,
     number,
@@ -19,8 +19,8 @@ MOST_AMOUNT = 1e15  # of a budget, kWh and kg: more than the Earth turns over
 _WEIGHT = number(
     MOST_WEIGHT,
     f"ratio, 0 to {MOST_WEIGHT:.0f}",
-    Rule("self >= 0.0", "a weight cannot be negative; 0 leaves its part out"),
-    Rule(
+    SchemaRule("self >= 0.0", "a weight cannot be negative; 0 leaves its part out"),
+    SchemaRule(
         f"self <= {MOST_WEIGHT:.1f}",
         f"a weight above {MOST_WEIGHT:.0f} cannot be weighed against the others; only the ratio "
         "matters, so scale all down",
@@ -51,7 +51,7 @@ def _weights(found: WeightFields, where: str) -> Weights:
 WEIGHTS = group(
     WeightFields,
     _weights,
-    Rule(
+    SchemaRule(
         "!has(self.cost) || self.cost > 0.0 || !has(self.carbon) || self.carbon > 0.0 "
         "|| !has(self.performance) || self.performance > 0.0",
         "weights are all zero, so every start would be as good; set at least one above 0",
@@ -59,10 +59,10 @@ WEIGHTS = group(
 )
 
 
-def amount(unit: str) -> Kind[float]:
+def amount(unit: str) -> FieldKind[float]:
     """Return the kind of a budget's amounts."""
     told = "a budget cannot be negative; leave it out to set no limit"
-    return number(MOST_AMOUNT, unit, Rule("self >= 0.0", told))
+    return number(MOST_AMOUNT, unit, SchemaRule("self >= 0.0", told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class BundleFields:
         text(
             253,
             "name",
-            Rule(
+            SchemaRule(
                 "self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')",
                 "configMapName must be the name of a ConfigMap, lower case letters, digits, '-' "
                 "and '.'",
@@ -95,7 +95,7 @@ def _bundle(found: BundleFields, where: str) -> str:
 BUNDLE = group(
     BundleFields,
     _bundle,
-    Rule(
+    SchemaRule(
         "has(self.configMapName)",
         "a bundle needs configMapName, the ConfigMap in the operator's namespace that holds it",
     ),

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 from greensched_core.errors import BadInput
 from greensched_core.quoting import near, quoted
-from greensched_operator.objects.custom_fields import Kind, Rule, many, plain
+from greensched_operator.objects.custom_fields import FieldKind, SchemaRule, many, plain
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # in the order of date.weekday()
 EVERY_DAY = frozenset(range(len(DAYS)))
@@ -56,47 +56,47 @@ def _days(days: tuple[int, ...], where: str) -> frozenset[int]:
     return frozenset(days)
 
 
-BEGIN = Kind(
+BEGIN = FieldKind(
     _first_minute,
     {"type": "string", "maxLength": 5},
     "`HH:MM`",
     (
-        Rule(
+        SchemaRule(
             "self.matches('^([01][0-9]|2[0-3]):[0-5][0-9]$')",
             "from must be a time of the day with two digits each, 00:00 to 23:59, such as 22:00",
         ),
     ),
 )
-END = Kind(
+END = FieldKind(
     _minute,
     {"type": "string", "maxLength": 5},
     "`HH:MM`",
     (
-        Rule(
+        SchemaRule(
             "self.matches('^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$')",
             "to must be a time of the day with two digits each, 00:00 to 24:00, such as 06:00",
         ),
     ),
 )
-ZONE = Kind(
+ZONE = FieldKind(
     _zone,
     {"type": "string", "minLength": 1, "maxLength": 64},
     "IANA name",
     (
-        Rule(
+        SchemaRule(
             "self.matches('^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$') && self != 'Local'", _NO_ZONE
         ),
-        Rule(
+        SchemaRule(
             "self.matches('^[^A-Z]') || timestamp('2026-01-01T00:00:00Z').getHours(self) >= 0",
             _NO_ZONE,
         ),
     ),
 )
 SOME_DAYS = many(
-    Kind(_day, {"type": "string", "enum": list(DAYS)}, ""),
+    FieldKind(_day, {"type": "string", "enum": list(DAYS)}, ""),
     len(DAYS),
     _days,
-    Rule(
+    SchemaRule(
         "self.size() > 0",
         "days is empty, so these hours never begin; leave days out for every day",
     ),

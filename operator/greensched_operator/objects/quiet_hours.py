@@ -14,7 +14,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from greensched_core.errors import BadInput
-from greensched_operator.objects.custom_fields import Rule, custom_field, group, many
+from greensched_operator.objects.custom_fields import SchemaRule, custom_field, group, many
 from greensched_operator.objects.quiet_fields import BEGIN, END, EVERY_DAY, SOME_DAYS, ZONE
 
 MOST_WINDOWS = 20
@@ -24,7 +24,7 @@ _DAY_S = 86_400.0
 _NO_ENDS = "quiet hours need from and to, such as 22:00 and 06:00"
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """A stretch of time, seconds since the Unix epoch; its end is no longer within."""
 
     begin: float
@@ -51,10 +51,10 @@ class QuietWindow:
         "days", SOME_DAYS, "Days on which they begin.", unset=EVERY_DAY, absent="every day"
     )
 
-    def span(self, day: date) -> Span:
+    def span(self, day: date) -> TimeSpan:
         """Return the window that begins on that day; of no length where the clocks skip it."""
         ends = day if self.to_minute > self.from_minute else day + timedelta(days=1)
-        return Span(
+        return TimeSpan(
             _instant(self.zone, day, self.from_minute, is_end=False),
             _instant(self.zone, ends, self.to_minute, is_end=True),
         )
@@ -66,19 +66,19 @@ class QuietHours:
 
     windows: tuple[QuietWindow, ...] = ()
 
-    def spans(self, begin: float, end: float) -> tuple[Span, ...]:
+    def spans(self, begin: float, end: float) -> tuple[TimeSpan, ...]:
         """Return when it is quiet between two instants, in order, joined and cut to fit.
 
         Seconds since the Unix epoch; raises ValueError or OverflowError far outside our time.
         """
-        joined: list[Span] = []
+        joined: list[TimeSpan] = []
         for span in sorted(self._spans(begin, end)):
             if joined and span.begin <= joined[-1].end:
-                joined[-1] = Span(joined[-1].begin, max(joined[-1].end, span.end))
+                joined[-1] = TimeSpan(joined[-1].begin, max(joined[-1].end, span.end))
             else:
                 joined.append(span)
         return tuple(
-            Span(max(span.begin, begin), min(span.end, end))
+            TimeSpan(max(span.begin, begin), min(span.end, end))
             for span in joined
             if max(span.begin, begin) < min(span.end, end)
         )
@@ -98,7 +98,7 @@ class QuietHours:
             return now
         return None if spans[place].end >= until else spans[place].end
 
-    def _spans(self, begin: float, end: float) -> Iterator[Span]:
+    def _spans(self, begin: float, end: float) -> Iterator[TimeSpan]:
         for window in self.windows:
             day = datetime.fromtimestamp(begin, window.zone).date() - timedelta(days=2)
             last = datetime.fromtimestamp(end, window.zone).date()
@@ -126,8 +126,8 @@ QUIET_HOURS = many(
     group(
         QuietWindow,
         _window,
-        Rule("has(self.from) && has(self.to)", _NO_ENDS),
-        Rule(
+        SchemaRule("has(self.from) && has(self.to)", _NO_ENDS),
+        SchemaRule(
             "!has(self.from) || !has(self.to) || self.from != self.to",
             "from and to are the same time; for a whole day write from 00:00 to 24:00",
         ),
@@ -138,7 +138,7 @@ QUIET_HOURS = many(
 
 
 @lru_cache(maxsize=256)  # each held workload of a policy is asked about on the same few days
-def _spans_ahead(quiet: QuietHours, begin: float) -> tuple[tuple[Span, ...], float]:
+def _spans_ahead(quiet: QuietHours, begin: float) -> tuple[tuple[TimeSpan, ...], float]:
     """Return the spans from an instant on, and how far was looked."""
     until = begin + _DAY_S + _LOOKED_AHEAD.total_seconds()
     return quiet.spans(begin, until), until

@@ -10,13 +10,13 @@ from greensched_core import labels
 from greensched_core.kubernetes_api import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.objects.queue_gate import GATED_BY, without_ours
-from greensched_operator.objects.workloads import Kind, Work
+from greensched_operator.objects.workloads import Work, WorkKind
 
 MEDIA_TYPE = STRATEGIC_MERGE_PATCH
 JSON_PATCH = "application/json-patch+json"
 
 
-class Reason(StrEnum):
+class ReleaseReason(StrEnum):
     """Why held work was started; a counter has one label value for each."""
 
     PLANNED_START = "planned-start"
@@ -34,19 +34,19 @@ class Reason(StrEnum):
     OTHERS = "started-by-others"  # nothing was left to do but to take our mark off
 
 
-def reason_of(work: Work) -> Reason:
+def reason_of(work: Work) -> ReleaseReason:
     """Return why work was started, as is written on it."""
     try:
-        return Reason(work.annotations.get(labels.RELEASE_REASON, ""))
+        return ReleaseReason(work.annotations.get(labels.RELEASE_REASON, ""))
     except ValueError:
-        return Reason.OTHERS
+        return ReleaseReason.OTHERS
 
 
 def object_path(kind: str, namespace: str, name: str, kueue: str = "") -> str:
     """Return where a Job, pod or Workload is; `kueue` is the path of Kueue's API."""
-    if kind == Kind.WORKLOAD:
+    if kind == WorkKind.WORKLOAD:
         return f"{kueue}/namespaces/{namespace}/workloads/{name}"
-    if kind == Kind.JOB:
+    if kind == WorkKind.JOB:
         return f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}"
     return f"/api/v1/namespaces/{namespace}/pods/{name}"
 
@@ -55,13 +55,13 @@ def media_type(kind: str, queue_gates: str | None = None) -> str:
     """Return how the release of an object is read: custom resources know no strategic merge."""
     if queue_gates:
         return JSON_PATCH
-    return MERGE_PATCH if kind == Kind.WORKLOAD else MEDIA_TYPE
+    return MERGE_PATCH if kind == WorkKind.WORKLOAD else MEDIA_TYPE
 
 
 def release_patch(
     kind: str,
     uid: str,
-    reason: Reason,
+    reason: ReleaseReason,
     at_s: float,
     queue_gates: str | None = None,
     *,
@@ -76,10 +76,12 @@ def release_patch(
     if queue_gates:
         return msgspec.json.encode(_ungating(uid, queue_gates, annotations))
     metadata = {"metadata": {"uid": uid, "annotations": annotations}}
-    if kind == Kind.WORKLOAD or queue_gates is not None:  # its check, or Kueue, follows from them
+    if (
+        kind == WorkKind.WORKLOAD or queue_gates is not None
+    ):  # its check, or Kueue, follows from them
         return msgspec.json.encode(metadata)
     spec: Mapping[str, Any] = {"suspend": False}
-    if kind == Kind.POD:
+    if kind == WorkKind.POD:
         spec = {"schedulingGates": [{"$patch": "delete", "name": labels.GATE}]}
     return msgspec.json.encode({**metadata, "spec": spec})
 
@@ -90,12 +92,12 @@ def unmark_patch(work: Work, at_s: float) -> bytes:
     What stops it stays as it is: whoever started it may have stopped it again.
     """
     if work.queue_gates:
-        return release_patch(work.kind, work.uid, Reason.OTHERS, at_s, work.queue_gates)
-    annotations = _released(Reason.OTHERS, at_s)
+        return release_patch(work.kind, work.uid, ReleaseReason.OTHERS, at_s, work.queue_gates)
+    annotations = _released(ReleaseReason.OTHERS, at_s)
     return msgspec.json.encode({"metadata": {"uid": work.uid, "annotations": annotations}})
 
 
-def _released(reason: Reason, at_s: float) -> dict[str, str | None]:
+def _released(reason: ReleaseReason, at_s: float) -> dict[str, str | None]:
     return {
         labels.LATEST_START: None,
         labels.HOLD_UNTIL: None,

@@ -79,7 +79,7 @@ class Objects(Generic[Value]):
             self._changed(item)
 
 
-class Switch(msgspec.Struct, frozen=True):
+class SwitchObject(msgspec.Struct, frozen=True):
     """A ConfigMap whose being there is all that counts."""
 
     metadata: Meta
@@ -100,4 +100,4 @@ def decode_policy(raw: bytes | msgspec.Raw) -> GreenPolicy:
     return parse(bytes(raw))
 
 
-decode_switch = msgspec.json.Decoder(Switch).decode
+decode_switch = msgspec.json.Decoder(SwitchObject).decode

@@ -23,7 +23,7 @@ _GRACE_S = 30.0  # terminationGracePeriodSeconds where a pod says none
 _SERVING_OWNERS = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"})
 
 
-class Kind(StrEnum):
+class WorkKind(StrEnum):
     """What we hold: Jobs by `suspend`, pods by a gate, Kueue's Workloads by an AdmissionCheck.
 
     A Job of a queue of Kueue is held by our gate in its annotation: `suspend` is Kueue's there.
@@ -49,7 +49,7 @@ class Meta(msgspec.Struct):
     ownerReferences: list[OwnerReference] | None = None
 
 
-class Gate(msgspec.Struct):
+class SchedulingGate(msgspec.Struct):
     """An entry of spec.schedulingGates."""
 
     name: str = ""
@@ -58,7 +58,7 @@ class Gate(msgspec.Struct):
 class GatedPodSpec(PodSpec):
     """spec of a Pod, with what holding looks at."""
 
-    schedulingGates: list[Gate] | None = None
+    schedulingGates: list[SchedulingGate] | None = None
     nodeSelector: dict[str, str] | None = None
 
 
@@ -69,7 +69,7 @@ class Condition(msgspec.Struct):
     status: str = ""
 
 
-class PodStatus(msgspec.Struct):
+class HeldPodStatus(msgspec.Struct):
     """status of a Pod."""
 
     phase: str = ""
@@ -82,7 +82,7 @@ class GatedPod(msgspec.Struct):
 
     metadata: Meta = msgspec.field(default_factory=Meta)
     spec: GatedPodSpec = msgspec.field(default_factory=GatedPodSpec)
-    status: PodStatus = msgspec.field(default_factory=PodStatus)
+    status: HeldPodStatus = msgspec.field(default_factory=HeldPodStatus)
 
 
 class JobPodSpec(GatedPodSpec):
@@ -140,7 +140,7 @@ class Owner:
 class Work:
     """One Job, pod or Workload: who it is, what it asks for, what was written on it."""
 
-    kind: Kind
+    kind: WorkKind
     namespace: str
     name: str  # with generateName, and no name yet: that prefix
     uid: str
@@ -207,7 +207,7 @@ class Work:
         Nobody but we removes our gate; a Job was held, and never released, by what is on it.
         """
         was_held = labels.HELD_AT in self.annotations and not self.was_released
-        is_gated = self.kind == Kind.POD or bool(self.queue_gates)
+        is_gated = self.kind == WorkKind.POD or bool(self.queue_gates)
         return self.is_barred and not self.is_marked and (is_gated or was_held)
 
     @property
@@ -246,7 +246,7 @@ def job_work(job: JobObject) -> Work:
     cores, memory, gpus = _asked(meta, template.spec)
     pods = _at_one_time(job.spec)
     return Work(
-        kind=Kind.JOB,
+        kind=WorkKind.JOB,
         namespace=meta.namespace,
         name=meta.name or meta.generateName,
         uid=meta.uid,
@@ -282,7 +282,7 @@ def pod_work(pod: GatedPod) -> Work:
     meta = pod.metadata
     cores, memory, gpus = _asked(meta, pod.spec)
     return Work(
-        kind=Kind.POD,
+        kind=WorkKind.POD,
         namespace=meta.namespace,
         name=meta.name or meta.generateName,
         uid=meta.uid,
@@ -320,7 +320,7 @@ def work_of(workload: JobObject | GatedPod) -> Work:
 def decode_object(kind: str, raw: bytes | msgspec.Raw) -> JobObject | GatedPod:
     """Return the Job or pod in JSON; raises BadInput when it is no such object."""
     try:
-        return _decode_job(raw) if kind == Kind.JOB else _decode_pod(raw)
+        return _decode_job(raw) if kind == WorkKind.JOB else _decode_pod(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise BadInput(f"not a {kind}: {fault}") from fault
 

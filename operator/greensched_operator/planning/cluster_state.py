@@ -21,7 +21,7 @@ class Zone:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class NodeSite:
     """Where a node stands: its grid zone, and what its site takes per watt of it."""
 
     zone: str  # "" where that is not known
@@ -40,7 +40,7 @@ class RunningPod:
     seen_s: float = 0.0  # when it was first seen there
 
 
-class Nodes:
+class ClusterNodes:
     """The nodes; a sink for their watch."""
 
     def __init__(self, reader: NodeReader) -> None:
@@ -79,10 +79,10 @@ class Nodes:
         node = self._nodes.get(name)
         return None if node is None else node.zone
 
-    def site_of(self, name: str) -> Site | None:
+    def site_of(self, name: str) -> NodeSite | None:
         """Return where a node stands; None for no such node."""
         node = self._nodes.get(name)
-        return None if node is None else Site(node.zone, node.pue, node)
+        return None if node is None else NodeSite(node.zone, node.pue, node)
 
     def zone_names(self) -> frozenset[str]:
         """Return the zones of all nodes, also of those that take no work now."""

@@ -11,16 +11,16 @@ import structlog
 
 from greensched_core import labels
 from greensched_operator.holding.judging import (
-    Release,
-    Rules,
-    Waiting,
+    HoldRules,
+    MayWait,
+    ReleaseNow,
     at_its_latest,
     judge,
     left_to_run_s,
 )
 from greensched_operator.objects.cron_jobs import CronJob
-from greensched_operator.objects.release_patch import Reason, reason_of
-from greensched_operator.objects.workloads import Kind, Work
+from greensched_operator.objects.release_patch import ReleaseReason, reason_of
+from greensched_operator.objects.workloads import Work, WorkKind
 from greensched_operator.planning.start_planning import Planned
 
 log = structlog.get_logger()
@@ -40,7 +40,9 @@ class News:
     marked: list[Work] = field(default_factory=list)  # of those, until our mark is off
     released: list[Work] = field(default_factory=list)  # by one of us, but not by this controller
     deleted: list[Work] = field(default_factory=list)  # while they were held
-    over: dict[str, Release] = field(default_factory=dict)  # whose condition still tells of a plan
+    over: dict[str, ReleaseNow] = field(
+        default_factory=dict
+    )  # whose condition still tells of a plan
 
 
 class HeldWorks:
@@ -51,16 +53,16 @@ class HeldWorks:
         self.held: dict[str, Work] = {}
         self.planned: dict[str, Planned] = {}
         self.news = News()
-        self._waiting: dict[str, Waiting] = {}
+        self._waiting: dict[str, MayWait] = {}
         self._unjudged: set[str] = set()
         self._going_on: dict[str, Work] = {}  # not held
         self.pausable: dict[str, Work] = {}  # of those: Jobs that may ask to be suspended
         self._gangs: frozenset[tuple[str, str]] = frozenset()  # that ran at the last look
         self._disowned: set[str] = set()  # held still, but without our mark
-        self._released: dict[str, tuple[Release, float]] = {}  # monotonic seconds of the sending
+        self._released: dict[str, tuple[ReleaseNow, float]] = {}  # monotonic seconds of the sending
         # What is told of until it is mended, and until when it is not told of again.
         self._marked: dict[str, tuple[Work, float]] = {}
-        self._over: dict[str, tuple[Release, float]] = {}
+        self._over: dict[str, tuple[ReleaseNow, float]] = {}
 
     def __len__(self) -> int:
         return len(self.held)
@@ -100,14 +102,14 @@ class HeldWorks:
             and (work.namespace, work.owner.name) == (cron_job.namespace, cron_job.name)
         }
 
-    def judged(self, rules: Rules, now_s: float, monotonic_s: float) -> list[Release]:
+    def judged(self, rules: HoldRules, now_s: float, monotonic_s: float) -> list[ReleaseNow]:
         """Return what is to be started now, what has just been judged so and what is due.
 
         What is sent stays held until the watch shows otherwise, and is sent again after a while.
         """
         self._released = {uid: (release, at_s) for uid, (release, at_s) in self._released.items()
                           if monotonic_s - at_s <= RESENT_AFTER_S}  # fmt: skip
-        found: dict[str, Release] = {}
+        found: dict[str, ReleaseNow] = {}
         gangs = self._running_gangs()
         self._unjudged |= self._held_of(gangs - self._gangs)
         self._gangs = gangs
@@ -116,7 +118,7 @@ class HeldWorks:
             judgement = (
                 self._disowning(work) or self._joining(work, gangs) or _judged(work, rules, now_s)
             )
-            if isinstance(judgement, Release):
+            if isinstance(judgement, ReleaseNow):
                 found[uid] = judgement
             else:
                 self._waiting[uid] = judgement
@@ -127,18 +129,20 @@ class HeldWorks:
             if now_s >= latest_s and uid not in found:
                 found[uid] = at_its_latest(one.work, one.terms)
             elif planned is not None and self._is_due(planned, now_s) and uid not in found:
-                reason = Reason.RESUMED if one.work.is_paused else Reason.PLANNED_START
-                found[uid] = Release(one.work, reason, "its planned start has come")
+                reason = (
+                    ReleaseReason.RESUMED if one.work.is_paused else ReleaseReason.PLANNED_START
+                )
+                found[uid] = ReleaseNow(one.work, reason, "its planned start has come")
         self._with_gangs(found)
         return [each for uid, each in found.items() if uid not in self._released]
 
-    def with_mates(self, release: Release) -> list[Release]:
+    def with_mates(self, release: ReleaseNow) -> list[ReleaseNow]:
         """Return a start with those of its gang, without what was sent already."""
         found = {release.work.uid: release}
         self._with_gangs(found)
         return [each for uid, each in found.items() if uid not in self._released]
 
-    def unplanned(self) -> list[Waiting]:
+    def unplanned(self) -> list[MayWait]:
         """Return what may wait and has no plan yet."""
         return [
             one
@@ -146,7 +150,7 @@ class HeldWorks:
             if uid not in self.planned and uid not in self._released
         ]
 
-    def waiting(self) -> list[Waiting]:
+    def waiting(self) -> list[MayWait]:
         """Return all that may wait."""
         return [one for uid, one in self._waiting.items() if uid not in self._released]
 
@@ -156,7 +160,7 @@ class HeldWorks:
         if self._waiting.get(uid) is planned.waiting:
             self.planned[uid] = planned
 
-    def sent(self, release: Release, monotonic_s: float) -> None:
+    def sent(self, release: ReleaseNow, monotonic_s: float) -> None:
         """Note that a release was sent."""
         self._released[release.work.uid] = release, monotonic_s
 
@@ -183,13 +187,13 @@ class HeldWorks:
     def pods(self) -> list[str]:
         """Return the uids of all pods that opted in, held or not, without a node."""
         works = (*self.held.items(), *self._going_on.items())
-        return [uid for uid, work in works if work.kind == Kind.POD]
+        return [uid for uid, work in works if work.kind == WorkKind.POD]
 
     def known(self) -> frozenset[str]:
         """Return the uids of all that opted in and has not ended."""
         return frozenset(self.held.keys() | self._going_on.keys())
 
-    def expected_s(self, uid: str, rules: Rules) -> float | None:
+    def expected_s(self, uid: str, rules: HoldRules) -> float | None:
         """Return for how long what runs does so, as it is planned; None for what has not opted in.
 
         In seconds from when it was started, or resumed.
@@ -202,7 +206,7 @@ class HeldWorks:
         """Tell whether a planned start has come, and nothing of an earlier stretch runs on."""
         return now_s >= planned.start_s and not planned.waiting.work.is_ending
 
-    def _due_s(self, uid: str, one: Waiting) -> float:
+    def _due_s(self, uid: str, one: MayWait) -> float:
         planned = self.planned.get(uid)
         latest_s = one.terms.latest_start_s
         if planned is None or one.work.is_ending:
@@ -257,7 +261,7 @@ class HeldWorks:
             self._over.pop(work.uid, None)
         elif work.uid not in self._over:
             ours, _ = self._released.get(work.uid, (None, 0.0))
-            release = Release(work, reason_of(work), "")
+            release = ReleaseNow(work, reason_of(work), "")
             if ours is not None and ours.reason is release.reason:
                 release = ours
             self.news.over[work.uid] = release  # a pod may have a node before the news are taken
@@ -288,7 +292,7 @@ class HeldWorks:
     def _note_deletion(self, uid: str) -> None:
         """Have told what goes while it is held; of a Workload of Kueue's its Job may go on."""
         work = self.held.get(uid)
-        if work is not None and work.kind != Kind.WORKLOAD:
+        if work is not None and work.kind != WorkKind.WORKLOAD:
             self.news.deleted.append(work)
 
     def _forget(self, uid: str) -> None:
@@ -299,10 +303,12 @@ class HeldWorks:
         self._unjudged.discard(uid)
         self._disowned.discard(uid)
 
-    def _disowning(self, work: Work) -> Release | None:
+    def _disowning(self, work: Work) -> ReleaseNow | None:
         if work.uid not in self._disowned:
             return None
-        return Release(work, Reason.OPT_OUT, "GreenSched's mark of holding it was removed")
+        return ReleaseNow(
+            work, ReleaseReason.OPT_OUT, "GreenSched's mark of holding it was removed"
+        )
 
     def _running_gangs(self) -> frozenset[tuple[str, str]]:
         return frozenset(
@@ -316,12 +322,14 @@ class HeldWorks:
             return set()
         return {uid for uid, work in self.held.items() if (work.namespace, work.gang) in gangs}
 
-    def _joining(self, work: Work, gangs: Container[tuple[str, str]]) -> Release | None:
+    def _joining(self, work: Work, gangs: Container[tuple[str, str]]) -> ReleaseNow | None:
         if (work.namespace, work.gang) not in gangs:
             return None
-        return Release(work, Reason.GANG, f"other members of its gang {work.gang} already run")
+        return ReleaseNow(
+            work, ReleaseReason.GANG, f"other members of its gang {work.gang} already run"
+        )
 
-    def _with_gangs(self, found: dict[str, Release]) -> None:
+    def _with_gangs(self, found: dict[str, ReleaseNow]) -> None:
         """Add those that share a gang with what is started."""
         gangs = {
             (each.work.namespace, each.work.gang): each for each in found.values() if each.work.gang
@@ -332,7 +340,7 @@ class HeldWorks:
             first = gangs.get((work.namespace, work.gang)) if work.gang else None
             if first is not None and uid not in found:
                 text = f"{first.work.name}, of the same gang, starts: {first.text}"
-                found[uid] = Release(work, first.reason, text)
+                found[uid] = ReleaseNow(work, first.reason, text)
 
     def _is_unmarked(self, work: Work) -> bool:
         """Tell whether our mark was just taken off; with a release, he stopped it again himself."""
@@ -346,7 +354,7 @@ def _released_at(work: Work) -> str | None:
     return work.annotations.get(labels.RELEASED_AT)
 
 
-def _judged(work: Work, rules: Rules, now_s: float) -> Release | Waiting:
+def _judged(work: Work, rules: HoldRules, now_s: float) -> ReleaseNow | MayWait:
     """Judge a workload; one that our own fault keeps from being judged is not held."""
     try:
         return judge(work, rules, now_s)
@@ -355,9 +363,9 @@ def _judged(work: Work, rules: Rules, now_s: float) -> Release | Waiting:
             "a held workload could not be judged; it is started",
             work=f"{work.namespace}/{work.name}",
         )
-        return Release(
+        return ReleaseNow(
             work,
-            Reason.OPT_OUT,
+            ReleaseReason.OPT_OUT,
             f"GreenSched could not judge it, see the controller's log: {fault!r}",
         )
 

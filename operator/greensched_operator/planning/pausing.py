@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import structlog
 
 from greensched_operator.holding.holding import HoldTerms, NotHeld, hold_terms
-from greensched_operator.holding.judging import Rules, Waiting, hold_request_of
+from greensched_operator.holding.judging import HoldRules, MayWait, hold_request_of
 from greensched_operator.holding.pause_terms import (
-    Progress,
+    JobProgress,
     least_pause_s,
     progress_of,
     resume_terms,
@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class JobRunSegment:
     """A Job that runs: in which zone, and for how long all of its pods have."""
 
     work: Work
@@ -50,12 +50,12 @@ class Pause:
     """A Job to be suspended now."""
 
     planned: Planned  # as it waits then; its start is when it is to be resumed
-    progress: Progress
+    progress: JobProgress
 
 
 def choose_pauses(
-    stretches: Sequence[Stretch],
-    rules: Rules,
+    stretches: Sequence[JobRunSegment],
+    rules: HoldRules,
     situation: Situation,
     held_cores: float,
 ) -> list[Pause]:
@@ -84,14 +84,14 @@ def choose_pauses(
     return found
 
 
-Candidate = tuple[Stretch, Waiting, Progress]
+Candidate = tuple[JobRunSegment, MayWait, JobProgress]
 
 
 def _latest_s(candidate: Candidate) -> float:
     return candidate[1].terms.latest_start_s
 
 
-def _looked_at(stretch: Stretch, rules: Rules, situation: Situation) -> Candidate | None:
+def _looked_at(stretch: JobRunSegment, rules: HoldRules, situation: Situation) -> Candidate | None:
     """Look at a Job; one that our own fault keeps from being judged runs on."""
     try:
         return _candidate(stretch, rules, situation)
@@ -104,7 +104,7 @@ def _looked_at(stretch: Stretch, rules: Rules, situation: Situation) -> Candidat
         return None
 
 
-def _candidate(stretch: Stretch, rules: Rules, situation: Situation) -> Candidate | None:
+def _candidate(stretch: JobRunSegment, rules: HoldRules, situation: Situation) -> Candidate | None:
     """Return a Job that may be suspended now, as it would wait then; else None."""
     work, now_s = stretch.work, situation.now_s
     hold_request, cron_job = hold_request_of(work, rules)
@@ -117,17 +117,17 @@ def _candidate(stretch: Stretch, rules: Rules, situation: Situation) -> Candidat
     so_far = progress_of(work)
     starting_s = resume_s if so_far.pauses else 0.0  # of this stretch no work was done in
     done_s = so_far.done_s + max(stretch.ran_s - starting_s, 0.0)
-    progress = Progress(done_s, so_far.pauses + 1, now_s)
+    progress = JobProgress(done_s, so_far.pauses + 1, now_s)
     terms = resume_terms(work, hold_request, policy, cron_job, progress, resume_s)
     if isinstance(terms, NotHeld) or terms.latest_start_s < now_s + least_pause_s(work, policy):
         return None
     # The pause that is decided on is one of those still allowed.
     terms = replace(terms, most_restarts=terms.most_restarts + 1.0)
-    return stretch, Waiting(work, terms, policy), progress
+    return stretch, MayWait(work, terms, policy), progress
 
 
 def _suspended(
-    stretch: Stretch, waiting: Waiting, plan: CorePlan, situation: Situation
+    stretch: JobRunSegment, waiting: MayWait, plan: CorePlan, situation: Situation
 ) -> Planned | None:
     """Return how a running Job waits if it is better suspended; the plan then has its room."""
     names = [zone.name for zone in situation.zones]

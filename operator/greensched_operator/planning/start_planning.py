@@ -13,14 +13,14 @@ import numpy as np
 from greensched_core import labels
 from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_operator.holding.judging import Release, Waiting
-from greensched_operator.objects.release_patch import Reason
+from greensched_operator.holding.judging import MayWait, ReleaseNow
+from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.planning import Chosen, Running, Thresholds, plan_all
 from greensched_policies.planning.slot_planning import Interruptible, plan_slots
-from greensched_policies.planning.start_blocks import Asked
+from greensched_policies.planning.start_blocks import StartRequest
 from greensched_policies.rules.catalogue import WhenPolicy
 
 _MOST_IN_SLOTS = 1000  # a millisecond or two each; the others are planned in one stretch
@@ -35,9 +35,9 @@ class Situation:
     outlooks: Outlooks
     running: tuple[Running, ...]
     standing: tuple["Planned", ...]  # planned before; it keeps its room
-    zones_for: Callable[[Waiting], frozenset[str]]  # that have a node which it may run on
-    when_for: Callable[[Waiting], WhenPolicy]
-    opens_s: Callable[[Waiting], float]  # from when on its namespace's budget lets it start
+    zones_for: Callable[[MayWait], frozenset[str]]  # that have a node which it may run on
+    when_for: Callable[[MayWait], WhenPolicy]
+    opens_s: Callable[[MayWait], float]  # from when on its namespace's budget lets it start
     jitter_s: float
 
 
@@ -45,19 +45,19 @@ class Situation:
 class Planned:
     """When one held workload is to start, and what that stands on."""
 
-    waiting: Waiting
+    waiting: MayWait
     start_s: float  # with its jitter; never beyond its latest start
     chosen: Chosen
     zone: str  # in which it then is best
     is_now: bool  # that start has come
     stretches: tuple[tuple[float, float], ...] = ()  # of what may be suspended in between
 
-    def on(self, waiting: Waiting) -> "Planned":
+    def on(self, waiting: MayWait) -> "Planned":
         """Return the same plan for a newer state of the workload."""
         return replace(self, waiting=waiting)
 
 
-def jitter_of(waiting: Waiting, jitter_s: float) -> float:
+def jitter_of(waiting: MayWait, jitter_s: float) -> float:
     """Return by how many seconds a workload starts later than others planned for that moment.
 
     The same at each planning, and for all of a gang; less than half a slot.
@@ -68,7 +68,7 @@ def jitter_of(waiting: Waiting, jitter_s: float) -> float:
     return share * min(jitter_s, SLOT_S / 2)
 
 
-def planned_before(waiting: Waiting) -> float | None:
+def planned_before(waiting: MayWait) -> float | None:
     """Return the start that is written on a workload, in seconds since the epoch."""
     text = waiting.work.annotations.get(labels.PLANNED_START)
     try:
@@ -78,8 +78,8 @@ def planned_before(waiting: Waiting) -> float | None:
 
 
 def plan_starts(
-    waiting: Sequence[Waiting], situation: Situation
-) -> tuple[list[Planned], list[Release]]:
+    waiting: Sequence[MayWait], situation: Situation
+) -> tuple[list[Planned], list[ReleaseNow]]:
     """Return when each of some workloads starts, and which start now instead.
 
     Those that share a gang share the start. What is more than the policy's share of the cluster's
@@ -121,7 +121,7 @@ def core_plan(situation: Situation) -> CorePlan:
 
 
 def _in_slots(
-    waiting: Sequence[Waiting], plan: CorePlan, begin_s: float, situation: Situation
+    waiting: Sequence[MayWait], plan: CorePlan, begin_s: float, situation: Situation
 ) -> dict[str, Planned]:
     """Plan what may be suspended, least slack first, stretch by stretch; room is kept for each."""
     found: dict[str, Planned] = {}
@@ -140,7 +140,7 @@ def _in_slots(
     return found
 
 
-def interruptible(one: Waiting, situation: Situation) -> Interruptible:
+def interruptible(one: MayWait, situation: Situation) -> Interruptible:
     """Return work that may be suspended, as a planning asks for its slots."""
     asked, restart_s = _asked([one], situation), one.terms.restart_s
     return Interruptible(
@@ -157,8 +157,8 @@ def interruptible(one: Waiting, situation: Situation) -> Interruptible:
 
 
 def _chosen(
-    asked: Sequence[Asked],
-    groups: Sequence[Sequence[Waiting]],
+    asked: Sequence[StartRequest],
+    groups: Sequence[Sequence[MayWait]],
     plan: CorePlan,
     begin_s: float,
     situation: Situation,
@@ -180,21 +180,21 @@ def _chosen(
     return [found[place] for place in range(len(groups))]
 
 
-def _gangs(waiting: Sequence[Waiting]) -> list[list[Waiting]]:
-    groups: dict[tuple[str, str], list[Waiting]] = {}
+def _gangs(waiting: Sequence[MayWait]) -> list[list[MayWait]]:
+    groups: dict[tuple[str, str], list[MayWait]] = {}
     for one in waiting:
         gang = f"gang {one.work.gang}" if one.work.gang else one.work.uid
         groups.setdefault((one.work.namespace, gang), []).append(one)
     return list(groups.values())
 
 
-def _asked(group: Sequence[Waiting], situation: Situation) -> Asked:
+def _asked(group: Sequence[MayWait], situation: Situation) -> StartRequest:
     first = group[0]
     allowed = situation.zones_for(first)
     names = [zone.name for zone in situation.zones]
     runtime_s = max(one.terms.runtime_s for one in group)
     kept = planned_before(first)
-    return Asked(
+    return StartRequest(
         runtime_s=np.array(
             [runtime_s if not allowed or name in allowed else np.inf for name in names]
         ),
@@ -207,7 +207,7 @@ def _asked(group: Sequence[Waiting], situation: Situation) -> Asked:
 
 
 def _planned(
-    one: Waiting, group: Sequence[Waiting], chosen: Chosen, situation: Situation
+    one: MayWait, group: Sequence[MayWait], chosen: Chosen, situation: Situation
 ) -> Planned:
     latest_s, before_s = min(each.terms.latest_start_s for each in group), planned_before(one)
     start_s = chosen.start_s
@@ -227,10 +227,10 @@ def _planned(
 
 def _within_share(
     planned: Sequence[Planned], cpu_cores: float, held_cores: float
-) -> tuple[list[Planned], list[Release]]:
+) -> tuple[list[Planned], list[ReleaseNow]]:
     """Return what may be held beside `held_cores` that are, and what starts for want of room."""
     held: list[Planned] = []
-    released: list[Release] = []
+    released: list[ReleaseNow] = []
     cores = held_cores
     for one in sorted(planned, key=_by_worth):
         work, share = one.waiting.work, one.waiting.policy.max_held_share
@@ -240,7 +240,7 @@ def _within_share(
             continue
         cores -= work.cpu_cores
         text = f"held work would request more than {share:.0%} of the cluster's {cpu_cores:g} cores"
-        released.append(Release(work, Reason.HELD_SHARE, text))
+        released.append(ReleaseNow(work, ReleaseReason.HELD_SHARE, text))
     return held, released
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import structlog
 
 from greensched_core.errors import BadInput
-from greensched_operator.holding.judging import Waiting
+from greensched_operator.holding.judging import MayWait
 from greensched_operator.objects.green_policy import BUILT_IN, ONNX, GreenPolicy
 from greensched_operator.objects.workloads import Meta
 from greensched_policies.costs.cost import WorkloadColumns
@@ -72,7 +72,7 @@ class WhenChoice:
             return None
         return self._faults.get(name, "there is no ConfigMap of that name with a card.json")
 
-    def policy_for(self, waiting: Waiting, mean_memory_bytes: float) -> WhenPolicy:
+    def policy_for(self, waiting: MayWait, mean_memory_bytes: float) -> WhenPolicy:
         """Return the policy that chooses a workload's start; what cannot serve is made up for."""
         policy, work = waiting.policy, waiting.work
         head = self._heads.get(policy.bundle_config_map or "")

@@ -13,7 +13,7 @@ PER_MWH = "/MWh"  # behind a currency
 _MOST_PER_MWH = 1e9  # as core's reader of GridSignals
 
 
-class Reason(StrEnum):
+class FaultReason(StrEnum):
     """Why a provider gave nothing; a counter has one label value for each."""
 
     UNREACHABLE = "unreachable"
@@ -29,7 +29,9 @@ class Reason(StrEnum):
 class ProviderFault(SignalUnavailable):
     """A provider gave nothing usable; the message holds neither keys nor addresses with keys."""
 
-    def __init__(self, reason: Reason, text: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, reason: FaultReason, text: str, *, retry_after_s: float | None = None
+    ) -> None:
         super().__init__(text)
         self.reason = reason
         self.retry_after_s = retry_after_s  # what a rate limit asks for
@@ -113,7 +115,7 @@ def carbon_answer(
     sound = [_sound(interval, 0.0, MOST_GRAMS_PER_KWH) for interval in intervals]
     if not any(interval.value for interval in sound):
         if any(interval.value == 0 for interval in sound):
-            raise ProviderFault(Reason.NO_DATA, "every carbon value is 0: taken as no data")
+            raise ProviderFault(FaultReason.NO_DATA, "every carbon value is 0: taken as no data")
     slots, end = _slots(sound)
     return Answer(slots, end, GRAMS_PER_KWH, source, "", observed_at, is_estimated)
 
@@ -158,7 +160,7 @@ def _slots(intervals: Iterable[Interval]) -> tuple[tuple[Slot, ...], float]:
         slots.append(Slot(start, by_start[start].value))
         reached = by_start[start].end
     if all(slot.value is None for slot in slots):
-        raise ProviderFault(Reason.NO_DATA, "the answer has no values")
+        raise ProviderFault(FaultReason.NO_DATA, "the answer has no values")
     return tuple(slots), reached
 
 

@@ -19,9 +19,9 @@ from greensched_core.signals.steps import SignalKind
 from greensched_operator.providers.answers import (
     Answer,
     Conversation,
+    FaultReason,
     Interval,
     ProviderFault,
-    Reason,
     Request,
     price_answer,
 )
@@ -77,14 +77,16 @@ def read(body: bytes, node: str) -> Answer:
     if not body.startswith(_ZIP_MAGIC):
         if b"Acceptable Use Policy" in body:
             raise ProviderFault(
-                Reason.RATE_LIMITED, "CAISO demands fewer requests (Acceptable Use Policy)"
+                FaultReason.RATE_LIMITED, "CAISO demands fewer requests (Acceptable Use Policy)"
             )
         raise garbage("the answer is not a zip")
     unpacked = _unpacked(body)
     if unpacked.lstrip().startswith(b"<"):
         found = _ERROR_CODE.search(unpacked)
         if found is not None and found[1] == _NO_DATA_CODE:
-            raise ProviderFault(Reason.NO_DATA, "no data for the node and days (ERR_CODE 1000)")
+            raise ProviderFault(
+                FaultReason.NO_DATA, "no data for the node and days (ERR_CODE 1000)"
+            )
         raise garbage(f"refused with ERR_CODE {found[1].decode() if found else 'unknown'}")
     intervals = _intervals(unpacked.decode("utf-8", "replace"), node)
     return price_answer(intervals, "caiso-oasis/day-ahead", "USD")

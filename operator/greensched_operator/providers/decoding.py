@@ -9,12 +9,12 @@ import msgspec
 from greensched_core.errors import BadInput
 from greensched_core.quoting import quoted
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_operator.providers.answers import ProviderFault, Reason, Reply
+from greensched_operator.providers.answers import FaultReason, ProviderFault, Reply
 
 
 def garbage(text: str) -> ProviderFault:
     """Return the fault of an answer that is not as documented."""
-    return ProviderFault(Reason.GARBAGE, text)
+    return ProviderFault(FaultReason.GARBAGE, text)
 
 
 def json_of(body: bytes) -> Any:
@@ -93,7 +93,7 @@ def says(reply: Reply) -> str:
 
 
 def accepted(
-    reply: Reply, *, refusals: Mapping[int, Reason] | None = None, quotes: bool = True
+    reply: Reply, *, refusals: Mapping[int, FaultReason] | None = None, quotes: bool = True
 ) -> bytes:
     """Return the body of a reply below 300; raise by `refusals`, else by what statuses mean.
 
@@ -102,10 +102,10 @@ def accepted(
     if reply.status < 300:
         return reply.body
     meaning = {
-        401: Reason.UNAUTHORISED,
-        403: Reason.UNAUTHORISED,
-        404: Reason.UNKNOWN_ZONE,
+        401: FaultReason.UNAUTHORISED,
+        403: FaultReason.UNAUTHORISED,
+        404: FaultReason.UNKNOWN_ZONE,
         **(refusals or {}),
     }
-    reason = meaning.get(reply.status, Reason.GARBAGE)
+    reason = meaning.get(reply.status, FaultReason.GARBAGE)
     raise ProviderFault(reason, f"HTTP {reply.status}" + (f": {says(reply)}" if quotes else ""))

@@ -15,9 +15,9 @@ from greensched_core.units import SECONDS_PER_HOUR
 from greensched_operator.providers.answers import (
     Answer,
     Conversation,
+    FaultReason,
     Interval,
     ProviderFault,
-    Reason,
     Request,
     carbon_answer,
 )
@@ -37,8 +37,17 @@ from greensched_operator.providers.secret_keys import SecretKey, TokenRef
 _URL = "https://api.electricitymaps.com/v4/carbon-intensity/"
 _LABELS = {"lifecycle": "life-cycle", "direct": "direct"}
 # A second call after these would meet the same fate.
-_NO_FORECAST = {Reason.UNAUTHORISED, Reason.NO_DATA, Reason.UNKNOWN_ZONE}  # not in the plan
-_FINAL = {Reason.UNREACHABLE, Reason.RATE_LIMITED, Reason.SERVER_ERROR, Reason.UNKNOWN_ZONE}
+_NO_FORECAST = {
+    FaultReason.UNAUTHORISED,
+    FaultReason.NO_DATA,
+    FaultReason.UNKNOWN_ZONE,
+}  # not in the plan
+_FINAL = {
+    FaultReason.UNREACHABLE,
+    FaultReason.RATE_LIMITED,
+    FaultReason.SERVER_ERROR,
+    FaultReason.UNKNOWN_ZONE,
+}
 
 
 class ElectricityMaps(msgspec.Struct, frozen=True, rename="camel"):
@@ -101,7 +110,7 @@ class ElectricityMaps(msgspec.Struct, frozen=True, rename="camel"):
         return Request(_URL + what, tuple(parameters), (("auth-token", token),))
 
 
-_REFUSALS: Mapping[int, Reason] = {400: Reason.UNKNOWN_ZONE, 404: Reason.NO_DATA}
+_REFUSALS: Mapping[int, FaultReason] = {400: FaultReason.UNKNOWN_ZONE, 404: FaultReason.NO_DATA}
 
 
 def read(
@@ -127,7 +136,7 @@ def read(
 def _intervals(page: Mapping[str, Any]) -> list[Interval]:
     if page.get("estimationMethod") == "SANDBOX_MODE_DATA":
         raise ProviderFault(
-            Reason.NO_DATA,
+            FaultReason.NO_DATA,
             "the key is a sandbox key, whose values are made up; use a production key",
         )
     points = rows(page["forecast"], "forecast") if "forecast" in page else [page]

@@ -20,9 +20,9 @@ from greensched_core.units import SECONDS_PER_HOUR
 from greensched_operator.providers.answers import (
     Answer,
     Conversation,
+    FaultReason,
     Interval,
     ProviderFault,
-    Reason,
     Reply,
     Request,
     price_answer,
@@ -88,7 +88,7 @@ def read(reply: Reply) -> Answer:
     A refusal is the same document whether its status is 200 or 400.
     """
     if reply.status in (401, 403):
-        raise ProviderFault(Reason.UNAUTHORISED, f"HTTP {reply.status}: the token is refused")
+        raise ProviderFault(FaultReason.UNAUTHORISED, f"HTTP {reply.status}: the token is refused")
     document = _document(reply)
     if _local(document.tag) == "Acknowledgement_MarketDocument":
         raise _refusal(document)
@@ -131,8 +131,8 @@ def _refusal(document: Element) -> ProviderFault:
     reason = next(_named(document, "Reason"), None)
     code, words = _text(reason, "code"), _text(reason, "text")
     if code == _NO_DATA_CODE and "No matching data" in words:
-        return ProviderFault(Reason.NO_DATA, "no matching data found")
-    return ProviderFault(Reason.UNKNOWN_ZONE, f"refused: {code[:10]}: {quoted(words)}")
+        return ProviderFault(FaultReason.NO_DATA, "no matching data found")
+    return ProviderFault(FaultReason.UNKNOWN_ZONE, f"refused: {code[:10]}: {quoted(words)}")
 
 
 def _periods(series: Element) -> Iterator[_Period]:

@@ -12,9 +12,9 @@ from greensched_core.signals.steps import SignalKind
 from greensched_core.units import SECONDS_PER_HOUR
 from greensched_operator.providers.answers import (
     Answer,
+    FaultReason,
     Interval,
     ProviderFault,
-    Reason,
     carbon_answer,
     price_answer,
 )
@@ -72,7 +72,7 @@ def read(file: File, folder: Path | None, kind: SignalKind, now: float) -> Answe
     """Return a day back and ten ahead; blocks on the disk. Raises ProviderFault."""
     found = _rows(_place(file, folder), file, now)
     if not found:
-        raise ProviderFault(Reason.NO_DATA, f"{file.path} has no rows for the days around now")
+        raise ProviderFault(FaultReason.NO_DATA, f"{file.path} has no rows for the days around now")
     starts = [start for start, _ in found]
     steps = [later - earlier for earlier, later in zip(starts, starts[1:], strict=False)]
     step_s = file.slot_seconds or min((step for step in steps if step > 0), default=3_600.0)
@@ -88,11 +88,11 @@ def read(file: File, folder: Path | None, kind: SignalKind, now: float) -> Answe
 def _place(file: File, folder: Path | None) -> Path:
     """Return where the file stands; a link out of the folder counts as absent."""
     if folder is None:
-        raise ProviderFault(Reason.UNREACHABLE, "the operator has no folder of signal files")
+        raise ProviderFault(FaultReason.UNREACHABLE, "the operator has no folder of signal files")
     place = (folder / file.path).resolve()
     if not place.is_relative_to(folder.resolve()) or not place.is_file():
         raise ProviderFault(
-            Reason.UNREACHABLE, f"there is no {file.path} in the folder of signal files"
+            FaultReason.UNREACHABLE, f"there is no {file.path} in the folder of signal files"
         )
     if place.suffix not in _READERS:
         raise garbage(f"{file.path} must end in .csv or .parquet")

@@ -10,9 +10,9 @@ from greensched_core.units import SECONDS_PER_HOUR
 from greensched_operator.providers.answers import (
     Answer,
     Conversation,
+    FaultReason,
     Interval,
     ProviderFault,
-    Reason,
     Request,
     carbon_answer,
     price_answer,
@@ -101,7 +101,7 @@ class JsonEndpoint(msgspec.Struct, frozen=True, rename="camel"):
         return read(accepted(reply, refusals=_REFUSALS, quotes=False), self, kind)
 
 
-_REFUSALS = {400: Reason.UNKNOWN_ZONE, 404: Reason.NO_DATA}
+_REFUSALS = {400: FaultReason.UNKNOWN_ZONE, 404: FaultReason.NO_DATA}
 
 
 def read(body: bytes, endpoint: JsonEndpoint, kind: SignalKind) -> Answer:
@@ -147,7 +147,9 @@ def _at(raw: Any, path: str, *, or_none: bool = False) -> Any:
         except (KeyError, IndexError, ValueError, TypeError):
             if or_none:
                 return None
-            raise ProviderFault(Reason.GARBAGE, f"the answer has nothing at {path!r}") from None
+            raise ProviderFault(
+                FaultReason.GARBAGE, f"the answer has nothing at {path!r}"
+            ) from None
     return raw
 
 

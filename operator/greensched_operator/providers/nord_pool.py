@@ -14,9 +14,9 @@ from greensched_core.signals.steps import SignalKind
 from greensched_operator.providers.answers import (
     Answer,
     Conversation,
+    FaultReason,
     Interval,
     ProviderFault,
-    Reason,
     Reply,
     Request,
     price_answer,
@@ -67,7 +67,7 @@ class NordPool(msgspec.Struct, frozen=True, rename="camel"):
         today = datetime.fromtimestamp(now, ZoneInfo(_MARKET_ZONE)).date()
         first = _page((yield self._request(today.isoformat())))
         if first is None:
-            raise ProviderFault(Reason.NO_DATA, "today's prices are not published")
+            raise ProviderFault(FaultReason.NO_DATA, "today's prices are not published")
         # A failure fails the whole: the last good answer may hold tomorrow already.
         tomorrow = _page((yield self._request((today + timedelta(days=1)).isoformat())))
         return read([first] if tomorrow is None else [first, tomorrow], self.area)
@@ -85,7 +85,7 @@ class NordPool(msgspec.Struct, frozen=True, rename="camel"):
 def _page(reply: Reply) -> bytes | None:
     if reply.status == _NOT_PUBLISHED:
         return None
-    return accepted(reply, refusals={400: Reason.UNKNOWN_ZONE})
+    return accepted(reply, refusals={400: FaultReason.UNKNOWN_ZONE})
 
 
 def read(pages: list[bytes], area: str) -> Answer:
@@ -116,7 +116,7 @@ def _intervals(page: Mapping[str, Any], area: str) -> list[Interval]:
         entry = mapping(raw, "an entry")
         prices = mapping(entry.get("entryPerArea"), "entryPerArea")
         if area not in prices:
-            raise ProviderFault(Reason.UNKNOWN_ZONE, f"no prices of area {area}")
+            raise ProviderFault(FaultReason.UNKNOWN_ZONE, f"no prices of area {area}")
         start = moment(entry.get("deliveryStart"), "deliveryStart")
         end = moment(entry.get("deliveryEnd"), "deliveryEnd")
         intervals.append(Interval(start, end, number(prices[area], "a price")))

@@ -10,9 +10,9 @@ from greensched_core.signals.steps import SignalKind
 from greensched_core.units import SECONDS_PER_HOUR
 from greensched_operator.providers.answers import (
     Answer,
+    FaultReason,
     Interval,
     ProviderFault,
-    Reason,
     carbon_answer,
     price_answer,
 )
@@ -50,5 +50,5 @@ def read(static: Static, zone: str, table: StaticZones, kind: SignalKind, now: f
             mean = Interval(now, until, entry.price_per_mwh)
             return price_answer([mean], "static", entry.currency, is_estimated=True)
     raise ProviderFault(
-        Reason.UNKNOWN_ZONE, f"the static table has no {kind} for zone {static.zone or zone}"
+        FaultReason.UNKNOWN_ZONE, f"the static table has no {kind} for zone {static.zone or zone}"
     )

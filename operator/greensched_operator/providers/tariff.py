@@ -11,9 +11,9 @@ from greensched_core.signals.steps import SignalKind
 from greensched_operator.providers.answers import (
     Answer,
     Conversation,
+    FaultReason,
     Interval,
     ProviderFault,
-    Reason,
     price_answer,
 )
 from greensched_operator.providers.fields import Currency, checked
@@ -25,7 +25,7 @@ Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 _DAYS: tuple[Day, ...] = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-class Period(msgspec.Struct, frozen=True, rename="camel"):
+class TariffPeriod(msgspec.Struct, frozen=True, rename="camel"):
     """A price between two times of the local clock; one that ends before it starts spans midnight.
 
     Periods with their prices; where they overlap, the first counts.
@@ -86,7 +86,7 @@ class Tariff(msgspec.Struct, frozen=True, rename="camel"):
     ]
     price_per_mwh: Annotated[float, Meta(description="Price at times that no period covers.")]
     periods: Annotated[
-        tuple[Annotated[Period, _ONE_PERIOD], ...],
+        tuple[Annotated[TariffPeriod, _ONE_PERIOD], ...],
         Meta(
             max_length=20,
             description="Periods with their prices; where they overlap, the first counts.",
@@ -114,7 +114,7 @@ def compute(tariff: Tariff, now: float) -> Answer:
         zone = ZoneInfo(tariff.time_zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):  # "../x", a folder of zones
         raise ProviderFault(
-            Reason.UNKNOWN_ZONE,
+            FaultReason.UNKNOWN_ZONE,
             f"{tariff.time_zone!r} is not a time zone; use one such as Europe/Berlin",
         ) from None
     first = now // _STEP_S * _STEP_S

@@ -14,9 +14,9 @@ from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.providers.answers import (
     Answer,
     Conversation,
+    FaultReason,
     Interval,
     ProviderFault,
-    Reason,
     Request,
     carbon_answer,
 )
@@ -33,7 +33,7 @@ from greensched_operator.providers.secret_keys import SecretKey
 
 _URL = "https://api.carbonintensity.org.uk"
 _SLOT_S = 1_800.0
-_REFUSALS = {400: Reason.UNKNOWN_ZONE}
+_REFUSALS = {400: FaultReason.UNKNOWN_ZONE}
 
 
 class UkCarbonIntensity(msgspec.Struct, frozen=True, rename="camel"):
@@ -90,7 +90,7 @@ def read(body: bytes, now: float) -> Answer:
 def _slots(raw: object) -> Sequence[Any]:
     """Return the slots: national ones are a list, a region's are within an object or its list."""
     if raw is None:
-        raise ProviderFault(Reason.NO_DATA, "the answer is empty")
+        raise ProviderFault(FaultReason.NO_DATA, "the answer is empty")
     regional = raw[0] if isinstance(raw, list) and len(raw) == 1 else raw
     if isinstance(regional, Mapping) and "data" in regional:
         return rows(regional["data"], "data of the region")
@@ -100,5 +100,5 @@ def _slots(raw: object) -> Sequence[Any]:
 def _error(raw: object) -> ProviderFault:
     error = raw if isinstance(raw, Mapping) else {}
     code = text(error.get("code"))
-    reason = Reason.SERVER_ERROR if code.startswith("5") else Reason.UNKNOWN_ZONE
+    reason = FaultReason.SERVER_ERROR if code.startswith("5") else FaultReason.UNKNOWN_ZONE
     return ProviderFault(reason, f"refused: {code[:40]}: {text(error.get('message'))[:120]}")

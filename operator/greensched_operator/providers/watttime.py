@@ -14,8 +14,8 @@ from greensched_core.units import KWH_PER_MWH
 from greensched_operator.providers.answers import (
     Answer,
     Conversation,
+    FaultReason,
     Interval,
-    Reason,
     Request,
     carbon_answer,
 )
@@ -73,7 +73,7 @@ class WattTime(msgspec.Struct, frozen=True, rename="camel"):
             ("horizon_hours", str(self.horizon_hours)),
         )
         reply = yield Request(_FORECAST_URL, parameters, (("Authorization", f"Bearer {token}"),))
-        refusals = {400: Reason.UNKNOWN_ZONE, 404: Reason.NO_DATA}
+        refusals = {400: FaultReason.UNKNOWN_ZONE, 404: FaultReason.NO_DATA}
         return read(accepted(reply, refusals=refusals), self.region)
 
 

@@ -18,10 +18,15 @@ from greensched_core.clock import Clock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_operator.kueue.releasing import HeldWorkloads
-from greensched_operator.objects.held import Held
-from greensched_operator.objects.release_patch import Reason, media_type, object_path, release_patch
+from greensched_operator.objects.held import HeldObject
+from greensched_operator.objects.release_patch import (
+    ReleaseReason,
+    media_type,
+    object_path,
+    release_patch,
+)
 from greensched_operator.objects.watched import EMERGENCY
-from greensched_operator.objects.workloads import Kind
+from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.release.releaser import decode_stopped, held_object
 from greensched_operator.runtime.settings import OperatorSettings
 
@@ -42,7 +47,7 @@ class _Owner(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EmergencyReleaseOutcome:
     """What became of the held work."""
 
     released: int
@@ -75,14 +80,14 @@ class EmergencyRelease:
         self._client = client
         self._clock = clock
         # By uid: of the last look, less what was started since.
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, HeldObject] = {}
         self._workloads = HeldWorkloads(client)
         self._seen: set[str] = set()  # uids of all that was held at some look
         self._refused: dict[str, str] = {}  # why, by uid
         self._note = ""
         self._fault = "it was ended before it could list held work"
 
-    async def run(self, stop: asyncio.Event) -> Outcome:
+    async def run(self, stop: asyncio.Event) -> EmergencyReleaseOutcome:
         """Return what was started, by us or meanwhile by the operator, and what could not be."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._settings.emergency_release_timeout_s):
@@ -91,7 +96,9 @@ class EmergencyRelease:
             f"{each.title} ({self._refused.get(each.uid, 'time ran out')})"
             for each in self._held.values()
         ]
-        return Outcome(len(self._seen - self._held.keys()), tuple(left), self._fault, self._note)
+        return EmergencyReleaseOutcome(
+            len(self._seen - self._held.keys()), tuple(left), self._fault, self._note
+        )
 
     async def _until_none(self, stop: asyncio.Event) -> None:
         is_unasked, is_on, looks_without = False, False, 0
@@ -147,8 +154,8 @@ class EmergencyRelease:
 
     async def _look(self) -> bool:
         """Find what is held; tell whether anything is."""
-        found: dict[str, Held] = {}
-        for kind, path, selector in ((Kind.JOB, JOBS, ""), (Kind.POD, PODS, UNBOUND)):
+        found: dict[str, HeldObject] = {}
+        for kind, path, selector in ((WorkKind.JOB, JOBS, ""), (WorkKind.POD, PODS, UNBOUND)):
             async for page in self._client.pages(path, field_selector=selector):
                 for raw in page.items:
                     if held := held_object(kind, decode_stopped(raw)):
@@ -163,18 +170,18 @@ class EmergencyRelease:
     async def _release(self) -> None:
         slots = asyncio.Semaphore(_AT_ONCE)
 
-        async def release(one: Held) -> None:
+        async def release(one: HeldObject) -> None:
             async with slots:
                 await self._release_one(one)
 
         await asyncio.gather(*(release(each) for each in list(self._held.values())))
 
-    async def _release_one(self, one: Held) -> None:
-        reason, now_s = Reason.UNINSTALL, self._clock.now()
+    async def _release_one(self, one: HeldObject) -> None:
+        reason, now_s = ReleaseReason.UNINSTALL, self._clock.now()
         body = release_patch(one.kind, one.uid, reason, now_s, one.queue_gates)
         path = object_path(one.kind, one.namespace, one.name)
         try:
-            if one.kind == Kind.WORKLOAD:
+            if one.kind == WorkKind.WORKLOAD:
                 if not await self._workloads.release(one, body):
                     self._refused[one.uid] = "its AdmissionCheck could not be set"
                     return

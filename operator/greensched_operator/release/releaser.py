@@ -22,10 +22,15 @@ from greensched_core.signals.timestamps import parse_timestamp
 from greensched_core.watching import Watch
 from greensched_operator.kueue.releasing import HeldWorkloads
 from greensched_operator.objects import watched
-from greensched_operator.objects.held import Held
+from greensched_operator.objects.held import HeldObject
 from greensched_operator.objects.queue_gate import GATED_BY, KUEUE_QUEUE, is_ours_in
-from greensched_operator.objects.release_patch import Reason, media_type, object_path, release_patch
-from greensched_operator.objects.workloads import Gate, Kind
+from greensched_operator.objects.release_patch import (
+    ReleaseReason,
+    media_type,
+    object_path,
+    release_patch,
+)
+from greensched_operator.objects.workloads import SchedulingGate, WorkKind
 from greensched_operator.runtime.heartbeat import Heartbeat
 from greensched_operator.runtime.metrics import ReleaserMetrics
 from greensched_operator.runtime.own_lease import OwnLease
@@ -63,7 +68,7 @@ class _Meta(msgspec.Struct):
 
 class _Spec(msgspec.Struct):
     suspend: bool | None = None
-    schedulingGates: list[Gate] | None = None
+    schedulingGates: list[SchedulingGate] | None = None
 
 
 class Stopped(msgspec.Struct):
@@ -107,23 +112,23 @@ class Stopped(msgspec.Struct):
 decode_stopped = msgspec.json.Decoder(Stopped).decode
 
 
-def held_object(kind: Kind, item: Stopped) -> Held | None:
+def held_object(kind: WorkKind, item: Stopped) -> HeldObject | None:
     """Return what a releaser keeps of an object; None where we do not hold it."""
     meta, until_s = item.metadata, item.until_s
     if until_s is None:
         return None
-    return Held(kind, meta.namespace, meta.name, meta.uid, until_s, item.queue_gates)
+    return HeldObject(kind, meta.namespace, meta.name, meta.uid, until_s, item.queue_gates)
 
 
 class HeldObjects:
     """Keeps what is held, of one kind; all else is forgotten at once."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: WorkKind) -> None:
         self._kind = kind
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, HeldObject] = {}
         self._listed: set[str] = set()
 
-    def __iter__(self) -> Iterator[Held]:
+    def __iter__(self) -> Iterator[HeldObject]:
         return iter(self._held.values())
 
     def __len__(self) -> int:
@@ -168,9 +173,9 @@ class Releaser:
         self._client = client
         self._clock = clock
         self.metrics = ReleaserMetrics()
-        self.jobs, self.pods = HeldObjects(Kind.JOB), HeldObjects(Kind.POD)
+        self.jobs, self.pods = HeldObjects(WorkKind.JOB), HeldObjects(WorkKind.POD)
         self.workloads = HeldWorkloads(client)
-        self._emergency = watched.Objects[watched.Switch]()
+        self._emergency = watched.Objects[watched.SwitchObject]()
         self._watches = (
             Watch(client, JOBS, decode_stopped, self.jobs, clock),
             Watch(client, PODS, decode_stopped, self.pods, clock, field_selector=UNBOUND),
@@ -189,20 +194,20 @@ class Releaser:
         self._heartbeat = Heartbeat(lease, self.sight.sees)
         self.tasks = Tasks()
 
-    def due(self) -> list[tuple[Held, Reason]]:
+    def due(self) -> list[tuple[HeldObject, ReleaseReason]]:
         """Return what is to be started now, the most overdue first."""
         held = sorted((*self.jobs, *self.pods, *self.workloads), key=lambda each: each.until_s)
         if len(self._emergency):
-            return [(each, Reason.EMERGENCY) for each in held]
+            return [(each, ReleaseReason.EMERGENCY) for each in held]
         past_s = self._clock.now() - self._settings.releaser_grace_s
-        return [(each, Reason.RELEASER) for each in held if each.until_s <= past_s]
+        return [(each, ReleaseReason.RELEASER) for each in held if each.until_s <= past_s]
 
     async def release_due(self) -> None:
         """Start all that is due; what the API server refuses is tried again at the next look."""
         self.metrics.held.set(len(self.jobs) + len(self.pods) + sum(1 for _ in self.workloads))
         slots = asyncio.Semaphore(_AT_ONCE)
 
-        async def release(held: Held, reason: Reason) -> str:
+        async def release(held: HeldObject, reason: ReleaseReason) -> str:
             async with slots:
                 return await self._release(held, reason)
 
@@ -214,12 +219,12 @@ class Releaser:
                 first=faults[:_MOST_TOLD],
             )
 
-    async def _release(self, held: Held, reason: Reason) -> str:
+    async def _release(self, held: HeldObject, reason: ReleaseReason) -> str:
         """Start one; return "", or why it could not be."""
         path = object_path(held.kind, held.namespace, held.name)
         body = release_patch(held.kind, held.uid, reason, self._clock.now(), held.queue_gates)
         try:
-            if held.kind == Kind.WORKLOAD:
+            if held.kind == WorkKind.WORKLOAD:
                 await self.workloads.release(held, body)
             else:
                 await self._client.patch(path, body, media_type(held.kind, held.queue_gates))

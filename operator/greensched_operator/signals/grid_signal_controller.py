@@ -18,7 +18,7 @@ from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.static import load_static_zones
 from greensched_core.signals.steps import AgeLimits, SignalKind
 from greensched_core.signals.watched import GRID_SIGNALS, SignalObject, decode_signal
-from greensched_core.watching import Shared, Sink, Watch, unread
+from greensched_core.watching import SharedSink, Sink, Watch, unread
 from greensched_operator.providers.answers import ProviderFault
 from greensched_operator.providers.catalogue import Provider
 from greensched_operator.runtime.settings import OperatorSettings
@@ -306,5 +306,7 @@ def signal_watch(
     api: ApiClient, planning: Sink[SignalObject], controller: GridSignalController, wall: Clock
 ) -> Watch[bytes | msgspec.Raw]:
     """Return the one watch of GridSignals, for what plans by their values and what fills them."""
-    sink = Shared[bytes | msgspec.Raw]((decode_signal, planning), (decode_grid_signal, controller))
+    sink = SharedSink[bytes | msgspec.Raw](
+        (decode_signal, planning), (decode_grid_signal, controller)
+    )
     return Watch(api, GRID_SIGNALS, unread, sink, wall)

@@ -6,7 +6,7 @@ from typing import get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from greensched_core.signals.steps import SignalKind
-from greensched_operator.providers.answers import Reason
+from greensched_operator.providers.answers import FaultReason
 from greensched_operator.providers.catalogue import NAMES
 
 _PREFIX = "greensched_operator_signal"
@@ -45,10 +45,10 @@ class SignalMetrics:
             registry=registry,
         )
         for name in NAMES:
-            for outcome in (OK, *Reason):
+            for outcome in (OK, *FaultReason):
                 self.fetches.labels(name, outcome)
         for kind in get_args(SignalKind):
-            for reason in (*Reason, GAP, LAST_GOOD):
+            for reason in (*FaultReason, GAP, LAST_GOOD):
                 self.fallbacks.labels(kind, reason)
 
     def follow_age(self, zone: str, kind: SignalKind, age_s: Callable[[], float]) -> None:

@@ -14,8 +14,8 @@ from greensched_core.signals.steps import AgeLimits
 from greensched_operator.providers.answers import (
     GRAMS_PER_KWH,
     Answer,
+    FaultReason,
     ProviderFault,
-    Reason,
 )
 from greensched_operator.providers.catalogue import Provider
 from greensched_operator.providers.static import Static
@@ -25,15 +25,15 @@ LATE_S = 3_600.0  # a source may be an hour late with the next value
 _OLDEST_S = 86_400.0  # of a carbon intensity, where its source tells
 _LONGEST_REST_S = 3_600.0
 _LONGEST_REST_WITHOUT_KEY_S = 900.0  # a Secret is mended by hand, and somebody waits
-_FIRST_REST_S: Mapping[Reason, float] = {
-    Reason.UNREACHABLE: 60.0,
-    Reason.SERVER_ERROR: 60.0,
-    Reason.RATE_LIMITED: 300.0,
-    Reason.NO_DATA: 300.0,
-    Reason.TOO_OLD: 300.0,
-    Reason.GARBAGE: 300.0,
-    Reason.UNAUTHORISED: 300.0,
-    Reason.UNKNOWN_ZONE: 900.0,
+_FIRST_REST_S: Mapping[FaultReason, float] = {
+    FaultReason.UNREACHABLE: 60.0,
+    FaultReason.SERVER_ERROR: 60.0,
+    FaultReason.RATE_LIMITED: 300.0,
+    FaultReason.NO_DATA: 300.0,
+    FaultReason.TOO_OLD: 300.0,
+    FaultReason.GARBAGE: 300.0,
+    FaultReason.UNAUTHORISED: 300.0,
+    FaultReason.UNKNOWN_ZONE: 900.0,
 }
 
 
@@ -41,14 +41,14 @@ _FIRST_REST_S: Mapping[Reason, float] = {
 class Failure:
     """How a provider failed, and until when it rests."""
 
-    reason: Reason
+    reason: FaultReason
     text: str
     times: int  # in a row
     retry_at: float  # epoch seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class KeptAnswer:
     """What a provider answered; times in epoch seconds."""
 
     provider: Provider
@@ -63,7 +63,7 @@ class SignalPlan:
 
     providers: tuple[Provider, ...]
     interval_s: float
-    held: Held | None = None
+    held: KeptAnswer | None = None
     failures: Mapping[Provider, Failure] = field(default_factory=dict)
     limits: AgeLimits = field(default_factory=AgeLimits)
 
@@ -99,7 +99,7 @@ class SignalPlan:
         """Tell whether what is held could not be read again when it was due."""
         return self.held is not None and self.held.provider in self.failures
 
-    def good(self, now: float) -> Held | None:
+    def good(self, now: float) -> KeptAnswer | None:
         """Return what is held while it may still be used."""
         held = self.held
         return held if held is not None and now <= self._good_until(held) else None
@@ -122,7 +122,7 @@ class SignalPlan:
             return False
         return now <= self._good_until(held)
 
-    def _good_until(self, held: Held) -> float:
+    def _good_until(self, held: KeptAnswer) -> float:
         return min(held.read_at, held.answer.end) + self.limits.last_good_s
 
 
@@ -137,7 +137,7 @@ def answered(
     """Return the plan that holds an answer; `chance` in [0, 1) moves its next question."""
     due_at = now + interval_s(plan, provider) * (1 + JITTER * chance)
     failures = {other: kept for other, kept in plan.failures.items() if other != provider}
-    return replace(plan, held=Held(provider, answer, now, due_at), failures=failures)
+    return replace(plan, held=KeptAnswer(provider, answer, now, due_at), failures=failures)
 
 
 def failed(
@@ -149,7 +149,7 @@ def failed(
     """
     before = plan.failures.get(provider)
     times = 1 if before is None else before.times + 1
-    without_key = fault.reason is Reason.UNAUTHORISED
+    without_key = fault.reason is FaultReason.UNAUTHORISED
     longest_s = _LONGEST_REST_WITHOUT_KEY_S if without_key else _LONGEST_REST_S
     rest_s = min(_FIRST_REST_S[fault.reason] * 2.0 ** min(times - 1, 10), longest_s)
     rest_s = max(rest_s, fault.retry_after_s or 0.0) * (1 + JITTER * chance)
@@ -171,13 +171,13 @@ def checked(answer: Answer, now: float) -> Answer:
     """
     if answer.end + LATE_S < now:
         hours = (now - answer.end) / 3_600
-        raise ProviderFault(Reason.TOO_OLD, f"its last value ended {hours:.1f} h ago")
+        raise ProviderFault(FaultReason.TOO_OLD, f"its last value ended {hours:.1f} h ago")
     made_at = answer.observed_at
     if made_at is not None and answer.unit == GRAMS_PER_KWH and made_at + _OLDEST_S < now:
         hours = (now - made_at) / 3_600
-        raise ProviderFault(Reason.TOO_OLD, f"its source made the values {hours:.1f} h ago")
+        raise ProviderFault(FaultReason.TOO_OLD, f"its source made the values {hours:.1f} h ago")
     if answer.at(now, LATE_S) is None:
-        raise ProviderFault(Reason.NO_DATA, "no value for now")
+        raise ProviderFault(FaultReason.NO_DATA, "no value for now")
     return answer
 
 

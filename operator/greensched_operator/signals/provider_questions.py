@@ -9,7 +9,7 @@ from greensched_core.clock import Clock
 from greensched_core.signals.static import StaticZones
 from greensched_core.signals.steps import SignalKind
 from greensched_operator.providers import file, static
-from greensched_operator.providers.answers import Answer, ProviderFault, Reason
+from greensched_operator.providers.answers import Answer, FaultReason, ProviderFault
 from greensched_operator.providers.catalogue import Provider
 from greensched_operator.providers.file import File
 from greensched_operator.providers.json_endpoint import JsonEndpoint
@@ -49,7 +49,7 @@ class Questions:
             secrets = await self._secrets.read(provider.secret_keys())
             return await self._ask(provider, kind, zone, secrets)
         except ProviderFault as fault:
-            if fault.reason is Reason.RATE_LIMITED and not isinstance(provider, JsonEndpoint):
+            if fault.reason is FaultReason.RATE_LIMITED and not isinstance(provider, JsonEndpoint):
                 rest_s = fault.retry_after_s or 0.0
                 self._rests_until[provider.name] = self._clock.now() + rest_s
             told = without_secrets(str(fault), secrets)
@@ -63,13 +63,13 @@ class Questions:
                 error=type(fault).__name__,
             )
             told = f"the answer could not be read ({type(fault).__name__})"
-            raise ProviderFault(Reason.GARBAGE, told) from None
+            raise ProviderFault(FaultReason.GARBAGE, told) from None
 
     def _refuse_while_limited(self, provider: Provider) -> None:
         left_s = self._rests_until.get(provider.name, 0.0) - self._clock.now()
         if left_s > 0:
             told = "waiting: it reached its rate limit with another zone"
-            raise ProviderFault(Reason.RATE_LIMITED, told, retry_after_s=left_s)
+            raise ProviderFault(FaultReason.RATE_LIMITED, told, retry_after_s=left_s)
 
     async def _ask(
         self, provider: Provider, kind: SignalKind, zone: str, secrets: tuple[str, ...]
@@ -89,4 +89,4 @@ class Questions:
                 return await asyncio.to_thread(file.read, provider, self._folder, kind, now)
         except TimeoutError:
             slow = f"{provider.path} was not read within {_FILE_TIMEOUT_S:g} s"
-            raise ProviderFault(Reason.UNREACHABLE, slow) from None
+            raise ProviderFault(FaultReason.UNREACHABLE, slow) from None

@@ -10,7 +10,7 @@ import msgspec
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.labels import PROVIDER_SECRET_TYPE
-from greensched_operator.providers.answers import ProviderFault, Reason
+from greensched_operator.providers.answers import FaultReason, ProviderFault
 from greensched_operator.providers.secret_keys import SecretKey
 
 _SHORTEST_HIDDEN = 4  # characters; hiding less would garble plain words
@@ -48,7 +48,7 @@ class ProviderSecrets:
             if fault.status in (403, 404):
                 raise _missing(f"{where} does not exist or may not be read") from fault
             raise ProviderFault(
-                Reason.UNREACHABLE, f"{where} could not be read; it is tried again"
+                FaultReason.UNREACHABLE, f"{where} could not be read; it is tried again"
             ) from fault
         except msgspec.DecodeError as fault:
             raise _missing(f"{where} cannot be read") from fault
@@ -64,7 +64,7 @@ class ProviderSecrets:
 
 
 def _missing(text: str) -> ProviderFault:
-    return ProviderFault(Reason.UNAUTHORISED, text)
+    return ProviderFault(FaultReason.UNAUTHORISED, text)
 
 
 def without_secrets(text: str, secrets: Sequence[str]) -> str:

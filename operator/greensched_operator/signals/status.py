@@ -8,7 +8,7 @@ from typing import Any
 from greensched_core.errors import BadInput
 from greensched_core.signals.grid import (
     GridSlot,
-    Origin,
+    SignalOrigin,
     ZoneForecast,
     parse_grid_signal,
     to_status,
@@ -19,7 +19,7 @@ from greensched_operator.providers.answers import (
     GRAMS_PER_KWH,
     PER_MWH,
     Answer,
-    Reason,
+    FaultReason,
     Slot,
     without_empty_ends,
 )
@@ -27,7 +27,7 @@ from greensched_operator.signals.plan import (
     JITTER,
     LATE_S,
     Failure,
-    Held,
+    KeptAnswer,
     SignalPlan,
     interval_s,
 )
@@ -95,7 +95,7 @@ def next_change(plans: Plans, now: float) -> float:
     return min((time for time in times if time > now), default=float("inf"))
 
 
-def _forecast(spec: SignalSpec, held: Mapping[SignalKind, Held], now: float) -> ZoneForecast:
+def _forecast(spec: SignalSpec, held: Mapping[SignalKind, KeptAnswer], now: float) -> ZoneForecast:
     slots, end = _merged({kind: one.answer for kind, one in held.items()}, now)
     origins = {kind: _origin(spec, kind, one, end) for kind, one in held.items()}
     sources = list(dict.fromkeys(origin.source for origin in origins.values()))
@@ -113,9 +113,9 @@ def _forecast(spec: SignalSpec, held: Mapping[SignalKind, Held], now: float) -> 
     )
 
 
-def _origin(spec: SignalSpec, kind: SignalKind, held: Held, end: float) -> Origin:
+def _origin(spec: SignalSpec, kind: SignalKind, held: KeptAnswer, end: float) -> SignalOrigin:
     answer = held.answer
-    return Origin(
+    return SignalOrigin(
         answer.source,
         held.read_at,
         min(answer.end, end),
@@ -124,7 +124,7 @@ def _origin(spec: SignalSpec, kind: SignalKind, held: Held, end: float) -> Origi
     )
 
 
-def _current(held: Mapping[SignalKind, Held], now: float) -> GridSlot | None:
+def _current(held: Mapping[SignalKind, KeptAnswer], now: float) -> GridSlot | None:
     """Return the values now; a source that is late with its next one is given an hour."""
     found: dict[SignalKind, Slot] = {}
     for kind, one in held.items():
@@ -201,7 +201,7 @@ def _conditions(
 
 
 def _fresh(
-    kind: SignalKind, plan: SignalPlan, held: Held | None, said: str, now: float
+    kind: SignalKind, plan: SignalPlan, held: KeptAnswer | None, said: str, now: float
 ) -> dict[str, str]:
     if held is None:
         why = said or "not asked yet"
@@ -215,7 +215,9 @@ def _fresh(
     return _condition(f"{kind.title()}Fresh", False, "LastGood", last)
 
 
-def _fallback(kind: SignalKind, plan: SignalPlan, held: Held | None, said: str) -> dict[str, str]:
+def _fallback(
+    kind: SignalKind, plan: SignalPlan, held: KeptAnswer | None, said: str
+) -> dict[str, str]:
     name = f"{kind.title()}Fallback"
     if plan.is_served_by_first():
         return _condition(name, False, "FirstProviderServes", plan.providers[0].name)
@@ -284,7 +286,7 @@ def _restored_held(
     forecast: ZoneForecast,
     part: Mapping[str, Any],
     chance: float,
-) -> Held | None:
+) -> KeptAnswer | None:
     place = part.get("place")
     if not isinstance(place, int) or not 0 <= place < len(plan.providers):
         return None
@@ -304,7 +306,7 @@ def _restored_held(
         slots, end, unit, origin.source, origin.currency, is_estimated=origin.is_estimated
     )
     due_at = origin.observed_at + interval_s(plan, provider) * (1 + JITTER * chance)
-    return Held(provider, answer, origin.observed_at, due_at)
+    return KeptAnswer(provider, answer, origin.observed_at, due_at)
 
 
 def _restored_failures(plan: SignalPlan, raw: object, now: float) -> Iterable[tuple[Any, Failure]]:
@@ -312,7 +314,7 @@ def _restored_failures(plan: SignalPlan, raw: object, now: float) -> Iterable[tu
     for each in raw if isinstance(raw, list) else []:
         try:
             provider = plan.providers[int(each["place"])]
-            reason, times = Reason(each["reason"]), int(each["times"])
+            reason, times = FaultReason(each["reason"]), int(each["times"])
             retry_at = min(parse_timestamp(each["retryAt"]), now + LONGEST_RETRY_AFTER_S)
             yield provider, Failure(reason, str(each["message"]), times, retry_at)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, BadInput):

@@ -19,13 +19,13 @@ from greensched_core.handshakes import close_cancelled
 from greensched_operator.providers.answers import (
     Answer,
     Conversation,
+    FaultReason,
     ProviderFault,
-    Reason,
     Reply,
     Request,
 )
 
-_TRANSIENT = {Reason.UNREACHABLE, Reason.SERVER_ERROR}
+_TRANSIENT = {FaultReason.UNREACHABLE, FaultReason.SERVER_ERROR}
 LONGEST_RETRY_AFTER_S = 6 * 3_600.0
 
 
@@ -139,26 +139,30 @@ class Web:
                 return Reply(response.status_code, await self._body(response, host))
         except TimeoutError as fault:
             late = f"{host}: no complete answer within {self._limits.timeout_s:g} s"
-            raise ProviderFault(Reason.UNREACHABLE, late) from fault
+            raise ProviderFault(FaultReason.UNREACHABLE, late) from fault
         except httpx.DecodingError as fault:
-            raise ProviderFault(Reason.GARBAGE, f"{host}: the body cannot be unpacked") from fault
+            raise ProviderFault(
+                FaultReason.GARBAGE, f"{host}: the body cannot be unpacked"
+            ) from fault
         # Of httpx, only the type is told: its words may hold the address.
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ValueError) as fault:
-            raise ProviderFault(Reason.UNREACHABLE, f"{host}: {type(fault).__name__}") from fault
+            raise ProviderFault(
+                FaultReason.UNREACHABLE, f"{host}: {type(fault).__name__}"
+            ) from fault
 
     def _refuse(self, response: httpx.Response, host: str) -> None:
         status = response.status_code
         if status == 429:
             raise ProviderFault(
-                Reason.RATE_LIMITED,
+                FaultReason.RATE_LIMITED,
                 f"{host}: HTTP 429",
                 retry_after_s=_retry_after_s(response, self._clock.now()),
             )
         if status >= 500:
-            raise ProviderFault(Reason.SERVER_ERROR, f"{host}: HTTP {status}")
+            raise ProviderFault(FaultReason.SERVER_ERROR, f"{host}: HTTP {status}")
         if 300 <= status < 400:
             raise ProviderFault(
-                Reason.GARBAGE, f"{host}: HTTP {status}: redirects are not followed"
+                FaultReason.GARBAGE, f"{host}: HTTP {status}: redirects are not followed"
             )
 
     async def _body(self, response: httpx.Response, host: str) -> bytes:
@@ -167,7 +171,7 @@ class Web:
             body += chunk
             if len(body) > self._limits.body_bytes:
                 most = f"{host}: the answer has more than {self._limits.body_bytes} bytes"
-                raise ProviderFault(Reason.GARBAGE, most)
+                raise ProviderFault(FaultReason.GARBAGE, most)
         return bytes(body)
 
 

@@ -27,12 +27,12 @@ from greensched_operator.objects.queue_gate import (
 )
 from greensched_operator.objects.release_patch import annotation_path
 from greensched_operator.objects.workloads import (
-    Gate,
     GatedPod,
     JobObject,
-    Kind,
     Meta,
+    SchedulingGate,
     Work,
+    WorkKind,
     decode_object,
     work_of,
 )
@@ -66,7 +66,7 @@ class AdmissionReview(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ReviewSurroundings:
     """What a decision looks at beside the workload."""
 
     scheduler_names: frozenset[str]
@@ -91,13 +91,13 @@ class Verdict:
 IGNORED = Verdict("ignored")
 
 
-def decide(request: AdmissionRequest, around: Surroundings, now_s: float) -> Verdict:
+def decide(request: AdmissionRequest, around: ReviewSurroundings, now_s: float) -> Verdict:
     """Return what becomes of a workload that is created now; raises BadInput for no workload.
 
     Marks of ours that it brings are those of the object it was copied from: they go. So does a
     stop of ours that came with them, unless it is held anew: nobody else would take it away.
     """
-    if request.operation != "CREATE" or request.kind.kind not in (Kind.JOB, Kind.POD):
+    if request.operation != "CREATE" or request.kind.kind not in (WorkKind.JOB, WorkKind.POD):
         return IGNORED
     shape = _Shape(decode_object(request.kind.kind, request.object))
     work = work_of(shape.found)
@@ -110,13 +110,13 @@ def decide(request: AdmissionRequest, around: Surroundings, now_s: float) -> Ver
         verdict = Verdict("not-ours", warnings=_short([f"not held: {foreign}"]))
     else:
         verdict = _hold_or_not(work, shape, request.namespace, around, now_s)
-    is_suspended_by_us = work.kind == Kind.JOB and work.is_held and not shape.is_queued
+    is_suspended_by_us = work.kind == WorkKind.JOB and work.is_held and not shape.is_queued
     if is_suspended_by_us and verdict.outcome != "held":
         verdict = replace(verdict, patch=(*verdict.patch, _add("/spec/suspend", False)))
     return replace(verdict, patch=(*_unmarking(shape), *verdict.patch))
 
 
-def _may_hold(work: Work, shape: "_Shape", around: Surroundings) -> bool:
+def _may_hold(work: Work, shape: "_Shape", around: ReviewSurroundings) -> bool:
     """Tell whether nobody else keeps it from starting, or we may do so beside Kueue.
 
     A queue's Job is suspended by Kueue, which owns `suspend` there. What arrives stopped by us is a
@@ -124,11 +124,11 @@ def _may_hold(work: Work, shape: "_Shape", around: Surroundings) -> bool:
     """
     if not shape.is_queued:
         return not work.is_stopped or work.is_held
-    return around.kueue_gated_by and work.kind == Kind.JOB
+    return around.kueue_gated_by and work.kind == WorkKind.JOB
 
 
 def _hold_or_not(
-    work: Work, shape: "_Shape", namespace: str, around: Surroundings, now_s: float
+    work: Work, shape: "_Shape", namespace: str, around: ReviewSurroundings, now_s: float
 ) -> Verdict:
     cron_job = None
     if work.owner is not None and work.owner.kind == "CronJob":
@@ -197,7 +197,7 @@ class _Shape:
         return isinstance(self.found, GatedPod) and bool(self.found.spec.nodeName)
 
     @property
-    def scheduling_gates(self) -> list[Gate] | None:
+    def scheduling_gates(self) -> list[SchedulingGate] | None:
         """Return the gates of a pod; None without the list, and of a Job."""
         return self.found.spec.schedulingGates if isinstance(self.found, GatedPod) else None
 
@@ -217,16 +217,18 @@ class _Shape:
         return (self.metadata.annotations or {}).get(GATED_BY, "")
 
 
-def _patch(kind: Kind, shape: _Shape, terms: HoldTerms, now_s: float) -> tuple[dict[str, Any], ...]:
+def _patch(
+    kind: WorkKind, shape: _Shape, terms: HoldTerms, now_s: float
+) -> tuple[dict[str, Any], ...]:
     marks = {
         labels.LATEST_START: format_timestamp(round(terms.latest_start_s)),
         labels.HELD_AT: format_timestamp(round(now_s, 3)),
         labels.HOLD_REASON: f"waits for its plan; it may wait by {terms.bound}",
     }
     patch = _annotated(shape, marks)
-    if kind == Kind.JOB and shape.is_queued:
+    if kind == WorkKind.JOB and shape.is_queued:
         patch.append(_add(annotation_path(GATED_BY), with_ours(shape.gates)))
-    elif kind == Kind.JOB:
+    elif kind == WorkKind.JOB:
         patch.append(_add("/spec/suspend", True))
     else:
         if shape.scheduling_gates is None:

@@ -22,7 +22,7 @@ from greensched_operator.runtime.metrics import WebhookMetrics
 from greensched_operator.runtime.processes import Tasks, run_servers, until_set
 from greensched_operator.runtime.settings import OperatorSettings
 from greensched_operator.runtime.sight import Sight
-from greensched_operator.webhook.admission import Surroundings
+from greensched_operator.webhook.admission import ReviewSurroundings
 from greensched_operator.webhook.certificate import Pair, read_secret
 from greensched_operator.webhook.trust import Configuration, Trust, decode_configuration
 from greensched_operator.webhook.webhook_app import Webhook, health_app, webhook_app
@@ -71,7 +71,7 @@ class WebhookProcess:
         self.metrics = WebhookMetrics()
         self.policies = watched.Objects[GreenPolicy]()
         self.cron_jobs = watched.Objects[CronJob]()
-        self.emergency = watched.Objects[watched.Switch]()
+        self.emergency = watched.Objects[watched.SwitchObject]()
         self._pulse = Pulse()
         self._trust = Trust()
         self._pair: _PairSink | None = None
@@ -98,9 +98,9 @@ class WebhookProcess:
         self.serving: Server | None = None
         self.health: Server | None = None
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> ReviewSurroundings:
         """Return what holds now."""
-        return Surroundings(
+        return ReviewSurroundings(
             frozenset(self._settings.scheduler_names),
             self.policy_for,
             self.cron_jobs.get,

@@ -14,7 +14,13 @@ from greensched_core.bodies import BadHeader, Bodies, BodyTooLarge, GoneAway, To
 from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
 from greensched_operator.runtime.metrics import WebhookMetrics
-from greensched_operator.webhook.admission import Surroundings, Verdict, answer, decide, read_review
+from greensched_operator.webhook.admission import (
+    ReviewSurroundings,
+    Verdict,
+    answer,
+    decide,
+    read_review,
+)
 
 log = structlog.get_logger()
 
@@ -28,7 +34,7 @@ class Webhook:
     """Answers reviews; whatever goes wrong, the workload is admitted as it is."""
 
     def __init__(
-        self, surroundings: Callable[[], Surroundings], metrics: WebhookMetrics, clock: Clock
+        self, surroundings: Callable[[], ReviewSurroundings], metrics: WebhookMetrics, clock: Clock
     ) -> None:
         """`surroundings` is asked at each review for what holds then."""
         self._surroundings = surroundings

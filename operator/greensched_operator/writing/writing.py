@@ -16,15 +16,15 @@ from greensched_core.events import Regarded, event_body
 from greensched_core.kubernetes_api import STRATEGIC_MERGE_PATCH, ApiClient
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.holding.judging import arrived_s
-from greensched_operator.holding.pause_terms import Progress
+from greensched_operator.holding.pause_terms import JobProgress
 from greensched_operator.objects.release_patch import (
-    Reason,
+    ReleaseReason,
     media_type,
     object_path,
     release_patch,
     unmark_patch,
 )
-from greensched_operator.objects.workloads import Kind, Work
+from greensched_operator.objects.workloads import Work, WorkKind
 from greensched_operator.planning.start_planning import Planned
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.runtime.settings import OperatorSettings
@@ -32,7 +32,7 @@ from greensched_operator.runtime.settings import OperatorSettings
 log = structlog.get_logger()
 
 COMPONENT = OperatorSettings.component
-_API_VERSIONS = {Kind.JOB: "batch/v1", Kind.POD: "v1"}
+_API_VERSIONS = {WorkKind.JOB: "batch/v1", WorkKind.POD: "v1"}
 _ANOTHER = "UID in precondition"  # of a 409: another of its name is there
 
 
@@ -60,7 +60,7 @@ def plan_patch(
     if arrived_s(work) > now_s:
         annotations[labels.HELD_AT] = format_timestamp(round(now_s, 3))
     metadata = {"uid": work.uid, "annotations": annotations}
-    if work.kind == Kind.WORKLOAD:  # its check follows from them
+    if work.kind == WorkKind.WORKLOAD:  # its check follows from them
         return msgspec.json.encode({"metadata": metadata})
     return msgspec.json.encode({"metadata": metadata, **_planned(work, start_s, text, wall_s)})
 
@@ -71,7 +71,7 @@ def announced_patch(work: Work, start_s: float, text: str, wall_s: float) -> byt
     return msgspec.json.encode({"metadata": {"uid": work.uid}, **status})
 
 
-def settled_patch(work: Work, reason: Reason, text: str, wall_s: float) -> bytes:
+def settled_patch(work: Work, reason: ReleaseReason, text: str, wall_s: float) -> bytes:
     """Return the strategic merge patch, for the status subresource, that tells why a wait is over.
 
     Without it the condition would go on telling of a start that is planned.
@@ -99,7 +99,7 @@ def _status(
     return {"status": {"conditions": [condition]}}
 
 
-def pause_patch(planned: Planned, progress: Progress, text: str) -> bytes:
+def pause_patch(planned: Planned, progress: JobProgress, text: str) -> bytes:
     """Return the strategic merge patch that suspends a running Job, and marks it as held by us.
 
     One write, so that there is no moment in which nobody would resume it. The API server refuses it
@@ -167,7 +167,7 @@ class Writer:
     def _path(self, work: Work) -> str:
         return object_path(work.kind, work.namespace, work.name, self.kueue_path)
 
-    async def release(self, work: Work, reason: Reason) -> bool:
+    async def release(self, work: Work, reason: ReleaseReason) -> bool:
         """Start a workload; tell whether it runs now, or is gone."""
         body = release_patch(work.kind, work.uid, reason, self._clock.now(), work.queue_gates)
         path = self._path(work)
@@ -193,7 +193,7 @@ class Writer:
             now_s=self._clock.now(), wall_s=self._wall.now(),
         )  # fmt: skip
         path = self._path(work)
-        if work.kind != Kind.WORKLOAD:
+        if work.kind != WorkKind.WORKLOAD:
             path += "/status"
         return await self._sent("plan", path, body, media_type(work.kind), work)
 
@@ -202,12 +202,12 @@ class Writer:
         body = announced_patch(work, start_s, text, self._wall.now())
         return await self._sent_status(work, body)
 
-    async def settle(self, work: Work, reason: Reason, text: str) -> bool:
+    async def settle(self, work: Work, reason: ReleaseReason, text: str) -> bool:
         """Write on started work why its wait is over; tell whether that is there, or it gone."""
         body = settled_patch(work, reason, text, self._wall.now())
         return await self._sent_status(work, body)
 
-    async def pause(self, planned: Planned, progress: Progress, text: str) -> bool:
+    async def pause(self, planned: Planned, progress: JobProgress, text: str) -> bool:
         """Suspend a running Job; tell whether it is."""
         work, body = planned.waiting.work, pause_patch(planned, progress, text)
         path = object_path(work.kind, work.namespace, work.name)

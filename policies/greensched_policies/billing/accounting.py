@@ -18,7 +18,7 @@ from greensched_policies.billing.courses import (
     NO_SLEEPS,
     BilledNodes,
     Caps,
-    Course,
+    NodeTimeline,
     Placements,
     Sleeps,
     ZoneSeries,
@@ -178,7 +178,7 @@ def total_bill(bill: Bill) -> BillTotal:
     return BillTotal(**sums, nodes_used=int(bill.is_used.sum()))
 
 
-def _integrate(course: Course) -> list[float]:
+def _integrate(course: NodeTimeline) -> list[float]:
     """Return joules, money and grams, each active, idle, asleep, waking and no transfers."""
     active_w = course.cpu_w + course.boards * course.board_w
     joules = [
@@ -201,7 +201,7 @@ def _weigh(energy_j: Floats, values: Floats) -> float:
     return float((energy_j[is_used] * values[is_used]).sum())
 
 
-def _shares(course: Course, placements: Placements) -> Floats:
+def _shares(course: NodeTimeline, placements: Placements) -> Floats:
     """Return joules, money and grams of each placement on one node, [3,M]."""
     cores, boards = placements.cpu_cores[course.mine], placements.gpus[course.mine]
     asks = (cores > 0.0).astype(np.float64)
@@ -222,7 +222,7 @@ def _shares(course: Course, placements: Placements) -> Floats:
     ])  # fmt: skip
 
 
-def _over(course: Course, joules_each: Floats, values: Floats, amounts: Floats) -> Floats:
+def _over(course: NodeTimeline, joules_each: Floats, values: Floats, amounts: Floats) -> Floats:
     """Sum energy times value over the span of each placement, which has `amounts` parts of it."""
     products = np.where(joules_each == 0.0, 0.0, joules_each * values)
     is_unknown = np.isnan(products)

@@ -84,7 +84,7 @@ class ZoneSeries(NamedTuple):
     pue_relative: Floats | None = None
 
 
-class Course(NamedTuple):
+class NodeTimeline(NamedTuple):
     """What one node did between moments, [K], and which of them each placement there spans, [M].
 
     Watts are the machine's, without PUE.
@@ -126,7 +126,7 @@ def courses_of(
     model: CostModel,
     sleeps: Sleeps,
     caps: Caps,
-) -> Iterator[Course]:
+) -> Iterator[NodeTimeline]:
     """Yield what each node did within the window, node after node."""
     if not window_s[0] <= window_s[1]:
         raise ValueError(f"the window ends before it starts: {window_s}")
@@ -189,7 +189,7 @@ def _course(
     moments: Floats,
     series: ZoneSeries | None,
     model: CostModel,
-) -> Course:
+) -> NodeTimeline:
     """Return one node's watts between `moments`, which hold all times of what is its own."""
     row, mine = own.row, own.mine
     begins = np.searchsorted(moments, own.start_s)
@@ -205,7 +205,7 @@ def _course(
     if model.empty_nodes_sleep:
         idle_w[is_empty] = 0.0
     sleep_w, wake_w = _without_idling(own.slept, moments, idle_w, is_empty)
-    return Course(
+    return NodeTimeline(
         mine, begins, ends, moments[:-1], np.diff(moments), cores, boards, cpu_w, board_w, idle_w,
         sleep_w, wake_w, *_grid(series, moments[:-1], nodes.pue[row]),
     )  # fmt: skip

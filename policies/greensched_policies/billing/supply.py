@@ -16,7 +16,7 @@ import numpy as np
 from greensched_policies.billing.courses import (
     BilledNodes,
     Caps,
-    Course,
+    NodeTimeline,
     Placements,
     Sleeps,
     ZoneSeries,
@@ -142,7 +142,7 @@ def balances_of(
         courses_of(nodes, placements, zones, window_s, model, sleeps, caps),
         strict=True,
     )
-    of_zone: dict[int, list[Course]] = {}
+    of_zone: dict[int, list[NodeTimeline]] = {}
     for zone, course in courses:
         of_zone.setdefault(zone, []).append(course)
     return [
@@ -152,7 +152,7 @@ def balances_of(
 
 
 def _balance(
-    series: ZoneSeries, sun: Sun, courses: Sequence[Course], window_s: tuple[float, float]
+    series: ZoneSeries, sun: Sun, courses: Sequence[NodeTimeline], window_s: tuple[float, float]
 ) -> Balance:
     within = (series.times_s > window_s[0]) & (series.times_s < window_s[1])
     times_s = np.unique(

@@ -28,7 +28,7 @@ class TensorCard(_Strict):
     shape: list[int | str]  # a name stands for a dynamic axis
 
 
-class Sample(_Strict):
+class CardSample(_Strict):
     """An input and the answer it must get, checked at every load."""
 
     nodes: list[list[list[float]]] | None = None  # [B,N,16], of the `where` head
@@ -44,7 +44,7 @@ class HeadCard(_Strict):
     inputs: list[TensorCard]
     outputs: list[TensorCard]
     parameters: Annotated[int, Field(ge=0)]  # real numbers in the graph's initialisers
-    sample: Sample
+    sample: CardSample
 
 
 class Card(_Strict):

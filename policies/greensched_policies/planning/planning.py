@@ -19,8 +19,8 @@ from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import CARBON_OVER_RUN, PRICE_OVER_RUN, Outlook
 from greensched_policies.planning.start_blocks import (
     BLOCK,
-    Asked,
     Block,
+    StartRequest,
     block_of,
     columns_of,
     starts_to_choose,
@@ -89,7 +89,7 @@ class Running:
 def plan_all(
     outlook: Outlook,
     plan: CorePlan,
-    asked: Sequence[Asked],
+    asked: Sequence[StartRequest],
     now_s: float,
     *,
     thresholds: Thresholds | None = Thresholds(),
@@ -116,7 +116,7 @@ def plan_all(
     return [found[place] for place in range(len(asked))]
 
 
-def _counts(outlook: Outlook, asked: Sequence[Asked], now_s: float) -> list[int]:
+def _counts(outlook: Outlook, asked: Sequence[StartRequest], now_s: float) -> list[int]:
     if not asked:
         return []
     latest_s = np.array([each.latest_s for each in asked])
@@ -136,7 +136,7 @@ def _blocks(order: Sequence[int], counts: Sequence[int]) -> Iterator[tuple[int, 
 def choose_start(
     outlook: Outlook,
     plan: CorePlan,
-    asked: Asked,
+    asked: StartRequest,
     now_s: float,
     *,
     thresholds: Thresholds | None = Thresholds(),
@@ -161,7 +161,7 @@ def _keep(plan: CorePlan, chosen: Chosen, cpu_cores: float) -> None:
         plan.keep(chosen.kept_zone, chosen.expected_s, chosen.kept_until_s, cpu_cores)
 
 
-def _check(asked: Sequence[Asked], zones: int) -> None:
+def _check(asked: Sequence[StartRequest], zones: int) -> None:
     for place, each in enumerate(asked):
         is_right = each.runtime_s.shape == (zones,) and bool((each.runtime_s > 0.0).all())
         if not is_right or math.isnan(each.latest_s) or not 0.0 <= each.cpu_cores < math.inf:
@@ -209,7 +209,7 @@ def _best(
     waits_s: Floats,
     cost: Floats,
     busiest: Floats,
-    asked: Asked,
+    asked: StartRequest,
     now_s: float,
     thresholds: Thresholds | None,
 ) -> tuple[int, Why]:

@@ -27,7 +27,7 @@ _WEIGHTED, _RUNTIME, COLUMNS = 4, 5, 6  # beside what is seen, in a block's colu
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class StartRequest:
     """One workload whose start is to be chosen."""
 
     runtime_s: Floats  # [Z] expected in each zone; infinite where no node can take it
@@ -42,7 +42,7 @@ class Asked:
 class Block:
     """B workloads with `count` candidate starts each."""
 
-    asked: Sequence[Asked]
+    asked: Sequence[StartRequest]
     count: int
     wait_s: Floats  # [1,count]
     place: Integers  # [count] 0, 1, 2 …
@@ -57,7 +57,7 @@ class Block:
 
 
 def block_of(
-    outlook: Outlook, plan: CorePlan, asked: Sequence[Asked], now_s: float, count: int
+    outlook: Outlook, plan: CorePlan, asked: Sequence[StartRequest], now_s: float, count: int
 ) -> Block:
     """Return what is seen of workloads from `now_s` on; so many starts each."""
     runtime_s = np.stack([each.runtime_s for each in asked])

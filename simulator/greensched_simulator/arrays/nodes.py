@@ -8,7 +8,7 @@ import numpy.typing as npt
 from greensched_policies.costs.cost import Floats, Integers
 
 
-class Nodes(NamedTuple):
+class NodeArrays(NamedTuple):
     """The nodes, one [N] array per column; float64, zones int64."""
 
     cpu_capacity: Floats  # cores

@@ -54,7 +54,7 @@ from greensched_simulator.bounds.programme import Programme
 from greensched_simulator.bounds.supply import saved_by_panels
 from greensched_simulator.bounds.ways import Choices, pieces, starts, stay
 from greensched_simulator.runs.charges import charges_of
-from greensched_simulator.runs.node_groups import Group, fits, groups_of
+from greensched_simulator.runs.node_groups import AlikeNodes, fits, groups_of
 from greensched_simulator.runs.outcome import shortest_runtimes_s
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.elastic_jobs import Range, range_of
@@ -93,7 +93,7 @@ class _Setting(NamedTuple):
     until_s: float
     slot_s: float
     limits: Limits
-    groups: tuple[Group, ...]
+    groups: tuple[AlikeNodes, ...]
     courses: tuple[SignalCourse, ...]  # of zones
     charges: Floats  # [J] for each job that may be left undone; infinity: it may not
     scaled: Range
@@ -285,7 +285,7 @@ def _gaps(setting: _Setting) -> float:
     return total
 
 
-def _able(setting: _Setting, job: int) -> Iterator[tuple[int, Group]]:
+def _able(setting: _Setting, job: int) -> Iterator[tuple[int, AlikeNodes]]:
     """Yield the groups with nodes that are large enough for a job, and their places."""
     for place, group in enumerate(setting.groups):
         if fits(setting.world.jobs, job, group):

@@ -56,7 +56,7 @@ from greensched_simulator.engine.run import (
     next_times_s,
     run_of,
 )
-from greensched_simulator.engine.state.choices import NOWHERE, Rules
+from greensched_simulator.engine.state.choices import NOWHERE, RuleSet
 from greensched_simulator.engine.state.progress import CHANGED, STOP_S
 from greensched_simulator.engine.state.recorded import Recorded, nothing_recorded
 
@@ -66,7 +66,7 @@ UNSERVED, UNPACED, STEPPED = 1, 2, 3
 
 
 @fast
-def run(given: Given, rules: Rules) -> tuple[Recorded, Changes, Suspended, Broken]:
+def run(given: Given, rules: RuleSet) -> tuple[Recorded, Changes, Suspended, Broken]:
     """Run all jobs to their end and return what happened.
 
     That is of each job in its only or last stretch, which node was capped when, the stretches after

@@ -16,13 +16,13 @@ from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.arrays.nodes import Outages
 from greensched_simulator.arrays.precedence import Precedence
 from greensched_simulator.compiling.compiled import fast, inlined
-from greensched_simulator.engine.state.choices import NOWHERE, Rules
-from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.choices import NOWHERE, RuleSet
+from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.job_estimates import Prospects
 from greensched_simulator.engine.state.recorded import Recorded
 from greensched_simulator.engine.state.refused import nothing_refused
 from greensched_simulator.engine.state.starts import Plan
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 
 # Who may start while an earlier job finds no room; see `policy` for what the names mean.
 DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy", "together", "provisioned")
@@ -46,10 +46,10 @@ class Given(NamedTuple):
     jobs: Jobs
     precedence: Precedence
     prospects: Prospects
-    cluster: Cluster
+    cluster: ClusterState
     grid: GridTable  # the forecast
     plan: Plan
-    terms: Terms
+    terms: RunConfig
     steps_s: Floats  # times at which any grid changes, where a rule looks at them
     outages: Outages
 
@@ -65,7 +65,7 @@ class Events(NamedTuple):
     now_s: Floats  # [1] when the last event was
 
 
-class Waiting(NamedTuple):
+class WaitingQueue(NamedTuple):
     """A queue of jobs whose time has come but that found no room, in the order in which they came.
 
     A place in `behind` is a job, the one past the last job is the queue's head.
@@ -76,7 +76,7 @@ class Waiting(NamedTuple):
     least: Floats  # [2] no job in the queue asks for fewer cores, nor for fewer bytes
 
 
-class Turns(NamedTuple):
+class QueueTurns(NamedTuple):
     """Those who waited when a queue began to be served, and what became of it by now."""
 
     line: Integers  # [J] them, in the order of the rule
@@ -92,7 +92,7 @@ class Queue(NamedTuple):
 
     jobs: Integers  # [J]
     length: Integers  # [1]
-    turns: Turns
+    turns: QueueTurns
 
 
 class Agenda(NamedTuple):
@@ -112,16 +112,16 @@ class Run(NamedTuple):
     jobs: Jobs
     precedence: Precedence
     prospects: Prospects
-    cluster: Cluster
+    cluster: ClusterState
     grid: GridTable
     plan: Plan
-    terms: Terms
+    terms: RunConfig
     steps_s: Floats
     outages: Outages
-    rules: Rules
+    rules: RuleSet
     recorded: Recorded
     events: Events
-    waiting: Waiting
+    waiting: WaitingQueue
     queue: Queue  # where it has an order
     agenda: Agenda  # where jobs may be suspended
     changes: Changes  # of levels, where nodes are capped
@@ -150,7 +150,7 @@ structref.define_proxy(RunStructure, _RunType, [*Run._fields])
 
 
 @fast
-def run_of(given: Given, recorded: Recorded, rules: Rules) -> Any:
+def run_of(given: Given, recorded: Recorded, rules: RuleSet) -> Any:
     """Return the structure of a run that begins, and keeps what it is given alive."""
     count, precedence, outages = given.jobs.arrival_s.size, given.precedence, given.outages
     return RunStructure(
@@ -181,15 +181,17 @@ def nothing_yet(jobs: int) -> Events:
 
 
 @fast
-def nobody_waiting(jobs: int) -> Waiting:
+def nobody_waiting(jobs: int) -> WaitingQueue:
     """Return an empty queue with room for all jobs."""
-    return Waiting(np.full(jobs + 1, NOBODY), np.array([jobs]), np.full(2, np.inf))
+    return WaitingQueue(np.full(jobs + 1, NOBODY), np.array([jobs]), np.full(2, np.inf))
 
 
 @fast
 def nobody_queueing(jobs: int) -> Queue:
     """Return an empty queue with room for all jobs, while nobody is served, by rules alone."""
-    turns = Turns(np.empty(jobs, np.int64), np.zeros(4, np.int64), np.zeros(5), nothing_refused())
+    turns = QueueTurns(
+        np.empty(jobs, np.int64), np.zeros(4, np.int64), np.zeros(5), nothing_refused()
+    )
     return Queue(np.empty(jobs, np.int64), np.zeros(1, np.int64), turns)
 
 

@@ -19,8 +19,8 @@ from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.world import World
 
-Told = dict[str, dict[str, Any]]
-Step = tuple[dict[str, Seen], dict[str, float], dict[str, bool], dict[str, bool], Told]
+AgentInfos = dict[str, dict[str, Any]]
+Step = tuple[dict[str, Seen], dict[str, float], dict[str, bool], dict[str, bool], AgentInfos]
 
 
 class _Agents(ParallelEnv[str, Seen, SupportsIndex]):  # type: ignore[misc]  # it has no types
@@ -41,7 +41,7 @@ class _Agents(ParallelEnv[str, Seen, SupportsIndex]):  # type: ignore[misc]  # i
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Seen], Told]:
+    ) -> tuple[dict[str, Seen], AgentInfos]:
         """Begin an episode in a world drawn by the seed, or in that of `options["world"]`."""
         if seed is not None:
             self._dice = seeding.np_random(seed)[0]
@@ -88,7 +88,7 @@ class _Agents(ParallelEnv[str, Seen, SupportsIndex]):  # type: ignore[misc]  # i
     def _seen(self) -> dict[str, Seen]:
         raise NotImplementedError
 
-    def _told(self) -> Told:
+    def _told(self) -> AgentInfos:
         return {agent: told_of(self._stage, 0) for agent in self.agents}
 
 

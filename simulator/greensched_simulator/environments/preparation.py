@@ -16,12 +16,12 @@ from greensched_simulator.arrays.grid_table import GridTable
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.engine.queue.deciding import OVER
 from greensched_simulator.engine.run import Broken, Changes, Given, Suspended
-from greensched_simulator.engine.state.choices import NOWHERE, Rules, nodes_to_score, rules_of
-from greensched_simulator.engine.state.cluster import Cluster, idle_cluster, node_table
+from greensched_simulator.engine.state.choices import NOWHERE, RuleSet, nodes_to_score, rules_of
+from greensched_simulator.engine.state.cluster import ClusterState, idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import Prospects
 from greensched_simulator.engine.state.recorded import Recorded, nothing_recorded
 from greensched_simulator.engine.state.starts import MOST_SLOTS
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 from greensched_simulator.environments.scene_parts import (
     Accounts,
     Machines,
@@ -65,14 +65,14 @@ class Prepared:
     policy: Policy
     heads: Sequence[Head]
     jobs: Jobs  # as plans see them
-    node_table: Floats  # what never changes of the nodes: see `Cluster`
+    node_table: Floats  # what never changes of the nodes: see `ClusterState`
     sleep: Floats  # the table as it is at the start
     prospects: Prospects
     is_ahead_seen: bool  # whether anybody looks at later starts, and at the plan
     grid: GridTable  # the forecast
     true_grid: GridTable
     steps_s: Floats  # times at which any grid changes, where a rule looks at them
-    terms: Terms
+    terms: RunConfig
     machines: Machines
     shares: Shares
     least_until_s: float  # the bill reaches at least to where it would if all started at once
@@ -191,7 +191,7 @@ def new_parts(ready: Prepared, shown: Shown) -> Parts:
     )
 
 
-def _nothing_in(ready: Prepared, cluster: Cluster) -> Recorded:
+def _nothing_in(ready: Prepared, cluster: ClusterState) -> Recorded:
     """Return the record of an episode that begins, with room for who is placed."""
     recorded = nothing_recorded(ready.jobs, cluster, ready.terms, ready.nodes_fail)
     workers = ready.jobs.arrival_s.size + recorded.others.shape[1]
@@ -217,7 +217,7 @@ def reward_of_bill(ready: Prepared, ran: Schedule) -> float:
     return reward_of(total.cost, total.carbon_g, penalty, ready.shares)
 
 
-def rules_for(policy: Policy) -> Rules:
+def rules_for(policy: Policy) -> RuleSet:
     """Return the rules that answer what the agent is not asked, and stand in for it."""
     order = QUEUES[policy.queue].order
     return rules_of(policy.when, policy.placing.rule, order, policy.cap, policy.pause)

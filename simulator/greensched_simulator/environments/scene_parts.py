@@ -16,7 +16,7 @@ from greensched_simulator.compiling.compiled import fast
 from greensched_simulator.compiling.lending import lent_structure
 from greensched_simulator.engine.queue.turns import let_agents_choose
 from greensched_simulator.engine.run import Broken, Changes, Given, Suspended, run_of
-from greensched_simulator.engine.state.choices import Rules
+from greensched_simulator.engine.state.choices import RuleSet
 from greensched_simulator.engine.state.observing import Singles
 from greensched_simulator.engine.state.recorded import Recorded
 
@@ -130,7 +130,7 @@ class _SharedType(types.StructRef):
         return tuple((name, types.unliteral(kind)) for name, kind in fields)
 
 
-class Shared(structref.StructRefProxy):
+class SharedWork(structref.StructRefProxy):
     """What threads share while scenes go on: the rules, the actions, and who takes which scenes.
 
     Each thread has a share of the scenes, from one of `shares`, [T+1], to the next. `taken`, [T],
@@ -146,7 +146,7 @@ class Shared(structref.StructRefProxy):
 
 
 structref.define_proxy(
-    Shared, _SharedType, ["book", "actions", "shares", "taken", "at_a_time", "board"]
+    SharedWork, _SharedType, ["book", "actions", "shares", "taken", "at_a_time", "board"]
 )
 
 
@@ -155,11 +155,11 @@ def shared_of(
     book: Any, actions: Integers, shares: Integers, taken: Integers, at_a_time: int, board: Integers
 ) -> Any:
     """Return what threads share, as `go_on` takes it."""
-    return Shared(book, actions, shares, taken, at_a_time, board)
+    return SharedWork(book, actions, shares, taken, at_a_time, board)
 
 
 @fast
-def book_of(rules: Rules, zones: int, nodes: int) -> Any:
+def book_of(rules: RuleSet, zones: int, nodes: int) -> Any:
     """Return rules as `go_on` takes them, for up to so many zones, and so many nodes shown."""
     return RuleBook(rules, zones, nodes)
 

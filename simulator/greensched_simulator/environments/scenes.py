@@ -65,7 +65,7 @@ from greensched_simulator.environments.showing import (
     show_nodes,
     show_starts,
 )
-from greensched_simulator.environments.tally import Placing, taken_by_job, taken_in_all
+from greensched_simulator.environments.tally import WorkerPlacement, taken_by_job, taken_in_all
 
 _penalty_of = compiled(penalty_of, inlined)
 _reward_of = compiled(reward_of, inlined)
@@ -259,7 +259,7 @@ def _credit(scene: Any) -> None:
             until_s = min(until_s, recorded.progress[PAUSE_AT_S, job])
         if worker == 0 and until_s == recorded.end_s[job]:
             penalty = _penalty_of(until_s, accounts.deadline_s[job])
-        placing = Placing(job, node_of(job, worker, recorded), until_s, placings[row, 1])
+        placing = WorkerPlacement(job, node_of(job, worker, recorded), until_s, placings[row, 1])
         taken = taken_by_job(placing, scene.run, accounts.grid)
         value = _reward_of(taken.cost, taken.carbon_g, penalty, accounts.shares)
         if np.isnan(value):  # the grid lacks data, which the end tells

@@ -31,7 +31,7 @@ from greensched_simulator.arrays.grid_table import (
 )
 from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.engine.run import Run
-from greensched_simulator.engine.state.cluster import Cluster, columns_of
+from greensched_simulator.engine.state.cluster import ClusterState, columns_of
 from greensched_simulator.engine.state.power_states import ASLEEP_FROM_S
 from greensched_simulator.environments.scene_parts import Accounts
 
@@ -47,7 +47,7 @@ class Taken(NamedTuple):
     carbon_g: float
 
 
-class Placing(NamedTuple):
+class WorkerPlacement(NamedTuple):
     """A worker of a job on a node until a time, and how busy the node was before."""
 
     job: int
@@ -66,7 +66,7 @@ def between(grid: GridTable, zone: int, begin_s: float, end_s: float) -> Taken:
 
 
 @borrowing
-def taken_by_job(placing: Placing, run: Run, grid: GridTable) -> Taken:
+def taken_by_job(placing: WorkerPlacement, run: Run, grid: GridTable) -> Taken:
     """Return what a job's worker on a node adds to the active bill from its start to its end.
 
     That is, if the node's load stays as it was when the job was placed.
@@ -130,7 +130,7 @@ def _add_active(taken: Floats, run: Run, accounts: Accounts) -> None:
 
 @inlined
 def _active_watts(
-    node: int, cores: float, boards: float, cluster: Cluster, model: CostModel
+    node: int, cores: float, boards: float, cluster: ClusterState, model: CostModel
 ) -> float:
     now = columns_of(cluster, node)
     first = int(now.curve_class) * CURVE_POINTS
@@ -165,7 +165,7 @@ def _add(
     watts: float,
     begin_s: float,
     end_s: float,
-    cluster: Cluster,
+    cluster: ClusterState,
     grid: GridTable,
 ) -> None:
     """Add what a node takes that draws such watts, without PUE; time without watts is not asked."""

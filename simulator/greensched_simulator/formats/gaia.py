@@ -18,7 +18,7 @@ from greensched_simulator.formats.trace_format import (
 from greensched_simulator.formats.trace_rows import (
     MEMORY_PER_CORE_BYTES,
     Row,
-    Table,
+    TraceTable,
     memory_assumed,
     read_table,
     require_columns,
@@ -56,7 +56,7 @@ def _task_in(seconds: float) -> Parse:
     return parse
 
 
-def _unit_s(table: Table, given: TimeUnit | None) -> float:
+def _unit_s(table: TraceTable, given: TimeUnit | None) -> float:
     """Return the seconds behind one unit of the file; raise BadInput when it cannot be right."""
     unit = given or _unit_by_name(table.path)
     lengths = [_number(row.text("length")) for row in rows_of(table)]

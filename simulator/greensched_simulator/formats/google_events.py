@@ -15,7 +15,7 @@ from statistics import median
 
 from greensched_core.errors import BadInput
 from greensched_core.quantities import parse_quantity
-from greensched_simulator.formats.trace_format import Found, Machine, TraceFormat, TraceOptions
+from greensched_simulator.formats.trace_format import CellMachine, Found, TraceFormat, TraceOptions
 from greensched_simulator.formats.trace_rows import (
     MEMORY_PER_CORE_BYTES,
     Row,
@@ -23,7 +23,7 @@ from greensched_simulator.formats.trace_rows import (
     memory_assumed,
     row_of,
 )
-from greensched_simulator.formats.workload import Fault, Task
+from greensched_simulator.formats.workload import RowFault, Task
 
 GOOGLE_COLUMNS = (
     "time", "missing info", "job ID", "task index", "machine ID", "event type", "user",
@@ -97,12 +97,12 @@ class _Life:
     is_faulty: bool = False
 
 
-def parse_machine(text: str) -> Machine:
+def parse_machine(text: str) -> CellMachine:
     """Return the machine written as `CORES,MEMORY`, such as `64,256Gi`; raise BadInput."""
     cores, comma, memory = text.partition(",")
     if not comma:
         raise BadInput(f"{text!r} is no machine; write its cores and its memory as in 64,256Gi")
-    machine = Machine(parse_quantity(cores.strip()), parse_quantity(memory.strip()))
+    machine = CellMachine(parse_quantity(cores.strip()), parse_quantity(memory.strip()))
     if machine.cpu_cores <= 0 or machine.memory_bytes <= 0:
         raise BadInput(f"a machine has cores and memory, and {text!r} lacks one")
     return machine
@@ -135,7 +135,7 @@ def _read(path: Path, options: TraceOptions) -> Found:
             "largest_machine: {cpu_cores: 64, memory: 256Gi}"
         )
     lives: dict[str, _Life] = {}
-    faults: list[Fault] = []
+    faults: list[RowFault] = []
     for number, cells in csv_lines(path):
         if number == 1 and len(cells) != len(GOOGLE_COLUMNS):
             raise BadInput(
@@ -236,11 +236,13 @@ def _judge(row: Row, life: _Life, event: _Event) -> None:
         row.figure("CPU request", above=0)
 
 
-def _task(life: _Life, largest: Machine, notes: Counter[str], faults: list[Fault]) -> Task | None:
+def _task(
+    life: _Life, largest: CellMachine, notes: Counter[str], faults: list[RowFault]
+) -> Task | None:
     """Return the task of a life that is told whole; else None, counted or with a fault."""
     reason = _left_out(life)
     if not reason and life.time_us <= life.began_us:
-        faults.append(Fault(life.row, f"{life.name} ran for 0 s"))
+        faults.append(RowFault(life.row, f"{life.name} ran for 0 s"))
         reason = _FAULTY
     if reason:
         notes[f"{reason}; left out"] += 1

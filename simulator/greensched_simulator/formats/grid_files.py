@@ -22,7 +22,7 @@ from greensched_simulator.formats.trace_rows import (
     require_columns,
     rows_of,
 )
-from greensched_simulator.formats.workload import Fault
+from greensched_simulator.formats.workload import RowFault
 
 # Power from lignite or oil shale alone stays below 1,500 g/kWh (IPCC AR5 WG3 annex III).
 CARBON_LIMITS_G_PER_KWH = (0.0, 2_000.0)
@@ -52,7 +52,7 @@ class Series(NamedTuple):
 
     times_s: Floats  # [T] seconds since the epoch, rising
     values: Floats  # [T]
-    gaps: tuple[Fault, ...]  # each with the row before which time is missing, or that is empty
+    gaps: tuple[RowFault, ...]  # each with the row before which time is missing, or that is empty
     rows: int  # of the file, without the header
     estimated_share: float  # of the rows: those that a column `estimated` marks
     repeated_share: float  # of the rows: those with the value of the row before
@@ -84,9 +84,9 @@ def _read(path: Path, column: WantedColumn, changed_ns: int, size: int) -> Serie
     times: list[float] = []
     values: list[float] = []
     numbers: list[int] = []
-    gaps: list[Fault] = []
+    gaps: list[RowFault] = []
     marked = 0
-    faults: list[Fault] = []
+    faults: list[RowFault] = []
     for row in rows_of(table):
         time_s = _time_s(row, column)
         if times and time_s <= times[-1]:
@@ -120,9 +120,9 @@ def _time_s(row: Row, column: WantedColumn) -> float:
     return moment.timestamp()
 
 
-def _value(row: Row, column: WantedColumn, gaps: list[Fault]) -> float:
+def _value(row: Row, column: WantedColumn, gaps: list[RowFault]) -> float:
     if not row.text(column.value):
-        gaps.append(Fault(row.number, f"{column.value} is empty"))
+        gaps.append(RowFault(row.number, f"{column.value} is empty"))
         return math.nan
     value = row.figure(column.value) * column.factor
     low, high = column.limits
@@ -135,7 +135,7 @@ def _series(
     times: list[float],
     values: list[float],
     numbers: list[int],
-    gaps: list[Fault],
+    gaps: list[RowFault],
     estimated_share: float,
 ) -> Series:
     """Put NaN, step by step, where rows are missing, and where the file ends."""
@@ -154,7 +154,7 @@ def _series(
             whole_times.extend(missing)
             whole_values.extend([math.nan] * len(missing))
             hours = (after_s - time_s - step_s) / 3600.0
-            gaps.append(Fault(numbers[place + 1], f"{hours:g} h are missing before it"))
+            gaps.append(RowFault(numbers[place + 1], f"{hours:g} h are missing before it"))
     whole_times.append(times[-1] + step_s)
     whole_values.append(math.nan)
     found = np.array(whole_times), np.array(whole_values)

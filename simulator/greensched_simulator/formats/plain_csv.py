@@ -8,7 +8,7 @@ from pathlib import Path
 from greensched_core.durations import LONGEST_S
 from greensched_core.quoting import near
 from greensched_simulator.formats.trace_format import Found, TraceFormat, TraceOptions, tasks_of
-from greensched_simulator.formats.trace_rows import Row, Table, read_table, require_columns
+from greensched_simulator.formats.trace_rows import Row, TraceTable, read_table, require_columns
 from greensched_simulator.formats.workload import Task
 
 _COLUMNS = ("name", "arrival_s", "runtime_s", "cpu_cores", "memory_mib", "gpus")
@@ -22,7 +22,7 @@ def _read(path: Path, _: TraceOptions) -> Found:
     return tasks_of(table, _task)._replace(remarks=tuple(_misspelt(table)))
 
 
-def _misspelt(table: Table) -> Iterator[str]:
+def _misspelt(table: TraceTable) -> Iterator[str]:
     """Yield a note on each column that nobody reads but that is called much like one that is."""
     for name in table.header:
         close = near(name, _WANTED_COLUMNS)

@@ -24,7 +24,7 @@ from greensched_simulator.formats.trace_rows import (
     require_columns,
     rows_of,
 )
-from greensched_simulator.formats.workload import Fault
+from greensched_simulator.formats.workload import RowFault
 
 AZURE_COLUMNS = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 PLAIN_COLUMNS = ("arrival_s",)
@@ -76,7 +76,7 @@ def _read(path: Path, skip_faulty: bool, changed_ns: int, size: int) -> RequestL
     parse = _moment if is_azure else _second
     kept: list[tuple[float, ...]] = []
     rows: list[int] = []
-    faults: list[Fault] = []
+    faults: list[RowFault] = []
     seen: dict[tuple[float, ...], int] = {}
     for row in rows_of(table):
         found = _request(row, parse, tokens) if not row.faults else (math.nan,)
@@ -122,7 +122,7 @@ def _moment(row: Row) -> float:
     return moment.timestamp() + float(f"0.{part or 0}")
 
 
-def _log(path: Path, kept: Floats, rows: list[int], faults: list[Fault]) -> RequestLog:
+def _log(path: Path, kept: Floats, rows: list[int], faults: list[RowFault]) -> RequestLog:
     arrival_s = kept[:, 0] - kept[0, 0]
     notes = []
     if faults:

@@ -17,7 +17,7 @@ from greensched_simulator.formats.trace_format import (
 from greensched_simulator.formats.trace_rows import (
     MEMORY_PER_CORE_BYTES,
     Row,
-    Table,
+    TraceTable,
     memory_assumed,
     opened,
 )
@@ -42,7 +42,7 @@ def _read(path: Path, _: TraceOptions) -> Found:
     return tasks_of(_table(path), _task)
 
 
-def _table(path: Path) -> Table:
+def _table(path: Path) -> TraceTable:
     """Return the jobs of an SWF file as rows; lines that begin with `;` are comments.
 
     Raises BadInput when the file cannot be read as text or holds no job at all.
@@ -55,7 +55,7 @@ def _table(path: Path) -> Table:
     rows = tuple((number, tuple(cells)) for number, cells in lines if cells and cells[0][0] != ";")
     if not rows:
         raise BadInput(f"{path} holds no jobs: an SWF file has a line of 18 figures for each")
-    return Table(path, _FIELDS, rows)
+    return TraceTable(path, _FIELDS, rows)
 
 
 def _task(row: Row, notes: Counter[str]) -> Task:

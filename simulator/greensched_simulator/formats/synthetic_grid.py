@@ -34,7 +34,7 @@ SHAPES: Mapping[str, GridZone] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class SyntheticSlot:
     """What the grid does from `start_s` until the next slot."""
 
     start_s: float  # seconds since the start of the workload
@@ -44,7 +44,7 @@ class Slot:
 
 def synthetic_slots(
     zone: GridZone, *, seed: int, span_s: float, day_starts_s: float = 6 * 3600.0
-) -> Sequence[Slot]:
+) -> Sequence[SyntheticSlot]:
     """Return the zone's slots over `span_s` seconds; the same seed gives the same slots.
 
     `day_starts_s` is the time of day, in seconds after midnight, at which the span begins.
@@ -57,5 +57,5 @@ def synthetic_slots(
         drift = 0.9 * drift + dice.gauss(0.0, zone.noise * math.sqrt(1 - 0.9**2))
         carbon = (zone.carbon_mean + zone.carbon_noon_swing * noon) * (1 + drift)
         price = (zone.price_mean + zone.price_noon_swing * noon) * (1 + drift)
-        slots.append(Slot(start_s, round(max(carbon, 1.0), 1), round(price, 2)))
+        slots.append(SyntheticSlot(start_s, round(max(carbon, 1.0), 1), round(price, 2)))
     return slots

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 
-from greensched_simulator.formats.workload import Fault, Task
+from greensched_simulator.formats.workload import RowFault, Task
 
 
-def in_order(tasks: list[Task], row_of_name: Mapping[str, int], faults: list[Fault]) -> list[Task]:
+def in_order(
+    tasks: list[Task], row_of_name: Mapping[str, int], faults: list[RowFault]
+) -> list[Task]:
     """Return the tasks by arrival, at one time each behind those that it waits for.
 
     Noted as faults and left out are those that wait for a task which is not there, or which arrives
@@ -21,7 +23,7 @@ def in_order(tasks: list[Task], row_of_name: Mapping[str, int], faults: list[Fau
         task = known[name]
         reason = faulty.get(name) or _reason(task, known, depth)
         if reason:
-            faults.append(Fault(row_of_name[name], reason))
+            faults.append(RowFault(row_of_name[name], reason))
         else:
             depth[name] = 1 + max((depth[other] for other in task.after), default=0)
     faults.sort(key=lambda fault: fault.row)

@@ -9,19 +9,19 @@ from typing import Literal, NamedTuple
 
 from greensched_simulator.formats.trace_rows import (
     Row,
-    Table,
+    TraceTable,
     read_table,
     require_columns,
     rows_of,
 )
-from greensched_simulator.formats.workload import Fault, Task
+from greensched_simulator.formats.workload import RowFault, Task
 
 TimeUnit = Literal["s", "h"]
 Parse = Callable[[Row, Counter[str]], Task]  # of one row; the counter takes what was assumed
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class CellMachine:
     """The largest machine of a cell, in whose shares Google tells requests."""
 
     cpu_cores: float
@@ -32,14 +32,14 @@ class TraceOptions(NamedTuple):
     """What whoever reads a file knows of it, where the file itself does not say."""
 
     time_unit: TimeUnit | None = None  # of GAIA's
-    largest_machine: Machine | None = None  # of Google's
+    largest_machine: CellMachine | None = None  # of Google's
 
 
 class Found(NamedTuple):
     """What a file holds: tasks in any order, rows at fault, and how often what was assumed."""
 
     tasks: list[Task]
-    faults: list[Fault]
+    faults: list[RowFault]
     notes: Counter[str]
     row_of_name: Mapping[str, int] = MappingProxyType({})  # of the tasks that others may wait for
     remarks: tuple[str, ...] = ()  # sentences on the file as a whole
@@ -79,13 +79,13 @@ def csv_format(
     return TraceFormat(name, about, columns, read, layout=layout)
 
 
-def tasks_of(table: Table, parse: Parse) -> Found:
+def tasks_of(table: TraceTable, parse: Parse) -> Found:
     """Return the tasks of a table's rows; a row at fault, or whose name was given before, is none.
 
     What is assumed of a row at fault is not counted.
     """
     tasks: list[Task] = []
-    faults: list[Fault] = []
+    faults: list[RowFault] = []
     notes: Counter[str] = Counter()
     row_of_name: dict[str, int] = {}
     for row in rows_of(table):

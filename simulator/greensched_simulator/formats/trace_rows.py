@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from greensched_core.errors import BadInput
-from greensched_simulator.formats.workload import Fault
+from greensched_simulator.formats.workload import RowFault
 
 # Some traces tell no memory. 4 GiB a core is what the general-purpose machines of the large clouds
 # carry (AWS m, Azure D, Google n2-standard).
@@ -23,7 +23,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # a DNS label, as pod
 
 
 @dataclass(frozen=True)
-class Table:
+class TraceTable:
     """A CSV file's header and its rows, each with its line number."""
 
     path: Path
@@ -37,7 +37,7 @@ class Row:
 
     number: int
     cells: Mapping[str, str]
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[RowFault] = field(default_factory=list)
 
     def text(self, column: str) -> str:
         """Return a cell's text, which may be empty."""
@@ -88,7 +88,7 @@ class Row:
 
     def fault(self, reason: str) -> None:
         """Note what is wrong with this row."""
-        self.faults.append(Fault(self.number, reason))
+        self.faults.append(RowFault(self.number, reason))
 
 
 def opened(path: Path) -> TextIO:
@@ -118,10 +118,10 @@ def csv_lines(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
         raise BadInput(f"{path} cannot be read as CSV: {fault}") from fault
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> TraceTable:
     """Return a CSV file, plain or gzipped; raise BadInput when it cannot be read as one."""
     lines = list(csv_lines(path))
-    return Table(path, _header(path, lines), tuple(lines[1:]))
+    return TraceTable(path, _header(path, lines), tuple(lines[1:]))
 
 
 def read_header(path: Path) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ def memory_assumed(notes: Counter[str]) -> None:
     notes[f"memory is not told; {MEMORY_PER_CORE_BYTES / 2**30:g} GiB a core assumed"] += 1
 
 
-def rows_of(table: Table) -> Iterator[Row]:
+def rows_of(table: TraceTable) -> Iterator[Row]:
     """Yield the table's rows; one that has too few or too many cells carries a fault."""
     return (row_of(table.header, number, cells) for number, cells in table.rows)
 
@@ -158,7 +158,7 @@ def row_of(header: Sequence[str], number: int, cells: Sequence[str]) -> Row:
     return row
 
 
-def refusal(path: Path, faults: Sequence[Fault], remedy: str) -> BadInput:
+def refusal(path: Path, faults: Sequence[RowFault], remedy: str) -> BadInput:
     """Return the error that tells a file's faults, up to 20 of them, and what to do."""
     lines = [str(fault) for fault in faults[:_FAULTS_TOLD]]
     if len(faults) > _FAULTS_TOLD:
@@ -168,7 +168,7 @@ def refusal(path: Path, faults: Sequence[Fault], remedy: str) -> BadInput:
     return BadInput(f"{path} has {count}; {remedy}:\n  {listed}")
 
 
-def require_columns(table: Table, columns: Sequence[str]) -> None:
+def require_columns(table: TraceTable, columns: Sequence[str]) -> None:
     """Raise BadInput naming the columns that are missing."""
     missing = [column for column in columns if column not in table.header]
     if missing:

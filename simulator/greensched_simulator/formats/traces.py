@@ -13,8 +13,8 @@ from greensched_simulator.formats.plain_csv import PLAIN_CSV
 from greensched_simulator.formats.swf import SWF
 from greensched_simulator.formats.task_order import in_order
 from greensched_simulator.formats.trace_format import (
+    CellMachine,
     Found,
-    Machine,
     TimeUnit,
     TraceFormat,
     TraceOptions,
@@ -38,7 +38,7 @@ def load_trace(
     path: Path,
     *,
     time_unit: TimeUnit | None = None,
-    largest_machine: Machine | None = None,
+    largest_machine: CellMachine | None = None,
     skip_faulty: bool = False,
     skipped_by: str = _SKIPPED_BY,
 ) -> Trace:

@@ -25,7 +25,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class RowFault:
     """What is wrong with one row of a file; the header is row 1."""
 
     row: int
@@ -42,7 +42,7 @@ class Trace:
     tasks: tuple[Task, ...]
     source: str
     notes: tuple[str, ...] = ()  # assumptions and roundings, each a sentence
-    faults: tuple[Fault, ...] = ()  # rows left out
+    faults: tuple[RowFault, ...] = ()  # rows left out
 
     @property
     def span_s(self) -> float:

@@ -20,7 +20,7 @@ from greensched_simulator.reports.looks import (
 from greensched_simulator.reports.page import styled
 from greensched_simulator.reports.views import (
     Changes,
-    Course,
+    HourlyValues,
     Point,
     Views,
     Waits,
@@ -137,7 +137,10 @@ def _told(point: Point) -> str:
 
 
 def power_figure(
-    power: Mapping[Policy, Course], grid: Mapping[str, Course], look: Looks, drawn: Sequence[Policy]
+    power: Mapping[Policy, HourlyValues],
+    grid: Mapping[str, HourlyValues],
+    look: Looks,
+    drawn: Sequence[Policy],
 ) -> go.Figure:
     """Return the cluster's power above the grids' carbon, hour by hour.
 

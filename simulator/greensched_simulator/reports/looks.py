@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from greensched_simulator.policy import Policy
-from greensched_simulator.results.cells import Interval, tone_of
+from greensched_simulator.results.cells import ConfidenceInterval, tone_of
 
 BASELINE_COLOUR = "#5f6b7a"
 POLICY_COLOURS = (
@@ -57,7 +57,7 @@ def zone_label(zone: str) -> str:
     return f"grid of {zone}"
 
 
-def change_colour(percent: Interval) -> str:
+def change_colour(percent: ConfidenceInterval) -> str:
     """Return the colour of a change: better, worse, or neither beyond doubt."""
     return TONE_COLOURS[tone_of(percent)]
 

@@ -11,12 +11,12 @@ from greensched_core.units import SECONDS_PER_HOUR
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.policy import Policy
 from greensched_simulator.reports.looks import POLICY_COLOURS
-from greensched_simulator.results.cells import Interval
+from greensched_simulator.results.cells import ConfidenceInterval
 from greensched_simulator.results.comparison import (
     CARBON,
     COST,
     ENERGY,
-    Figure,
+    ComparedFigure,
     Results,
     difference,
     mean_outcome,
@@ -43,7 +43,7 @@ class Changes(NamedTuple):
     """One figure's paired change against the baseline."""
 
     title: str
-    by_policy: Mapping[Policy, Interval]  # percent
+    by_policy: Mapping[Policy, ConfidenceInterval]  # percent
 
 
 class Point(NamedTuple):
@@ -57,7 +57,7 @@ class Point(NamedTuple):
     missed: float
 
 
-class Course(NamedTuple):
+class HourlyValues(NamedTuple):
     """Values over the hours since the scenario's start; each holds until the next."""
 
     hours: Floats
@@ -77,8 +77,8 @@ class Views(NamedTuple):
     changes: Sequence[Changes]  # none without a baseline
     points: Sequence[Point]
     marked: Sequence[Policy]  # what plots tell apart
-    power: Mapping[Policy, Course]  # kW, with the first seed
-    grid: Mapping[str, Course]  # g/kWh of each zone, with the first seed
+    power: Mapping[Policy, HourlyValues]  # kW, with the first seed
+    grid: Mapping[str, HourlyValues]  # g/kWh of each zone, with the first seed
     waits: Waits
 
 
@@ -104,7 +104,11 @@ def drawn_first(results: Results) -> list[Policy]:
 
 def changes(results: Results) -> list[Changes]:
     """Return the changes of carbon, cost and energy; those of the baseline are left out."""
-    figures: Sequence[tuple[str, Figure]] = (("carbon", CARBON), ("cost", COST), ("energy", ENERGY))
+    figures: Sequence[tuple[str, ComparedFigure]] = (
+        ("carbon", CARBON),
+        ("cost", COST),
+        ("energy", ENERGY),
+    )
     others = [policy for policy in results.policies if policy != results.baseline]
     return [
         Changes(title, {each: difference(figure, results, each).percent for each in others})
@@ -163,7 +167,7 @@ def marked(results: Results, shown: Sequence[Point]) -> list[Policy]:
     return [policy for policy in results.policies if policy in kept]
 
 
-def power(run: FinishedRun) -> Mapping[Policy, Course]:
+def power(run: FinishedRun) -> Mapping[Policy, HourlyValues]:
     """Return the cluster's power in kW hour by hour, with the first seed."""
     parts = [f"energy_{part}_j" for part in ("active", "idle", "sleep", "wake")]
     columns = ["policy", "hour", "length_s", *parts]
@@ -183,11 +187,12 @@ def power(run: FinishedRun) -> Mapping[Policy, Course]:
     hours = np.append(np.arange(length_s.size), length_s.sum() / SECONDS_PER_HOUR)
     watts = {policy: _longer(each, length_s.size) / length_s for policy, each in joules.items()}
     return {
-        policy: Course(hours, np.append(each, each[-1]) / 1e3) for policy, each in watts.items()
+        policy: HourlyValues(hours, np.append(each, each[-1]) / 1e3)
+        for policy, each in watts.items()
     }
 
 
-def carbon_of_grid(run: FinishedRun) -> Mapping[str, Course]:
+def carbon_of_grid(run: FinishedRun) -> Mapping[str, HourlyValues]:
     """Return each zone's carbon intensity in g/kWh, with the first seed."""
     found: dict[str, list[tuple[Floats, Floats]]] = {}
     end_h = run.results.outcomes[run.results.policies[0]][0].billed_s / SECONDS_PER_HOUR
@@ -202,7 +207,7 @@ def carbon_of_grid(run: FinishedRun) -> Mapping[str, Course]:
     for zone, parts in found.items():
         hours, values = (np.concatenate(column) for column in zip(*parts, strict=True))
         ends = np.append(np.maximum(hours, 0.0), end_h)
-        courses[zone] = Course(ends, np.append(values, values[-1]))
+        courses[zone] = HourlyValues(ends, np.append(values, values[-1]))
     return courses
 
 

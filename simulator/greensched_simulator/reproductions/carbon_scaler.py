@@ -20,7 +20,7 @@ from greensched_policies.costs.carbon_scaler import carbon_scaler
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.formats.trace_rows import read_table, refusal, require_columns, rows_of
 from greensched_simulator.reproductions.gaia import read_column
-from greensched_simulator.reproductions.tables import Line
+from greensched_simulator.reproductions.tables import ComparedLine
 
 NEEDS_DATA = True
 TITLE = "CarbonScaler, nbody100k in 2023 (after Hanafy et al., 2023; published: by other code)"
@@ -34,24 +34,24 @@ SAVED = {"CA-ON": (47.9, 34.4, 3.1, 1.2), "DE-LU": (25.0, 16.0, 1.1, 0.5)}  # %
 BEST_STATIC = {"CA-ON": 4, "DE-LU": 3}  # nodes
 
 
-class Profile(NamedTuple):
+class ScalingProfile(NamedTuple):
     """What an elastic job does with 1, 2, … nodes, [K]."""
 
     work_per_h: Floats  # iterations
     power_w: Floats  # of all its nodes
 
-    def only(self, nodes: int) -> "Profile":
+    def only(self, nodes: int) -> "ScalingProfile":
         """Return the profile of the same job that has this many nodes or none."""
-        return Profile(*(column[nodes - 1 : nodes] for column in self))
+        return ScalingProfile(*(column[nodes - 1 : nodes] for column in self))
 
 
-def reproduce(data: Path) -> list[Line]:
+def reproduce(data: Path) -> list[ComparedLine]:
     """Return the figures to meet beside ours; raise BadInput when a file cannot be read."""
     profile = read_profile(data / "carbonscaler-profiles" / "nbody100k.csv")
     return [line for zone in SAVED for line in _lines(zone, read_windows(data, zone), profile)]
 
 
-def _lines(zone: str, carbon_g_per_kwh: Floats, profile: Profile) -> Iterator[Line]:
+def _lines(zone: str, carbon_g_per_kwh: Floats, profile: ScalingProfile) -> Iterator[ComparedLine]:
     work = WORK_H * float(profile.work_per_h[0])
     scaled = emitted_g(carbon_g_per_kwh, profile, work).sum()
     sizes = range(1, profile.work_per_h.size + 1)
@@ -61,11 +61,11 @@ def _lines(zone: str, carbon_g_per_kwh: Floats, profile: Profile) -> Iterator[Li
     bills = agnostic, static[0], static[best], static.min(axis=0)
     for name, bill, theirs in zip(BASELINES, bills, SAVED[zone], strict=True):
         saved = 100.0 * (1.0 - float(scaled / bill.sum()))
-        yield Line(f"{zone} against {name}", "saving, %", theirs, saved, TOLERANCE)
-    yield Line(f"{zone} best static size", "nodes", BEST_STATIC[zone], best + 1, 0.0)
+        yield ComparedLine(f"{zone} against {name}", "saving, %", theirs, saved, TOLERANCE)
+    yield ComparedLine(f"{zone} best static size", "nodes", BEST_STATIC[zone], best + 1, 0.0)
 
 
-def emitted_g(carbon_g_per_kwh: Floats, profile: Profile, work: float) -> Floats:
+def emitted_g(carbon_g_per_kwh: Floats, profile: ScalingProfile, work: float) -> Floats:
     """Return what each job emits when it is scaled by the greedy, [B] of hours [B,S].
 
     Raises BadInput where a job cannot be done within its hours.
@@ -87,7 +87,7 @@ def read_windows(data: Path, zone: str) -> Floats:
     return found
 
 
-def read_profile(path: Path) -> Profile:
+def read_profile(path: Path) -> ScalingProfile:
     """Return the profile in a file of CarbonScaler's; raise BadInput listing rows at fault."""
     table = read_table(path)
     require_columns(table, ("nodes", "throughput", "power"))
@@ -101,4 +101,4 @@ def read_profile(path: Path) -> Profile:
         raise refusal(path, faults, "mend the file")
     if len(figures) < 2:
         raise BadInput(f"{path} has no row for one node: a profile has rows for 0, 1, … nodes")
-    return Profile(*np.array(figures[1:]).T)
+    return ScalingProfile(*np.array(figures[1:]).T)

@@ -21,13 +21,13 @@ from greensched_simulator.reproductions.deeprm_environment import (
     SLOTS,
     VOID,
     DeepRmState,
-    Work,
+    JobSequence,
     begin,
     fits,
     is_done,
     step,
 )
-from greensched_simulator.reproductions.tables import Line
+from greensched_simulator.reproductions.tables import ComparedLine
 
 NEEDS_DATA = False
 TITLE = "DeepRM's heuristics, 100 unseen sequences, all jobs counted (Mao et al., HotNets 2016)"
@@ -78,10 +78,10 @@ CUT_OFF_RATE = 0.7
 CUT_OFF = {"SJF": (3.48, 28.5), "Tetris": (4.46, 47.2)}
 PERCENT_TOLERANCE = 0.05
 
-Play = Callable[[DeepRmState, Work], None]
+Play = Callable[[DeepRmState, JobSequence], None]
 
 
-class Measured(NamedTuple):
+class DeepRmMeans(NamedTuple):
     """Means over the jobs of all sequences that have been placed, and their share of all."""
 
     slowdown: float
@@ -90,13 +90,13 @@ class Measured(NamedTuple):
     placed_share: float
 
 
-def reproduce(data: Path | None) -> list[Line]:
+def reproduce(data: Path | None) -> list[ComparedLine]:
     """Return the published figures beside ours; `data` is not needed."""
     lines = []
     for rate, jobs in JOBS.items():
         sequences = draw_sequences(rate)
         count = sum(int(np.count_nonzero(work.length_steps)) for work in sequences)
-        lines.append(Line(f"rate {rate}", "jobs", jobs, count, 0.0))
+        lines.append(ComparedLine(f"rate {rate}", "jobs", jobs, count, 0.0))
         lines += _by_rules(rate, sequences)
         lines.append(_at_random(rate, sequences))
         if rate == CUT_OFF_RATE:
@@ -104,7 +104,7 @@ def reproduce(data: Path | None) -> list[Line]:
     return lines
 
 
-def draw_sequences(rate: float) -> list[Work]:
+def draw_sequences(rate: float) -> list[JobSequence]:
     """Return the unseen sequences at a rate, which is the chance that a job comes in a step."""
     random = np.random.RandomState(SEED)
     sequences = []
@@ -115,7 +115,7 @@ def draw_sequences(rate: float) -> list[Work]:
             if random.rand() < rate:
                 length[arrival], demand[arrival] = draw_job(random)
         length[0] = 0  # drawn like the others, but the clock has passed it before anybody looks
-        sequences.append(Work(length, demand))
+        sequences.append(JobSequence(length, demand))
     return sequences
 
 
@@ -131,7 +131,7 @@ def draw_job(random: np.random.RandomState) -> tuple[int, list[int]]:
 
 
 @fast
-def best_fitting(state: DeepRmState, work: Work, alignment_share: float) -> int:
+def best_fitting(state: DeepRmState, work: JobSequence, alignment_share: float) -> int:
     """Return the slot of the job with the largest score, VOID where none fits from now on."""
     best, chosen = 0.0, VOID
     for place in range(SLOTS):
@@ -148,14 +148,14 @@ def best_fitting(state: DeepRmState, work: Work, alignment_share: float) -> int:
 
 
 @fast
-def follow_rule(state: DeepRmState, work: Work, alignment_share: float, end: int) -> None:
+def follow_rule(state: DeepRmState, work: JobSequence, alignment_share: float, end: int) -> None:
     """Place the best fitting job, step by step, until all are done or the clock is at `end`."""
     while not is_done(state, work) and state.clock[0] < end:
         step(state, work, best_fitting(state, work, alignment_share))
 
 
 @fast
-def follow_actions(state: DeepRmState, work: Work, actions: Integers) -> bool:
+def follow_actions(state: DeepRmState, work: JobSequence, actions: Integers) -> bool:
     """Do the actions in their order; True when all jobs are done, False where more are needed."""
     for action in actions:
         if is_done(state, work):
@@ -173,14 +173,14 @@ def at_random(seed: int) -> Play:
     """Return what plays sequences by actions at random: any slot, or none."""
     random = np.random.default_rng(seed)
 
-    def play(state: DeepRmState, work: Work) -> None:
+    def play(state: DeepRmState, work: JobSequence) -> None:
         while not follow_actions(state, work, random.integers(VOID + 1, size=ACTIONS_AT_ONCE)):
             pass
 
     return play
 
 
-def measure(sequences: list[Work], play: Play) -> Measured:
+def measure(sequences: list[JobSequence], play: Play) -> DeepRmMeans:
     """Return what became of the jobs of all sequences together."""
     states = [begin(work) for work in sequences]
     for state, work in zip(states, sequences, strict=True):
@@ -189,7 +189,7 @@ def measure(sequences: list[Work], play: Play) -> Measured:
     is_placed = finish != NOT_PLACED
     completion = (finish - np.arange(STEPS))[is_placed]
     length = np.stack([work.length_steps for work in sequences])
-    return Measured(
+    return DeepRmMeans(
         float((completion / length[is_placed]).mean()),
         float(completion.mean()),
         float((completion - length[is_placed]).mean()),
@@ -197,27 +197,29 @@ def measure(sequences: list[Work], play: Play) -> Measured:
     )
 
 
-def _by_rules(rate: float, sequences: list[Work]) -> Iterator[Line]:
+def _by_rules(rate: float, sequences: list[JobSequence]) -> Iterator[ComparedLine]:
     for name, published in PUBLISHED[rate].items():
         found = measure(sequences, by_rule(name))
         for figure, theirs, ours, tolerance in zip(
             FIGURES, published, found, TOLERANCES, strict=False
         ):
-            yield Line(f"rate {rate} {name}", figure, theirs, ours, tolerance)
+            yield ComparedLine(f"rate {rate} {name}", figure, theirs, ours, tolerance)
 
 
-def _at_random(rate: float, sequences: list[Work]) -> Line:
+def _at_random(rate: float, sequences: list[JobSequence]) -> ComparedLine:
     published, sd = RANDOM[rate]
     found = [measure(sequences, at_random(seed)).slowdown for seed in range(ACTION_SEEDS)]
     tolerance = STANDARD_ERRORS * sd * np.sqrt(1 / RANDOM_SEEDS + 1 / ACTION_SEEDS)
     case = f"rate {rate} Random, {ACTION_SEEDS} seeds, sd {np.std(found, ddof=1):.2f}"
-    return Line(case, FIGURES[0], published, float(np.mean(found)), float(tolerance))
+    return ComparedLine(case, FIGURES[0], published, float(np.mean(found)), float(tolerance))
 
 
-def _cut_off(sequences: list[Work]) -> Iterator[Line]:
+def _cut_off(sequences: list[JobSequence]) -> Iterator[ComparedLine]:
     for name, (slowdown, percent) in CUT_OFF.items():
         case = f"rate {CUT_OFF_RATE} {name}, cut off with the arrivals"
         found = measure(sequences, by_rule(name, STEPS))
         left_out = 100 * (1 - found.placed_share)
-        yield Line(case, "slowdown of those placed", slowdown, found.slowdown, TOLERANCES[1])
-        yield Line(case, "not placed, %", percent, left_out, PERCENT_TOLERANCE)
+        yield ComparedLine(
+            case, "slowdown of those placed", slowdown, found.slowdown, TOLERANCES[1]
+        )
+        yield ComparedLine(case, "not placed, %", percent, left_out, PERCENT_TOLERANCE)

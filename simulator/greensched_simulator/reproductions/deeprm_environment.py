@@ -20,7 +20,7 @@ VOID = SLOTS  # the action that places nothing
 NOBODY = NOWHERE = NOT_PLACED = -1
 
 
-class Work(NamedTuple):
+class JobSequence(NamedTuple):
     """A sequence of jobs; a job's number is the step at which it arrives, so 0 is none's."""
 
     length_steps: Integers  # [T]; 0: no job arrives
@@ -38,7 +38,7 @@ class DeepRmState(NamedTuple):
     finish: Integers  # [T], steps since the beginning, or NOT_PLACED
 
 
-def begin(work: Work) -> DeepRmState:
+def begin(work: JobSequence) -> DeepRmState:
     """Return an empty machine at step 0, where nobody has arrived."""
     return DeepRmState(
         clock=np.zeros(1, dtype=np.int64),
@@ -51,7 +51,7 @@ def begin(work: Work) -> DeepRmState:
 
 
 @fast
-def step(state: DeepRmState, work: Work, action: int) -> bool:
+def step(state: DeepRmState, work: JobSequence, action: int) -> bool:
     """Do an action: True where it placed a job, False where time went on by a step instead."""
     if action != VOID and state.slots[action] != NOBODY:
         job = state.slots[action]
@@ -71,7 +71,7 @@ def step(state: DeepRmState, work: Work, action: int) -> bool:
 
 
 @fast
-def is_done(state: DeepRmState, work: Work) -> bool:
+def is_done(state: DeepRmState, work: JobSequence) -> bool:
     """Tell whether every job of the sequence has come and is finished."""
     for job in range(1, work.length_steps.size):
         if work.length_steps[job] > 0 and not NOT_PLACED < state.finish[job] <= state.clock[0]:
@@ -80,7 +80,7 @@ def is_done(state: DeepRmState, work: Work) -> bool:
 
 
 @fast
-def fits(state: DeepRmState, work: Work, job: int, offset: int) -> bool:
+def fits(state: DeepRmState, work: JobSequence, job: int, offset: int) -> bool:
     """Tell whether a job finds its units in all its steps, the first in `offset` steps."""
     for ahead in range(offset, offset + work.length_steps[job]):
         for resource in range(RESOURCES):
@@ -90,7 +90,7 @@ def fits(state: DeepRmState, work: Work, job: int, offset: int) -> bool:
 
 
 @fast
-def earliest_offset(state: DeepRmState, work: Work, job: int) -> int:
+def earliest_offset(state: DeepRmState, work: JobSequence, job: int) -> int:
     """Return in how many steps a job can begin, or NOWHERE; the horizon's last step stays free."""
     for offset in range(HORIZON - work.length_steps[job]):
         if fits(state, work, job, offset):

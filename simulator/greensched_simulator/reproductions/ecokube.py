@@ -15,7 +15,7 @@ import numpy as np
 
 from greensched_policies.billing.accounting import total_bill
 from greensched_simulator.policy import policies_named
-from greensched_simulator.reproductions.tables import Line
+from greensched_simulator.reproductions.tables import ComparedLine
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
 from greensched_simulator.scenario.model import Scenario
@@ -37,7 +37,7 @@ AS_SHIPPED_G, BILLED_ALIKE_G = 32_417.0, 22_108.0
 TOLERANCE = 1.0  # points: in these figures is the PUE of sites that are not at hand
 
 
-class Case(NamedTuple):
+class EcoKubeCase(NamedTuple):
     """A world, and what the two policies do there."""
 
     world: World
@@ -46,7 +46,7 @@ class Case(NamedTuple):
     until_s: float  # both are billed until then
 
 
-def reproduce(data: Path | None = None) -> list[Line]:
+def reproduce(data: Path | None = None) -> list[ComparedLine]:
     """Return what equal decisions save, which is nothing if both are billed alike; needs no data.
 
     Where the baseline is billed elsewhere, it is what EcoKube's code makes of equal decisions.
@@ -57,9 +57,11 @@ def reproduce(data: Path | None = None) -> list[Line]:
     theirs = 100.0 * (1.0 - BILLED_ALIKE_G / AS_SHIPPED_G)
     ours = saving_percent(one, one.baseline, billed_elsewhere=True)
     return [
-        Line("equal decisions, NL FR DE", alike, 0.0, saving_percent(three, three.baseline), 0.0),
-        Line("equal decisions, DE", alike, 0.0, saving_percent(one, one.baseline), 0.0),
-        Line("equal decisions, DE", apart, theirs, ours, TOLERANCE),
+        ComparedLine(
+            "equal decisions, NL FR DE", alike, 0.0, saving_percent(three, three.baseline), 0.0
+        ),
+        ComparedLine("equal decisions, DE", alike, 0.0, saving_percent(one, one.baseline), 0.0),
+        ComparedLine("equal decisions, DE", apart, theirs, ours, TOLERANCE),
     ]
 
 
@@ -83,14 +85,14 @@ def scenario_of(nodes: Mapping[str, int], pue: float = PUE) -> Scenario:
     })  # fmt: skip
 
 
-def case_of(scenario: Scenario) -> Case:
+def case_of(scenario: Scenario) -> EcoKubeCase:
     """Return what the two policies do in a scenario."""
     world = build_world(scenario)
     baseline, carbon_aware = (simulate(world, policy) for policy in POLICIES)
-    return Case(world, baseline, carbon_aware, billed_until_s(world, baseline, carbon_aware))
+    return EcoKubeCase(world, baseline, carbon_aware, billed_until_s(world, baseline, carbon_aware))
 
 
-def saving_percent(case: Case, other: Schedule, *, billed_elsewhere: bool = False) -> float:
+def saving_percent(case: EcoKubeCase, other: Schedule, *, billed_elsewhere: bool = False) -> float:
     """Return what a schedule seems to save against the baseline, which may be billed elsewhere.
 
     A comparison that tells anything but 0 of the baseline's own schedule bills them differently.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_simulator.reproductions.tables import NOT_PUBLISHED, Line
+from greensched_simulator.reproductions.tables import NOT_PUBLISHED, ComparedLine
 
 NEEDS_DATA = False
 TITLE = "EcoPyCSim, 300 jobs, 10 farms of 10 servers (clementmaxwell/EcoPyCSim)"
@@ -62,7 +62,7 @@ class RuleOutcome(NamedTuple):
     jobs_done: float  # with all of their tasks
 
 
-class Event(NamedTuple):
+class TaskEvent(NamedTuple):
     """A task is ready for a server, or leaves the machine it was on; earlier ones come first."""
 
     at_s: float
@@ -124,21 +124,21 @@ def farm_price(powers: list[float]) -> float:
     return round(power * (LOW_PRICE if power <= HIGH_ABOVE_POWER else HIGH_PRICE), 2)
 
 
-def reproduce(data: Path | None) -> list[Line]:
+def reproduce(data: Path | None) -> list[ComparedLine]:
     """Return the published figures beside ours; `data` is not needed."""
     return [line for name in PUBLISHED_PRICE for line in _lines(name)]
 
 
-def _lines(name: str) -> Iterator[Line]:
+def _lines(name: str) -> Iterator[ComparedLine]:
     runs = [play(make_jobs(seed), chooser(name, seed)) for seed in range(RUNS)]
     found = RuleOutcome(*np.mean(runs, axis=0).tolist())
     price = PUBLISHED_PRICE[name]
     tolerance = PRICE_TOLERANCE * price
-    yield Line(name, "price, as added up there", price, found.price_at_decisions, tolerance)
-    yield Line(name, "price, in full", NOT_PUBLISHED, found.price, 0.0)
+    yield ComparedLine(name, "price, as added up there", price, found.price_at_decisions, tolerance)
+    yield ComparedLine(name, "price, in full", NOT_PUBLISHED, found.price, 0.0)
     done = PUBLISHED_DONE.get(name, NOT_PUBLISHED)
-    yield Line(name, f"tasks done, of {TASKS}", done, found.tasks_done, 0.0)
-    yield Line(name, f"jobs done, of {JOBS}", NOT_PUBLISHED, found.jobs_done, 0.0)
+    yield ComparedLine(name, f"tasks done, of {TASKS}", done, found.tasks_done, 0.0)
+    yield ComparedLine(name, f"jobs done, of {JOBS}", NOT_PUBLISHED, found.jobs_done, 0.0)
 
 
 def chooser(name: str, seed: int) -> Choose:
@@ -216,7 +216,7 @@ class _Run:
         self._left = [len(job.cpu) for job in jobs]
         self._is_rejected = [False] * len(jobs)
         self._awaits = [[0] * len(job.cpu) for job in jobs]
-        self._events: list[Event] = []
+        self._events: list[TaskEvent] = []
         self._order = itertools.count()
         for number, job in enumerate(jobs):
             for child in itertools.chain.from_iterable(job.children):
@@ -242,7 +242,7 @@ class _Run:
         done = sum(len(job.cpu) for job in self._jobs) - sum(self._left)
         return RuleOutcome(at_decisions, in_full, done, self._left.count(0))
 
-    def _place(self, event: Event, server: int) -> None:
+    def _place(self, event: TaskEvent, server: int) -> None:
         if not self._farms.has_room(server):
             self._is_rejected[event.job] = True
             return
@@ -251,7 +251,7 @@ class _Run:
         end_s = round(event.at_s + job.runtime_s[event.task], 2)
         self._push(end_s, event.job, event.task, server, machine)
 
-    def _depart(self, event: Event) -> None:
+    def _depart(self, event: TaskEvent) -> None:
         self._farms.release(event.server, event.machine)
         self._left[event.job] -= 1
         if self._is_rejected[event.job]:
@@ -265,4 +265,4 @@ class _Run:
     def _push(
         self, at_s: float, job: int, task: int, server: int = _NOWHERE, machine: int = _NOWHERE
     ) -> None:
-        heapq.heappush(self._events, Event(at_s, next(self._order), job, task, server, machine))
+        heapq.heappush(self._events, TaskEvent(at_s, next(self._order), job, task, server, machine))

@@ -21,7 +21,7 @@ from greensched_simulator.formats.grid_files import (
     read_series,
 )
 from greensched_simulator.formats.traces import load_trace
-from greensched_simulator.reproductions.tables import Line
+from greensched_simulator.reproductions.tables import ComparedLine
 
 NEEDS_DATA = True
 TITLE = "GAIA, pai_1k, queues 6x24 (Hanafy et al., ASPLOS 2024)"
@@ -112,7 +112,7 @@ class Carbon:
         return found
 
 
-def reproduce(data: Path) -> list[Line]:
+def reproduce(data: Path) -> list[ComparedLine]:
     """Return the published figures beside ours; raise BadInput when a file cannot be read."""
     jobs = read_jobs(data / "gaia-cluster-traces" / "pai_1k.csv.gz")
     lines = []
@@ -125,7 +125,7 @@ def reproduce(data: Path) -> list[Line]:
             for figure, theirs, mine, tolerance in zip(
                 ("carbon ÷ no wait", "mean wait, h"), paper, ours, TOLERANCES, strict=True
             ):
-                lines.append(Line(f"{zone} {name}", figure, theirs, mine, tolerance))
+                lines.append(ComparedLine(f"{zone} {name}", figure, theirs, mine, tolerance))
     return lines
 
 

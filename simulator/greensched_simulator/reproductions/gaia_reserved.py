@@ -23,7 +23,7 @@ from greensched_simulator.reproductions.gaia import (
     started,
     waits_of,
 )
-from greensched_simulator.reproductions.tables import Line
+from greensched_simulator.reproductions.tables import ComparedLine
 
 NEEDS_DATA = True
 TITLE = "GAIA with nine reserved cores, pai_1k, AU-NSW (Hanafy et al., ASPLOS 2024)"
@@ -40,7 +40,7 @@ PUBLISHED: dict[str, tuple[float, float]] = {
 }  # fmt: skip
 
 
-class Asked(NamedTuple):
+class RequestedRuns(NamedTuple):
     """Runs that ask for cores, [K] in ticks, in the order in which they are served."""
 
     first: Integers  # may start from then on
@@ -56,7 +56,7 @@ class ServedRuns(NamedTuple):
     is_on_demand: Integers  # [K] 1 or 0
 
 
-def reproduce(data: Path) -> list[Line]:
+def reproduce(data: Path) -> list[ComparedLine]:
     """Return the published figures beside ours; raise BadInput when a file cannot be read."""
     jobs = read_jobs(data / "gaia-cluster-traces" / "pai_1k.csv.gz")
     carbon = Carbon(read_hours(data, ZONE))
@@ -69,11 +69,13 @@ def reproduce(data: Path) -> list[Line]:
         grams = float(asked.cpus @ carbon.over(served.start, asked.length))
         ours = grams / base_g, cost_usd(asked, served, RESERVED) / base_usd
         for figure, theirs, mine in zip(("carbon", "cost"), paper, ours, strict=True):
-            lines.append(Line(name, f"{figure} ÷ no wait, on demand", theirs, mine, TOLERANCE))
+            lines.append(
+                ComparedLine(name, f"{figure} ÷ no wait, on demand", theirs, mine, TOLERANCE)
+            )
     return lines
 
 
-def _asked(name: str, jobs: GaiaJobs, carbon: Carbon) -> Asked:
+def _asked(name: str, jobs: GaiaJobs, carbon: Carbon) -> RequestedRuns:
     """Return when a policy has the jobs, or the pieces of those that it pauses, ask for cores."""
     if name in ("ecovisor", "wait-awhile"):
         pieces = [
@@ -82,20 +84,20 @@ def _asked(name: str, jobs: GaiaJobs, carbon: Carbon) -> Asked:
             for first, ticks in of_job
         ]
         first, length = (np.array([each[at] for each in pieces]) for at in (0, 1))
-        asked = Asked(first, first, length, np.array([each[2] for each in pieces]))
+        asked = RequestedRuns(first, first, length, np.array([each[2] for each in pieces]))
     elif name == "all-wait-threshold":
-        asked = Asked(jobs.arrival, jobs.arrival + waits_of(jobs), jobs.length, jobs.cpus)
+        asked = RequestedRuns(jobs.arrival, jobs.arrival + waits_of(jobs), jobs.length, jobs.cpus)
     elif name == "no-wait":
-        asked = Asked(jobs.arrival, jobs.arrival, jobs.length, jobs.cpus)
+        asked = RequestedRuns(jobs.arrival, jobs.arrival, jobs.length, jobs.cpus)
     else:
         start = started("carbon-time", jobs, carbon)
         first = jobs.arrival if name == "res-first-carbon-time" else start
-        asked = Asked(first, start, jobs.length, jobs.cpus)
+        asked = RequestedRuns(first, start, jobs.length, jobs.cpus)
     order = np.argsort(asked.first, kind="stable")
-    return Asked._make(column[order] for column in asked)
+    return RequestedRuns._make(column[order] for column in asked)
 
 
-def serve(asked: Asked, reserved: int) -> ServedRuns:
+def serve(asked: RequestedRuns, reserved: int) -> ServedRuns:
     """Start each run where all its cores are free among the reserved ones, else when it must."""
     start, is_on_demand = asked.latest.copy(), np.ones(asked.first.size, np.int64)
     free, waiting, came = float(reserved), list[int](), 0
@@ -120,7 +122,7 @@ def serve(asked: Asked, reserved: int) -> ServedRuns:
     return ServedRuns(start, is_on_demand)
 
 
-def cost_usd(asked: Asked, served: ServedRuns, reserved: int) -> float:
+def cost_usd(asked: RequestedRuns, served: ServedRuns, reserved: int) -> float:
     """Return what the runs on demand cost, and the reserved cores until the last start."""
     on_demand = float((asked.cpus * asked.length * served.is_on_demand).sum()) / HOUR
     paid_anyway = reserved * SHARE_OF_PRICE * int(served.start.max()) / HOUR

@@ -24,7 +24,7 @@ from greensched_simulator.formats.grid_files import (
     WantedColumn,
     read_series,
 )
-from greensched_simulator.reproductions.tables import Line
+from greensched_simulator.reproductions.tables import ComparedLine
 
 NEEDS_DATA = True
 TITLE = "Let's Wait Awhile, scenarios I and II, 2020 (Wiesner et al., Middleware 2021)"
@@ -79,10 +79,10 @@ class MlJobs(NamedTuple):
     length: Integers
 
 
-def reproduce(data: Path) -> list[Line]:
+def reproduce(data: Path) -> list[ComparedLine]:
     """Return the published figures beside ours; raise BadInput when a file cannot be read."""
     jobs = ml_jobs()
-    lines: list[Line] = []
+    lines: list[ComparedLine] = []
     for zone, name in FILES.items():
         actual = read_slots(data / "lets-wait-awhile" / name)
         lines.extend(_nightly_lines(zone, actual))
@@ -90,30 +90,30 @@ def reproduce(data: Path) -> list[Line]:
     return lines
 
 
-def _nightly_lines(zone: str, actual: Floats) -> Iterator[Line]:
+def _nightly_lines(zone: str, actual: Floats) -> Iterator[ComparedLine]:
     base = nightly(actual, actual, 0)
-    yield Line(f"{zone} I", "g/kWh at 1:00", NIGHTLY_BASE[zone], base, TOLERANCE)
+    yield ComparedLine(f"{zone} I", "g/kWh at 1:00", NIGHTLY_BASE[zone], base, TOLERANCE)
     for error, published in NIGHTLY_SAVED[zone].items():
         for hours, theirs in zip(NIGHTLY_HOURS, published, strict=True):
             seen = forecasts(actual, error)
             shifted = np.mean([nightly(actual, forecast, hours * HOUR) for forecast in seen])
             case = f"{zone} I ±{hours} h, error {error:.0%}"
-            yield Line(case, "saving, %", theirs, _saved(float(shifted), base), TOLERANCE)
+            yield ComparedLine(case, "saving, %", theirs, _saved(float(shifted), base), TOLERANCE)
 
 
-def _ml_lines(zone: str, actual: Floats, jobs: MlJobs) -> Iterator[Line]:
+def _ml_lines(zone: str, actual: Floats, jobs: MlJobs) -> Iterator[ComparedLine]:
     finish = jobs.start + jobs.length
     base = in_one_piece(jobs, finish, actual, actual)
     unmoved = float(_sum_over(actual, jobs.start, jobs.length).sum())
     theirs, ours = SAVED_ONE_SLOT_LATE[zone], _saved(base, unmoved)
-    yield Line(f"{zone} II, one slot late at most", "saving, %", theirs, ours, TOLERANCE)
+    yield ComparedLine(f"{zone} II, one slot late at most", "saving, %", theirs, ours, TOLERANCE)
     for (deadline, error), published in ML_SAVED[zone].items():
         seen = forecasts(actual, error)
         until = DEADLINES[deadline](finish)
         for run, theirs in zip((in_one_piece, in_pieces), published, strict=True):
             shifted = np.mean([run(jobs, until, actual, forecast) for forecast in seen])
             case = f"{zone} II {deadline}, {run.__name__.replace('_', ' ')}, error {error:.0%}"
-            yield Line(case, "saving, %", theirs, _saved(float(shifted), base), TOLERANCE)
+            yield ComparedLine(case, "saving, %", theirs, _saved(float(shifted), base), TOLERANCE)
 
 
 def _saved(shifted: float, base: float) -> float:

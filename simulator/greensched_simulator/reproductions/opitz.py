@@ -18,7 +18,7 @@ from scipy import stats
 from greensched_core.errors import BadInput
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.phase_jobs.phases import Phase, PhasedJob, duration_s, spent
-from greensched_simulator.reproductions.tables import Line
+from greensched_simulator.reproductions.tables import ComparedLine
 
 NEEDS_DATA = True
 TITLE = "Opitz, suspending a training (master's thesis, 2024)"
@@ -80,7 +80,7 @@ class Recording(NamedTuple):
         return self.energy_j(self.begin_s + BEFORE_PROGRAM_S, self.at_s("Exit"))
 
 
-def reproduce(data: Path) -> list[Line]:
+def reproduce(data: Path) -> list[ComparedLine]:
     """Return the thesis's figures beside ours; raise BadInput when a file cannot be read."""
     recordings = {
         name: [_recordings(data / FOLDER, beginning) for beginning in beginnings]
@@ -141,25 +141,29 @@ def _mean_kj(parts: list[list[Recording]]) -> float:
     return sum(float(np.mean([one.program_j for one in part])) for part in parts) / 1000.0
 
 
-def _measured_lines(measured: Mapping[str, float], counts: Mapping[str, int]) -> list[Line]:
+def _measured_lines(measured: Mapping[str, float], counts: Mapping[str, int]) -> list[ComparedLine]:
     lines = []
     for name, (mean_kj, deviation_kj) in MEASURED_KJ.items():
         tolerance = _prediction_tolerance(deviation_kj, counts[name])
-        lines.append(Line(f"measured, {name}", "energy, kJ", mean_kj, measured[name], tolerance))
+        lines.append(
+            ComparedLine(f"measured, {name}", "energy, kJ", mean_kj, measured[name], tolerance)
+        )
     for name, percent in PENALTY_PERCENT.items():
         ours = 100.0 * (measured[name] / measured["full"] - 1.0)
-        lines.append(Line(f"measured, {name}", "penalty, %", percent, ours, PENALTY_TOLERANCE))
+        lines.append(
+            ComparedLine(f"measured, {name}", "penalty, %", percent, ours, PENALTY_TOLERANCE)
+        )
     return lines
 
 
-def _model_lines(restart: tuple[Phase, ...]) -> list[Line]:
+def _model_lines(restart: tuple[Phase, ...]) -> list[ComparedLine]:
     job = PhasedJob(JOB.startup, JOB.work, restart)
     full_kj, theirs_kj = spent(job).energy_j / 1000.0, MEASURED_KJ["full"][0]
     ours = penalties_percent(job)
     return [
-        Line("phases, full", "energy, kJ", theirs_kj, full_kj, MODEL_TOLERANCE_KJ),
+        ComparedLine("phases, full", "energy, kJ", theirs_kj, full_kj, MODEL_TOLERANCE_KJ),
         *(
-            Line(f"phases, {name}", "penalty, %", percent, ours[name], PENALTY_TOLERANCE)
+            ComparedLine(f"phases, {name}", "penalty, %", percent, ours[name], PENALTY_TOLERANCE)
             for name, percent in PENALTY_PERCENT.items()
         ),
     ]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 NOT_PUBLISHED = math.nan  # of a figure that stands beside another so that this one is understood
 
 
-class Line(NamedTuple):
+class ComparedLine(NamedTuple):
     """One figure; equal where they differ by no more than the tolerance."""
 
     case: str

@@ -14,8 +14,8 @@ from statistics import median
 from typing import NamedTuple
 
 from greensched_simulator.formats.trace_rows import read_table, refusal, require_columns, rows_of
-from greensched_simulator.formats.workload import Fault
-from greensched_simulator.reproductions.tables import Line
+from greensched_simulator.formats.workload import RowFault
+from greensched_simulator.reproductions.tables import ComparedLine
 
 NEEDS_DATA = True
 TITLE = "Zeus, GPU power caps (You et al., NSDI 2023)"
@@ -44,7 +44,7 @@ HUNGRY_CONFIGURATIONS = {"v100": 28, "a40": 21, "rtx6000": 25, "p100": 0}
 _COLUMNS = ("dataset", "network", "batch_size", "optimizer")
 
 
-class Measured(NamedTuple):
+class ZeusMeasurement(NamedTuple):
     """One configuration at one limit."""
 
     epoch_s: float
@@ -61,16 +61,16 @@ class Capped(NamedTuple):
 
 
 Configuration = tuple[str, ...]
-Runs = Mapping[Configuration, Mapping[int, Measured]]  # by limit in watts
+Runs = Mapping[Configuration, Mapping[int, ZeusMeasurement]]  # by limit in watts
 
 
-def reproduce(data: Path) -> list[Line]:
+def reproduce(data: Path) -> list[ComparedLine]:
     """Return the known medians beside ours; raise BadInput when a file cannot be read."""
     lines = []
     for gpu, published in PUBLISHED.items():
         hungry = hungry_runs(read_runs(data / FOLDER / f"summary_power_{gpu}.csv"))
         kept = float(HUNGRY_CONFIGURATIONS[gpu])
-        lines.append(Line(gpu, "hungry configurations", kept, float(len(hungry)), 0.0))
+        lines.append(ComparedLine(gpu, "hungry configurations", kept, float(len(hungry)), 0.0))
         for limit_w, known in published.items():
             lines += _lines(f"{gpu} {limit_w} W", known, capped(hungry, limit_w))
     return lines
@@ -80,14 +80,14 @@ def read_runs(path: Path) -> Runs:
     """Return a GPU's runs; raise BadInput that lists the rows at fault."""
     table = read_table(path)
     require_columns(table, (*_COLUMNS, "power_limit", "time_per_epoch", "average_power"))
-    runs: dict[Configuration, dict[int, Measured]] = defaultdict(dict)
-    faults: list[Fault] = []
+    runs: dict[Configuration, dict[int, ZeusMeasurement]] = defaultdict(dict)
+    faults: list[RowFault] = []
     for row in rows_of(table):
         configuration = tuple(row.text(column) for column in _COLUMNS)
         limit_w = row.whole("power_limit")
         if limit_w in runs[configuration]:
             row.fault(f"{' '.join(configuration)} was measured at {limit_w} W before")
-        runs[configuration][limit_w] = Measured(
+        runs[configuration][limit_w] = ZeusMeasurement(
             row.figure("time_per_epoch", above=0.0), row.figure("average_power", above=0.0)
         )
         faults.extend(row.faults)
@@ -120,9 +120,9 @@ def capped(runs: Runs, limit_w: int) -> Capped:
     return Capped(median(throughput), median(power), median(energy), len(pairs))
 
 
-def _lines(case: str, known: Sequence[float], ours: Capped) -> list[Line]:
+def _lines(case: str, known: Sequence[float], ours: Capped) -> list[ComparedLine]:
     figures = ("throughput", "power", "energy per work")
     return [
-        Line(case, figure, theirs, mine, TOLERANCE)
+        ComparedLine(case, figure, theirs, mine, TOLERANCE)
         for figure, theirs, mine in zip(figures, known, ours, strict=False)
     ]

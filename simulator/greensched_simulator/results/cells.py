@@ -44,7 +44,7 @@ def count(value: float) -> str:
     return f"{value:,.0f}" if is_whole else f"{value:,.1f}"
 
 
-class Interval(NamedTuple):
+class ConfidenceInterval(NamedTuple):
     """A mean over seeds and its 95 % interval; the ends are NaN with one seed."""
 
     mean: float
@@ -52,7 +52,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def change_text(percent: Interval) -> str:
+def change_text(percent: ConfidenceInterval) -> str:
     """Return a change with its interval, such as `-12.3 ±0.4 %`; a dash where there is none."""
     if math.isnan(percent.mean):
         return "–"
@@ -61,14 +61,14 @@ def change_text(percent: Interval) -> str:
     return f"{shown} %" if math.isnan(half) else f"{shown} ±{half:.1f} %"
 
 
-def tone_of(change: Interval) -> Tone:
+def tone_of(change: ConfidenceInterval) -> Tone:
     """Tell whether a change's whole interval lies on one side of zero; less is better."""
     if change.high < 0:
         return "better"
     return "worse" if change.low > 0 else ""
 
 
-def change_cell(percent: Interval) -> Cell:
+def change_cell(percent: ConfidenceInterval) -> Cell:
     """Return a change with its interval, told apart as better or worse unless it is told as 0.0."""
     text = change_text(percent)
     return Cell(text, "" if text.startswith("0.0 ") else tone_of(percent))

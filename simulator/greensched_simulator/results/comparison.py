@@ -11,10 +11,15 @@ from greensched_policies.costs.cost import Floats
 from greensched_simulator.arrays.seeds import naming_seed
 from greensched_simulator.bounds.bound import Least, least_totals
 from greensched_simulator.policy import Policy
-from greensched_simulator.results.cells import Interval
+from greensched_simulator.results.cells import ConfidenceInterval
 from greensched_simulator.runs.outcome import Outcome, outcome_of
 from greensched_simulator.runs.schedule import Schedule
-from greensched_simulator.runs.simulation import Told, bill_of, billed_until_s, simulate_each
+from greensched_simulator.runs.simulation import (
+    ProgressCallback,
+    bill_of,
+    billed_until_s,
+    simulate_each,
+)
 from greensched_simulator.scenario.model import Scenario
 from greensched_simulator.world.world import World, build_world, refuse_seeds
 
@@ -42,7 +47,7 @@ class Results(NamedTuple):
     least: tuple[Least, ...] = ()  # one a seed, or none
 
 
-class Figure(NamedTuple):
+class ComparedFigure(NamedTuple):
     """One figure of an outcome, as comparisons tell it; less of it is better."""
 
     name: str
@@ -52,27 +57,29 @@ class Figure(NamedTuple):
 class Difference(NamedTuple):
     """One policy's change of a figure against the baseline, paired by seed."""
 
-    change: Interval  # in the figure's unit
-    percent: Interval  # of each seed's baseline; NaN where that is 0
+    change: ConfidenceInterval  # in the figure's unit
+    percent: ConfidenceInterval  # of each seed's baseline; NaN where that is 0
 
 
-ENERGY = Figure("energy_j", lambda outcome: outcome.energy_j)
-COST = Figure("cost", lambda outcome: outcome.cost)
-CARBON = Figure("carbon_g", lambda outcome: outcome.carbon_g)
-MARGINAL = Figure("carbon_marginal_g", lambda outcome: outcome.carbon_marginal_g)
-WAIT = Figure("wait_mean_s", lambda outcome: outcome.wait_mean_s)
-SLOWDOWN = Figure("slowdown_mean", lambda outcome: outcome.slowdown_mean)
-LATE = Figure(
+ENERGY = ComparedFigure("energy_j", lambda outcome: outcome.energy_j)
+COST = ComparedFigure("cost", lambda outcome: outcome.cost)
+CARBON = ComparedFigure("carbon_g", lambda outcome: outcome.carbon_g)
+MARGINAL = ComparedFigure("carbon_marginal_g", lambda outcome: outcome.carbon_marginal_g)
+WAIT = ComparedFigure("wait_mean_s", lambda outcome: outcome.wait_mean_s)
+SLOWDOWN = ComparedFigure("slowdown_mean", lambda outcome: outcome.slowdown_mean)
+LATE = ComparedFigure(
     "requests_late", lambda outcome: float(round(outcome.requests - outcome.requests_in_time))
 )
-MISSED = Figure("deadlines_missed", lambda outcome: outcome.deadlines - outcome.deadlines_met)
+MISSED = ComparedFigure(
+    "deadlines_missed", lambda outcome: outcome.deadlines - outcome.deadlines_met
+)
 
 
 def compare(
     scenario: Scenario,
     policies: Sequence[Policy],
     seeds: Sequence[int],
-    told: Told,
+    told: ProgressCallback,
     *,
     with_bound: bool = False,
 ) -> Iterator[Round]:
@@ -90,7 +97,12 @@ def compare(
 
 
 def _round(
-    scenario: Scenario, seed: int, policies: Sequence[Policy], told: Told, *, with_bound: bool
+    scenario: Scenario,
+    seed: int,
+    policies: Sequence[Policy],
+    told: ProgressCallback,
+    *,
+    with_bound: bool,
 ) -> Round:
     world = build_world(scenario, seed)
     schedules = simulate_each(world, policies, told)
@@ -103,7 +115,7 @@ def _round(
     return Round(world, tuple(policies), tuple(schedules), outcomes, least)
 
 
-def difference(figure: Figure, results: Results, policy: Policy) -> Difference:
+def difference(figure: ComparedFigure, results: Results, policy: Policy) -> Difference:
     """Return a figure's change against the baseline's, seed by seed; raise BadInput without one."""
     if results.baseline is None:
         raise BadInput("nothing is compared: name a baseline")
@@ -116,7 +128,7 @@ def difference(figure: Figure, results: Results, policy: Policy) -> Difference:
     return Difference(interval(mine - theirs), interval(percent))
 
 
-def captured(figure: Figure, results: Results, policy: Policy) -> Interval:
+def captured(figure: ComparedFigure, results: Results, policy: Policy) -> ConfidenceInterval:
     """Return the share in % of what could be saved at all that a policy saves, seed by seed.
 
     100 is the bound, 0 the baseline. NaN where nothing could be saved. The figure is
@@ -142,17 +154,17 @@ def captured_pct(baseline: Floats | float, total: Floats | float, least: Floats 
     return np.where(possible > WORTH_TELLING * np.abs(baseline), share, np.nan)
 
 
-def interval(values: Floats) -> Interval:
+def interval(values: Floats) -> ConfidenceInterval:
     """Return the mean of one value a seed with Student's interval.
 
     It tells how much the seeds vary, not how other clusters or grids would do.
     """
     mean = float(values.mean())
     if values.size < 2:
-        return Interval(mean, np.nan, np.nan)
+        return ConfidenceInterval(mean, np.nan, np.nan)
     half = stats.t.ppf(0.5 + CONFIDENCE / 2, values.size - 1) * values.std(ddof=1)
     half = float(half / np.sqrt(values.size))
-    return Interval(mean, mean - half, mean + half)
+    return ConfidenceInterval(mean, mean - half, mean + half)
 
 
 def ranked(results: Results) -> Results:

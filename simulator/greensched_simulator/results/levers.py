@@ -14,8 +14,8 @@ import numpy as np
 
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.policy import Policy
-from greensched_simulator.results.cells import Interval
-from greensched_simulator.results.comparison import Figure, Results, interval
+from greensched_simulator.results.cells import ConfidenceInterval
+from greensched_simulator.results.comparison import ComparedFigure, Results, interval
 
 LEVERS = ("when", "where", "queue", "sleep", "cap", "pause")  # fields of a policy
 
@@ -55,7 +55,9 @@ def told_apart(results: Results) -> tuple[Policy, ...]:
     )
 
 
-def parts(figure: Figure, results: Results, policy: Policy) -> Mapping[str, Interval]:
+def parts(
+    figure: ComparedFigure, results: Results, policy: Policy
+) -> Mapping[str, ConfidenceInterval]:
     """Return each lever's part of a policy's change, in % of each seed's baseline.
 
     The policy must be one of `told_apart`. Where a seed's baseline is 0, the parts are NaN.

@@ -34,7 +34,7 @@ class Column(NamedTuple):
     meaning: str
 
 
-class Table(NamedTuple):
+class RecordedTable(NamedTuple):
     """A table of a run's folder."""
 
     name: str
@@ -70,7 +70,7 @@ def _bill() -> Iterator[Column]:
         yield Column(f"carbon_{part}_g", NUMBER, "g", f"operational, location-based: {meaning}")
 
 
-JOBS = Table("jobs", "a job; replicas of services have a table of their own", (
+JOBS = RecordedTable("jobs", "a job; replicas of services have a table of their own", (
     *_RUN,
     Column("job", TEXT, "", "name of the job"),
     Column("arrival_s", NUMBER, "s", "time at which it was submitted"),
@@ -103,7 +103,7 @@ JOBS = Table("jobs", "a job; replicas of services have a table of their own", (
                                     "least 1; empty: it never ran"),
     Column("is_deadline_met", CLAIM, "", "whether it ended by its deadline; empty: it has none"),
 ))  # fmt: skip
-REPLICAS = Table("replicas", "one life of a replica of a service", (
+REPLICAS = RecordedTable("replicas", "one life of a replica of a service", (
     *_RUN,
     Column("replica", TEXT, "", "name of the replica"),
     Column("service", WORD, "", "name of its service"),
@@ -113,7 +113,7 @@ REPLICAS = Table("replicas", "one life of a replica of a service", (
     Column("end_s", NUMBER, "s", "time at which it left its node; empty: it never ran"),
     *_PLACE,
 ))  # fmt: skip
-SERVICES = Table("services", "one time slot of a service", (
+SERVICES = RecordedTable("services", "one time slot of a service", (
     *_RUN,
     Column("service", WORD, "", "name of the service"),
     Column("from_s", NUMBER, "s", "start of the slot"),
@@ -128,7 +128,7 @@ SERVICES = Table("services", "one time slot of a service", (
                                  "are turned away; empty: no requests"),
     Column("p99_s", NUMBER, "s", "99th percentile of the same"),
 ))  # fmt: skip
-DECISIONS = Table("decisions", "a decision or a failure, in the order of time", (
+DECISIONS = RecordedTable("decisions", "a decision or a failure, in the order of time", (
     *_RUN,
     Column("at_s", NUMBER, "s", "time of the decision or failure"),
     Column("job", TEXT, "", "job that it is about; empty: it is about a node"),
@@ -139,7 +139,7 @@ DECISIONS = Table("decisions", "a decision or a failure, in the order of time", 
     Column("zone", WORD, "", "grid zone of that node"),
     Column("level", NUMBER, "1", "of `cap`: share of full power control, 1 is no cap"),
 ))  # fmt: skip
-NODE_HOURS = Table("node-hours", "an hour of a node; they add up to the bill", (
+NODE_HOURS = RecordedTable("node-hours", "an hour of a node; they add up to the bill", (
     *_RUN,
     Column("hour", WHOLE, WHICH, "hour since the scenario's start, from 0"),
     Column("node", WORD, "", "name of the node"),
@@ -149,7 +149,7 @@ NODE_HOURS = Table("node-hours", "an hour of a node; they add up to the bill", (
     Column("gpu_s", NUMBER, "GPU-s", "GPUs requested by what ran, times time"),
     *_bill(),
 ))  # fmt: skip
-GRID = Table("grid", "a step of a zone's grid, which holds until the zone's next one", (
+GRID = RecordedTable("grid", "a step of a zone's grid, which holds until the zone's next one", (
     _SEED,
     Column("zone", WORD, "", "name of the zone"),
     Column("time_s", NUMBER, "s", "start of the step"),
@@ -161,7 +161,7 @@ GRID = Table("grid", "a step of a zone's grid, which holds until the zone's next
     Column("pue", NUMBER, "1", "PUE of the zone's nodes by its weather; empty: no weather"),
     Column("solar_w", NUMBER, "W", "power that the panels yield; empty: no panels"),
 ))  # fmt: skip
-OUTCOMES = Table("outcomes", "the result of one policy with one seed", (
+OUTCOMES = RecordedTable("outcomes", "the result of one policy with one seed", (
     _POLICY,
     _SEED,
     Column("jobs", WHOLE, COUNT, "all jobs"),

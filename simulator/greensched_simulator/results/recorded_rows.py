@@ -19,7 +19,7 @@ from greensched_simulator.results.recorded_columns import (
     NODE_HOURS,
     REPLICAS,
     SERVICES,
-    Table,
+    RecordedTable,
 )
 from greensched_simulator.runs.job_transfers import brought, transfers_of
 from greensched_simulator.runs.node_hours import node_hours
@@ -234,7 +234,9 @@ def _words(
     return pa.DictionaryArray.from_arrays(indices, pa.array(words, pa.string()))
 
 
-def _table(table: Table, world: World, policy: Policy, columns: Mapping[str, Any]) -> pa.Table:
+def _table(
+    table: RecordedTable, world: World, policy: Policy, columns: Mapping[str, Any]
+) -> pa.Table:
     count = len(columns[table.schema.names[2]])  # the first behind those of the run
     run = {
         "seed": np.full(count, world.seed),
@@ -243,7 +245,7 @@ def _table(table: Table, world: World, policy: Policy, columns: Mapping[str, Any
     return _of(table, {**run, **columns})
 
 
-def _of(table: Table, columns: Mapping[str, Any]) -> pa.Table:
+def _of(table: RecordedTable, columns: Mapping[str, Any]) -> pa.Table:
     arrays = [_array(columns[column.name], column.kind) for column in table.columns]
     return pa.Table.from_arrays(arrays, schema=table.schema)
 

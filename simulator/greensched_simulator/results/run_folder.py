@@ -32,7 +32,7 @@ from greensched_simulator.results.recorded_columns import (
     OF_SERVICES,
     OUTCOMES,
     WHOLE,
-    Table,
+    RecordedTable,
 )
 from greensched_simulator.results.recorded_rows import (
     decision_rows,
@@ -60,7 +60,7 @@ _COUNTS = {column.name for column in OUTCOMES.columns if column.kind == WHOLE}
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RecordedRun:
     """What was asked for, and when."""
 
     scenario: Scenario
@@ -97,7 +97,7 @@ class FinishedRun:
 class _RowFiles:
     """One table, written as CSV (gzipped) and as Parquet."""
 
-    def __init__(self, folder: Path, table: Table) -> None:
+    def __init__(self, folder: Path, table: RecordedTable) -> None:
         self._file = (folder / f"{table.name}.csv.gz").open("wb")
         # Quick to pack, and without a name or a date: the same rows are the same bytes.
         self._packed = gzip.GzipFile("", "wb", compresslevel=1, fileobj=self._file, mtime=0)
@@ -136,7 +136,7 @@ class RunFolder:
     """
 
     folder: Path
-    run: Run
+    run: RecordedRun
     _files: dict[str, _RowFiles] = field(default_factory=dict)
     _rounds: list[tuple[int, tuple[Outcome, ...]]] = field(default_factory=list)
     _told: dict[str, Any] = field(default_factory=dict)
@@ -299,7 +299,7 @@ def _cell(name: str, value: float) -> float | str:
     return "" if name in _MAYBE_UNTOLD and value == 0.0 else value
 
 
-def _described(run: Run) -> dict[str, Any]:
+def _described(run: RecordedRun) -> dict[str, Any]:
     scenario = run.scenario
     return {
         "format": FORMAT,

@@ -13,7 +13,7 @@ from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
 from greensched_simulator.policy import Policy
 from greensched_simulator.results.cells import (
     Cell,
-    Interval,
+    ConfidenceInterval,
     Row,
     amount,
     change_cell,
@@ -32,8 +32,8 @@ from greensched_simulator.results.comparison import (
     MISSED,
     SLOWDOWN,
     WAIT,
+    ComparedFigure,
     Difference,
-    Figure,
     Results,
     captured,
     difference,
@@ -175,11 +175,11 @@ def change_rows(results: Results) -> list[Row]:
     return rows
 
 
-def _late(results: Results) -> tuple[tuple[str, Figure], ...]:
+def _late(results: Results) -> tuple[tuple[str, ComparedFigure], ...]:
     return (("requests\nlate", LATE),) if _has_services(results) else ()
 
 
-def _compared(results: Results) -> tuple[tuple[str, Figure], ...]:
+def _compared(results: Results) -> tuple[tuple[str, ComparedFigure], ...]:
     """Return the figures whose changes are told."""
     told = (outcome.carbon_marginal_g for own in results.outcomes.values() for outcome in own)
     return (*COMPARED, _AT_MARGIN) if any(told) else COMPARED
@@ -211,7 +211,7 @@ def captured_rows(results: Results) -> list[Row]:
     return rows
 
 
-def _share_text(share: Interval) -> str:
+def _share_text(share: ConfidenceInterval) -> str:
     return "–" if math.isnan(share.mean) else change_text(share).removeprefix("+")
 
 
@@ -252,7 +252,7 @@ def losses(results: Results) -> list[str]:
     return told
 
 
-def _more(found: Interval, unit: str) -> str:
+def _more(found: ConfidenceInterval, unit: str) -> str:
     half = (found.high - found.low) / 2
     shown = f"+{short(found.mean)}"
     return f"{shown}{unit}" if math.isnan(half) else f"{shown} ±{short(half)}{unit}"
@@ -281,13 +281,13 @@ def how_long_billed(results: Results) -> str:
     )
 
 
-def _hours(found: Difference) -> Interval:
-    return Interval(*(each / SECONDS_PER_HOUR for each in found.change))
+def _hours(found: Difference) -> ConfidenceInterval:
+    return ConfidenceInterval(*(each / SECONDS_PER_HOUR for each in found.change))
 
 
 def _lost(
     results: Results,
-) -> Iterator[tuple[str, Figure, Callable[[Difference], Interval], str]]:
+) -> Iterator[tuple[str, ComparedFigure, Callable[[Difference], ConfidenceInterval], str]]:
     """Yield name, figure and unit of all that policies may lose in."""
     yield "deadlines missed", MISSED, lambda found: found.change, ""
     for _, figure in _late(results):
@@ -309,7 +309,7 @@ def embodied_text(results: Results) -> str:
     )
 
 
-def _lost_cell(results: Results, policy: Policy, figure: Figure) -> Cell:
+def _lost_cell(results: Results, policy: Policy, figure: ComparedFigure) -> Cell:
     """Return the mean count of what should not happen, told apart from the baseline's."""
     lost = count(float(np.mean([figure.of(each) for each in results.outcomes[policy]])))
     if results.baseline is None:

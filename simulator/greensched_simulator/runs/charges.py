@@ -26,7 +26,7 @@ from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Float
 from greensched_policies.costs.sleeping import SleepColumns
 from greensched_policies.rules.catalogue import SLEEP_RULES
 from greensched_simulator.arrays.moving import J_PER_BYTE, PRICE_PER_BYTE, most_moving_s
-from greensched_simulator.runs.node_groups import Group, groups_of
+from greensched_simulator.runs.node_groups import AlikeNodes, groups_of
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import SLOT_S, zone_series
 from greensched_simulator.world.elastic_jobs import Range, range_of
@@ -82,7 +82,7 @@ def charges_of(world: World, left: Integers, until_s: float) -> Floats:
 
 
 def _most_there(
-    world: World, left: Integers, group: Group, greatest: Floats, until_s: float
+    world: World, left: Integers, group: AlikeNodes, greatest: Floats, until_s: float
 ) -> Floats:
     """Return the most joules, money and grams that jobs can take on a group's node, [3,L]."""
     jobs = world.jobs
@@ -136,7 +136,7 @@ def _most_moved(world: World, left: Integers, until_s: float) -> Floats:
     return np.stack([energy_j, times * flat[PRICE_PER_BYTE].max(), carbon_g])
 
 
-def _longest_awake_s(world: World, group: Group) -> float:
+def _longest_awake_s(world: World, group: AlikeNodes) -> float:
     """Return how long any rule keeps the group's nodes awake that at last lets them sleep."""
     if world.empty_nodes_sleep or not group.saved_watts:
         return 0.0

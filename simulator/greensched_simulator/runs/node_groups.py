@@ -14,7 +14,7 @@ from greensched_simulator.world.world import World
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 
 
-class Group(NamedTuple):
+class AlikeNodes(NamedTuple):
     """Nodes alike in all that matters here, taken as one large node."""
 
     zone: int
@@ -56,7 +56,7 @@ class Group(NamedTuple):
         return low, high
 
 
-def groups_of(world: World, *, capped: bool = False) -> tuple[Group, ...]:
+def groups_of(world: World, *, capped: bool = False) -> tuple[AlikeNodes, ...]:
     """Return the nodes by what sets them apart, shapes that differ only in size together.
 
     With `capped` their watts are those under whichever cap.
@@ -74,7 +74,7 @@ def groups_of(world: World, *, capped: bool = False) -> tuple[Group, ...]:
     return tuple(_group(world, each, levels, sleep) for each in members)
 
 
-def _group(world: World, members: np.ndarray, levels: Floats, sleep: SleepColumns) -> Group:
+def _group(world: World, members: np.ndarray, levels: Floats, sleep: SleepColumns) -> AlikeNodes:
     nodes, first = world.nodes, members[0]
     pue, cores = float(nodes.pue[first]), float(nodes.cpu_capacity[first])
     amounts = [nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity]
@@ -94,7 +94,7 @@ def _group(world: World, members: np.ndarray, levels: Floats, sleep: SleepColumn
     board_w = staying_w / paces[1]
     steepest = float(np.diff(curve)[reached[:-1]].max()) * (CURVE_POINTS - 1)  # watts per full load
     deepest = min(cpu_speed(LEVELS).min(), board_speed(LEVELS, *board).min())
-    return Group(
+    return AlikeNodes(
         int(nodes.zone[first]),
         (total[0], total[1], total[2]),
         (largest[0], largest[1], largest[2]),
@@ -114,7 +114,7 @@ def _span(values: Floats) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-def fits(jobs: Jobs, job: int, group: Group) -> bool:
+def fits(jobs: Jobs, job: int, group: AlikeNodes) -> bool:
     """Tell whether an empty node of the group has room for a worker of a job."""
     asked = (jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job])
     return all(

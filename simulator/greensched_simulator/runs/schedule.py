@@ -6,7 +6,7 @@ import numpy as np
 
 from greensched_policies.billing.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_simulator.arrays.nodes import Nodes
+from greensched_simulator.arrays.nodes import NodeArrays
 from greensched_simulator.engine.run import Broken, Changes, Suspended
 from greensched_simulator.engine.state.power_states import ASLEEP_FROM_S
 from greensched_simulator.engine.state.recorded import NODE, Recorded
@@ -120,7 +120,7 @@ def _first_starts(last_start_s: Floats, stretches: Stretches) -> Floats:
     return start_s
 
 
-def _sleeps(nodes: Nodes, stretches: Stretches, sleep: Floats) -> Sleeps:
+def _sleeps(nodes: NodeArrays, stretches: Stretches, sleep: Floats) -> Sleeps:
     """Return when nodes slept: until a job woke them, or to the end."""
     if sleep.shape[1] == 0:
         return NO_SLEEPS

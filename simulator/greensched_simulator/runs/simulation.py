@@ -29,7 +29,7 @@ from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import Prospects, prospects_of
 from greensched_simulator.engine.state.power_states import WAKE_S
 from greensched_simulator.engine.state.starts import Plan
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 from greensched_simulator.policy import QUEUES, USUAL_CAP, USUAL_PAUSE, USUAL_WHEN, Policy
 from greensched_simulator.runs.job_transfers import transfers_of
 from greensched_simulator.runs.schedule import Schedule, schedule_of
@@ -38,7 +38,7 @@ from greensched_simulator.world.world import World, highest_watts
 from greensched_simulator.world.zone_grids import relative_pue
 
 SLOT_S = 900.0  # candidate starts are a quarter of an hour apart
-Told = Callable[[Policy, int], None]  # the policy and the seed whose run has just ended
+ProgressCallback = Callable[[Policy, int], None]  # the policy and the seed whose run has just ended
 _PLAN_MARGIN = 96  # slots that the plan keeps beyond the last deadline
 
 
@@ -48,7 +48,9 @@ def simulate(world: World, policy: Policy) -> Schedule:
         return _simulated(world, policy, _forecasts(world, [policy]))
 
 
-def simulate_each(world: World, policies: Sequence[Policy], told: Told) -> list[Schedule]:
+def simulate_each(
+    world: World, policies: Sequence[Policy], told: ProgressCallback
+) -> list[Schedule]:
     """Return what each policy does, as `simulate` has it; tell of each run's end.
 
     As many run at a time as there are cores: compiled code does not hold the interpreter's lock.
@@ -285,10 +287,10 @@ def _gap(world: World, zone: str, signal: str, until_s: float) -> BadInput:
     )
 
 
-def terms_of(world: World, policy: Policy) -> Terms:
+def terms_of(world: World, policy: Policy) -> RunConfig:
     """Return what holds for a whole run of a policy."""
     placing = policy.placing
-    return Terms(
+    return RunConfig(
         discipline=DISCIPLINES.index(QUEUES[policy.queue].discipline),
         slot_s=SLOT_S,
         nodes_to_score=1 if placing.stops_at_first else nodes_to_score(world.nodes.zone.size),

@@ -6,12 +6,19 @@ from pydantic import AfterValidator, Field
 
 from greensched_core.errors import BadInput
 from greensched_core.power.curves import PowerCurve
-from greensched_simulator.scenario.fields import Bytes, Cores, Duration, GpuModel, Hardware, Part
+from greensched_simulator.scenario.fields import (
+    Bytes,
+    Cores,
+    Duration,
+    GpuModel,
+    Hardware,
+    ScenarioPart,
+)
 
 SECONDS_PER_YEAR = 365.25 * 86_400.0
 
 
-class Gpus(Part):
+class Gpus(ScenarioPart):
     """The boards of each node of a group."""
 
     model: GpuModel = Field(description="Name of the board in the power catalogue.")
@@ -26,7 +33,7 @@ def _curve(watts: list[float]) -> list[float]:
     return watts
 
 
-class Sleep(Part):
+class Sleep(ScenarioPart):
     """What an empty node can do instead of idling; whether it does is the policy's choice."""
 
     watts: float = Field(
@@ -42,7 +49,7 @@ class Sleep(Part):
     )
 
 
-class Embodied(Part):
+class Embodied(ScenarioPart):
     """The carbon of making a node, spread over its life and told apart from that of energy."""
 
     kg: float = Field(
@@ -58,7 +65,7 @@ class Embodied(Part):
         return 1000.0 * self.kg / (self.years * SECONDS_PER_YEAR)
 
 
-class Failures(Part):
+class Failures(ScenarioPart):
     """How often a node fails while it is awake, and for how long; both exponential."""
 
     every: Duration = Field(
@@ -67,7 +74,7 @@ class Failures(Part):
     repair: Duration = Field(gt=0, description="Mean time until it works again.")
 
 
-class NodeGroup(Part):
+class NodeGroup(ScenarioPart):
     """Equal nodes in one grid zone."""
 
     name: str = Field(
@@ -109,7 +116,7 @@ class NodeGroup(Part):
     failures: Failures | None = Field(default=None, description="Without it no node fails.")
 
 
-class Cluster(Part):
+class Cluster(ScenarioPart):
     """The nodes."""
 
     nodes: list[NodeGroup] = Field(min_length=1, description="Groups of equal nodes.")

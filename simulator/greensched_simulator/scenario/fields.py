@@ -127,13 +127,13 @@ Hardware = Annotated[str, BeforeValidator(_hardware), _written("epyc-7763-1s")]
 GpuModel = Annotated[str, BeforeValidator(_gpu_model), _written("a100-sxm")]
 
 
-class Part(BaseModel):
+class ScenarioPart(BaseModel):
     """A part of the file: unknown names and wrong types are refused, and nothing changes later."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class SeriesFile(Part):
+class SeriesFile(ScenarioPart):
     """A series in a CSV file, plain or gzipped."""
 
     file: InputFile = Field(

@@ -11,7 +11,7 @@ from greensched_simulator.scenario.fields import (
     Duration,
     GpuModel,
     InputFile,
-    Part,
+    ScenarioPart,
 )
 from greensched_simulator.scenario.language_models import (
     PARAMETERS,
@@ -48,7 +48,7 @@ Parameters = Annotated[
 BoardWithPeak = Annotated[GpuModel, AfterValidator(_with_peak)]
 
 
-class Training(Part):
+class Training(ScenarioPart):
     """Trainings of one language model, whose runtimes follow from FLOPs; on top of `load`."""
 
     name: str = Field(
@@ -90,7 +90,7 @@ class Training(Part):
     memory: Bytes = Field(description="Requested by each worker.")
 
 
-class Length(Part):
+class Length(ScenarioPart):
     """How many tokens, of requests that are made up."""
 
     mean: float = Field(gt=0, le=1e7, description="Tokens.")
@@ -99,14 +99,14 @@ class Length(Part):
     )
 
 
-class Lengths(Part):
+class Lengths(ScenarioPart):
     """How long the requests to a language model and its answers are, drawn apart."""
 
     prompt: Length = Field(description="Of the prompts.")
     generated: Length = Field(description="Of the answers.")
 
 
-class ServedModel(Part):
+class ServedModel(ScenarioPart):
     """A language model on some boards as it was measured: how fast, and how many at a time."""
 
     name: str = Field(

@@ -13,7 +13,7 @@ from greensched_simulator.scenario.fields import (
     Duration,
     InputFile,
     Moment,
-    Part,
+    ScenarioPart,
     SeriesFile,
     Wait,
     one_source,
@@ -34,7 +34,7 @@ def place_of(error_at: tuple[str | int, ...]) -> tuple[str | int, ...]:
     return tuple(at for at in error_at if at not in _TAGS)
 
 
-class Shape(Part):
+class Shape(ScenarioPart):
     """A made-up day by the quarter hour, seeded."""
 
     shape: Literal["solar", "hydro", "coal"] = Field(
@@ -51,7 +51,7 @@ class CarbonFile(SeriesFile):
     unit: Literal["g/kWh", "kg/MWh", "lb/MWh"] = Field(default="g/kWh", description="Of the file.")
 
 
-class CarbonConstant(Part):
+class CarbonConstant(ScenarioPart):
     """One carbon intensity for all time."""
 
     constant: float = Field(ge=0, le=2000, description="g/kWh.")
@@ -63,7 +63,7 @@ class PriceFile(SeriesFile):
     unit: str = Field(pattern=PRICE_UNIT, description="Currency per MWh or kWh, such as EUR/MWh.")
 
 
-class PriceConstant(Part):
+class PriceConstant(ScenarioPart):
     """One price for all time."""
 
     constant: float = Field(ge=-1e6, le=1e6, description="In `unit`.")
@@ -85,7 +85,7 @@ Price = Annotated[
 ]
 
 
-class Grid(Part):
+class Grid(ScenarioPart):
     """What the grid of a zone does."""
 
     carbon: Carbon = Field(description="Carbon intensity of consumption.")
@@ -104,14 +104,14 @@ class Grid(Part):
     )
 
 
-class LargestMachine(Part):
+class LargestMachine(ScenarioPart):
     """The largest machine of the cell that Google's trace was taken from."""
 
     cpu_cores: Cores = Field(description="What a CPU request of 1 asks for.")
     memory: Bytes = Field(description="What a memory request of 1 asks for.")
 
 
-class Trace(Part):
+class TraceWorkload(ScenarioPart):
     """Jobs from a published trace."""
 
     file: InputFile = Field(description="In one of the formats of docs/traces.md.")
@@ -137,7 +137,7 @@ def _boards(gpus: float) -> float:
     return gpus
 
 
-class Generator(Part):
+class Generator(ScenarioPart):
     """Jobs made up by the seed: a Poisson process with a daily wave, log-normal runtimes."""
 
     jobs: int | None = Field(
@@ -192,7 +192,7 @@ class Generator(Part):
     )
 
 
-class SlackClass(Part):
+class SlackClass(ScenarioPart):
     """How long jobs of some runtimes may wait."""
 
     shorter_than: Duration | None = Field(
@@ -217,7 +217,7 @@ Slack = Annotated[
 ]
 
 
-class Suspend(Part):
+class Suspend(ScenarioPart):
     """Which jobs may be suspended, and what it takes them to go on; watts are those of their run.
 
     A run without a pause takes the job's runtime, startup and saving included.
@@ -244,7 +244,7 @@ def _rises_from_one(throughput: list[float]) -> list[float]:
     return throughput
 
 
-class Elastic(Part):
+class Elastic(ScenarioPart):
     """Jobs that may have more workers or fewer from stretch to stretch, each as the job asks."""
 
     throughput: Annotated[
@@ -263,10 +263,10 @@ class Elastic(Part):
     )
 
 
-class Workload(Part):
+class ScenarioWorkload(ScenarioPart):
     """The jobs, from a trace or made up, and how long they may wait."""
 
-    trace: Trace | None = Field(default=None, description="Either this or `generator`.")
+    trace: TraceWorkload | None = Field(default=None, description="Either this or `generator`.")
     generator: Generator | None = Field(default=None, description="Either this or `trace`.")
     trainings: list[Training] = Field(
         default=[], description="Of language models, beside a trace's or generator's jobs or alone."
@@ -312,7 +312,7 @@ class Workload(Part):
     )
 
 
-class Weights(Part):
+class ScenarioWeights(ScenarioPart):
     """How much money, carbon and performance matter."""
 
     cost: float = Field(default=1.0, ge=0, le=1e6, description="Weight of money.")
@@ -320,7 +320,7 @@ class Weights(Part):
     performance: float = Field(default=0.1, ge=0, le=1e6, description="Weight of runtime.")
 
 
-class Assumptions(Part):
+class Assumptions(ScenarioPart):
     """What is assumed where nothing is measured; the extender's defaults."""
 
     utilisation_ratio: float = Field(
@@ -337,7 +337,7 @@ class Assumptions(Part):
     )
 
 
-class Scenario(Part):
+class Scenario(ScenarioPart):
     """A cluster, its grids and its work: all that a run needs beside a policy."""
 
     name: str = Field(
@@ -359,14 +359,16 @@ class Scenario(Part):
     sites: dict[str, Site] = Field(
         default={}, description="What stands at a zone beside its nodes, by the zone's name."
     )
-    workload: Workload = Field(description="The jobs.")
+    workload: ScenarioWorkload = Field(description="The jobs.")
     network: Network = Field(
         default=Network(), description="What brings jobs' data from zone to zone."
     )
     services: list[Service] = Field(
         default=[], description="Interactive services beside the jobs, on the same nodes."
     )
-    weights: Weights = Field(default=Weights(), description="What a policy is told to weigh.")
+    weights: ScenarioWeights = Field(
+        default=ScenarioWeights(), description="What a policy is told to weigh."
+    )
     assumptions: Assumptions = Field(default=Assumptions(), description="As for the extender.")
 
     @property

@@ -4,14 +4,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from greensched_simulator.scenario.fields import Bytes, Duration, Part
+from greensched_simulator.scenario.fields import Bytes, Duration, ScenarioPart
 
 # Aslan, Mayers, Koomey and France, "Electricity Intensity of Internet Data Transmission: Untangling
 # the Estimates", Journal of Industrial Ecology 22(4), 2018: 0.06 kWh/GB for 2015, fixed lines.
 KWH_PER_GB = 0.06
 
 
-class DataKind(Part):
+class DataKind(ScenarioPart):
     """Jobs that read data, which lies in one zone."""
 
     size: list[Annotated[Bytes, Field(gt=0, le=1e15)]] = Field(
@@ -24,7 +24,7 @@ class DataKind(Part):
     share: float = Field(default=1.0, gt=0, le=1, description="Of the jobs, drawn by the seed.")
 
 
-class Between(Part):
+class Between(ScenarioPart):
     """What differs from the rest of the network between two zones, both ways."""
 
     zones: list[str] = Field(min_length=2, max_length=2, description="The two; of `grids`.")
@@ -34,7 +34,7 @@ class Between(Part):
     price_per_gb: float | None = Field(default=None, ge=0, le=1e6, description="As in `network`.")
 
 
-class Network(Part):
+class Network(ScenarioPart):
     """What brings data from zone to zone; within a zone it takes nothing. A GB is 10⁹ bytes."""
 
     gbit_per_s: float = Field(

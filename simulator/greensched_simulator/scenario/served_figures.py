@@ -25,14 +25,14 @@ _FULL = 0.95  # of the batch, in the mean: below, its last places were never mea
 _BOARDS = {"A100": "a100-sxm", "H100": "h100-sxm", "H200": "h200", "B200": "b200"}
 
 
-class Profile(NamedTuple):
+class ServingProfile(NamedTuple):
     """A model on some boards with a full batch."""
 
     generated_per_s: float  # tokens of all requests together
     board_watts: float  # mean of each
 
 
-Batches = Mapping[int, Profile]  # by the requests at a time
+Batches = Mapping[int, ServingProfile]  # by the requests at a time
 
 
 class Figures(NamedTuple):
@@ -48,28 +48,39 @@ CITED = Figures(
     PARAMETERS,
     MappingProxyType({
         ("llama-3.1-8b", "h100-sxm", 1): {
-            8: Profile(1070, 486), 32: Profile(3391, 560), 64: Profile(5147, 610),
-            128: Profile(7037, 669), 256: Profile(9010, 691), 512: Profile(9806, 688),
+            8: ServingProfile(1070, 486), 32: ServingProfile(3391, 560), 64: ServingProfile(5147,
+                610),
+            128: ServingProfile(7037, 669), 256: ServingProfile(9010, 691),
+                512: ServingProfile(9806, 688),
         },
         ("llama-3.1-8b", "b200", 1): {
-            8: Profile(1637, 639), 32: Profile(3810, 576), 64: Profile(5589, 617),
-            128: Profile(4570, 449), 256: Profile(7664, 540), 512: Profile(9571, 577),
+            8: ServingProfile(1637, 639), 32: ServingProfile(3810, 576), 64: ServingProfile(5589,
+                617),
+            128: ServingProfile(4570, 449), 256: ServingProfile(7664, 540),
+                512: ServingProfile(9571, 577),
         },
         ("qwen3-14b", "h100-sxm", 1): {
-            8: Profile(627, 443), 32: Profile(2023, 494), 64: Profile(3140, 525),
-            128: Profile(4474, 572), 256: Profile(5760, 645),
+            8: ServingProfile(627, 443), 32: ServingProfile(2023, 494), 64: ServingProfile(3140,
+                525),
+            128: ServingProfile(4474, 572), 256: ServingProfile(5760, 645),
         },
         ("qwen3-14b", "b200", 1): {
-            8: Profile(1087, 760), 32: Profile(2866, 700), 64: Profile(4176, 697),
-            128: Profile(5787, 709), 256: Profile(10_709, 955), 512: Profile(11_858, 913),
+            8: ServingProfile(1087, 760), 32: ServingProfile(2866, 700), 64: ServingProfile(4176,
+                697),
+            128: ServingProfile(5787, 709), 256: ServingProfile(10_709, 955),
+                512: ServingProfile(11_858, 913),
         },
         ("llama-3.1-70b", "h100-sxm", 4): {
-            8: Profile(470, 441), 32: Profile(1487, 449), 64: Profile(2511, 500),
-            128: Profile(3876, 546), 256: Profile(4915, 589), 512: Profile(5921, 623),
+            8: ServingProfile(470, 441), 32: ServingProfile(1487, 449), 64: ServingProfile(2511,
+                500),
+            128: ServingProfile(3876, 546), 256: ServingProfile(4915, 589),
+                512: ServingProfile(5921, 623),
         },
         ("llama-3.1-70b", "b200", 2): {
-            8: Profile(476, 849), 32: Profile(1590, 868), 64: Profile(2598, 905),
-            128: Profile(3978, 957), 256: Profile(5372, 971), 512: Profile(7134, 966),
+            8: ServingProfile(476, 849), 32: ServingProfile(1590, 868), 64: ServingProfile(2598,
+                905),
+            128: ServingProfile(3978, 957), 256: ServingProfile(5372, 971),
+                512: ServingProfile(7134, 966),
         },
     }),
 )  # fmt: skip
@@ -115,7 +126,7 @@ def _read(path: Path, changed_ns: int, size: int) -> Figures:
     except (OSError, EOFError, zlib.error, ValueError, RecursionError) as fault:
         raise BadInput(f"{path} is no task of ML.ENERGY's leaderboard: {_said(fault)}") from fault
     parameters: dict[str, float] = {}
-    measured: dict[tuple[str, str, int], dict[int, Profile]] = {}
+    measured: dict[tuple[str, str, int], dict[int, ServingProfile]] = {}
     for each in task.configurations:
         board, batch = _BOARDS.get(each.gpu_model), each.max_num_seqs
         if board is None or each.avg_batch_size < _FULL * batch:
@@ -123,7 +134,9 @@ def _read(path: Path, changed_ns: int, size: int) -> Figures:
         name = each.model_id.lower()
         parameters[name] = each.activated_params_billions * 1e9
         batches = measured.setdefault((name, board, each.num_gpus), {})
-        found = Profile(each.output_throughput_tokens_per_sec, each.avg_power_watts / each.num_gpus)
+        found = ServingProfile(
+            each.output_throughput_tokens_per_sec, each.avg_power_watts / each.num_gpus
+        )
         batches[batch] = max(found, batches.get(batch, found))
     if not measured:
         raise BadInput(f"{path} tells of no full batch on {', '.join(_BOARDS)}")

@@ -4,11 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from greensched_simulator.scenario.fields import Bytes, Cores, Duration, InputFile, Part
+from greensched_simulator.scenario.fields import Bytes, Cores, Duration, InputFile, ScenarioPart
 from greensched_simulator.scenario.language import Lengths, ServedModel
 
 
-class RequestTrace(Part):
+class RequestTrace(ScenarioPart):
     """Requests from a log."""
 
     file: InputFile = Field(description="In one of the formats of docs/traces.md#requests.")
@@ -26,7 +26,7 @@ class RequestTrace(Part):
     )
 
 
-class RequestGenerator(Part):
+class RequestGenerator(ScenarioPart):
     """Requests made up by the seed: a Poisson process with a daily wave."""
 
     rate_per_s: float = Field(gt=0, le=1e6, description="Mean requests a second.")
@@ -41,14 +41,14 @@ class RequestGenerator(Part):
     )
 
 
-class Requests(Part):
+class Requests(ScenarioPart):
     """When requests come."""
 
     trace: RequestTrace | None = Field(default=None, description="Either this or `generator`.")
     generator: RequestGenerator | None = Field(default=None, description="Either this or `trace`.")
 
 
-class ServiceTime(Part):
+class ServiceTime(ScenarioPart):
     """What a request takes, its wait apart, on the reference core or on boards; a gamma."""
 
     mean: Duration = Field(gt=0, description="Mean, such as 80ms.")
@@ -60,7 +60,7 @@ class ServiceTime(Part):
     )
 
 
-class TokenRates(Part):
+class TokenRates(ScenarioPart):
     """What a request of a language model takes, by its tokens, which trace or lengths tell."""
 
     prompt_per_s: float = Field(
@@ -74,7 +74,7 @@ class TokenRates(Part):
     )
 
 
-class Objective(Part):
+class Objective(ScenarioPart):
     """The latency objective."""
 
     share: float = Field(
@@ -86,7 +86,7 @@ class Objective(Part):
     )
 
 
-class Replica(Part):
+class Replica(ScenarioPart):
     """What one replica asks for, and how much it does at once."""
 
     cpu_cores: Cores = Field(description="Requested.")
@@ -100,7 +100,7 @@ class Replica(Part):
     )
 
 
-class Autoscaler(Part):
+class Autoscaler(ScenarioPart):
     """How many replicas there are."""
 
     every: Duration = Field(default=300.0, ge=1, description="Between two decisions.")
@@ -116,7 +116,7 @@ class Autoscaler(Part):
     )
 
 
-class Service(Part):
+class Service(ScenarioPart):
     """An interactive service, whose replicas share the cluster with the jobs."""
 
     name: Annotated[

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Tag
 
-from greensched_simulator.scenario.fields import Duration, Part, SeriesFile, one_source
+from greensched_simulator.scenario.fields import Duration, ScenarioPart, SeriesFile, one_source
 
 _LARGEST_PUE = 5.0
 
@@ -14,13 +14,13 @@ class TemperatureFile(SeriesFile):
     """Outdoor temperatures in a file, in degrees Celsius."""
 
 
-class TemperatureConstant(Part):
+class TemperatureConstant(ScenarioPart):
     """One outdoor temperature for all time."""
 
     constant: float = Field(ge=-90, le=60, description="Degrees Celsius.")
 
 
-class TemperatureShape(Part):
+class TemperatureShape(ScenarioPart):
     """Made-up days by the hour, seeded."""
 
     shape: Literal["daily"] = Field(
@@ -42,7 +42,7 @@ class TemperatureShape(Part):
     )
 
 
-class PuePoint(Part):
+class PuePoint(ScenarioPart):
     """A point of the curve."""
 
     celsius: float = Field(ge=-90, le=60, description="Outdoor temperature.")
@@ -71,7 +71,7 @@ def _rising(points: list[PuePoint]) -> list[PuePoint]:
     return points
 
 
-class Weather(Part):
+class Weather(ScenarioPart):
     """The outdoor temperature, and the PUE that goes by it."""
 
     temperature: Temperature = Field(description="Outdoors, in degrees Celsius.")
@@ -91,13 +91,13 @@ class SolarFile(SeriesFile):
     )
 
 
-class SolarConstant(Part):
+class SolarConstant(ScenarioPart):
     """One yield for all time."""
 
     constant: float = Field(ge=0, le=1.5, description="kW for each kWp.")
 
 
-class SolarShape(Part):
+class SolarShape(ScenarioPart):
     """Made-up days by the quarter hour, seeded: a sine from sunrise to sunset, less clouds."""
 
     shape: Literal["days"] = Field(description="Each day with clouds of its own.")
@@ -123,7 +123,7 @@ Yield = Annotated[
 ]
 
 
-class Solar(Part):
+class Solar(ScenarioPart):
     """Panels on the site."""
 
     peak_kw: float = Field(gt=0, le=1e6, description="kWp: kW at 1,000 W/m2 and 25 °C.")
@@ -137,7 +137,7 @@ class Solar(Part):
     )
 
 
-class Storage(Part):
+class Storage(ScenarioPart):
     """A battery that takes what panels yield beyond what the nodes draw."""
 
     capacity_kwh: float = Field(gt=0, le=1e6, description="That it gives when it is full.")
@@ -152,7 +152,7 @@ class Storage(Part):
     )
 
 
-class Site(Part):
+class Site(ScenarioPart):
     """What stands at a zone beside its nodes."""
 
     weather: Weather | None = Field(

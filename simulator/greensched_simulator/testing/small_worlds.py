@@ -18,9 +18,9 @@ from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.arrays.moving import NO_LINKS
-from greensched_simulator.arrays.nodes import Nodes, Outages
+from greensched_simulator.arrays.nodes import NodeArrays, Outages
 from greensched_simulator.arrays.precedence import precedence_of
-from greensched_simulator.engine.state.cluster import Cluster, node_table
+from greensched_simulator.engine.state.cluster import ClusterState, node_table
 from greensched_simulator.runs.schedule import Schedule, Stretches
 from greensched_simulator.runs.simulation import cost_model
 from greensched_simulator.world.scenario_loading import parse_scenario
@@ -86,11 +86,11 @@ def make_world(
 ) -> World:
     """Return a world of such jobs, nodes and zones; what is not told is small, equal and plain.
 
-    Rows have the names of `Jobs` and `Nodes`, curve class 0 is straight and 1 soon flat; a step is
-    its begin, g/kWh and money per MWh. `weather` is the PUE of each step beside that of the nodes.
-    Jobs stand in the order of their arrival; `after` tells for the place of a job those of the jobs
-    that it waits for. An estimate is the runtime, if not told, and watts asleep and waking the idle
-    ones. Half of what is requested is used.
+    Rows have the names of `Jobs` and `NodeArrays`, curve class 0 is straight and 1 soon flat; a
+    step is its begin, g/kWh and money per MWh. `weather` is the PUE of each step beside that of the
+    nodes. Jobs stand in the order of their arrival; `after` tells for the place of a job those of
+    the jobs that it waits for. An estimate is the runtime, if not told, and watts asleep and waking
+    the idle ones. Half of what is requested is used.
     """
     steps = np.array([step for zone in grids for step in zone])
     seen = steps if forecasts is None else np.array([step for zone in forecasts for step in zone])
@@ -123,14 +123,14 @@ def _jobs(rows: Sequence[Row]) -> Jobs:
     return Jobs(**told, data_zone=data_zone)
 
 
-def _nodes(rows: Sequence[Row]) -> Nodes:
+def _nodes(rows: Sequence[Row]) -> NodeArrays:
     told = _columns(_NODE, rows)
     idle_w = np.array([STRAIGHT[0], SOON_FLAT[0]])[told["curve_class"].astype(int)]
     idle_w += told["gpu_capacity"] * told["gpu_idle_w"]
     for name in ("sleep_w", "wake_w"):
         told[name] = np.where(np.isnan(told[name]), idle_w, told[name])
     zone = told.pop("zone").astype(np.int64)
-    return Nodes(**told, zone=zone)
+    return NodeArrays(**told, zone=zone)
 
 
 def drawn_world(
@@ -350,11 +350,11 @@ def _columns(usual: Row, rows: Sequence[Row]) -> dict[str, Floats]:
     }
 
 
-def cluster_as(told: NodeColumns, zone: Integers) -> Cluster:
+def cluster_as(told: NodeColumns, zone: Integers) -> ClusterState:
     """Return the engine's cluster with nodes in such a state, each column [1,N]."""
     now = NodeColumns(*(column[0] for column in told))
     count = zone.size
-    return Cluster(
+    return ClusterState(
         nodes=node_table(now),
         zone=zone,
         sleep=np.empty((6, 0)),

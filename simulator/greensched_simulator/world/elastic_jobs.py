@@ -9,7 +9,7 @@ from greensched_policies.costs.cost import Floats
 from greensched_policies.costs.scaling import NO_SCALING, useful_workers
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.arrays.seeds import stream
-from greensched_simulator.scenario.model import Workload
+from greensched_simulator.scenario.model import ScenarioWorkload
 
 
 class Range(NamedTuple):
@@ -22,7 +22,7 @@ class Range(NamedTuple):
     most_work: Floats
 
 
-def scaling_of(workload: Workload) -> Floats:
+def scaling_of(workload: ScenarioWorkload) -> Floats:
     """Return the curves of all kinds of elastic jobs, [1+kinds,K]; the first is of all others."""
     if not workload.elastic:
         return NO_SCALING
@@ -32,7 +32,7 @@ def scaling_of(workload: Workload) -> Floats:
     return np.stack([np.ones(longest), *level])
 
 
-def curves_of(workload: Workload, may_be: npt.NDArray[np.bool_], seed: int) -> Floats:
+def curves_of(workload: ScenarioWorkload, may_be: npt.NDArray[np.bool_], seed: int) -> Floats:
     """Return the row of each job's curve, [J]; 0 of those that are not elastic."""
     shares = np.cumsum([kind.share for kind in workload.elastic])
     drawn = stream(seed, "jobs/elastic").random(may_be.size)

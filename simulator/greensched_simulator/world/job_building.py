@@ -17,11 +17,17 @@ from greensched_policies.costs.cost import Floats
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.arrays.precedence import Precedence, precedence_of, whole_jobs
 from greensched_simulator.arrays.seeds import stream
-from greensched_simulator.formats.trace_format import Machine, TimeUnit
+from greensched_simulator.formats.trace_format import CellMachine, TimeUnit
 from greensched_simulator.formats.traces import load_trace
 from greensched_simulator.formats.workload import Task
 from greensched_simulator.formats.workload import Trace as TraceRead
-from greensched_simulator.scenario.model import Scenario, SlackClass, Suspend, Trace, Workload
+from greensched_simulator.scenario.model import (
+    Scenario,
+    ScenarioWorkload,
+    SlackClass,
+    Suspend,
+    TraceWorkload,
+)
 from greensched_simulator.world.elastic_jobs import curves_of
 from greensched_simulator.world.job_drafts import Capacity, Draft, together
 from greensched_simulator.world.made_up_jobs import made_up
@@ -102,13 +108,13 @@ def drafts_of(
         yield _placeable(draft, workload, capacity, notes)
 
 
-def read_trace(trace: Trace) -> TraceRead:
+def read_trace(trace: TraceWorkload) -> TraceRead:
     """Return the trace of a scenario; a file that did not change is read once.
 
     Raises BadInput that lists the rows at fault.
     """
     state, given = trace.file.stat(), trace.largest_machine
-    largest = None if given is None else Machine(given.cpu_cores, given.memory)
+    largest = None if given is None else CellMachine(given.cpu_cores, given.memory)
     return _read_trace(
         trace.file, trace.time_unit, largest, trace.skip_faulty, state.st_mtime_ns, state.st_size
     )
@@ -118,7 +124,7 @@ def read_trace(trace: Trace) -> TraceRead:
 def _read_trace(
     path: Path,
     time_unit: TimeUnit | None,
-    largest: Machine | None,
+    largest: CellMachine | None,
     skip_faulty: bool,
     changed_ns: int,
     size: int,
@@ -132,7 +138,7 @@ def _read_trace(
     )
 
 
-def _from_trace(trace: Trace, seed: int, notes: list[str]) -> Draft:
+def _from_trace(trace: TraceWorkload, seed: int, notes: list[str]) -> Draft:
     read = read_trace(trace)
     notes.extend(read.notes)
     if read.faults:
@@ -206,7 +212,9 @@ def _repeated(draft: Draft, times: int) -> Draft:
     )
 
 
-def _placeable(draft: Draft, workload: Workload, capacity: Capacity, notes: list[str]) -> Draft:
+def _placeable(
+    draft: Draft, workload: ScenarioWorkload, capacity: Capacity, notes: list[str]
+) -> Draft:
     fits = capacity.fitting(draft) >= draft.workers
     if fits.all():
         return draft
@@ -251,7 +259,11 @@ def _with_boards(draft: Draft, are_shared: bool, notes: list[str]) -> Draft:
 
 
 def _finished(
-    draft: Draft, workload: Workload, zones: tuple[str, ...], seed: int, precedence: Precedence
+    draft: Draft,
+    workload: ScenarioWorkload,
+    zones: tuple[str, ...],
+    seed: int,
+    precedence: Precedence,
 ) -> Jobs:
     """Return the jobs; those that wait for each other are due together, as one long job is.
 

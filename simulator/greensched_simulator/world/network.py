@@ -7,7 +7,7 @@ import numpy as np
 from greensched_policies.costs.cost import JOULES_PER_KWH, Floats, Integers
 from greensched_simulator.arrays.moving import NO_LINKS
 from greensched_simulator.arrays.seeds import stream
-from greensched_simulator.scenario.model import Scenario, Workload
+from greensched_simulator.scenario.model import Scenario, ScenarioWorkload
 
 _BITS_PER_GBIT = 1e9
 _BYTES_PER_GB = 1e9
@@ -41,7 +41,7 @@ def _link(latency_s: float, gbit_per_s: float, kwh_per_gb: float, price_per_gb: 
 
 
 def data_of_jobs(
-    workload: Workload, zones: Sequence[str], count: int, seed: int
+    workload: ScenarioWorkload, zones: Sequence[str], count: int, seed: int
 ) -> tuple[Floats, Integers]:
     """Return what each worker of some jobs reads, bytes and zone, [J]; 0 bytes of most kinds."""
     size, home = np.zeros(count), np.zeros(count, np.int64)

@@ -10,7 +10,7 @@ from greensched_core.power.hardware import shipped_catalogue
 from greensched_simulator.scenario.cluster import NodeGroup
 
 
-class NodePower(NamedTuple):
+class GroupNodePower(NamedTuple):
     """One node of a group; watts are the machine's, without PUE."""
 
     curve: PowerCurve  # without its boards
@@ -28,7 +28,7 @@ class NodePower(NamedTuple):
         return self.curve.watts[0] + self.boards * self.board_idle_w
 
 
-def power_of(group: NodeGroup) -> NodePower:
+def power_of(group: NodeGroup) -> GroupNodePower:
     """Return watts and speed: as given, else as the catalogue knows a node of so many CPUs."""
     curve, speed = None, 1.0
     if group.hardware is not None:
@@ -43,7 +43,9 @@ def power_of(group: NodeGroup) -> NodePower:
     board = shipped_catalogue().boards[group.gpus.model] if group.gpus else None
     idle_w, peak_w = (board.idle_w, board.peak_w) if board else (0.0, 0.0)
     speed = speed if group.speed is None else group.speed
-    awake = NodePower(curve, speed, boards, idle_w, peak_w, sleep_w=0.0, wake_s=0.0, wake_w=0.0)
+    awake = GroupNodePower(
+        curve, speed, boards, idle_w, peak_w, sleep_w=0.0, wake_s=0.0, wake_w=0.0
+    )
     if group.sleep is None:
         return awake._replace(sleep_w=awake.idle_w)
     wake_w = group.sleep.wake_watts

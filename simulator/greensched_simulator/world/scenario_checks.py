@@ -24,7 +24,7 @@ from greensched_simulator.scenario.model import (
     Price,
     PriceConstant,
     PriceFile,
-    Trace,
+    TraceWorkload,
 )
 from greensched_simulator.scenario.network import Between, DataKind
 from greensched_simulator.scenario.services import Service
@@ -186,7 +186,7 @@ def _workload(raw: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
         yield place, "give either trace or generator" + ("" if sources else ", or trainings")
     if sources == 0 and trainings and raw.get("load") is not None:
         yield (*place, "load"), "is that of a trace or generator, and there is none: take it out"
-    trace = _read(Trace, raw.get("trace"), context)
+    trace = _read(TraceWorkload, raw.get("trace"), context)
     if trace is not None:
         try:
             read_trace(trace)

@@ -13,10 +13,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from greensched_core.errors import BadInput
-from greensched_simulator.arrays.nodes import Nodes
+from greensched_simulator.arrays.nodes import NodeArrays
 from greensched_simulator.scenario.cluster import NodeGroup
 from greensched_simulator.scenario.file import Place
-from greensched_simulator.scenario.model import Assumptions, Scenario, Workload, place_of
+from greensched_simulator.scenario.model import Assumptions, Scenario, ScenarioWorkload, place_of
 from greensched_simulator.world.job_building import NO_JOB_LEFT, drafts_of
 from greensched_simulator.world.served_models import with_its_replica
 from greensched_simulator.world.services import rooms, sized
@@ -63,7 +63,7 @@ def faults_when_made(
 
 
 def _of_jobs(
-    scenario: Scenario, nodes: Nodes, left_out: Collection[Place], are_known: bool
+    scenario: Scenario, nodes: NodeArrays, left_out: Collection[Place], are_known: bool
 ) -> Found:
     workload = scenario.workload
     by_length = workload.load is not None
@@ -90,7 +90,7 @@ def _of_jobs(
         yield ("workload", "skip_unplaceable"), NO_JOB_LEFT
 
 
-def _sources(workload: Workload) -> Iterator[tuple[Place, Workload]]:
+def _sources(workload: ScenarioWorkload) -> Iterator[tuple[Place, ScenarioWorkload]]:
     """Yield each source of jobs, as a workload that has no other."""
     for name in ("trace", "generator"):
         if getattr(workload, name) is not None:
@@ -100,7 +100,7 @@ def _sources(workload: Workload) -> Iterator[tuple[Place, Workload]]:
         yield ("workload", "trainings", number), workload.model_copy(update=update)
 
 
-def _of_services(scenario: Scenario, nodes: Nodes, are_known: bool) -> Found:
+def _of_services(scenario: Scenario, nodes: NodeArrays, are_known: bool) -> Found:
     for number, service in enumerate(scenario.services):
         try:
             whole = with_its_replica(service)

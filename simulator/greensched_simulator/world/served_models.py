@@ -11,7 +11,12 @@ from greensched_core.errors import BadInput
 from greensched_core.quoting import near
 from greensched_simulator.scenario.language import ServedModel
 from greensched_simulator.scenario.language_models import read_per_s, useful_flop_per_s
-from greensched_simulator.scenario.served_figures import CITED, Figures, Profile, read_figures
+from greensched_simulator.scenario.served_figures import (
+    CITED,
+    Figures,
+    ServingProfile,
+    read_figures,
+)
 from greensched_simulator.scenario.services import Service
 
 
@@ -28,7 +33,7 @@ def figures_of(served: ServedModel) -> Figures:
     return CITED if served.figures is None else read_figures(served.figures)
 
 
-def profile_of(served: ServedModel) -> Profile:
+def profile_of(served: ServedModel) -> ServingProfile:
     """Return what was measured; raise BadInput that lists what was where this was not."""
     name, figures = served.name.lower(), figures_of(served)
     found = figures.measured.get((name, served.board, served.boards), {}).get(served.batch)

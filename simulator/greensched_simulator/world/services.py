@@ -15,7 +15,7 @@ import numpy.typing as npt
 from greensched_core.errors import BadInput
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.arrays.jobs import Jobs
-from greensched_simulator.arrays.nodes import Nodes
+from greensched_simulator.arrays.nodes import NodeArrays
 from greensched_simulator.arrays.precedence import moved
 from greensched_simulator.scenario.cluster import NodeGroup
 from greensched_simulator.scenario.language import ServedModel
@@ -63,7 +63,7 @@ class _Lives(NamedTuple):
 
 
 def with_services(
-    scenario: Scenario, seed: int, found: JobList, nodes: Nodes
+    scenario: Scenario, seed: int, found: JobList, nodes: NodeArrays
 ) -> tuple[JobList, tuple[ServiceRows, ...]]:
     """Return the jobs with all replicas among them in order of arrival, and the services.
 
@@ -99,7 +99,7 @@ def with_services(
     return JobList(jobs, precedence, names_in_order, tuple(notes)), services
 
 
-def sized(service: Service, scenario: Scenario, seed: int, nodes: Nodes) -> Sized:
+def sized(service: Service, scenario: Scenario, seed: int, nodes: NodeArrays) -> Sized:
     """Return a service with how many replicas it wants by the slowest node that can take one.
 
     Raises BadInput where a replica fits no node, and where the service misses its objective even
@@ -192,7 +192,7 @@ def _merged(parts: list[Jobs]) -> tuple[Jobs, Integers]:
     return Jobs._make(np.ascontiguousarray(column[order]) for column in columns), order
 
 
-def _speeds(service: Service, groups: Sequence[NodeGroup], nodes: Nodes) -> Floats:
+def _speeds(service: Service, groups: Sequence[NodeGroup], nodes: NodeArrays) -> Floats:
     """Return a replica's speed on each node, [N]; NaN on those that are too small for it.
 
     Replicas with boards are as fast as these; whoever tells no model takes all boards for alike.
@@ -208,7 +208,7 @@ def _speeds(service: Service, groups: Sequence[NodeGroup], nodes: Nodes) -> Floa
     return np.where(fits, speeds, np.nan)
 
 
-def rooms(service: Service, nodes: Nodes) -> npt.NDArray[np.bool_]:
+def rooms(service: Service, nodes: NodeArrays) -> npt.NDArray[np.bool_]:
     """Tell which nodes are large enough for a replica, [N]; raise BadInput where none is."""
     asked = service.replica
     fits = asked.cpu_cores <= nodes.cpu_capacity * (1 + _EPSILON)

@@ -11,7 +11,7 @@ from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.arrays.moving import NO_LINKS
-from greensched_simulator.arrays.nodes import Nodes, Outages
+from greensched_simulator.arrays.nodes import NodeArrays, Outages
 from greensched_simulator.arrays.precedence import NO_PRECEDENCE, Precedence, whole_jobs
 from greensched_simulator.arrays.seeds import naming_seed
 from greensched_simulator.scenario.model import Scenario
@@ -35,7 +35,7 @@ class World(NamedTuple):
 
     jobs: Jobs
     job_names: tuple[str, ...]
-    nodes: Nodes
+    nodes: NodeArrays
     node_names: tuple[str, ...]
     zones: tuple[str, ...]
     currency: str
@@ -61,7 +61,7 @@ class World(NamedTuple):
 class NamedNodes(NamedTuple):
     """The nodes of a scenario, their names, and their curves as a world has them."""
 
-    nodes: Nodes
+    nodes: NodeArrays
     names: tuple[str, ...]
     curve_watts: Floats
 
@@ -120,13 +120,13 @@ def refuse_seeds(scenario: Scenario, seeds: Sequence[int]) -> None:
 
 
 def _asked_of(
-    scenario: Scenario, seed: int, nodes: Nodes
+    scenario: Scenario, seed: int, nodes: NodeArrays
 ) -> tuple[JobList, tuple[ServiceRows, ...]]:
     found = build_jobs(scenario, seed, capacity_of(nodes))
     return with_services(scenario, seed, found, nodes)
 
 
-def capacity_of(nodes: Nodes) -> Capacity:
+def capacity_of(nodes: NodeArrays) -> Capacity:
     """Return what the nodes offer together."""
     columns = np.stack([nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity], axis=1)
     cores = float(nodes.cpu_capacity.sum())
@@ -178,10 +178,10 @@ def nodes_of(scenario: Scenario) -> NamedNodes:
     zone = np.repeat(np.array([zones.index(group.zone) for group in groups], np.int64), counts)
     columns = (np.ascontiguousarray(column) for column in table.T)
     names = tuple(f"{group.name}-{number}" for group in groups for number in range(group.count))
-    return NamedNodes(Nodes._make((*columns, zone)), names, curve_table(list(classes)))
+    return NamedNodes(NodeArrays._make((*columns, zone)), names, curve_table(list(classes)))
 
 
-def _by_weather(nodes: Nodes, grids: Grids) -> Nodes:
+def _by_weather(nodes: NodeArrays, grids: Grids) -> NodeArrays:
     """Return the nodes with the mean PUE of their zone where it goes by the weather."""
     if grids.pue_mean.size == 0:
         return nodes
@@ -189,7 +189,7 @@ def _by_weather(nodes: Nodes, grids: Grids) -> Nodes:
     return nodes._replace(pue=np.where(np.isnan(mean), nodes.pue, mean))
 
 
-def _horizon_s(scenario: Scenario, found: JobList, nodes: Nodes) -> float:
+def _horizon_s(scenario: Scenario, found: JobList, nodes: NodeArrays) -> float:
     """Return a whole hour after the end by which all work should be done."""
     jobs = found.jobs
     waits_s = jobs.deadline_s - jobs.arrival_s

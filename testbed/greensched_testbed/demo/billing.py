@@ -12,13 +12,13 @@ from greensched_policies.billing.accounting import Bill as NodeBills
 from greensched_policies.billing.accounting import bill_schedule
 from greensched_policies.billing.courses import Placements, ZoneSeries
 from greensched_policies.costs.cost import CostModel, curve_table
-from greensched_simulator.formats.synthetic_grid import Slot
+from greensched_simulator.formats.synthetic_grid import SyntheticSlot
 from greensched_testbed.billed_nodes import billed_nodes
-from greensched_testbed.demo.results import Bill, Group, RunResult
+from greensched_testbed.demo.results import BillSums, DemoResult, GroupSums
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedPod:
+class BilledPod:
     """One pod of a run; times in seconds of the workload, None for a pod that was not placed."""
 
     cpu_cores: float
@@ -30,7 +30,7 @@ class PlacedPod:
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
+class BillAssumptions:
     """What holds for every bill of the demo; the extender is started with the same values."""
 
     utilisation_ratio: float
@@ -41,19 +41,19 @@ class Assumed:
 
 def bill_run(
     scheduler: str,
-    pods: Sequence[PlacedPod],
+    pods: Sequence[BilledPod],
     nodes: Sequence[Node],
     generation_of: Mapping[str, str],
-    grid: Mapping[str, Sequence[Slot]],
+    grid: Mapping[str, Sequence[SyntheticSlot]],
     window_s: float,
-    assumed: Assumed,
-) -> RunResult:
+    assumed: BillAssumptions,
+) -> DemoResult:
     """Return what the run came to from 0 to `window_s` seconds of the workload."""
     placed = [pod for pod in pods if pod.node is not None]
     bills = _bills(placed, nodes, grid, window_s, assumed)
     zones = {node.name: node.zone for node in nodes}
     waits = [pod.waited_s for pod in placed if pod.waited_s is not None] or [math.nan]
-    return RunResult(
+    return DemoResult(
         scheduler=scheduler,
         pods=len(pods),
         unplaced=frozenset(place for place, pod in enumerate(pods) if pod.node is None),
@@ -68,11 +68,11 @@ def bill_run(
 
 
 def _bills(
-    placed: Sequence[PlacedPod],
+    placed: Sequence[BilledPod],
     nodes: Sequence[Node],
-    grid: Mapping[str, Sequence[Slot]],
+    grid: Mapping[str, Sequence[SyntheticSlot]],
     window_s: float,
-    assumed: Assumed,
+    assumed: BillAssumptions,
 ) -> NodeBills:
     curves = sorted({node.curve.watts for node in nodes})
     zone_names = list(grid)
@@ -96,7 +96,7 @@ def _bills(
     return bill_schedule(billed, schedule, series, (0.0, window_s), model)
 
 
-def _series(slots: Sequence[Slot]) -> ZoneSeries:
+def _series(slots: Sequence[SyntheticSlot]) -> ZoneSeries:
     return ZoneSeries(
         np.array([slot.start_s for slot in slots]),
         np.array([slot.carbon_g_per_kwh for slot in slots]),
@@ -106,14 +106,14 @@ def _series(slots: Sequence[Slot]) -> ZoneSeries:
 
 def _groups(
     bills: NodeBills,
-    placed: Sequence[PlacedPod],
+    placed: Sequence[BilledPod],
     nodes: Sequence[Node],
     group_of: Mapping[str, str],
-) -> Mapping[str, Group]:
+) -> Mapping[str, GroupSums]:
     groups = {}
     for name in dict.fromkeys(group_of[node.name] for node in nodes):
         mine = np.array([group_of[node.name] == name for node in nodes])
-        groups[name] = Group(
+        groups[name] = GroupSums(
             nodes=int(mine.sum()),
             nodes_used=int((bills.is_used & mine).sum()),
             pods=sum(group_of[pod.node or ""] == name for pod in placed),
@@ -122,8 +122,8 @@ def _groups(
     return groups
 
 
-def _sum(bills: NodeBills, mine: np.typing.NDArray[np.bool_]) -> Bill:
-    return Bill(
+def _sum(bills: NodeBills, mine: np.typing.NDArray[np.bool_]) -> BillSums:
+    return BillSums(
         energy_active_j=float(bills.energy_active_j[mine].sum()),
         energy_idle_j=float(bills.energy_idle_j[mine].sum()),
         cost_active=float(bills.cost_active[mine].sum()),

@@ -19,9 +19,9 @@ from greensched_core import labels
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.grid import GridSlot, ZoneForecast, object_name, to_status
-from greensched_simulator.formats.synthetic_grid import SLOT_S, Slot
+from greensched_simulator.formats.synthetic_grid import SLOT_S, SyntheticSlot
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.demo.billing import Assumed
+from greensched_testbed.demo.billing import BillAssumptions
 from greensched_testbed.ports import free_ports
 
 RELEASE = "greensched"
@@ -73,14 +73,14 @@ class ServedPolicy:
 class GreenSchedProcesses:
     """The extender and the second scheduler, beside a running control plane."""
 
-    def __init__(self, plane: ControlPlane, assumed: Assumed) -> None:
+    def __init__(self, plane: ControlPlane, assumed: BillAssumptions) -> None:
         self._plane = plane
         self._assumed = assumed
         self._port, self._explain_port = free_ports(2)
         self._is_forwarded = False
 
     @property
-    def assumed(self) -> Assumed:
+    def assumed(self) -> BillAssumptions:
         """What the extender is started with, and what bills must therefore assume."""
         return self._assumed
 
@@ -170,7 +170,7 @@ class GreenSchedProcesses:
 
 async def publish_grid(
     client: ApiClient,
-    grid: Mapping[str, Sequence[Slot]],
+    grid: Mapping[str, Sequence[SyntheticSlot]],
     *,
     starts_at: float,
     wall_s_per_workload_s: float,
@@ -203,7 +203,11 @@ def _signal(name: str, zone: str) -> dict[str, object]:
 
 
 def _forecast(
-    zone: str, slots: Sequence[Slot], starts_at: float, factor: float, observed_at: float | None
+    zone: str,
+    slots: Sequence[SyntheticSlot],
+    starts_at: float,
+    factor: float,
+    observed_at: float | None,
 ) -> ZoneForecast:
     first, *later = (
         GridSlot(starts_at + slot.start_s * factor, slot.carbon_g_per_kwh, slot.price_per_mwh)

@@ -1,7 +1,13 @@
 """Why the demo's carbon changed, in sentences that a reader takes in before any table."""
 
 from greensched_core.units import JOULES_PER_KWH
-from greensched_testbed.demo.results import Bill, RunResult, ThreeRuns, change_pct, did_the_same
+from greensched_testbed.demo.results import (
+    BillSums,
+    DemoResult,
+    ThreeRuns,
+    change_pct,
+    did_the_same,
+)
 
 
 def why_carbon_changed(outcome: ThreeRuns) -> str:
@@ -27,12 +33,12 @@ def _change(ours: float, theirs: float) -> str:
     return f"{abs(percent):.1f} % {'more' if percent > 0 else 'less'}"
 
 
-def _intensity(bill: Bill) -> float:
+def _intensity(bill: BillSums) -> float:
     kwh = bill.energy_active_j / JOULES_PER_KWH
     return bill.carbon_active_g / kwh if kwh else 0.0
 
 
-def _telling_zone(ours: RunResult, theirs: RunResult) -> tuple[str, float, float]:
+def _telling_zone(ours: DemoResult, theirs: DemoResult) -> tuple[str, float, float]:
     """Return the zone whose share of the energy did most to the intensity, before and now, in %.
 
     What a share does is its change times how far the zone's grid lies from the mean before.
@@ -49,6 +55,6 @@ def _telling_zone(ours: RunResult, theirs: RunResult) -> tuple[str, float, float
     return zone, _share(theirs, zone), _share(ours, zone)
 
 
-def _share(run: RunResult, zone: str) -> float:
+def _share(run: DemoResult, zone: str) -> float:
     whole = sum(group.bill.energy_active_j for group in run.by_zone.values())
     return 100.0 * run.by_zone[zone].bill.energy_active_j / whole if whole else 0.0

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from greensched_simulator.formats.synthetic_grid import Slot
+from greensched_simulator.formats.synthetic_grid import SyntheticSlot
 from greensched_simulator.formats.workload import Trace
 from greensched_testbed.binaries import KUBERNETES_VERSION
-from greensched_testbed.demo.billing import Assumed
+from greensched_testbed.demo.billing import BillAssumptions
 from greensched_testbed.demo.cluster import ServedPolicy
 from greensched_testbed.demo.report import write_report
 from greensched_testbed.demo.results import ThreeRuns
@@ -27,7 +27,7 @@ class Circumstances:
     rate: float  # seconds of the workload in a second of the run
     nodes: int
     policy: ServedPolicy
-    assumed: Assumed
+    assumed: BillAssumptions
 
 
 def facts(told: Circumstances) -> Sequence[tuple[str, str]]:
@@ -80,7 +80,7 @@ def circumstances(told: Circumstances) -> Mapping[str, Any]:
 def write_results(
     folder: Path,
     outcome: ThreeRuns,
-    grid: Mapping[str, Sequence[Slot]],
+    grid: Mapping[str, Sequence[SyntheticSlot]],
     told: Circumstances,
     figures: Mapping[str, Any],
 ) -> Path:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import plotly.graph_objects as go
 
 from greensched_core.units import SECONDS_PER_HOUR
-from greensched_simulator.formats.synthetic_grid import Slot
+from greensched_simulator.formats.synthetic_grid import SyntheticSlot
 from greensched_simulator.reports.page import styled
 from greensched_testbed.demo.results import HeldPod, ThreeRuns
 
@@ -13,7 +13,7 @@ ZONE_COLOURS = ("#e3a008", "#2b7bba", "#5b4636", "#8e44ad", "#16a085", "#c0392b"
 _WAITING = "#9aa5b1"
 
 
-def held_plots(outcome: ThreeRuns, grid: Mapping[str, Sequence[Slot]]) -> list[go.Figure]:
+def held_plots(outcome: ThreeRuns, grid: Mapping[str, Sequence[SyntheticSlot]]) -> list[go.Figure]:
     """Return a figure for each grid zone that held pods ran in; time in hours of the workload."""
     figures = []
     for number, (zone, slots) in enumerate(grid.items()):
@@ -24,7 +24,9 @@ def held_plots(outcome: ThreeRuns, grid: Mapping[str, Sequence[Slot]]) -> list[g
     return figures
 
 
-def _held_plot(zone: str, slots: Sequence[Slot], pods: Sequence[HeldPod], colour: str) -> go.Figure:
+def _held_plot(
+    zone: str, slots: Sequence[SyntheticSlot], pods: Sequence[HeldPod], colour: str
+) -> go.Figure:
     figure = go.Figure()
     until_h = slots[-1].start_s / SECONDS_PER_HOUR
     figure.add_scatter(

@@ -15,13 +15,13 @@ from greensched_core import labels
 from greensched_core.clock import Clock
 from greensched_core.errors import BadInput
 from greensched_core.signals.timestamps import parse_timestamp
-from greensched_operator.objects.release_patch import Reason
-from greensched_simulator.formats.synthetic_grid import Slot
+from greensched_operator.objects.release_patch import ReleaseReason
+from greensched_simulator.formats.synthetic_grid import SyntheticSlot
 from greensched_testbed.demo.results import HeldPod, Holding
-from greensched_testbed.replay import PodRun, Replay
+from greensched_testbed.replay import Replay, ReplayedPod
 
 DAY_STARTS_S = 6 * 3600.0  # time of day at which the workload, and its grid, begin
-_AT_THEIR_LATEST = (Reason.LATEST_START.value, Reason.RELEASER.value)
+_AT_THEIR_LATEST = (ReleaseReason.LATEST_START.value, ReleaseReason.RELEASER.value)
 _EXAMPLES = 3  # pods told by name; more would scroll the rest away
 _TELL_EVERY_S = 3600.0
 
@@ -137,7 +137,7 @@ def holding_of(
     record: Replay,
     marks: Mapping[str, Marks],
     zone_of: Mapping[str, str],
-    grid: Mapping[str, Sequence[Slot]],
+    grid: Mapping[str, Sequence[SyntheticSlot]],
     factor: float,
 ) -> Holding:
     """Return what holding came to in a run; `factor` is wall seconds per second of the workload.
@@ -160,7 +160,7 @@ def holding_of(
     )
 
 
-def deadlines_missed(runs: Sequence[PodRun], factor: float) -> int:
+def deadlines_missed(runs: Sequence[ReplayedPod], factor: float) -> int:
     """Return how many pods ended, or will end, after their deadline, or never started.
 
     A deadline counts from the pod's creation, as the operator counts it.
@@ -179,10 +179,10 @@ def deadlines_missed(runs: Sequence[PodRun], factor: float) -> int:
 
 
 def _held(
-    run: PodRun,
+    run: ReplayedPod,
     marks: Marks,
     zone: str,
-    grid: Mapping[str, Sequence[Slot]],
+    grid: Mapping[str, Sequence[SyntheticSlot]],
     started_at: float,
     factor: float,
 ) -> HeldPod:
@@ -201,7 +201,7 @@ def _held(
     )
 
 
-def mean_carbon_g_per_kwh(slots: Sequence[Slot], begin_s: float, length_s: float) -> float:
+def mean_carbon_g_per_kwh(slots: Sequence[SyntheticSlot], begin_s: float, length_s: float) -> float:
     """Return a zone's mean carbon intensity over a run; its last slot holds for ever.
 
     Of a run without length it is what holds at its begin.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from greensched_core import labels
-from greensched_testbed.demo.play import Grid, Stage
+from greensched_testbed.demo.play import DemoStage, Grid
 from greensched_testbed.demo.waiting import ZONE_OF_DATA
 from greensched_testbed.replay import TESTBED_RUNTIME
 
@@ -18,7 +18,7 @@ _PATIENCE_S = 30.0
 _POLL_S = 0.3
 
 
-async def go_on_by_the_wall(stage: Stage, grid: Grid) -> str:
+async def go_on_by_the_wall(stage: DemoStage, grid: Grid) -> str:
     """Have GreenSched work on in real time, and return a pod that it placed there.
 
     The grid begins anew: it is six in the morning, and the solar grid cleaner each hour until noon.
@@ -29,7 +29,7 @@ async def go_on_by_the_wall(stage: Stage, grid: Grid) -> str:
     return f"{NAMESPACE}/{_POD}"
 
 
-def _create(stage: Stage, zone: str) -> None:
+def _create(stage: DemoStage, zone: str) -> None:
     stage.plane.create_namespace(NAMESPACE)
     objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": [_pod(), _job(zone)]})
     stage.plane.kubectl("apply", "-n", NAMESPACE, "-f", "-", stdin=objects)
@@ -38,12 +38,12 @@ def _create(stage: Stage, zone: str) -> None:
         time.sleep(_POLL_S)
 
 
-def _is_placed(stage: Stage) -> bool:
+def _is_placed(stage: DemoStage) -> bool:
     node = "jsonpath={.spec.nodeName}"
     return bool(stage.plane.kubectl("get", "pod", _POD, "-n", NAMESPACE, "-o", node))
 
 
-def _is_planned(stage: Stage) -> bool:
+def _is_planned(stage: DemoStage) -> bool:
     said = stage.plane.kubectl("get", "job", _JOB, "-n", NAMESPACE, "-o", "json")
     annotations: Mapping[str, str] = json.loads(said)["metadata"].get("annotations", {})
     return labels.PLANNED_START in annotations

@@ -11,18 +11,23 @@ from greensched_core.clock import WallClock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiClient
 from greensched_core.watching import Watch
-from greensched_simulator.formats.synthetic_grid import Slot
+from greensched_simulator.formats.synthetic_grid import SyntheticSlot
 from greensched_simulator.formats.workload import Trace
 from greensched_testbed import replay
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.demo.billing import Assumed
+from greensched_testbed.demo.billing import BillAssumptions
 from greensched_testbed.demo.cluster import GreenSchedProcesses, publish_grid
 from greensched_testbed.demo.holding import HoldingLog, Marks, Pod
 from greensched_testbed.demo.waiting import WAIT_S, margin_s, zones_of_data
-from greensched_testbed.operator_processes import LEDGER_PORT, NAMESPACE, OperatorProcesses, Pace
-from greensched_testbed.replay import Progress, Replay, ReplayOptions
+from greensched_testbed.operator_processes import (
+    LEDGER_PORT,
+    NAMESPACE,
+    FastClock,
+    OperatorProcesses,
+)
+from greensched_testbed.replay import Replay, ReplayOptions, ReplayProgress
 
-Grid = Mapping[str, Sequence[Slot]]
+Grid = Mapping[str, Sequence[SyntheticSlot]]
 _SETTLE_S = 30.0
 _PUBLISH_EVERY_S = 3600.0  # of the workload; a signal counts as fresh for an hour and a half
 
@@ -32,25 +37,25 @@ class DemoProgress:
     """How the demo tells what it is doing."""
 
     step: Callable[[str], None]
-    progress: Callable[[str, Progress], None]
+    progress: Callable[[str, ReplayProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedWorkload:
     """One run: what became of its pods, and what was written on those that were held."""
 
     record: Replay
     marks: Mapping[str, Marks]
 
 
-class Stage:
+class DemoStage:
     """GreenSched beside a control plane, extender and operator on one clock that goes faster."""
 
     def __init__(
         self,
         plane: ControlPlane,
         client: ApiClient,
-        assumed: Assumed,
+        assumed: BillAssumptions,
         rate: float,
         since_s: float,
         shows_s: float,
@@ -61,7 +66,7 @@ class Stage:
         self.assumed = assumed
         self.rate = rate
         self.greensched = GreenSchedProcesses(plane, assumed)
-        self._pace = Pace(rate, since_s, shows_s)
+        self._pace = FastClock(rate, since_s, shows_s)
         self._operator = OperatorProcesses(
             plane,
             self._pace,
@@ -96,7 +101,7 @@ class Stage:
     def go_on(self) -> None:
         """Start extender, second scheduler and operator anew, on the wall's clock."""
         self.greensched.stop()
-        self._pace = Pace()
+        self._pace = FastClock()
         self._operator.go_on(self._pace)
         self.greensched.start()
 
@@ -135,7 +140,7 @@ class Stage:
 
 
 async def played(
-    stage: Stage,
+    stage: DemoStage,
     trace: Trace,
     grid: Grid,
     name: str,
@@ -143,7 +148,7 @@ async def played(
     told: DemoProgress,
     *,
     holds: bool = False,
-) -> Played:
+) -> PlayedWorkload:
     """Replay the workload in a namespace of its own; with `holds` its deadlines are told.
 
     The pods of a run that holds stay, to be looked at.
@@ -172,12 +177,12 @@ async def played(
         told.step(f"{name} found no node for {reason}")
     if not holds:
         await replay.delete_pods(stage.plane.access, namespace)
-    return Played(record, log.marks)
+    return PlayedWorkload(record, log.marks)
 
 
 @asynccontextmanager
 async def _holding(
-    stage: Stage, namespace: str, starts_at: float, told: DemoProgress
+    stage: DemoStage, namespace: str, starts_at: float, told: DemoProgress
 ) -> AsyncIterator[HoldingLog]:
     """Watch what is held in a namespace meanwhile."""
     log = HoldingLog(WallClock(), starts_at, lambda: stage.now() - starts_at, told.step)

@@ -9,11 +9,11 @@ import plotly.graph_objects as go
 
 from greensched_core.labels import SCHEDULER_NAME
 from greensched_core.units import SECONDS_PER_HOUR, kwh_from_joules
-from greensched_simulator.formats.synthetic_grid import Slot
+from greensched_simulator.formats.synthetic_grid import SyntheticSlot
 from greensched_simulator.reports.page import page, plots, section, styled, table
 from greensched_testbed.demo.explained import why_carbon_changed
 from greensched_testbed.demo.held_plots import ZONE_COLOURS, held_plots
-from greensched_testbed.demo.results import Bill, RunResult, ThreeRuns, did_the_same
+from greensched_testbed.demo.results import BillSums, DemoResult, ThreeRuns, did_the_same
 from greensched_testbed.demo.tables import (
     change_text,
     comparison_rows,
@@ -23,7 +23,7 @@ from greensched_testbed.demo.tables import (
 )
 
 # What is drawn of a bill: above idle, and idle.
-_PARTS: tuple[tuple[str, Callable[[Bill], tuple[float, float]]], ...] = (
+_PARTS: tuple[tuple[str, Callable[[BillSums], tuple[float, float]]], ...] = (
     (
         "energy, kWh",
         lambda bill: (kwh_from_joules(bill.energy_active_j), kwh_from_joules(bill.energy_idle_j)),
@@ -40,7 +40,7 @@ _LIGHT, _DARK = "#ffffff", "#1f2933"
 def write_report(
     path: Path,
     outcome: ThreeRuns,
-    grid: Mapping[str, Sequence[Slot]],
+    grid: Mapping[str, Sequence[SyntheticSlot]],
     facts: Sequence[tuple[str, str]],
 ) -> None:
     """Write the page to `path`; `facts` are what the run was: workload, machine, seeds."""
@@ -72,7 +72,7 @@ def write_report(
     path.write_text(page("GreenSched demo", body), encoding="utf-8")
 
 
-def _headline(ours: RunResult, default: RunResult) -> str:
+def _headline(ours: DemoResult, default: DemoResult) -> str:
     def tile(name: str, mine: float, theirs: float) -> str:
         value = change_text(mine, theirs) if did_the_same(ours, default) else "–"
         return f'<div class="tile"><b>{value}</b><span>{html.escape(name)}, simulated</span></div>'
@@ -128,11 +128,11 @@ def _totals(outcome: ThreeRuns) -> list[go.Figure]:
     return figures
 
 
-def _colour(run: RunResult) -> str:
+def _colour(run: DemoResult) -> str:
     return _OURS if run.scheduler == SCHEDULER_NAME else _THEIRS
 
 
-def _shares(ours: RunResult, default: RunResult, attribute: str) -> go.Figure:
+def _shares(ours: DemoResult, default: DemoResult, attribute: str) -> go.Figure:
     figure = go.Figure()
     for run in (default, ours):
         groups = getattr(run, attribute)
@@ -145,7 +145,7 @@ def _shares(ours: RunResult, default: RunResult, attribute: str) -> go.Figure:
     return styled(figure.update_layout(barmode="group", yaxis_title="pods placed"))
 
 
-def _timeline(ours: RunResult, grid: Mapping[str, Sequence[Slot]]) -> go.Figure:
+def _timeline(ours: DemoResult, grid: Mapping[str, Sequence[SyntheticSlot]]) -> go.Figure:
     figure = go.Figure()
     for number, (zone, slots) in enumerate(grid.items()):
         colour = ZONE_COLOURS[number % len(ZONE_COLOURS)]

@@ -10,7 +10,7 @@ from greensched_core.units import kwh_from_joules
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class BillSums:
     """Energy in joules, cost in the grid's currency, carbon in grams; above idle, and idle."""
 
     energy_active_j: float = 0.0
@@ -35,24 +35,24 @@ class Bill:
         """Grams of CO2-equivalent in all."""
         return self.carbon_active_g + self.carbon_idle_g
 
-    def __add__(self, other: "Bill") -> "Bill":
+    def __add__(self, other: "BillSums") -> "BillSums":
         """Return the sum, line by line."""
         mine, theirs = asdict(self), asdict(other)
-        return Bill(**{line: mine[line] + theirs[line] for line in mine})
+        return BillSums(**{line: mine[line] + theirs[line] for line in mine})
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupSums:
     """What fell on one hardware generation or one grid zone."""
 
     nodes: int
     nodes_used: int
     pods: int
-    bill: Bill
+    bill: BillSums
 
 
 @dataclass(frozen=True, slots=True)
-class RunResult:
+class DemoResult:
     """One workload under one scheduler."""
 
     scheduler: str
@@ -61,9 +61,9 @@ class RunResult:
     place_median_s: float  # created → bound, as the watch saw it; real seconds
     place_p95_s: float
     nodes_used: int
-    bill: Bill
-    by_generation: Mapping[str, Group]
-    by_zone: Mapping[str, Group]
+    bill: BillSums
+    by_generation: Mapping[str, GroupSums]
+    by_zone: Mapping[str, GroupSums]
     placed_at: tuple[tuple[float, str], ...]  # (workload seconds, zone) of each pod, by time
 
     @property
@@ -137,13 +137,13 @@ class ThreeRuns:
     What placing saves is `at_once` against `default`; what waiting saves, `held` against `at_once`.
     """
 
-    default: RunResult
-    at_once: RunResult
-    held: RunResult
+    default: DemoResult
+    at_once: DemoResult
+    held: DemoResult
     holding: Holding
 
 
-def did_the_same(ours: RunResult, default: RunResult) -> bool:
+def did_the_same(ours: DemoResult, default: DemoResult) -> bool:
     """Tell whether both runs placed the same pods: else who did less work would seem to save."""
     return ours.unplaced == default.unplaced
 
@@ -186,7 +186,7 @@ def summary(outcome: ThreeRuns) -> dict[str, Any]:
 
 
 def _changes(
-    prefix: str, suffix: str, ours: RunResult, theirs: RunResult
+    prefix: str, suffix: str, ours: DemoResult, theirs: DemoResult
 ) -> Mapping[str, float | None]:
     is_fair = did_the_same(ours, theirs)
     lines = {
@@ -215,7 +215,7 @@ def _holding_figures(holding: Holding) -> Mapping[str, float]:
     }
 
 
-def _bill_figures(prefix: str, bill: Bill) -> dict[str, float]:
+def _bill_figures(prefix: str, bill: BillSums) -> dict[str, float]:
     return {
         f"{prefix}energy_kwh": kwh_from_joules(bill.energy_j),
         f"{prefix}energy_active_kwh": kwh_from_joules(bill.energy_active_j),

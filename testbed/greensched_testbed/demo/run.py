@@ -19,20 +19,20 @@ from greensched_core.state import Node
 from greensched_extender.settings import ExtenderSettings
 from greensched_simulator.formats.synthetic import synthetic_trace
 from greensched_simulator.formats.synthetic_grid import synthetic_slots
-from greensched_simulator.formats.trace_format import Machine, TimeUnit
+from greensched_simulator.formats.trace_format import CellMachine, TimeUnit
 from greensched_simulator.formats.traces import load_trace
 from greensched_simulator.formats.workload import Trace, as_pods, compressed, sampled
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
+from greensched_testbed.demo.billing import BillAssumptions, BilledPod, bill_run
 from greensched_testbed.demo.facts import Circumstances, circumstances, write_results
 from greensched_testbed.demo.holding import Marks, holding_of
 from greensched_testbed.demo.look_around import HELD_JOB, go_on_by_the_wall
-from greensched_testbed.demo.play import DemoProgress, Grid, Played, Stage, played
-from greensched_testbed.demo.results import RunResult, ThreeRuns, summary
+from greensched_testbed.demo.play import DemoProgress, DemoStage, Grid, PlayedWorkload, played
+from greensched_testbed.demo.results import DemoResult, ThreeRuns, summary
 from greensched_testbed.demo.waiting import with_deadlines
 from greensched_testbed.demo.world import NODE_COUNT, ZONES, generations_by_node, node_groups
 from greensched_testbed.nodes import create_nodes, wait_until_ready
-from greensched_testbed.replay import PodRun, Replay
+from greensched_testbed.replay import Replay, ReplayedPod
 
 WORKLOAD_SPAN_S = 6 * 3600.0
 GRID_SPAN_S = 48 * 3600.0
@@ -51,7 +51,7 @@ class DemoOptions:
     wall_span_s: float = 30.0  # of one run's arrivals: three runs and the rest in two minutes
     trace: Path | None = None
     time_unit: TimeUnit | None = None
-    largest_machine: Machine | None = None
+    largest_machine: CellMachine | None = None
     skip_faulty: bool = False
     empty_nodes_sleep: bool = False
 
@@ -67,10 +67,10 @@ class DemoOutcome:
     a_held_job: str = ""  # namespace and name, likewise
 
 
-def assumed(options: DemoOptions) -> Assumed:
+def assumed(options: DemoOptions) -> BillAssumptions:
     """Return what extender and bills assume: what GreenSched ships with, but for sleeping nodes."""
     shipped = ExtenderSettings.model_construct()
-    return Assumed(
+    return BillAssumptions(
         shipped.utilisation_ratio, shipped.gpu_ratio, shipped.default_pue, options.empty_nodes_sleep
     )
 
@@ -123,7 +123,7 @@ async def _run(
         zone.name: synthetic_slots(zone, seed=options.seed, span_s=GRID_SPAN_S) for zone in ZONES
     }
     async with ApiClient(plane.access) as client:
-        stage = Stage(plane, client, assumed(options), rate, time.time(), _begin_s())
+        stage = DemoStage(plane, client, assumed(options), rate, time.time(), _begin_s())
         await asyncio.to_thread(stage.install)
         names = await create_nodes(client, node_groups())
         await wait_until_ready(client, names)
@@ -159,13 +159,13 @@ def _begin_s() -> float:
 
 
 def _billed(
-    runs: Mapping[str, Played], stage: Stage, nodes: Sequence[Node], grid: Grid
+    runs: Mapping[str, PlayedWorkload], stage: DemoStage, nodes: Sequence[Node], grid: Grid
 ) -> ThreeRuns:
     factor = 1.0 / stage.rate
     window_s = max(_end_s(each.record, factor) for each in runs.values())
     generation_of = {name: each.name for name, each in generations_by_node().items()}
 
-    def billed(name: str) -> RunResult:
+    def billed(name: str) -> DemoResult:
         return bill_run(
             name, _placed(runs[name], factor), nodes, generation_of, grid, window_s, stage.assumed
         )
@@ -175,9 +175,9 @@ def _billed(
     return ThreeRuns(billed(DEFAULT), billed(AT_ONCE), billed(OURS), holding)
 
 
-def _placed(run: Played, factor: float) -> list[PlacedPod]:
+def _placed(run: PlayedWorkload, factor: float) -> list[BilledPod]:
     return [
-        PlacedPod(
+        BilledPod(
             cpu_cores=each.task.cpu_cores,
             gpus=float(each.task.gpus),
             runtime_s=each.task.runtime_s,
@@ -191,7 +191,7 @@ def _placed(run: Played, factor: float) -> list[PlacedPod]:
     ]
 
 
-def _waited_s(run: PodRun, marks: Marks | None) -> float | None:
+def _waited_s(run: ReplayedPod, marks: Marks | None) -> float | None:
     """Return the real seconds for which a pod waited for its scheduler, not for power."""
     since = run.created_at if marks is None else marks.released_wall_s
     if run.bound_at is None or since is None:

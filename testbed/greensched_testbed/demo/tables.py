@@ -7,10 +7,10 @@ from greensched_core.durations import format_duration
 from greensched_core.units import JOULES_PER_KWH, kwh_from_joules
 from greensched_simulator.results.cells import amount
 from greensched_testbed.demo.results import (
-    Bill,
-    Group,
+    BillSums,
+    DemoResult,
+    GroupSums,
     Holding,
-    RunResult,
     ThreeRuns,
     change_pct,
     did_the_same,
@@ -19,7 +19,7 @@ from greensched_testbed.demo.results import (
 Row = tuple[str, ...]
 
 
-def comparison_rows(ours: RunResult, default: RunResult) -> Sequence[Row]:
+def comparison_rows(ours: DemoResult, default: DemoResult) -> Sequence[Row]:
     """Return a head and a line for each figure: default, ours, change.
 
     No change is told where the runs did not place the same pods.
@@ -54,7 +54,7 @@ def comparison_rows(ours: RunResult, default: RunResult) -> Sequence[Row]:
     ]
 
 
-_LEVERS: tuple[tuple[str, Callable[[Bill], float]], ...] = (
+_LEVERS: tuple[tuple[str, Callable[[BillSums], float]], ...] = (
     ("carbon above idle", lambda bill: bill.carbon_active_g),
     ("cost above idle", lambda bill: bill.cost_active),
     ("energy above idle", lambda bill: bill.energy_active_j),
@@ -72,7 +72,7 @@ def lever_rows(outcome: ThreeRuns) -> Sequence[Row]:
         (outcome.held, outcome.default),
     )
 
-    def line(name: str, figure: Callable[[Bill], float]) -> Row:
+    def line(name: str, figure: Callable[[BillSums], float]) -> Row:
         changes = (
             change_text(figure(ours.bill), figure(theirs.bill))
             if did_the_same(ours, theirs)
@@ -114,19 +114,19 @@ def _length(seconds: float) -> str:
     return "–" if math.isnan(seconds) else format_duration(round(seconds / 60.0) * 60.0)
 
 
-def group_rows(ours: RunResult, default: RunResult, attribute: str) -> Sequence[Row]:
+def group_rows(ours: DemoResult, default: DemoResult, attribute: str) -> Sequence[Row]:
     """Return a head and a line for each group of `by_zone` or `by_generation`: default → ours."""
     rows: list[Row] = [
         ("default → ours", "nodes", "nodes used", "pods", "kWh above idle", "kg above idle")
     ]
-    theirs: dict[str, Group] = getattr(default, attribute)
+    theirs: dict[str, GroupSums] = getattr(default, attribute)
     for name, mine in getattr(ours, attribute).items():
         pairs = zip(_group(theirs[name]), _group(mine), strict=True)
         rows.append((name, str(mine.nodes), *(f"{was} → {now}" for was, now in pairs)))
     return rows
 
 
-def _group(group: Group) -> Row:
+def _group(group: GroupSums) -> Row:
     return (
         str(group.nodes_used),
         str(group.pods),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from greensched_core import labels
 from greensched_core.power.curves import PowerCurve
 from greensched_simulator.formats.synthetic_grid import SHAPES
-from greensched_testbed.nodes import NodeGroup
+from greensched_testbed.nodes import EqualNodes
 
 GIB = 2.0**30
 GENERATION_LABEL = "demo.greensched.io/generation"
@@ -71,7 +71,7 @@ NODE_COUNT = len(ZONES) * sum(each.plain_nodes + each.gpu_nodes for each in GENE
 REAL_ZONES = ("FR", "NL", "DE")
 
 
-def node_groups() -> list[NodeGroup]:
+def node_groups() -> list[EqualNodes]:
     """Return the groups of the demo's nodes."""
     groups = []
     for zone in ZONES:
@@ -82,7 +82,7 @@ def node_groups() -> list[NodeGroup]:
     return groups
 
 
-def mixed_nodes(count: int) -> list[NodeGroup]:
+def mixed_nodes(count: int) -> list[EqualNodes]:
     """Return groups of `count` nodes in all for experiments: each generation in each real zone.
 
     Fewer nodes are the first of more. All have boards.
@@ -99,9 +99,11 @@ def mixed_nodes(count: int) -> list[NodeGroup]:
     ]
 
 
-def _group(generation: Generation, zone: str, count: int, gpus: int, suffix: str = "") -> NodeGroup:
+def _group(
+    generation: Generation, zone: str, count: int, gpus: int, suffix: str = ""
+) -> EqualNodes:
     watts = ",".join(f"{watts:.1f}" for watts in generation.curve.watts)
-    return NodeGroup(
+    return EqualNodes(
         count=count,
         name_prefix=f"{zone.lower()}-{generation.name}{suffix}",
         cpu_cores=generation.cpu_cores,

@@ -18,7 +18,7 @@ _POLL_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Meters:
+class RealMeters:
     """Images of real meters, which every node has, and what the nodes' counters count meanwhile."""
 
     scaphandre_image: str
@@ -49,7 +49,7 @@ class Capabilities:
     outlives_tests: bool = False
     kubelet_metrics: bool = False
     restart_node: Callable[[str], None] | None = None
-    count_watts: Callable[[Mapping[str, float]], AbstractContextManager[Meters]] | None = None
+    count_watts: Callable[[Mapping[str, float]], AbstractContextManager[RealMeters]] | None = None
     load_images: Callable[[Iterable[Path]], None] | None = None
     run_kueue: Callable[[], AbstractContextManager[None]] | None = None
 

@@ -20,7 +20,7 @@ _THROTTLED = "container_cpu_cfs_throttled_seconds_total"  # only of those with a
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ContainerReading:
     """One container at one time; a limit of 0 is none."""
 
     pod: str
@@ -31,7 +31,7 @@ class Reading:
     taken_at_s: float  # since the epoch, by the kubelet's clock
 
 
-def read_cadvisor(text: str, namespace: str) -> Iterator[Reading]:
+def read_cadvisor(text: str, namespace: str) -> Iterator[ContainerReading]:
     """Yield the containers of a namespace in what a kubelet answers on /metrics/cadvisor.
 
     Raises ValueError where it is no such text.
@@ -52,7 +52,7 @@ def read_cadvisor(text: str, namespace: str) -> Iterator[Reading]:
             )
             used = samples[_USED]
             taken_at_s = float(used.timestamp or 0.0)
-            yield Reading(pod, container, used.value, limit, throttled, taken_at_s)
+            yield ContainerReading(pod, container, used.value, limit, throttled, taken_at_s)
 
 
 def limits_of(pods: Mapping[str, Any]) -> dict[tuple[str, str], float]:
@@ -65,7 +65,9 @@ def limits_of(pods: Mapping[str, Any]) -> dict[tuple[str, str], float]:
     }
 
 
-def with_limit(reading: Reading, limits: Mapping[tuple[str, str], float]) -> Reading:
+def with_limit(
+    reading: ContainerReading, limits: Mapping[tuple[str, str], float]
+) -> ContainerReading:
     """Return a reading with the limit of its pod's spec where cAdvisor tells none.
 
     Of a container that is just starting or gone it tells 0, as of one without a limit.
@@ -81,7 +83,9 @@ class ContainerUse:
 
     cluster: ClusterAccess
     namespace: str
-    most: dict[str, Reading] = field(default_factory=dict)  # of memory, by container's name
+    most: dict[str, ContainerReading] = field(
+        default_factory=dict
+    )  # of memory, by container's name
     throttled_s: dict[str, float] = field(default_factory=dict)  # the most, in the same way
     taken_at_s: dict[str, float] = field(default_factory=dict)  # the latest reading, by pod
     _limits: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -125,7 +129,7 @@ class ContainerUse:
             for one in read_cadvisor(text, self.namespace):
                 self._note(with_limit(one, self._limits))
 
-    def _note(self, one: Reading) -> None:
+    def _note(self, one: ContainerReading) -> None:
         name = one.container
         known = self.most.get(name)
         if known is None or one.working_set_bytes > known.working_set_bytes:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CountedTest:
     """One test of a run."""
 
     name: str
@@ -21,7 +21,7 @@ class Case:
 class Counted:
     """What became of some tests."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[CountedTest, ...]
 
     def count(self, outcome: str) -> int:
         """Return how many tests had an outcome."""
@@ -48,19 +48,19 @@ def read_results(file: Path) -> Counted:
     return Counted(read_junit(file.read_text()) if file.exists() else ())
 
 
-def read_junit(text: str) -> tuple[Case, ...]:
+def read_junit(text: str) -> tuple[CountedTest, ...]:
     """Return the tests of a JUnit file as pytest writes it."""
     return tuple(map(_case, ElementTree.fromstring(text).iter("testcase")))
 
 
-def mended(cases: Sequence[Case]) -> frozenset[int]:
+def mended(cases: Sequence[CountedTest]) -> frozenset[int]:
     """Return the findings that have tests, all of which passed."""
     proven = {number for case in cases for number in case.findings}
     refuted = {number for case in cases for number in case.findings if case.outcome != "passed"}
     return frozenset(proven - refuted)
 
 
-def _case(element: ElementTree.Element) -> Case:
+def _case(element: ElementTree.Element) -> CountedTest:
     outcome, why = "passed", ""
     if (skipped := element.find("skipped")) is not None:
         outcome, why = "skipped", skipped.get("message", "")
@@ -68,4 +68,4 @@ def _case(element: ElementTree.Element) -> Case:
         outcome = "failed"
     told = element.iterfind("properties/property")
     findings = {int(each.get("value", "0")) for each in told if each.get("name") == "finding"}
-    return Case(element.get("name", ""), outcome, why, frozenset(findings))
+    return CountedTest(element.get("name", ""), outcome, why, frozenset(findings))

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from greensched_testbed.end_to_end.clusters import Capabilities, ClusterAccess, Meters
+from greensched_testbed.end_to_end.clusters import Capabilities, ClusterAccess, RealMeters
 from greensched_testbed.images.building import ImageStore
 from greensched_testbed.kueue import running_kueue
 from greensched_testbed.real_nodes.cluster import RealCluster, image_folder
@@ -77,7 +77,7 @@ def meter_archives() -> list[Path]:
 
 
 @contextmanager
-def _count_watts(cluster: RealCluster, watts: Mapping[str, float]) -> Iterator[Meters]:
+def _count_watts(cluster: RealCluster, watts: Mapping[str, float]) -> Iterator[RealMeters]:
     cluster.load_images(meter_archives())
     with FakedRapl(cluster.nodes, watts) as counting:
-        yield Meters(SCAPHANDRE_IMAGE, PROMETHEUS_IMAGE, counting.watts)
+        yield RealMeters(SCAPHANDRE_IMAGE, PROMETHEUS_IMAGE, counting.watts)

@@ -22,7 +22,7 @@ _QUICKER = ("operator.settings.releaseJitterS=0", "operator.settings.releaserGra
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ChartRelease:
     """The chart on a cluster."""
 
     cluster: ClusterAccess
@@ -89,7 +89,7 @@ def _containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def install(cluster: ClusterAccess, chart: Path, *values: str) -> Release:
+def install(cluster: ClusterAccess, chart: Path, *values: str) -> ChartRelease:
     """Install or upgrade the chart in mode enforce and wait until all of it is Ready.
 
     Raises CommandFailed with Helm's words where it is not.
@@ -100,7 +100,7 @@ def install(cluster: ClusterAccess, chart: Path, *values: str) -> Release:
     return _upgrade(cluster, chart, "--install", "--create-namespace", *settings)
 
 
-def upgrade(cluster: ClusterAccess, chart: Path) -> Release:
+def upgrade(cluster: ClusterAccess, chart: Path) -> ChartRelease:
     """Bring a release to another chart and its images as docs/install.md says; see `install`."""
     return _upgrade(cluster, chart, "--reset-then-reuse-values")
 
@@ -114,14 +114,14 @@ def _images(cluster: ClusterAccess) -> list[str]:
     ]
 
 
-def _upgrade(cluster: ClusterAccess, chart: Path, *options: str) -> Release:
+def _upgrade(cluster: ClusterAccess, chart: Path, *options: str) -> ChartRelease:
     began = time.monotonic()
     cluster.helm(
         *("upgrade", NAME, str(chart), "--namespace", NAMESPACE),
         *("--wait", "--timeout", _TIMEOUT, *options),
         *(part for each in _images(cluster) for part in ("--set-string", each)),  # a tag of digits
     )
-    return Release(cluster, chart, time.monotonic() - began)
+    return ChartRelease(cluster, chart, time.monotonic() - began)
 
 
 def installed(cluster: ClusterAccess) -> str:

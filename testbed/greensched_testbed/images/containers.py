@@ -33,7 +33,7 @@ class ContainerRun:
     network: Path | None = None  # to join; else one of its own with nothing in it
 
 
-class Container:
+class EnteredContainer:
     """One container, while it is entered."""
 
     def __init__(self, store: ImageStore, image: Image, run: ContainerRun, folder: Path) -> None:

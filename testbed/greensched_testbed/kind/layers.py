@@ -15,7 +15,7 @@ _QUICKLY = 1  # of gzip: programs shrink to a third all the same
 
 
 @dataclass(frozen=True)
-class Entry:
+class LayerEntry:
     """A file of a layer; or a folder, with neither content nor target; or a link to a target."""
 
     name: str
@@ -32,7 +32,7 @@ class Layer:
     unpacked_sha256: str
 
 
-def write_layer(entries: Iterable[Entry], path: Path) -> Layer:
+def write_layer(entries: Iterable[LayerEntry], path: Path) -> Layer:
     """Write a layer of these entries."""
     with tarfile.open(path, "w") as tar:
         for entry in entries:
@@ -76,13 +76,13 @@ def write_image(
     members = [f"{place}.tar" for place, _ in enumerate(layers)]
     manifest = [{"Config": name, "RepoTags": list(names), "Layers": members}]
     with tarfile.open(path, "w") as tar:
-        _add(tar, Entry(name, config))
+        _add(tar, LayerEntry(name, config))
         for member, layer in zip(members, layers, strict=True):
-            _add(tar, Entry(member, layer.path))
-        _add(tar, Entry("manifest.json", json.dumps(manifest).encode()))
+            _add(tar, LayerEntry(member, layer.path))
+        _add(tar, LayerEntry("manifest.json", json.dumps(manifest).encode()))
 
 
-def _add(tar: tarfile.TarFile, entry: Entry) -> None:
+def _add(tar: tarfile.TarFile, entry: LayerEntry) -> None:
     info = tarfile.TarInfo(entry.name)
     info.mode = entry.mode
     if entry.target:

@@ -27,7 +27,7 @@ from greensched_testbed.binaries import (
     kind_sources,
 )
 from greensched_testbed.kind.debian_base import base_key, base_tar
-from greensched_testbed.kind.layers import Entry, layer_at, write_image, write_layer
+from greensched_testbed.kind.layers import LayerEntry, layer_at, write_image, write_layer
 from greensched_testbed.kind.node_images import write_node_images
 from greensched_testbed.progress import LiveLine
 from greensched_testbed.real_nodes.program_images import SHELL_IMAGE, identity, shell_image
@@ -115,21 +115,21 @@ def node_image(folder: Path | None = None) -> Path:
         return partial.rename(path)
 
 
-def _added(archives: tuple[Path, ...]) -> Iterator[Entry]:
+def _added(archives: tuple[Path, ...]) -> Iterator[LayerEntry]:
     yield from _files_of_kind(kind_sources() / "images/base/files")
     yield from _programs()
     yield from _services()
-    yield Entry("kind/version", KUBERNETES_VERSION.encode())
+    yield LayerEntry("kind/version", KUBERNETES_VERSION.encode())
     for each in archives:
-        yield Entry(f"kind/images/{each.name}", each)
+        yield LayerEntry(f"kind/images/{each.name}", each)
     network = (_HERE / "pod-network.yaml").read_text().replace("${IMAGE}", SHELL_IMAGE)
-    yield Entry("kind/manifests/default-cni.yaml", network.encode())
-    yield Entry("kind/manifests/default-storage.yaml", (_HERE / "storage.yaml").read_bytes())
+    yield LayerEntry("kind/manifests/default-cni.yaml", network.encode())
+    yield LayerEntry("kind/manifests/default-storage.yaml", (_HERE / "storage.yaml").read_bytes())
     for setting, value in WANTED.items():
-        yield Entry(f"kind/sysctls/{setting.replace('/', '.')}", f"{value}\n".encode())
+        yield LayerEntry(f"kind/sysctls/{setting.replace('/', '.')}", f"{value}\n".encode())
 
 
-def _files_of_kind(files: Path) -> Iterator[Entry]:
+def _files_of_kind(files: Path) -> Iterator[LayerEntry]:
     changed = {
         "usr/local/bin/entrypoint": (_LAST_STEP, f"{_GUARD}\n{_LAST_STEP}"),
         # Lowering it needs a capability that root does not have everywhere.
@@ -148,12 +148,12 @@ def _files_of_kind(files: Path) -> Iterator[Entry]:
             raise ValueError(f"{name} of kind has no {old!r} any more")
         program = "/bin/" in name
         text = content.replace(old, new) if old else content
-        yield Entry(name, text.encode(), 0o755 if program else 0o644)
+        yield LayerEntry(name, text.encode(), 0o755 if program else 0o644)
     if changed:
         raise ValueError(f"kind has no {', '.join(changed)} any more")
 
 
-def _programs() -> Iterator[Entry]:
+def _programs() -> Iterator[LayerEntry]:
     places = {
         "usr/bin/kubeadm": built(KUBEADM),
         "usr/bin/kubelet": built(NODE),
@@ -163,19 +163,19 @@ def _programs() -> Iterator[Entry]:
         **{f"opt/cni/bin/{name}": built(POD_NETWORK) for name in POD_NETWORK.programs},
     }
     for place, folder in places.items():
-        yield Entry(place, folder / Path(place).name, 0o755)
+        yield LayerEntry(place, folder / Path(place).name, 0o755)
 
 
-def _services() -> Iterator[Entry]:
+def _services() -> Iterator[LayerEntry]:
     for name in ("kubelet", "containerd", "undo-mount-hacks"):
         link = f"{_UNITS}/multi-user.target.wants/{name}.service"
-        yield Entry(link, target=f"/{_UNITS}/{name}.service")
-    yield Entry(f"{_UNITS}/systemd-binfmt.service", target="/dev/null")
-    yield Entry(f"{_UNITS}/containerd.service.d/10-images.conf", _WITH_IMAGES.encode())
-    yield Entry(f"{_UNITS}/kubelet.service.d/12-images.conf", _AFTER_IMAGES.encode())
-    yield Entry("etc/systemd/journald.conf.d/kind.conf", b"[Journal]\nReadKMsg=no\n")
-    yield Entry("etc/containerd/cri-base.json", json.dumps(_container_defaults()).encode())
-    yield Entry("etc/kubernetes/manifests")
+        yield LayerEntry(link, target=f"/{_UNITS}/{name}.service")
+    yield LayerEntry(f"{_UNITS}/systemd-binfmt.service", target="/dev/null")
+    yield LayerEntry(f"{_UNITS}/containerd.service.d/10-images.conf", _WITH_IMAGES.encode())
+    yield LayerEntry(f"{_UNITS}/kubelet.service.d/12-images.conf", _AFTER_IMAGES.encode())
+    yield LayerEntry("etc/systemd/journald.conf.d/kind.conf", b"[Journal]\nReadKMsg=no\n")
+    yield LayerEntry("etc/containerd/cri-base.json", json.dumps(_container_defaults()).encode())
+    yield LayerEntry("etc/kubernetes/manifests")
 
 
 def _container_defaults() -> dict[str, object]:

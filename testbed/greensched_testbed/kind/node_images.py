@@ -13,8 +13,8 @@ from greensched_testbed.binaries import (
     control_plane_programs,
 )
 from greensched_testbed.kind.layers import (
-    Entry,
     Layer,
+    LayerEntry,
     compressed,
     layer_at,
     write_image,
@@ -47,7 +47,7 @@ def write_node_images(base: Path, folder: Path) -> tuple[Path, ...]:
     for program in _programs():
         path = folder / f"{program.path.name}.tar"
         layers = [_layer_of_iptables(base, folder)] if program.needs_iptables else []
-        entry = Entry(f"usr/local/bin/{program.path.name}", program.path, 0o755)
+        entry = LayerEntry(f"usr/local/bin/{program.path.name}", program.path, 0o755)
         plain = write_layer((entry,), folder / f"{program.path.name}.layer.tar")
         layers.append(compressed(plain))
         settings = {"Env": [_SEARCH_PATH], **program.settings}

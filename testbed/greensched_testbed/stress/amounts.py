@@ -16,7 +16,7 @@ from greensched_core.power.pod_energy import measured_pods
 from greensched_core.power.prometheus import PrometheusApi
 from greensched_operator.ledger.measured_amounts import measured_amounts
 from greensched_operator.ledger.pod_runs import Ran
-from greensched_operator.planning.cluster_state import Site
+from greensched_operator.planning.cluster_state import NodeSite
 from greensched_policies.billing.accounting import bill_placements
 from greensched_policies.billing.courses import Placements
 from greensched_policies.costs.cost import CostModel, curve_table
@@ -44,7 +44,7 @@ def is_estimated(meter: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
+class ShippedAssumptions:
     """What GreenSched ships with, where nothing says better."""
 
     default_pue: float
@@ -52,17 +52,17 @@ class Assumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Meters:
+class AskedMeters:
     """Who is asked."""
 
     ground: Ground
-    assumed: Assumed
+    assumed: ShippedAssumptions
     kubelet: KubeletMeter | None = None
     prometheus: PrometheusApi | None = None
 
 
 async def amounts_by_meter(
-    meters: Meters, namespace: str, runs: Sequence[JobRun]
+    meters: AskedMeters, namespace: str, runs: Sequence[JobRun]
 ) -> tuple[dict[str, Amounts], tuple[str, ...]]:
     """Return what a run's pods took by each meter that saw them, and why others told nothing."""
     ran = [each for run in runs if (each := _ran(run, namespace, meters.ground)) is not None]
@@ -91,7 +91,7 @@ async def amounts_by_meter(
 
 
 async def _pieces(
-    meters: Meters,
+    meters: AskedMeters,
     meter: str,
     ran: Sequence[Ran],
     by_uid: Mapping[str, JobRun],
@@ -115,12 +115,12 @@ def _ran(run: JobRun, namespace: str, ground: Ground) -> Ran | None:
     node = ground.nodes.get(run.node)
     if node is None or run.started_at is None or run.finished_at is None:
         return None
-    site = Site(node.zone, node.pue, node)
+    site = NodeSite(node.zone, node.pue, node)
     return Ran(run.pod_uid, namespace, run.pod_name, site, run.started_at, run.finished_at)
 
 
 def curve_pieces(
-    ran: Sequence[Ran], by_uid: Mapping[str, JobRun], assumed: Assumed
+    ran: Sequence[Ran], by_uid: Mapping[str, JobRun], assumed: ShippedAssumptions
 ) -> dict[str, list[Piece]]:
     """Return what pods took by the cores that they asked for, as the bills of schedules do.
 

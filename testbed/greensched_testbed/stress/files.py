@@ -10,8 +10,8 @@ from typing import Any
 from greensched_testbed.stress.amounts import is_estimated
 from greensched_testbed.stress.plots import write_plots
 from greensched_testbed.stress.report import write_report
-from greensched_testbed.stress.results import RunResult
-from greensched_testbed.stress.run import Outcome
+from greensched_testbed.stress.results import StressResult
+from greensched_testbed.stress.run import BenchmarkOutcome
 
 _COLUMNS = (
     "round", "strategy", "job", "kind", "cores", "gpus", "deadline_s", "node", "end",
@@ -19,7 +19,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def write_results(folder: Path, outcome: Outcome) -> Path:
+def write_results(folder: Path, outcome: BenchmarkOutcome) -> Path:
     """Write all files into a folder, and return where the page is."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "summary.json").write_text(json.dumps(summary(outcome), indent=2) + "\n")
@@ -33,7 +33,7 @@ def write_results(folder: Path, outcome: Outcome) -> Path:
     return folder / "report.html"
 
 
-def summary(outcome: Outcome) -> dict[str, Any]:
+def summary(outcome: BenchmarkOutcome) -> dict[str, Any]:
     """Return what summary.json holds; what is not known is None, never 0."""
     options = outcome.options
     return {
@@ -57,7 +57,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _run(result: RunResult) -> Mapping[str, Any]:
+def _run(result: StressResult) -> Mapping[str, Any]:
     played = result.played
     return {
         "round": played.round + 1,
@@ -71,7 +71,7 @@ def _run(result: RunResult) -> Mapping[str, Any]:
     }
 
 
-def _job_rows(result: RunResult) -> list[tuple[Any, ...]]:
+def _job_rows(result: StressResult) -> list[tuple[Any, ...]]:
     played = result.played
     return [
         (

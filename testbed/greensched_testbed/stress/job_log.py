@@ -12,7 +12,7 @@ import msgspec
 
 from greensched_core.clock import Clock
 from greensched_testbed.pod_conditions import PodCondition, why_unplaced
-from greensched_testbed.replay import Progress
+from greensched_testbed.replay import ReplayProgress
 from greensched_testbed.stress.job_objects import JOB_LABEL
 from greensched_testbed.stress.suite import StressJob
 
@@ -108,7 +108,7 @@ class JobLog:
     """Notes when the watches first tell of each change; the only writer of the runs."""
 
     def __init__(
-        self, jobs: Sequence[StressJob], clock: Clock, on_progress: Callable[[Progress], None]
+        self, jobs: Sequence[StressJob], clock: Clock, on_progress: Callable[[ReplayProgress], None]
     ) -> None:
         self.complete = asyncio.Event()
         self._runs = {job.name: JobRun(job) for job in jobs}
@@ -154,7 +154,7 @@ class JobLog:
             sum(bool(value) for value in values)
             for values in zip(*((r.created_at, r.bound_at, r.end) for r in runs), strict=True)
         )
-        self._on_progress(Progress(len(runs), created, bound, ended))
+        self._on_progress(ReplayProgress(len(runs), created, bound, ended))
         if ended == len(runs):
             self.complete.set()
 

@@ -7,7 +7,7 @@ from typing import Any
 from greensched_core import labels
 from greensched_testbed.replay import TESTBED_RUNTIME
 from greensched_testbed.stress.strategies import Strategy
-from greensched_testbed.stress.suite import BODIES, Kind, StressJob
+from greensched_testbed.stress.suite import BODIES, StressJob, StressKind
 
 JOB_LABEL = f"{labels.GROUP}/stress-job"  # on Jobs and their pods: the suite's name for it
 IMAGE = "busybox:1.37"
@@ -91,7 +91,7 @@ def _pod_spec(job: StressJob, strategy: Strategy, images: Images) -> dict[str, A
         },
         "containers": [_container(job, images)],
     }  # fmt: skip
-    if job.kind is Kind.MEMORY:
+    if job.kind is StressKind.MEMORY:
         fill = {"medium": "Memory", "sizeLimit": f"{job.fill_mib + 1}Mi"}
         spec["volumes"] = [{"name": "fill", "emptyDir": fill}]
     return spec
@@ -114,10 +114,10 @@ def _container(job: StressJob, images: Images) -> dict[str, Any]:
 
 
 def _program(job: StressJob, images: Images) -> dict[str, Any]:
-    if job.kind is Kind.GPU:
+    if job.kind is StressKind.GPU:
         words = ["nbody", "-benchmark", f"-numbodies={BODIES}", f"-i={job.work}"]
         return {"image": images.gpu, "command": words}
-    if job.kind is Kind.MEMORY:
+    if job.kind is StressKind.MEMORY:
         told = {"MIB": job.fill_mib, "PASSES": job.work}
         mounts = [{"name": "fill", "mountPath": "/fill"}]
         return _script(images, _HASH_MEMORY, told) | {"volumeMounts": mounts}

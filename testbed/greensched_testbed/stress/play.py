@@ -15,12 +15,12 @@ from greensched_core.kubernetes_api import ApiClient
 from greensched_core.watching import Watch
 from greensched_testbed.creating import create_once, exists
 from greensched_testbed.errors import NotReady
-from greensched_testbed.replay import Progress
+from greensched_testbed.replay import ReplayProgress
 from greensched_testbed.stress.ground import GridNow, Ground
 from greensched_testbed.stress.job_log import JobLog, JobRun, decode_seen
 from greensched_testbed.stress.job_objects import Images, job_object, namespace_object, pinned
 from greensched_testbed.stress.strategies import DEFAULT, Strategy
-from greensched_testbed.stress.suite import MIB, Kind, StressJob, Suite
+from greensched_testbed.stress.suite import MIB, StressJob, StressKind, Suite
 
 _NAMESPACES = "/api/v1/namespaces"
 _ACCOUNT_S = 30.0  # for the namespace's service account, without which no pod is made
@@ -32,7 +32,7 @@ _STARTS_S = 300.0  # pulling an image, and waiting for room
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedSuite:
     """What became of the suite in one run; seconds since the epoch."""
 
     strategy: Strategy
@@ -67,9 +67,9 @@ async def played(
     strategy: Strategy,
     number: int,
     name: str,
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[ReplayProgress], None],
     patience_s: float | None = None,
-) -> Played:
+) -> PlayedSuite:
     """Create the suite's Jobs as they arrive, and return what became of each.
 
     `name` is that of the namespace, which is gone on return, also where this is cancelled.
@@ -85,7 +85,7 @@ async def played(
     async with _namespace(setup.client, name):
         started_at, grid = clock.now(), ground.grid_at(clock.now())
         timed_out = not await _ended(setup.client, name, log, bodies, clock, limit_s)
-    return Played(strategy, number, started_at, clock.now(), timed_out, log.runs(), grid)
+    return PlayedSuite(strategy, number, started_at, clock.now(), timed_out, log.runs(), grid)
 
 
 async def pull_images(
@@ -100,7 +100,7 @@ async def pull_images(
 
     Else whoever runs first would wait for it alone. `name` is of a namespace, as for `played`.
     """
-    small = StressJob("", Kind.CPU, 0.0, 0.1, 32 * MIB, 0, 1, 0.1)
+    small = StressJob("", StressKind.CPU, 0.0, 0.1, 32 * MIB, 0, 1, 0.1)
     jobs = {node: replace(small, name=f"pull-{at}") for at, node in enumerate(ground.nodes)}
     bodies = [
         pinned(job_object(job, DEFAULT, images, is_played=ground.is_played), node)

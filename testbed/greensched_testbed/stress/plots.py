@@ -7,12 +7,12 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from greensched_testbed.stress.results import LINES, OF_METERS
-from greensched_testbed.stress.run import Outcome
+from greensched_testbed.stress.run import BenchmarkOutcome
 
 COLOURS = ("#5f6b7a", "#27784b", "#2b7bba", "#e3a008", "#8e44ad", "#c0392b")
 
 
-def write_plots(folder: Path, outcome: Outcome) -> None:
+def write_plots(folder: Path, outcome: BenchmarkOutcome) -> None:
     """Write what each strategy took (where it is known), and when its Jobs were done."""
     with mpl.rc_context(
         {
@@ -28,7 +28,7 @@ def write_plots(folder: Path, outcome: Outcome) -> None:
         _done(outcome).savefig(folder / "completion.png", dpi=200)
 
 
-def known_of(outcome: Outcome) -> list[str]:
+def known_of(outcome: BenchmarkOutcome) -> list[str]:
     """Return what of energy, cost and carbon is known of any strategy; the rest has no axis."""
     return [
         key
@@ -37,7 +37,7 @@ def known_of(outcome: Outcome) -> list[str]:
     ]
 
 
-def rounds_of(outcome: Outcome, strategy: str, key: str) -> list[float | None]:
+def rounds_of(outcome: BenchmarkOutcome, strategy: str, key: str) -> list[float | None]:
     """Return a figure of each of a strategy's rounds."""
     return [
         LINES[key].read(result, outcome.meter)
@@ -46,7 +46,7 @@ def rounds_of(outcome: Outcome, strategy: str, key: str) -> list[float | None]:
     ]
 
 
-def completions_of(outcome: Outcome, strategy: str) -> list[float]:
+def completions_of(outcome: BenchmarkOutcome, strategy: str) -> list[float]:
     """Return how long each Job took that was done, in all rounds, the shortest first."""
     return sorted(
         taken_s
@@ -57,7 +57,7 @@ def completions_of(outcome: Outcome, strategy: str) -> list[float]:
     )
 
 
-def unit_of(outcome: Outcome, key: str) -> str:
+def unit_of(outcome: BenchmarkOutcome, key: str) -> str:
     """Return the unit of a figure."""
     return outcome.currency if key == "cost" else LINES[key].unit
 
@@ -67,7 +67,7 @@ def shares(count: int) -> Sequence[float]:
     return [(place + 1) / count for place in range(count)]
 
 
-def _took(outcome: Outcome) -> Figure:
+def _took(outcome: BenchmarkOutcome) -> Figure:
     figure = Figure(figsize=(7.0, 2.6), layout="constrained")
     names, known_keys = list(outcome.figures), known_of(outcome)
     for place, key in enumerate(known_keys):
@@ -85,7 +85,7 @@ def _took(outcome: Outcome) -> Figure:
     return figure
 
 
-def _done(outcome: Outcome) -> Figure:
+def _done(outcome: BenchmarkOutcome) -> Figure:
     figure = Figure(figsize=(7.0, 2.6), layout="constrained")
     axes = figure.add_subplot()
     for row, name in enumerate(outcome.figures):

@@ -22,13 +22,13 @@ from greensched_testbed.stress.plots import (
     unit_of,
 )
 from greensched_testbed.stress.results import LINES
-from greensched_testbed.stress.run import Outcome
+from greensched_testbed.stress.run import BenchmarkOutcome
 from greensched_testbed.stress.tables import fact_rows, meter_rows, meter_text, strategy_rows
 
 _TITLE = "The same work, by each strategy"
 
 
-def write_report(path: Path, outcome: Outcome) -> None:
+def write_report(path: Path, outcome: BenchmarkOutcome) -> None:
     """Write the page."""
     names = list(outcome.figures)
     parts = [
@@ -57,11 +57,11 @@ def write_report(path: Path, outcome: Outcome) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _colour(outcome: Outcome, name: str) -> str:
+def _colour(outcome: BenchmarkOutcome, name: str) -> str:
     return COLOURS[list(outcome.figures).index(name) % len(COLOURS)]
 
 
-def _took(outcome: Outcome) -> list[go.Figure]:
+def _took(outcome: BenchmarkOutcome) -> list[go.Figure]:
     figures = []
     for key in known_of(outcome):
         figure = go.Figure()
@@ -78,7 +78,7 @@ def _took(outcome: Outcome) -> list[go.Figure]:
     return figures
 
 
-def _done(outcome: Outcome) -> go.Figure:
+def _done(outcome: BenchmarkOutcome) -> go.Figure:
     figure = go.Figure()
     for name in outcome.figures:
         taken_s = completions_of(outcome, name)
@@ -91,7 +91,7 @@ def _done(outcome: Outcome) -> go.Figure:
     )
 
 
-def _lanes(outcome: Outcome) -> list[go.Figure]:
+def _lanes(outcome: BenchmarkOutcome) -> list[go.Figure]:
     """Return for each strategy its first round: each line a Job, on the node where it ran."""
     figures = []
     for result in outcome.results:

@@ -7,14 +7,14 @@ from statistics import fmean, median, quantiles
 from greensched_core.ledger_records import Amounts
 from greensched_testbed.demo.results import change_pct
 from greensched_testbed.stress.job_log import JobRun
-from greensched_testbed.stress.play import Played
+from greensched_testbed.stress.play import PlayedSuite
 
 
 @dataclass(frozen=True, slots=True)
-class RunResult:
+class StressResult:
     """One run, and what it took by each meter that saw it."""
 
-    played: Played
+    played: PlayedSuite
     amounts: Mapping[str, Amounts]
 
     @property
@@ -24,7 +24,7 @@ class RunResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class StrategyFigure:
     """One figure of one strategy over all rounds; None is not known."""
 
     mean: float | None
@@ -33,11 +33,11 @@ class Figure:
     change_pct: float | None = None  # of the mean, against the first strategy's
 
 
-Read = Callable[[RunResult, str | None], float | None]
+Read = Callable[[StressResult, str | None], float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FigureLine:
     """A figure's title, its unit, and how it is read of a run and by a meter."""
 
     title: str
@@ -51,7 +51,7 @@ def _count(tells: Callable[[JobRun], bool]) -> Read:
 
 
 def _times(read: Callable[[JobRun], float | None], of: Callable[[list[float]], float]) -> Read:
-    def figure(result: RunResult, _: str | None) -> float | None:
+    def figure(result: StressResult, _: str | None) -> float | None:
         known = [value for run in result.played.runs if (value := read(run)) is not None]
         return of(known) if known else None
 
@@ -59,7 +59,7 @@ def _times(read: Callable[[JobRun], float | None], of: Callable[[list[float]], f
 
 
 def _amount(name: str) -> Read:
-    def figure(result: RunResult, meter: str | None) -> float | None:
+    def figure(result: StressResult, meter: str | None) -> float | None:
         amounts = result.amounts.get(meter or "")
         return None if amounts is None else getattr(amounts, name)
 
@@ -74,35 +74,39 @@ def _completion_s(run: JobRun) -> float | None:
     return run.completion_s
 
 
-LINES: Mapping[str, Line] = {
-    "jobs": Line("Jobs", "", _count(lambda run: True), is_compared=False),
-    "completed": Line("completed", "", _count(lambda run: run.end == "completed"), False),
-    "failed": Line("failed", "", _count(lambda run: run.end == "failed"), False),
-    "unfinished": Line("not ended in time", "", _count(lambda run: not run.end), False),
-    "missed_deadlines": Line(
+LINES: Mapping[str, FigureLine] = {
+    "jobs": FigureLine("Jobs", "", _count(lambda run: True), is_compared=False),
+    "completed": FigureLine("completed", "", _count(lambda run: run.end == "completed"), False),
+    "failed": FigureLine("failed", "", _count(lambda run: run.end == "failed"), False),
+    "unfinished": FigureLine("not ended in time", "", _count(lambda run: not run.end), False),
+    "missed_deadlines": FigureLine(
         "deadlines missed", "", _count(lambda run: run.has_missed), is_compared=False
     ),
-    "completion_median_s": Line("completion, median", "s", _times(_completion_s, median)),
-    "completion_p95_s": Line("completion, 95th percentile", "s", _times(_completion_s, _p95)),
-    "run_median_s": Line("of that running, median", "s", _times(lambda run: run.run_s, median)),
-    "energy_j": Line("energy above idle", "J", _amount("energy_j")),
-    "cost": Line("cost above idle", "", _amount("cost")),
-    "carbon_g": Line("carbon above idle", "g", _amount("carbon_g")),
+    "completion_median_s": FigureLine("completion, median", "s", _times(_completion_s, median)),
+    "completion_p95_s": FigureLine("completion, 95th percentile", "s", _times(_completion_s, _p95)),
+    "run_median_s": FigureLine(
+        "of that running, median", "s", _times(lambda run: run.run_s, median)
+    ),
+    "energy_j": FigureLine("energy above idle", "J", _amount("energy_j")),
+    "cost": FigureLine("cost above idle", "", _amount("cost")),
+    "carbon_g": FigureLine("carbon above idle", "g", _amount("carbon_g")),
 }
 OF_METERS = ("energy_j", "cost", "carbon_g")
 
 
-def figures_of(results: Sequence[RunResult], meter: str | None) -> dict[str, dict[str, Figure]]:
+def figures_of(
+    results: Sequence[StressResult], meter: str | None
+) -> dict[str, dict[str, StrategyFigure]]:
     """Return the figures by strategy, the first one's first, and by name.
 
     Of what is not known of a round nothing is told. No change is told where not all completed the
     same Jobs in each round: else who did less work would seem to save.
     """
-    by_strategy: dict[str, list[RunResult]] = {}
+    by_strategy: dict[str, list[StressResult]] = {}
     for result in results:
         by_strategy.setdefault(result.played.strategy.name, []).append(result)
     is_fair = len({result.completed for result in results}) == 1
-    found: dict[str, dict[str, Figure]] = {}
+    found: dict[str, dict[str, StrategyFigure]] = {}
     for name, mine in by_strategy.items():
         first = next(iter(found.values()), None)
         found[name] = {
@@ -113,14 +117,14 @@ def figures_of(results: Sequence[RunResult], meter: str | None) -> dict[str, dic
 
 
 def _figure(
-    line: Line, mine: Sequence[RunResult], meter: str | None, first: Figure | None
-) -> Figure:
+    line: FigureLine, mine: Sequence[StressResult], meter: str | None, first: StrategyFigure | None
+) -> StrategyFigure:
     values = [line.read(result, meter) for result in mine]
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
-        return Figure(None, None, None)
+        return StrategyFigure(None, None, None)
     mean = fmean(known)
     change = None
     if line.is_compared and first is not None and first.mean is not None:
         change = change_pct(mean, first.mean)
-    return Figure(mean, min(known), max(known), change)
+    return StrategyFigure(mean, min(known), max(known), change)

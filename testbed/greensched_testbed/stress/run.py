@@ -14,13 +14,18 @@ from greensched_core.clock import Clock, WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_core.power.prometheus import PrometheusApi
 from greensched_extender.settings import ExtenderSettings
-from greensched_testbed.replay import Progress
-from greensched_testbed.stress.amounts import Assumed, Meters, amounts_by_meter, meter_of_all
+from greensched_testbed.replay import ReplayProgress
+from greensched_testbed.stress.amounts import (
+    AskedMeters,
+    ShippedAssumptions,
+    amounts_by_meter,
+    meter_of_all,
+)
 from greensched_testbed.stress.ground import Ground, looked_at
 from greensched_testbed.stress.job_objects import Images
 from greensched_testbed.stress.kubelet_meter import KubeletMeter
-from greensched_testbed.stress.play import Played, Setup, played, pull_images
-from greensched_testbed.stress.results import Figure, RunResult, figures_of
+from greensched_testbed.stress.play import PlayedSuite, Setup, played, pull_images
+from greensched_testbed.stress.results import StrategyFigure, StressResult, figures_of
 from greensched_testbed.stress.strategies import Strategy, order_of
 from greensched_testbed.stress.suite import Suite, SuiteOptions, make_suite
 
@@ -46,15 +51,15 @@ class BenchmarkOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ProgressOutput:
     """How the benchmark tells what it is doing."""
 
     step: Callable[[str], None]
-    progress: Callable[[str, Progress], None]
+    progress: Callable[[str, ReplayProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class BenchmarkedCluster:
     """What was run on."""
 
     url: str
@@ -67,22 +72,22 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BenchmarkOutcome:
     """All runs, and the figures by one meter."""
 
     suite: Suite
     options: BenchmarkOptions
-    cluster: Cluster
+    cluster: BenchmarkedCluster
     currency: str
-    results: tuple[RunResult, ...]
+    results: tuple[StressResult, ...]
     meter: str | None  # that all runs were compared by; None: none saw all
-    figures: Mapping[str, Mapping[str, Figure]]  # by strategy
+    figures: Mapping[str, Mapping[str, StrategyFigure]]  # by strategy
     notes: tuple[str, ...]
 
 
 async def run_benchmark(
-    access: ApiAccess, options: BenchmarkOptions, told: Told, clock: Clock | None = None
-) -> Outcome:
+    access: ApiAccess, options: BenchmarkOptions, told: ProgressOutput, clock: Clock | None = None
+) -> BenchmarkOutcome:
     """Run every strategy in every round, and return what they came to.
 
     Interrupted, it deletes the namespace of the run that was on. Raises BadInput where nothing
@@ -105,18 +110,18 @@ async def run_benchmark(
             await stack.enter_async_context(kubelet.asking())
         runs = await _all_rounds(client, suite, options, ground, clock, told)
         prometheus = await _prometheus(stack, options, told)
-        assumed = Assumed(shipped.default_pue, shipped.gpu_ratio)
-        meters = Meters(ground, assumed, kubelet, prometheus)
+        assumed = ShippedAssumptions(shipped.default_pue, shipped.gpu_ratio)
+        meters = AskedMeters(ground, assumed, kubelet, prometheus)
         results, notes = [], list(ground.faults)
         for name, run in runs:
             amounts, faults = await amounts_by_meter(meters, name, run.runs)
-            results.append(RunResult(run, amounts))
+            results.append(StressResult(run, amounts))
             notes += faults
     if kubelet is not None and kubelet.fault:
         notes.append(f"a kubelet was not asked: {kubelet.fault}")
     meter = meter_of_all([result.amounts for result in results])
     figures = figures_of(results, meter)
-    return Outcome(
+    return BenchmarkOutcome(
         suite, options, cluster, signals.currency, tuple(results), meter, figures,
         tuple(dict.fromkeys(notes)),
     )  # fmt: skip
@@ -128,8 +133,8 @@ async def _all_rounds(
     options: BenchmarkOptions,
     ground: Ground,
     clock: Clock,
-    told: Told,
-) -> list[tuple[str, Played]]:
+    told: ProgressOutput,
+) -> list[tuple[str, PlayedSuite]]:
     """Return the runs with the names of their namespaces."""
     setup = Setup(client, ground, options.images, clock)
     mark, runs = uuid.uuid4().hex[:6], []
@@ -150,7 +155,7 @@ async def _all_rounds(
     return runs
 
 
-def troubles(run: Played) -> list[str]:
+def troubles(run: PlayedSuite) -> list[str]:
     """Return in words which Jobs of a run did not complete, and why."""
     return [
         f"round {run.round + 1}, {run.strategy.name}: {each.job.name} "
@@ -161,7 +166,7 @@ def troubles(run: Played) -> list[str]:
 
 
 async def _prometheus(
-    stack: AsyncExitStack, options: BenchmarkOptions, told: Told
+    stack: AsyncExitStack, options: BenchmarkOptions, told: ProgressOutput
 ) -> PrometheusApi | None:
     if not options.prometheus_url:
         return None
@@ -171,21 +176,21 @@ async def _prometheus(
     return PrometheusApi(http, options.prometheus_url)
 
 
-async def cluster_of(client: ApiClient, access: ApiAccess, ground: Ground) -> Cluster:
+async def cluster_of(client: ApiClient, access: ApiAccess, ground: Ground) -> BenchmarkedCluster:
     """Return what is told of the cluster."""
     version = msgspec.json.decode(await client.get("/version"))["gitVersion"]
     hardware: dict[str, int] = {}
     for node in ground.nodes.values():
         name = f"{node.hardware} (curve by {node.curve_source})"
         hardware[name] = hardware.get(name, 0) + 1
-    return Cluster(
+    return BenchmarkedCluster(
         access.base_url, version, len(ground.nodes),
         sum(node.cpu_cores for node in ground.nodes.values()), ground.zones, hardware,
         ground.is_played,
     )  # fmt: skip
 
 
-def intention(suite: Suite, options: BenchmarkOptions, cluster: Cluster) -> str:
+def intention(suite: Suite, options: BenchmarkOptions, cluster: BenchmarkedCluster) -> str:
     """Return in words what will be run, and where."""
     span_s = max(options.suite.span_s, 1.0)
     share = suite.core_seconds / span_s / cluster.cores if cluster.cores else 0.0

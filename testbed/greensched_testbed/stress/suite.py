@@ -29,7 +29,7 @@ _SHARE_OF_NODE = 0.5  # that a Job may ask for, so that it fits beside what runs
 _SPARE_S = 60.0  # before a deadline: pulling an image, and what schedulers and kubelets take
 
 
-class Kind(StrEnum):
+class StressKind(StrEnum):
     """What a Job wears out."""
 
     CPU = "cpu"
@@ -42,7 +42,7 @@ class StressJob:
     """One Job: when it comes, what it asks for, and how much it has to do."""
 
     name: str
-    kind: Kind
+    kind: StressKind
     arrival_s: float
     cores: float
     memory_bytes: int
@@ -143,7 +143,7 @@ def _of_cpu(
     work = max(1, round(runtime_s * rate))
     expected_s = work / rate
     return StressJob(
-        f"cpu-{place}", Kind.CPU, round(arrival_s, 3), cores, _MEMORY_BESIDE, 0, work,
+        f"cpu-{place}", StressKind.CPU, round(arrival_s, 3), cores, _MEMORY_BESIDE, 0, work,
         round(expected_s, 3), deadline_s=_deadline_s(expected_s, wait_s),
     )  # fmt: skip
 
@@ -159,7 +159,7 @@ def _of_memory(
     pass_s = fill_mib / (MIB_PER_CORE_S * cores)
     passes = max(1, round(runtime_s / pass_s))
     return StressJob(
-        f"memory-{place}", Kind.MEMORY, round(arrival_s, 3), cores,
+        f"memory-{place}", StressKind.MEMORY, round(arrival_s, 3), cores,
         fill_mib * MIB + _MEMORY_BESIDE, 0, passes, round(passes * pass_s, 3), fill_mib,
         _deadline_s(passes * pass_s, wait_s),
     )  # fmt: skip
@@ -168,7 +168,7 @@ def _of_memory(
 def _on_board(place: int, arrival_s: float, runtime_s: float) -> StressJob:
     iterations = max(1, round(runtime_s * ITERATIONS_PER_GPU_S))
     return StressJob(
-        f"gpu-{place}", Kind.GPU, round(arrival_s, 3), 1.0, 1024 * MIB, 1, iterations,
+        f"gpu-{place}", StressKind.GPU, round(arrival_s, 3), 1.0, 1024 * MIB, 1, iterations,
         round(iterations / ITERATIONS_PER_GPU_S, 3),
     )  # fmt: skip
 

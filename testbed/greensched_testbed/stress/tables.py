@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from greensched_simulator.results.cells import count, short
 from greensched_testbed.demo.tables import change_text
 from greensched_testbed.stress.amounts import MEANING, METERS, is_estimated
-from greensched_testbed.stress.results import LINES, Figure
-from greensched_testbed.stress.run import Outcome
+from greensched_testbed.stress.results import LINES, StrategyFigure
+from greensched_testbed.stress.run import BenchmarkOutcome
 
 Row = tuple[str, ...]
 _UNKNOWN = "–"
 
 
-def strategy_rows(outcome: Outcome) -> list[Row]:
+def strategy_rows(outcome: BenchmarkOutcome) -> list[Row]:
     """Return a head and a line for each figure: mean, spread over rounds, change to the first."""
     rows: list[Row] = [("", *outcome.figures)]
     for key, line in LINES.items():
@@ -32,7 +32,7 @@ def _units(key: str, currency: str) -> tuple[float, str]:
     return 1.0, LINES[key].unit
 
 
-def _cell(figure: Figure, factor: float, told: Callable[[float], str]) -> str:
+def _cell(figure: StrategyFigure, factor: float, told: Callable[[float], str]) -> str:
     if figure.mean is None or figure.least is None or figure.most is None:
         return _UNKNOWN
     mean, least, most = (told(each * factor) for each in (figure.mean, figure.least, figure.most))
@@ -42,7 +42,7 @@ def _cell(figure: Figure, factor: float, told: Callable[[float], str]) -> str:
     return text
 
 
-def meter_rows(outcome: Outcome) -> list[Row]:
+def meter_rows(outcome: BenchmarkOutcome) -> list[Row]:
     """Return the mean energy above idle by every meter that saw all runs, in joules."""
     names = list(outcome.figures)
     rows: list[Row] = [("energy above idle, J", *names)]
@@ -58,7 +58,7 @@ def meter_rows(outcome: Outcome) -> list[Row]:
     return rows if len(rows) > 1 else []
 
 
-def fact_rows(outcome: Outcome) -> list[Row]:
+def fact_rows(outcome: BenchmarkOutcome) -> list[Row]:
     """Return what was run, where, and what the grid was."""
     cluster, options, suite = outcome.cluster, outcome.options, outcome.suite
     first = min(each.played.started_at for each in outcome.results)
@@ -77,7 +77,7 @@ def fact_rows(outcome: Outcome) -> list[Row]:
     ]  # fmt: skip
 
 
-def _kwok_rows(outcome: Outcome) -> list[Row]:
+def _kwok_rows(outcome: BenchmarkOutcome) -> list[Row]:
     told = "by kwok: no container ran, and runtimes are those expected"
     return [("played", told)] if outcome.cluster.is_played else []
 
@@ -87,7 +87,7 @@ def meter_text(meter: str | None) -> str:
     return "no meter saw all runs: not known" if meter is None else f"{meter}: {MEANING[meter]}"
 
 
-def _grid_rows(outcome: Outcome) -> list[Row]:
+def _grid_rows(outcome: BenchmarkOutcome) -> list[Row]:
     """Return a line for each zone: its range over the starts of the runs, and who said so."""
     rows: list[Row] = []
     for zone in outcome.cluster.zones:

@@ -1,15 +1,17 @@
 import pytest
 
-from greensched_cli.explain.undecided import Condition, NoPod, PodSeen, about
+from greensched_cli.explain.undecided import NoPod, PodSeen, SchedulingCondition, about
 
-UNFIT = Condition("False", "Unschedulable", "0/3 nodes are available: 3 Insufficient cpu.")
-GATED = Condition("False", "SchedulingGated", "Scheduling is blocked due to gates")
-PLACED = Condition("True", "no reason", "nothing said")
+UNFIT = SchedulingCondition(
+    "False", "Unschedulable", "0/3 nodes are available: 3 Insufficient cpu."
+)
+GATED = SchedulingCondition("False", "SchedulingGated", "Scheduling is blocked due to gates")
+PLACED = SchedulingCondition("True", "no reason", "nothing said")
 
 
 def told(
     scheduler: str = "greensched",
-    scheduled: Condition | None = None,
+    scheduled: SchedulingCondition | None = None,
     node: str = "",
     age_s: float = 120.0,
     was_asked: bool = True,

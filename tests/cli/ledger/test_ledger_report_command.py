@@ -16,13 +16,13 @@ from typer.testing import CliRunner, Result
 
 from greensched_cli.__main__ import app
 from greensched_cli.ledger.files import schema, write_files
-from greensched_cli.ledger.source import OPERATOR, Span, lines_of, read_ledger
+from greensched_cli.ledger.source import OPERATOR, LedgerSpan, lines_of, read_ledger
 from greensched_cli.reading.replicas import Whereabouts
 from greensched_core.errors import ApiUnavailable, BadInput
 from greensched_core.ledger_records import (
     Amounts,
+    LedgerLine,
     LedgerRecord,
-    Line,
     Loss,
     LossReason,
     Subject,
@@ -132,16 +132,16 @@ def test_names_in_the_page_are_text(ledger: Path, tmp_path: Path) -> None:
 
 
 def test_only_a_span_of_time_and_a_namespace_are_read(ledger: Path) -> None:
-    def names(span: Span) -> list[str]:
+    def names(span: LedgerSpan) -> list[str]:
         return [each.subject.name for each in read_ledger(str(ledger), NOBODY, span).records]
 
-    assert names(Span(NOW - 3 * 3_600.0, NOW)) == ["j3", "j2", "j1"]
-    assert names(Span(NOW - 3 * 3_600.0, NOW, "ml")) == ["j3", "j1"]
-    assert len(names(Span(0.0, NOW))) == len(RECORDS)
+    assert names(LedgerSpan(NOW - 3 * 3_600.0, NOW)) == ["j3", "j2", "j1"]
+    assert names(LedgerSpan(NOW - 3 * 3_600.0, NOW, "ml")) == ["j3", "j1"]
+    assert len(names(LedgerSpan(0.0, NOW))) == len(RECORDS)
 
 
 def test_an_operator_tells_the_same_as_its_file(ledger: Path, served: str) -> None:
-    span = Span(0.0, NOW)
+    span = LedgerSpan(0.0, NOW)
     asked, opened = (read_ledger(each, NOBODY, span) for each in (served, str(ledger)))
     assert asked.records == opened.records and asked.losses == opened.losses == [LOSS]
 
@@ -168,20 +168,21 @@ def test_what_cannot_be_read_is_told(
 
 def test_an_operator_without_a_ledger_is_told(replica: Replica) -> None:
     with pytest.raises(ApiUnavailable, match="HTTP 404: not here"):
-        read_ledger(replica({}), NOBODY, Span(0.0, 1.0))
+        read_ledger(replica({}), NOBODY, LedgerSpan(0.0, 1.0))
 
 
 def test_a_server_that_is_no_operator_is_told(replica: Replica) -> None:
     path = f"{LEDGER_PATH}?since=0.000&until=1.000"
     with pytest.raises(ApiUnavailable, match="or is no ledger's"):
-        read_ledger(replica({path: {"decisions": []}}), NOBODY, Span(0.0, 1.0))
+        read_ledger(replica({path: {"decisions": []}}), NOBODY, LedgerSpan(0.0, 1.0))
 
 
 @pytest.mark.parametrize("body", [
     pytest.param(b"", id="nothing"),
-    pytest.param(encode_line(Line(loss=LOSS)), id="no-end"),
-    pytest.param(encode_line(Line(loss=LOSS)) + encode_line(Line(end=2)), id="a-line-is-missing"),
-    pytest.param(encode_line(Line(end=0))[:-5], id="half-a-line"),
+    pytest.param(encode_line(LedgerLine(loss=LOSS)), id="no-end"),
+    pytest.param(encode_line(LedgerLine(loss=LOSS)) + encode_line(LedgerLine(end=2)),
+        id="a-line-is-missing"),
+    pytest.param(encode_line(LedgerLine(end=0))[:-5], id="half-a-line"),
 ])  # fmt: skip
 def test_an_answer_that_was_cut_off_is_never_taken_for_whole(body: bytes) -> None:
     with pytest.raises(ValueError, match="cut off|not a line"):

@@ -18,7 +18,7 @@ from greensched_cli.ledger.savings import (
     interval,
     savings_of,
 )
-from greensched_cli.ledger.source import ReadLedger, Span
+from greensched_cli.ledger.source import LedgerSpan, ReadLedger
 from greensched_cli.ledger.tables import (
     change_text,
     decided_rows,
@@ -36,7 +36,7 @@ from greensched_core.ledger_records import (
     Subject,
     What,
 )
-from greensched_simulator.results.cells import Cell, Interval
+from greensched_simulator.results.cells import Cell, ConfidenceInterval
 
 PLANNED, RUN_NOW = Amounts(7.2e6, 100.0, 1.0), Amounts(7.2e6, 400.0, 2.0)
 HOUR_S = 3_600.0
@@ -173,7 +173,7 @@ def test_figures_are_sums_with_the_change_in_percent() -> None:
     (carbon,) = figures_of(outcomes([(10.0, 5.0), (30.0, 15.0)] * 10))
     assert (carbon.name, carbon.unit, carbon.workloads) == ("carbon", "kg", 20)
     assert (carbon.run_now, carbon.took, carbon.saved) == (400.0, 200.0, 200.0)
-    assert carbon.percent == Interval(-50.0, -50.0, -50.0)
+    assert carbon.percent == ConfidenceInterval(-50.0, -50.0, -50.0)
 
 
 def test_what_is_less_than_a_kilo_in_all_is_told_in_grams_and_watt_hours() -> None:
@@ -296,7 +296,7 @@ def test_what_was_decided_is_counted() -> None:
         told(What.HELD, 1.0, uid="u3", name="watched", is_shadow=True),
     ]  # fmt: skip
     losses = [Loss("a", LossReason.LOCKED, 1.0, 2.0, 3), Loss("b", LossReason.LOCKED, 3.0, 4.0, 4)]
-    report = report_of(ReadLedger(records, losses, "here"), Span(0.0, 100.0))
+    report = report_of(ReadLedger(records, losses, "here"), LedgerSpan(0.0, 100.0))
     rows = {str(name).strip(): value for name, value in decided_rows(report)}
     assert rows == {
         "held": "5", "still waiting": "2", "deleted while it was held": "1",
@@ -312,5 +312,5 @@ def test_what_was_decided_is_counted() -> None:
 
 def test_a_loss_of_nobody_knows_how_many_is_told_so() -> None:
     losses = [Loss("a", LossReason.CORRUPT, 1.0, 2.0, None), Loss("b", LossReason.CORRUPT, 3, 4, 4)]
-    report = report_of(ReadLedger([], losses, "here"), Span(0.0, 100.0))
+    report = report_of(ReadLedger([], losses, "here"), LedgerSpan(0.0, 100.0))
     assert decided_rows(report)[-1][1] == Cell("unknown number (corrupt)", "worse")

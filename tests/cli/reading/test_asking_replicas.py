@@ -16,7 +16,7 @@ from aiohttp.test_utils import TestServer
 from greensched_cli.ledger.source import OPERATOR
 from greensched_cli.reading.replicas import (
     EXTENDER,
-    Answer,
+    ReplicaAnswer,
     Whereabouts,
     ask_replicas,
     port_of,
@@ -92,7 +92,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[str]:
         yield str(path)
 
 
-async def asked(kubeconfig: str, namespace: str = "greensched") -> list[Answer]:
+async def asked(kubeconfig: str, namespace: str = "greensched") -> list[ReplicaAnswer]:
     where = Whereabouts(None, kubeconfig, None, namespace, None)
     hurried = replace(EXTENDER, patience_s=0.3)
     return await asyncio.to_thread(ask_replicas, "/v1/nodes", where, hurried)

@@ -10,9 +10,9 @@ import pytest
 
 from greensched_cli.reading.cluster_reading import read_works
 from greensched_cli.reading.named_work import find_named, parse_target
-from greensched_cli.reading.operator_state import Part
+from greensched_cli.reading.operator_state import ClusterPart
 from greensched_cli.reading.pieces import Pieces, Scope
-from greensched_cli.release.releasing import Releaser
+from greensched_cli.release.releasing import UserReleaser
 from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.kubernetes_api import MERGE_PATCH
@@ -83,11 +83,11 @@ async def test_a_job_that_waits_for_our_check_is_shown(
     ("path", "status", "unread"),
     [
         pytest.param(KUEUE, 404, set(), id="no-kueue"),
-        pytest.param(WORKLOADS, 403, {Part.WORKLOADS}, id="no-right"),
+        pytest.param(WORKLOADS, 403, {ClusterPart.WORKLOADS}, id="no-right"),
     ],
 )
 async def test_what_cannot_be_read_is_told_where_there_is_a_kueue(
-    path: str, status: int, unread: set[Part]
+    path: str, status: int, unread: set[ClusterPart]
 ) -> None:
     shown, pieces = await read(Server(workload(), {path: status}))
     assert (shown, set(pieces.unread)) == ([], unread)
@@ -99,7 +99,7 @@ async def test_the_name_of_its_job_or_its_own_releases_a_workload(named: str) ->
     client = api_of(server.answer)
     (found,) = await find_named(client, "team", parse_target(named))
     assert found.name == "job-train-1"
-    (result,) = await Releaser(client, ManualClock(NOW_S), is_dry_run=False).named(
+    (result,) = await UserReleaser(client, ManualClock(NOW_S), is_dry_run=False).named(
         "team", [parse_target(named)]
     )
     assert result.name == "team/workload/job-train-1"

@@ -6,27 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from greensched_cli.reading.held_work import HeldWork, Surroundings, read_held, read_released
+from greensched_cli.reading.held_work import HeldWork, HoldSurroundings, read_held, read_released
 from greensched_cli.reading.operator_state import (
+    ClusterPart,
     Leader,
     OperatorState,
-    Part,
     Signal,
-    Webhook,
+    WebhookState,
     advice,
 )
 from greensched_cli.status.json_output import as_json
-from greensched_cli.status.text import Told
+from greensched_cli.status.text import StatusContent
 from greensched_core import labels
 from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Mode
-from greensched_operator.objects.workloads import Kind, Work
+from greensched_operator.objects.workloads import Work, WorkKind
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "cli" / "status.json"
 NOW_S = 1_795_000_000.0
 POLICY = GreenPolicy("team", "default", mode=Mode.ENFORCE)
-AROUND = Surroundings({("team", "default"): POLICY}, {}, "greensched", knows_policies=True)
+AROUND = HoldSurroundings({("team", "default"): POLICY}, {}, "greensched", knows_policies=True)
 HELD = Work(
-    kind=Kind.JOB, namespace="team", name="train", uid="u-1", created_s=NOW_S - 3600.0,
+    kind=WorkKind.JOB, namespace="team", name="train", uid="u-1", created_s=NOW_S - 3600.0,
     annotations={
         labels.DEADLINE: "6h", labels.RUNTIME: "1h",
         labels.HELD_AT: "2026-11-18T11:06:40Z", labels.LATEST_START: "2026-11-18T15:30:00Z",
@@ -50,7 +50,7 @@ WELL = OperatorState(
     leader=Leader("leader-1", 3.0, 15.0),
     releasers=(1, 1),
     heartbeat_age_s=4.0,
-    webhooks=(Webhook("greensched", is_trusted=True),),
+    webhooks=(WebhookState("greensched", is_trusted=True),),
     is_emergency_release=False,
     signals=(Signal("DE", "test", 600.0),),
     unread={},
@@ -67,8 +67,9 @@ def advised(state: OperatorState, *works: HeldWork, mode: Mode = Mode.ENFORCE) -
 
 
 def test_json_is_as_it_always_was() -> None:
-    state = replace(WELL, unread={Part.SIGNALS: "you have no right to read them"})
-    told = Told("namespace team", False, [read_held(HELD, AROUND)], [read_released(FREED)], state,
+    state = replace(WELL, unread={ClusterPart.SIGNALS: "you have no right to read them"})
+    told = StatusContent("namespace team", False, [read_held(HELD, AROUND)],
+        [read_released(FREED)], state,
                 {"team": POLICY}, ["do this"], state.unread)  # fmt: skip
     found = json.dumps(as_json(told, NOW_S), indent=2) + "\n"
     assert found == GOLDEN.read_text(encoding="utf-8")
@@ -87,8 +88,10 @@ def test_where_all_is_well_nothing_is_advised() -> None:
     pytest.param(replace(WELL, heartbeat_age_s=None), "has ever given a sign", id="no-sign"),
     pytest.param(replace(WELL, heartbeat_age_s=60.0), "has for 1m given a sign", id="silent-sign"),
     pytest.param(replace(WELL, webhooks=()), "new work is not held", id="no-webhook"),
-    pytest.param(replace(WELL, webhooks=(Webhook("w", False),)), "w has no caBundle", id="no-ca"),
-    pytest.param(replace(WELL, webhooks=(Webhook("w", False),)), "within ten seconds", id="soon"),
+    pytest.param(replace(WELL, webhooks=(WebhookState("w", False),)), "w has no caBundle",
+        id="no-ca"),
+    pytest.param(replace(WELL, webhooks=(WebhookState("w", False),)), "within ten seconds",
+        id="soon"),
     pytest.param(replace(WELL, is_emergency_release=True), "--emergency-release off",
         id="emergency"),
     pytest.param(replace(WELL, signals=()), "There is no GridSignal", id="no-signal"),
@@ -111,17 +114,17 @@ def test_a_leader_lives_as_long_as_its_lease_and_with_a_clock_that_differs(leade
 
 
 SENTENCES = {
-    Part.LEASE: "No operator has ever led",
-    Part.RELEASER: "No releaser runs",
-    Part.HEARTBEAT: "a sign of life",
-    Part.WEBHOOK: "No webhook of GreenSched",
-    Part.SIGNALS: "There is no GridSignal",
-    Part.POLICIES: "has mode off",
+    ClusterPart.LEASE: "No operator has ever led",
+    ClusterPart.RELEASER: "No releaser runs",
+    ClusterPart.HEARTBEAT: "a sign of life",
+    ClusterPart.WEBHOOK: "No webhook of GreenSched",
+    ClusterPart.SIGNALS: "There is no GridSignal",
+    ClusterPart.POLICIES: "has mode off",
 }
 
 
 @pytest.mark.parametrize("part", SENTENCES)
-def test_what_was_not_read_is_not_said_to_be_wrong(part: Part) -> None:
+def test_what_was_not_read_is_not_said_to_be_wrong(part: ClusterPart) -> None:
     nothing = OperatorState("g", False, None, (0, 0), None, (), False, (), {part: "why"})
     text = advised(nothing, mode=Mode.OFF)
     assert {each for each, told in SENTENCES.items() if told not in text} == {part}
@@ -146,13 +149,13 @@ def test_where_the_built_in_policy_serves_it_says_what_is_not_there_and_where_to
     text = "\n".join(advice(WELL, [], others, {}, NOW_S))
     assert "There is no GreenPolicy named default in namespace greensched" in text
     assert "kubectl -n greensched get events --field-selector reason=PolicyRefused" in text
-    unread = replace(WELL, unread={Part.POLICIES: "why"})
+    unread = replace(WELL, unread={ClusterPart.POLICIES: "why"})
     assert advice(unread, [], others, {}, NOW_S) == []
 
 
 def test_without_policies_the_operators_own_words_stand() -> None:
     work = HELD.annotations[labels.DECISION].replace('"new": 1', '"policy": "GreenPolicy a/b"')
-    blind = Surroundings({}, {}, "greensched", knows_policies=False)
+    blind = HoldSurroundings({}, {}, "greensched", knows_policies=False)
     found = read_held(replace(HELD, annotations={**HELD.annotations, labels.DECISION: work}), blind)
     assert (found.policy, found.bound, found.runtime) == ("GreenPolicy a/b", "", "1h (annotation)")
     assert found.deadline_s == NOW_S + 6 * 3600.0

@@ -77,7 +77,7 @@ def test_the_schema_is_json_and_names_what_a_file_must_hold(greensched: Run) -> 
 
 def test_defaults_in_the_schema_are_written_as_in_a_file(greensched: Run) -> None:
     parts = json.loads(greensched("scenario", "schema").stdout)["$defs"]
-    generator, workload = parts["Generator"]["properties"], parts["Workload"]["properties"]
+    generator, workload = parts["Generator"]["properties"], parts["ScenarioWorkload"]["properties"]
     assert generator["peak"]["default"] == "14h"
     assert generator["memory_per_core"]["default"] == ["2Gi", "4Gi", "4Gi", "8Gi"]
     assert generator["cpu_cores"]["default"] == [1.0, 2.0, 2.0, 4.0, 4.0, 8.0]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.signals.grid import (
-    Fault,
+    GridFault,
     GridSlot,
     ZoneForecast,
     object_name,
@@ -38,7 +38,7 @@ def signal(**status: Any) -> dict[str, Any]:
     return {"spec": {"zone": "DE", "currency": "EUR"}, "status": {**whole, **status}}
 
 
-def parse(raw: object) -> tuple[ZoneForecast | None, list[Fault]]:
+def parse(raw: object) -> tuple[ZoneForecast | None, list[GridFault]]:
     forecast, faults = parse_grid_signal(raw, NOW)
     return forecast, [fault.reason for fault in faults]
 
@@ -93,70 +93,72 @@ def test_the_current_value_cuts_into_the_slot_it_falls_in() -> None:
 @pytest.mark.parametrize(
     ("raw", "reasons"),
     [
-        pytest.param(b"{", [Fault.UNREADABLE], id="broken-json"),
-        pytest.param(b"\xff\xfe", [Fault.UNREADABLE], id="no-text"),
-        pytest.param(None, [Fault.UNREADABLE], id="null"),
-        pytest.param([], [Fault.UNREADABLE], id="a-list"),
-        pytest.param({}, [Fault.NO_ZONE], id="empty"),
-        pytest.param({"spec": {"zone": 7}}, [Fault.NO_ZONE], id="zone-is-a-number"),
-        pytest.param({"spec": {"zone": "DE"}}, [Fault.ABSENT], id="no-status"),
+        pytest.param(b"{", [GridFault.UNREADABLE], id="broken-json"),
+        pytest.param(b"\xff\xfe", [GridFault.UNREADABLE], id="no-text"),
+        pytest.param(None, [GridFault.UNREADABLE], id="null"),
+        pytest.param([], [GridFault.UNREADABLE], id="a-list"),
+        pytest.param({}, [GridFault.NO_ZONE], id="empty"),
+        pytest.param({"spec": {"zone": 7}}, [GridFault.NO_ZONE], id="zone-is-a-number"),
+        pytest.param({"spec": {"zone": "DE"}}, [GridFault.ABSENT], id="no-status"),
         pytest.param(
-            {"spec": {"zone": "DE"}, "status": []}, [Fault.UNREADABLE, Fault.ABSENT],
+            {"spec": {"zone": "DE"}, "status": []}, [GridFault.UNREADABLE, GridFault.ABSENT],
             id="status-is-a-list",
         ),
         pytest.param(
-            signal(current=None, forecast=[]), [Fault.ABSENT], id="no-values",
+            signal(current=None, forecast=[]), [GridFault.ABSENT], id="no-values",
         ),
         pytest.param(
             signal(current={"carbonGramsPerKwh": None}, forecast=slots(("11:00", None))),
-            [Fault.ABSENT], id="nulls",
+            [GridFault.ABSENT], id="nulls",
         ),
         pytest.param(
             signal(current={"carbonGramsPerKwh": -1}, forecast=[]),
-            [Fault.NEGATIVE_CARBON, Fault.ABSENT], id="only-negative-carbon",
+            [GridFault.NEGATIVE_CARBON, GridFault.ABSENT], id="only-negative-carbon",
         ),
         pytest.param(
             signal(current={"carbonGramsPerKwh": 0}, forecast=slots(("11:00", 0.0))),
-            [Fault.ALL_ZERO, Fault.ABSENT], id="only-zeros",
+            [GridFault.ALL_ZERO, GridFault.ABSENT], id="only-zeros",
         ),
         pytest.param(
             signal(observedAt=None, current=None, forecast=slots(("11:00", 9))),
-            [Fault.BAD_TIMESTAMP], id="of-unknown-age",
+            [GridFault.BAD_TIMESTAMP], id="of-unknown-age",
         ),
     ],
 )  # fmt: skip
-def test_a_useless_signal_is_none_with_its_reasons(raw: object, reasons: list[Fault]) -> None:
+def test_a_useless_signal_is_none_with_its_reasons(raw: object, reasons: list[GridFault]) -> None:
     assert parse(raw) == (None, reasons)
 
 
 @pytest.mark.parametrize(
     ("status", "reasons"),
     [
-        pytest.param({"observedAt": "yesterday"}, [Fault.BAD_TIMESTAMP], id="bad-observed-at"),
-        pytest.param({"observedAt": 5}, [Fault.BAD_TIMESTAMP], id="observed-at-is-a-number"),
-        pytest.param({"observedAt": "2026-11-21T10:36:00Z"}, [Fault.FUTURE], id="future"),
+        pytest.param({"observedAt": "yesterday"}, [GridFault.BAD_TIMESTAMP], id="bad-observed-at"),
+        pytest.param({"observedAt": 5}, [GridFault.BAD_TIMESTAMP], id="observed-at-is-a-number"),
+        pytest.param({"observedAt": "2026-11-21T10:36:00Z"}, [GridFault.FUTURE], id="future"),
         pytest.param({"observedAt": "2026-11-21T10:34:00Z"}, [], id="clocks-a-little-apart"),
-        pytest.param({"forecastEnd": "later"}, [Fault.BAD_TIMESTAMP], id="bad-end"),
-        pytest.param({"forecast": "x"}, [Fault.UNREADABLE], id="forecast-is-text"),
-        pytest.param({"forecast": [3]}, [Fault.UNREADABLE], id="slot-is-a-number"),
-        pytest.param({"forecast": [{}]}, [Fault.BAD_TIMESTAMP], id="slot-without-start"),
+        pytest.param({"forecastEnd": "later"}, [GridFault.BAD_TIMESTAMP], id="bad-end"),
+        pytest.param({"forecast": "x"}, [GridFault.UNREADABLE], id="forecast-is-text"),
+        pytest.param({"forecast": [3]}, [GridFault.UNREADABLE], id="slot-is-a-number"),
+        pytest.param({"forecast": [{}]}, [GridFault.BAD_TIMESTAMP], id="slot-without-start"),
         pytest.param(
-            {"forecast": slots(("12:00", 1), ("11:00", 2))}, [Fault.UNSORTED], id="unsorted"
+            {"forecast": slots(("12:00", 1), ("11:00", 2))}, [GridFault.UNSORTED], id="unsorted"
         ),
         pytest.param(
-            {"forecast": slots(("11:00", 1), ("11:00", 2))}, [Fault.DUPLICATE], id="duplicate"
+            {"forecast": slots(("11:00", 1), ("11:00", 2))}, [GridFault.DUPLICATE], id="duplicate"
         ),
         pytest.param(
-            {"forecast": slots(("11:00", -5), ("12:00", 5))}, [Fault.NEGATIVE_CARBON], id="negative"
+            {"forecast": slots(("11:00", -5), ("12:00", 5))},
+            [GridFault.NEGATIVE_CARBON],
+            id="negative",
         ),
-        pytest.param({"forecast": slots(("11:00", "5"))}, [Fault.BAD_NUMBER], id="text"),
-        pytest.param({"forecast": slots(("11:00", True))}, [Fault.BAD_NUMBER], id="boolean"),
-        pytest.param({"forecast": slots(("11:00", 10_001))}, [Fault.BAD_NUMBER], id="too-much"),
-        pytest.param({"forecast": slots(("11:00", 10**400))}, [Fault.BAD_NUMBER], id="huge"),
+        pytest.param({"forecast": slots(("11:00", "5"))}, [GridFault.BAD_NUMBER], id="text"),
+        pytest.param({"forecast": slots(("11:00", True))}, [GridFault.BAD_NUMBER], id="boolean"),
+        pytest.param({"forecast": slots(("11:00", 10_001))}, [GridFault.BAD_NUMBER], id="too-much"),
+        pytest.param({"forecast": slots(("11:00", 10**400))}, [GridFault.BAD_NUMBER], id="huge"),
     ],
 )
 def test_a_signal_with_a_fault_keeps_its_good_parts(
-    status: dict[str, Any], reasons: list[Fault]
+    status: dict[str, Any], reasons: list[GridFault]
 ) -> None:
     forecast, found = parse(signal(**status))
     assert found == reasons
@@ -214,4 +216,4 @@ def test_no_bytes_make_it_raise(raw: bytes | str) -> None:
 
 def test_deep_nesting_is_a_fault() -> None:
     _, faults = parse_grid_signal(b"[" * 100_000, NOW)
-    assert faults[0].reason is Fault.UNREADABLE
+    assert faults[0].reason is GridFault.UNREADABLE

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from greensched_core.errors import BadInput
 from greensched_core.signals.chain import GridSignals
 from greensched_core.signals.currencies import Currencies
-from greensched_core.signals.grid import Fault, SignalFault
+from greensched_core.signals.grid import GridFault, SignalFault
 from greensched_core.signals.static import load_static_zones, parse_static_zones
 from greensched_core.signals.steps import AgeLimits, SignalKind, Step
 from greensched_core.signals.timestamps import format_timestamp
@@ -33,7 +33,7 @@ currency = "USD"
 class Counts:
     def __init__(self) -> None:
         self.steps: Counter[tuple[SignalKind, Step]] = Counter()
-        self.faults: list[tuple[str, Fault]] = []
+        self.faults: list[tuple[str, GridFault]] = []
 
     def step(self, kind: SignalKind, step: Step, count: int) -> None:
         self.steps[kind, step] += count
@@ -134,14 +134,14 @@ def test_a_broken_object_leaves_the_last_good_values() -> None:
     signals.upsert("de", signal(), NOW)
     signals.upsert("de", b"{", NOW + 1)
     assert signals.zone("DE", NOW + 2).carbon.step is Step.LAST_GOOD
-    assert counts.faults == [("de", Fault.UNREADABLE)]
+    assert counts.faults == [("de", GridFault.UNREADABLE)]
 
 
 def test_an_object_read_long_ago_is_counted_as_stale() -> None:
     counts = Counts()
     signals = chain(counts)
     signals.upsert("de", signal(at=NOW - 4_000), NOW)
-    assert counts.faults == [("de", Fault.STALE)]
+    assert counts.faults == [("de", GridFault.STALE)]
     assert signals.zone("DE", NOW).carbon.step is Step.LAST_GOOD
 
 
@@ -201,7 +201,7 @@ def test_a_price_without_a_rate_is_no_data_and_counted() -> None:
     signals.upsert("de", signal(currency="GBP"), NOW)
     found = signals.zone("DE", NOW)
     assert (found.carbon.step, found.price.step) == (Step.GRID_SIGNAL, Step.STATIC_ZONE)
-    assert counts.faults == [("de", Fault.UNKNOWN_CURRENCY)]
+    assert counts.faults == [("de", GridFault.UNKNOWN_CURRENCY)]
 
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, math.nan, math.inf])

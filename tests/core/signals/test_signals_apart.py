@@ -7,9 +7,9 @@ import pytest
 from greensched_core.signals.chain import GridSignals
 from greensched_core.signals.currencies import Currencies
 from greensched_core.signals.grid import (
-    Fault,
+    GridFault,
     GridSlot,
-    Origin,
+    SignalOrigin,
     ZoneForecast,
     parse_grid_signal,
     to_status,
@@ -19,11 +19,13 @@ from greensched_core.signals.steps import AgeLimits, Step
 
 NOW = 1_795_255_200.0
 HOUR = 3_600.0
-CARBON = Origin("wattime", NOW, end=NOW + 2 * HOUR, is_estimated=True)
-PRICE = Origin("entsoe", NOW - 2 * HOUR, end=NOW + 3 * HOUR, currency="USD")
+CARBON = SignalOrigin("wattime", NOW, end=NOW + 2 * HOUR, is_estimated=True)
+PRICE = SignalOrigin("entsoe", NOW - 2 * HOUR, end=NOW + 3 * HOUR, currency="USD")
 
 
-def forecast(carbon: Origin | None = CARBON, price: Origin | None = PRICE) -> ZoneForecast:
+def forecast(
+    carbon: SignalOrigin | None = CARBON, price: SignalOrigin | None = PRICE
+) -> ZoneForecast:
     return ZoneForecast(
         zone="DE",
         currency="EUR",
@@ -52,7 +54,7 @@ def wire(said: ZoneForecast) -> dict[str, Any]:
         pytest.param(None, PRICE, id="only-price"),
     ],
 )
-def test_own_origins_are_read_back(carbon: Origin | None, price: Origin | None) -> None:
+def test_own_origins_are_read_back(carbon: SignalOrigin | None, price: SignalOrigin | None) -> None:
     said = forecast(carbon, price)
     assert parse_grid_signal(wire(said), NOW) == (said, ())
 
@@ -65,7 +67,7 @@ def test_each_signal_ages_by_its_own_time_and_source() -> None:
     )
     faults = signals.upsert("de", wire(forecast()), NOW)
     found = signals.zone("DE", NOW + 60)
-    assert [fault.reason for fault in faults] == [Fault.STALE]
+    assert [fault.reason for fault in faults] == [GridFault.STALE]
     assert (found.carbon.step, found.carbon.age_s) == (Step.GRID_SIGNAL, 60.0)
     assert (found.carbon.source, found.carbon.is_estimated) == ("wattime", True)
     assert (found.price.step, found.price.age_s) == (Step.LAST_GOOD, 2 * HOUR + 60)
@@ -83,8 +85,8 @@ def test_a_signal_ends_where_its_own_source_does() -> None:
 
 
 def test_an_origin_ahead_of_our_clock_counts_as_read_when_received() -> None:
-    ahead = forecast(carbon=Origin("x", NOW + HOUR))
+    ahead = forecast(carbon=SignalOrigin("x", NOW + HOUR))
     parsed, faults = parse_grid_signal(wire(ahead), NOW)
-    assert [fault.reason for fault in faults] == [Fault.FUTURE]
+    assert [fault.reason for fault in faults] == [GridFault.FUTURE]
     assert parsed is not None
     assert parsed.carbon_origin.observed_at == NOW

@@ -17,10 +17,10 @@ from greensched_core.ledger_records import LedgerRecord, What
 from greensched_operator.controller.arrivals import Arrivals
 from greensched_operator.controller.outputs import Outputs
 from greensched_operator.controller.recording import Recorder
-from greensched_operator.holding.judging import Release, Rules
+from greensched_operator.holding.judging import HoldRules, ReleaseNow
 from greensched_operator.objects.cron_jobs import CronJob
-from greensched_operator.objects.green_policy import Mode, Origin, Resolved
-from greensched_operator.objects.release_patch import Reason
+from greensched_operator.objects.green_policy import Mode, PolicyOrigin, Resolved
+from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.held_works import News
@@ -58,15 +58,15 @@ class Scene:
         return self.metrics.registry.get_sample_value(name, labels) or 0.0
 
 
-def rules(cursed: str = "") -> Rules:
+def rules(cursed: str = "") -> HoldRules:
     """Return rules of shadow, which fail for the namespace of one workload."""
 
     def policy_for(namespace: str, _: str) -> Resolved:
         if namespace == cursed:
             raise RuntimeError("rules that fail")
-        return Resolved(SHADOW, Origin.BUILT_IN)
+        return Resolved(SHADOW, PolicyOrigin.BUILT_IN)
 
-    return Rules(policy_for, lambda *_: None, False)
+    return HoldRules(policy_for, lambda *_: None, False)
 
 
 def news(*works: Work) -> News:
@@ -88,18 +88,18 @@ async def test_shadow_tells_the_ledger_what_it_would_hold() -> None:
 @pytest.mark.parametrize(
     ("reason", "told"),
     [
-        (Reason.RELEASER, "releaser: started by the releaser"),
-        (Reason.RUN_NOW, "run-now: started by greensched release"),
-        (Reason.OTHERS, "started-by-others: started by somebody else"),
-        (Reason.UNINSTALL, "uninstall: started by helm uninstall"),
-        (Reason.PLANNED_START, "planned-start: started by the operator"),  # another leader's
+        (ReleaseReason.RELEASER, "releaser: started by the releaser"),
+        (ReleaseReason.RUN_NOW, "run-now: started by greensched release"),
+        (ReleaseReason.OTHERS, "started-by-others: started by somebody else"),
+        (ReleaseReason.UNINSTALL, "uninstall: started by helm uninstall"),
+        (ReleaseReason.PLANNED_START, "planned-start: started by the operator"),  # another leader's
     ],
 )
 async def test_a_start_that_is_not_this_leaders_names_who_made_it(
-    reason: Reason, told: str
+    reason: ReleaseReason, told: str
 ) -> None:
     scene = Scene()
-    over = {"train": Release(arriving("train"), reason, "")}
+    over = {"train": ReleaseNow(arriving("train"), reason, "")}
     async with running(scene.outbox):
         await scene.arrivals.see_to(News(over=over), rules(), lambda _: situation())
         while not scene.bodies:
@@ -129,8 +129,8 @@ async def test_a_situation_that_cannot_be_told_ends_no_turn() -> None:
 @pytest.mark.parametrize("mode", [Mode.OFF, Mode.ENFORCE])
 async def test_other_modes_plan_nothing_for_what_runs(mode: Mode) -> None:
     scene = Scene()
-    policy = Resolved(replace(ENFORCING, mode=mode), Origin.BUILT_IN)
-    told = Rules(lambda *_: policy, lambda *_: None, False)
+    policy = Resolved(replace(ENFORCING, mode=mode), PolicyOrigin.BUILT_IN)
+    told = HoldRules(lambda *_: policy, lambda *_: None, False)
     await scene.arrivals.see_to(news(arriving("train")), told, lambda _: situation())
     assert scene.records == []
 
@@ -143,6 +143,6 @@ async def test_a_cron_job_learns_no_runtime_from_a_run_that_was_paused(
     cron_job = CronJob("team", "nightly", "c", {}, "0 0 * * *", "", ())
     work = work_of("run", {labels.PAUSED_AT: "x"} if paused else {}, owner=owner)
     ended = replace(work, started_s=NOW_S, ended_s=NOW_S + 600.0)
-    told = Rules(rules().policy_for, lambda *_: cron_job, False)
+    told = HoldRules(rules().policy_for, lambda *_: cron_job, False)
     await scene.arrivals.see_to(News(ended=[ended]), told, lambda _: situation())
     assert len(scene.outbox) == learned

@@ -13,8 +13,8 @@ from greensched_core import labels
 from greensched_core.kubernetes_api import STRATEGIC_MERGE_PATCH
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
 from greensched_operator.ledger.store import LedgerStore
-from greensched_operator.objects.release_patch import Reason, release_patch
-from greensched_operator.objects.workloads import Kind
+from greensched_operator.objects.release_patch import ReleaseReason, release_patch
+from greensched_operator.objects.workloads import WorkKind
 
 if TYPE_CHECKING:
     from tests.operator.conftest import Place
@@ -116,7 +116,10 @@ async def test_the_condition_tells_why_a_planned_wait_ended(place: Place, is_ali
             body = json.dumps(change).encode()
             if not is_alive:
                 body = release_patch(
-                    Kind.JOB if path == paths[0] else Kind.POD, "", Reason.RELEASER, time.time()
+                    WorkKind.JOB if path == paths[0] else WorkKind.POD,
+                    "",
+                    ReleaseReason.RELEASER,
+                    time.time(),
                 )
             await place.api.patch(path, body, STRATEGIC_MERGE_PATCH)
         told = [

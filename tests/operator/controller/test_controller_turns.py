@@ -15,11 +15,11 @@ from greensched_core.clock import ManualClock
 from greensched_core.ledger_records import LedgerRecord
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.controller.arrivals import Arrivals
-from greensched_operator.controller.controller import Controller, Pace, Planning
+from greensched_operator.controller.controller import Controller, ControllerPace, Planning
 from greensched_operator.controller.outputs import Outputs
 from greensched_operator.controller.pauser import Pauser
 from greensched_operator.controller.recording import Recorder
-from greensched_operator.holding.judging import Release, Waiting
+from greensched_operator.holding.judging import MayWait, ReleaseNow
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.held_works import RESENT_AFTER_S, HeldWorks
 from greensched_operator.planning.start_planning import Planned, Situation, plan_starts
@@ -63,7 +63,7 @@ class Scene:
             outputs,
             Pauser(self.works, dict, lambda _: None, outputs, self.clock, rules),
             self.clock,
-            Pace(1.0, 300.0),
+            ControllerPace(1.0, 300.0),
         )
 
     def answer(self, request: httpx.Request) -> httpx.Response:
@@ -73,8 +73,8 @@ class Scene:
         return httpx.Response(200, json={})
 
     def plan(
-        self, waiting: Sequence[Waiting], now: Situation
-    ) -> tuple[list[Planned], list[Release]]:
+        self, waiting: Sequence[MayWait], now: Situation
+    ) -> tuple[list[Planned], list[ReleaseNow]]:
         """Plan, once it may go on."""
         self.planning.set()
         assert self.go_on.wait(PATIENCE_S)

@@ -12,29 +12,29 @@ from greensched_core.ledger_records import LedgerRecord, What
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_core.units import JOULES_PER_KWH
 from greensched_operator.controller.recording import Recorder
-from greensched_operator.holding.judging import Release, Rules, Waiting, judge
+from greensched_operator.holding.judging import HoldRules, MayWait, ReleaseNow, judge
 from greensched_operator.objects.green_policy import (
     Budget,
+    BudgetPeriod,
     GreenPolicy,
     Mode,
-    Origin,
-    Period,
+    PolicyOrigin,
     Resolved,
 )
-from greensched_operator.objects.release_patch import Reason
+from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.objects.workloads import Work, convert_job
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.outlooks import SLOT_S, Outlooks
-from greensched_operator.planning.pausing import Pause, Stretch, choose_pauses
+from greensched_operator.planning.pausing import JobRunSegment, Pause, choose_pauses
 from greensched_operator.planning.start_planning import Situation, plan_starts
 from greensched_operator.writing.writing import decision_of, pause_patch
 from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.rules.catalogue import WHEN_RULES
 
 NOON_S = 1_700_006_400.0  # the begin of a slot, in seconds since the epoch
-RULES = Rules(
-    lambda _, __: Resolved(GreenPolicy(name="p", mode=Mode.ENFORCE), Origin.CLUSTER),
+RULES = HoldRules(
+    lambda _, __: Resolved(GreenPolicy(name="p", mode=Mode.ENFORCE), PolicyOrigin.CLUSTER),
     lambda _, __: None,
 )
 
@@ -72,7 +72,7 @@ def situation(now_s: float, grams: list[float]) -> Situation:
 
 
 def paused_after_an_hour(now_s: float) -> Pause:
-    stretch = Stretch(job({}, is_stopped=False), 3600.0, "Z")
+    stretch = JobRunSegment(job({}, is_stopped=False), 3600.0, "Z")
     (pause,) = choose_pauses([stretch], RULES, situation(now_s, [900.0] * 4 + [50.0] * 40), 0.0)
     return pause
 
@@ -82,17 +82,17 @@ def test_a_pause_and_what_follows_tell_of_all_the_work_not_only_of_what_is_left(
     budgets = Budgets()
     recorder = Recorder(told.append, budgets, ManualClock(NOON_S), "EUR")
     held = judge(job({labels.LATEST_START: "x"}, is_stopped=True), RULES, NOON_S)
-    assert isinstance(held, Waiting)
+    assert isinstance(held, MayWait)
     first = situation(NOON_S, [300.0] * 48)
     (planned,), _ = plan_starts([held], first)
     recorder.planned(planned, first)
-    recorder.released(Release(held.work, Reason.NOW_IS_BEST, ""))
+    recorder.released(ReleaseNow(held.work, ReleaseReason.NOW_IS_BEST, ""))
 
     now_s = NOON_S + 3600.0
     pause = paused_after_an_hour(now_s)
     recorder.paused(pause.planned, situation(now_s, [900.0] * 48))
     written = pause.progress.annotations() | {labels.LATEST_START: "x"}
-    recorder.released(Release(job(written, is_stopped=True), Reason.RESUMED, ""))
+    recorder.released(ReleaseNow(job(written, is_stopped=True), ReleaseReason.RESUMED, ""))
     recorder.ended(job(written, is_stopped=False))
 
     assert [each.what for each in told] == [
@@ -104,7 +104,7 @@ def test_a_pause_and_what_follows_tell_of_all_the_work_not_only_of_what_is_left(
         assert each.planned.energy_j == pytest.approx((7200.0 + 60.0) * 10.0, rel=0.01)
         assert each.planned.carbon_g == pytest.approx(10 * 0.3 + 10 * 0.05, rel=0.03)
         assert each.run_now == before.run_now
-    twice_kwh = Budget(Period.DAY, energy_kwh=2 * 7200.0 * 10.0 / JOULES_PER_KWH)
+    twice_kwh = Budget(BudgetPeriod.DAY, energy_kwh=2 * 7200.0 * 10.0 / JOULES_PER_KWH)
     assert budgets.opens_s("n", twice_kwh, now_s) < now_s  # what is resumed counts once
 
 
@@ -144,7 +144,7 @@ def test_of_a_paused_job_what_is_left_is_planned() -> None:
     pause = paused_after_an_hour(NOON_S + 3600.0)
     written = pause.progress.annotations() | {labels.LATEST_START: "x"}
     waiting = judge(job(written, is_stopped=True), RULES, NOON_S + 3601.0)
-    assert isinstance(waiting, Waiting)
+    assert isinstance(waiting, MayWait)
     assert waiting.terms.runtime_s == 3600.0 + 60.0
     assert waiting.terms == replace(
         pause.planned.waiting.terms, most_restarts=waiting.terms.most_restarts

@@ -9,9 +9,9 @@ from greensched_core.clock import ManualClock
 from greensched_core.ledger_records import DELETED_WHILE_HELD, Amounts, LedgerRecord, What
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.controller.recording import Recorder
-from greensched_operator.holding.judging import Release, Waiting, judge
-from greensched_operator.objects.release_patch import Reason
-from greensched_operator.objects.workloads import Kind
+from greensched_operator.holding.judging import MayWait, ReleaseNow, judge
+from greensched_operator.objects.release_patch import ReleaseReason
+from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.planning.budgets import Budgets
 from greensched_operator.planning.start_planning import Planned, plan_starts
 from tests.operator.planning.test_start_planning import situation
@@ -30,11 +30,11 @@ class Scene:
             self.running,
         )  # fmt: skip
 
-    def plan(self, kind: Kind, *, is_shadow: bool = False) -> Planned:
+    def plan(self, kind: WorkKind, *, is_shadow: bool = False) -> Planned:
         """Plan one workload called train."""
         work = work_of("train", marks(deadline="8h", runtime="30m"), kind=kind)
         found = judge(work, rules(ENFORCING), NOW_S)
-        assert isinstance(found, Waiting)
+        assert isinstance(found, MayWait)
         [planned], _ = plan_starts([found], situation())
         self.recorder.planned(planned, situation(), is_shadow=is_shadow)
         return planned
@@ -46,8 +46,8 @@ class Scene:
 
 def test_the_end_of_a_bare_pod_is_told_with_its_estimates_and_its_runtime() -> None:
     scene = Scene()
-    planned = scene.plan(Kind.POD)
-    scene.recorder.released(Release(planned.waiting.work, Reason.PLANNED_START, ""))
+    planned = scene.plan(WorkKind.POD)
+    scene.recorder.released(ReleaseNow(planned.waiting.work, ReleaseReason.PLANNED_START, ""))
     scene.recorder.pod_ended("train", NOW_S, NOW_S + 60.0)
     scene.recorder.pod_ended("train", NOW_S, NOW_S + 60.0)
     assert scene.kinds() == [What.HELD, What.PLANNED, What.RELEASED, What.ENDED]
@@ -65,7 +65,7 @@ def test_a_pod_that_was_never_ours_to_plan_is_not_told_of() -> None:
 @pytest.mark.parametrize("is_shadow", [True, False])
 def test_the_end_of_what_shadow_watched_is_shadows(is_shadow: bool) -> None:
     scene = Scene()
-    work = scene.plan(Kind.JOB, is_shadow=is_shadow).waiting.work
+    work = scene.plan(WorkKind.JOB, is_shadow=is_shadow).waiting.work
     scene.recorder.ended(work)
     told = [What.PLANNED, What.ENDED] if is_shadow else [What.HELD, What.PLANNED, What.ENDED]
     assert scene.kinds() == told
@@ -74,7 +74,7 @@ def test_the_end_of_what_shadow_watched_is_shadows(is_shadow: bool) -> None:
 
 def test_an_end_that_comes_with_a_planning_of_all_is_not_forgotten() -> None:
     scene = Scene()
-    work = scene.plan(Kind.JOB).waiting.work
+    work = scene.plan(WorkKind.JOB).waiting.work
     scene.recorder.keep_only(frozenset())
     scene.recorder.ended(work)
     assert scene.kinds() == [What.HELD, What.PLANNED, What.ENDED]
@@ -92,7 +92,7 @@ def test_what_is_neither_held_nor_running_is_forgotten(
     held: set[str], running: set[str], is_told: bool
 ) -> None:
     scene = Scene()
-    work = scene.plan(Kind.POD).waiting.work
+    work = scene.plan(WorkKind.POD).waiting.work
     scene.running |= running
     for _ in range(3):
         scene.recorder.keep_only(held)
@@ -102,7 +102,7 @@ def test_what_is_neither_held_nor_running_is_forgotten(
 
 def test_a_pod_between_two_watches_is_not_gone() -> None:
     scene = Scene()
-    scene.plan(Kind.POD)
+    scene.plan(WorkKind.POD)
     scene.recorder.keep_only(frozenset())
     scene.running.add("train")
     scene.recorder.keep_only(frozenset())
@@ -117,7 +117,7 @@ def test_of_a_paused_job_the_energy_is_asked_only_if_all_its_runs_were_seen(
     is_paused_by_us: bool,
 ) -> None:
     scene = Scene()
-    planned = scene.plan(Kind.JOB)
+    planned = scene.plan(WorkKind.JOB)
     if is_paused_by_us:
         scene.recorder.paused(planned, situation())
     paused = {labels.PAUSED_AT: format_timestamp(NOW_S)}
@@ -134,15 +134,15 @@ def test_of_a_paused_job_the_energy_is_asked_only_if_all_its_runs_were_seen(
 
 def test_a_leader_knows_only_the_plans_that_it_told_of() -> None:
     scene = Scene()
-    work = Scene().plan(Kind.JOB).waiting.work
+    work = Scene().plan(WorkKind.JOB).waiting.work
     assert not scene.recorder.knows(work)
-    scene.plan(Kind.JOB)
+    scene.plan(WorkKind.JOB)
     assert scene.recorder.knows(work)
 
 
 @pytest.mark.parametrize("was_held", [True, False])
 def test_a_leader_tells_of_the_end_of_what_one_before_it_started(was_held: bool) -> None:
-    scene, work = Scene(), Scene().plan(Kind.JOB).waiting.work
+    scene, work = Scene(), Scene().plan(WorkKind.JOB).waiting.work
     said = {labels.RELEASED_AT: format_timestamp(NOW_S)} if was_held else {}
     scene.recorder.ended(replace(work, annotations=said, started_s=NOW_S, ended_s=NOW_S + 60.0))
     assert scene.kinds() == [What.ENDED] * was_held
@@ -150,20 +150,22 @@ def test_a_leader_tells_of_the_end_of_what_one_before_it_started(was_held: bool)
     assert scene.ended == [], "pods that ended before this leader began were not seen"
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_what_starts_before_its_time_is_billed_as_if_it_had_not_waited(reason: Reason) -> None:
+@pytest.mark.parametrize("reason", ReleaseReason)
+def test_what_starts_before_its_time_is_billed_as_if_it_had_not_waited(
+    reason: ReleaseReason,
+) -> None:
     scene = Scene()
-    planned = scene.plan(Kind.JOB)
-    scene.recorder.released(Release(planned.waiting.work, reason, ""))
+    planned = scene.plan(WorkKind.JOB)
+    scene.recorder.released(ReleaseNow(planned.waiting.work, reason, ""))
     told = scene.records[-1]
     assert planned.chosen.saving > 0.0 and told.run_now.carbon_g is not None
-    is_as_planned = reason in (Reason.PLANNED_START, Reason.NOW_IS_BEST)
+    is_as_planned = reason in (ReleaseReason.PLANNED_START, ReleaseReason.NOW_IS_BEST)
     assert (told.planned != told.run_now) == is_as_planned
 
 
 def test_starting_at_once_is_estimated_when_work_comes_and_not_anew_with_each_plan() -> None:
     scene = Scene()
-    planned = scene.plan(Kind.JOB)
+    planned = scene.plan(WorkKind.JOB)
     dirtier = replace(planned.chosen.run_now, carbon_g_per_kwh=9e9)
     later = replace(planned, chosen=replace(planned.chosen, run_now=dirtier))
     scene.recorder.planned(later, situation())
@@ -176,33 +178,33 @@ def test_a_start_by_others_is_told_once_and_is_news() -> None:
         labels.RELEASED_AT: format_timestamp(NOW_S - 60),
         labels.RELEASE_REASON: "run-now",
     }
-    work = replace(scene.plan(Kind.JOB).waiting.work, annotations=said)
+    work = replace(scene.plan(WorkKind.JOB).waiting.work, annotations=said)
     assert [scene.recorder.released_by_others(work) for _ in range(2)] == [True, False]
     assert scene.kinds() == [What.HELD, What.PLANNED, What.RELEASED]
     assert scene.records[-1].reason == "run-now"
 
 
 def test_a_start_that_a_new_leader_finds_is_told_with_its_own_time() -> None:
-    scene, work = Scene(), Scene().plan(Kind.JOB).waiting.work
+    scene, work = Scene(), Scene().plan(WorkKind.JOB).waiting.work
     said = {
         labels.RELEASED_AT: format_timestamp(NOW_S - 60),
         labels.RELEASE_REASON: "because",
     }
     assert not scene.recorder.released_by_others(replace(work, annotations=said))
     [told] = scene.records
-    assert (told.what, told.at, told.reason) == (What.RELEASED, NOW_S - 60, Reason.OTHERS)
+    assert (told.what, told.at, told.reason) == (What.RELEASED, NOW_S - 60, ReleaseReason.OTHERS)
 
 
 def test_holding_is_told_once_however_often_it_is_planned() -> None:
     scene = Scene()
     for _ in range(2):
-        scene.plan(Kind.JOB)
+        scene.plan(WorkKind.JOB)
     assert scene.kinds() == [What.HELD, What.PLANNED, What.PLANNED]
 
 
 def test_of_what_was_paused_the_last_part_is_not_told_as_the_runtime() -> None:
     scene = Scene()
-    work = scene.plan(Kind.JOB).waiting.work
+    work = scene.plan(WorkKind.JOB).waiting.work
     times = replace(work, started_s=NOW_S, ended_s=NOW_S + 60.0)
     scene.recorder.ended(
         replace(times, annotations=dict(work.annotations) | {labels.PAUSED_AT: "x"})
@@ -212,7 +214,7 @@ def test_of_what_was_paused_the_last_part_is_not_told_as_the_runtime() -> None:
 
 def test_the_deletion_of_held_work_is_told_as_its_end_and_takes_nothing() -> None:
     scene = Scene()
-    work = scene.plan(Kind.JOB).waiting.work
+    work = scene.plan(WorkKind.JOB).waiting.work
     scene.recorder.deleted(work)
     scene.recorder.deleted(replace(work, uid="never-told-of"))
     assert scene.kinds() == [What.HELD, What.PLANNED, What.ENDED]
@@ -223,7 +225,7 @@ def test_the_deletion_of_held_work_is_told_as_its_end_and_takes_nothing() -> Non
 
 
 def test_a_leader_tells_of_the_deletion_of_what_one_before_it_planned() -> None:
-    scene, work = Scene(), Scene().plan(Kind.JOB).waiting.work
+    scene, work = Scene(), Scene().plan(WorkKind.JOB).waiting.work
     planned = {**work.annotations, labels.PLANNED_START: format_timestamp(NOW_S)}
     scene.recorder.deleted(replace(work, annotations=planned))
     assert [each.reason for each in scene.records] == [DELETED_WHILE_HELD]
@@ -232,9 +234,9 @@ def test_a_leader_tells_of_the_deletion_of_what_one_before_it_planned() -> None:
 @pytest.mark.parametrize("how", ["released", "on-a-node", "paused"])
 def test_what_ran_was_not_deleted_while_it_was_held(how: str) -> None:
     scene = Scene()
-    work = scene.plan(Kind.POD).waiting.work
+    work = scene.plan(WorkKind.POD).waiting.work
     if how == "released":
-        scene.recorder.released(Release(work, Reason.PLANNED_START, ""))
+        scene.recorder.released(ReleaseNow(work, ReleaseReason.PLANNED_START, ""))
     elif how == "on-a-node":
         scene.running.add("train")
     else:

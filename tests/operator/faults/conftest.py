@@ -32,7 +32,7 @@ from greensched_testbed.held_day import (
     replay_day,
 )
 from greensched_testbed.nodes import create_nodes, wait_until_ready
-from greensched_testbed.operator_processes import OperatorProcesses, Pace
+from greensched_testbed.operator_processes import FastClock, OperatorProcesses
 from greensched_testbed.processes import tail
 
 RATE = 1440.0  # a day in a minute
@@ -215,7 +215,7 @@ def plane() -> Iterator[ControlPlane]:
 @contextmanager
 def staged(plane: ControlPlane, world: World, **settings: object) -> Iterator[Stage]:
     """Set the stage for a world's day, all of the operator's processes running."""
-    pace = Pace(RATE, time.time() + _LEAD_S, world.start_s)
+    pace = FastClock(RATE, time.time() + _LEAD_S, world.start_s)
     processes = OperatorProcesses(plane, pace, **(_SETTINGS | settings))
     processes.install()
     stage = Stage(plane, processes, Day(world, pace, WORK))

@@ -20,7 +20,7 @@ from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_testbed.errors import CommandFailed
 from greensched_testbed.held_day import Day, create_signals, publish
-from greensched_testbed.operator_processes import Pace
+from greensched_testbed.operator_processes import FastClock
 from tests.operator.faults.conftest import HOUR_S, RATE
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ async def faulty_clocks(stage: Stage) -> None:
     own = {}
     for name, hours in (("webhook", 1.0), ("controller", -1.0)):
         pace = stage.day.pace
-        own[name] = Pace(RATE, pace.since_s, pace.shows_s + hours * HOUR_S).settings
+        own[name] = FastClock(RATE, pace.since_s, pace.shows_s + hours * HOUR_S).settings
     for name, begin, end in (("webhook", 9.5, 12.0), ("controller", 12.5, 18.0)):
         await stage.at(begin)
         stage.processes.kill(name)

@@ -17,7 +17,7 @@ from greensched_core.kubernetes_api import ApiClient
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_testbed.components import API_SERVER, ControlPlaneOptions
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.operator_processes import OperatorProcesses, Pace
+from greensched_testbed.operator_processes import FastClock, OperatorProcesses
 from tests.operator.faults.conftest import LATE_AFTER_LOSS_S
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.day]
@@ -104,7 +104,7 @@ async def hold_and_fail(plane: ControlPlane, processes: OperatorProcesses) -> No
 def test_thousands_that_are_due_at_once_start_within_a_minute_of_the_api_servers_return(
     plane: ControlPlane,
 ) -> None:
-    processes = OperatorProcesses(plane, Pace())
+    processes = OperatorProcesses(plane, FastClock())
     processes.install()
     plane.create_namespace(WORK)
     asyncio.run(hold_and_fail(plane, processes))

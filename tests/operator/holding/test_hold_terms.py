@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from greensched_operator.holding.hold_requests import HoldRequest
 from greensched_operator.holding.holding import (
     LEAST_HOLD_S,
-    Bound,
     HoldTerms,
     NotHeld,
+    StartLimit,
     Unheld,
     hold_terms,
 )
@@ -44,33 +44,37 @@ def hold_request(**said: float | None) -> HoldRequest:
     ("asked", "policy", "cron_job", "wait_s", "bound"),
     [
         pytest.param(hold_request(deadline_s=6 * HOUR_S, runtime_s=HOUR_S), POLICY, None,
-                     5 * HOUR_S - 360.0, Bound.DEADLINE, id="a-tenth-of-the-runtime-is-spare"),
+                     5 * HOUR_S - 360.0, StartLimit.DEADLINE, id="a-tenth-of-the-runtime-is-spare"),
         pytest.param(hold_request(deadline_s=HOUR_S, runtime_s=600.0), POLICY, None,
-                     HOUR_S - 900.0, Bound.DEADLINE, id="five-minutes-are-spare-at-least"),
+                     HOUR_S - 900.0, StartLimit.DEADLINE, id="five-minutes-are-spare-at-least"),
         pytest.param(hold_request(deadline_s=HOUR_S, runtime_s=600.0), HARDLY_ANY_MARGIN, None,
-                     HOUR_S - 630.0, Bound.DEADLINE, id="what-the-releaser-needs-is-spare"),
-        pytest.param(hold_request(start_by_s=HOUR_S), POLICY, None, HOUR_S, Bound.START_BY,
+                     HOUR_S - 630.0, StartLimit.DEADLINE, id="what-the-releaser-needs-is-spare"),
+        pytest.param(hold_request(start_by_s=HOUR_S), POLICY, None, HOUR_S, StartLimit.START_BY,
                      id="max-delay"),
         pytest.param(hold_request(deadline_s=6 * HOUR_S, start_by_s=HOUR_S, runtime_s=60.0),
             POLICY, None,
-                     HOUR_S, Bound.START_BY, id="the-stricter-of-two"),
+                     HOUR_S, StartLimit.START_BY, id="the-stricter-of-two"),
         pytest.param(hold_request(), GreenPolicy(default_delay_s=7200.0), None, 7200.0,
-                     Bound.DEFAULT_DELAY, id="default-delay"),
+                     StartLimit.DEFAULT_DELAY, id="default-delay"),
         pytest.param(hold_request(start_by_s=HOUR_S), GreenPolicy(default_delay_s=60.0), None,
             HOUR_S,
-                     Bound.START_BY, id="a-hold_request-goes-before-the-default"),
+                     StartLimit.START_BY, id="a-hold_request-goes-before-the-default"),
         pytest.param(hold_request(start_by_s=99 * HOUR_S), POLICY, None, 24 * HOUR_S,
-            Bound.LONGEST_HOLD,
+            StartLimit.LONGEST_HOLD,
                      id="longest-hold"),
         pytest.param(hold_request(start_by_s=HOUR_S), POLICY, HOURLY, TO_NEXT_RUN_S - 60.0,
-                     Bound.NEXT_RUN, id="before-the-next-run"),
+                     StartLimit.NEXT_RUN, id="before-the-next-run"),
         pytest.param(hold_request(start_by_s=HOUR_S, runtime_s=600.0), POLICY, ALONE,
-                     TO_NEXT_RUN_S - 900.0, Bound.NEXT_RUN,
+                     TO_NEXT_RUN_S - 900.0, StartLimit.NEXT_RUN,
                      id="ended-before-the-next-run-where-runs-may-not-overlap"),
     ],
 )  # fmt: skip
 def test_the_strictest_bound_holds(
-    asked: HoldRequest, policy: GreenPolicy, cron_job: CronJob | None, wait_s: float, bound: Bound
+    asked: HoldRequest,
+    policy: GreenPolicy,
+    cron_job: CronJob | None,
+    wait_s: float,
+    bound: StartLimit,
 ) -> None:
     terms = hold_terms(asked, policy, cron_job)
     assert isinstance(terms, HoldTerms)

@@ -3,10 +3,10 @@
 import pytest
 
 from greensched_operator.install_check.checklist import (
+    CheckOutcome,
     Finding,
     Grant,
-    Rule,
-    State,
+    RoleRule,
     checklist,
     rights,
     tried_job,
@@ -17,9 +17,9 @@ from greensched_operator.install_check.checklist import (
 def test_the_checklist_says_what_to_do_below_what_failed() -> None:
     told = checklist(
         [
-            Finding("the extender answers", State.PASSED, "http://extender (0.1 s)"),
-            Finding("a pod is placed", State.FAILED, "it stays Pending", "give it room"),
-            Finding("a Job is held", State.SKIPPED, "this release holds nothing"),
+            Finding("the extender answers", CheckOutcome.PASSED, "http://extender (0.1 s)"),
+            Finding("a pod is placed", CheckOutcome.FAILED, "it stays Pending", "give it room"),
+            Finding("a Job is held", CheckOutcome.SKIPPED, "this release holds nothing"),
         ]
     )
     assert told.splitlines() == [
@@ -35,29 +35,31 @@ def test_the_checklist_says_what_to_do_below_what_failed() -> None:
     ("rule", "asked"),
     [
         pytest.param(
-            Rule(apiGroups=["batch"], resources=["jobs"], verbs=["list", "watch"]),
+            RoleRule(apiGroups=["batch"], resources=["jobs"], verbs=["list", "watch"]),
             ["robot list jobs.batch", "robot watch jobs.batch"],
             id="verb-by-verb",
         ),
         pytest.param(
-            Rule(apiGroups=[""], resources=["pods", "pods/status"], verbs=["patch"]),
+            RoleRule(apiGroups=[""], resources=["pods", "pods/status"], verbs=["patch"]),
             ["robot patch pods", "robot patch pods/status"],
             id="resource-by-resource",
         ),
         pytest.param(
-            Rule(apiGroups=[""], resources=["secrets"], verbs=["get"], resourceNames=["a", "b"]),
+            RoleRule(
+                apiGroups=[""], resources=["secrets"], verbs=["get"], resourceNames=["a", "b"]
+            ),
             ["robot get secrets a", "robot get secrets b"],
             id="name-by-name",
         ),
     ],
 )
-def test_every_right_of_a_rule_is_asked_alone(rule: Rule, asked: list[str]) -> None:
+def test_every_right_of_a_rule_is_asked_alone(rule: RoleRule, asked: list[str]) -> None:
     grant = Grant(account="robot", account_namespace="green", rules=[rule])
     assert [str(each) for each in rights([grant])] == asked
 
 
 def test_a_right_in_one_namespace_is_asked_there_as_that_account() -> None:
-    rule = Rule(apiGroups=[""], resources=["pods/portforward"], verbs=["create"])
+    rule = RoleRule(apiGroups=[""], resources=["pods/portforward"], verbs=["create"])
     grant = Grant(account="robot", account_namespace="green", namespace="green", rules=[rule])
     (right,) = rights([grant])
     spec = right.review()["spec"]

@@ -13,14 +13,14 @@ from greensched_core.signals.timestamps import parse_timestamp
 from greensched_operator.kueue.api import KueueWriter, path_now
 from greensched_operator.kueue.workloads import (
     UNPLANNED_S,
-    State,
-    Workload,
+    AdmissionState,
+    KueueWorkload,
     free_from_s,
     state_patch,
     wanted_state,
     workload_work,
 )
-from greensched_operator.objects.workloads import Kind, convert_job
+from greensched_operator.objects.workloads import WorkKind, convert_job
 from tests.operator.told_work import api_of, refused
 
 CREATED = "2026-06-01T00:00:00Z"
@@ -41,7 +41,7 @@ def workload(
     true: tuple[str, ...] = (),
     owner: str = "Job",
     asked_at: str | None = None,
-) -> Workload:
+) -> KueueWorkload:
     checks = [
         {"name": "green", "state": state, "message": message, "lastTransitionTime": asked_at},
         {"name": "others", "state": "Pending"},
@@ -56,7 +56,7 @@ def workload(
             "conditions": [{"type": each, "status": "True"} for each in true],
         },
     }  # fmt: skip
-    return msgspec.convert(body, Workload)
+    return msgspec.convert(body, KueueWorkload)
 
 
 OURS = frozenset({"green"})
@@ -66,18 +66,18 @@ OURS = frozenset({"green"})
     ("item", "expected"),
     [
         pytest.param(workload({}), None, id="no-plan-yet"),
-        pytest.param(workload(PLANNED), (State.PENDING, TOLD), id="planned"),
+        pytest.param(workload(PLANNED), (AdmissionState.PENDING, TOLD), id="planned"),
         pytest.param(workload(PLANNED, message=TOLD), None, id="told-already"),
-        pytest.param(workload(RELEASED), (State.READY, "started: run-now"), id="started"),
+        pytest.param(workload(RELEASED), (AdmissionState.READY, "started: run-now"), id="started"),
         pytest.param(
             workload(RELEASED, message="Reset to Pending after eviction. Previously: Ready"),
-            (State.READY, "started: run-now"),
+            (AdmissionState.READY, "started: run-now"),
             id="evicted-after-its-start-it-waits-no-second-time",
         ),
     ],
 )
 def test_the_check_follows_from_what_is_written(
-    item: Workload, expected: tuple[State, str] | None
+    item: KueueWorkload, expected: tuple[AdmissionState, str] | None
 ) -> None:
     (check,) = item.held_by(OURS)
     wanted = wanted_state(item, check)
@@ -93,7 +93,7 @@ def test_the_check_follows_from_what_is_written(
         pytest.param(workload({}, true=("Finished",)), [], id="finished"),
     ],
 )
-def test_only_what_waits_for_our_check_is_held(item: Workload, names: list[str]) -> None:
+def test_only_what_waits_for_our_check_is_held(item: KueueWorkload, names: list[str]) -> None:
     assert [each.name for each in item.held_by(OURS)] == names
 
 
@@ -153,7 +153,7 @@ def job(said: dict[str, str]) -> dict[str, Any]:
 def test_a_workload_is_planned_by_its_jobs_wishes_and_cores() -> None:
     asked = {labels.DEADLINE: "6h", labels.LATEST_START: "copied from another Job"}
     work = workload_work(workload({}), convert_job(job(asked)), "greensched")
-    assert (work.kind, work.name, work.uid) == (Kind.WORKLOAD, "job-train-1", "w")
+    assert (work.kind, work.name, work.uid) == (WorkKind.WORKLOAD, "job-train-1", "w")
     assert work.annotations[labels.DEADLINE] == "6h"
     assert work.annotations[labels.LATEST_START] == ""
     assert work.cpu_cores == 6.0

@@ -21,7 +21,7 @@ from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.errors import ApiUnavailable
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
-from greensched_core.ledger_records import Line, Loss, LossReason, encode_line
+from greensched_core.ledger_records import LedgerLine, Loss, LossReason, encode_line
 from greensched_operator.ledger.extender_decisions import ExtenderReplicas
 
 CLOSED_PORT = 1
@@ -108,7 +108,9 @@ class Cluster:
 
     async def ledger(self, request: web.Request) -> web.Response:
         lost = Loss("l1", LossReason.LOCKED, 1.0, 2.0, 3)
-        return web.Response(body=encode_line(Line(loss=lost)) + encode_line(Line(end=1)))
+        return web.Response(
+            body=encode_line(LedgerLine(loss=lost)) + encode_line(LedgerLine(end=1))
+        )
 
 
 async def _upwards(reader: asyncio.StreamReader, socket: web.WebSocketResponse) -> None:

@@ -5,7 +5,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from greensched_core.ledger_records import LedgerRecord, Line, Loss, LossReason, decode_line
+from greensched_core.ledger_records import LedgerLine, LedgerRecord, Loss, LossReason, decode_line
 from greensched_operator.ledger.routes import LEDGER_PATH, Readable, ledger_routes
 from greensched_operator.ledger.store import LedgerStore
 
@@ -25,7 +25,7 @@ async def get(ledger: Readable, **asked: object) -> httpx.Response:
         return await client.get(LEDGER_PATH, params=parameters)
 
 
-def lines(response: httpx.Response) -> list[Line]:
+def lines(response: httpx.Response) -> list[LedgerLine]:
     assert response.status_code == 200
     return [decode_line(line) for line in response.content.splitlines()]
 
@@ -51,7 +51,7 @@ async def test_a_span_of_time_and_a_namespace_are_sent(
 
 async def test_an_empty_ledger_sends_its_end(store: LedgerStore) -> None:
     store.write([])
-    assert lines(await get(store)) == [Line(end=0)]
+    assert lines(await get(store)) == [LedgerLine(end=0)]
 
 
 @pytest.mark.parametrize("text", ["yesterday", "nan", "inf", "1e999"])

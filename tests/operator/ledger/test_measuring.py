@@ -15,18 +15,18 @@ from greensched_operator.ledger.grid_history import Known
 from greensched_operator.ledger.measured_amounts import measured_amounts
 from greensched_operator.ledger.measuring import Counts, Measuring, Unmeasured
 from greensched_operator.ledger.pod_runs import Ran
-from greensched_operator.planning.cluster_state import Site
+from greensched_operator.planning.cluster_state import NodeSite
 from tests.operator.ledger.conftest import MakeRecord
 
 BEGAN_S = 1_700_000_000.0
 UNTIL_S = BEGAN_S + 100.0
-SITE = Site("DE", 1.5)
+SITE = NodeSite("DE", 1.5)
 KWH_J = 3.6e6
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
 
-def ran(uid: str = "p1", site: Site | None = SITE, until_s: float | None = UNTIL_S) -> Ran:
+def ran(uid: str = "p1", site: NodeSite | None = SITE, until_s: float | None = UNTIL_S) -> Ran:
     return Ran(uid, "team", f"name-{uid}", site, BEGAN_S, until_s)
 
 
@@ -201,10 +201,10 @@ def by_the_half(zone: str, begin_s: float, _: float) -> Known:
     [
         pytest.param([ran()], Amounts(6 * KWH_J, 2_400.0, 1.2), id="each-piece-by-its-own-time"),
         pytest.param(
-            [ran(site=Site("DE", None))], Amounts(5 * KWH_J, 2_000.0, 1.0), id="default-pue"
+            [ran(site=NodeSite("DE", None))], Amounts(5 * KWH_J, 2_000.0, 1.0), id="default-pue"
         ),
         pytest.param(
-            [ran(), ran("p2", Site("FR", 1.0))], Amounts(10 * KWH_J, None, 2.0),
+            [ran(), ran("p2", NodeSite("FR", 1.0))], Amounts(10 * KWH_J, None, 2.0),
             id="one-zone-unknown",
         ),
         pytest.param([ran(site=None)], Amounts(5 * KWH_J, None, None), id="node-unknown"),

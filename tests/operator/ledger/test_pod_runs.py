@@ -11,10 +11,10 @@ from greensched_core.power.pod_runs import PodRun
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.ledger.pod_runs import PodRuns, Ran
 from greensched_operator.objects.placed_pods import PlacedPod
-from greensched_operator.planning.cluster_state import Site
+from greensched_operator.planning.cluster_state import NodeSite
 
 NOW_S = 1_700_000_000.0
-SITE = Site("DE", 1.3)
+SITE = NodeSite("DE", 1.3)
 
 
 class Inner:
@@ -42,7 +42,7 @@ class Scene:
 
     inner: Inner = field(default_factory=Inner)
     clock: ManualClock = field(default_factory=lambda: ManualClock(NOW_S))
-    sites: dict[str, Site] = field(default_factory=lambda: {"n1": SITE})
+    sites: dict[str, NodeSite] = field(default_factory=lambda: {"n1": SITE})
     ended: list[tuple[str, float | None, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -9,9 +9,9 @@ import yaml
 from docs.custom_resources import SPECS, definition, resource_tables, schema_of
 from greensched_core.errors import BadInput
 from greensched_operator.objects.custom_fields import (
-    About,
-    Kind,
-    Rule,
+    FieldDefinition,
+    FieldKind,
+    SchemaRule,
     as_read,
     custom_field,
     duration,
@@ -42,19 +42,21 @@ class Made:
     least_s: float = custom_field("least", duration("least is nothing"), "The least.", default="5m")
     share: float = custom_field("sharePercent", percent("all"), "The share.", default=10)
     watts: float | None = custom_field(
-        "watts", number(9.0, "W", Rule("self >= 0.0", "too few")), "The power.", unset=None,
+        "watts", number(9.0, "W", SchemaRule("self >= 0.0", "too few")), "The power.", unset=None,
         absent="none",
     )  # fmt: skip
     steps: tuple[Step, ...] = custom_field(
         "steps",
-        many(group(Step, as_read, Rule("has(self.name)", "a step needs its name")), 3, as_read),
+        many(
+            group(Step, as_read, SchemaRule("has(self.name)", "a step needs its name")), 3, as_read
+        ),
         "The steps.",
         unset=(),
         absent="none",
     )
 
 
-MADE = About("spec", group(Made, as_read), "All of it.", default={})
+MADE = FieldDefinition("spec", group(Made, as_read), "All of it.", default={})
 
 
 def read(raw: object) -> Made:
@@ -146,17 +148,17 @@ def test_a_page_without_a_place_for_a_table_is_refused() -> None:
         resource_tables("# A page\n")
 
 
-def kinds_below(kind: Kind[Any]) -> list[tuple[str, Kind[Any]]]:
+def kinds_below(kind: FieldKind[Any]) -> list[tuple[str, FieldKind[Any]]]:
     """Return the name and the kind of each field below a kind, however deep."""
     inner = kind.each or kind
-    found: list[tuple[str, Kind[Any]]] = []
+    found: list[tuple[str, FieldKind[Any]]] = []
     for about in inner.below.values() if inner.below is not None else ():
         found += [(about.name, about.kind), *kinds_below(about.kind)]
     return found
 
 
 @pytest.mark.parametrize(("name", "spec"), SPECS.values(), ids=[name for name, _ in SPECS.values()])
-def test_every_text_and_list_of_a_resource_has_a_longest(name: str, spec: About) -> None:
+def test_every_text_and_list_of_a_resource_has_a_longest(name: str, spec: FieldDefinition) -> None:
     """The API server refuses rules whose cost it cannot bound."""
     bounds = {"string": ("maxLength", "enum"), "array": ("maxItems",)}
     boundless = [

@@ -16,10 +16,10 @@ from greensched_operator.objects.green_policy import (
     BUILT_IN,
     ONNX,
     Budget,
+    BudgetPeriod,
     GreenPolicy,
     Mode,
     PauseLimits,
-    Period,
     SafetyMargin,
     parse,
 )
@@ -69,7 +69,7 @@ def test_every_field_is_read() -> None:
         safety_margin=SafetyMargin(0.0, 1.5),
         max_held_share=0.25,
         least_saving=0.0,
-        budget=Budget(Period.WEEK, energy_kwh=12.5),
+        budget=Budget(BudgetPeriod.WEEK, energy_kwh=12.5),
         pause=PauseLimits(5400.0, 120.0),
         when_policy=ONNX,
         bundle_config_map="trained",
@@ -218,16 +218,26 @@ def test_the_greater_margin_holds(runtime_s: float, spare_s: float) -> None:
 @pytest.mark.parametrize(
     ("period", "now", "begin", "end"),
     [
-        pytest.param(Period.DAY, "2026-03-01T00:00:00Z", "2026-03-01", "2026-03-02", id="day"),
-        pytest.param(Period.DAY, "2026-02-28T23:59:59Z", "2026-02-28", "2026-03-01", id="day-end"),
-        pytest.param(Period.WEEK, "2026-03-01T12:00:00Z", "2026-02-23", "2026-03-02", id="sunday"),
-        pytest.param(Period.WEEK, "2026-03-02T00:00:00Z", "2026-03-02", "2026-03-09", id="monday"),
-        pytest.param(Period.MONTH, "2026-02-28T12:00:00Z", "2026-02-01", "2026-03-01", id="month"),
         pytest.param(
-            Period.MONTH, "2026-12-31T23:59:59Z", "2026-12-01", "2027-01-01", id="december"
+            BudgetPeriod.DAY, "2026-03-01T00:00:00Z", "2026-03-01", "2026-03-02", id="day"
+        ),
+        pytest.param(
+            BudgetPeriod.DAY, "2026-02-28T23:59:59Z", "2026-02-28", "2026-03-01", id="day-end"
+        ),
+        pytest.param(
+            BudgetPeriod.WEEK, "2026-03-01T12:00:00Z", "2026-02-23", "2026-03-02", id="sunday"
+        ),
+        pytest.param(
+            BudgetPeriod.WEEK, "2026-03-02T00:00:00Z", "2026-03-02", "2026-03-09", id="monday"
+        ),
+        pytest.param(
+            BudgetPeriod.MONTH, "2026-02-28T12:00:00Z", "2026-02-01", "2026-03-01", id="month"
+        ),
+        pytest.param(
+            BudgetPeriod.MONTH, "2026-12-31T23:59:59Z", "2026-12-01", "2027-01-01", id="december"
         ),
     ],
 )
-def test_a_budget_begins_anew_by_utc(period: Period, now: str, begin: str, end: str) -> None:
+def test_a_budget_begins_anew_by_utc(period: BudgetPeriod, now: str, begin: str, end: str) -> None:
     midnights = (parse_timestamp(f"{day}T00:00:00Z") for day in (begin, end))
     assert period.span(parse_timestamp(now)) == tuple(midnights)

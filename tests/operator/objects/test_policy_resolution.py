@@ -2,7 +2,7 @@
 
 import pytest
 
-from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, Origin, resolve
+from greensched_operator.objects.green_policy import BUILT_IN, GreenPolicy, PolicyOrigin, resolve
 
 POLICIES = {
     (namespace, name): GreenPolicy(namespace, name)
@@ -16,16 +16,22 @@ POLICIES = {
 @pytest.mark.parametrize(
     ("namespace", "name", "followed", "origin"),
     [
-        pytest.param("team", None, ("team", "default"), Origin.NAMESPACE, id="the-namespaces"),
-        pytest.param("bare", None, ("system", "default"), Origin.CLUSTER, id="the-clusters"),
-        pytest.param("team", "both", ("team", "both"), Origin.NAMED, id="named-nearest"),
-        pytest.param("team", "shared", ("system", "shared"), Origin.NAMED, id="named-of-all"),
-        pytest.param("system", None, ("system", "default"), Origin.CLUSTER, id="operators-own"),
-        pytest.param("team", " ", ("team", "default"), Origin.NAMESPACE, id="blank-names-none"),
+        pytest.param(
+            "team", None, ("team", "default"), PolicyOrigin.NAMESPACE, id="the-namespaces"
+        ),
+        pytest.param("bare", None, ("system", "default"), PolicyOrigin.CLUSTER, id="the-clusters"),
+        pytest.param("team", "both", ("team", "both"), PolicyOrigin.NAMED, id="named-nearest"),
+        pytest.param("team", "shared", ("system", "shared"), PolicyOrigin.NAMED, id="named-of-all"),
+        pytest.param(
+            "system", None, ("system", "default"), PolicyOrigin.CLUSTER, id="operators-own"
+        ),
+        pytest.param(
+            "team", " ", ("team", "default"), PolicyOrigin.NAMESPACE, id="blank-names-none"
+        ),
     ],
 )
 def test_the_nearest_policy_is_followed(
-    namespace: str, name: str | None, followed: tuple[str, str], origin: Origin
+    namespace: str, name: str | None, followed: tuple[str, str], origin: PolicyOrigin
 ) -> None:
     resolved = resolve(POLICIES, namespace, name, "system")
     assert (resolved.policy, resolved.origin) == (POLICIES[followed], origin)
@@ -34,13 +40,20 @@ def test_the_nearest_policy_is_followed(
 
 def test_without_any_policy_the_built_in_one_holds() -> None:
     resolved = resolve({}, "team", None, "system")
-    assert (resolved.policy, resolved.origin, resolved.fault) == (BUILT_IN, Origin.BUILT_IN, None)
+    assert (resolved.policy, resolved.origin, resolved.fault) == (
+        BUILT_IN,
+        PolicyOrigin.BUILT_IN,
+        None,
+    )
 
 
 @pytest.mark.parametrize("name", ["nightli", "theirs"])
 def test_a_name_that_nobody_has_is_told_with_what_holds_instead(name: str) -> None:
     resolved = resolve(POLICIES, "team", name, "system")
-    assert (resolved.policy, resolved.origin) == (POLICIES["team", "default"], Origin.NAMESPACE)
+    assert (resolved.policy, resolved.origin) == (
+        POLICIES["team", "default"],
+        PolicyOrigin.NAMESPACE,
+    )
     assert resolved.fault is not None
     assert f"no GreenPolicy '{name}' in namespace system or team" in resolved.fault
     assert resolved.fault.endswith("GreenPolicy team/default applies instead")

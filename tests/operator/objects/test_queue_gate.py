@@ -13,15 +13,21 @@ from hypothesis import strategies as st
 
 from greensched_core import labels
 from greensched_core.clock import ManualClock
-from greensched_operator.objects.green_policy import Origin, Resolved
+from greensched_operator.objects.green_policy import PolicyOrigin, Resolved
 from greensched_operator.objects.queue_gate import GATED_BY, is_ours_in, with_ours, without_ours
-from greensched_operator.objects.release_patch import JSON_PATCH, Reason, release_patch
+from greensched_operator.objects.release_patch import JSON_PATCH, ReleaseReason, release_patch
 from greensched_operator.objects.workloads import Work
 from greensched_operator.planning.held_works import HeldWorks
 from greensched_operator.release.releaser import Releaser, decode_stopped
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.runtime.settings import OperatorSettings
-from greensched_operator.webhook.admission import Surroundings, Verdict, answer, decide, read_review
+from greensched_operator.webhook.admission import (
+    ReviewSurroundings,
+    Verdict,
+    answer,
+    decide,
+    read_review,
+)
 from greensched_operator.writing.writing import Writer
 from tests.operator.told_work import (
     ENFORCING,
@@ -41,9 +47,9 @@ NAMES = st.from_regex(r"[a-z]{1,8}\.io/[a-z]{1,8}", fullmatch=True)
 def verdict_on(item: dict[str, Any], *, knows_gates: bool = True) -> Verdict:
     request = {"uid": "1", "kind": {"kind": item["kind"]}, "namespace": "team",
                "operation": "CREATE", "object": item}  # fmt: skip
-    around = Surroundings(
+    around = ReviewSurroundings(
         frozenset({labels.SCHEDULER_NAME}),
-        lambda *_: Resolved(ENFORCING, Origin.BUILT_IN),
+        lambda *_: Resolved(ENFORCING, PolicyOrigin.BUILT_IN),
         lambda *_: None,
         kueue_gated_by=knows_gates,
     )
@@ -104,7 +110,12 @@ def test_what_others_wrote_comes_back_when_ours_goes(names: list[str]) -> None:
 
 def test_the_release_takes_off_our_gate_alone_and_never_touches_suspend() -> None:
     body = release_patch(
-        "Job", "u", Reason.PLANNED_START, NOW_S, "a.io/x,greensched.io/hold", more={"a/b": "c"}
+        "Job",
+        "u",
+        ReleaseReason.PLANNED_START,
+        NOW_S,
+        "a.io/x,greensched.io/hold",
+        more={"a/b": "c"},
     )
     at = "/metadata/annotations/"
     assert json.loads(body) == [
@@ -171,7 +182,9 @@ async def test_operator_and_releaser_send_the_same_patch() -> None:
         return httpx.Response(200, json={})
 
     clock, client = ManualClock(NOW_S + 1e6), api_of(take)
-    await Writer(client, clock, clock, ControllerMetrics()).release(gated(), Reason.LATEST_START)
+    await Writer(client, clock, clock, ControllerMetrics()).release(
+        gated(), ReleaseReason.LATEST_START
+    )
     releaser = Releaser(OperatorSettings(), client, clock)
     item = stored(annotations=marks(deadline="6h") | OURS, queue="b")
     releaser.jobs.upsert(decode_stopped(json.dumps(item)))
@@ -183,4 +196,4 @@ async def test_operator_and_releaser_send_the_same_patch() -> None:
 async def test_gates_that_others_changed_meanwhile_are_tried_again() -> None:
     clock = ManualClock(NOW_S)
     writer = Writer(api_of(lambda _: refused(422)), clock, clock, ControllerMetrics())
-    assert await writer.release(gated(), Reason.RUN_NOW) is False
+    assert await writer.release(gated(), ReleaseReason.RUN_NOW) is False

@@ -12,7 +12,7 @@ from greensched_core import labels
 from greensched_core.clock import WallClock
 from greensched_core.errors import ApiUnavailable
 from greensched_operator.objects.queue_gate import GATED_BY, KUEUE_QUEUE
-from greensched_operator.objects.release_patch import JSON_PATCH, Reason, release_patch
+from greensched_operator.objects.release_patch import JSON_PATCH, ReleaseReason, release_patch
 from greensched_operator.release.emergency_release import EmergencyRelease
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ async def test_before_an_uninstall_all_gates_go(place: Place) -> None:
 
 async def test_a_job_of_that_name_made_anew_keeps_its_gate(place: Place) -> None:
     await submit(place, "train", labels.GATE, latest_start=PAST)
-    body = release_patch("Job", "of-the-old-one", Reason.RELEASER, 0.0, labels.GATE)
+    body = release_patch("Job", "of-the-old-one", ReleaseReason.RELEASER, 0.0, labels.GATE)
     with pytest.raises(ApiUnavailable) as refused:
         await place.api.patch(f"{place.jobs}/train", body, JSON_PATCH)
     assert refused.value.status == 422

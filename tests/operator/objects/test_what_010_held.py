@@ -6,9 +6,9 @@ import pytest
 
 from greensched_core import labels
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
-from greensched_operator.kueue.workloads import Workload, free_from_s, workload_work
-from greensched_operator.objects.release_patch import Reason, release_patch
-from greensched_operator.objects.workloads import Kind, Meta, Work, decode_work
+from greensched_operator.kueue.workloads import KueueWorkload, free_from_s, workload_work
+from greensched_operator.objects.release_patch import ReleaseReason, release_patch
+from greensched_operator.objects.workloads import Meta, Work, WorkKind, decode_work
 from greensched_operator.release.releaser import decode_stopped, held_object
 
 AT_S = parse_timestamp("2026-11-24T06:00:00Z")
@@ -30,7 +30,7 @@ def stored(**more: str) -> bytes:
 
 
 def job(**more: str) -> Work:
-    return decode_work(Kind.JOB, stored(**more))
+    return decode_work(WorkKind.JOB, stored(**more))
 
 
 def test_the_operator_holds_it_until_then() -> None:
@@ -47,18 +47,18 @@ def test_what_is_planned_anew_counts_from_then_on() -> None:
 @pytest.mark.parametrize("anew", [None, PLANNED], ids=["as-it-was", "planned-anew"])
 def test_the_releaser_starts_it_then(anew: str | None) -> None:
     more = {} if anew is None else {labels.LATEST_START: anew}
-    held = held_object(Kind.JOB, decode_stopped(stored(**more)))
+    held = held_object(WorkKind.JOB, decode_stopped(stored(**more)))
     assert held is not None and held.until_s == parse_timestamp(anew or LATEST)
 
 
 def test_of_kueue_it_is_freed_then() -> None:
-    queued = Workload(Meta(name="train", namespace="team", uid="u2", annotations=OLDER))
+    queued = KueueWorkload(Meta(name="train", namespace="team", uid="u2", annotations=OLDER))
     assert free_from_s(queued, []) == parse_timestamp(LATEST)
     assert workload_work(queued, job(), "").latest_start_s == parse_timestamp(LATEST)
 
 
-@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD, Kind.WORKLOAD])
-def test_its_release_takes_both_marks_off(kind: Kind) -> None:
-    patch = json.loads(release_patch(kind, "u1", Reason.RUN_NOW, AT_S))
+@pytest.mark.parametrize("kind", [WorkKind.JOB, WorkKind.POD, WorkKind.WORKLOAD])
+def test_its_release_takes_both_marks_off(kind: WorkKind) -> None:
+    patch = json.loads(release_patch(kind, "u1", ReleaseReason.RUN_NOW, AT_S))
     said = patch["metadata"]["annotations"]
     assert said[labels.LATEST_START] is None and said[labels.HOLD_UNTIL] is None

@@ -9,10 +9,10 @@ import pytest
 
 from greensched_core import labels
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.holding.judging import Release
+from greensched_operator.holding.judging import ReleaseNow
 from greensched_operator.objects.green_policy import GreenPolicy, Mode
-from greensched_operator.objects.release_patch import Reason
-from greensched_operator.objects.workloads import Kind, Work
+from greensched_operator.objects.release_patch import ReleaseReason
+from greensched_operator.objects.workloads import Work, WorkKind
 from greensched_operator.planning.held_works import RESENT_AFTER_S, HeldWorks
 from tests.operator.told_work import HOUR_S, NOW_S, marks, rules, work_of
 
@@ -22,7 +22,7 @@ RELEASED = {labels.RELEASED_AT: format_timestamp(NOW_S + 60)}
 PLANNED = [{"type": labels.START_PLANNED, "status": "True"}]
 DONE = [{"type": "Complete", "status": "True"}]
 OVER = [{"type": labels.START_PLANNED, "status": "False"}]
-BY_US = Release(work_of(), Reason.PLANNED_START, "its planned start has come")
+BY_US = ReleaseNow(work_of(), ReleaseReason.PLANNED_START, "its planned start has come")
 
 
 def holding(*works: Work) -> HeldWorks:
@@ -32,7 +32,9 @@ def holding(*works: Work) -> HeldWorks:
     return found
 
 
-def started(works: HeldWorks, at_s: float = NOW_S, monotonic_s: float = 0.0) -> dict[str, Reason]:
+def started(
+    works: HeldWorks, at_s: float = NOW_S, monotonic_s: float = 0.0
+) -> dict[str, ReleaseReason]:
     found = works.judged(rules(), at_s, monotonic_s)
     for each in found:
         works.sent(each, monotonic_s)
@@ -43,11 +45,15 @@ def started(works: HeldWorks, at_s: float = NOW_S, monotonic_s: float = 0.0) -> 
     ("at_s", "expected"),
     [
         pytest.param(LATEST_S - 0.001, {}, id="a-moment-before"),
-        pytest.param(LATEST_S, {"train": Reason.LATEST_START}, id="at-its-latest-start"),
-        pytest.param(LATEST_S + HOUR_S, {"train": Reason.LATEST_START}, id="after-an-outage"),
+        pytest.param(LATEST_S, {"train": ReleaseReason.LATEST_START}, id="at-its-latest-start"),
+        pytest.param(
+            LATEST_S + HOUR_S, {"train": ReleaseReason.LATEST_START}, id="after-an-outage"
+        ),
     ],
 )
-def test_held_work_starts_at_its_latest_start(at_s: float, expected: dict[str, Reason]) -> None:
+def test_held_work_starts_at_its_latest_start(
+    at_s: float, expected: dict[str, ReleaseReason]
+) -> None:
     works = holding(work_of())
     assert started(works) == {}
     assert started(works, at_s) == expected
@@ -67,7 +73,8 @@ def test_held_work_starts_at_its_latest_start(at_s: float, expected: dict[str, R
             work_of(annotations={labels.HELD_AT: format_timestamp(NOW_S)} | RELEASED), False,
             id="released-and-then-suspended-by-its-user",
         ),
-        pytest.param(work_of(annotations={}, kind=Kind.POD), True, id="our-gate-without-a-mark"),
+        pytest.param(work_of(annotations={}, kind=WorkKind.POD), True,
+            id="our-gate-without-a-mark"),
         pytest.param(work_of(is_stopped=False), False, id="started-by-others"),
         pytest.param(work_of(scheduler="default-scheduler"), True, id="held-and-opt-out"),
         pytest.param(
@@ -79,10 +86,10 @@ def test_what_is_held_is_what_we_stopped(work: Work, is_held: bool) -> None:
     assert (work.uid in holding(work).held) is is_held
 
 
-@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
-def test_work_whose_mark_was_taken_off_while_nobody_looked_starts(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [WorkKind.JOB, WorkKind.POD])
+def test_work_whose_mark_was_taken_off_while_nobody_looked_starts(kind: WorkKind) -> None:
     left = work_of(annotations={labels.HELD_AT: format_timestamp(NOW_S)}, kind=kind)
-    assert started(holding(left)) == {"train": Reason.OPT_OUT}
+    assert started(holding(left)) == {"train": ReleaseReason.OPT_OUT}
 
 
 def test_a_user_who_stops_what_was_just_released_keeps_it_stopped() -> None:
@@ -95,15 +102,16 @@ def test_a_user_who_stops_what_was_just_released_keeps_it_stopped() -> None:
 @pytest.mark.parametrize(
     ("judged", "reason"),
     [
-        pytest.param(work_of(annotations=marks(deadline="6h", run_now="true")), Reason.RUN_NOW,
+        pytest.param(work_of(annotations=marks(deadline="6h", run_now="true")),
+            ReleaseReason.RUN_NOW,
                      id="run-now"),
-        pytest.param(work_of(annotations=marks()), Reason.OPT_OUT, id="opt-out"),
-        pytest.param(work_of(annotations=marks(deadline="soon")), Reason.OPT_OUT, id="typo"),
-        pytest.param(work_of(annotations=marks(deadline="61m")), Reason.LATEST_START,
+        pytest.param(work_of(annotations=marks()), ReleaseReason.OPT_OUT, id="opt-out"),
+        pytest.param(work_of(annotations=marks(deadline="soon")), ReleaseReason.OPT_OUT, id="typo"),
+        pytest.param(work_of(annotations=marks(deadline="61m")), ReleaseReason.LATEST_START,
                      id="no-slack"),
     ],
 )  # fmt: skip
-def test_a_start_that_was_not_taken_is_sent_again(judged: Work, reason: Reason) -> None:
+def test_a_start_that_was_not_taken_is_sent_again(judged: Work, reason: ReleaseReason) -> None:
     works = holding(judged)
     assert started(works, monotonic_s=0.0) == {"train": reason}
     assert started(works, monotonic_s=RESENT_AFTER_S) == {}
@@ -126,7 +134,9 @@ def test_a_gang_starts_together() -> None:
         work_of("other", marks(deadline="9h"), gang="else"),
     )
     assert started(works) == {}
-    assert started(works, LATEST_S) == dict.fromkeys(("first", "second"), Reason.LATEST_START)
+    assert started(works, LATEST_S) == dict.fromkeys(
+        ("first", "second"), ReleaseReason.LATEST_START
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,27 +159,29 @@ def test_who_comes_late_to_a_gang_that_runs_starts_at_once(
     others: list[Work], is_started: bool
 ) -> None:
     works = holding(*others, work_of("late", gang="ring"))
-    assert started(works) == ({"late": Reason.GANG} if is_started else {})
+    assert started(works) == ({"late": ReleaseReason.GANG} if is_started else {})
 
 
 def test_when_others_start_one_of_a_gang_its_mates_follow() -> None:
     works = holding(*(work_of(name, gang="ring") for name in ("first", "second")))
     assert started(works) == {}
     works.put(work_of("first", gang="ring", is_stopped=False))
-    assert started(works) == {"second": Reason.GANG}
+    assert started(works) == {"second": ReleaseReason.GANG}
 
 
 def test_a_gang_of_which_planning_starts_one_starts_together() -> None:
     works = holding(*(work_of(name, gang="ring") for name in ("first", "second", "third")))
     works.put(work_of("other"))
     assert started(works) == {}
-    release = Release(works.held["second"], Reason.HELD_SHARE, "too much is held")
+    release = ReleaseNow(works.held["second"], ReleaseReason.HELD_SHARE, "too much is held")
     found = works.with_mates(release)
     assert {each.work.name for each in found} == {"first", "second", "third"}
-    assert {each.reason for each in found} == {Reason.HELD_SHARE}
+    assert {each.reason for each in found} == {ReleaseReason.HELD_SHARE}
     for each in found:
         works.sent(each, 0.0)
-    assert works.with_mates(Release(works.held["first"], Reason.HELD_SHARE, "again")) == []
+    assert (
+        works.with_mates(ReleaseNow(works.held["first"], ReleaseReason.HELD_SHARE, "again")) == []
+    )
 
 
 def test_the_emergency_switch_starts_all_and_its_end_holds_what_was_not_started() -> None:
@@ -177,14 +189,14 @@ def test_the_emergency_switch_starts_all_and_its_end_holds_what_was_not_started(
     assert started(works) == {}
     works.judge_all()
     found = works.judged(rules(is_emergency_release=True), NOW_S, 0.0)
-    assert {each.reason for each in found} == {Reason.EMERGENCY}
+    assert {each.reason for each in found} == {ReleaseReason.EMERGENCY}
     assert started(works, monotonic_s=1.0) == {}
 
 
 @pytest.mark.parametrize("mode", [Mode.OFF, Mode.SHADOW])
 def test_a_policy_that_no_longer_enforces_starts_what_it_held(mode: Mode) -> None:
     found = holding(work_of()).judged(rules(GreenPolicy(mode=mode)), NOW_S, 0.0)
-    assert [each.reason for each in found] == [Reason.POLICY]
+    assert [each.reason for each in found] == [ReleaseReason.POLICY]
 
 
 @pytest.mark.parametrize("ahead_s", [0.0, HOUR_S, 24 * HOUR_S])
@@ -204,17 +216,17 @@ def test_a_start_that_others_made_is_news_once(is_ours: bool) -> None:
     assert len(works.take_news(0.0).released) == (not is_ours)
 
 
-@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
+@pytest.mark.parametrize("kind", [WorkKind.JOB, WorkKind.POD])
 @pytest.mark.parametrize(
     ("ours", "written", "reason"),
     [
-        pytest.param(BY_US, "planned-start", Reason.PLANNED_START, id="by-us"),
-        pytest.param(None, "releaser", Reason.RELEASER, id="by-the-releaser"),
-        pytest.param(None, "", Reason.OTHERS, id="by-others"),
+        pytest.param(BY_US, "planned-start", ReleaseReason.PLANNED_START, id="by-us"),
+        pytest.param(None, "releaser", ReleaseReason.RELEASER, id="by-the-releaser"),
+        pytest.param(None, "", ReleaseReason.OTHERS, id="by-others"),
     ],
 )
 def test_the_end_of_a_planned_wait_is_news_whoever_made_it(
-    kind: Kind, ours: Release | None, written: str, reason: Reason
+    kind: WorkKind, ours: ReleaseNow | None, written: str, reason: ReleaseReason
 ) -> None:
     works = holding(work_of("never planned", kind=kind), work_of(conditions=PLANNED, kind=kind))
     if ours:
@@ -239,7 +251,7 @@ def test_the_end_of_a_wait_is_news_until_the_condition_tells_of_it() -> None:
     for at_s in (0.0, RESENT_AFTER_S - 0.01, RESENT_AFTER_S):
         over.append([each.reason for each in works.take_news(at_s).over.values()])
         works.put(planned)
-    assert over == [[Reason.RELEASER], [], [Reason.RELEASER]]
+    assert over == [[ReleaseReason.RELEASER], [], [ReleaseReason.RELEASER]]
     works.put(work_of(annotations=said, is_stopped=False, conditions=OVER))
     assert works.take_news(9 * RESENT_AFTER_S).over == {}
     works.put(planned)
@@ -267,7 +279,7 @@ def test_who_wrote_the_release_is_told_as_its_reason_and_not_who_was_about_to() 
     said = RELEASED | {labels.RELEASE_REASON: "releaser"}
     works.put(work_of(annotations=said, is_stopped=False, conditions=PLANNED))
     [over] = works.take_news(0.0).over.values()
-    assert (over.reason, over.text) == (Reason.RELEASER, "")
+    assert (over.reason, over.text) == (ReleaseReason.RELEASER, "")
 
 
 def test_what_is_held_anew_is_not_told_to_be_over() -> None:
@@ -290,7 +302,7 @@ def test_what_is_held_anew_is_not_told_to_be_over() -> None:
 def test_held_work_of_another_scheduler_is_started_once(later: dict[str, Any]) -> None:
     other = "the-name-before"
     works = holding(work_of(scheduler=other))
-    assert started(works, LATEST_S) == {"train": Reason.LATEST_START}
+    assert started(works, LATEST_S) == {"train": ReleaseReason.LATEST_START}
     works.put(work_of(annotations=RELEASED, scheduler=other, is_stopped=False))
     works.put(work_of(annotations=RELEASED, scheduler=other, **later))
     assert started(works, LATEST_S, 2 * RESENT_AFTER_S) == {}
@@ -311,7 +323,7 @@ def test_a_start_by_others_is_told_once_and_our_mark_until_it_is_off() -> None:
 
 
 def test_a_pod_that_got_a_node_at_once_is_still_told_of() -> None:
-    works = holding(work_of(annotations={}, is_stopped=False, kind=Kind.POD))
+    works = holding(work_of(annotations={}, is_stopped=False, kind=WorkKind.POD))
     works.drop("train")
     assert list(works.take_news(0.0).arrived) == ["train"]
 
@@ -329,13 +341,13 @@ def test_a_release_says_what_and_when() -> None:
     works = holding(work_of())
     assert started(works) == {}
     [release] = works.judged(rules(), LATEST_S, 0.0)
-    assert isinstance(release, Release)
+    assert isinstance(release, ReleaseNow)
     assert format_timestamp(LATEST_S) in release.text and "deadline" in release.text
 
 
 @pytest.mark.parametrize("how", ["gone", "leaving"])
-@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
-def test_the_deletion_of_held_work_is_news_once(kind: Kind, how: str) -> None:
+@pytest.mark.parametrize("kind", [WorkKind.JOB, WorkKind.POD])
+def test_the_deletion_of_held_work_is_news_once(kind: WorkKind, how: str) -> None:
     works = holding(work_of(kind=kind))
     if how == "leaving":
         works.put(replace(work_of(kind=kind), is_leaving=True))
@@ -346,8 +358,8 @@ def test_the_deletion_of_held_work_is_news_once(kind: Kind, how: str) -> None:
 
 
 def test_what_goes_after_its_start_was_not_deleted_while_held() -> None:
-    works = holding(work_of(kind=Kind.POD))
-    works.put(work_of(kind=Kind.POD, annotations={}, is_stopped=False))
+    works = holding(work_of(kind=WorkKind.POD))
+    works.put(work_of(kind=WorkKind.POD, annotations={}, is_stopped=False))
     works.drop("train")
     works.put(replace(work_of("done"), is_finished=True))
     assert works.take_news(0.0).deleted == []

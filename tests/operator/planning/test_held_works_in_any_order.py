@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.objects.workloads import Kind
+from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.planning.held_works import RESENT_AFTER_S, HeldWorks
 from tests.operator.told_work import HOUR_S, NOW_S, marks, rules, work_of
 
@@ -51,7 +51,7 @@ class Cluster:
             del said[labels.LATEST_START]
         if state == HIS:
             said[labels.RELEASED_AT] = format_timestamp(NOW_S)
-        kind = Kind.JOB if state == HIS or NAMES.index(name) % 3 else Kind.POD
+        kind = WorkKind.JOB if state == HIS or NAMES.index(name) % 3 else WorkKind.POD
         stopped, gang = state != RUNS, GANGS.get(name, "")
         self.works.put(work_of(name, said, kind=kind, is_stopped=stopped, gang=gang))
 

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from greensched_core import labels
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_operator.controller.pauser import RunTimes
-from greensched_operator.holding.judging import Rules, Waiting, judge
-from greensched_operator.holding.pause_terms import Progress, progress_of
+from greensched_operator.holding.judging import HoldRules, MayWait, judge
+from greensched_operator.holding.pause_terms import JobProgress, progress_of
 from greensched_operator.objects.green_policy import (
     GreenPolicy,
     Mode,
-    Origin,
     PauseLimits,
+    PolicyOrigin,
     Resolved,
 )
 from greensched_operator.objects.workloads import Work, convert_job
 from greensched_operator.planning.cluster_state import RunningPod, Zone
 from greensched_operator.planning.outlooks import SLOT_S, Outlooks
-from greensched_operator.planning.pausing import Pause, Stretch, choose_pauses
+from greensched_operator.planning.pausing import JobRunSegment, Pause, choose_pauses
 from greensched_operator.planning.start_planning import Situation, plan_starts
 from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.rules.catalogue import WHEN_RULES
@@ -55,10 +55,10 @@ def job(
     })  # fmt: skip
 
 
-def rules(resume_s: float = 60.0, **policy: Any) -> Rules:
+def rules(resume_s: float = 60.0, **policy: Any) -> HoldRules:
     followed = GreenPolicy(name="p", **({"mode": Mode.ENFORCE} | policy))
-    return Rules(
-        lambda _, __: Resolved(followed, Origin.CLUSTER),
+    return HoldRules(
+        lambda _, __: Resolved(followed, PolicyOrigin.CLUSTER),
         lambda _, __: None,
         resume_s=lambda _, __: resume_s,
     )
@@ -84,7 +84,7 @@ def decided(
     work: Work, grams: Sequence[float], ran_s: float = HOUR_S, now_s: float = NOON_S,
     held_cores: float = 0.0, **policy: Any
 ) -> Pause | None:  # fmt: skip
-    stretch = Stretch(work, ran_s, "Z", (RunningPod("n", 1.0, now_s + HOUR_S, "u"),))
+    stretch = JobRunSegment(work, ran_s, "Z", (RunningPod("n", 1.0, now_s + HOUR_S, "u"),))
     found = choose_pauses([stretch], rules(**policy), situation(grams, now_s), held_cores)
     return found[0] if found else None
 
@@ -93,7 +93,7 @@ def test_a_job_in_a_dirty_hour_waits_for_the_clean_one() -> None:
     pause = decided(job(), DIRTY_THEN_CLEAN)
     assert pause is not None
     assert pause.planned.start_s == NOON_S + HOUR_S
-    assert pause.progress == Progress(done_s=HOUR_S, pauses=1, paused_at_s=NOON_S)
+    assert pause.progress == JobProgress(done_s=HOUR_S, pauses=1, paused_at_s=NOON_S)
     # Deadline at 19:00; an hour is left, a minute to start up, and 12 minutes of margin.
     latest_s = NOON_S + 7 * HOUR_S - HOUR_S - 60.0 - 720.0
     assert pause.planned.waiting.terms.latest_start_s == latest_s
@@ -136,25 +136,25 @@ def test_the_policy_decides_whether_it_is(changes: dict[str, Any], is_paused: bo
 
 
 def test_in_an_emergency_nothing_is_suspended() -> None:
-    stretch, normal = Stretch(job(), HOUR_S, "Z"), rules()
-    switched = Rules(normal.policy_for, normal.cron_job, is_emergency_release=True)
+    stretch, normal = JobRunSegment(job(), HOUR_S, "Z"), rules()
+    switched = HoldRules(normal.policy_for, normal.cron_job, is_emergency_release=True)
     assert len(choose_pauses([stretch], normal, situation(DIRTY_THEN_CLEAN), 0.0)) == 1
     assert choose_pauses([stretch], switched, situation(DIRTY_THEN_CLEAN), 0.0) == []
 
 
 def test_what_a_resumed_job_starts_up_is_no_work_done() -> None:
-    written = Progress(done_s=600.0, pauses=1, paused_at_s=NOON_S - 2 * HOUR_S).annotations()
+    written = JobProgress(done_s=600.0, pauses=1, paused_at_s=NOON_S - 2 * HOUR_S).annotations()
     pause = decided(job(written=written), DIRTY_THEN_CLEAN, ran_s=1800.0)
     assert pause is not None
-    assert pause.progress == Progress(600.0 + 1800.0 - 60.0, 2, NOON_S)
+    assert pause.progress == JobProgress(600.0 + 1800.0 - 60.0, 2, NOON_S)
 
 
 def test_progress_is_read_as_it_was_written_and_no_work_is_made_up() -> None:
-    progress = Progress(done_s=5432.0, pauses=3, paused_at_s=NOON_S + 0.25)
+    progress = JobProgress(done_s=5432.0, pauses=3, paused_at_s=NOON_S + 0.25)
     assert progress_of(job(written=progress.annotations())) == progress
     spoilt = {labels.PAUSED_AT: "then", labels.WORK_DONE: "much", labels.PAUSES: "-1"}
-    assert progress_of(job(written=spoilt)) == Progress(0.0, 1, 0.0)
-    assert progress_of(job()) == Progress()
+    assert progress_of(job(written=spoilt)) == JobProgress(0.0, 1, 0.0)
+    assert progress_of(job()) == JobProgress()
 
 
 hours = st.lists(st.floats(10.0, 900.0), min_size=20, max_size=44)
@@ -202,7 +202,7 @@ def test_who_was_suspended_stays_so_for_the_minimum(grams: list[float], offset_s
     written = found.progress.annotations() | {
         labels.PLANNED_START: start, labels.LATEST_START: until}  # fmt: skip
     waiting = judge(job(written=written, spec={"suspend": True}), rules(), now_s)
-    assert isinstance(waiting, Waiting)
+    assert isinstance(waiting, MayWait)
     (planned,), _ = plan_starts([waiting], situation(grams, now_s))
     assert planned.start_s >= min(now_s + 900.0, waiting.terms.latest_start_s) - 0.001
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.holding.judging import Waiting, judge
-from greensched_operator.objects.release_patch import Reason
+from greensched_operator.holding.judging import MayWait, judge
+from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.planning.cluster_state import Zone
 from greensched_operator.planning.outlooks import SLOT_S, Outlooks, slot_begin
 from greensched_operator.planning.plan_words import why_now
@@ -49,11 +49,11 @@ def situation(
     )
 
 
-def waiting(name: str = "train", share: float = 1.0, gang: str = "", **said: str) -> Waiting:
+def waiting(name: str = "train", share: float = 1.0, gang: str = "", **said: str) -> MayWait:
     wishes = {"deadline": "8h", "runtime": "30m"} | said
     work = work_of(name, marks(NOW_S, NOW_S + 4 * HOUR_S, **wishes), gang=gang)
     found = judge(work, rules(replace(ENFORCING, max_held_share=share)), NOW_S)
-    assert isinstance(found, Waiting)
+    assert isinstance(found, MayWait)
     return found
 
 
@@ -106,7 +106,7 @@ def test_no_more_is_held_than_the_policys_share_of_the_cores(share: float, held:
     asked = [waiting(f"job-{place}", share) for place in range(6)]
     planned, released = plan_starts(asked, situation(cores=8.0))
     assert len(planned) == held
-    assert {each.reason for each in released} <= {Reason.HELD_SHARE}
+    assert {each.reason for each in released} <= {ReleaseReason.HELD_SHARE}
     assert len(released) == 6 - held
 
 

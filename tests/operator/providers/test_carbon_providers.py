@@ -10,8 +10,8 @@ import pytest
 from greensched_operator.providers import uk_carbon_intensity, watttime
 from greensched_operator.providers.answers import (
     Answer,
+    FaultReason,
     ProviderFault,
-    Reason,
     Reply,
     Request,
 )
@@ -57,8 +57,8 @@ def test_electricity_maps_without_a_forecast_in_the_plan_gives_the_hour_now(
 
 @pytest.mark.parametrize("refused", [
     pytest.param(Reply(429, b""), id="rate-limited"),
-    pytest.param(ProviderFault(Reason.SERVER_ERROR, "503"), id="server-error"),
-    pytest.param(ProviderFault(Reason.UNREACHABLE, "slow"), id="unreachable"),
+    pytest.param(ProviderFault(FaultReason.SERVER_ERROR, "503"), id="server-error"),
+    pytest.param(ProviderFault(FaultReason.UNREACHABLE, "slow"), id="unreachable"),
 ])  # fmt: skip
 def test_electricity_maps_takes_no_forecast_away_that_fails_for_the_moment(
     golden: Golden, talk: Talk, now: float, refused: Reply | ProviderFault
@@ -90,13 +90,13 @@ def test_electricity_maps_direct_emissions_are_asked_for_and_said(
 @pytest.mark.parametrize(
     ("status", "name", "reason", "words"),
     [
-        pytest.param(401, "bad-token", Reason.UNAUTHORISED, "Sign up", id="bad-token"),
-        pytest.param(401, "outside-plan", Reason.UNAUTHORISED, "zoneKey=FR", id="plan"),
-        pytest.param(404, "no-recent-data", Reason.NO_DATA, "No recent data", id="no-data"),
+        pytest.param(401, "bad-token", FaultReason.UNAUTHORISED, "Sign up", id="bad-token"),
+        pytest.param(401, "outside-plan", FaultReason.UNAUTHORISED, "zoneKey=FR", id="plan"),
+        pytest.param(404, "no-recent-data", FaultReason.NO_DATA, "No recent data", id="no-data"),
     ],
 )
 def test_electricity_maps_says_why_it_refuses(
-    golden: Golden, talk: Talk, now: float, status: int, name: str, reason: Reason, words: str
+    golden: Golden, talk: Talk, now: float, status: int, name: str, reason: FaultReason, words: str
 ) -> None:
     refusal = Reply(status, golden(f"electricity-maps-{name}.json"))
     with pytest.raises(ProviderFault, match=words) as fault:
@@ -110,7 +110,7 @@ def test_electricity_maps_is_asked_only_once_about_a_zone_that_it_does_not_know(
     refusal = Reply(400, golden("electricity-maps-unknown-zone.json"))
     with pytest.raises(ProviderFault, match="does not exist") as fault:
         talk(MAPS.ask(now, ("key",)), refusal)
-    assert fault.value.reason is Reason.UNKNOWN_ZONE
+    assert fault.value.reason is FaultReason.UNKNOWN_ZONE
 
 
 def test_electricity_maps_made_up_data_of_a_sandbox_is_no_data(
@@ -119,7 +119,7 @@ def test_electricity_maps_made_up_data_of_a_sandbox_is_no_data(
     forecast = golden("electricity-maps-forecast.json")
     with pytest.raises(ProviderFault, match="sandbox") as fault:
         talk(MAPS.ask(now, ("key",)), golden("electricity-maps-sandbox.json"), forecast)
-    assert fault.value.reason is Reason.NO_DATA
+    assert fault.value.reason is FaultReason.NO_DATA
 
 
 def test_electricity_maps_answer_for_another_zone_is_garbage(
@@ -129,7 +129,7 @@ def test_electricity_maps_answer_for_another_zone_is_garbage(
     latest, forecast = golden("electricity-maps-latest.json"), Reply(404, b"{}")
     with pytest.raises(ProviderFault, match="asked for zone FR") as fault:
         talk(other.ask(now, ("key",)), latest, forecast)
-    assert fault.value.reason is Reason.GARBAGE
+    assert fault.value.reason is FaultReason.GARBAGE
 
 
 def test_watttime_logs_in_and_turns_pounds_per_mwh_into_grams_per_kwh(
@@ -155,24 +155,25 @@ def test_watttime_logs_in_and_turns_pounds_per_mwh_into_grams_per_kwh(
 @pytest.mark.parametrize(
     ("replies", "reason"),
     [
-        pytest.param([Reply(401, b"Unauthorized")], Reason.UNAUTHORISED, id="login-refused"),
-        pytest.param([Reply(403, b"Forbidden")], Reason.UNAUTHORISED, id="login-forbidden"),
-        pytest.param([b'{"token": ""}'], Reason.GARBAGE, id="no-token"),
+        pytest.param([Reply(401, b"Unauthorized")], FaultReason.UNAUTHORISED, id="login-refused"),
+        pytest.param([Reply(403, b"Forbidden")], FaultReason.UNAUTHORISED, id="login-forbidden"),
+        pytest.param([b'{"token": ""}'], FaultReason.GARBAGE, id="no-token"),
         pytest.param(
-            [b'{"token": "t"}', Reply(401, b"Jwt is missing")], Reason.UNAUTHORISED, id="no-jwt"
+            [b'{"token": "t"}', Reply(401, b"Jwt is missing")], FaultReason.UNAUTHORISED,
+                id="no-jwt"
         ),
         pytest.param(
             [b'{"token": "t"}', Reply(403, b'{"error":"x","message":"plan"}')],
-            Reason.UNAUTHORISED, id="outside-the-plan",
+            FaultReason.UNAUTHORISED, id="outside-the-plan",
         ),
         pytest.param(
             [b'{"token": "t"}', Reply(400, b'{"error":"x","msg":"no region"}')],
-            Reason.UNKNOWN_ZONE, id="unknown-region",
+            FaultReason.UNKNOWN_ZONE, id="unknown-region",
         ),
     ],
 )  # fmt: skip
 def test_watttime_says_why_it_refuses(
-    talk: Talk, now: float, replies: list[bytes | Reply], reason: Reason
+    talk: Talk, now: float, replies: list[bytes | Reply], reason: FaultReason
 ) -> None:
     with pytest.raises(ProviderFault) as fault:
         talk(WATTTIME.ask(now, ("me", "pass")), *replies)
@@ -182,7 +183,7 @@ def test_watttime_says_why_it_refuses(
 def test_watttime_percentile_is_not_taken_for_grams(golden: Golden) -> None:
     with pytest.raises(ProviderFault, match=r"meta\.units is 'percentile'") as fault:
         watttime.read(golden("watttime-signal-index.json"), "CAISO_NORTH")
-    assert fault.value.reason is Reason.GARBAGE
+    assert fault.value.reason is FaultReason.GARBAGE
 
 
 def test_watttime_zeros_alone_are_no_data(golden: Golden) -> None:
@@ -191,7 +192,7 @@ def test_watttime_zeros_alone_are_no_data(golden: Golden) -> None:
         point["value"] = 0.0
     with pytest.raises(ProviderFault, match="every carbon value is 0") as fault:
         watttime.read(json.dumps(page).encode(), "CAISO_NORTH")
-    assert fault.value.reason is Reason.NO_DATA
+    assert fault.value.reason is FaultReason.NO_DATA
 
 
 @pytest.mark.parametrize(
@@ -226,14 +227,16 @@ def test_uk_region_comes_as_an_object_or_a_list(
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        pytest.param(b"{}", Reason.NO_DATA, id="a-bare-date"),
-        pytest.param(b'{"data":[]}', Reason.NO_DATA, id="no-slots"),
+        pytest.param(b"{}", FaultReason.NO_DATA, id="a-bare-date"),
+        pytest.param(b'{"data":[]}', FaultReason.NO_DATA, id="no-slots"),
         pytest.param(
-            b'{"error":{"code":"500 Internal Server Error"}}', Reason.SERVER_ERROR, id="error-500"
+            b'{"error":{"code":"500 Internal Server Error"}}',
+            FaultReason.SERVER_ERROR,
+            id="error-500",
         ),
     ],
 )
-def test_uk_emptiness_is_told_apart(now: float, body: bytes, reason: Reason) -> None:
+def test_uk_emptiness_is_told_apart(now: float, body: bytes, reason: FaultReason) -> None:
     with pytest.raises(ProviderFault) as fault:
         uk_carbon_intensity.read(body, now)
     assert fault.value.reason is reason
@@ -242,7 +245,7 @@ def test_uk_emptiness_is_told_apart(now: float, body: bytes, reason: Reason) -> 
 def test_uk_error_with_status_200_is_an_error(golden: Golden, now: float) -> None:
     with pytest.raises(ProviderFault, match="400 Bad Request") as fault:
         uk_carbon_intensity.read(golden("uk-error.json"), now)
-    assert fault.value.reason is Reason.UNKNOWN_ZONE
+    assert fault.value.reason is FaultReason.UNKNOWN_ZONE
 
 
 def test_a_missing_half_hour_is_a_gap_and_not_the_value_before(golden: Golden, now: float) -> None:

@@ -14,8 +14,8 @@ from greensched_core.signals.timestamps import parse_timestamp
 from greensched_operator.providers import file, json_endpoint, static
 from greensched_operator.providers.answers import (
     Answer,
+    FaultReason,
     ProviderFault,
-    Reason,
     Reply,
     Request,
 )
@@ -108,7 +108,7 @@ def test_a_wrong_path_is_told_without_a_word_of_the_answer(
 ) -> None:
     with pytest.raises(ProviderFault, match=words) as fault:
         json_endpoint.read(body, endpoint, "price")
-    assert fault.value.reason is Reason.GARBAGE
+    assert fault.value.reason is FaultReason.GARBAGE
     assert "secret" not in str(fault.value)
 
 
@@ -116,7 +116,7 @@ def test_what_a_refusal_says_is_not_told(talk: Talk) -> None:
     refusal = Reply(403, b'{"message": "internal-host: secret"}')
     with pytest.raises(ProviderFault, match="^HTTP 403$") as fault:
         talk(LISTS.ask_for("price", ()), refusal)
-    assert fault.value.reason is Reason.UNAUTHORISED
+    assert fault.value.reason is FaultReason.UNAUTHORISED
 
 
 CSV = """start,grams
@@ -159,18 +159,20 @@ def test_epoch_seconds_are_starts_too(tmp_path: Path, now: float) -> None:
 @pytest.mark.parametrize(
     ("wanted", "reason"),
     [
-        pytest.param(File("no.csv", "v"), Reason.UNREACHABLE, id="absent"),
-        pytest.param(File("../secret.csv", "v"), Reason.UNREACHABLE, id="out-of-the-folder"),
-        pytest.param(File("link.csv", "v"), Reason.UNREACHABLE, id="a-link-out-of-the-folder"),
-        pytest.param(File("old.csv", "v"), Reason.NO_DATA, id="nothing-around-now"),
-        pytest.param(File("old.csv", "w"), Reason.GARBAGE, id="no-such-column"),
-        pytest.param(File("old.csv", 'v" FROM x; --'), Reason.GARBAGE, id="a-column-of-quotes"),
-        pytest.param(File("junk.parquet", "v"), Reason.GARBAGE, id="no-parquet"),
-        pytest.param(File("junk.txt", "v"), Reason.GARBAGE, id="another-suffix"),
+        pytest.param(File("no.csv", "v"), FaultReason.UNREACHABLE, id="absent"),
+        pytest.param(File("../secret.csv", "v"), FaultReason.UNREACHABLE, id="out-of-the-folder"),
+        pytest.param(File("link.csv", "v"), FaultReason.UNREACHABLE, id="a-link-out-of-the-folder"),
+        pytest.param(File("old.csv", "v"), FaultReason.NO_DATA, id="nothing-around-now"),
+        pytest.param(File("old.csv", "w"), FaultReason.GARBAGE, id="no-such-column"),
+        pytest.param(
+            File("old.csv", 'v" FROM x; --'), FaultReason.GARBAGE, id="a-column-of-quotes"
+        ),
+        pytest.param(File("junk.parquet", "v"), FaultReason.GARBAGE, id="no-parquet"),
+        pytest.param(File("junk.txt", "v"), FaultReason.GARBAGE, id="another-suffix"),
     ],
 )
 def test_a_file_that_gives_nothing_says_why(
-    tmp_path: Path, now: float, wanted: File, reason: Reason
+    tmp_path: Path, now: float, wanted: File, reason: FaultReason
 ) -> None:
     folder = tmp_path / "signals"
     folder.mkdir()
@@ -209,7 +211,7 @@ def test_the_static_table_of_another_zone_can_be_named(now: float) -> None:
     assert values(static.read(Static("SE"), "DE", table, "carbon", now)) == [41.0]
     with pytest.raises(ProviderFault) as fault:
         static.read(Static(), "DE", table, "carbon", now)
-    assert fault.value.reason is Reason.UNKNOWN_ZONE
+    assert fault.value.reason is FaultReason.UNKNOWN_ZONE
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from greensched_core.signals.timestamps import parse_timestamp
 from greensched_operator.providers import caiso_oasis, entsoe
 from greensched_operator.providers.answers import (
     Answer,
+    FaultReason,
     ProviderFault,
-    Reason,
     Reply,
     Request,
 )
@@ -17,7 +17,7 @@ from greensched_operator.providers.caiso_oasis import CaisoOasis
 from greensched_operator.providers.entsoe import Entsoe
 from greensched_operator.providers.nord_pool import NordPool
 from greensched_operator.providers.secret_keys import TokenRef
-from greensched_operator.providers.tariff import Period, Tariff, compute
+from greensched_operator.providers.tariff import Tariff, TariffPeriod, compute
 
 Golden = Callable[[str], bytes]
 Talk = Callable[..., tuple[Answer, list[Request]]]
@@ -66,7 +66,7 @@ def test_entsoe_prices_of_another_auction_are_never_taken(golden: Golden) -> Non
     assert {slot.value for slot in both.slots} == {60.0}
     with pytest.raises(ProviderFault) as fault:
         entsoe.read(Reply(200, golden("entsoe-only-exaa.xml")))
-    assert fault.value.reason is Reason.NO_DATA
+    assert fault.value.reason is FaultReason.NO_DATA
 
 
 def test_entsoe_day_of_23_hours_has_23_prices(golden: Golden) -> None:
@@ -96,16 +96,16 @@ def test_entsoe_quarter_hours_count_before_the_hours_of_the_same_day(golden: Gol
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        pytest.param((200, "entsoe-no-data.xml"), Reason.NO_DATA, id="no-data-with-200"),
-        pytest.param((400, "entsoe-no-data.xml"), Reason.NO_DATA, id="no-data-with-400"),
-        pytest.param((400, "entsoe-refused.xml"), Reason.UNKNOWN_ZONE, id="bad-domain"),
-        pytest.param((401, "caiso-too-often.html"), Reason.UNAUTHORISED, id="bad-token"),
-        pytest.param((200, "uk-error.json"), Reason.GARBAGE, id="no-xml"),
-        pytest.param((200, "caiso-no-data.xml"), Reason.GARBAGE, id="other-xml"),
+        pytest.param((200, "entsoe-no-data.xml"), FaultReason.NO_DATA, id="no-data-with-200"),
+        pytest.param((400, "entsoe-no-data.xml"), FaultReason.NO_DATA, id="no-data-with-400"),
+        pytest.param((400, "entsoe-refused.xml"), FaultReason.UNKNOWN_ZONE, id="bad-domain"),
+        pytest.param((401, "caiso-too-often.html"), FaultReason.UNAUTHORISED, id="bad-token"),
+        pytest.param((200, "uk-error.json"), FaultReason.GARBAGE, id="no-xml"),
+        pytest.param((200, "caiso-no-data.xml"), FaultReason.GARBAGE, id="other-xml"),
     ],
 )
 def test_entsoe_refusals_are_told_apart(
-    golden: Golden, reply: tuple[int, str], reason: Reason
+    golden: Golden, reply: tuple[int, str], reason: FaultReason
 ) -> None:
     with pytest.raises(ProviderFault) as fault:
         entsoe.read(Reply(reply[0], golden(reply[1])))
@@ -132,7 +132,7 @@ def test_nord_pool_gives_today_and_tomorrow(golden: Golden, talk: Talk, now: flo
     "tomorrow",
     [
         pytest.param(Reply(429, b""), id="rate-limited"),
-        pytest.param(ProviderFault(Reason.UNREACHABLE, "gone"), id="unreachable"),
+        pytest.param(ProviderFault(FaultReason.UNREACHABLE, "gone"), id="unreachable"),
         pytest.param(Reply(200, b"<html>"), id="garbage"),
     ],
 )
@@ -155,14 +155,16 @@ def test_nord_pool_before_tomorrow_is_published_gives_today(
 @pytest.mark.parametrize(
     ("area", "reply", "reason"),
     [
-        pytest.param("FI", "nord-pool-today.json", Reason.UNKNOWN_ZONE, id="area-not-in-it"),
-        pytest.param("SE3", Reply(204, b""), Reason.NO_DATA, id="nothing-today"),
-        pytest.param("SE3", Reply(400, b'{"title":"x"}'), Reason.UNKNOWN_ZONE, id="bad-request"),
-        pytest.param("SE3", Reply(401, b""), Reason.UNAUTHORISED, id="beyond-two-months"),
+        pytest.param("FI", "nord-pool-today.json", FaultReason.UNKNOWN_ZONE, id="area-not-in-it"),
+        pytest.param("SE3", Reply(204, b""), FaultReason.NO_DATA, id="nothing-today"),
+        pytest.param(
+            "SE3", Reply(400, b'{"title":"x"}'), FaultReason.UNKNOWN_ZONE, id="bad-request"
+        ),
+        pytest.param("SE3", Reply(401, b""), FaultReason.UNAUTHORISED, id="beyond-two-months"),
     ],
 )
 def test_nord_pool_says_why_there_is_nothing(
-    golden: Golden, talk: Talk, now: float, area: str, reply: str | Reply, reason: Reason
+    golden: Golden, talk: Talk, now: float, area: str, reply: str | Reply, reason: FaultReason
 ) -> None:
     first = golden(reply) if isinstance(reply, str) else reply
     replies = [first, Reply(204, b"")] if isinstance(reply, str) else [first]
@@ -193,12 +195,14 @@ def test_caiso_day_starts_an_hour_earlier_in_summer(talk: Talk) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        pytest.param("caiso-no-data.zip", Reason.NO_DATA, id="no-data-with-200"),
-        pytest.param("caiso-too-often.html", Reason.RATE_LIMITED, id="too-often-with-200"),
-        pytest.param("caiso-prices.csv", Reason.GARBAGE, id="no-zip"),
+        pytest.param("caiso-no-data.zip", FaultReason.NO_DATA, id="no-data-with-200"),
+        pytest.param("caiso-too-often.html", FaultReason.RATE_LIMITED, id="too-often-with-200"),
+        pytest.param("caiso-prices.csv", FaultReason.GARBAGE, id="no-zip"),
     ],
 )
-def test_caiso_refusals_come_with_status_200(golden: Golden, name: str, reason: Reason) -> None:
+def test_caiso_refusals_come_with_status_200(
+    golden: Golden, name: str, reason: FaultReason
+) -> None:
     with pytest.raises(ProviderFault) as fault:
         caiso_oasis.read(golden(name), NODE)
     assert fault.value.reason is reason
@@ -207,7 +211,7 @@ def test_caiso_refusals_come_with_status_200(golden: Golden, name: str, reason: 
 DAY_AND_NIGHT = Tariff(
     "Europe/Berlin",
     300.0,
-    (Period("22:00", "06:00", 200.0), Period("10:00", "12:00", -5.0, ("Sun",))),
+    (TariffPeriod("22:00", "06:00", 200.0), TariffPeriod("10:00", "12:00", -5.0, ("Sun",))),
     "EUR",
 )
 
@@ -241,7 +245,7 @@ def test_a_tariff_follows_the_local_clock(when: str, expected: float) -> None:
     ],
 )
 def test_a_period_over_midnight_belongs_to_the_day_it_starts_on(when: str, expected: float) -> None:
-    friday = Tariff("UTC", 300.0, (Period("22:00", "06:00", 100.0, ("Fri",)),))
+    friday = Tariff("UTC", 300.0, (TariffPeriod("22:00", "06:00", 100.0, ("Fri",)),))
     assert price(compute(friday, parse_timestamp(when)), when) == expected
 
 
@@ -255,4 +259,4 @@ def test_a_tariff_of_one_price_is_one_slot(now: float) -> None:
 def test_a_tariff_without_a_time_zone_says_so(now: float, zone: str) -> None:
     with pytest.raises(ProviderFault, match="time zone") as fault:
         compute(Tariff(zone, 1.0), now)
-    assert fault.value.reason is Reason.UNKNOWN_ZONE
+    assert fault.value.reason is FaultReason.UNKNOWN_ZONE

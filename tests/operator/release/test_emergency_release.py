@@ -13,7 +13,7 @@ import pytest
 
 from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
-from greensched_operator.release.emergency_release import EmergencyRelease, Outcome
+from greensched_operator.release.emergency_release import EmergencyRelease, EmergencyReleaseOutcome
 from greensched_operator.runtime.settings import OperatorSettings
 
 if TYPE_CHECKING:
@@ -25,18 +25,28 @@ LATER = "2099-01-01T00:00:00Z"
 @pytest.mark.parametrize(
     ("outcome", "text"),
     [
-        pytest.param(Outcome(0, ()), "released 0 held workloads; none is still held", id="nothing"),
-        pytest.param(Outcome(7, ()), "released 7 held workloads; none is still held", id="all"),
         pytest.param(
-            Outcome(1, ("Job a/b (no)",)),
+            EmergencyReleaseOutcome(0, ()),
+            "released 0 held workloads; none is still held",
+            id="nothing",
+        ),
+        pytest.param(
+            EmergencyReleaseOutcome(7, ()),
+            "released 7 held workloads; none is still held",
+            id="all",
+        ),
+        pytest.param(
+            EmergencyReleaseOutcome(1, ("Job a/b (no)",)),
             "released 1 held workloads; 1 still held: Job a/b (no)",
             id="one-left",
         ),
         pytest.param(
-            Outcome(0, (), "no answer"), "released 0 held workloads; no answer", id="unseen"
+            EmergencyReleaseOutcome(0, (), "no answer"),
+            "released 0 held workloads; no answer",
+            id="unseen",
         ),
         pytest.param(
-            Outcome(0, tuple("abcdefghijklmnopqrstuv")),
+            EmergencyReleaseOutcome(0, tuple("abcdefghijklmnopqrstuv")),
             "released 0 held workloads; 22 still held: "
             + ", ".join("abcdefghijklmnopqrst")
             + ", and 2 more",
@@ -44,7 +54,7 @@ LATER = "2099-01-01T00:00:00Z"
         ),
     ],
 )
-def test_the_outcome_is_one_sentence(outcome: Outcome, text: str) -> None:
+def test_the_outcome_is_one_sentence(outcome: EmergencyReleaseOutcome, text: str) -> None:
     assert outcome.text == text
     assert outcome.is_done is text.endswith("none is still held")
 
@@ -86,7 +96,9 @@ def _job(name: str) -> dict[str, Any]:
     }
 
 
-async def run(answer: Callable[[httpx.Request], httpx.Response], timeout_s: float) -> Outcome:
+async def run(
+    answer: Callable[[httpx.Request], httpx.Response], timeout_s: float
+) -> EmergencyReleaseOutcome:
     access = ApiAccess("https://test", ssl.create_default_context())
     async with ApiClient(access, transport=httpx.MockTransport(answer)) as client:
         settings = OperatorSettings(emergency_release_timeout_s=timeout_s)

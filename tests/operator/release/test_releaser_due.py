@@ -11,7 +11,7 @@ import pytest
 from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.objects.workloads import Kind
+from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.release.releaser import Releaser, decode_stopped
 from greensched_operator.runtime.settings import OperatorSettings
 from tests.operator.told_work import NOW_S, api_of, marks, refused, stored
@@ -23,7 +23,7 @@ def releaser(answer: httpx.Response, clock: ManualClock, *items: dict[str, Any])
     settings = OperatorSettings(namespace="greensched", releaser_grace_s=GRACE_S)
     found = Releaser(settings, api_of(lambda _: answer), clock)
     for item in items:
-        sink = found.jobs if item["kind"] == Kind.JOB else found.pods
+        sink = found.jobs if item["kind"] == WorkKind.JOB else found.pods
         sink.upsert(decode_stopped(json.dumps(item)))
     return found
 
@@ -32,7 +32,7 @@ def due(clock: ManualClock, *items: dict[str, Any]) -> list[str]:
     return [held.name for held, _ in releaser(refused(500), clock, *items).due()]
 
 
-@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
+@pytest.mark.parametrize("kind", [WorkKind.JOB, WorkKind.POD])
 @pytest.mark.parametrize(
     ("at_s", "is_due"),
     [
@@ -41,7 +41,7 @@ def due(clock: ManualClock, *items: dict[str, Any]) -> list[str]:
         pytest.param(NOW_S + 1e6, True, id="long-past"),
     ],
 )
-def test_what_is_past_its_latest_start_is_due(kind: Kind, at_s: float, is_due: bool) -> None:
+def test_what_is_past_its_latest_start_is_due(kind: WorkKind, at_s: float, is_due: bool) -> None:
     item = stored(annotations=marks(until_s=NOW_S), kind=kind)
     assert due(ManualClock(at_s), item) == ["train"] * is_due
 
@@ -52,7 +52,7 @@ def test_what_is_past_its_latest_start_is_due(kind: Kind, at_s: float, is_due: b
         pytest.param(stored(annotations={labels.LATEST_START: "soon"}), True, id="typo"),
         pytest.param(stored(annotations={labels.LATEST_START: ""}), True, id="empty"),
         pytest.param(stored(annotations={}), False, id="suspended-by-its-user"),
-        pytest.param(stored(annotations={}, kind=Kind.POD), True, id="our-gate-without-an-end"),
+        pytest.param(stored(annotations={}, kind=WorkKind.POD), True, id="our-gate-without-an-end"),
         pytest.param(
             stored(annotations={labels.HELD_AT: format_timestamp(NOW_S)}), True,
             id="its-end-was-taken-off",

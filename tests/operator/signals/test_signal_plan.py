@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from greensched_operator.providers.answers import (
     Answer,
+    FaultReason,
     Interval,
     ProviderFault,
-    Reason,
     carbon_answer,
     price_answer,
 )
@@ -29,7 +29,7 @@ from greensched_operator.signals.plan import (
 
 NOW, HOUR, DAY = 1_768_824_600.0, 3_600.0, 86_400.0
 FIRST, SECOND, STATIC = UkCarbonIntensity(1), UkCarbonIntensity(2), Static()
-DOWN = ProviderFault(Reason.UNREACHABLE, "gone")
+DOWN = ProviderFault(FaultReason.UNREACHABLE, "gone")
 PLAN = SignalPlan((FIRST, SECOND, STATIC), 900.0)
 
 
@@ -87,13 +87,13 @@ def test_rests_double_to_an_hour() -> None:
 def test_a_refused_key_is_tried_again_within_a_quarter_of_an_hour() -> None:
     plan, now = PLAN, NOW
     for _ in range(5):
-        plan = failed(plan, FIRST, ProviderFault(Reason.UNAUTHORISED, "no"), now, 0.0)
+        plan = failed(plan, FIRST, ProviderFault(FaultReason.UNAUTHORISED, "no"), now, 0.0)
         rest_s, now = plan.failures[FIRST].retry_at - now, plan.failures[FIRST].retry_at
     assert rest_s == 900
 
 
 def test_a_rate_limit_is_kept_to() -> None:
-    limit = ProviderFault(Reason.RATE_LIMITED, "slow down", retry_after_s=7_200.0)
+    limit = ProviderFault(FaultReason.RATE_LIMITED, "slow down", retry_after_s=7_200.0)
     plan = failed(PLAN, FIRST, limit, NOW, 0.0)
     assert plan.failures[FIRST].retry_at == NOW + 7_200
 
@@ -148,12 +148,12 @@ def test_an_edit_keeps_what_still_holds_and_drops_what_a_removed_provider_said()
     [
         pytest.param(0.0, None, id="runs"),
         pytest.param(HOUR, None, id="late-by-an-hour"),
-        pytest.param(HOUR + 1, Reason.TOO_OLD, id="late-by-more"),
-        pytest.param(DAY, Reason.TOO_OLD, id="yesterday"),
-        pytest.param(-1 - HOUR, Reason.NO_DATA, id="tomorrow"),
+        pytest.param(HOUR + 1, FaultReason.TOO_OLD, id="late-by-more"),
+        pytest.param(DAY, FaultReason.TOO_OLD, id="yesterday"),
+        pytest.param(-1 - HOUR, FaultReason.NO_DATA, id="tomorrow"),
     ],
 )
-def test_an_answer_must_tell_about_now(late_s: float, reason: Reason | None) -> None:
+def test_an_answer_must_tell_about_now(late_s: float, reason: FaultReason | None) -> None:
     given_answer = answer(NOW - HOUR, hours=1)
     if reason is None:
         assert checked(given_answer, NOW + late_s) is given_answer
@@ -168,7 +168,7 @@ def test_a_carbon_forecast_of_the_day_before_yesterday_is_too_old_and_a_price_is
     made_at = NOW - DAY - 1
     with pytest.raises(ProviderFault, match=r"made the values 24\.0 h ago") as fault:
         checked(carbon_answer(slots, "a test", observed_at=made_at), NOW)
-    assert fault.value.reason is Reason.TOO_OLD
+    assert fault.value.reason is FaultReason.TOO_OLD
     price = price_answer(slots, "a test", "EUR", observed_at=made_at)
     assert checked(price, NOW) is price
 

@@ -11,9 +11,9 @@ from greensched_core.signals.grid import parse_grid_signal
 from greensched_core.signals.steps import SignalKind
 from greensched_operator.providers.answers import (
     Answer,
+    FaultReason,
     Interval,
     ProviderFault,
-    Reason,
     carbon_answer,
     price_answer,
 )
@@ -39,7 +39,7 @@ from greensched_operator.signals.status import (
 NOW, HOUR = 1_768_824_000.0, 3_600.0
 UK, TARIFF = UkCarbonIntensity(), Tariff("UTC", 300.0)
 SPEC = SignalSpec("de", 4, "DE", "EUR", 900.0, {"carbon": (UK, Static()), "price": (TARIFF,)})
-DOWN = ProviderFault(Reason.SERVER_ERROR, "HTTP 500")
+DOWN = ProviderFault(FaultReason.SERVER_ERROR, "HTTP 500")
 
 
 def carbon(hours: int = 3, first: float = 100.0) -> Answer:

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from greensched_core.clock import ManualClock
-from greensched_operator.providers.answers import ProviderFault, Reason
+from greensched_operator.providers.answers import FaultReason, ProviderFault
 from greensched_operator.providers.caiso_oasis import CaisoOasis
 from greensched_operator.providers.electricity_maps import ElectricityMaps
 from greensched_operator.providers.entsoe import Entsoe
@@ -74,18 +74,18 @@ async def test_an_address_keeps_its_own_parameters(web: Web, providers: Any) -> 
 @pytest.mark.parametrize(
     ("how", "reason", "attempts"),
     [
-        pytest.param("fails", Reason.SERVER_ERROR, 3, id="500-is-tried-again"),
-        pytest.param("hangs", Reason.UNREACHABLE, 3, id="silence-is-tried-again"),
-        pytest.param("limits", Reason.RATE_LIMITED, 1, id="429-is-not"),
-        pytest.param("garbage", Reason.GARBAGE, 1, id="garbage-is-not"),
-        pytest.param("redirects", Reason.GARBAGE, 1, id="redirect-is-not-followed"),
-        pytest.param("huge", Reason.GARBAGE, 1, id="too-large"),
-        pytest.param("bent", Reason.GARBAGE, 1, id="not-the-encoding-it-says"),
-        pytest.param("refuses", Reason.UNAUTHORISED, 1, id="401"),
+        pytest.param("fails", FaultReason.SERVER_ERROR, 3, id="500-is-tried-again"),
+        pytest.param("hangs", FaultReason.UNREACHABLE, 3, id="silence-is-tried-again"),
+        pytest.param("limits", FaultReason.RATE_LIMITED, 1, id="429-is-not"),
+        pytest.param("garbage", FaultReason.GARBAGE, 1, id="garbage-is-not"),
+        pytest.param("redirects", FaultReason.GARBAGE, 1, id="redirect-is-not-followed"),
+        pytest.param("huge", FaultReason.GARBAGE, 1, id="too-large"),
+        pytest.param("bent", FaultReason.GARBAGE, 1, id="not-the-encoding-it-says"),
+        pytest.param("refuses", FaultReason.UNAUTHORISED, 1, id="401"),
     ],
 )
 async def test_each_misbehaviour_is_a_fault_of_its_kind(
-    web: Web, providers: Any, naps: Naps, now: float, how: str, reason: Reason, attempts: int
+    web: Web, providers: Any, naps: Naps, now: float, how: str, reason: FaultReason, attempts: int
 ) -> None:
     providers.behaviour[UK_HOST] = how
     with pytest.raises(ProviderFault) as fault:
@@ -134,6 +134,6 @@ async def test_nobody_there_is_unreachable_and_the_key_is_not_told(now: float) -
         web = Web(http, ManualClock(now), WebLimits(attempts=1))
         with pytest.raises(ProviderFault) as fault:
             await web.converse(provider.name, provider.ask(now, ("s3cret-token",)))
-    assert fault.value.reason is Reason.UNREACHABLE
+    assert fault.value.reason is FaultReason.UNREACHABLE
     assert "s3cret-token" not in str(fault.value)
     assert "web-api.tp.entsoe.eu: ConnectError" in str(fault.value)

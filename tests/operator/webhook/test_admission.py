@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from greensched_core import labels
 from greensched_core.signals.timestamps import format_timestamp, parse_timestamp
 from greensched_operator.objects.cron_jobs import read_cron_job
-from greensched_operator.objects.green_policy import GreenPolicy, Mode, Origin, Resolved
+from greensched_operator.objects.green_policy import GreenPolicy, Mode, PolicyOrigin, Resolved
 from greensched_operator.objects.queue_gate import GATED_BY, KUEUE_QUEUE
-from greensched_operator.objects.workloads import Kind
+from greensched_operator.objects.workloads import WorkKind
 from greensched_operator.webhook.admission import (
     AdmissionRequest,
-    Surroundings,
+    ReviewSurroundings,
     Verdict,
     answer,
     decide,
@@ -33,14 +33,17 @@ from tests.operator.told_work import ENFORCING, HOUR_S, NOW_S, marks, stored
 SAYS_6H = {labels.DEADLINE: "6h"}
 
 
-def around(policy: GreenPolicy = ENFORCING, *, is_emergency_release: bool = False) -> Surroundings:
-    resolved = Resolved(policy, Origin.BUILT_IN)
-    return Surroundings(frozenset({labels.SCHEDULER_NAME}), lambda *_: resolved, lambda *_: None,
+def around(
+    policy: GreenPolicy = ENFORCING, *, is_emergency_release: bool = False
+) -> ReviewSurroundings:
+    resolved = Resolved(policy, PolicyOrigin.BUILT_IN)
+    return ReviewSurroundings(frozenset({labels.SCHEDULER_NAME}), lambda *_: resolved,
+        lambda *_: None,
                         is_emergency_release)  # fmt: skip
 
 
 def verdict_on(
-    item: dict[str, Any], surroundings: Surroundings | None = None, operation: str = "CREATE"
+    item: dict[str, Any], surroundings: ReviewSurroundings | None = None, operation: str = "CREATE"
 ) -> Verdict:
     return decide(request_of(item, operation), surroundings or around(), NOW_S)
 
@@ -75,14 +78,14 @@ def arriving(annotations: dict[str, str] | None = None, **told: Any) -> dict[str
                   is_stopped=False, **told)  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
-def test_what_may_wait_is_stopped_with_its_latest_start(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [WorkKind.JOB, WorkKind.POD])
+def test_what_may_wait_is_stopped_with_its_latest_start(kind: WorkKind) -> None:
     item = arriving(kind=kind)
     made = patched(item, verdict_on(item))
     said = made["metadata"]["annotations"]
     assert parse_timestamp(said[labels.LATEST_START]) == NOW_S + 5 * HOUR_S - 360.0
     assert said[labels.HELD_AT] == format_timestamp(NOW_S)
-    if kind == Kind.JOB:
+    if kind == WorkKind.JOB:
         assert made["spec"]["suspend"] is True
     else:
         assert made["spec"]["schedulingGates"] == [{"name": labels.GATE}]
@@ -101,11 +104,11 @@ def test_what_may_wait_is_stopped_with_its_latest_start(kind: Kind) -> None:
         pytest.param(stored(annotations=SAYS_6H), "ignored", id="arrives-suspended"),
         pytest.param(
             arriving(owner={"kind": "Job", "name": "a", "uid": "a", "controller": True},
-                     kind=Kind.POD), "ignored", id="pod-of-a-job",
+                     kind=WorkKind.POD), "ignored", id="pod-of-a-job",
         ),
         pytest.param(
             arriving(owner={"kind": "ReplicaSet", "name": "a", "uid": "a", "controller": True},
-                     kind=Kind.POD), "ignored", id="pod-of-a-service",
+                     kind=WorkKind.POD), "ignored", id="pod-of-a-service",
         ),
     ],
 )  # fmt: skip
@@ -115,8 +118,8 @@ def test_only_what_may_wait_is_held(item: dict[str, Any], outcome: str) -> None:
     assert bool(verdict.patch) is (outcome == "held")
 
 
-@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
-def test_what_nobody_would_start_is_not_held_and_says_so(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [WorkKind.JOB, WorkKind.POD])
+def test_what_nobody_would_start_is_not_held_and_says_so(kind: WorkKind) -> None:
     item = arriving(kind=kind)
     verdict = verdict_on(item, replace(around(), is_releasable=False))
     made = patched(item, verdict)
@@ -145,28 +148,28 @@ def test_a_copy_of_held_work_starts_where_nobody_would_start_it_later() -> None:
     ],
 )
 def test_nothing_is_held_where_nothing_may_be(
-    surroundings: Surroundings, operation: str, outcome: str
+    surroundings: ReviewSurroundings, operation: str, outcome: str
 ) -> None:
     verdict = verdict_on(arriving(), surroundings, operation)
     assert (verdict.outcome, verdict.patch) == (outcome, ())
 
 
 def test_kueue_owns_suspend_of_what_it_queues_and_a_pod_on_a_node_has_no_gate() -> None:
-    queued, bound = arriving(), arriving(kind=Kind.POD)
+    queued, bound = arriving(), arriving(kind=WorkKind.POD)
     queued["metadata"]["labels"] = {KUEUE_QUEUE: "team"}
     bound["spec"]["nodeName"] = "node"
     assert verdict_on(queued).outcome == verdict_on(bound).outcome == "ignored"
 
 
 def test_a_pod_keeps_the_gates_of_others_and_has_ours_once() -> None:
-    item = arriving(kind=Kind.POD)
+    item = arriving(kind=WorkKind.POD)
     item["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
     made = patched(item, verdict_on(item))
     assert made["spec"]["schedulingGates"] == [{"name": "example.com/wait"}, {"name": labels.GATE}]
 
 
-@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
-def test_the_object_of_a_review_is_decoded_once(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [WorkKind.JOB, WorkKind.POD])
+def test_the_object_of_a_review_is_decoded_once(kind: WorkKind) -> None:
     request, decoders = request_of(arriving(kind=kind)), list[object]()
 
     def note(_frame: object, event: str, called: Any) -> None:
@@ -185,9 +188,11 @@ OLD = marks(NOW_S - 9 * HOUR_S, NOW_S - HOUR_S, deadline="6h", planned_start="20
             decision="{}")  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
+@pytest.mark.parametrize("kind", [WorkKind.JOB, WorkKind.POD])
 @pytest.mark.parametrize("is_stopped", [False, True], ids=["started", "stopped-by-us"])
-def test_a_copy_of_held_work_is_held_anew_and_old_marks_go(kind: Kind, is_stopped: bool) -> None:
+def test_a_copy_of_held_work_is_held_anew_and_old_marks_go(
+    kind: WorkKind, is_stopped: bool
+) -> None:
     item = stored(annotations=OLD, is_stopped=is_stopped, kind=kind)
     made = patched(item, verdict_on(item))
     fresh = {labels.LATEST_START, labels.HELD_AT, labels.HOLD_REASON}
@@ -207,7 +212,7 @@ def test_a_copy_of_held_work_is_held_anew_and_old_marks_go(kind: Kind, is_stoppe
     ],
 )
 def test_a_copy_of_held_work_that_may_not_wait_is_not_left_suspended(
-    more: dict[str, str], surroundings: Surroundings
+    more: dict[str, str], surroundings: ReviewSurroundings
 ) -> None:
     item = stored(annotations=OLD | more)
     made = patched(item, verdict_on(item, surroundings))
@@ -235,8 +240,8 @@ def test_what_its_user_suspended_arrives_so(said: dict[str, str]) -> None:
     assert made["metadata"]["annotations"] == SAYS_6H
 
 
-@pytest.mark.parametrize("kind", [Kind.JOB, Kind.POD])
-def test_a_second_webhook_of_ours_changes_no_decision(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [WorkKind.JOB, WorkKind.POD])
+def test_a_second_webhook_of_ours_changes_no_decision(kind: WorkKind) -> None:
     once = patched(item := stored(annotations=SAYS_6H, is_stopped=False, kind=kind),
                    verdict_on(item))  # fmt: skip
     assert patched(once, verdict_on(once)) == once
@@ -276,9 +281,9 @@ WISHES = st.sampled_from(
 )  # fmt: skip
 
 
-@given(st.dictionaries(WISHES, TEXTS), st.sampled_from([Kind.JOB, Kind.POD]))
+@given(st.dictionaries(WISHES, TEXTS), st.sampled_from([WorkKind.JOB, WorkKind.POD]))
 def test_whatever_is_written_it_is_admitted_and_a_hold_has_an_end(
-    said: dict[str, str], kind: Kind
+    said: dict[str, str], kind: WorkKind
 ) -> None:
     item = arriving(said, kind=kind)
     verdict = verdict_on(item)

@@ -13,7 +13,7 @@ from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.events import event_body
 from greensched_core.signals.timestamps import format_timestamp
-from greensched_operator.objects.release_patch import Reason
+from greensched_operator.objects.release_patch import ReleaseReason
 from greensched_operator.runtime.metrics import ControllerMetrics
 from greensched_operator.writing.writing import Writer, regarded
 from tests.operator.told_work import HOUR_S, NOW_S, api_of, marks, refused, work_of
@@ -55,7 +55,7 @@ async def test_what_is_refused_is_forgotten_only_when_it_is_gone(
 ) -> None:
     server = Server(answer)
     writer = server.writer()
-    assert await writer.release(work_of(), Reason.RUN_NOW) is is_done
+    assert await writer.release(work_of(), ReleaseReason.RUN_NOW) is is_done
     assert await writer.plan(work_of(), NOW_S, NOW_S, "", {}) is is_done
     assert server.gone == gone * 2
 
@@ -72,9 +72,15 @@ async def test_our_mark_goes_off_what_others_started_and_what_stops_it_stays() -
 
 @pytest.mark.parametrize(
     ("reason", "camel"),
-    [(Reason.NOW_IS_BEST, "NowIsBest"), (Reason.POLICY, "Policy"), (Reason.RUN_NOW, "RunNow")],
+    [
+        (ReleaseReason.NOW_IS_BEST, "NowIsBest"),
+        (ReleaseReason.POLICY, "Policy"),
+        (ReleaseReason.RUN_NOW, "RunNow"),
+    ],
 )
-async def test_the_condition_of_a_wait_that_is_over_says_why(reason: Reason, camel: str) -> None:
+async def test_the_condition_of_a_wait_that_is_over_says_why(
+    reason: ReleaseReason, camel: str
+) -> None:
     server = Server(httpx.Response(200, json={}))
     assert await server.writer().settle(work_of(), reason, "why")
     status = cast(dict[str, Any], server.bodies[0]["status"])
@@ -86,9 +92,9 @@ async def test_the_condition_of_a_wait_that_is_over_says_why(reason: Reason, cam
 async def test_who_does_not_lead_any_more_writes_nothing() -> None:
     server = Server(httpx.Response(200, json={}))
     writer = server.writer(leads=False)
-    assert not await writer.release(work_of(), Reason.RUN_NOW)
+    assert not await writer.release(work_of(), ReleaseReason.RUN_NOW)
     assert not await writer.plan(work_of(), NOW_S, NOW_S, "", {})
-    assert not await writer.settle(work_of(), Reason.RUN_NOW, "")
+    assert not await writer.settle(work_of(), ReleaseReason.RUN_NOW, "")
     assert not await writer.tell(work_of(), "Held", "")
     assert server.bodies == []
 

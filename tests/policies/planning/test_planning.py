@@ -24,7 +24,7 @@ from greensched_policies.planning.planning import (
     plan_all,
     put_back,
 )
-from greensched_policies.planning.start_blocks import Asked
+from greensched_policies.planning.start_blocks import StartRequest
 from greensched_policies.rules.catalogue import WHEN_RULES
 
 SLOT_S = 900.0
@@ -51,9 +51,9 @@ def work(
     rule: str = "planned-window",
     weights: Weights = CARBON,
     kept: int | None = None,
-) -> Asked:
+) -> StartRequest:
     """Return a workload whose slack, and start so far, are told in slots."""
-    return Asked(
+    return StartRequest(
         runtime_s=np.atleast_1d(np.asarray(runs_s, dtype=float)),
         latest_s=MIDNIGHT_S + slack * SLOT_S,
         cpu_cores=cores,
@@ -68,7 +68,7 @@ def slot_of(chosen: Chosen) -> float:
 
 
 @st.composite
-def many(draw: st.DrawFn) -> tuple[Outlook, CorePlan, list[Asked]]:
+def many(draw: st.DrawFn) -> tuple[Outlook, CorePlan, list[StartRequest]]:
     dice = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     zones, count = draw(st.integers(1, 3)), draw(st.integers(0, 30))
     carbon = dice.uniform(20.0, 800.0, (zones, 60))
@@ -77,7 +77,7 @@ def many(draw: st.DrawFn) -> tuple[Outlook, CorePlan, list[Asked]]:
     plan = CorePlan(dice.uniform(2.0, 60.0, zones), MIDNIGHT_S, SLOT_S, 100)
     rules = draw(st.lists(st.sampled_from(sorted(WHEN_RULES)), min_size=1))
     asked = [
-        Asked(
+        StartRequest(
             runtime_s=dice.uniform(1.0, 20_000.0, zones),
             latest_s=MIDNIGHT_S + float(dice.uniform(-2_000.0, 40_000.0)),
             cpu_cores=float(dice.uniform(0.1, 4.0)),
@@ -94,7 +94,7 @@ def many(draw: st.DrawFn) -> tuple[Outlook, CorePlan, list[Asked]]:
 
 @given(many())
 def test_nobody_starts_in_the_past_nor_later_than_allowed(
-    world: tuple[Outlook, CorePlan, list[Asked]],
+    world: tuple[Outlook, CorePlan, list[StartRequest]],
 ) -> None:
     outlook, plan, asked = world
     for each, chosen in zip(asked, plan_all(outlook, plan, asked, MIDNIGHT_S), strict=True):
@@ -103,7 +103,7 @@ def test_nobody_starts_in_the_past_nor_later_than_allowed(
 
 @given(many())
 def test_nobody_waits_for_a_slot_that_is_not_forecast(
-    world: tuple[Outlook, CorePlan, list[Asked]],
+    world: tuple[Outlook, CorePlan, list[StartRequest]],
 ) -> None:
     outlook, plan, asked = world
     for chosen in plan_all(outlook, plan, asked, MIDNIGHT_S):
@@ -113,7 +113,7 @@ def test_nobody_waits_for_a_slot_that_is_not_forecast(
 
 @given(many())
 def test_the_same_is_decided_again_and_nobody_decides_by_the_past_of_a_plan_put_back(
-    world: tuple[Outlook, CorePlan, list[Asked]],
+    world: tuple[Outlook, CorePlan, list[StartRequest]],
 ) -> None:
     outlook, plan, asked = world
     first = plan_all(outlook, plan, asked, MIDNIGHT_S)
@@ -126,7 +126,7 @@ def test_the_same_is_decided_again_and_nobody_decides_by_the_past_of_a_plan_put_
 
 @given(many())
 def test_who_waits_saves_at_least_the_share(
-    world: tuple[Outlook, CorePlan, list[Asked]],
+    world: tuple[Outlook, CorePlan, list[StartRequest]],
 ) -> None:
     outlook, plan, asked = world
     for chosen in plan_all(outlook, plan, asked, MIDNIGHT_S):
@@ -135,7 +135,7 @@ def test_who_waits_saves_at_least_the_share(
 
 @given(many())
 def test_room_is_kept_while_there_is_any(
-    world: tuple[Outlook, CorePlan, list[Asked]],
+    world: tuple[Outlook, CorePlan, list[StartRequest]],
 ) -> None:
     """By the rule that looks at it, and without thresholds, which may let work queue instead."""
     outlook, plan, asked = world
@@ -353,7 +353,7 @@ def test_a_workload_that_makes_no_sense_is_told(change: dict[str, Any]) -> None:
 
 @given(many(), st.floats(0.0, 0.5))
 def test_the_more_a_wait_has_to_save_the_fewer_wait(
-    world: tuple[Outlook, CorePlan, list[Asked]], more: float
+    world: tuple[Outlook, CorePlan, list[StartRequest]], more: float
 ) -> None:
     outlook, plan, asked = world
     assume(asked)

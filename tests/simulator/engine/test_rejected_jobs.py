@@ -19,7 +19,7 @@ from greensched_simulator.engine.state.choices import rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import prospects_of
 from greensched_simulator.engine.state.starts import Plan
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 from greensched_simulator.policy import (
     BAD_PLACINGS,
     PLACINGS,
@@ -59,7 +59,7 @@ def test_nothing_is_kept_in_the_plan_for_what_is_rejected() -> None:
     cluster = idle_cluster(world.nodes, node_table(world.nodes), world.jobs.gpus, np.empty((6, 0)))
     grids = world.grids
     forecast = grid_table(grids.starts, grids.times_s, grids.carbon_g_per_kwh, grids.price_per_mwh)
-    terms = Terms(0, SLOT_S, 1, world.weights, cost_model(world), may_reject=True)
+    terms = RunConfig(0, SLOT_S, 1, world.weights, cost_model(world), may_reject=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         begins = Given(

@@ -15,7 +15,7 @@ from greensched_core.state import Gpu, Node
 from greensched_core.testing import make_workload
 from greensched_extender.policy_choice import rule
 from greensched_extender.rows import Rows
-from greensched_extender.scoring import Appraisal, Assumptions, ZoneMeans, appraise
+from greensched_extender.scoring import Appraisal, ScoringAssumptions, ZoneMeans, appraise
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
 from greensched_policies.costs.capping import (
@@ -52,11 +52,11 @@ from greensched_simulator.arrays.moving import Data
 from greensched_simulator.compiling.compiled import compiled
 from greensched_simulator.engine.execution.workers import workload_of
 from greensched_simulator.engine.state import observing
-from greensched_simulator.engine.state.choices import Rules, rules_of, score_nodes
-from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.choices import RuleSet, rules_of, score_nodes
+from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.observing import Newcomer, NodesShown, Singles
 from greensched_simulator.engine.state.recorded import nothing_recorded
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 from greensched_simulator.policy import Policy
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import simulate, terms_of
@@ -71,7 +71,7 @@ DOUBLE = 1e-9  # relative, what float64 holds with room to spare
 seeds = st.integers(0, 2**32)
 
 
-def rules(when: str, where: str, order: str = "first-come", cap: str = "full-speed") -> Rules:
+def rules(when: str, where: str, order: str = "first-come", cap: str = "full-speed") -> RuleSet:
     """Return the compiled rules; numba calls a part of how they are handed over experimental."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
@@ -114,7 +114,7 @@ def numbers(columns: Any, place: int) -> Any:
 
 
 def seen_compiled(
-    cluster: Cluster,
+    cluster: ClusterState,
     zones: ZoneColumns,
     workload: WorkloadColumns,
     model: CostModel,
@@ -128,7 +128,7 @@ def seen_compiled(
     desk = observing.empty_desk(count, count)
     desk.means[:] = np.concatenate(zones)
     worker = Newcomer(numbers(workload, 0), Data(0.0, 0), now_s)
-    terms, shown = Terms(0, HOUR, count, weights, model), NodesShown(features, context, True)
+    terms, shown = RunConfig(0, HOUR, count, weights, model), NodesShown(features, context, True)
     see(cluster, np.arange(count), worker, terms, desk, shown)
     return features.transpose((0, 2, 1)), context
 
@@ -289,7 +289,7 @@ def live(world: World, view: View, rows: Rows, job: int, now_s: float, where: st
         cpu_cores=float(jobs.cpu_cores[job]), memory_bytes=float(jobs.memory_bytes[job]),
         gpus=float(jobs.gpus[job]), runtime_s=float(jobs.estimate_s[job]),
     )  # fmt: skip
-    assumptions = Assumptions(
+    assumptions = ScoringAssumptions(
         world.utilisation_ratio, world.gpu_ratio, world.empty_nodes_sleep, HOUR, world.weights
     )
     guard = Guard(rule(where), rule(where), budget_s=60.0, monotonic=lambda: 0.0, count=print)

@@ -20,8 +20,8 @@ from greensched_policies.rules.pause import pause_if_worth
 from greensched_simulator.arrays.grid_table import grid_table
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.execution.runs import columns_by_zone, pause_seen
-from greensched_simulator.engine.state.starts import Plan, Work, keep
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.starts import Plan, UnstartedJob, keep
+from greensched_simulator.engine.state.terms import RunConfig
 
 pytestmark = pytest.mark.engine
 
@@ -80,8 +80,8 @@ def columns_of_simulator(case: Case, count: int) -> SlotColumns:
     plan = Plan(np.zeros((zones, SLOTS)), case.capacity)
     for zone, begin_s, end_s, cores in case.kept:
         keep(plan, zone, SLOT_S, begin_s, end_s, cores)
-    terms, work = Terms(0, SLOT_S, 100, case.work.weights, MODEL), case.work
-    later = Work(case.now_s, work.runtime_s, work.cpu_cores, *NO_DATA)
+    terms, work = RunConfig(0, SLOT_S, 100, case.work.weights, MODEL), case.work
+    later = UnstartedJob(case.now_s, work.runtime_s, work.cpu_cores, *NO_DATA)
     return columns_by_zone(grid, plan, terms, later, count)
 
 

@@ -13,7 +13,12 @@ from greensched_policies.encoding.weights import Weights
 from greensched_policies.planning.core_plan import CorePlan
 from greensched_policies.planning.outlook import outlook_of
 from greensched_policies.planning.planning import plan_all
-from greensched_policies.planning.start_blocks import MOST_STARTS, Asked, block_of, columns_of
+from greensched_policies.planning.start_blocks import (
+    MOST_STARTS,
+    StartRequest,
+    block_of,
+    columns_of,
+)
 from greensched_policies.rules.catalogue import WHEN_RULES
 from greensched_simulator.arrays.grid_table import GridTable, grid_table
 from greensched_simulator.arrays.moving import Data
@@ -21,13 +26,13 @@ from greensched_simulator.engine.state.choices import rules_of
 from greensched_simulator.engine.state.starts import (
     MOST_SLOTS,
     Plan,
-    Work,
+    UnstartedJob,
     choose_start,
     keep,
     slot_columns,
     starts_between,
 )
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 
 pytestmark = pytest.mark.engine
 
@@ -89,7 +94,7 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
-def compiled_side(case: Case, slots: int) -> tuple[GridTable, Plan, Terms]:
+def compiled_side(case: Case, slots: int) -> tuple[GridTable, Plan, RunConfig]:
     zones, steps = case.carbon.shape
     grid = grid_table(
         np.arange(zones + 1) * steps,
@@ -100,7 +105,7 @@ def compiled_side(case: Case, slots: int) -> tuple[GridTable, Plan, Terms]:
     plan = Plan(np.zeros((zones, slots)), case.capacity)
     for zone, begin_s, end_s, cores in case.kept:
         keep(plan, zone, SLOT_S, begin_s, end_s, cores)
-    return grid, plan, Terms(0, SLOT_S, 100, case.weights, MODEL)
+    return grid, plan, RunConfig(0, SLOT_S, 100, case.weights, MODEL)
 
 
 def numpy_plan(case: Case, slots: int) -> CorePlan:
@@ -110,8 +115,8 @@ def numpy_plan(case: Case, slots: int) -> CorePlan:
     return plan
 
 
-def asked(case: Case, rule: str, place: int) -> Asked:
-    return Asked(
+def asked(case: Case, rule: str, place: int) -> StartRequest:
+    return StartRequest(
         case.runtime_s[place],
         case.latest_s[place],
         case.cpu_cores[place],
@@ -133,7 +138,7 @@ def test_candidate_starts_look_alike(case: Case, slots: int, count: int) -> None
     everyone = [asked(case, "planned-window", place) for place in range(len(case.latest_s))]
     block = block_of(outlook, plan, everyone, case.now_s, count)
     for row, each in enumerate(everyone):
-        work = Work(case.now_s, each.runtime_s, each.cpu_cores, *NO_DATA)
+        work = UnstartedJob(case.now_s, each.runtime_s, each.cpu_cores, *NO_DATA)
         wanted, zones = slot_columns(grid, kept, terms, work, count)
         load = plan.busiest(case.now_s, block.widths[row], count, each.cpu_cores)
         found, best = columns_of(block, row, load)
@@ -153,7 +158,7 @@ def test_every_rule_chooses_the_same_starts_and_leaves_the_same_plan(rule: str, 
     rules = rules_of(rule, "weighted-cost")
     wanted = []
     for each in everyone:
-        work = Work(case.now_s, each.runtime_s, each.cpu_cores, *NO_DATA)
+        work = UnstartedJob(case.now_s, each.runtime_s, each.cpu_cores, *NO_DATA)
         start = choose_start(grid, kept, terms, rules, work, each.latest_s)
         end_s = start.start_s + start.runtime_s
         keep(kept, start.zone, SLOT_S, start.start_s, end_s, each.cpu_cores)
@@ -176,5 +181,5 @@ def extended(case: Case) -> Case:
 
 
 def test_starts_are_counted_alike() -> None:
-    terms = Terms(0, SLOT_S, 100, Weights(0.0, 1.0, 0.0), MODEL)
+    terms = RunConfig(0, SLOT_S, 100, Weights(0.0, 1.0, 0.0), MODEL)
     assert [starts_between(0.0, latest_s, terms) for latest_s in (-1.0, 899.0, 900.0)] == [1, 1, 2]

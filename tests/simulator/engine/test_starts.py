@@ -12,14 +12,14 @@ from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.state.choices import rules_of
 from greensched_simulator.engine.state.starts import (
     Plan,
-    Work,
+    UnstartedJob,
     choose_start,
     keep,
     slot_columns,
     slots_of,
     watch_plan,
 )
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 
 SLOT_S = 900.0
 HOUR_S = 3600.0
@@ -27,8 +27,8 @@ NO_DATA = Data(0.0, 0), np.zeros(0)
 MODEL = CostModel(np.linspace(50.0, 200.0, 11), 1.0, 1.0, False)
 
 
-def terms(carbon: float = 1.0, cost: float = 0.0) -> Terms:
-    return Terms(0, SLOT_S, 100, Weights(cost, carbon, 0.0), MODEL)
+def terms(carbon: float = 1.0, cost: float = 0.0) -> RunConfig:
+    return RunConfig(0, SLOT_S, 100, Weights(cost, carbon, 0.0), MODEL)
 
 
 def hourly(*zones: list[float]) -> GridTable:
@@ -47,7 +47,7 @@ def columns(
     grid: GridTable, kept: Plan, runtime_s: float, count: int, cores: float = 1.0
 ) -> tuple[SlotColumns, Integers]:
     everywhere = np.full(kept.capacity.size, runtime_s)
-    return slot_columns(grid, kept, terms(), Work(0.0, everywhere, cores, *NO_DATA), count)
+    return slot_columns(grid, kept, terms(), UnstartedJob(0.0, everywhere, cores, *NO_DATA), count)
 
 
 def busiest(kept: Plan, now_s: float, runtime_s: float, count: int, cores: float) -> Floats:
@@ -95,7 +95,10 @@ JUST_BEFORE_S = float(np.nextafter(26_100.0, 0.0))
 def test_starts_are_seen_alike_where_each_is_one_part_of_a_step_on(
     carbon: list[float], seed: int, begin_s: float, runtime_s: float, count: int
 ) -> None:
-    grid, work = uncertain(carbon, seed), Work(begin_s, np.full(2, runtime_s), 1.0, *NO_DATA)
+    grid, work = (
+        uncertain(carbon, seed),
+        UnstartedJob(begin_s, np.full(2, runtime_s), 1.0, *NO_DATA),
+    )
     step_by_step, evenly = (
         slot_columns(each, plan(9.0, 9.0), terms(), work, count)
         for each in (grid, in_parts(grid, SLOT_S))
@@ -119,7 +122,7 @@ def test_a_zone_that_is_full_gives_way_to_a_dirtier_one_with_room() -> None:
 
 def test_a_zone_where_no_node_can_take_the_job_is_no_choice() -> None:
     kept, runtime_s = plan(4.0, 10.0), np.array([np.inf, 900.0])
-    work = Work(0.0, runtime_s, 9.0, *NO_DATA)
+    work = UnstartedJob(0.0, runtime_s, 9.0, *NO_DATA)
     slots, zones = slot_columns(hourly([1.0], [900.0]), kept, terms(), work, 3)
     assert zones.tolist() == [1, 1, 1]
     assert slots.carbon_over_run[0].tolist() == [900.0] * 3
@@ -131,7 +134,7 @@ def test_a_run_is_as_long_as_it_is_expected_to_be_in_its_zone() -> None:
         hourly([100.0, 500.0], [200.0, 900.0]),
         plan(9.0, 9.0),
         terms(),
-        Work(0.0, runtime_s, 1.0, *NO_DATA),
+        UnstartedJob(0.0, runtime_s, 1.0, *NO_DATA),
         1,
     )
     assert (zones[0], slots.runtime_s[0, 0], slots.carbon_over_run[0, 0]) == (1, HOUR_S, 200.0)
@@ -143,7 +146,7 @@ def test_the_planned_window_waits_until_there_is_room_and_the_lowest_one_does_no
     chosen = {
         name: choose_start(
             grid, kept, terms(), rules_of(name, "weighted-cost"),
-            Work(0.0, np.array([900.0]), 2.0, *NO_DATA), 2 * HOUR_S,
+            UnstartedJob(0.0, np.array([900.0]), 2.0, *NO_DATA), 2 * HOUR_S,
         ).start_s
         for name in ("lowest-window", "planned-window", "run-now")
     }  # fmt: skip
@@ -153,7 +156,7 @@ def test_the_planned_window_waits_until_there_is_room_and_the_lowest_one_does_no
 def test_a_job_without_slack_starts_now_whatever_the_grid() -> None:
     start = choose_start(
         hourly([500.0, 1.0]), plan(10.0), terms(), rules_of("lowest-window", "weighted-cost"),
-        Work(0.0, np.array([900.0]), 1.0, *NO_DATA), -5.0,
+        UnstartedJob(0.0, np.array([900.0]), 1.0, *NO_DATA), -5.0,
     )  # fmt: skip
     assert start == (0.0, 0, 900.0)
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_simulator.formats.google_events import GOOGLE_COLUMNS, parse_machine
-from greensched_simulator.formats.trace_format import Machine
+from greensched_simulator.formats.trace_format import CellMachine
 from greensched_simulator.formats.traces import load_trace
 from greensched_simulator.formats.workload import Task, Trace
 from greensched_simulator.world.scenario_loading import load_scenario
 
-LARGEST = Machine(cpu_cores=64.0, memory_bytes=256 * 2.0**30)
+LARGEST = CellMachine(cpu_cores=64.0, memory_bytes=256 * 2.0**30)
 SUBMIT, SCHEDULE, EVICT, FAIL, FINISH, KILL, LOST, UPDATE_PENDING, UPDATE_RUNNING = range(9)
 BEFORE, AFTER = 0, 2**63 - 1
 
@@ -245,10 +245,10 @@ def test_the_largest_machine_must_be_told(tmp_path: Path) -> None:
     ("text", "machine"),
     [
         pytest.param("64,256Gi", LARGEST, id="plain"),
-        pytest.param(" 500m , 1Gi ", Machine(0.5, 2.0**30), id="spaces"),
+        pytest.param(" 500m , 1Gi ", CellMachine(0.5, 2.0**30), id="spaces"),
     ],
 )
-def test_a_machine_is_its_cores_and_its_memory(text: str, machine: Machine) -> None:
+def test_a_machine_is_its_cores_and_its_memory(text: str, machine: CellMachine) -> None:
     assert parse_machine(text) == machine
 
 

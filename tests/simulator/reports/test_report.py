@@ -20,7 +20,7 @@ from greensched_simulator.reports.report import write_report
 from greensched_simulator.reports.views import Point, front, views_of
 from greensched_simulator.results.cells import (
     Cell,
-    Interval,
+    ConfidenceInterval,
     Row,
     amount,
     change_text,
@@ -74,14 +74,17 @@ def test_large_figures_have_their_thousands_parted() -> None:
 
 
 @pytest.mark.parametrize(("percent", "text", "tone"), [
-    pytest.param(Interval(-12.34, -13.0, -11.68), "-12.3 ±0.7 %", "better", id="better"),
-    pytest.param(Interval(3.0, 1.0, 5.0), "+3.0 ±2.0 %", "worse", id="worse"),
-    pytest.param(Interval(0.5, -1.0, 2.0), "+0.5 ±1.5 %", "", id="open"),
-    pytest.param(Interval(-0.01, -0.02, 0.0), "0.0 ±0.0 %", "", id="too-little-to-have-a-sign"),
-    pytest.param(Interval(7.0, NAN, NAN), "+7.0 %", "", id="one-seed"),
-    pytest.param(Interval(NAN, NAN, NAN), "–", "", id="nothing-to-compare-with"),
+    pytest.param(ConfidenceInterval(-12.34, -13.0, -11.68), "-12.3 ±0.7 %", "better", id="better"),
+    pytest.param(ConfidenceInterval(3.0, 1.0, 5.0), "+3.0 ±2.0 %", "worse", id="worse"),
+    pytest.param(ConfidenceInterval(0.5, -1.0, 2.0), "+0.5 ±1.5 %", "", id="open"),
+    pytest.param(ConfidenceInterval(-0.01, -0.02, 0.0), "0.0 ±0.0 %", "",
+        id="too-little-to-have-a-sign"),
+    pytest.param(ConfidenceInterval(7.0, NAN, NAN), "+7.0 %", "", id="one-seed"),
+    pytest.param(ConfidenceInterval(NAN, NAN, NAN), "–", "", id="nothing-to-compare-with"),
 ])  # fmt: skip
-def test_a_change_is_told_with_its_interval(percent: Interval, text: str, tone: str) -> None:
+def test_a_change_is_told_with_its_interval(
+    percent: ConfidenceInterval, text: str, tone: str
+) -> None:
     assert (change_text(percent), tone_of(percent)) == (text, tone)
 
 
@@ -95,7 +98,7 @@ def test_the_interval_is_students_of_the_mean() -> None:
 
 def test_a_change_against_nothing_has_no_percentage(finished: Finished) -> None:
     found = difference(MISSED, finished(THREE, seeds=(1, 2)).results, LATE)
-    assert found.change == Interval(1.0, 1.0, 1.0)
+    assert found.change == ConfidenceInterval(1.0, 1.0, 1.0)
     assert math.isnan(found.percent.mean)
 
 

@@ -14,7 +14,7 @@ DATA = Path(os.environ.get("GREENSCHED_DATA") or ROOT.parent / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no published data in {DATA}")
 
 # The second node adds 8 of work for as many watts as the first has for 10.
-PROFILE = told.Profile(np.array([10.0, 18.0]), np.array([100.0, 200.0]))
+PROFILE = told.ScalingProfile(np.array([10.0, 18.0]), np.array([100.0, 200.0]))
 
 
 @needs_data

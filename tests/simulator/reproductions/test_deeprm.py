@@ -14,7 +14,7 @@ from greensched_simulator.reproductions.deeprm_environment import (
     UNITS,
     VOID,
     DeepRmState,
-    Work,
+    JobSequence,
     begin,
     earliest_offset,
     is_done,
@@ -22,13 +22,13 @@ from greensched_simulator.reproductions.deeprm_environment import (
 )
 
 
-def work(*jobs: tuple[int, int, int]) -> Work:
+def work(*jobs: tuple[int, int, int]) -> JobSequence:
     """Return jobs of length, units of resource 0 and of resource 1, that come at steps 1, 2, …"""
     table = np.array([(0, 0, 0), *jobs, *[(0, 0, 0)] * 5])
-    return Work(table[:, 0].copy(), table[:, 1:].copy())
+    return JobSequence(table[:, 0].copy(), table[:, 1:].copy())
 
 
-def arrived(jobs: Work, steps: int) -> DeepRmState:
+def arrived(jobs: JobSequence, steps: int) -> DeepRmState:
     """Return the state after steps in which nothing was placed."""
     state = begin(jobs)
     for _ in range(steps):
@@ -36,7 +36,7 @@ def arrived(jobs: Work, steps: int) -> DeepRmState:
     return state
 
 
-def chosen(state: DeepRmState, jobs: Work, rule: str) -> int:
+def chosen(state: DeepRmState, jobs: JobSequence, rule: str) -> int:
     return deeprm.best_fitting(state, jobs, deeprm.ALIGNMENT_SHARE[rule])
 
 
@@ -176,10 +176,10 @@ def test_means_are_over_all_jobs_and_a_cut_leaves_some_out() -> None:
     assert cut == pytest.approx((1.0, 2.0, 0.0, 1 / 3))
 
 
-def padded(jobs: Work) -> Work:
+def padded(jobs: JobSequence) -> JobSequence:
     """Return the jobs in a sequence of the length that is measured."""
     length = np.zeros(deeprm.STEPS, dtype=np.int64)
     demand = np.zeros((deeprm.STEPS, RESOURCES), dtype=np.int64)
     length[: jobs.length_steps.size] = jobs.length_steps
     demand[: jobs.length_steps.size] = jobs.demand
-    return Work(length, demand)
+    return JobSequence(length, demand)

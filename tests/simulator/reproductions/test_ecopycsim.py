@@ -5,7 +5,7 @@ import pytest
 
 from greensched_simulator.reproductions import ecopycsim
 from greensched_simulator.reproductions.ecopycsim import Farms, Job
-from greensched_simulator.reproductions.tables import NOT_PUBLISHED, Line
+from greensched_simulator.reproductions.tables import NOT_PUBLISHED, ComparedLine
 
 # Of tasks of 0.125 on server 0. One: .0225 is .02, times .62 is .0124, which is .01; .035 more is
 # .045, which is .05; times 5.91. Two: .045 is .04, times .62 is .0248, which is .02; .035 more is
@@ -141,6 +141,6 @@ def test_tasks_that_run_when_their_job_is_rejected_run_to_the_end_for_nothing() 
 
 
 def test_a_figure_that_nobody_published_is_never_off() -> None:
-    line = Line("case", "figure", NOT_PUBLISHED, 3.0, 0.0)
+    line = ComparedLine("case", "figure", NOT_PUBLISHED, 3.0, 0.0)
     assert not line.is_published
     assert line.is_equal

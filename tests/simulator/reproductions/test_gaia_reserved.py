@@ -15,10 +15,10 @@ ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("GREENSCHED_DATA") or ROOT.parent / "shared" / "data")
 
 
-def asked(*runs: tuple[int, int, int, float]) -> told.Asked:
+def asked(*runs: tuple[int, int, int, float]) -> told.RequestedRuns:
     """Return runs of first and latest start, length and cores."""
     first, latest, length, cpus = zip(*runs, strict=True)
-    return told.Asked(np.array(first), np.array(latest), np.array(length), np.array(cpus))
+    return told.RequestedRuns(np.array(first), np.array(latest), np.array(length), np.array(cpus))
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no published data in {DATA}")

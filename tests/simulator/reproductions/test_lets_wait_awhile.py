@@ -8,7 +8,7 @@ import pytest
 
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.reproductions import lets_wait_awhile as told
-from greensched_simulator.reproductions.tables import Line
+from greensched_simulator.reproductions.tables import ComparedLine
 
 ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("GREENSCHED_DATA") or ROOT.parent / "shared" / "data")
@@ -30,18 +30,18 @@ def jobs(start: int, length: int) -> told.MlJobs:
 
 
 @pytest.fixture(scope="module")
-def lines() -> list[Line]:
+def lines() -> list[ComparedLine]:
     return told.reproduce(DATA)
 
 
 @needs_data
-def test_all_figures_come_out(lines: list[Line]) -> None:
+def test_all_figures_come_out(lines: list[ComparedLine]) -> None:
     assert len(lines) == 54
     assert [line for line in lines if not line.is_equal] == []
 
 
 @needs_data
-def test_without_an_error_every_published_digit_comes_out(lines: list[Line]) -> None:
+def test_without_an_error_every_published_digit_comes_out(lines: list[ComparedLine]) -> None:
     exact = [line for line in lines if "error 5%" not in line.case]
     assert len(exact) == 30
     assert [line for line in exact if round(line.ours, 2) != line.published] == []

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from greensched_simulator.reproductions import gaia
-from greensched_simulator.reproductions.tables import Line
+from greensched_simulator.reproductions.tables import ComparedLine
 
 ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("GREENSCHED_DATA") or ROOT.parent / "shared" / "data")
@@ -61,5 +61,5 @@ def test_ecovisor_runs_on_once_it_has_waited_long_enough() -> None:
 
 
 def test_a_figure_is_equal_within_its_tolerance_and_not_beyond() -> None:
-    assert Line("case", "figure", 0.5, 0.5004, 0.0005).is_equal
-    assert not Line("case", "figure", 0.5, 0.5006, 0.0005).is_equal
+    assert ComparedLine("case", "figure", 0.5, 0.5004, 0.0005).is_equal
+    assert not ComparedLine("case", "figure", 0.5, 0.5006, 0.0005).is_equal

@@ -7,7 +7,7 @@ import pytest
 
 from greensched_core.errors import BadInput
 from greensched_simulator.reproductions import zeus
-from greensched_simulator.reproductions.zeus import Measured
+from greensched_simulator.reproductions.zeus import ZeusMeasurement
 
 ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("GREENSCHED_DATA") or ROOT.parent / "shared" / "data")
@@ -15,9 +15,13 @@ needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no published data in
 HEADER = "dataset,network,batch_size,optimizer,power_limit,time_per_epoch,average_power\n"
 
 RUNS: zeus.Runs = {
-    ("big",): {200: Measured(100.0, 180.0), 100: Measured(200.0, 90.0)},
-    ("middling",): {200: Measured(10.0, 160.0), 100: Measured(12.5, 96.0)},
-    ("odd",): {200: Measured(50.0, 200.0), 150: Measured(62.5, 140.0), 100: Measured(80.0, 80.0)},
+    ("big",): {200: ZeusMeasurement(100.0, 180.0), 100: ZeusMeasurement(200.0, 90.0)},
+    ("middling",): {200: ZeusMeasurement(10.0, 160.0), 100: ZeusMeasurement(12.5, 96.0)},
+    ("odd",): {
+        200: ZeusMeasurement(50.0, 200.0),
+        150: ZeusMeasurement(62.5, 140.0),
+        100: ZeusMeasurement(80.0, 80.0),
+    },
 }
 
 
@@ -69,7 +73,9 @@ def test_only_what_was_measured_at_a_limit_counts_there() -> None:
 def test_a_configuration_counts_if_it_draws_enough_at_its_highest_limit(
     power_w: float, is_kept: bool
 ) -> None:
-    runs: zeus.Runs = {("one",): {200: Measured(1.0, power_w), 100: Measured(1.0, 99.0)}}
+    runs: zeus.Runs = {
+        ("one",): {200: ZeusMeasurement(1.0, power_w), 100: ZeusMeasurement(1.0, 99.0)}
+    }
     assert bool(zeus.hungry_runs(runs)) is is_kept
 
 

@@ -18,7 +18,7 @@ from greensched_simulator.results.comparison import (
     MISSED,
     SLOWDOWN,
     WAIT,
-    Figure,
+    ComparedFigure,
     Results,
     Round,
     captured,
@@ -116,7 +116,7 @@ def test_equal_seeds_leave_no_doubt() -> None:
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: str(figure.name))
-def test_a_policy_differs_from_itself_by_exactly_nothing(figure: Figure) -> None:
+def test_a_policy_differs_from_itself_by_exactly_nothing(figure: ComparedFigure) -> None:
     seeds = (1, 2, 3)
     outcomes = tuple(each.outcomes[0] for each in rounds("run-now+spread", seeds))
     found = difference(figure, Results((NOW,), NOW, seeds, {NOW: outcomes}), NOW)

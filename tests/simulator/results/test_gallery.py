@@ -10,7 +10,7 @@ import pytest
 from greensched_core.errors import BadInput
 from greensched_simulator.policy import BASELINE, policy_named
 from greensched_simulator.results.comparison import compare
-from greensched_simulator.results.run_folder import Run, RunFolder
+from greensched_simulator.results.run_folder import RecordedRun, RunFolder
 from greensched_simulator.runs.node_hours import node_hours
 from greensched_simulator.runs.simulation import bill_of
 from greensched_simulator.scenario.file import read_document
@@ -45,7 +45,7 @@ def test_a_scenario_is_named_like_its_file_and_says_what_it_shows(path: Path) ->
 def test_a_scenario_runs_and_its_rows_add_up_to_its_bill(path: Path, tmp_path: Path) -> None:
     scenario = loaded(path)
     seeds = (scenario.seed, scenario.seed + 1)
-    run = Run(scenario, path, POLICIES, POLICIES[0], seeds, (), "2026-01-01T00:00:00Z")
+    run = RecordedRun(scenario, path, POLICIES, POLICIES[0], seeds, (), "2026-01-01T00:00:00Z")
     with RunFolder(tmp_path / "run", run) as folder:
         for done in compare(scenario, POLICIES, seeds, lambda policy, seed: None):
             folder.add(done)

@@ -25,9 +25,9 @@ from greensched_simulator.results.recorded_columns import (
     OUTCOMES,
     WHICH,
     WHOLE,
-    Table,
+    RecordedTable,
 )
-from greensched_simulator.results.run_folder import FinishedRun, Run, RunFolder, read_run
+from greensched_simulator.results.run_folder import FinishedRun, RecordedRun, RunFolder, read_run
 from greensched_simulator.results.tables import change_rows, done_rows, losses, outcome_rows
 from greensched_simulator.runs.outcome import Outcome, outcome_of
 from greensched_simulator.runs.schedule import Schedule
@@ -58,7 +58,9 @@ def run(small_file: Path, tmp_path: Path) -> FinishedRun:
     content = yaml.safe_load(small_file.read_text()) | {"services": yaml.safe_load(SERVICE)}
     small_file.write_text(yaml.safe_dump(content))
     scenario = load_scenario(small_file)
-    asked = Run(scenario, small_file, (SPREAD, LATE), SPREAD, (1,), (), "2026-01-01T00:00:00Z")
+    asked = RecordedRun(
+        scenario, small_file, (SPREAD, LATE), SPREAD, (1,), (), "2026-01-01T00:00:00Z"
+    )
     world = build_world(scenario, 1)
     schedules = (schedule_of(world, 0.0), schedule_of(world, HOUR))
     outcomes = tuple(
@@ -102,7 +104,7 @@ def test_jobs_replicas_and_slots_have_tables_of_their_own(run: FinishedRun) -> N
     assert slots[0]["in_time"] == pytest.approx(1800 * (1 - np.exp(-3.0)), rel=1e-5)
 
 
-def plain_rows(run: FinishedRun, table: Table) -> list[list[str]]:
+def plain_rows(run: FinishedRun, table: RecordedTable) -> list[list[str]]:
     """Return a table as its CSV file has it, the names first."""
     path = run.folder / f"{table.name}.csv"
     packed = run.folder / f"{table.name}.csv.gz"

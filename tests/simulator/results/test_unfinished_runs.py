@@ -9,7 +9,7 @@ import pytest
 from greensched_core.errors import BadInput
 from greensched_simulator.policy import policy_named
 from greensched_simulator.results.comparison import Round
-from greensched_simulator.results.run_folder import Run, RunFolder, read_run
+from greensched_simulator.results.run_folder import RecordedRun, RunFolder, read_run
 from greensched_simulator.results.unfinished import Unfinished
 from greensched_simulator.runs.outcome import outcome_of
 from greensched_simulator.runs.simulation import bill_of
@@ -21,8 +21,8 @@ POLICY = policy_named("carbon-time")
 
 
 @pytest.fixture
-def run(small_file: Path) -> Run:
-    return Run(load_scenario(small_file), small_file, (POLICY,), None, (1,), (), "now")
+def run(small_file: Path) -> RecordedRun:
+    return RecordedRun(load_scenario(small_file), small_file, (POLICY,), None, (1,), (), "now")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_run_of_no_round_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_there", [False, True], ids=["new-folder", "empty-folder"])
 def test_an_interrupted_run_looks_whole_at_no_time_and_leaves_nothing(
-    run: Run, one_round: Round, tmp_path: Path, is_there: bool
+    run: RecordedRun, one_round: Round, tmp_path: Path, is_there: bool
 ) -> None:
     out = tmp_path / "out"
     if is_there:
@@ -62,7 +62,7 @@ def test_an_interrupted_run_looks_whole_at_no_time_and_leaves_nothing(
 
 
 def test_of_two_runs_at_once_the_one_that_wrote_first_is_kept(
-    run: Run, one_round: Round, tmp_path: Path
+    run: RecordedRun, one_round: Round, tmp_path: Path
 ) -> None:
     """Both found the folder empty when they began to simulate."""
     out = tmp_path / "out"
@@ -77,7 +77,7 @@ def test_of_two_runs_at_once_the_one_that_wrote_first_is_kept(
 
 
 def test_a_run_that_comes_late_leaves_the_rows_of_one_that_ended_before(
-    run: Run, one_round: Round, tmp_path: Path
+    run: RecordedRun, one_round: Round, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     late = RunFolder(out, run)
@@ -92,7 +92,7 @@ def test_a_run_that_comes_late_leaves_the_rows_of_one_that_ended_before(
 
 
 def test_what_others_put_into_the_folder_of_a_run_is_neither_replaced_nor_deleted(
-    run: Run, one_round: Round, tmp_path: Path
+    run: RecordedRun, one_round: Round, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     with pytest.raises(BadInput, match=r"got run\.json from elsewhere while it ran"):
@@ -115,7 +115,7 @@ def test_files_that_cannot_all_be_moved_to_their_place_are_all_undone(tmp_path: 
     assert not place.folder.exists()
 
 
-def test_what_a_killed_run_left_is_told_with_its_path(run: Run, tmp_path: Path) -> None:
+def test_what_a_killed_run_left_is_told_with_its_path(run: RecordedRun, tmp_path: Path) -> None:
     left = tmp_path / "out" / ".unfinished"
     left.mkdir(parents=True)
     with pytest.raises(BadInput, match=f"what a killed run left: .* delete {left}$"):

@@ -17,7 +17,7 @@ from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.outcome import Outcome, outcome_of, waits_s
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
-from greensched_simulator.scenario.model import Workload
+from greensched_simulator.scenario.model import ScenarioWorkload
 from greensched_simulator.testing.small_worlds import GIB, Row, free_room, make_world
 from greensched_simulator.world.elastic_jobs import curves_of, range_of, scaling_of
 from greensched_simulator.world.world import World
@@ -269,8 +269,8 @@ def test_plans_are_the_same_compiled(seed: int) -> None:
     assert cost == pytest.approx(least, rel=1e-9)
 
 
-def workload(*kinds: dict[str, object]) -> Workload:
-    return Workload.model_validate({"elastic": [*kinds]})
+def workload(*kinds: dict[str, object]) -> ScenarioWorkload:
+    return ScenarioWorkload.model_validate({"elastic": [*kinds]})
 
 
 def test_kinds_of_elastic_jobs_are_drawn_by_their_shares() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
 from greensched_extender.settings import ExtenderSettings
-from greensched_simulator.scenario.model import Assumptions, CarbonFile, SlackClass, Weights
+from greensched_simulator.scenario.model import Assumptions, CarbonFile, ScenarioWeights, SlackClass
 from greensched_simulator.world.scenario_loading import (
     Scenario,
     load_scenario,
@@ -77,7 +77,7 @@ def test_slack_may_go_by_runtime() -> None:
 
 
 def test_what_is_assumed_is_what_the_extender_assumes() -> None:
-    extender, assumed, weights = ExtenderSettings(), Assumptions(), Weights()
+    extender, assumed, weights = ExtenderSettings(), Assumptions(), ScenarioWeights()
     assert assumed.utilisation_ratio == extender.utilisation_ratio
     assert assumed.gpu_ratio == extender.gpu_ratio
     assert assumed.empty_nodes_sleep == extender.empty_nodes_sleep

@@ -31,7 +31,7 @@ from greensched_simulator.runs.node_hours import node_hours
 from greensched_simulator.runs.outcome import outcome_of, waits_s
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import bill_of, billed_until_s, simulate
-from greensched_simulator.scenario.model import Workload
+from greensched_simulator.scenario.model import ScenarioWorkload
 from greensched_simulator.testing.small_worlds import GIB, Row, even_links, make_world, with_outages
 from greensched_simulator.world.network import data_of_jobs, links_of
 from greensched_simulator.world.scenario_loading import parse_scenario
@@ -383,7 +383,9 @@ def test_links_differ_both_ways_where_that_is_told() -> None:
 def test_kinds_of_data_are_drawn_by_their_shares_and_lie_where_is_told() -> None:
     kinds = [{"size": ["1G", "3G"], "share": 0.25, "zones": ["B", "C"]},
              {"size": ["7G"], "share": 0.5}]  # fmt: skip
-    size, home = data_of_jobs(Workload.model_validate({"data": kinds}), "ABC", 20_000, seed=3)
+    size, home = data_of_jobs(
+        ScenarioWorkload.model_validate({"data": kinds}), "ABC", 20_000, seed=3
+    )
     shares = {each: float(np.mean(size == each * GB)) for each in (0, 1, 3, 7)}
     assert shares == pytest.approx({0: 0.25, 1: 0.125, 3: 0.125, 7: 0.5}, abs=0.01)
     assert {*home[(size > 0.0) & (size < 7 * GB)].tolist()} == {1, 2}

@@ -6,12 +6,12 @@ import pytest
 
 from greensched_core.state import Gpu
 from greensched_core.testing import make_node
-from greensched_simulator.formats.synthetic_grid import Slot
-from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
+from greensched_simulator.formats.synthetic_grid import SyntheticSlot
+from greensched_testbed.demo.billing import BillAssumptions, BilledPod, bill_run
 from greensched_testbed.demo.results import (
+    DemoResult,
     HeldPod,
     Holding,
-    RunResult,
     ThreeRuns,
     change_pct,
     summary,
@@ -25,25 +25,27 @@ from greensched_testbed.demo.tables import (
 
 HOUR_S = 3600.0
 KWH_J = 3.6e6
-ASSUMED = Assumed(utilisation_ratio=1.0, gpu_ratio=0.5, default_pue=2.0)
+ASSUMED = BillAssumptions(utilisation_ratio=1.0, gpu_ratio=0.5, default_pue=2.0)
 NODES = [
     make_node("clean", zone="A", cpu_cores=10, idle_w=100, peak_w=300),
     make_node("dirty", zone="B", cpu_cores=10, gpu=Gpu("T4", 2, 10.0, 70.0)),
 ]
 GENERATION_OF = {"clean": "new", "dirty": "old"}
 GRID = {
-    "A": [Slot(0.0, 100.0, 50.0), Slot(HOUR_S, 200.0, -50.0)],
-    "B": [Slot(0.0, 800.0, 80.0)],
+    "A": [SyntheticSlot(0.0, 100.0, 50.0), SyntheticSlot(HOUR_S, 200.0, -50.0)],
+    "B": [SyntheticSlot(0.0, 800.0, 80.0)],
 }
 
 
 def pod(
     node: str | None, *, cores: float = 10.0, gpus: float = 0.0, at_s: float = 0.0
-) -> PlacedPod:
-    return PlacedPod(cores, gpus, HOUR_S, node, at_s if node else None, 0.5 if node else None)
+) -> BilledPod:
+    return BilledPod(cores, gpus, HOUR_S, node, at_s if node else None, 0.5 if node else None)
 
 
-def outcome_of(ours: RunResult, default: RunResult, at_once: RunResult | None = None) -> ThreeRuns:
+def outcome_of(
+    ours: DemoResult, default: DemoResult, at_once: DemoResult | None = None
+) -> ThreeRuns:
     return ThreeRuns(default, at_once or ours, ours, Holding(0, (), {}, 0, 0))
 
 

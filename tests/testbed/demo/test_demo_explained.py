@@ -4,20 +4,20 @@ from dataclasses import replace
 
 from greensched_core.units import JOULES_PER_KWH
 from greensched_testbed.demo.explained import why_carbon_changed
-from greensched_testbed.demo.results import Bill, Group, Holding, RunResult, ThreeRuns
+from greensched_testbed.demo.results import BillSums, DemoResult, GroupSums, Holding, ThreeRuns
 
 NO_HOLDING = Holding(0, (), {}, 0, 0)
 
 
-def run(**kwh_and_grams: tuple[float, float]) -> RunResult:
+def run(**kwh_and_grams: tuple[float, float]) -> DemoResult:
     """Return a run whose zones took so much energy and emitted so much carbon above idle."""
     bills = {
-        zone: Bill(energy_active_j=kwh * JOULES_PER_KWH, carbon_active_g=grams)
+        zone: BillSums(energy_active_j=kwh * JOULES_PER_KWH, carbon_active_g=grams)
         for zone, (kwh, grams) in kwh_and_grams.items()
     }
-    by_zone = {zone: Group(1, 1, 1, bill) for zone, bill in bills.items()}
-    whole = sum(bills.values(), Bill())
-    return RunResult("any", 2, frozenset(), 0.0, 0.0, 2, whole, {}, by_zone, ())
+    by_zone = {zone: GroupSums(1, 1, 1, bill) for zone, bill in bills.items()}
+    whole = sum(bills.values(), BillSums())
+    return DemoResult("any", 2, frozenset(), 0.0, 0.0, 2, whole, {}, by_zone, ())
 
 
 DEFAULT = run(CLEAN=(2.0, 100.0), DIRTY=(8.0, 4000.0))

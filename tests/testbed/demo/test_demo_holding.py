@@ -6,7 +6,7 @@ from greensched_core import labels
 from greensched_core.clock import ManualClock
 from greensched_core.signals.timestamps import format_timestamp
 from greensched_simulator.formats.synthetic import synthetic_trace
-from greensched_simulator.formats.synthetic_grid import Slot
+from greensched_simulator.formats.synthetic_grid import SyntheticSlot
 from greensched_simulator.formats.workload import Task, Trace
 from greensched_testbed.demo.holding import (
     HoldingLog,
@@ -18,11 +18,11 @@ from greensched_testbed.demo.holding import (
     time_of_day,
 )
 from greensched_testbed.demo.waiting import WAIT_S, with_deadlines, zones_of_data
-from greensched_testbed.replay import PodRun, Replay
+from greensched_testbed.replay import Replay, ReplayedPod
 
 HOUR_S = 3600.0
 RATE = 720.0
-GRID = {"A": [Slot(0.0, 400.0, 50.0), Slot(2 * HOUR_S, 100.0, 50.0)]}
+GRID = {"A": [SyntheticSlot(0.0, 400.0, 50.0), SyntheticSlot(2 * HOUR_S, 100.0, 50.0)]}
 STARTS_S = 1_000_000.0  # on the operator's clock
 
 
@@ -98,8 +98,8 @@ def test_what_found_no_better_hour_is_not_called_held() -> None:
     assert (told, holding.may_wait, holding.pods, holding.started_for) == ([], 1, (), {})
 
 
-def run_of(task: Task, *, created: float = 0.0, bound: float | None) -> PodRun:
-    return PodRun(task, created, bound, "n" if bound is not None else "")
+def run_of(task: Task, *, created: float = 0.0, bound: float | None) -> ReplayedPod:
+    return ReplayedPod(task, created, bound, "n" if bound is not None else "")
 
 
 @pytest.mark.parametrize(("bound", "missed"), [

@@ -8,9 +8,9 @@ import pytest
 
 from greensched_core.testing import make_node
 from greensched_extender.settings import ExtenderSettings
-from greensched_simulator.formats.synthetic_grid import Slot
-from greensched_simulator.formats.trace_format import Machine
-from greensched_testbed.demo.billing import Assumed, PlacedPod, bill_run
+from greensched_simulator.formats.synthetic_grid import SyntheticSlot
+from greensched_simulator.formats.trace_format import CellMachine
+from greensched_testbed.demo.billing import BillAssumptions, BilledPod, bill_run
 from greensched_testbed.demo.report import write_report
 from greensched_testbed.demo.results import HeldPod, Holding, ThreeRuns
 from greensched_testbed.demo.run import DemoOptions, assumed, workload
@@ -21,11 +21,11 @@ ZONE = "</script>"
 
 @pytest.fixture
 def page(tmp_path: Path) -> str:
-    grid = {ZONE: [Slot(0.0, 100.0, 50.0)]}
+    grid = {ZONE: [SyntheticSlot(0.0, 100.0, 50.0)]}
     runs = [
         bill_run(
-            name, [PlacedPod(1.0, 0.0, HOUR_S, "n", 0.0, 0.5)], [make_node("n", zone=ZONE)],
-            {"n": "old"}, grid, HOUR_S, Assumed(0.5, 0.6, 1.2),
+            name, [BilledPod(1.0, 0.0, HOUR_S, "n", 0.0, 0.5)], [make_node("n", zone=ZONE)],
+            {"n": "old"}, grid, HOUR_S, BillAssumptions(0.5, 0.6, 1.2),
         )
         for name in ("greensched", "default-scheduler")
     ]  # fmt: skip
@@ -89,5 +89,5 @@ def test_the_demo_plays_a_google_trace_on_the_machine_that_it_is_told(tmp_path: 
             for kind, at in ((0, 600 + task), (1, 610), (4, 900))
         )
     )
-    options = DemoOptions(tmp_path, trace=path, largest_machine=Machine(64.0, 256 * 2.0**30))
+    options = DemoOptions(tmp_path, trace=path, largest_machine=CellMachine(64.0, 256 * 2.0**30))
     assert [task.cpu_cores for task in workload(options).tasks] == [32.0, 32.0]

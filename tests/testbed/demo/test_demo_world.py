@@ -4,7 +4,7 @@ from greensched_core.power.curves import PowerCurve
 from greensched_core.signals.static import load_static_zones
 from greensched_simulator.formats.synthetic_grid import SLOT_S, GridZone, synthetic_slots
 from greensched_testbed.demo.world import NODE_COUNT, ZONES, mixed_nodes, node_groups
-from greensched_testbed.nodes import NodeGroup
+from greensched_testbed.nodes import EqualNodes
 
 
 def test_the_demo_has_sixty_nodes_in_three_zones() -> None:
@@ -20,7 +20,7 @@ def test_some_nodes_of_each_zone_have_boards_and_some_have_none() -> None:
 
 
 @pytest.mark.parametrize("group", node_groups(), ids=lambda group: str(group.name_prefix))
-def test_every_node_carries_a_curve_that_can_be_read(group: NodeGroup) -> None:
+def test_every_node_carries_a_curve_that_can_be_read(group: EqualNodes) -> None:
     (text,) = group.annotations.values()
     assert PowerCurve.parse(text).peak_w > PowerCurve.parse(text).idle_w
 

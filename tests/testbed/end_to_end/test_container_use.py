@@ -3,7 +3,7 @@
 import pytest
 
 from greensched_testbed.end_to_end.container_use import (
-    Reading,
+    ContainerReading,
     limits_of,
     read_cadvisor,
     with_limit,
@@ -26,8 +26,8 @@ container_cpu_cfs_throttled_seconds_total{container="webhook",id="/pod1/c",image
 
 def test_containers_of_a_namespace_are_read_without_their_pods_and_machines() -> None:
     assert sorted(read_cadvisor(BODY, "greensched"), key=lambda one: one.container) == [
-        Reading("scheduler-1", "scheduler", 4e7, 0.0, 0.0, 1795464611.0),
-        Reading("webhook-1", "webhook", 9e7, 268435456.0, 1.5, 1795464611.0),
+        ContainerReading("scheduler-1", "scheduler", 4e7, 0.0, 0.0, 1795464611.0),
+        ContainerReading("webhook-1", "webhook", 9e7, 268435456.0, 1.5, 1795464611.0),
     ]
 
 
@@ -52,15 +52,15 @@ PODS = {
 
 
 def test_a_container_that_is_just_starting_has_the_limit_of_its_pod() -> None:
-    starting = Reading("check", "check", 1000.0, 0.0, 0.0, 1.0)
+    starting = ContainerReading("check", "check", 1000.0, 0.0, 0.0, 1.0)
     assert with_limit(starting, limits_of(PODS)).limit_bytes == 64 * 2**20
 
 
 def test_what_cadvisor_says_of_a_limit_comes_first() -> None:
-    running = Reading("check", "check", 1000.0, 5000.0, 0.0, 1.0)
+    running = ContainerReading("check", "check", 1000.0, 5000.0, 0.0, 1.0)
     assert with_limit(running, limits_of(PODS)) is running
 
 
 def test_a_container_without_a_limit_has_none() -> None:
-    unlimited = Reading("check", "unlimited", 1000.0, 0.0, 0.0, 1.0)
+    unlimited = ContainerReading("check", "unlimited", 1000.0, 0.0, 0.0, 1.0)
     assert with_limit(unlimited, limits_of(PODS)).limit_bytes == 0.0

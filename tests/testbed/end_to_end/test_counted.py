@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from greensched_testbed.end_to_end.counted import Case, Counted, mended, read_junit, read_results
+from greensched_testbed.end_to_end.counted import (
+    Counted,
+    CountedTest,
+    mended,
+    read_junit,
+    read_results,
+)
 
 JUNIT = """<?xml version="1.0"?><testsuites><testsuite>
 <testcase name="heard"><properties><property name="finding" value="26"/></properties></testcase>
@@ -15,16 +21,16 @@ JUNIT = """<?xml version="1.0"?><testsuites><testsuite>
 </testsuite></testsuites>"""
 
 
-def case(outcome: str, *findings: int) -> Case:
-    return Case("test", outcome, "", frozenset(findings))
+def case(outcome: str, *findings: int) -> CountedTest:
+    return CountedTest("test", outcome, "", frozenset(findings))
 
 
 def test_a_report_tells_each_outcome_and_what_it_proves() -> None:
     assert read_junit(JUNIT) == (
-        Case("heard", "passed", "", frozenset({26})),
-        Case("refused", "failed", "", frozenset({2})),
-        Case("broken", "failed", "", frozenset()),
-        Case("absent", "skipped", "needs root", frozenset()),
+        CountedTest("heard", "passed", "", frozenset({26})),
+        CountedTest("refused", "failed", "", frozenset({2})),
+        CountedTest("broken", "failed", "", frozenset()),
+        CountedTest("absent", "skipped", "needs root", frozenset()),
     )
 
 
@@ -40,7 +46,7 @@ def test_a_report_tells_each_outcome_and_what_it_proves() -> None:
     ],
 )
 def test_a_finding_is_mended_where_all_its_tests_ran_and_passed(
-    cases: list[Case], numbers: set[int]
+    cases: list[CountedTest], numbers: set[int]
 ) -> None:
     assert mended(cases) == numbers
 

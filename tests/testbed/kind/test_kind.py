@@ -13,7 +13,7 @@ import yaml
 
 from greensched_testbed.errors import BuildFailed
 from greensched_testbed.kind import node_image
-from greensched_testbed.kind.layers import Entry, compressed, write_image, write_layer
+from greensched_testbed.kind.layers import LayerEntry, compressed, write_image, write_layer
 from greensched_testbed.kind.runc_without_resource import reduce_what_is_named, reduced
 
 OF_THE_TESTBED = re.compile(r"^from greensched_testbed\.(?:\w+\.)*(\w+) import", re.M)
@@ -30,7 +30,11 @@ REDUCED = {
 
 
 def test_an_image_names_its_layers_by_what_they_are_unpacked(tmp_path: Path) -> None:
-    entries = (Entry("bin"), Entry("bin/sh", b"#!", 0o755), Entry("sh", target="/bin/sh"))
+    entries = (
+        LayerEntry("bin"),
+        LayerEntry("bin/sh", b"#!", 0o755),
+        LayerEntry("sh", target="/bin/sh"),
+    )
     plain = write_layer(entries, tmp_path / "one.tar")
     write_image(tmp_path / "image.tar", ["localhost/one:1"], {"User": "0"}, [compressed(plain)])
     with tarfile.open(tmp_path / "image.tar") as image:

@@ -19,11 +19,11 @@ from greensched_core.clock import WallClock
 from greensched_core.kubernetes_api import ApiAccess, ApiClient
 from greensched_extender.settings import ExtenderSettings
 from greensched_testbed.controlplane import ControlPlane
-from greensched_testbed.nodes import NodeGroup, create_nodes, delete_nodes, wait_until_ready
+from greensched_testbed.nodes import EqualNodes, create_nodes, delete_nodes, wait_until_ready
 from greensched_testbed.stress.ground import looked_at
 from greensched_testbed.stress.job_objects import JOB_LABEL, Images
 from greensched_testbed.stress.play import pull_images
-from greensched_testbed.stress.run import BenchmarkOptions, Told, run_benchmark
+from greensched_testbed.stress.run import BenchmarkOptions, ProgressOutput, run_benchmark
 from greensched_testbed.stress.strategies import parse_strategies
 from greensched_testbed.stress.suite import SuiteOptions
 
@@ -41,7 +41,7 @@ async def nodes(control_plane: ControlPlane) -> AsyncIterator[None]:
     async with ApiClient(control_plane.access) as client:
         mark = uuid.uuid4().hex[:6]
         names = await create_nodes(
-            client, [NodeGroup(1, f"{zone}-{mark}", 8, 32 * GIB, grid_zone=zone.upper())
+            client, [EqualNodes(1, f"{zone}-{mark}", 8, 32 * GIB, grid_zone=zone.upper())
                      for zone in ("de", "fr")]
         )  # fmt: skip
         await wait_until_ready(client, names)
@@ -59,7 +59,9 @@ async def test_what_no_scheduler_places_is_waited_for_no_longer_than_asked(
     options = BenchmarkOptions(
         parse_strategies("scheduler:nobody"), SHORT, rounds=1, patience_s=1.0
     )
-    outcome = await run_benchmark(api_access, options, Told(lambda _: None, lambda *_: None))
+    outcome = await run_benchmark(
+        api_access, options, ProgressOutput(lambda _: None, lambda *_: None)
+    )
     (result,) = outcome.results
     assert result.played.timed_out and not result.completed
     figures = outcome.figures["scheduler:nobody"]
@@ -108,7 +110,7 @@ async def test_nodes_of_which_kwok_plays_only_some_are_refused_by_name(
 ) -> None:
     # kwok does not initialise a node that is Ready by its own word. Made by kubectl, it kept its
     # not-ready taint until the node lifecycle controller came by, and took no work until then.
-    (real,) = await create_nodes(api, [NodeGroup(1, "real", 16, 64 * GIB)], plain=True)
+    (real,) = await create_nodes(api, [EqualNodes(1, "real", 16, 64 * GIB)], plain=True)
     process = await started(command(control_plane, "default", "--cluster"))
     out, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
     await delete_nodes(api, [real])

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from greensched_core.clock import ManualClock
-from greensched_testbed.replay import Progress
+from greensched_testbed.replay import ReplayProgress
 from greensched_testbed.stress.job_log import JobLog, JobRun, Seen
 from greensched_testbed.stress.job_objects import JOB_LABEL
-from greensched_testbed.stress.suite import Kind, StressJob
+from greensched_testbed.stress.suite import StressJob, StressKind
 
-JOB = StressJob("cpu-0", Kind.CPU, 0.0, 1.0, 2**26, 0, 900, 6.0)
+JOB = StressJob("cpu-0", StressKind.CPU, 0.0, 1.0, 2**26, 0, 900, 6.0)
 
 
 def seen(status: dict[str, Any], node: str = "", name: str = "cpu-0") -> Seen:
@@ -30,7 +30,7 @@ def waiting_for_an_image() -> Seen:
 
 def run_of(*events: Seen) -> tuple[JobRun, JobLog]:
     """Show a log these events, one a second, after the Job was created."""
-    clock, told = ManualClock(100.0), list[Progress]()
+    clock, told = ManualClock(100.0), list[ReplayProgress]()
     log = JobLog([JOB], clock, told.append)
     log.created("cpu-0")
     for event in events:

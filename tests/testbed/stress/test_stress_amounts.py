@@ -9,28 +9,28 @@ from greensched_core.power.curves import PowerCurve
 from greensched_core.state import Node
 from greensched_extender.settings import ExtenderSettings
 from greensched_operator.ledger.grid_history import GridHistory
-from greensched_testbed.stress.amounts import Assumed, Meters, amounts_by_meter
+from greensched_testbed.stress.amounts import AskedMeters, ShippedAssumptions, amounts_by_meter
 from greensched_testbed.stress.ground import Ground
 from greensched_testbed.stress.job_log import JobRun
-from greensched_testbed.stress.suite import Kind, StressJob
+from greensched_testbed.stress.suite import StressJob, StressKind
 
 BEGAN_S = 1_795_000_000.0
 CURVE = PowerCurve(tuple(100.0 + 10.0 * step for step in range(11)))  # 100 W idle, 200 W full
 NODE = Node("n1", "DE", 8.0, 2.0**35, None, CURVE, "annotation", "")
-JOB = StressJob("cpu-0", Kind.CPU, 0.0, 2.0, 2**26, 0, 900, 6.0)
+JOB = StressJob("cpu-0", StressKind.CPU, 0.0, 2.0, 2**26, 0, 900, 6.0)
 RUN = JobRun(
     JOB, BEGAN_S, BEGAN_S, BEGAN_S, BEGAN_S + 10.0, "completed", "n1", "cpu-0-x", "u1"
 )  # fmt: skip
 GRAMS_PER_KWH, PRICE_PER_MWH = 360.0, 100.0
 
 
-def meters(*nodes: Node) -> Meters:
+def meters(*nodes: Node) -> AskedMeters:
     clock = ManualClock(BEGAN_S)
     history = GridHistory(lambda *_: (GRAMS_PER_KWH, PRICE_PER_MWH), clock)
     history.note(["DE"])
     signals = ExtenderSettings.model_construct().grid_signals()
     by_name = {node.name: node for node in nodes}
-    return Meters(Ground(by_name, (), False, signals, history), Assumed(1.25, 0.5))
+    return AskedMeters(Ground(by_name, (), False, signals, history), ShippedAssumptions(1.25, 0.5))
 
 
 async def test_requested_cores_are_billed_by_the_curve_at_the_sites_wall() -> None:

@@ -11,17 +11,22 @@ from greensched_testbed.stress.amounts import meter_of_all
 from greensched_testbed.stress.files import summary, write_results
 from greensched_testbed.stress.ground import GridNow
 from greensched_testbed.stress.job_log import End, JobRun
-from greensched_testbed.stress.play import Played
+from greensched_testbed.stress.play import PlayedSuite
 from greensched_testbed.stress.plots import known_of
-from greensched_testbed.stress.results import RunResult, figures_of
-from greensched_testbed.stress.run import BenchmarkOptions, Cluster, Outcome, troubles
+from greensched_testbed.stress.results import StressResult, figures_of
+from greensched_testbed.stress.run import (
+    BenchmarkedCluster,
+    BenchmarkOptions,
+    BenchmarkOutcome,
+    troubles,
+)
 from greensched_testbed.stress.strategies import DEFAULT, HELD, Strategy
-from greensched_testbed.stress.suite import Kind, StressJob, Suite
+from greensched_testbed.stress.suite import StressJob, StressKind, Suite
 from greensched_testbed.stress.tables import fact_rows, meter_rows, strategy_rows
 
 BEGAN_S = 1_795_000_000.0
 JOBS = tuple(
-    StressJob(f"cpu-{place}", Kind.CPU, 0.0, 1.0, 2**26, 0, 900, 6.0, deadline_s=due_s)
+    StressJob(f"cpu-{place}", StressKind.CPU, 0.0, 1.0, 2**26, 0, 900, 6.0, deadline_s=due_s)
     for place, due_s in enumerate((None, 100.0))
 )
 
@@ -37,22 +42,23 @@ def result(
     number: int,
     taken_s: tuple[float | None, float | None] = (10.0, 20.0),
     amounts: Mapping[str, Amounts] | None = None,
-) -> RunResult:
+) -> StressResult:
     runs = tuple(ran(job, each) for job, each in zip(JOBS, taken_s, strict=True))
     grid = {"DE": GridNow(380.0, None, "by-hand")}
-    played = Played(strategy, number, BEGAN_S, BEGAN_S + 60.0, False, runs, grid)
-    return RunResult(played, {} if amounts is None else amounts)
+    played = PlayedSuite(strategy, number, BEGAN_S, BEGAN_S + 60.0, False, runs, grid)
+    return StressResult(played, {} if amounts is None else amounts)
 
 
 def energy(joules: float, cost: float | None = 0.5) -> dict[str, Amounts]:
     return {"curve": Amounts(joules, joules / 10.0, cost)}
 
 
-def outcome(*results: RunResult) -> Outcome:
+def outcome(*results: StressResult) -> BenchmarkOutcome:
     meter = meter_of_all([each.amounts for each in results])
-    return Outcome(
+    return BenchmarkOutcome(
         Suite(JOBS), BenchmarkOptions((DEFAULT, HELD), rounds=2),
-        Cluster("https://here", "v1.36.3", 2, 8.0, ("DE",), {"epyc-4": 2}, False), "EUR", results,
+        BenchmarkedCluster("https://here", "v1.36.3", 2, 8.0, ("DE",), {"epyc-4": 2}, False),
+            "EUR", results,
         meter, figures_of(results, meter), ("a note",),
     )  # fmt: skip
 

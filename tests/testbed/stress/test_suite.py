@@ -21,7 +21,7 @@ from greensched_testbed.stress.strategies import (
     order_of,
     parse_strategies,
 )  # fmt: skip
-from greensched_testbed.stress.suite import Kind, Room, StressJob, SuiteOptions, make_suite
+from greensched_testbed.stress.suite import Room, StressJob, StressKind, SuiteOptions, make_suite
 
 GIB = 2.0**30
 ROOM = Room(8.0, 32 * GIB, has_gpus=True)
@@ -44,10 +44,10 @@ def test_a_suite_is_the_same_for_the_same_seed_and_fits_its_nodes(
     arrivals = [job.arrival_s for job in suite.jobs]
     assert len(arrivals) == jobs and arrivals == sorted(arrivals)
     assert len({job.name for job in suite.jobs}) == jobs
-    assert sum(job.kind is Kind.GPU for job in suite.jobs) == min(gpu_jobs, jobs)
+    assert sum(job.kind is StressKind.GPU for job in suite.jobs) == min(gpu_jobs, jobs)
     for job in suite.jobs:
         assert 0.0 <= job.arrival_s <= options.span_s and job.work >= 1 and job.runtime_s > 0.0
-        if job.kind is not Kind.GPU:
+        if job.kind is not StressKind.GPU:
             assert job.cores <= room.cores / 2 and job.memory_bytes <= room.memory_bytes / 2
         if job.deadline_s is not None:
             assert job.deadline_s > options.wait_s + job.runtime_s
@@ -64,7 +64,7 @@ def test_another_seed_and_another_size_of_node_are_another_suite() -> None:
 
 def test_a_suite_wears_out_cpu_and_memory_and_some_of_it_may_wait() -> None:
     jobs = make_suite(SuiteOptions(jobs=12), ROOM).jobs
-    assert Counter(job.kind for job in jobs) == {Kind.CPU: 9, Kind.MEMORY: 3}
+    assert Counter(job.kind for job in jobs) == {StressKind.CPU: 9, StressKind.MEMORY: 3}
     assert sum(job.deadline_s is not None for job in jobs) == 4
 
 
@@ -81,9 +81,9 @@ def test_what_fits_no_node_is_refused(options: SuiteOptions, room: Room, words: 
         make_suite(options, room)
 
 
-CPU = StressJob("cpu-0", Kind.CPU, 0.0, 2.0, 2**26, 0, 900, 6.0, deadline_s=100.0)
-MEMORY = StressJob("memory-1", Kind.MEMORY, 0.0, 1.0, 2**28, 0, 3, 4.0, fill_mib=128)
-GPU = StressJob("gpu-2", Kind.GPU, 0.0, 1.0, 2**30, 1, 44, 6.0)
+CPU = StressJob("cpu-0", StressKind.CPU, 0.0, 2.0, 2**26, 0, 900, 6.0, deadline_s=100.0)
+MEMORY = StressJob("memory-1", StressKind.MEMORY, 0.0, 1.0, 2**28, 0, 3, 4.0, fill_mib=128)
+GPU = StressJob("gpu-2", StressKind.GPU, 0.0, 1.0, 2**30, 1, 44, 6.0)
 IMAGES = Images("mirror.example/busybox:1", "mirror.example/nbody:1")
 
 

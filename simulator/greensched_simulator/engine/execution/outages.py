@@ -16,7 +16,7 @@ from greensched_simulator.engine.execution.runs import clear_agenda
 from greensched_simulator.engine.execution.suspending import note_stretches
 from greensched_simulator.engine.execution.workers import node_of, workers_of
 from greensched_simulator.engine.run import Run
-from greensched_simulator.engine.state.cluster import Cluster, is_empty
+from greensched_simulator.engine.state.cluster import ClusterState, is_empty
 from greensched_simulator.engine.state.power_states import (
     ASLEEP_FROM_S,
     awake_from_s,
@@ -39,7 +39,7 @@ def back_s(outages: Outages, come: int, node: int) -> float:
 
 
 @inlined
-def can_fail(node: int, now_s: float, cluster: Cluster) -> bool:
+def can_fail(node: int, now_s: float, cluster: ClusterState) -> bool:
     """Tell whether a node is awake, so that it may fail; what nobody may use does not."""
     if cluster.cpu_free[node] <= 0.5 * AWAY:
         return False

@@ -38,7 +38,7 @@ from greensched_simulator.engine.execution.workers import (
 )
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import NOWHERE
-from greensched_simulator.engine.state.cluster import Cluster, columns_of
+from greensched_simulator.engine.state.cluster import ClusterState, columns_of
 from greensched_simulator.engine.state.power_states import SAVED_W
 from greensched_simulator.engine.state.progress import (
     CHANGED,
@@ -53,7 +53,7 @@ from greensched_simulator.engine.state.progress import (
     until_s,
 )
 from greensched_simulator.engine.state.recorded import Recorded
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 
 DAY_S = 86_400.0
 _MOMENT_S = 1.0  # over which "now" is told
@@ -79,7 +79,7 @@ def pace(now_s: float, run: Run) -> None:
 
 
 @inlined
-def next_to_pace(cluster: Cluster) -> int:
+def next_to_pace(cluster: ClusterState) -> int:
     """Return the first node on which something runs and whose level is to be chosen; or NOWHERE."""
     for node in range(cluster.cpu_free.size):
         if cluster.cap[CHANGED, node] == 1.0 and cluster.pods[node] > 0:
@@ -119,7 +119,7 @@ def needed_paces(now_s: float, run: Run) -> Floats:
 
 
 @inlined
-def is_on_changed(job: int, cluster: Cluster, recorded: Recorded) -> bool:
+def is_on_changed(job: int, cluster: ClusterState, recorded: Recorded) -> bool:
     """Tell whether a node of a running job is marked as changed."""
     for worker in range(workers_of(job, recorded)):
         if cluster.cap[CHANGED, node_of(job, worker, recorded)] > 0.0:
@@ -141,7 +141,7 @@ def dirtiness_of(grid: GridTable, now_s: float) -> Floats:
 
 @fast
 def levels_seen(
-    node: int, needed: Floats, dirtiness: float, cluster: Cluster, terms: Terms
+    node: int, needed: Floats, dirtiness: float, cluster: ClusterState, terms: RunConfig
 ) -> CapColumns:
     """Return what a rule sees of one node, each [1,L]."""
     seen = np.empty((6, 1, LEVELS.size))

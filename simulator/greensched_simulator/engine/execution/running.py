@@ -23,7 +23,7 @@ from greensched_simulator.engine.execution.workers import (
 )
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.boards import give_boards, take_boards
-from greensched_simulator.engine.state.cluster import Cluster, is_empty
+from greensched_simulator.engine.state.cluster import ClusterState, is_empty
 from greensched_simulator.engine.state.power_states import awake_from_s, fall_empty, wake
 from greensched_simulator.engine.state.progress import (
     CHANGED,
@@ -42,7 +42,7 @@ from greensched_simulator.engine.state.progress import (
 from greensched_simulator.engine.state.progress import end_s as end_s_of
 from greensched_simulator.engine.state.recorded import BOARDS
 from greensched_simulator.engine.state.starts import is_kept, keep
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 
 
 @borrowing
@@ -116,7 +116,7 @@ def ready_s(job: int, node: int, now_s: float, run: Run) -> float:
 
 
 @inlined
-def _wake_for(node: int, now_s: float, cluster: Cluster) -> float:
+def _wake_for(node: int, now_s: float, cluster: ClusterState) -> float:
     """Wake a node for what is about to be placed, and return since when it slept; NaN: awake."""
     if cluster.cap.shape[1] > 0:
         cluster.cap[CHANGED, node] = 1.0
@@ -208,7 +208,7 @@ def _note_placing(job: int, busy_before: float, placings: Floats) -> None:
 
 
 @borrowing
-def refresh(node: int, cluster: Cluster, terms: Terms) -> None:
+def refresh(node: int, cluster: ClusterState, terms: RunConfig) -> None:
     """Bring the utilisation that decisions see up to what is free now."""
     capacity = cluster.nodes[CPU_CAPACITY, node]
     busy = (capacity - cluster.cpu_free[node]) * terms.model.utilisation_ratio / capacity

@@ -21,14 +21,14 @@ from greensched_simulator.engine.state.starts import (
     MOST_SLOTS,
     SEEN,
     Plan,
-    Work,
+    UnstartedJob,
     as_slots,
     keep,
     most_slots,
     watch,
     weigh,
 )
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 
 _planned_slots = compiled(planned_slots)
 _scaled_plan = compiled(scaled_plan)
@@ -69,7 +69,7 @@ def choose_runs(job: int, now_s: float, running_in: int, run: Run) -> Runs:
         return nothing_chosen()
     again_s, most = restarting(job, jobs, recorded)
     data, run_j = data_of(job, jobs, recorded), prospects.run_j[job] * share
-    work = Work(now_s, runtime_s, all_cores(job, jobs, recorded), data, run_j)
+    work = UnstartedJob(now_s, runtime_s, all_cores(job, jobs, recorded), data, run_j)
     count = max(int(needed.max()), 1) + spare
     cost = run.rules.when[0](columns_by_zone(run.grid, run.plan, terms, work, count))
     restart_s, lead_s = again_s * prospects.slowest[job], prospects.lead_s[job]
@@ -111,7 +111,7 @@ def choose_sizes(job: int, now_s: float, running_in: int, run: Run) -> Runs:
     for size in range(sizes):
         # Each worker gets its own data, for a part of the work.
         own_j = run_j / throughput[size]
-        work = Work(now_s, in_zone_s, jobs.cpu_cores[job] * (size + 1), data, own_j)
+        work = UnstartedJob(now_s, in_zone_s, jobs.cpu_cores[job] * (size + 1), data, own_j)
         slots = columns_by_zone(run.grid, run.plan, terms, work, count)
         cost[:, size, :] = run.rules.when[0](slots)
     best, least = nothing_chosen(), np.inf
@@ -159,7 +159,7 @@ def pause_seen(restart_s: float, runtime_s: float, slot_s: float) -> PauseColumn
 
 @fast
 def columns_by_zone(
-    grid: GridTable, plan: Plan, terms: Terms, work: Work, count: int
+    grid: GridTable, plan: Plan, terms: RunConfig, work: UnstartedJob, count: int
 ) -> SlotColumns:
     """Return what a when rule sees of the next slots, a row for each zone, [Z,S].
 
@@ -170,7 +170,7 @@ def columns_by_zone(
     columns = np.empty((2 + SEEN, runtime_s.size, count))
     room = np.empty((2, count + most_slots(in_slot_s, slot_s)))
     dearer = dearer_by_zone(terms.links, work.data, work.run_j)
-    in_slot = Work(work.now_s, in_slot_s, work.cpu_cores, work.data, work.run_j)
+    in_slot = UnstartedJob(work.now_s, in_slot_s, work.cpu_cores, work.data, work.run_j)
     watch(grid, plan, slot_s, in_slot, dearer, columns[2:], room)
     flat = columns[2:].reshape((SEEN, runtime_s.size * count))
     weigh(flat, terms.weights.carbon, terms.weights.cost)

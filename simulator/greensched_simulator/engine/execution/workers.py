@@ -15,7 +15,7 @@ from greensched_simulator.compiling.compiled import borrowing, inlined
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.boards import how_often
 from greensched_simulator.engine.state.choices import fits
-from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.observing import Newcomer
 from greensched_simulator.engine.state.progress import (
     FULL_SPEED,
@@ -25,7 +25,7 @@ from greensched_simulator.engine.state.progress import (
     speed_of,
 )
 from greensched_simulator.engine.state.recorded import BOARDS, NODE, Recorded
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 
 _ROUNDING = 1e-9  # share of a request that sums of floats may be off by
 
@@ -43,19 +43,19 @@ def all_cores(job: int, jobs: Jobs, recorded: Recorded) -> float:
 
 
 @inlined
-def scales(job: int, jobs: Jobs, terms: Terms) -> bool:
+def scales(job: int, jobs: Jobs, terms: RunConfig) -> bool:
     """Tell whether a job is elastic, and the policy makes use of it."""
     return bool(terms.scaling.shape[0] > 1 and jobs.scaling[job] > 0.0)
 
 
 @inlined
-def are_several(job: int, jobs: Jobs, terms: Terms) -> bool:
+def are_several(job: int, jobs: Jobs, terms: RunConfig) -> bool:
     """Tell whether a job has several workers, or may have."""
     return bool(jobs.workers[job] > 1.0 or scales(job, jobs, terms))
 
 
 @inlined
-def throughput_of(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> float:
+def throughput_of(job: int, jobs: Jobs, recorded: Recorded, terms: RunConfig) -> float:
     """Return how fast a job's workers make it, relative to one of an elastic job; else 1."""
     if not scales(job, jobs, terms):
         return 1.0
@@ -63,7 +63,7 @@ def throughput_of(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> flo
 
 
 @inlined
-def workload_of(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> WorkloadColumns:
+def workload_of(job: int, jobs: Jobs, recorded: Recorded, terms: RunConfig) -> WorkloadColumns:
     """Return what each worker asks for, in numbers, for as long as is expected from now."""
     left: Any = expected_left_s(job, jobs, recorded.progress)
     left_s = left / throughput_of(job, jobs, recorded, terms)
@@ -85,7 +85,7 @@ def data_of(job: int, jobs: Jobs, recorded: Recorded) -> Data:
 
 
 @inlined
-def wanted_workers(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> int:
+def wanted_workers(job: int, jobs: Jobs, recorded: Recorded, terms: RunConfig) -> int:
     """Return how many workers a job that waits is to have."""
     if not scales(job, jobs, terms):
         return workers_of(job, recorded)
@@ -93,13 +93,13 @@ def wanted_workers(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> in
 
 
 @inlined
-def wanted_cores(job: int, jobs: Jobs, recorded: Recorded, terms: Terms) -> float:
+def wanted_cores(job: int, jobs: Jobs, recorded: Recorded, terms: RunConfig) -> float:
     """Return how many cores a job that waits asks for with all workers that it is to have."""
     return float(jobs.cpu_cores[job] * wanted_workers(job, jobs, recorded, terms))
 
 
 @borrowing
-def room_for(job: int, most: int, jobs: Jobs, cluster: Cluster) -> int:
+def room_for(job: int, most: int, jobs: Jobs, cluster: ClusterState) -> int:
     """Return for how many workers of a job nodes have room, up to so many."""
     cores, memory_bytes, gpus = jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
     found = 0
@@ -120,7 +120,7 @@ def room_for(job: int, most: int, jobs: Jobs, cluster: Cluster) -> int:
 
 
 @borrowing
-def all_fit(job: int, jobs: Jobs, recorded: Recorded, cluster: Cluster) -> bool:
+def all_fit(job: int, jobs: Jobs, recorded: Recorded, cluster: ClusterState) -> bool:
     """Tell whether there is room for all workers of a job."""
     workers = workers_of(job, recorded)
     return room_for(job, workers, jobs, cluster) == workers

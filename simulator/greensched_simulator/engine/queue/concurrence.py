@@ -11,7 +11,7 @@ from greensched_simulator.engine.queue.assignment import cheapest_columns
 from greensched_simulator.engine.queue.gangs import start_gang
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import NOWHERE, fits, score_nodes
-from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.refused import asks_as_much, nothing_refused, refuse
 
 MOST_AT_ONCE = 64  # jobs of a round; its cost grows with their square, the others come next
@@ -71,7 +71,7 @@ def in_line(waiting: Integers, refused: Floats, run: Run) -> Integers:
 
 
 @fast
-def look_for_room(job: int, jobs: Jobs, cluster: Cluster, most: int) -> int:
+def look_for_room(job: int, jobs: Jobs, cluster: ClusterState, most: int) -> int:
     """Find up to `most` nodes with room, from the first on; return how many.
 
     Their places stand in `cluster.found`.

@@ -9,7 +9,13 @@ from greensched_simulator.engine.queue.gangs import start_gang
 from greensched_simulator.engine.queue.waiting import wait
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import NOWHERE
-from greensched_simulator.engine.state.starts import Start, Work, choose_start, is_kept, keep
+from greensched_simulator.engine.state.starts import (
+    Start,
+    UnstartedJob,
+    choose_start,
+    is_kept,
+    keep,
+)
 
 # What is asked: a job's start, its node; a node's level; nothing any more; a job's node, its turn
 # having come.
@@ -43,11 +49,11 @@ def plan_start(job: int, now_s: float, run: Run) -> float:
 
 
 @fast
-def work_of(job: int, now_s: float, run: Run) -> Work:
+def work_of(job: int, now_s: float, run: Run) -> UnstartedJob:
     """Return a job that has just arrived as work that may start now or later."""
     jobs, recorded, prospects = run.jobs, run.recorded, run.prospects
     cores, data = all_cores(job, jobs, recorded), data_of(job, jobs, recorded)
-    return Work(now_s, prospects.runtime_s[job], cores, data, prospects.run_j[job])
+    return UnstartedJob(now_s, prospects.runtime_s[job], cores, data, prospects.run_j[job])
 
 
 @borrowing

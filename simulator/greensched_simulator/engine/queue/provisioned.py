@@ -6,14 +6,14 @@ from greensched_policies.costs.cost import CPU_CAPACITY, Floats
 from greensched_policies.costs.provisioning import HORIZON_S, provisioned_share
 from greensched_simulator.arrays.grid_table import CARBON, GridTable, step_at
 from greensched_simulator.compiling.compiled import compiled, fast
-from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.starts import Plan
 
 _provisioned_share = compiled(provisioned_share)
 
 
 @fast
-def spare_cores(now_s: float, cluster: Cluster, grid: GridTable, plan: Plan) -> float:
+def spare_cores(now_s: float, cluster: ClusterState, grid: GridTable, plan: Plan) -> float:
     """Return how many cores more may run now; negative where too many do, infinity if none does.
 
     The quotas of all zones count together: the `where` rule says in which of them work runs.

@@ -34,7 +34,7 @@ from greensched_simulator.engine.state.choices import NOWHERE
 from greensched_simulator.engine.state.progress import expected_left_s
 from greensched_simulator.engine.state.recorded import Recorded
 from greensched_simulator.engine.state.refused import asks_as_much, refuse
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 
 _FIRST_SUBMIT_S = 1.0  # of the rules that take a logarithm of it
 _MOVES = 8  # of a job in a queue that is nearly sorted, on average, before it is sorted anew
@@ -174,7 +174,7 @@ def sort(waiting: Integers, priority: Floats) -> None:
 
 @fast
 def columns_of(
-    waiting: Integers, now_s: float, jobs: Jobs, recorded: Recorded, terms: Terms
+    waiting: Integers, now_s: float, jobs: Jobs, recorded: Recorded, terms: RunConfig
 ) -> QueueColumns:
     """Return what the rule sees of some jobs, as one queue."""
     columns = np.empty((4, 1, waiting.size))

@@ -26,7 +26,7 @@ from greensched_simulator.engine.queue.gangs import place_all
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.boards import give_boards
 from greensched_simulator.engine.state.choices import NOWHERE, best_of, fits, search
-from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.progress import expected_end_s, expected_left_s, leaves_s
 
 HELD_BACK = -2  # there is room, but it is reserved
@@ -162,8 +162,8 @@ def _expected_end_s(job: int, run: Run) -> float:
 
 
 @fast
-def _copy_of(cluster: Cluster) -> Cluster:
-    return Cluster(
+def _copy_of(cluster: ClusterState) -> ClusterState:
+    return ClusterState(
         cluster.nodes, cluster.zone, cluster.sleep, cluster.cap, cluster.cpu_free.copy(),
         cluster.memory_free.copy(), cluster.gpu_free.copy(), cluster.boards.copy(), cluster.busy,
         cluster.pods, cluster.next_node, cluster.found,
@@ -171,7 +171,7 @@ def _copy_of(cluster: Cluster) -> Cluster:
 
 
 @borrowing
-def _give(job: int, node: int, boards: int, jobs: Jobs, free: Cluster) -> None:
+def _give(job: int, node: int, boards: int, jobs: Jobs, free: ClusterState) -> None:
     free.cpu_free[node] += jobs.cpu_cores[job]
     free.memory_free[node] += jobs.memory_bytes[job]
     free.gpu_free[node] += jobs.gpus[job]
@@ -179,7 +179,7 @@ def _give(job: int, node: int, boards: int, jobs: Jobs, free: Cluster) -> None:
 
 
 @fast
-def _beside(job: int, node: int, at_s: float, jobs: Jobs, free: Cluster) -> Reservation:
+def _beside(job: int, node: int, at_s: float, jobs: Jobs, free: ClusterState) -> Reservation:
     are_shared = free.boards.shape[1] > 0
     return Reservation(
         node,

@@ -30,7 +30,7 @@ from greensched_policies.rules.catalogue import (
 from greensched_simulator.arrays.grid_table import GridTable
 from greensched_simulator.compiling.compiled import TRIED, borrowing, callee, fast, inlined
 from greensched_simulator.engine.state.boards import have_room
-from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.observing import (
     Desk,
     Newcomer,
@@ -40,13 +40,13 @@ from greensched_simulator.engine.state.observing import (
     fill_zone_means,
     observe,
 )
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 
 NOWHERE = -1  # the node of a job that has none
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 
 
-class Rules(NamedTuple):
+class RuleSet(NamedTuple):
     """The policies' functions that decide, each in a tuple of one: called by its address."""
 
     when: tuple[Callable[[SlotColumns], Floats]]
@@ -62,14 +62,14 @@ def rules_of(
     order: str = "first-come",
     cap: str = "full-speed",
     pause: str = "run-through",
-) -> Rules:
+) -> RuleSet:
     """Return rules of the catalogue, compiled or loaded."""
     one, double, single = np.ones(TRIED), np.float64, np.float32
     decisions, candidates = TRIED
     features = np.ones((decisions, len(NODE_FEATURES), candidates), single)
     nodes_seen = features.transpose((0, 2, 1))  # neither C nor F, as the engine has them
     context = np.ones((decisions, len(CONTEXT_FEATURES)), single)
-    return Rules(
+    return RuleSet(
         callee((WHEN_RULES | BAD_WHEN_RULES)[when], double, SlotColumns._make([one] * 8)),
         callee(WHERE_RULES[where], single, nodes_seen, context),
         callee(ORDER_RULES[order], double, QueueColumns._make([one] * 4)),
@@ -92,7 +92,7 @@ def nodes_to_score(nodes: int) -> int:
 
 @inlined
 def search(
-    cluster: Cluster,
+    cluster: ClusterState,
     cpu_cores: float,
     memory_bytes: float,
     gpus: float,
@@ -118,7 +118,9 @@ def search(
 
 
 @inlined
-def fits(cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpus: float) -> bool:
+def fits(
+    cluster: ClusterState, node: int, cpu_cores: float, memory_bytes: float, gpus: float
+) -> bool:
     """Tell whether a node has room for the request."""
     has_cores = cpu_cores <= cluster.cpu_free[node] + _EPSILON * cluster.nodes[CPU_CAPACITY, node]
     has_memory = (
@@ -131,7 +133,7 @@ def fits(cluster: Cluster, node: int, cpu_cores: float, memory_bytes: float, gpu
 
 @borrowing
 def choose_node(
-    cluster: Cluster, grid: GridTable, terms: Terms, rules: Rules, worker: Newcomer
+    cluster: ClusterState, grid: GridTable, terms: RunConfig, rules: RuleSet, worker: Newcomer
 ) -> int:
     """Return the node that the `where` rule likes best of those with room, -1 if there is none."""
     asked = worker.workload
@@ -150,7 +152,12 @@ def choose_node(
 
 @fast
 def best_of(
-    cluster: Cluster, rows: Integers, grid: GridTable, terms: Terms, rules: Rules, worker: Newcomer
+    cluster: ClusterState,
+    rows: Integers,
+    grid: GridTable,
+    terms: RunConfig,
+    rules: RuleSet,
+    worker: Newcomer,
 ) -> int:
     """Return the one of `rows` that the `where` rule likes best."""
     return int(rows[np.argmin(score_nodes(cluster, rows, grid, terms, rules, worker))])
@@ -158,7 +165,12 @@ def best_of(
 
 @fast
 def score_nodes(
-    cluster: Cluster, rows: Integers, grid: GridTable, terms: Terms, rules: Rules, worker: Newcomer
+    cluster: ClusterState,
+    rows: Integers,
+    grid: GridTable,
+    terms: RunConfig,
+    rules: RuleSet,
+    worker: Newcomer,
 ) -> Singles:
     """Return the relative cost of each of `rows` by the `where` rule, [N], as the extender does."""
     features = np.empty((1, len(NODE_FEATURES), rows.size), np.float32)
@@ -171,10 +183,10 @@ def score_nodes(
 
 @borrowing
 def see_candidates(
-    cluster: Cluster,
+    cluster: ClusterState,
     rows: Integers,
     grid: GridTable,
-    terms: Terms,
+    terms: RunConfig,
     worker: Newcomer,
     desk: Desk,
     shown: NodesShown,

@@ -17,11 +17,11 @@ from greensched_policies.costs.cost import (
     Integers,
     NodeColumns,
 )
-from greensched_simulator.arrays.nodes import Nodes
+from greensched_simulator.arrays.nodes import NodeArrays
 from greensched_simulator.compiling.compiled import inlined
 
 
-class Cluster(NamedTuple):
+class ClusterState(NamedTuple):
     """The nodes; runs may share those arrays that never change."""
 
     nodes: Floats  # [8,N] rows as `cost` names them; never changes
@@ -39,13 +39,13 @@ class Cluster(NamedTuple):
 
 
 @inlined
-def is_empty(cluster: Cluster, node: int) -> bool:
+def is_empty(cluster: ClusterState, node: int) -> bool:
     """Tell whether nothing runs on a node."""
     return bool(cluster.pods[node] == 0)
 
 
 @inlined
-def columns_of(cluster: Cluster, node: int) -> NodeColumns:
+def columns_of(cluster: ClusterState, node: int) -> NodeColumns:
     """Return one node as policies see it now, each column a number.
 
     Sums of floats never quite cancel: what is free may be a hair below nothing.
@@ -62,8 +62,8 @@ def columns_of(cluster: Cluster, node: int) -> NodeColumns:
     )  # fmt: skip
 
 
-def node_table(nodes: Nodes | NodeColumns) -> Floats:
-    """Return what never changes of some nodes, [8,N], as a `Cluster` has it."""
+def node_table(nodes: NodeArrays | NodeColumns) -> Floats:
+    """Return what never changes of some nodes, [8,N], as a `ClusterState` has it."""
     return np.stack([
         nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.gpu_idle_w,
         nodes.gpu_peak_w, nodes.curve_class, nodes.speed, nodes.pue,
@@ -71,14 +71,14 @@ def node_table(nodes: Nodes | NodeColumns) -> Floats:
 
 
 def idle_cluster(
-    nodes: Nodes,
+    nodes: NodeArrays,
     table: Floats,
     gpus: Floats,
     sleep: Floats,
     *,
     capped: bool = False,
     only_node_0: bool = False,
-) -> Cluster:
+) -> ClusterState:
     """Return nodes with nothing on them, whose `node_table` is given, for jobs that ask for `gpus`.
 
     With `only_node_0` no other has room, ever.
@@ -88,7 +88,7 @@ def idle_cluster(
     cpu_free = nodes.cpu_capacity.copy()
     if only_node_0:
         cpu_free[1:] = -1.0  # less than any job asks for
-    return Cluster(
+    return ClusterState(
         nodes=table,
         zone=nodes.zone,
         sleep=sleep,
@@ -104,7 +104,7 @@ def idle_cluster(
     )
 
 
-def _free_boards(nodes: Nodes) -> Floats:
+def _free_boards(nodes: NodeArrays) -> Floats:
     """Return what is free of each board where all are, [N,B]; see `boards`."""
     board = np.arange(int(nodes.gpu_capacity.max()))
     return np.where(board < nodes.gpu_capacity[:, None], 1.0, -1.0)

@@ -7,7 +7,7 @@ import numpy as np
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.arrays.moving import NO_LINKS, most_moving_s
-from greensched_simulator.arrays.nodes import Nodes
+from greensched_simulator.arrays.nodes import NodeArrays
 from greensched_simulator.arrays.precedence import Precedence, latest_ends_s
 
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
@@ -33,7 +33,7 @@ class Prospects(NamedTuple):
 def prospects_of(
     jobs: Jobs,
     precedence: Precedence,
-    nodes: Nodes,
+    nodes: NodeArrays,
     zones: int,
     wake_s: Floats,
     links: Floats = NO_LINKS,

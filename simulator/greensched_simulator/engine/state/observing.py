@@ -31,9 +31,9 @@ from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.grid_table import CARBON, PRICE, GridTable, fill_means
 from greensched_simulator.arrays.moving import Data, moving_seen
 from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
-from greensched_simulator.engine.state.cluster import Cluster, columns_of, is_empty
+from greensched_simulator.engine.state.cluster import ClusterState, columns_of, is_empty
 from greensched_simulator.engine.state.power_states import sleep_seen
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 
 Singles = npt.NDArray[np.float32]
 
@@ -85,7 +85,12 @@ def empty_desk(zones: int, most: int) -> Desk:
 
 @borrowing
 def observe(
-    cluster: Cluster, rows: Integers, worker: Newcomer, terms: Terms, desk: Desk, shown: NodesShown
+    cluster: ClusterState,
+    rows: Integers,
+    worker: Newcomer,
+    terms: RunConfig,
+    desk: Desk,
+    shown: NodesShown,
 ) -> None:
     """Fill in what a rule is shown of some nodes of a cluster: `encode_where`, node by node.
 
@@ -101,7 +106,12 @@ def observe(
 
 @borrowing
 def describe(
-    cluster: Cluster, rows: Integers, worker: Newcomer, terms: Terms, desk: Desk, shown: NodesShown
+    cluster: ClusterState,
+    rows: Integers,
+    worker: Newcomer,
+    terms: RunConfig,
+    desk: Desk,
+    shown: NodesShown,
 ) -> None:
     """Fill in what is to be made relative, on the desk, and what room is left, in `shown`."""
     workload, data, links, means = worker.workload, worker.data, terms.links, desk.means

@@ -12,7 +12,7 @@ import numpy as np
 from greensched_policies.costs.cost import CORE_SPEED, Floats
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.compiling.compiled import borrowing, fast, inlined
-from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.cluster import ClusterState
 
 # Rows of the table, [11,J].
 LEFT_S, SINCE_S = 0, 1  # what is left, as it was when
@@ -48,7 +48,7 @@ def nothing_done(jobs: Jobs, is_told: bool) -> Floats:
 
 
 @inlined
-def speed_of(job: int, node: int, jobs: Jobs, cluster: Cluster) -> float:
+def speed_of(job: int, node: int, jobs: Jobs, cluster: ClusterState) -> float:
     """Return how fast a job runs on a node at its level, relative to the reference core."""
     speed = cluster.nodes[CORE_SPEED, node]
     if cluster.cap.shape[1] == 0:

@@ -8,9 +8,9 @@ from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.compiling.compiled import fast
 from greensched_simulator.engine.state.choices import NOWHERE
-from greensched_simulator.engine.state.cluster import Cluster
+from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.progress import nothing_done
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 
 NODE, BOARDS = 0, 1  # rows of what is told of other workers
 
@@ -44,7 +44,9 @@ class Recorded(NamedTuple):
 
 
 @fast
-def nothing_recorded(jobs: Jobs, cluster: Cluster, terms: Terms, nodes_fail: bool) -> Recorded:
+def nothing_recorded(
+    jobs: Jobs, cluster: ClusterState, terms: RunConfig, nodes_fail: bool
+) -> Recorded:
     """Return the record of jobs of which nothing is known yet."""
     count, is_capped = jobs.arrival_s.size, cluster.cap.shape[1] > 0
     most_workers = np.where(jobs.scaling > 0.0, float(terms.scaling.shape[1]), jobs.workers)

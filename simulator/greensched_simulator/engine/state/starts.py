@@ -9,9 +9,9 @@ from greensched_policies.encoding.slots import FULL, SlotColumns, with_overload
 from greensched_simulator.arrays.grid_table import GridTable
 from greensched_simulator.arrays.moving import Data, dearer_by_zone
 from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
-from greensched_simulator.engine.state.choices import NOWHERE, Rules
+from greensched_simulator.engine.state.choices import NOWHERE, RuleSet
 from greensched_simulator.engine.state.forecast_window import fill_gaps, watch_run
-from greensched_simulator.engine.state.terms import Terms
+from greensched_simulator.engine.state.terms import RunConfig
 
 MOST_SLOTS = 672  # a week of quarter hours
 _LEAST_MAGNITUDE = 1e-30
@@ -42,7 +42,7 @@ class Start(NamedTuple):
     runtime_s: float  # expected there
 
 
-class Work(NamedTuple):
+class UnstartedJob(NamedTuple):
     """A job, or what is left of it, that may start now or later."""
 
     now_s: float
@@ -60,7 +60,12 @@ def is_kept(plan: Plan) -> bool:
 
 @fast
 def choose_start(
-    grid: GridTable, plan: Plan, terms: Terms, rules: Rules, work: Work, latest_s: float
+    grid: GridTable,
+    plan: Plan,
+    terms: RunConfig,
+    rules: RuleSet,
+    work: UnstartedJob,
+    latest_s: float,
 ) -> Start:
     """Return the start up to `latest_s` that the `when` rule likes best.
 
@@ -79,14 +84,14 @@ def choose_start(
 
 
 @inlined
-def starts_between(now_s: float, latest_s: float, terms: Terms) -> int:
+def starts_between(now_s: float, latest_s: float, terms: RunConfig) -> int:
     """Return how many starts there are to choose from, at least one: now."""
     return min(max(int((latest_s - now_s) // terms.slot_s), 0) + 1, MOST_SLOTS)
 
 
 @fast
 def slot_columns(
-    grid: GridTable, plan: Plan, terms: Terms, work: Work, count: int
+    grid: GridTable, plan: Plan, terms: RunConfig, work: UnstartedJob, count: int
 ) -> tuple[SlotColumns, Integers]:
     """Return so many candidate starts of one workload, and the best zone of each, [S]."""
     runtime_s, slot_s = work.runtime_s, terms.slot_s
@@ -114,7 +119,7 @@ def watch(
     grid: GridTable,
     plan: Plan,
     slot_s: float,
-    work: Work,
+    work: UnstartedJob,
     dearer: Floats,
     seen: Floats,
     room: Floats,
@@ -143,7 +148,7 @@ def watch(
 
 @borrowing
 def choose_zones(
-    runtime_s: Floats, terms: Terms, seen: Floats, room: Floats, best: Integers
+    runtime_s: Floats, terms: RunConfig, seen: Floats, room: Floats, best: Integers
 ) -> None:
     """Fill in what is weighted in `seen`, and the best zone of each start, [S]."""
     flat = seen.reshape((SEEN, seen[0].size))

@@ -8,7 +8,7 @@ from greensched_policies.encoding.weights import Weights
 from greensched_simulator.arrays.moving import NO_LINKS
 
 
-class Terms(NamedTuple):
+class RunConfig(NamedTuple):
     """What holds for a whole run."""
 
     discipline: int  # of the queue: see `queueing`
