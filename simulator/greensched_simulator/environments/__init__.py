@@ -1,5 +1,5 @@
 """Environments to train in: the engine stops wherever an agent decides, and goes on as it says.
 
 Imports `runs`, `world`, `engine`, `arrays`, `compiling` and `policy.py`. Begin with `single.py`;
-`scenes.py` is the engine that stops.
+`episodes.py` is the engine that stops.
 """

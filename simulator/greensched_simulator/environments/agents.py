@@ -11,10 +11,10 @@ from pettingzoo import ParallelEnv
 
 from greensched_core.errors import BadInput
 from greensched_policies.encoding.observation import NODE_FEATURES
+from greensched_simulator.environments.episode_batch import EpisodeBatch
+from greensched_simulator.environments.episode_parts import CANDIDATES, HEAD
 from greensched_simulator.environments.preparation import HEADS, Head, rules_for
-from greensched_simulator.environments.scene_parts import CANDIDATES, HEAD
 from greensched_simulator.environments.spaces import Seen, observation_space, shape_of, told_of
-from greensched_simulator.environments.stages import Stage
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.world import World
@@ -33,7 +33,7 @@ class _Agents(ParallelEnv[str, Seen, SupportsIndex]):  # type: ignore[misc]  # i
         heads: Sequence[Head],
         agents: Sequence[str],
     ) -> None:
-        self._stage = Stage(worlds, policy, heads, count=1, threads=1)
+        self._batch = EpisodeBatch(worlds, policy, heads, count=1, threads=1)
         self._dice = seeding.np_random(None)[0]
         self.possible_agents, self.agents = list(agents), list[str]()
         self.observation_spaces: dict[str, spaces.Dict] = {}
@@ -45,15 +45,15 @@ class _Agents(ParallelEnv[str, Seen, SupportsIndex]):  # type: ignore[misc]  # i
         """Begin an episode in a world drawn by the seed, or in that of `options["world"]`."""
         if seed is not None:
             self._dice = seeding.np_random(seed)[0]
-        self._stage.open(0, options, self._dice)
+        self._batch.open(0, options, self._dice)
         self.agents = list(self.possible_agents)
         return self._seen(), self._told()
 
     def step(self, actions: dict[str, SupportsIndex]) -> Step:
         """Do what the agents chose together, and go on to the next decision."""
-        self._stage.step(np.array([self._chosen(actions)]))
-        present, is_over = self.agents, bool(self._stage.is_over()[0])
-        reward = float(self._stage.given()[0])
+        self._batch.step(np.array([self._chosen(actions)]))
+        present, is_over = self.agents, bool(self._batch.is_over()[0])
+        reward = float(self._batch.given()[0])
         seen, told = self._seen(), self._told()
         self.agents = [] if is_over else present
         return (
@@ -74,7 +74,7 @@ class _Agents(ParallelEnv[str, Seen, SupportsIndex]):  # type: ignore[misc]  # i
 
     def schedule(self) -> Schedule:
         """Return what has happened in this episode."""
-        return self._stage.schedule(0)
+        return self._batch.schedule(0)
 
     def render(self) -> None:
         """Show nothing: `schedule` tells what has happened."""
@@ -89,7 +89,7 @@ class _Agents(ParallelEnv[str, Seen, SupportsIndex]):  # type: ignore[misc]  # i
         raise NotImplementedError
 
     def _told(self) -> AgentInfos:
-        return {agent: told_of(self._stage, 0) for agent in self.agents}
+        return {agent: told_of(self._batch, 0) for agent in self.agents}
 
 
 class HeadAgents(_Agents):
@@ -109,24 +109,24 @@ class HeadAgents(_Agents):
         super().__init__(worlds, policy, heads, heads)
         self._heads = tuple(heads)
         for head in self._heads:
-            candidates, features = shape_of(self._stage, head)
+            candidates, features = shape_of(self._batch, head)
             self.observation_spaces[head] = observation_space(candidates, features)
             self.action_spaces[head] = spaces.Discrete(candidates)
 
     def _chosen(self, actions: dict[str, SupportsIndex]) -> int:
-        asked = told_of(self._stage, 0)["head"]
+        asked = told_of(self._batch, 0)["head"]
         return _answer_of(asked, actions) if asked in self.possible_agents else -1
 
     def _seen(self) -> dict[str, Seen]:
-        stage = self._stage
+        batch = self._batch
         seen: dict[str, Seen] = {}
         for head in self._heads:
-            table = stage.tables[head]
-            is_asked = stage.asked[0, HEAD] == HEADS.index(head)
+            table = batch.tables[head]
+            is_asked = batch.asked[0, HEAD] == HEADS.index(head)
             seen[head] = {
                 "candidates": (table[0] * np.float32(is_asked)).T,
-                "context": stage.context[0] * np.float32(is_asked),
-                "mask": stage.is_choice[0, : table.shape[2]] * np.int8(is_asked),
+                "context": batch.context[0] * np.float32(is_asked),
+                "mask": batch.is_choice[0, : table.shape[2]] * np.int8(is_asked),
             }
         return seen
 
@@ -148,18 +148,18 @@ class ZoneAgents(_Agents):
         super().__init__(worlds, policy, ("where",), zones)
         policy = policy_named(policy) if isinstance(policy, str) else policy
         self._rule: Any = rules_for(policy).where[0]
-        most = self._stage.tables["where"].shape[2]
+        most = self._batch.tables["where"].shape[2]
         for agent in zones:
             self.observation_spaces[agent] = observation_space(most, len(NODE_FEATURES))
             self.action_spaces[agent] = spaces.Discrete(most)
 
     def _chosen(self, actions: dict[str, SupportsIndex]) -> int:
-        stage = self._stage
-        count = int(stage.asked[0, CANDIDATES])
+        batch = self._batch
+        count = int(batch.asked[0, CANDIDATES])
         if count == 0:
             return -1
-        seen = stage.tables["where"][:, :, :count].transpose((0, 2, 1))
-        cost, zone = self._rule(seen, stage.context)[0], stage.zones(0, count)
+        seen = batch.tables["where"][:, :, :count].transpose((0, 2, 1))
+        cost, zone = self._rule(seen, batch.context)[0], batch.zones(0, count)
         offers = []
         for place, agent in enumerate(self.possible_agents):
             own = np.flatnonzero(zone == place)
@@ -169,15 +169,15 @@ class ZoneAgents(_Agents):
         return min(offers, key=lambda offer: (cost[offer], offer))
 
     def _seen(self) -> dict[str, Seen]:
-        stage = self._stage
-        zone = stage.zones(0, int(stage.asked[0, CANDIDATES]))
+        batch = self._batch
+        zone = batch.zones(0, int(batch.asked[0, CANDIDATES]))
         seen = {}
         for place, agent in enumerate(self.possible_agents):
-            mask = np.zeros(stage.tables["where"].shape[2], np.int8)
+            mask = np.zeros(batch.tables["where"].shape[2], np.int8)
             mask[: zone.size] = zone == place
             seen[agent] = {
-                "candidates": stage.tables["where"][0].T.copy(),
-                "context": stage.context[0].copy(),
+                "candidates": batch.tables["where"][0].T.copy(),
+                "context": batch.context[0].copy(),
                 "mask": mask,
             }
         return seen

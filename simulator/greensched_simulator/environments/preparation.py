@@ -1,4 +1,4 @@
-"""What all episodes in a world share, and the scene that an episode of it begins with."""
+"""What all episodes in a world share, and what an episode of it begins with."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from greensched_simulator.engine.state.job_estimates import Prospects
 from greensched_simulator.engine.state.recorded import Recorded, nothing_recorded
 from greensched_simulator.engine.state.starts import MOST_SLOTS
 from greensched_simulator.engine.state.terms import RunConfig
-from greensched_simulator.environments.scene_parts import (
+from greensched_simulator.environments.episode_parts import (
     Accounts,
     Machines,
     Parts,
@@ -78,8 +78,8 @@ class Prepared:
     least_until_s: float  # the bill reaches at least to where it would if all started at once
 
     @property
-    def is_tallied(self) -> bool:
-        """Tell whether the compiled tally knows all that the accounting bills."""
+    def has_fast_bill(self) -> bool:
+        """Tell whether the compiled fast bill knows all that the accounting bills."""
         is_plain = not self.is_capped and not self.terms.may_suspend
         is_plain &= not self.world.batteries and not self.nodes_fail and not self.world.links.size
         return is_plain and not self.has_gangs
@@ -150,7 +150,7 @@ def prepared(world: World, policy: Policy, heads: Sequence[Head]) -> Prepared:
 
 
 def new_parts(ready: Prepared, shown: Shown) -> Parts:
-    """Return the parts of a new episode's scene, which shows what it asks in `shown`."""
+    """Return the parts of a new episode, which shows what it asks in `shown`."""
     world, jobs, count = ready.world, ready.jobs, ready.jobs.arrival_s.size
     shown.asked[:] = OVER, NOWHERE, 0, NOWHERE, 0, NOWHERE, NOWHERE
     shown.reward[:] = 0.0
@@ -182,7 +182,7 @@ def new_parts(ready: Prepared, shown: Shown) -> Parts:
             np.array([world.nodes.memory_capacity.mean()]),
             np.zeros(count),
             world.jobs.deadline_s,
-            ready.is_tallied,
+            ready.has_fast_bill,
         ),
         shown=shown,
         asks_when="when" in ready.heads,
@@ -201,7 +201,7 @@ def _nothing_in(ready: Prepared, cluster: ClusterState) -> Recorded:
 def schedule_in(
     ready: Prepared, parts: Parts, changes: Changes, suspended: Suspended, broken: Broken
 ) -> Schedule:
-    """Return what a scene has recorded so far."""
+    """Return what an episode has recorded so far."""
     sleep = parts.given.cluster.sleep
     return schedule_of(ready.world, parts.recorded, changes, suspended, broken, sleep)
 

@@ -1,6 +1,6 @@
 """Work that threads share: who is through with some of it takes the next, in compiled code.
 
-What they tell each other stands on a board of numbers.
+What they tell each other stands in counters.
 """
 
 from typing import Any
@@ -12,8 +12,8 @@ from numba.extending import intrinsic
 from greensched_policies.costs.cost import Integers
 from greensched_simulator.compiling.compiled import fast, inlined
 
-# Places of the board: how many steps there were, and how many helpers are not busy with any; then,
-# of each helper, whether it sleeps.
+# Places of the counters: how many steps there were, and how many helpers are not busy with any;
+# then, of each helper, whether it sleeps.
 STEPS, IDLE, SLEEPS = range(3)
 _LOOKS = 100_000  # each takes 2 ns and more
 
@@ -37,15 +37,15 @@ take: Any = _take
 
 
 @fast
-def tell_step(board: Integers) -> None:
+def tell_step(counters: Integers) -> None:
     """Tell all that there is a step: whoever sees it sees all that was written before."""
-    take(board, STEPS, 1)
+    take(counters, STEPS, 1)
 
 
 @inlined
-def reaches(board: Integers, place: int, least: int) -> bool:
+def reaches(counters: Integers, place: int, least: int) -> bool:
     """Look at a number until it has reached another, for some tenths of a millisecond at most."""
     for _ in range(_LOOKS):
-        if take(board, place, 0) >= least:
+        if take(counters, place, 0) >= least:
             return True
     return False

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from greensched_policies.costs.cost import Floats
+from greensched_simulator.environments.episode_batch import EpisodeBatch
 from greensched_simulator.environments.preparation import Head
 from greensched_simulator.environments.spaces import (
     Seen,
@@ -17,7 +18,6 @@ from greensched_simulator.environments.spaces import (
     shape_of,
     told_of,
 )
-from greensched_simulator.environments.stages import Stage
 from greensched_simulator.policy import Policy
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.world import World
@@ -36,10 +36,10 @@ class GreenSchedEnv(gymnasium.Env[Seen, SupportsIndex]):
 
     def __init__(self, worlds: Sequence[World], policy: Policy | str, head: Head = "where") -> None:
         """Raise BadInput for policies and worlds that cannot be stepped through."""
-        self._stage = Stage(worlds, policy, (head,), count=1, threads=1)
+        self._batch = EpisodeBatch(worlds, policy, (head,), count=1, threads=1)
         self._head: Head = head
         self._action = np.zeros(1, np.int64)
-        candidates, features = shape_of(self._stage, head)
+        candidates, features = shape_of(self._batch, head)
         self.observation_space = observation_space(candidates, features)
         self.action_space = spaces.Discrete(candidates)
 
@@ -48,8 +48,8 @@ class GreenSchedEnv(gymnasium.Env[Seen, SupportsIndex]):
     ) -> tuple[Seen, dict[str, Any]]:
         """Begin an episode in a world drawn by the seed, or in that of `options["world"]`."""
         super().reset(seed=seed)
-        self._stage.open(0, options, self.np_random)
-        return self._seen(), told_of(self._stage, 0)
+        self._batch.open(0, options, self.np_random)
+        return self._seen(), told_of(self._batch, 0)
 
     def step(self, action: SupportsIndex) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         """Do what the agent chose, and go on to its next decision, or to the episode's end.
@@ -57,20 +57,20 @@ class GreenSchedEnv(gymnasium.Env[Seen, SupportsIndex]):
         Raises ResetNeeded before the first `reset`.
         """
         self._action[0] = index(action)
-        self._stage.step(self._action)
-        is_over = bool(self._stage.is_over()[0])
-        reward = float(self._stage.given()[0])
-        return self._seen(), reward, is_over, False, told_of(self._stage, 0)
+        self._batch.step(self._action)
+        is_over = bool(self._batch.is_over()[0])
+        reward = float(self._batch.given()[0])
+        return self._seen(), reward, is_over, False, told_of(self._batch, 0)
 
     def schedule(self) -> Schedule:
         """Return what has happened in this episode; a whole schedule once it is over."""
-        return self._stage.schedule(0)
+        return self._batch.schedule(0)
 
     def credits(self) -> Floats:
         """Return the part of the rewards that each job has brought so far, [J]."""
-        return self._stage.credits(0)
+        return self._batch.credits(0)
 
     def _seen(self) -> Seen:
         return {
-            name: each[0].copy(order="K") for name, each in seen_on(self._stage, self._head).items()
+            name: each[0].copy(order="K") for name, each in seen_on(self._batch, self._head).items()
         }

@@ -6,9 +6,9 @@ import numpy as np
 from gymnasium import spaces
 
 from greensched_policies.encoding.observation import CONTEXT_FEATURES
+from greensched_simulator.environments.episode_batch import EpisodeBatch
+from greensched_simulator.environments.episode_parts import CANDIDATES, HEAD, JOB, PACED
 from greensched_simulator.environments.preparation import HEADS, Head
-from greensched_simulator.environments.scene_parts import CANDIDATES, HEAD, JOB, PACED
-from greensched_simulator.environments.stages import Stage
 
 Seen = dict[str, Any]  # candidates [N,F], context [8], mask [N]; of a vector with B in front
 
@@ -26,28 +26,30 @@ def observation_space(candidates: int, features: int) -> spaces.Dict:
     )
 
 
-def shape_of(stage: Stage, head: Head) -> tuple[int, int]:
-    """Return how many candidates a stage shows of a head, and with how many features."""
-    table = stage.tables[head]
+def shape_of(batch: EpisodeBatch, head: Head) -> tuple[int, int]:
+    """Return how many candidates a batch shows of a head, and with how many features."""
+    table = batch.tables[head]
     return table.shape[2], table.shape[1]
 
 
-def seen_on(stage: Stage, head: Head) -> Seen:
-    """Return what the scenes of a stage with one head show: views, which each step writes anew."""
+def seen_on(batch: EpisodeBatch, head: Head) -> Seen:
+    """Return what the episodes of a batch with one head show: views, which each step writes
+    anew.
+    """
     return {
-        "candidates": stage.tables[head].transpose((0, 2, 1)),
-        "context": stage.context,
-        "mask": stage.is_choice,
+        "candidates": batch.tables[head].transpose((0, 2, 1)),
+        "context": batch.context,
+        "mask": batch.is_choice,
     }
 
 
-def told_of(stage: Stage, place: int) -> dict[str, Any]:
-    """Return what is known of a scene beside what its agent sees: for what it decides."""
-    asked = stage.asked[place]
+def told_of(batch: EpisodeBatch, place: int) -> dict[str, Any]:
+    """Return what is known of an episode beside what its agent sees: for what it decides."""
+    asked = batch.asked[place]
     return {
         "job": int(asked[JOB]),  # -1 where a node is asked for its level, or the episode is over
         "node": int(asked[PACED]),  # that node, else -1
         "head": (*HEADS, "over")[asked[HEAD]],
         "candidates": int(asked[CANDIDATES]),
-        "world": int(stage.world_of[place]),
+        "world": int(batch.world_of[place]),
     }

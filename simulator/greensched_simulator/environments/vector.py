@@ -12,10 +12,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from greensched_core.errors import BadInput
+from greensched_simulator.environments.episode_batch import EpisodeBatch
+from greensched_simulator.environments.episode_parts import CANDIDATES, JOB, PACED
 from greensched_simulator.environments.preparation import Head
-from greensched_simulator.environments.scene_parts import CANDIDATES, JOB, PACED
 from greensched_simulator.environments.spaces import Seen, observation_space, seen_on, shape_of
-from greensched_simulator.environments.stages import Stage
 from greensched_simulator.policy import Policy
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.world import World
@@ -44,8 +44,8 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
         """Raise BadInput for policies and worlds that cannot be stepped through."""
         self.num_envs, self._copies = num_envs, copies
         self._head: Head = head
-        self._stage = Stage(worlds, policy, (head,), num_envs, threads)
-        candidates, features = shape_of(self._stage, head)
+        self._batch = EpisodeBatch(worlds, policy, (head,), num_envs, threads)
+        candidates, features = shape_of(self._batch, head)
         self.single_observation_space = observation_space(candidates, features)
         self.single_action_space = spaces.Discrete(candidates)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -89,37 +89,37 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
                 f"give {self.num_envs} whole numbers, an action for each environment: these are "
                 f"{chosen.dtype} of shape {chosen.shape}"
             )
-        self._stage.step(np.ascontiguousarray(chosen, np.int64))
+        self._batch.step(np.ascontiguousarray(chosen, np.int64))
         for place in np.flatnonzero(self._was_over).tolist():
             self._begin(place)
-        ends = self._stage.is_over() & ~self._was_over
+        ends = self._batch.is_over() & ~self._was_over
         self._was_over = ends
-        rewards = self._stage.given().copy()
+        rewards = self._batch.given().copy()
         return self._seen(), rewards, ends.copy(), np.zeros(ends.size, np.bool_), self._told()
 
     def schedule(self, place: int) -> Schedule:
         """Return what has happened in one environment's episode."""
-        return self._stage.schedule(place)
+        return self._batch.schedule(place)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Stop the threads."""
-        self._stage.close()
+        self._batch.close()
 
     def _begin(self, place: int, options: dict[str, Any] | None = None) -> None:
-        self._stage.open(place, options, self._dice[place])
+        self._batch.open(place, options, self._dice[place])
 
     def _seen(self) -> Seen:
-        seen = seen_on(self._stage, self._head)
+        seen = seen_on(self._batch, self._head)
         if not self._copies:
             return seen
         return {name: each.copy(order="K") for name, each in seen.items()}
 
     def _told(self) -> dict[str, Any]:
         """Return for which job or node each decides, among how many, and in which world."""
-        stage, known = self._stage, np.ones(self.num_envs, np.bool_)
+        batch, known = self._batch, np.ones(self.num_envs, np.bool_)
         return {
-            "job": stage.asked[:, JOB].copy(), "_job": known,
-            "node": stage.asked[:, PACED].copy(), "_node": known,
-            "candidates": stage.asked[:, CANDIDATES].copy(), "_candidates": known,
-            "world": stage.world_of.copy(), "_world": known,
+            "job": batch.asked[:, JOB].copy(), "_job": known,
+            "node": batch.asked[:, PACED].copy(), "_node": known,
+            "candidates": batch.asked[:, CANDIDATES].copy(), "_candidates": known,
+            "world": batch.world_of.copy(), "_world": known,
         }  # fmt: skip

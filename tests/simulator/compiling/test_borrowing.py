@@ -12,8 +12,8 @@ from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.queue.reservations import Reservation
 from greensched_simulator.engine.state import observing
 from greensched_simulator.engine.state.observing import Newcomer
-from greensched_simulator.environments import scenes
-from greensched_simulator.environments.tally import Taken
+from greensched_simulator.environments import episodes
+from greensched_simulator.environments.fast_bill import Taken
 
 # What they may return; of a job's or a node's columns, those are numbers.
 TUPLES = (
@@ -41,5 +41,5 @@ def test_what_borrows_arrays_returns_none() -> None:
     returned = {
         name: get_type_hints(function.py_func)["return"] for name, function in borrowers().items()
     }
-    assert {f"{observing.__name__}.describe", f"{scenes.__name__}._ask"} <= returned.keys()
+    assert {f"{observing.__name__}.describe", f"{episodes.__name__}._ask"} <= returned.keys()
     assert {name: each for name, each in returned.items() if each not in WITHOUT_ARRAYS} == {}

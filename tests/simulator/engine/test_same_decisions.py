@@ -125,11 +125,11 @@ def seen_compiled(
     see: Any = observing.observe
     count = cluster.zone.size
     features, context = np.empty((1, 16, count), np.float32), np.empty((1, 8), np.float32)
-    desk = observing.empty_desk(count, count)
-    desk.means[:] = np.concatenate(zones)
+    scratch = observing.empty_scratch(count, count)
+    scratch.means[:] = np.concatenate(zones)
     worker = Newcomer(numbers(workload, 0), Data(0.0, 0), now_s)
     terms, shown = RunConfig(0, HOUR, count, weights, model), NodesShown(features, context, True)
-    see(cluster, np.arange(count), worker, terms, desk, shown)
+    see(cluster, np.arange(count), worker, terms, scratch, shown)
     return features.transpose((0, 2, 1)), context
 
 

@@ -32,11 +32,11 @@ from greensched_simulator.compiling.compiled import TRIED, borrowing, callee, fa
 from greensched_simulator.engine.state.boards import have_room
 from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.observing import (
-    Desk,
     Newcomer,
     NodesShown,
+    Scratch,
     Singles,
-    empty_desk,
+    empty_scratch,
     fill_zone_means,
     observe,
 )
@@ -175,9 +175,9 @@ def score_nodes(
     """Return the relative cost of each of `rows` by the `where` rule, [N], as the extender does."""
     features = np.empty((1, len(NODE_FEATURES), rows.size), np.float32)
     context = np.empty((1, len(CONTEXT_FEATURES)), np.float32)
-    desk = empty_desk(grid.per_step.size, rows.size)
+    scratch = empty_scratch(grid.per_step.size, rows.size)
     shown = NodesShown(features, context, terms.sees_room)
-    see_candidates(cluster, rows, grid, terms, worker, desk, shown)
+    see_candidates(cluster, rows, grid, terms, worker, scratch, shown)
     return rules.where[0](features.transpose((0, 2, 1)), context)[0]
 
 
@@ -188,7 +188,7 @@ def see_candidates(
     grid: GridTable,
     terms: RunConfig,
     worker: Newcomer,
-    desk: Desk,
+    scratch: Scratch,
     shown: NodesShown,
 ) -> None:
     """Fill in what a `where` rule is shown of `rows`, by the forecast of this moment.
@@ -196,5 +196,5 @@ def see_candidates(
     The candidates stand in the first columns; the others are left as they are.
     """
     end_s = worker.now_s + float(worker.workload.runtime_s)
-    fill_zone_means(cluster.zone, rows, grid, worker.now_s, end_s, desk.means)
-    observe(cluster, rows, worker, terms, desk, shown)
+    fill_zone_means(cluster.zone, rows, grid, worker.now_s, end_s, scratch.means)
+    observe(cluster, rows, worker, terms, scratch, shown)

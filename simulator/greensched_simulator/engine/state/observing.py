@@ -52,7 +52,7 @@ _with_waking = compiled(with_waking, inlined)
 _with_transfer = compiled(with_transfer, inlined)
 
 
-class Desk(NamedTuple):
+class Scratch(NamedTuple):
     """Room to reckon in, for up to K candidates; nothing in it outlives an observation."""
 
     means: Floats  # [2,Z] each zone's mean carbon and price over the run
@@ -77,10 +77,10 @@ class NodesShown(NamedTuple):
 
 
 @fast
-def empty_desk(zones: int, most: int) -> Desk:
+def empty_scratch(zones: int, most: int) -> Scratch:
     """Return room for up to so many candidates."""
     kinds = len(RELATIVE_FEATURES)
-    return Desk(np.empty((2, zones)), np.empty((kinds, most)), np.empty(kinds))
+    return Scratch(np.empty((2, zones)), np.empty((kinds, most)), np.empty(kinds))
 
 
 @borrowing
@@ -89,19 +89,19 @@ def observe(
     rows: Integers,
     worker: Newcomer,
     terms: RunConfig,
-    desk: Desk,
+    scratch: Scratch,
     shown: NodesShown,
 ) -> None:
     """Fill in what a rule is shown of some nodes of a cluster: `encode_where`, node by node.
 
-    The zones' means stand on the desk.
+    The zones' means stand in the scratch.
     """
-    describe(cluster, rows, worker, terms, desk, shown)
-    is_known = fill_mean_magnitudes(desk.values, rows.size, desk.mean)
-    make_relative(desk.values, rows.size, desk.mean, shown.features)
-    fill_context(worker.workload, terms.weights, desk.mean, rows.size, shown.context)
+    describe(cluster, rows, worker, terms, scratch, shown)
+    is_known = fill_mean_magnitudes(scratch.values, rows.size, scratch.mean)
+    make_relative(scratch.values, rows.size, scratch.mean, shown.features)
+    fill_context(worker.workload, terms.weights, scratch.mean, rows.size, shown.context)
     if not is_known:
-        _leave_out(desk.mean, shown.features)
+        _leave_out(scratch.mean, shown.features)
 
 
 @borrowing
@@ -110,11 +110,11 @@ def describe(
     rows: Integers,
     worker: Newcomer,
     terms: RunConfig,
-    desk: Desk,
+    scratch: Scratch,
     shown: NodesShown,
 ) -> None:
-    """Fill in what is to be made relative, on the desk, and what room is left, in `shown`."""
-    workload, data, links, means = worker.workload, worker.data, terms.links, desk.means
+    """Fill in what is to be made relative, in the scratch, and what room is left, in `shown`."""
+    workload, data, links, means = worker.workload, worker.data, terms.links, scratch.means
     is_brought = links.shape[1] > 0 and data.size_bytes > 0.0
     for place in range(rows.size):
         row: Any = np.uintp(rows[place])
@@ -126,7 +126,7 @@ def describe(
             cost = _with_waking(cost, node, sleep, signals)
         if is_brought:
             cost = _with_transfer(cost, moving_seen(links, data, zone, means))
-        _put(_relative_columns(node, signals, cost), desk.values, place, _IN_ORDER)
+        _put(_relative_columns(node, signals, cost), scratch.values, place, _IN_ORDER)
         if shown.with_room:
             room = _room_columns(node, workload, cost, terms.model)
             _put(room, shown.features[0], place, ROOM_FEATURES)

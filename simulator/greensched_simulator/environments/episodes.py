@@ -40,13 +40,12 @@ from greensched_simulator.engine.queue.turns import reserved_in
 from greensched_simulator.engine.queue.waiting import wait
 from greensched_simulator.engine.run import OLDEST_FIT, Run
 from greensched_simulator.engine.state.choices import NOWHERE, search
-from greensched_simulator.engine.state.observing import Desk, empty_desk
+from greensched_simulator.engine.state.observing import Scratch, empty_scratch
 from greensched_simulator.engine.state.progress import PAUSE_AT_S
 from greensched_simulator.engine.state.refused import refuse
 from greensched_simulator.engine.state.starts import starts_between
-from greensched_simulator.environments.answering import answer_how_fast, answer_when, answer_where
-from greensched_simulator.environments.placing import give_node, go_without, want
-from greensched_simulator.environments.scene_parts import (
+from greensched_simulator.environments.apply_action import apply_how_fast, apply_when, apply_where
+from greensched_simulator.environments.episode_parts import (
     CANDIDATES,
     DUE,
     GIVEN,
@@ -57,40 +56,42 @@ from greensched_simulator.environments.scene_parts import (
     PENDING,
     WORKER,
 )
-from greensched_simulator.environments.sharing import IDLE, STEPS, reaches, take
-from greensched_simulator.environments.showing import (
+from greensched_simulator.environments.fast_bill import WorkerPlacement, taken_by_job, taken_in_all
+from greensched_simulator.environments.observe import (
     hide,
     mark,
-    show_levels,
-    show_nodes,
-    show_starts,
+    observe_nodes,
+    observe_power_caps,
+    observe_starts,
 )
-from greensched_simulator.environments.tally import WorkerPlacement, taken_by_job, taken_in_all
+from greensched_simulator.environments.placing import give_node, go_without, want
+from greensched_simulator.environments.sharing import IDLE, STEPS, reaches, take
 
 _penalty_of = compiled(penalty_of, inlined)
 _reward_of = compiled(reward_of, inlined)
 
 
 @fast
-def go_on(scenes: Any, shared: Any, own: int, are_new: bool) -> bool:
-    """Let the scenes go on, each with its action, to what is next, together with other threads.
+def go_on(episodes: Any, shared: Any, own: int, are_new: bool) -> bool:
+    """Let the episodes go on, each with its action, to what is next, together with other threads.
 
-    Each thread has a share of the scenes, which stays in its core's cache; who is through with its
-    `own` helps the others: see `Shared`. The reward given is that of what came between; of a scene
-    that is over, what is left of it. New scenes go on to their first question, without an action
-    and a reward.
+    Each thread has a share of the episodes, which stays in its core's cache; who is through with
+    its `own` helps the others: see `Shared`. The reward given is that of what came between; of an
+    episode that is over, what is left of it. New episodes go on to their first question, without an
+    action and a reward.
 
     The first thread then waits for the others, and tells whether they are through; if not, call it
-    again. The others, a `Crew` with its `board`, wait for the next step, and return if none comes.
+    again. The others, a `WorkerPool` with its `counters`, wait for the next step, and return if
+    none comes.
     """
-    book, board, taken, shares = shared.book, shared.board, shared.taken, shared.shares
+    book, counters, taken, shares = shared.book, shared.counters, shared.taken, shared.shares
     actions, at_a_time = shared.actions, shared.at_a_time
-    desk = empty_desk(book.zones, book.nodes)
+    scratch = empty_scratch(book.zones, book.nodes)
     while True:
-        step = take(board, STEPS, 0)
-        # Nobody touches a scene before this is told, and none that was not taken: scenes are
+        step = take(counters, STEPS, 0)
+        # Nobody touches an episode before this is told, and none that was not taken: episodes are
         # replaced while all are idle.
-        take(board, IDLE, -1 if own > 0 else 0)
+        take(counters, IDLE, -1 if own > 0 else 0)
         for turn in range(taken.size):
             share = (own + turn) % taken.size
             while True:
@@ -99,62 +100,62 @@ def go_on(scenes: Any, shared: Any, own: int, are_new: bool) -> bool:
                 if first >= last:
                     break
                 for place in range(first, last):
-                    scene = lent_structure(scenes[place])
-                    _go_on(scene, 0 if are_new else actions[place], are_new, desk)
+                    episode = lent_structure(episodes[place])
+                    _go_on(episode, 0 if are_new else actions[place], are_new, scratch)
         if own == 0:
-            return reaches(board, IDLE, taken.size - 1)
-        take(board, IDLE, 1)
-        if not reaches(board, STEPS, step + 1):
+            return reaches(counters, IDLE, taken.size - 1)
+        take(counters, IDLE, 1)
+        if not reaches(counters, STEPS, step + 1):
             return True
 
 
 @borrowing
-def _go_on(scene: Any, action: int, is_new: bool, desk: Desk) -> None:
+def _go_on(episode: Any, action: int, is_new: bool, scratch: Scratch) -> None:
     if is_new:
-        _ask(scene, desk)
+        _ask(episode, scratch)
         return
-    if scene.shown.asked[HEAD] == WHEN:
-        answer_when(scene, action)
-    elif scene.shown.asked[HEAD] == HOW_FAST:
-        answer_how_fast(scene, action)
-    elif scene.shown.asked[HEAD] != OVER:
-        answer_where(scene, action)
-    if scene.shown.asked[HEAD] != OVER:
-        _ask(scene, desk)
-    reward = scene.shown.reward
+    if episode.shown.asked[HEAD] == WHEN:
+        apply_when(episode, action)
+    elif episode.shown.asked[HEAD] == HOW_FAST:
+        apply_how_fast(episode, action)
+    elif episode.shown.asked[HEAD] != OVER:
+        apply_where(episode, action)
+    if episode.shown.asked[HEAD] != OVER:
+        _ask(episode, scratch)
+    reward = episode.shown.reward
     reward[GIVEN], reward[PENDING] = reward[PENDING], 0.0
 
 
 @borrowing
-def _ask(scene: Any, desk: Desk) -> None:
+def _ask(episode: Any, scratch: Scratch) -> None:
     """Go on until the agent has a choice, and show it; or to the end."""
-    asked = scene.shown.asked
+    asked = episode.shown.asked
     while True:
         head, job = WHERE, asked[DUE]
         if job == NOWHERE:
-            head, job = _next_asked(scene.run)
+            head, job = _next_asked(episode.run)
         asked[HEAD], asked[JOB], asked[CANDIDATES], asked[DUE] = head, job, 0, NOWHERE
         asked[PACED] = NOWHERE
         if head == OVER:
             break
         if head == HOW_FAST:
-            asked[CANDIDATES] = _ask_how_fast(scene, job)
+            asked[CANDIDATES] = _ask_how_fast(episode, job)
         elif head == WHEN:
-            asked[CANDIDATES] = _ask_when(scene, job)
-        elif scene.run.terms.discipline == OLDEST_FIT:
-            asked[CANDIDATES] = _ask_where(scene, job, desk)
+            asked[CANDIDATES] = _ask_when(episode, job)
+        elif episode.run.terms.discipline == OLDEST_FIT:
+            asked[CANDIDATES] = _ask_where(episode, job, scratch)
         else:
             asked[HEAD] = WHERE
             if head == IN_TURN or asked[WORKER] > 0:
-                asked[CANDIDATES] = _ask_in_turn(scene, job, desk)
+                asked[CANDIDATES] = _ask_in_turn(episode, job, scratch)
             else:
-                join(scene.run.queue, job)
+                join(episode.run.queue, job)
         if asked[CANDIDATES] > 1:
             break
-    mark(scene.shown.is_choice, asked[CANDIDATES])
-    _credit(scene)
+    mark(episode.shown.is_choice, asked[CANDIDATES])
+    _credit(episode)
     if asked[HEAD] == OVER:
-        _end(scene)
+        _end(episode)
 
 
 @borrowing
@@ -164,89 +165,89 @@ def _next_asked(run: Run) -> tuple[int, int]:
 
 
 @borrowing
-def _ask_how_fast(scene: Any, node: int) -> int:
+def _ask_how_fast(episode: Any, node: int) -> int:
     """Show the levels of a node, and return how many there are."""
-    asked = scene.shown.asked
+    asked = episode.shown.asked
     asked[JOB], asked[PACED] = NOWHERE, node
-    show_levels(scene, node, scene.run.events.now_s[0])
+    observe_power_caps(episode, node, episode.run.events.now_s[0])
     return LEVELS.size
 
 
 @borrowing
-def _ask_when(scene: Any, job: int) -> int:
+def _ask_when(episode: Any, job: int) -> int:
     """Show a job's starts, and return how many there are; else the rules have planned it: 0.
 
     Where there are pauses, rules plan all that can be suspended.
     """
-    run, now_s, terms = scene.run, scene.run.events.now_s[0], scene.run.terms
+    run, now_s, terms = episode.run, episode.run.events.now_s[0], episode.run.terms
     count = starts_between(now_s, run.prospects.latest_start_s[job], terms)
     may_pause = terms.may_suspend and run.jobs.save_every_s[job] < np.inf
-    if scene.asks_when and count > 1 and not may_pause:
-        show_starts(scene, job, now_s, count)
+    if episode.asks_when and count > 1 and not may_pause:
+        observe_starts(episode, job, now_s, count)
         return count
     planned_s = plan_start(job, now_s, run) if run.is_plain else plan_by_rule(job, now_s, run)
-    scene.shown.asked[DUE] = due_or_put_off(job, now_s, planned_s, run.events.starts)
+    episode.shown.asked[DUE] = due_or_put_off(job, now_s, planned_s, run.events.starts)
     return 0
 
 
 @borrowing
-def _ask_where(scene: Any, job: int, desk: Desk) -> int:
+def _ask_where(episode: Any, job: int, scratch: Scratch) -> int:
     """Show the nodes with room for a job, and return how many; else none is to be chosen: 0."""
-    run, jobs, cluster = scene.run, scene.run.jobs, scene.run.cluster
-    several = jobs.workers[job] > 1.0 and scene.shown.asked[WORKER] == 0
-    want(scene, job)
-    if not scene.asks_where or (several and not all_fit(job, jobs, run.recorded, cluster)):
+    run, jobs, cluster = episode.run, episode.run.jobs, episode.run.cluster
+    several = jobs.workers[job] > 1.0 and episode.shown.asked[WORKER] == 0
+    want(episode, job)
+    if not episode.asks_where or (several and not all_fit(job, jobs, run.recorded, cluster)):
         place_by_rule(job, run.events.now_s[0], run)
         return 0
     count = search(
         cluster, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job],
-        scene.most_nodes, run.terms.goes_on,
+        episode.most_nodes, run.terms.goes_on,
     )  # fmt: skip
     if count == 0:
-        if not go_without(scene, job):
+        if not go_without(episode, job):
             wait(job, run)
         return 0
-    return _choice_of(scene, job, count, desk)
+    return _choice_of(episode, job, count, scratch)
 
 
 @fast
-def _ask_in_turn(scene: Any, job: int, desk: Desk) -> int:
+def _ask_in_turn(episode: Any, job: int, scratch: Scratch) -> int:
     """As `_ask_where`, of a job whose turn has come in a queue: who does not start waits on."""
-    run, turns = scene.run, scene.run.queue.turns
-    want(scene, job)
+    run, turns = episode.run, episode.run.queue.turns
+    want(episode, job)
     now_s, reserved = run.events.now_s[0], reserved_in(turns)
-    count = search_beside(job, now_s, reserved, scene.most_nodes, run)
+    count = search_beside(job, now_s, reserved, episode.most_nodes, run)
     if count <= 0:
-        if not go_without(scene, job) and count == 0:
+        if not go_without(episode, job) and count == 0:
             refuse(job, run.jobs, turns.refused)
         return 0
-    return _choice_of(scene, job, count, desk)
+    return _choice_of(episode, job, count, scratch)
 
 
 @borrowing
-def _choice_of(scene: Any, job: int, count: int, desk: Desk) -> int:
+def _choice_of(episode: Any, job: int, count: int, scratch: Scratch) -> int:
     """Show the nodes that a search has found; the only one is given at once: 0."""
     if count > 1:
-        show_nodes(scene, job, scene.run.events.now_s[0], count, desk)
+        observe_nodes(episode, job, episode.run.events.now_s[0], count, scratch)
         return count
-    give_node(scene, job, scene.run.cluster.found[0])
+    give_node(episode, job, episode.run.cluster.found[0])
     return 0
 
 
 @fast
-def _end(scene: Any) -> None:
-    hide(scene.shown)
-    _settle(scene)
+def _end(episode: Any) -> None:
+    hide(episode.shown)
+    _settle(episode)
 
 
 @borrowing
-def _credit(scene: Any) -> None:
+def _credit(episode: Any) -> None:
     """Add the reward of all jobs that have been placed since this was called last.
 
     Who may be suspended gets that of its stretches as they are planned, and who has been since,
     nothing: the end tells.
     """
-    recorded, accounts, reward = scene.run.recorded, scene.accounts, scene.shown.reward
+    recorded, accounts, reward = episode.run.recorded, episode.accounts, episode.shown.reward
     placings, worker, job_before = recorded.placings, 0, NOWHERE
     for row in range(1, int(placings[0, 0]) + 1):
         job = int(placings[row, 0])
@@ -260,7 +261,7 @@ def _credit(scene: Any) -> None:
         if worker == 0 and until_s == recorded.end_s[job]:
             penalty = _penalty_of(until_s, accounts.deadline_s[job])
         placing = WorkerPlacement(job, node_of(job, worker, recorded), until_s, placings[row, 1])
-        taken = taken_by_job(placing, scene.run, accounts.grid)
+        taken = taken_by_job(placing, episode.run, accounts.grid)
         value = _reward_of(taken.cost, taken.carbon_g, penalty, accounts.shares)
         if np.isnan(value):  # the grid lacks data, which the end tells
             value = 0.0
@@ -271,13 +272,13 @@ def _credit(scene: Any) -> None:
 
 
 @fast
-def _settle(scene: Any) -> None:
+def _settle(episode: Any) -> None:
     """Add what is nobody's: idle watts, and how loads of nodes changed beside what was credited.
 
-    Where the tally does not know all, Python adds it.
+    Where the fast bill does not know all, Python adds it.
     """
-    run, accounts, reward = scene.run, scene.accounts, scene.shown.reward
-    if not accounts.is_tallied:
+    run, accounts, reward = episode.run, episode.accounts, episode.shown.reward
+    if not accounts.has_fast_bill:
         return
     until_s, penalty = accounts.least_until_s, 0.0
     for job in range(run.jobs.arrival_s.size):

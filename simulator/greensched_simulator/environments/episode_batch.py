@@ -1,4 +1,4 @@
-"""Many scenes side by side, stepped together; what they show stands in shared arrays."""
+"""Many episodes side by side, stepped together; what they show stands in shared arrays."""
 
 import logging
 import math
@@ -20,7 +20,19 @@ from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEAT
 from greensched_policies.encoding.slot_observation import SLOT_FEATURES
 from greensched_simulator.engine.queue.deciding import OVER
 from greensched_simulator.engine.state.observing import Singles
-from greensched_simulator.environments.crew import Crew, empty_board
+from greensched_simulator.environments.episode_parts import (
+    GIVEN,
+    HEAD,
+    IN_ALL,
+    PENDING,
+    Shown,
+    book_of,
+    episodes_of,
+    put_episode,
+    shared_of,
+    told_beside,
+)
+from greensched_simulator.environments.episodes import go_on
 from greensched_simulator.environments.preparation import (
     Head,
     Prepared,
@@ -30,30 +42,18 @@ from greensched_simulator.environments.preparation import (
     rules_for,
     schedule_in,
 )
-from greensched_simulator.environments.scene_parts import (
-    GIVEN,
-    HEAD,
-    IN_ALL,
-    PENDING,
-    Shown,
-    book_of,
-    put_scene,
-    scenes_of,
-    shared_of,
-    told_beside,
-)
-from greensched_simulator.environments.scenes import go_on
+from greensched_simulator.environments.worker_pool import WorkerPool, idle_counters
 from greensched_simulator.policy import Policy, policy_named
 from greensched_simulator.runs.machine_code import is_cached
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.world import World
 
 _log = logging.getLogger(__name__)
-_MOST_AT_A_TIME = 8  # scenes that a thread takes from the others
+_MOST_AT_A_TIME = 8  # episodes that a thread takes from the others
 
 
-class Stage:
-    """B scenes, each in one of some worlds: what they ask, and what their answers brought.
+class EpisodeBatch:
+    """B episodes, each in one of some worlds: what they ask, and what their answers brought.
 
     The arrays are written anew by each step: copy what is to be kept.
     """
@@ -76,15 +76,15 @@ class Stage:
         most = max(table.shape[2] for table in self.tables.values())
         self.context = np.zeros((count, len(CONTEXT_FEATURES)), np.float32)
         self.is_choice = np.zeros((count, most), np.int8)
-        self.asked = np.zeros((count, 7), np.int64)  # see `scenes`
-        self.rewards = np.zeros((count, 3))  # see `scenes`
-        self.world_of = np.zeros(count, np.int64)  # in which world each scene plays
-        self._unbilled = set[int]()  # the scenes that Python is to bill when they are over
+        self.asked = np.zeros((count, 7), np.int64)  # see `episodes`
+        self.rewards = np.zeros((count, 3))  # see `episodes`
+        self.world_of = np.zeros(count, np.int64)  # in which world each episode plays
+        self._unbilled = set[int]()  # the episodes that Python is to bill when they are over
         self._at_a_time = max(min(count // (4 * threads), _MOST_AT_A_TIME), 1)
         self._threads = min(threads, math.ceil(count / self._at_a_time))
         self._shares = np.linspace(0, count, self._threads + 1).astype(np.int64)  # their bounds
-        self._taken, self._board = self._shares[:-1].copy(), empty_board(self._threads - 1)
-        self._crew: Crew | None = None
+        self._taken, self._counters = self._shares[:-1].copy(), idle_counters(self._threads - 1)
+        self._pool: WorkerPool | None = None
         self._is_open = False
         self._actions = np.zeros(count, np.int64)
         self._parts = [new_parts(self.worlds[0], self._shown(at)) for at in range(count)]
@@ -92,9 +92,9 @@ class Stage:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
             self._book = book_of(rules_for(policy), zones, self.tables["where"].shape[2])
-            self._live = scenes_of(self._parts, self._book)
+            self._live = episodes_of(self._parts, self._book)
             self._begin(0, count)
-            shared = self._shared(self._shares, self._taken, self._at_a_time, self._board)
+            shared = self._shared(self._shares, self._taken, self._at_a_time, self._counters)
         self._step_with: Callable[[int], bool] = partial(_step, self._live, shared)
 
     def open(self, place: int, options: dict[str, Any] | None, dice: np.random.Generator) -> None:
@@ -111,33 +111,33 @@ class Stage:
             raise BadInput(f"there is no world {world}: there are {count}, the first being 0")
         self._is_open = True
         parts = new_parts(self.worlds[world], self._shown(place))
-        put_scene(self._live, place, parts, self._book)
+        put_episode(self._live, place, parts, self._book)
         self._parts[place], self.world_of[place] = parts, world
-        if not parts.accounts.is_tallied:
+        if not parts.accounts.has_fast_bill:
             self._unbilled.add(place)
         self._begin(place, place + 1)
         self._bill(PENDING)
 
     def step(self, actions: Integers) -> None:
-        """Answer what all scenes ask, and go on to what each asks next.
+        """Answer what all episodes ask, and go on to what each asks next.
 
-        Raises ResetNeeded before any episode was begun, and BadInput where a scene is over and a
+        Raises ResetNeeded before any episode was begun, and BadInput where an episode is over and a
         grid lacks data for a time that is billed.
         """
         if not self._is_open:
             raise ResetNeeded("call reset() before the first step()")
-        if self._crew is None:
-            self._crew = Crew(self._step_with, self._threads - 1, self._board)
+        if self._pool is None:
+            self._pool = WorkerPool(self._step_with, self._threads - 1, self._counters)
         self._actions[:] = actions
         try:
             self._taken[:] = self._shares[:-1]
-            self._crew.call()
+            self._pool.call()
             while not self._step_with(0):
-                self._crew.check()
-            self._crew.check()
+                self._pool.check()
+            self._pool.check()
         except BaseException:  # such as KeyboardInterrupt: nobody is to be at work behind our back
             self._taken[:] = self._shares[1:]
-            self._crew.wait()
+            self._pool.wait()
             raise
         self._bill(GIVEN)
         if np.isnan(self.rewards[:, GIVEN]).any():
@@ -151,41 +151,41 @@ class Stage:
         return self.rewards[:, GIVEN]
 
     def is_over(self) -> npt.NDArray[np.bool_]:
-        """Tell of each scene whether nothing is asked any more, [B]."""
+        """Tell of each episode whether nothing is asked any more, [B]."""
         over: npt.NDArray[np.bool_] = self.asked[:, HEAD] == OVER
         return over
 
     def schedule(self, place: int) -> Schedule:
-        """Return what a scene has recorded so far."""
+        """Return what an episode has recorded so far."""
         beside = told_beside(self._live, place)
         return schedule_in(self.worlds[self.world_of[place]], self._parts[place], *beside)
 
     def credits(self, place: int) -> Floats:
-        """Return the reward of each job of a scene, [J]; 0 of those not placed yet."""
+        """Return the reward of each job of an episode, [J]; 0 of those not placed yet."""
         return self._parts[place].accounts.credits.copy()
 
     def zones(self, place: int, count: int) -> Integers:
-        """Return the zone of each of a scene's candidate nodes, of which there are `count`."""
+        """Return the zone of each of an episode's candidate nodes, of which there are `count`."""
         cluster = self._parts[place].given.cluster
         return cluster.zone[cluster.found[:count]]
 
     def close(self) -> None:
         """Stop the threads, if there are any."""
-        if self._crew is not None:
-            self._crew.close()
-            self._crew = None
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
 
     def _begin(self, first: int, last: int) -> None:
-        """Let some scenes go on to their first question."""
+        """Let some episodes go on to their first question."""
         which = np.array([first, last])
-        shared = self._shared(which, which[:1].copy(), last - first, empty_board(0))
+        shared = self._shared(which, which[:1].copy(), last - first, idle_counters(0))
         go_on(self._live, shared, 0, True)
 
-    def _shared(self, shares: Integers, taken: Integers, at_a_time: int, board: Integers) -> Any:
-        return shared_of(self._book, self._actions, shares, taken, at_a_time, board)
+    def _shared(self, shares: Integers, taken: Integers, at_a_time: int, counters: Integers) -> Any:
+        return shared_of(self._book, self._actions, shares, taken, at_a_time, counters)
 
     def _bill(self, into: int) -> None:
-        """Add to a reward what is left of those scenes that are over and that Python bills."""
+        """Add to a reward what is left of those episodes that are over and that Python bills."""
         if not self._unbilled:
             return
         for place in self._unbilled.intersection(np.flatnonzero(self.is_over()).tolist()):
@@ -218,5 +218,5 @@ def _tables_for(
 
 
 def _step(live: Any, shared: Any, own: int) -> bool:
-    """Do what the thread of a number does in a step; a helper keeps no stage alive by it."""
+    """Do what the thread of a number does in a step; a helper keeps no batch alive by it."""
     return go_on(live, shared, own, False)

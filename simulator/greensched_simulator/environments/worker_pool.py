@@ -17,22 +17,24 @@ _LAST_STEP_S = 10.0  # is waited for
 _MOMENT_S = 1e-4
 
 
-class Crew:
+class WorkerPool:
     """Helpers that each call `help_with`, with their number from 1 on, whenever there is a step.
 
     `help_with` helps with the step that there is and with those that follow, and returns when none
     has come for a while. Who sleeps through a step is not waited for.
     """
 
-    def __init__(self, help_with: Callable[[int], object], helpers: int, board: Integers) -> None:
-        self.board, self._failed = board, list[BaseException]()
-        self.board[:] = empty_board(helpers)
+    def __init__(
+        self, help_with: Callable[[int], object], helpers: int, counters: Integers
+    ) -> None:
+        self.counters, self._failed = counters, list[BaseException]()
+        self.counters[:] = idle_counters(helpers)
         self._bells = [threading.Semaphore(0) for _ in range(helpers)]
         self._is_over = threading.Event()
         self._threads = [
             threading.Thread(
                 target=_help,
-                args=(help_with, own, bell, board, self._is_over, self._failed),
+                args=(help_with, own, bell, counters, self._is_over, self._failed),
                 name=f"greensched-step-{own}",
                 daemon=True,
             )
@@ -49,10 +51,10 @@ class Crew:
 
     def call(self) -> None:
         """Tell all that there is a step."""
-        tell_step(self.board)
+        tell_step(self.counters)
         for place, bell in enumerate(self._bells, SLEEPS):
-            if self.board[place]:
-                self.board[place] = 0
+            if self.counters[place]:
+                self.counters[place] = 0
                 bell.release()
 
     def check(self) -> None:
@@ -62,7 +64,7 @@ class Crew:
 
     def wait(self) -> None:
         """Return when nobody is busy any longer, or one has failed."""
-        while self.board[IDLE] < len(self._bells) and not self._failed:
+        while self.counters[IDLE] < len(self._bells) and not self._failed:
             time.sleep(_MOMENT_S)
 
     def close(self) -> None:
@@ -72,25 +74,25 @@ class Crew:
             thread.join(_LAST_STEP_S)
 
 
-def empty_board(helpers: int) -> Integers:
-    """Return the board of a crew that has not begun."""
-    board = np.zeros(SLEEPS + helpers, np.int64)
-    board[IDLE] = helpers
-    return board
+def idle_counters(helpers: int) -> Integers:
+    """Return the counters of a pool that has not begun."""
+    counters = np.zeros(SLEEPS + helpers, np.int64)
+    counters[IDLE] = helpers
+    return counters
 
 
 def _help(
     help_with: Callable[[int], object],
     own: int,
     bell: threading.Semaphore,
-    board: Integers,
+    counters: Integers,
     is_over: threading.Event,
     failed: list[BaseException],
 ) -> None:
     while True:
-        board[SLEEPS + own - 1] = 1
+        counters[SLEEPS + own - 1] = 1
         bell.acquire()
-        board[SLEEPS + own - 1] = 0
+        counters[SLEEPS + own - 1] = 0
         if is_over.is_set():
             return
         try:

@@ -69,7 +69,7 @@ class Accounts(NamedTuple):
     mean_memory: Floats  # [1] bytes of a node
     credits: Floats  # [J] reward of each job that was placed
     deadline_s: Floats  # [J] of each job, whoever waits for it
-    is_tallied: bool  # whether `tally` knows all that is billed; else it is billed in Python
+    has_fast_bill: bool  # whether `fast_bill` knows all that is billed; else it is billed in Python
 
 
 class Parts(NamedTuple):
@@ -87,22 +87,22 @@ class Parts(NamedTuple):
 
 
 @structref.register
-class _SceneType(types.StructRef):
+class _EpisodeType(types.StructRef):
     def preprocess_fields(self, fields: Any) -> Any:
         """Have fields hold any value of their kind."""
         return tuple((name, types.unliteral(kind)) for name, kind in fields)
 
 
-class Scene(structref.StructRefProxy):
+class Episode(structref.StructRefProxy):
     """A run that an agent takes part in, and what it is shown, handed on by its address."""
 
     def __new__(cls, *parts: Any) -> Any:
-        """Return a scene of all parts."""
+        """Return an episode of all parts."""
         return structref.StructRefProxy.__new__(cls, *parts)
 
 
 # The run stands there twice: as it is kept, and lent, as the engine's functions take it.
-structref.define_proxy(Scene, _SceneType, ["kept", "run", *Parts._fields[2:]])
+structref.define_proxy(Episode, _EpisodeType, ["kept", "run", *Parts._fields[2:]])
 
 
 @structref.register
@@ -131,31 +131,39 @@ class _SharedType(types.StructRef):
 
 
 class SharedWork(structref.StructRefProxy):
-    """What threads share while scenes go on: the rules, the actions, and who takes which scenes.
+    """What threads share while episodes go on: the rules, the actions, and who takes which
+    episodes.
 
-    Each thread has a share of the scenes, from one of `shares`, [T+1], to the next. `taken`, [T],
-    is the first of each share that nobody has taken yet, `at_a_time` at a time. `board` is that of
-    `sharing.py`.
+    Each thread has a share of the episodes, from one of `shares`, [T+1], to the next. `taken`, [T],
+    is the first of each share that nobody has taken yet, `at_a_time` at a time. `counters` are
+    those of `sharing.py`.
     """
 
     def __new__(
-        cls, book: Any, actions: Any, shares: Any, taken: Any, at_a_time: int, board: Any
+        cls, book: Any, actions: Any, shares: Any, taken: Any, at_a_time: int, counters: Any
     ) -> Any:
         """Return what is shared, which keeps its arrays alive."""
-        return structref.StructRefProxy.__new__(cls, book, actions, shares, taken, at_a_time, board)
+        return structref.StructRefProxy.__new__(
+            cls, book, actions, shares, taken, at_a_time, counters
+        )
 
 
 structref.define_proxy(
-    SharedWork, _SharedType, ["book", "actions", "shares", "taken", "at_a_time", "board"]
+    SharedWork, _SharedType, ["book", "actions", "shares", "taken", "at_a_time", "counters"]
 )
 
 
 @fast
 def shared_of(
-    book: Any, actions: Integers, shares: Integers, taken: Integers, at_a_time: int, board: Integers
+    book: Any,
+    actions: Integers,
+    shares: Integers,
+    taken: Integers,
+    at_a_time: int,
+    counters: Integers,
 ) -> Any:
     """Return what threads share, as `go_on` takes it."""
-    return SharedWork(book, actions, shares, taken, at_a_time, board)
+    return SharedWork(book, actions, shares, taken, at_a_time, counters)
 
 
 @fast
@@ -165,46 +173,46 @@ def book_of(rules: RuleSet, zones: int, nodes: int) -> Any:
 
 
 @fast
-def _scene_of(parts: Parts, book: Any) -> Any:
+def _episode_of(parts: Parts, book: Any) -> Any:
     run = run_of(parts.given, parts.recorded, book.rules)
     if parts.asks_where:
         let_agents_choose(run.queue.turns)
-    return Scene(
+    return Episode(
         run, lent_structure(run), parts.starts, parts.levels, parts.accounts, parts.shown,
         parts.asks_when, parts.asks_where, parts.most_nodes,
     )  # fmt: skip
 
 
 @fast
-def _scenes_of(first: Any) -> Any:
-    scenes = List()
-    scenes.append(first)
-    return scenes
+def _episodes_of(first: Any) -> Any:
+    episodes = List()
+    episodes.append(first)
+    return episodes
 
 
 @fast
-def _put_scene(scenes: Any, place: int, scene: Any) -> None:
-    if place == len(scenes):
-        scenes.append(scene)
+def _put_episode(episodes: Any, place: int, episode: Any) -> None:
+    if place == len(episodes):
+        episodes.append(episode)
     else:
-        scenes[place] = scene
+        episodes[place] = episode
 
 
 @fast
-def told_beside(scenes: Any, place: int) -> tuple[Changes, Suspended, Broken]:
+def told_beside(episodes: Any, place: int) -> tuple[Changes, Suspended, Broken]:
     """Return which nodes were capped when, what ran before jobs stopped, and which nodes failed."""
-    run = scenes[place].kept
+    run = episodes[place].kept
     return run.changes, run.agenda.suspended, run.broken
 
 
-def scenes_of(every: Sequence[Parts], book: Any) -> Any:
-    """Return scenes of such parts, at least one, as compiled code takes them."""
-    scenes = _scenes_of(_scene_of(every[0], book))
+def episodes_of(every: Sequence[Parts], book: Any) -> Any:
+    """Return episodes of such parts, at least one, as compiled code takes them."""
+    episodes = _episodes_of(_episode_of(every[0], book))
     for place, parts in enumerate(every):
-        put_scene(scenes, place, parts, book)
-    return scenes
+        put_episode(episodes, place, parts, book)
+    return episodes
 
 
-def put_scene(scenes: Any, place: int, parts: Parts, book: Any) -> None:
-    """Put a scene of such parts in the place of another, or at the end."""
-    _put_scene(scenes, place, _scene_of(parts, book))
+def put_episode(episodes: Any, place: int, parts: Parts, book: Any) -> None:
+    """Put an episode of such parts in the place of another, or at the end."""
+    _put_episode(episodes, place, _episode_of(parts, book))

@@ -12,39 +12,39 @@ from greensched_simulator.engine.execution.pacing import set_level
 from greensched_simulator.engine.queue.deciding import due_or_put_off, keep_start
 from greensched_simulator.engine.state.choices import NOWHERE
 from greensched_simulator.engine.state.starts import Start, as_slots
+from greensched_simulator.environments.episode_parts import CANDIDATES, DUE, JOB, PACED
 from greensched_simulator.environments.placing import give_node
-from greensched_simulator.environments.scene_parts import CANDIDATES, DUE, JOB, PACED
 
 
 @fast
-def answer_when(scene: Any, action: int) -> None:
+def apply_when(episode: Any, action: int) -> None:
     """Let a job start when the agent chose; for what is no candidate the rule chooses."""
-    asked, run, now_s = scene.shown.asked, scene.run, scene.run.events.now_s[0]
+    asked, run, now_s = episode.shown.asked, episode.run, episode.run.events.now_s[0]
     job, count, place = asked[JOB], asked[CANDIDATES], action
     if place < 0 or place >= count:
-        place = int(np.argmin(run.rules.when[0](_columns_of(scene.starts.columns, count))[0]))
-    zone = scene.starts.zone[place]
+        place = int(np.argmin(run.rules.when[0](_columns_of(episode.starts.columns, count))[0]))
+    zone = episode.starts.zone[place]
     chosen = Start(now_s + place * run.terms.slot_s, zone, run.prospects.runtime_s[job, zone])
     keep_start(job, chosen, run)
     asked[DUE] = due_or_put_off(job, now_s, chosen.start_s, run.events.starts)
 
 
 @borrowing
-def answer_where(scene: Any, action: int) -> None:
+def apply_where(episode: Any, action: int) -> None:
     """Give a job the node that the agent chose; for what is no candidate the rule chooses."""
-    asked, place = scene.shown.asked, action
+    asked, place = episode.shown.asked, action
     asked[DUE] = NOWHERE
     if place < 0 or place >= asked[CANDIDATES]:
-        place = _liked_best(scene)
-    give_node(scene, asked[JOB], scene.run.cluster.found[place])
+        place = _liked_best(episode)
+    give_node(episode, asked[JOB], episode.run.cluster.found[place])
 
 
 @fast
-def _liked_best(scene: Any) -> int:
+def _liked_best(episode: Any) -> int:
     """Return the node that the rule likes best of those that are shown."""
-    shown = scene.shown
+    shown = episode.shown
     seen = shown.nodes[:, :, : shown.asked[CANDIDATES]].transpose((0, 2, 1))
-    return int(np.argmin(scene.run.rules.where[0](seen, shown.context)[0]))
+    return int(np.argmin(episode.run.rules.where[0](seen, shown.context)[0]))
 
 
 @fast
@@ -54,11 +54,11 @@ def _columns_of(table: Floats, count: int) -> SlotColumns:
 
 
 @fast
-def answer_how_fast(scene: Any, action: int) -> None:
+def apply_how_fast(episode: Any, action: int) -> None:
     """Have a node at the level that the agent chose; for what is no candidate the rule chooses."""
-    asked, run, place = scene.shown.asked, scene.run, action
+    asked, run, place = episode.shown.asked, episode.run, action
     if place < 0 or place >= asked[CANDIDATES]:
-        place = int(np.argmin(run.rules.cap[0](_levels_of(scene.levels))[0]))
+        place = int(np.argmin(run.rules.cap[0](_levels_of(episode.levels))[0]))
     set_level(run.events.now_s[0], asked[PACED], place, run)
 
 

@@ -1,4 +1,4 @@
-"""Threads that help with steps: nobody does a scene twice, and nobody is left behind."""
+"""Threads that help with steps: nobody does an episode twice, and nobody is left behind."""
 
 import gc
 import subprocess
@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from gymnasium.error import ClosedEnvironmentError
 
-from greensched_simulator.environments.crew import Crew, empty_board
 from greensched_simulator.environments.sharing import IDLE
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
+from greensched_simulator.environments.worker_pool import WorkerPool, idle_counters
 from greensched_simulator.testing.random_worlds import random_world
 
 SOON_S = 10.0
@@ -33,43 +33,43 @@ def helpers() -> int:
 
 def test_each_helper_is_told_its_number_and_woken_for_every_step() -> None:
     helped: list[int] = []
-    crew = Crew(helped.append, 2, empty_board(2))
+    pool = WorkerPool(helped.append, 2, idle_counters(2))
     for step in range(1, 4):
-        assert comes_true(lambda: all(crew.board[-2:]))  # both sleep
-        crew.call()
+        assert comes_true(lambda: all(pool.counters[-2:]))  # both sleep
+        pool.call()
         assert comes_true(lambda step=step: sorted(helped) == [1] * step + [2] * step)  # type: ignore[misc]  # mypy cannot tell
-    crew.close()
+    pool.close()
 
 
 def test_what_a_helper_fails_with_is_raised() -> None:
     def fail(own: int) -> None:
         raise ValueError(f"helper {own} cannot")
 
-    crew = Crew(fail, 1, empty_board(1))
-    crew.check()
-    assert comes_true(lambda: bool(crew.board[-1]))
-    crew.call()
+    pool = WorkerPool(fail, 1, idle_counters(1))
+    pool.check()
+    assert comes_true(lambda: bool(pool.counters[-1]))
+    pool.call()
     assert comes_true(lambda: helpers() == 0)
     with pytest.raises(ValueError, match="helper 1 cannot"):
-        crew.check()
+        pool.check()
 
 
 def test_whoever_leaves_a_step_early_waits_for_those_at_work() -> None:
     is_through = threading.Event()
 
     def work(own: int) -> None:
-        crew.board[IDLE] -= 1
+        pool.counters[IDLE] -= 1
         is_through.wait(SOON_S)
-        crew.board[IDLE] += 1
+        pool.counters[IDLE] += 1
 
-    crew = Crew(work, 1, empty_board(1))
-    assert comes_true(lambda: bool(crew.board[-1]))
-    crew.call()
-    assert comes_true(lambda: crew.board[IDLE] == 0)
+    pool = WorkerPool(work, 1, idle_counters(1))
+    assert comes_true(lambda: bool(pool.counters[-1]))
+    pool.call()
+    assert comes_true(lambda: pool.counters[IDLE] == 0)
     threading.Timer(0.05, is_through.set).start()
-    crew.wait()
-    assert is_through.is_set() and crew.board[IDLE] == 1
-    crew.close()
+    pool.wait()
+    assert is_through.is_set() and pool.counters[IDLE] == 1
+    pool.close()
 
 
 ENDS_AT_ONCE = """

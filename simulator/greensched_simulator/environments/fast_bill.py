@@ -33,7 +33,7 @@ from greensched_simulator.compiling.compiled import borrowing, compiled, fast, i
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.cluster import ClusterState, columns_of
 from greensched_simulator.engine.state.power_states import ASLEEP_FROM_S
-from greensched_simulator.environments.scene_parts import Accounts
+from greensched_simulator.environments.episode_parts import Accounts
 
 _placement_cost = compiled(placement_cost, inlined)
 _load_watts = compiled(load_watts, inlined)

@@ -16,55 +16,55 @@ from greensched_simulator.engine.execution.pacing import (
 from greensched_simulator.engine.execution.workers import newcomer, workload_of
 from greensched_simulator.engine.queue.deciding import work_of
 from greensched_simulator.engine.state.choices import see_candidates
-from greensched_simulator.engine.state.observing import Desk, NodesShown, Singles
+from greensched_simulator.engine.state.observing import NodesShown, Scratch, Singles
 from greensched_simulator.engine.state.starts import slot_columns
-from greensched_simulator.environments.scene_parts import Bits, Shown
+from greensched_simulator.environments.episode_parts import Bits, Shown
 
 _encode_when, _encode_how_fast = compiled(encode_when), compiled(encode_how_fast)
 
 
 @borrowing
-def show_nodes(scene: Any, job: int, now_s: float, count: int, desk: Desk) -> None:
+def observe_nodes(episode: Any, job: int, now_s: float, count: int, scratch: Scratch) -> None:
     """Show the first so many nodes that the search for a job has found."""
-    run, worker = scene.run, newcomer(job, now_s, scene.run)
-    shown = NodesShown(scene.shown.nodes, scene.shown.context, True)
+    run, worker = episode.run, newcomer(job, now_s, episode.run)
+    shown = NodesShown(episode.shown.nodes, episode.shown.context, True)
     rows = run.cluster.found[:count]
-    see_candidates(run.cluster, rows, run.grid, run.terms, worker, desk, shown)
-    _clear_behind(scene.shown.nodes[0], count)
+    see_candidates(run.cluster, rows, run.grid, run.terms, worker, scratch, shown)
+    _clear_behind(episode.shown.nodes[0], count)
 
 
 @fast
-def show_starts(scene: Any, job: int, now_s: float, count: int) -> None:
+def observe_starts(episode: Any, job: int, now_s: float, count: int) -> None:
     """Show the next so many starts of a job."""
-    run, work = scene.run, work_of(job, now_s, scene.run)
+    run, work = episode.run, work_of(job, now_s, episode.run)
     columns, zone = slot_columns(run.grid, run.plan, run.terms, work, count)
-    table = scene.starts.columns
+    table = episode.starts.columns
     table[0, :count], table[1, :count] = columns.wait_s[0], columns.runtime_s[0]
     table[2, :count], table[3, :count] = columns.carbon_at_start[0], columns.carbon_over_run[0]
     table[4, :count], table[5, :count] = columns.price_at_start[0], columns.price_over_run[0]
     table[6, :count] = columns.weighted_over_run[0]
     table[7, :count] = columns.busiest_over_run[0]
-    scene.starts.zone[:count] = zone
+    episode.starts.zone[:count] = zone
     workload = workload_of(job, run.jobs, run.recorded, run.terms)
-    seen = _encode_when(columns, workload, run.terms.weights, scene.accounts.mean_memory)
-    _copy(seen.slots.transpose((0, 2, 1))[0], scene.shown.slots[0])
-    scene.shown.context[:] = seen.context
+    seen = _encode_when(columns, workload, run.terms.weights, episode.accounts.mean_memory)
+    _copy(seen.slots.transpose((0, 2, 1))[0], episode.shown.slots[0])
+    episode.shown.context[:] = seen.context
 
 
 @fast
-def show_levels(scene: Any, node: int, now_s: float) -> None:
+def observe_power_caps(episode: Any, node: int, now_s: float) -> None:
     """Show the levels of a node on which something runs."""
-    run, cluster = scene.run, scene.run.cluster
+    run, cluster = episode.run, episode.run.cluster
     needed, dirtiness = needed_paces(now_s, run)[:, node], dirtiness_of(run.grid, now_s)
     columns = levels_seen(node, needed, dirtiness[cluster.zone[node]], cluster, run.terms)
-    table = scene.levels
+    table = episode.levels
     table[0], table[1] = columns.level[0], columns.speed[0]
     table[2], table[3] = columns.power_w[0], columns.kept_awake_w[0]
     table[4], table[5] = columns.keeps_deadlines[0], columns.dirtiness[0]
     running = running_on(node, run)
-    seen = _encode_how_fast(columns, running, run.terms.weights, scene.accounts.mean_memory)
-    _copy(seen.levels.transpose((0, 2, 1))[0], scene.shown.levels[0])
-    scene.shown.context[:] = seen.context
+    seen = _encode_how_fast(columns, running, run.terms.weights, episode.accounts.mean_memory)
+    _copy(seen.levels.transpose((0, 2, 1))[0], episode.shown.levels[0])
+    episode.shown.context[:] = seen.context
 
 
 @inlined
