@@ -37,15 +37,15 @@ def stress_examples() -> Mapping[str, str]:
         "examples/stress/namespace.yaml": _file([namespace_object(_NAMESPACE)]),
         "examples/stress/default.yaml": _file(_jobs(suite, DEFAULT)),
         "examples/stress/greensched.yaml": _file(_jobs(suite, HELD)),
-        "examples/stress/gpu.yaml": _file(_jobs(suite, HELD, on_boards=True)),
+        "examples/stress/gpu.yaml": _file(_jobs(suite, HELD, on_gpus=True)),
     }
 
 
-def _jobs(suite: Suite, strategy: Strategy, *, on_boards: bool = False) -> list[dict[str, Any]]:
+def _jobs(suite: Suite, strategy: Strategy, *, on_gpus: bool = False) -> list[dict[str, Any]]:
     return [
         job_object(job, strategy, Images())
         for job in suite.jobs
-        if (job.kind is StressKind.GPU) is on_boards
+        if (job.kind is StressKind.GPU) is on_gpus
     ]
 
 

@@ -7,12 +7,12 @@ from greensched_core.power.curves import PowerCurve
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """The boards of one model on one node."""
+    """The GPUs of one model on one node."""
 
     model: str
     count: int
-    idle_w: float  # watts per board
-    peak_w: float  # watts per board
+    idle_w: float  # watts per GPU
+    peak_w: float  # watts per GPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Node:
 
     @property
     def gpu_count(self) -> int:
-        """Boards on this node."""
+        """GPUs on this node."""
         return self.gpu.count if self.gpu else 0
 
 

@@ -24,7 +24,7 @@ def predicted_watts(
 ) -> Floats:
     """Return what each node would draw with the pod, [N] watts at its own plug.
 
-    Power curve at the utilisation after placement, plus all boards idle, plus the busy ones'
+    Power curve at the utilisation after placement, plus all GPUs idle, plus the busy ones'
     share of their range. A budget limits the machine, so its site's PUE does not count.
     """
     nodes = view.candidates(rows)

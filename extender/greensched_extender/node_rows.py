@@ -61,7 +61,7 @@ class NodeRows:
         self._zones: dict[str, int] = {"": 0}
         self._fixed = _zeros(FIXED_COLUMNS)
         self._moving = _zeros(MOVING_COLUMNS)
-        self.requested = _zeros(3)  # cpu cores, memory bytes, boards
+        self.requested = _zeros(3)  # cpu cores, memory bytes, GPUs
         self.measured = np.full(_FIRST_ROWS, np.nan)  # utilisation 0..1
         self._requested_then = np.zeros(_FIRST_ROWS)  # cpu cores that the measurement has seen
         self.pods = np.zeros(_FIRST_ROWS, np.int64)  # bound and provisional

@@ -72,7 +72,7 @@ class ExtenderSettings(ClusterSettings):
     )
     gpu_ratio: Share = Field(
         default=0.6,
-        description="Share of a GPU board's range from idle to peak watts that a pod draws.",
+        description="Share of a GPU's range from idle to peak watts that a pod draws.",
     )
     default_runtime_s: Positive = Field(
         default=3600.0,

@@ -241,9 +241,9 @@ def test_equal_nodes_without_a_budget_stay_equal_and_the_second_best_is_not_lowe
     assert world.snapshot.report(best).provisional == 1
 
 
-def test_boards_count_against_the_power_budget(world: World, pod: MakePod) -> None:
-    board = Gpu("A100", 4, idle_w=50.0, peak_w=400.0)
-    world.add(make_node("a", gpu=board, idle_w=100.0, peak_w=400.0, power_budget_w=520.0))
+def test_gpus_count_against_the_power_budget(world: World, pod: MakePod) -> None:
+    gpu = Gpu("A100", 4, idle_w=50.0, peak_w=400.0)
+    world.add(make_node("a", gpu=gpu, idle_w=100.0, peak_w=400.0, power_budget_w=520.0))
     assert world.filtered("a", pod=pod(cpu="1m", gpus="1"))["NodeNames"] == ["a"]  # 300 + 210 W
     assert world.filtered("a", pod=pod(cpu="1m", gpus="2"))["NodeNames"] == []
 

@@ -74,14 +74,14 @@ async def test_a_pod_that_the_cheapest_node_has_no_room_for_lands_on_the_next(
 
 
 async def test_a_pod_with_a_gpu_lands_on_the_cheapest_node_that_has_one(scene: Scene) -> None:
-    boards: dict[str, Any] = {"gpus": 4, "gpu_model": "NVIDIA-A100-SXM4-40GB"}
+    gpus: dict[str, Any] = {"gpus": 4, "gpu_model": "NVIDIA-A100-SXM4-40GB"}
     wasteful, thrifty, _ = await scene.offer(
-        scene.machine(50, 250, extra_labels={"greensched.io/pue": "1.9"}, **boards),
-        scene.machine(50, 250, extra_labels={"greensched.io/pue": "1.1"}, **boards),
+        scene.machine(50, 250, extra_labels={"greensched.io/pue": "1.9"}, **gpus),
+        scene.machine(50, 250, extra_labels={"greensched.io/pue": "1.1"}, **gpus),
         scene.machine(50, 60),
     )
     assert await scene.place("trains", gpus=2) == [thrifty]
-    assert await scene.place("trains-too", gpus=4) == [wasteful], "two boards are left"
+    assert await scene.place("trains-too", gpus=4) == [wasteful], "two GPUs are left"
 
 
 async def test_nodes_within_one_percent_share_the_pods(scene: Scene) -> None:

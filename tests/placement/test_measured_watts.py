@@ -97,7 +97,7 @@ async def test_every_meters_watts_are_read_each_in_its_own_unit(prometheus: Prom
         ),
     )
     assert now.faults == ()
-    # Two packages and memory by Kepler; two boards by DCGM, one of them told twice by MIG, and
+    # Two packages and memory by Kepler; two GPUs by DCGM, one of them told twice by MIG, and
     # a third one's blank left out.
     assert now.watts["n1"].value == pytest.approx(156.0 + 12.0 + 251.5 + 98.25)
     assert now.watts["n2"].source == "kepler-0.9"

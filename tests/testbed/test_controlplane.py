@@ -66,9 +66,9 @@ async def test_a_pod_runs_on_a_kwok_node_for_its_annotated_time(
     await delete_nodes(api, names)
 
 
-async def test_a_gpu_node_carries_its_labels_and_boards(api: ApiClient) -> None:
+async def test_a_gpu_node_carries_its_labels_and_gpus(api: ApiClient) -> None:
     group = EqualNodes(
-        1, "boards", 32, 256 * GIB, gpus=4, gpu_model="Tesla-T4", grid_zone="DE", power_model="old"
+        1, "gpus", 32, 256 * GIB, gpus=4, gpu_model="Tesla-T4", grid_zone="DE", power_model="old"
     )
     names = await create_nodes(api, [group])
     await wait_until_ready(api, names)

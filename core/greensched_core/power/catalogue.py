@@ -9,8 +9,8 @@ from greensched_core.errors import BadInput
 from greensched_core.power.curves import PowerCurve
 from greensched_core.power.hardware import (
     Architecture,
-    Board,
     Catalogue,
+    KnownGpu,
     Machine,
     cpu_words,
     shipped_catalogue,
@@ -18,7 +18,7 @@ from greensched_core.power.hardware import (
 from greensched_core.quoting import near
 from greensched_core.state import Gpu
 
-GPU_BOARDS = "nvidia.com/gpu.count"  # physical boards, by NVIDIA's feature discovery
+GPU_COUNT = "nvidia.com/gpu.count"  # physical GPUs, by NVIDIA's feature discovery
 # Series, vCPUs, features, accelerator, version: Standard_NC24ads_A100_v4.
 _AZURE = re.compile(
     r"(?:Standard|Basic)_([A-Z]+)\d+(?:-\d+)?([a-z]*)(?:_[A-Z0-9]+)*?(?:_(v\d+))?", re.ASCII
@@ -76,7 +76,7 @@ class PowerCatalogue:
             labels.get(names.INSTANCE_TYPE),
             labels.get(names.CPU_MODEL),
             labels.get(names.GPU_PRODUCT),
-            labels.get(GPU_BOARDS),
+            labels.get(GPU_COUNT),
             cpu_cores,
             gpu_count,
         )
@@ -88,7 +88,7 @@ class PowerCatalogue:
         return power
 
     def _resolve(self, key: _Key) -> NodePower:
-        curve_text, model, instance, cpu, product, boards, cpu_cores, gpu_count = key
+        curve_text, model, instance, cpu, product, gpus, cpu_cores, gpu_count = key
         faults: list[str] = []
         if not 0 <= cpu_cores <= _MOST_CPUS:
             faults.append(f"{cpu_cores:g} CPUs are implausible: counted within 0 to {_MOST_CPUS:g}")
@@ -100,7 +100,7 @@ class PowerCatalogue:
                 found = _Found(curve, "annotation", found.hardware, found.speed)
             except BadInput as fault:
                 faults.append(f"annotation {names.POWER_CURVE_WATTS}: {fault}")
-        gpu = self._gpu(product, boards, instance, gpu_count, faults)
+        gpu = self._gpu(product, gpus, instance, gpu_count, faults)
         return NodePower(found.curve, found.source, found.hardware, found.speed, gpu, tuple(faults))
 
     def _hardware(
@@ -146,31 +146,31 @@ class PowerCatalogue:
     def _gpu(
         self,
         product: str | None,
-        boards: str | None,
+        gpus: str | None,
         instance: str | None,
         count: int,
         faults: list[str],
     ) -> Gpu | None:
         if count <= 0:
             return None
-        board = self._board(product) if product else None
-        if board is None:
+        gpu = self._named_gpu(product) if product else None
+        if gpu is None:
             family = _family(instance or "")
-            board = self._known.family_boards.get(family)
-        if board is None:
-            board = self._known.default_board
+            gpu = self._known.family_gpus.get(family)
+        if gpu is None:
+            gpu = self._known.default_gpu
             said = f"label {names.GPU_PRODUCT}: {product!r} is not in the power catalogue"
             faults.append(
-                f"{said if product else f'no label {names.GPU_PRODUCT}'}: a board of "
-                f"{board.idle_w:g} to {board.peak_w:g} W is assumed"
+                f"{said if product else f'no label {names.GPU_PRODUCT}'}: a GPU of "
+                f"{gpu.idle_w:g} to {gpu.peak_w:g} W is assumed"
             )
-        share = _board_share(product, boards, count)
-        return Gpu(product or board.name, count, board.idle_w * share, board.peak_w * share)
+        share = _gpu_share(product, gpus, count)
+        return Gpu(product or gpu.name, count, gpu.idle_w * share, gpu.peak_w * share)
 
-    def _board(self, product: str) -> Board | None:
+    def _named_gpu(self, product: str) -> KnownGpu | None:
         words = set(re.findall(r"[a-z0-9]+", product.lower()))
         words |= {word.rstrip("0123456789") for word in words if word.startswith(("sxm", "pcie"))}
-        fitting = [it for it in self._known.boards.values() if it.product <= words]
+        fitting = [it for it in self._known.gpus.values() if it.product <= words]
         return max(fitting, key=lambda it: len(it.product), default=None)
 
 
@@ -223,9 +223,9 @@ def _family(instance: str) -> str:
     return ""
 
 
-def _board_share(product: str | None, boards: str | None, count: int) -> float:
-    """Return boards per allocatable GPU: below 1 where MIG or time-slicing cuts boards up."""
-    if product is None or not boards or not boards.isascii() or not boards.isdigit():
+def _gpu_share(product: str | None, gpus: str | None, count: int) -> float:
+    """Return GPUs per allocatable GPU: below 1 where MIG or time-slicing cuts GPUs up."""
+    if product is None or not gpus or not gpus.isascii() or not gpus.isdigit():
         return 1.0
     is_cut = "-MIG-" in product or product.endswith("-SHARED")
-    return int(boards[:6]) / count if is_cut and 0 < int(boards[:6]) < count else 1.0
+    return int(gpus[:6]) / count if is_cut and 0 < int(gpus[:6]) < count else 1.0

@@ -4,7 +4,7 @@
 
 with u the node's CPU time per second and core. The share by CPU time is Kepler's way of dividing
 what a node draws (docs/developer/power-attribution-guide.md); in place of its meter stands the
-curve, as `greensched_core.power.catalogue` has it. Memory, boards and disks have no part in it.
+curve, as `greensched_core.power.catalogue` has it. Memory, GPUs and disks have no part in it.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The catalogue's entries: machines, cloud architectures and GPU boards, each with its source."""
+"""The catalogue's entries: machines, cloud architectures and GPUs, each with its source."""
 
 import re
 import tomllib
@@ -41,7 +41,7 @@ class Architecture:
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class KnownGpu:
     """One GPU: watts idle and at its power limit."""
 
     name: str
@@ -57,10 +57,10 @@ class Catalogue:
 
     machines: Mapping[str, Machine] = field(repr=False)
     families: Mapping[str, Architecture] = field(repr=False)  # by instance family: aws:m5
-    boards: Mapping[str, Board] = field(repr=False)
-    family_boards: Mapping[str, Board] = field(repr=False)  # by instance family
+    gpus: Mapping[str, KnownGpu] = field(repr=False)
+    family_gpus: Mapping[str, KnownGpu] = field(repr=False)  # by instance family
     default_cpu: Architecture
-    default_board: Board
+    default_gpu: KnownGpu
 
 
 def cpu_words(text: str) -> Words:
@@ -85,18 +85,18 @@ def _catalogue(table: Mapping[str, Any]) -> Catalogue:
         if "ssj_ops_per_watt" in entry
     }
     machines = {name: _machine(name, entry, speeds) for name, entry in entries.items()}
-    boards = {name: _board(name, entry) for name, entry in table["gpus"].items()}
+    gpus = {name: _gpu(name, entry) for name, entry in table["gpus"].items()}
     return Catalogue(
         machines=machines,
         families=_families(table["families"], table["architectures"], speeds),
-        boards=boards,
-        family_boards={
-            family: boards[name]
+        gpus=gpus,
+        family_gpus={
+            family: gpus[name]
             for name, entry in table["gpus"].items()
             for family in entry.get("instances", ())
         },
         default_cpu=_architecture("generic-cpu", table["defaults"]["cpu"], {}, 1),
-        default_board=_board("generic-gpu", table["defaults"]["gpu"]),
+        default_gpu=_gpu("generic-gpu", table["defaults"]["gpu"]),
     )
 
 
@@ -153,8 +153,8 @@ def _families(
     return found
 
 
-def _board(name: str, entry: Mapping[str, Any]) -> Board:
-    return Board(
+def _gpu(name: str, entry: Mapping[str, Any]) -> KnownGpu:
+    return KnownGpu(
         name=name,
         product=frozenset(entry.get("product", ())),
         idle_w=float(entry["idle_w"]),

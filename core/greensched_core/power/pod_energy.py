@@ -36,7 +36,7 @@ async def measured_pods(
     """Return what pods of one namespace took by the first meter that saw nearly all of their time.
 
     What it missed is taken to be as the rest. None where there is none, `with_gpus` none that saw
-    the boards too. Raises SignalUnavailable with the reason.
+    the GPUs too. Raises SignalUnavailable with the reason.
     """
     for meter in meters:
         if with_gpus and not meter.sees_gpus:

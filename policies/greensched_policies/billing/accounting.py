@@ -120,7 +120,7 @@ def bill_schedule(
 ) -> Bill:
     """Return the bill of the schedule from `window_s[0]` to `window_s[1]`, in seconds.
 
-    Idle watts are the node's at no load, with its boards: billed for the whole window but for
+    Idle watts are the node's at no load, with its GPUs: billed for the whole window but for
     `sleeps`, or, with `empty_nodes_sleep`, only while something runs. Where carbon or price is
     missing for any part of a node's use, that node's carbon or cost is NaN, never too small.
     Raises ValueError when the window ends before it starts, a placement names no node, or one runs
@@ -160,8 +160,8 @@ def bill_placements(
 ) -> PlacementBill:
     """Return what each placement used from `window_s[0]` to `window_s[1]`, in their order.
 
-    At every moment the CPU's watts above idle are shared out by cores requested, the boards' by
-    boards requested. So the shares on a node add up to its active part of `bill_schedule`, but for
+    At every moment the CPU's watts above idle are shared out by cores requested, the GPUs' by
+    GPUs requested. So the shares on a node add up to its active part of `bill_schedule`, but for
     the rounding of running sums: about 1e-12 of the node's whole. Idle watts are nobody's.
     Raises ValueError as `bill_schedule` does.
     """
@@ -180,7 +180,7 @@ def total_bill(bill: Bill) -> BillTotal:
 
 def _integrate(course: NodeTimeline) -> list[float]:
     """Return joules, money and grams, each active, idle, asleep, waking and no transfers."""
-    active_w = course.cpu_w + course.boards * course.board_w
+    active_w = course.cpu_w + course.gpus * course.gpu_w
     joules = [
         joules_of(watts, course.pue, course.length_s)
         for watts in (active_w, course.idle_w, course.sleep_w, course.wake_w)
@@ -203,17 +203,17 @@ def _weigh(energy_j: Floats, values: Floats) -> float:
 
 def _shares(course: NodeTimeline, placements: Placements) -> Floats:
     """Return joules, money and grams of each placement on one node, [3,M]."""
-    cores, boards = placements.cpu_cores[course.mine], placements.gpus[course.mine]
+    cores, gpus = placements.cpu_cores[course.mine], placements.gpus[course.mine]
     asks = (cores > 0.0).astype(np.float64)
     asking = running(course.begins, course.ends, asks, course.cores.size + 1)
     # Whole numbers are exact; sums of cores never quite cancel, or swallow what is tiny.
     has_cores = (asking > 0.5) & (course.cores > 0.0)
     core_w = np.divide(course.cpu_w, course.cores, np.zeros(course.cores.size), where=has_cores)
     core_j = joules_of(core_w, course.pue, course.length_s)
-    board_j = joules_of(course.board_w, course.pue, course.length_s)
+    gpu_j = joules_of(course.gpu_w, course.pue, course.length_s)
     known = np.ones(core_j.size)
     return np.stack([
-        (_over(course, core_j, values, cores) + _over(course, board_j, values, boards)) / unit
+        (_over(course, core_j, values, cores) + _over(course, gpu_j, values, gpus)) / unit
         for values, unit in (
             (known, 1.0),
             (course.price_per_mwh, JOULES_PER_MWH),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from greensched_policies.costs.capping import board_watts, cpu_power
+from greensched_policies.costs.capping import cpu_power, gpu_watts
 from greensched_policies.costs.cost import (
     CURVE_POINTS,
     CostModel,
@@ -28,9 +28,9 @@ class BilledNodes(NamedTuple):
 
     cpu_capacity: Floats  # cores
     curve_class: Integers  # row of the model's curve table
-    gpu_capacity: Floats  # boards
-    gpu_idle_w: Floats  # watts per board
-    gpu_peak_w: Floats  # watts per board
+    gpu_capacity: Floats  # GPUs
+    gpu_idle_w: Floats  # watts per GPU
+    gpu_peak_w: Floats  # watts per GPU
     pue: Floats  # beside which a zone's series may put another, time by time
     zone: Integers  # index into the series; -1: unknown, money and carbon are NaN
 
@@ -96,9 +96,9 @@ class NodeTimeline(NamedTuple):
     start_s: Floats
     length_s: Floats
     cores: Floats  # requested by what runs
-    boards: Floats
+    gpus: Floats
     cpu_w: Floats  # above idle
-    board_w: Floats  # of one board, above idle
+    gpu_w: Floats  # of one GPU, above idle
     idle_w: Floats
     sleep_w: Floats
     wake_w: Floats
@@ -197,16 +197,16 @@ def _course(
     count = running(begins, ends, np.ones(mine.size), moments.size)
     is_empty = count < 0.5  # whole numbers: exact, unlike sums of cores
     cores = np.where(is_empty, 0.0, running(begins, ends, placements.cpu_cores[mine], moments.size))
-    boards = np.where(is_empty, 0.0, running(begins, ends, placements.gpus[mine], moments.size))
-    cpu_w, board_w = _above_idle(nodes, own, cores, moments[:-1], model)
-    boards_idle_w = nodes.gpu_capacity[row] * nodes.gpu_idle_w[row]
+    gpus = np.where(is_empty, 0.0, running(begins, ends, placements.gpus[mine], moments.size))
+    cpu_w, gpu_w = _above_idle(nodes, own, cores, moments[:-1], model)
+    gpus_idle_w = nodes.gpu_capacity[row] * nodes.gpu_idle_w[row]
     first = int(nodes.curve_class[row]) * CURVE_POINTS
-    idle_w = np.full(cores.shape, model.curve_watts[first] + boards_idle_w)
+    idle_w = np.full(cores.shape, model.curve_watts[first] + gpus_idle_w)
     if model.empty_nodes_sleep:
         idle_w[is_empty] = 0.0
     sleep_w, wake_w = _without_idling(own.slept, moments, idle_w, is_empty)
     return NodeTimeline(
-        mine, begins, ends, moments[:-1], np.diff(moments), cores, boards, cpu_w, board_w, idle_w,
+        mine, begins, ends, moments[:-1], np.diff(moments), cores, gpus, cpu_w, gpu_w, idle_w,
         sleep_w, wake_w, *_grid(series, moments[:-1], nodes.pue[row]),
     )  # fmt: skip
 
@@ -227,7 +227,7 @@ def _above_idle(
     if not own.capped.node.size:
         return cpu_w, np.full(cores.shape, (peak_w - idle_w) * model.gpu_ratio)
     level = levels_at(own.capped, times_s)
-    return cpu_w * cpu_power(level), board_watts(level, idle_w, peak_w, model.gpu_ratio)
+    return cpu_w * cpu_power(level), gpu_watts(level, idle_w, peak_w, model.gpu_ratio)
 
 
 def joules_of(watts: Floats, pue: Floats, length_s: Floats) -> Floats:

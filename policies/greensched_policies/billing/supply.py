@@ -160,7 +160,7 @@ def _balance(
     )
     drawn_w = np.zeros(times_s.size - 1)
     for course in courses:
-        watts = course.cpu_w + course.boards * course.board_w + course.idle_w
+        watts = course.cpu_w + course.gpus * course.gpu_w + course.idle_w
         watts = joules_of(watts + course.sleep_w + course.wake_w, course.pue, np.ones(watts.size))
         drawn_w += held(steps_at(times_s[:-1], course.start_s), watts)
     yield_w = held(steps_at(times_s[:-1], series.times_s), sun.yield_w)

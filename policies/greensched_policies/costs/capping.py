@@ -1,6 +1,6 @@
 """Power caps: what a node draws and how fast it works at each level, and what a cap rule sees.
 
-A level is a share of full power control: of the highest CPU frequency, and of each board's highest
+A level is a share of full power control: of the highest CPU frequency, and of each GPU's highest
 watt limit. All functions take numbers as well as arrays and stay within numba's subset.
 """
 
@@ -25,9 +25,9 @@ FREQUENCY_EXPONENT = 2.0
 
 # Throughput by watts, both relative to those without a cap: means over V100, A40 and RTX 6000 of
 # the medians of their hungry trainings (Zeus, NSDI 2023, artifact; `greensched reproduce zeus`).
-BOARD_DRAW = np.array([0.0, 0.448, 0.542, 0.642, 0.723, 0.813, 1.0])
-BOARD_SPEED = np.array([0.0, 0.571, 0.684, 0.839, 0.908, 0.954, 1.0])
-LEAST_W = 1e-9  # so that a node without boards, 0 of 0 W, counts as at full speed
+GPU_DRAW = np.array([0.0, 0.448, 0.542, 0.642, 0.723, 0.813, 1.0])
+GPU_SPEED = np.array([0.0, 0.571, 0.684, 0.839, 0.908, 0.954, 1.0])
+LEAST_W = 1e-9  # so that a node without GPUs, 0 of 0 W, counts as at full speed
 
 
 class CapColumns(NamedTuple):
@@ -56,10 +56,10 @@ def cpu_power(level: Floats | float) -> Floats:
     return watts
 
 
-def board_watts(
+def gpu_watts(
     level: Floats | float, idle_w: Floats | float, peak_w: Floats | float, gpu_ratio: float
 ) -> Floats:
-    """Return the watts above idle of one busy board at a level.
+    """Return the watts above idle of one busy GPU at a level.
 
     A limit above what the work draws anyway does nothing, and none goes below idle.
     """
@@ -67,12 +67,12 @@ def board_watts(
     return np.maximum(np.minimum(level * peak_w, wanted_w), idle_w) - idle_w
 
 
-def board_speed(
+def gpu_speed(
     level: Floats | float, idle_w: Floats | float, peak_w: Floats | float, gpu_ratio: float
 ) -> Floats:
-    """Return the speed of work on a board at a level, 1 where the limit does nothing."""
+    """Return the speed of work on a GPU at a level, 1 where the limit does nothing."""
     wanted_w = idle_w + (peak_w - idle_w) * gpu_ratio
-    drawn_w = board_watts(level, idle_w, peak_w, gpu_ratio) + idle_w
+    drawn_w = gpu_watts(level, idle_w, peak_w, gpu_ratio) + idle_w
     share = (drawn_w + LEAST_W) / (wanted_w + LEAST_W)
-    speed: Floats = np.interp(share, BOARD_DRAW, BOARD_SPEED)
+    speed: Floats = np.interp(share, GPU_DRAW, GPU_SPEED)
     return speed

@@ -34,10 +34,10 @@ class NodeColumns(NamedTuple):
     cpu_before: Floats  # utilisation 0..1 without the workload
     memory_capacity: Floats  # bytes
     memory_free: Floats  # bytes not yet requested
-    gpu_capacity: Floats  # boards
-    gpu_free: Floats  # boards not yet requested
-    gpu_idle_w: Floats  # watts per board
-    gpu_peak_w: Floats  # watts per board
+    gpu_capacity: Floats  # GPUs
+    gpu_free: Floats  # GPUs not yet requested
+    gpu_idle_w: Floats  # watts per GPU
+    gpu_peak_w: Floats  # watts per GPU
     curve_class: Floats  # row of the curve table; whole numbers
     speed: Floats  # throughput of a core relative to the reference core
     pue: Floats  # power usage effectiveness of the site, at least 1
@@ -81,7 +81,7 @@ class CostModel(NamedTuple):
 
     curve_watts: Floats  # flat [classes * 11]: watts at 0, 10 … 100 % CPU load, without GPUs
     utilisation_ratio: float  # CPU used per CPU requested
-    gpu_ratio: float  # share of a board's idle-to-peak range that a running workload draws
+    gpu_ratio: float  # share of a GPU's idle-to-peak range that a running workload draws
     empty_nodes_sleep: bool  # empty nodes draw nothing and are woken by the first workload
 
 
@@ -173,7 +173,7 @@ def placement_cost(
     """Return what each workload adds to the bill on each of its candidates.
 
     power = [P(after) − P(before) + gpus · (peak − idle) · gpu_ratio
-             + (P(0) + boards · idle, if the node is empty and empty nodes sleep)] · PUE
+             + (P(0) + GPUs · idle, if the node is empty and empty nodes sleep)] · PUE
     energy = power · runtime / speed; carbon and money are energy times the zone's means.
     A candidate without carbon or price data has NaN there and finite watts and joules.
     """
@@ -182,9 +182,9 @@ def placement_cost(
     after = utilisation_after(nodes, workload.cpu_cores, model)
     power = watts_at(model.curve_watts, starts, after)
     power -= watts_at(model.curve_watts, starts, before)
-    board = nodes.gpu_peak_w - nodes.gpu_idle_w
-    board *= workload.gpus * model.gpu_ratio
-    power += board
+    gpu = nodes.gpu_peak_w - nodes.gpu_idle_w
+    gpu *= workload.gpus * model.gpu_ratio
+    power += gpu
     if model.empty_nodes_sleep:
         idle = taken(model.curve_watts, starts)
         idle += nodes.gpu_capacity * nodes.gpu_idle_w

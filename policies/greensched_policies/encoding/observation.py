@@ -33,14 +33,14 @@ NODE_FEATURES = (
     "cpu_before",  # utilisation 0..1
     "cpu_after",  # utilisation 0..1
     "memory_after",  # share requested with the workload, 0..1
-    "gpu_free_after",  # share of the boards left free; 0 without boards
+    "gpu_free_after",  # share of the GPUs left free; 0 without GPUs
     "is_empty",  # 1 where nothing runs
     "zone_carbon",  # carbon intensity over the run, relative
     "zone_price",  # price over the run, relative to the mean of its magnitude
     "cpu_size",  # cores, relative
     "memory_size",  # bytes, relative
-    "gpu_size",  # boards / 8
-    "gpu_stranded",  # share of the boards free behind a full CPU or memory
+    "gpu_size",  # GPUs / 8
+    "gpu_stranded",  # share of the GPUs free behind a full CPU or memory
     "idle_share",  # watts at no load per watt at full load
 )
 (
@@ -90,7 +90,7 @@ CONTEXT_FEATURES = (
     "weight_performance",
     "log_runtime",  # ln(1 + hours on the reference core)
     "log_cpu",  # ln(1 + cores)
-    "gpus",  # boards / 8
+    "gpus",  # GPUs / 8
     "memory_share",  # bytes, relative to the mean candidate
     "log_candidates",  # ln(candidates) / 10
 )
@@ -105,7 +105,7 @@ CONTEXT_FEATURES = (
     LOG_CANDIDATES,
 ) = range(8)
 
-BOARDS_PER_NODE = 8.0  # the usual large node: keeps board counts near 0..1
+GPUS_PER_NODE = 8.0  # the usual large node: keeps GPU counts near 0..1
 SECONDS_PER_HOUR = 3600.0
 LEAST_MAGNITUDE = 1e-30  # below it a mean is zero: dividing by it would overflow
 
@@ -184,8 +184,8 @@ def room_columns(
     memory /= np.maximum(nodes.memory_capacity, 1.0)
     memory += 1.0
     memory = np.minimum(np.maximum(memory, 0.0), 1.0)
-    boards_free = np.maximum(nodes.gpu_free - workload.gpus, 0.0)
-    boards_free /= np.maximum(nodes.gpu_capacity, 1.0)
+    gpus_free = np.maximum(nodes.gpu_free - workload.gpus, 0.0)
+    gpus_free /= np.maximum(nodes.gpu_capacity, 1.0)
     starts = curve_starts(nodes.curve_class)
     idle_w = taken(model.curve_watts, starts)
     full_w = taken(model.curve_watts, starts + (CURVE_POINTS - 1))
@@ -193,10 +193,10 @@ def room_columns(
         nodes.cpu_before,
         cost.cpu_after,
         memory,
-        boards_free,
+        gpus_free,
         nodes.is_empty,
-        nodes.gpu_capacity * (1.0 / BOARDS_PER_NODE),
-        boards_free * np.maximum(cost.cpu_after, memory),
+        nodes.gpu_capacity * (1.0 / GPUS_PER_NODE),
+        gpus_free * np.maximum(cost.cpu_after, memory),
         idle_w / np.maximum(full_w, 1e-9),
     )
 
@@ -258,7 +258,7 @@ def context_columns(
         weights.performance,
         np.log1p(workload.runtime_s / SECONDS_PER_HOUR),
         np.log1p(workload.cpu_cores),
-        workload.gpus / BOARDS_PER_NODE,
+        workload.gpus / GPUS_PER_NODE,
         workload.memory_bytes / np.maximum(mean_memory, 1.0),
         np.log(count) / 10.0,
     )

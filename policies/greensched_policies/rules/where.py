@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from greensched_policies.encoding.observation import (
-    BOARDS_PER_NODE,
     CARBON,
     COST,
     CPU_AFTER,
@@ -17,6 +16,7 @@ from greensched_policies.encoding.observation import (
     GPU_FREE_AFTER,
     GPU_SIZE,
     GPUS,
+    GPUS_PER_NODE,
     MEMORY_AFTER,
     MEMORY_SHARE,
     MEMORY_SIZE,
@@ -128,7 +128,7 @@ def kubernetes_default(
     over 100 and turned round. NodeResourcesFit: LeastAllocated, 1 − (cpu + memory) / 2.
     NodeResourcesBalancedAllocation since v1.36 (kubernetes#135573): 0.75 plus half of
     |cpu − memory| / 2 before less the same after. Upstream takes requested CPU and whole
-    hundredths, this rule expected utilisation and no rounding; boards score nothing in either.
+    hundredths, this rule expected utilisation and no rounding; GPUs score nothing in either.
     """
     share = context[:, MEMORY_SHARE].copy().reshape((-1, 1))
     asked = share / np.maximum(nodes[:, :, MEMORY_SIZE], np.float32(1e-6))
@@ -207,17 +207,17 @@ def tetris(
 
     Grandl et al., "Multi-resource packing for cluster schedulers" (Tetris), SIGCOMM 2014: the dot
     product of demand and what is free before, both over the node's capacity; here of CPU, memory
-    and boards, without disks and network. Memory and boards are what is requested; CPU is expected
+    and GPUs, without disks and network. Memory and GPUs are what is requested; CPU is expected
     use, as in the paper, and understated where the node's load reaches its cores.
     """
     bytes_share = context[:, MEMORY_SHARE].copy().reshape((-1, 1))
     memory = bytes_share / np.maximum(nodes[:, :, MEMORY_SIZE], np.float32(1e-6))
-    boards_share = context[:, GPUS].copy().reshape((-1, 1))
-    boards = boards_share / np.maximum(nodes[:, :, GPU_SIZE], np.float32(1.0 / BOARDS_PER_NODE))
+    gpus_share = context[:, GPUS].copy().reshape((-1, 1))
+    gpus = gpus_share / np.maximum(nodes[:, :, GPU_SIZE], np.float32(1.0 / GPUS_PER_NODE))
     cpu_before = nodes[:, :, CPU_BEFORE]
     alignment = (nodes[:, :, CPU_AFTER] - cpu_before) * (np.float32(1.0) - cpu_before)
     alignment += memory * (np.float32(1.0) - nodes[:, :, MEMORY_AFTER] + memory)
-    alignment += boards * (nodes[:, :, GPU_FREE_AFTER] + boards)
+    alignment += gpus * (nodes[:, :, GPU_FREE_AFTER] + gpus)
     relative_cost: npt.NDArray[np.float32] = -alignment
     return relative_cost
 

@@ -17,7 +17,7 @@ class Jobs(NamedTuple):
     estimate_s: Floats  # what its owner and the policies expect it to be
     cpu_cores: Floats
     memory_bytes: Floats
-    gpus: Floats  # boards, or a part of one
+    gpus: Floats  # GPUs, or a part of one
     workers: Floats  # how many run at the same time, each on a node; whole numbers
     deadline_s: Floats  # latest finish; infinity for none
     startup_s: Floats  # with which each stretch of a run begins; on the reference core

@@ -13,9 +13,9 @@ class NodeArrays(NamedTuple):
 
     cpu_capacity: Floats  # cores
     memory_capacity: Floats  # bytes
-    gpu_capacity: Floats  # boards
-    gpu_idle_w: Floats  # watts per board
-    gpu_peak_w: Floats  # watts per board
+    gpu_capacity: Floats  # GPUs
+    gpu_idle_w: Floats  # watts per GPU
+    gpu_peak_w: Floats  # watts per GPU
     curve_class: Floats  # row of the curve table; whole numbers
     speed: Floats  # throughput of a core relative to the reference core
     pue: Floats  # where it goes by the weather, its mean over the scenario's length

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greensched_policies.costs.capping import board_watts
+from greensched_policies.costs.capping import gpu_watts
 from greensched_policies.costs.cost import (
     CURVE_POINTS,
     JOULES_PER_KWH,
@@ -37,7 +37,7 @@ from greensched_simulator.environments.episode_parts import Accounts
 
 _placement_cost = compiled(placement_cost, inlined)
 _load_watts = compiled(load_watts, inlined)
-_board_watts = compiled(board_watts, inlined)
+_gpu_watts = compiled(gpu_watts, inlined)
 
 
 class Taken(NamedTuple):
@@ -108,7 +108,7 @@ def _add_active(taken: Floats, run: Run, accounts: Accounts) -> None:
     machines, grid = accounts.machines, accounts.grid
     nodes, count = cluster.zone.size, jobs.arrival_s.size
     runs, since_s = np.zeros(nodes, np.int64), np.zeros(nodes)
-    cores, boards = np.zeros(nodes), np.zeros(nodes)
+    cores, gpus = np.zeros(nodes), np.zeros(nodes)
     # Stable, so that who leaves as soon as it comes, such as a late replica, has come before.
     for event in np.argsort(np.concatenate((recorded.start_s, recorded.end_s)), kind="mergesort"):
         job = event % count
@@ -116,27 +116,27 @@ def _add_active(taken: Floats, run: Run, accounts: Accounts) -> None:
         node = recorded.node[job]
         now_s = recorded.start_s[job] if sign > 0 else recorded.end_s[job]
         if runs[node] != 0:
-            watts = _active_watts(node, cores[node], boards[node], cluster, model)
+            watts = _active_watts(node, cores[node], gpus[node], cluster, model)
             if model.empty_nodes_sleep:
                 watts += machines.idle_w[node]
             _add(taken, node, watts, since_s[node], now_s, cluster, grid)
         since_s[node] = now_s
         runs[node] += sign
         cores[node] += sign * jobs.cpu_cores[job]
-        boards[node] += sign * jobs.gpus[job]
+        gpus[node] += sign * jobs.gpus[job]
         if runs[node] == 0:  # sums of floats never quite cancel
-            cores[node] = boards[node] = 0.0
+            cores[node] = gpus[node] = 0.0
 
 
 @inlined
 def _active_watts(
-    node: int, cores: float, boards: float, cluster: ClusterState, model: CostModel
+    node: int, cores: float, gpus: float, cluster: ClusterState, model: CostModel
 ) -> float:
     now = columns_of(cluster, node)
     first = int(now.curve_class) * CURVE_POINTS
     cpu_w = _load_watts(model.curve_watts, first, cores, now.cpu_capacity, model.utilisation_ratio)
-    board_w = _board_watts(1.0, now.gpu_idle_w, now.gpu_peak_w, model.gpu_ratio)
-    return float(cpu_w + boards * board_w)
+    gpu_w = _gpu_watts(1.0, now.gpu_idle_w, now.gpu_peak_w, model.gpu_ratio)
+    return float(cpu_w + gpus * gpu_w)
 
 
 @fast

@@ -8,14 +8,14 @@ from typing import Any
 from greensched_simulator.compiling.compiled import borrowing
 from greensched_simulator.engine.execution.running import give_room, start, take_room
 from greensched_simulator.engine.execution.workers import (
-    boards_of,
+    gpus_of,
     node_of,
     scales,
     wanted_workers,
     workers_of,
 )
 from greensched_simulator.engine.state.choices import NOWHERE
-from greensched_simulator.engine.state.recorded import BOARDS, NODE
+from greensched_simulator.engine.state.recorded import GPUS, NODE
 from greensched_simulator.environments.episode_parts import DUE, FIRST, WORKER
 
 
@@ -52,12 +52,12 @@ def _place_worker(episode: Any, job: int, node: int) -> int:
     """
     asked, recorded = episode.shown.asked, episode.run.recorded
     worker = asked[WORKER]
-    boards = take_room(job, node, episode.run)
+    gpus = take_room(job, node, episode.run)
     if worker == 0:
-        asked[FIRST], recorded.boards[job] = node, boards
+        asked[FIRST], recorded.gpus[job] = node, gpus
     else:
         place = recorded.first_other[job] + worker - 1
-        recorded.others[NODE, place], recorded.others[BOARDS, place] = node, boards
+        recorded.others[NODE, place], recorded.others[GPUS, place] = node, gpus
     asked[WORKER] = worker + 1
     if asked[WORKER] < workers_of(job, recorded):
         return NOWHERE
@@ -71,7 +71,7 @@ def _give_back(episode: Any, job: int) -> None:
     asked, recorded = episode.shown.asked, episode.run.recorded
     for worker in range(asked[WORKER]):
         node = asked[FIRST] if worker == 0 else node_of(job, worker, recorded)
-        give_room(job, node, boards_of(job, worker, recorded), episode.run)
+        give_room(job, node, gpus_of(job, worker, recorded), episode.run)
     asked[WORKER] = 0
 
 

@@ -38,7 +38,7 @@ def _task(row: Row, notes: Counter[str]) -> Task:
     if math.isnan(gpus):
         gpus = 0.0
     elif gpus > 1.0 and gpus != int(gpus):
-        row.fault(f"gpus is {gpus:g}: only of a single board can a part be asked for")
+        row.fault(f"gpus is {gpus:g}: only of a single GPU can a part be asked for")
     arrival_s = row.figure("arrival_s", at_least=0)
     return Task(
         name=row.name("name"),

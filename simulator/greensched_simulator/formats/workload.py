@@ -15,8 +15,8 @@ class Task:
     runtime_s: float  # on a reference node
     cpu_cores: float  # of each worker, as all that it asks for
     memory_bytes: float
-    gpus: int = 0  # boards
-    gpu_share: float = 1.0  # of each board; less than 1 only of a single one
+    gpus: int = 0  # GPUs
+    gpu_share: float = 1.0  # of each GPU; less than 1 only of a single one
     gpu_models: tuple[str, ...] = ()  # any of these will do; empty: any at all
     estimate_s: float | None = None  # what its owner expected it to run; None: not told
     workers: int = 1  # which run at the same time
@@ -104,7 +104,7 @@ def sampled(trace: Trace, count: int, seed: int) -> Trace:
 def as_pods(trace: Trace) -> Trace:
     """Return a trace of single pods that wait for nobody, for what plays no more than that.
 
-    Each worker is a task of its own, and a part of a board is a whole one, as for a device plugin;
+    Each worker is a task of its own, and a part of a GPU is a whole one, as for a device plugin;
     the notes say how many were concerned.
     """
     tasks: list[Task] = []

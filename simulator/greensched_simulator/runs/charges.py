@@ -2,7 +2,7 @@
 
 A job that never ran is charged more than it could have taken in any schedule of the billed window:
 `REJECTION_FACTOR` times the watts that its cores add where the node's power curve is steepest, and
-those of its boards, for its runtime there, and its estimate for restarts if it can be suspended;
+those of its GPUs, for its runtime there, and its estimate for restarts if it can be suspended;
 where nodes can sleep also the idle watts of a node kept awake for it alone, for that time under the
 deepest cap, with what waking that node takes, and idling until it sleeps again by whichever rule
 waits longest, each time that it could be resumed, and for a job of several workers the wait for the
@@ -88,7 +88,7 @@ def _most_there(
     jobs = world.jobs
     asked = np.stack([jobs.cpu_cores[left], jobs.memory_bytes[left], jobs.gpus[left]])
     fits = (asked <= np.array(group.largest)[:, None] * (1 + _EPSILON)).all(axis=0)
-    watts = asked[0] * group.steepest_watts_per_core + asked[2] * group.watts_per_board[1]
+    watts = asked[0] * group.steepest_watts_per_core + asked[2] * group.watts_per_gpu[1]
     restarts = _most_restarts(world, left, until_s)
     restarts_s = np.where(np.isinf(jobs.save_every_s[left]), 0.0, jobs.estimate_s[left])
     scaled = Range._make(each[left] for each in range_of(jobs, world.scaling))

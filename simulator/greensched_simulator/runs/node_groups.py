@@ -1,10 +1,10 @@
-"""Groups of nodes alike: their capacity, and the watts per core and per board."""
+"""Groups of nodes alike: their capacity, and the watts per core and per GPU."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.costs.capping import LEVELS, board_speed, board_watts, cpu_power, cpu_speed
+from greensched_policies.costs.capping import LEVELS, cpu_power, cpu_speed, gpu_speed, gpu_watts
 from greensched_policies.costs.cost import CURVE_POINTS, Floats
 from greensched_policies.costs.sleeping import SleepColumns
 from greensched_simulator.arrays.jobs import Jobs
@@ -18,17 +18,17 @@ class AlikeNodes(NamedTuple):
     """Nodes alike in all that matters here, taken as one large node."""
 
     zone: int
-    capacity: tuple[float, float, float]  # cores, bytes and boards of all its nodes
+    capacity: tuple[float, float, float]  # cores, bytes and GPUs of all its nodes
     largest: tuple[float, float, float]  # of one node
     speed: float
     # Per core requested, at the meter: least and most. Where nodes are capped, the joules of what
     # takes a second at full speed.
-    watts_per_core: tuple[tuple[float, float], tuple[float, float]]  # of jobs without boards, with
+    watts_per_core: tuple[tuple[float, float], tuple[float, float]]  # of jobs without GPUs, with
     steepest_watts_per_core: float  # the most that one core more can add, however full the node
-    watts_per_board: tuple[float, float]  # least and most
-    # Per core and per board of who stays as long, whatever the pace: least and most.
+    watts_per_gpu: tuple[float, float]  # least and most
+    # Per core and per GPU of who stays as long, whatever the pace: least and most.
     staying_watts_per_core: tuple[float, float]
-    staying_watts_per_board: tuple[float, float]
+    staying_watts_per_gpu: tuple[float, float]
     slowest: float  # pace under the deepest cap, relative to none
     saved_watts: float  # of one empty node at the meter while it sleeps; 0 if it never can
     wake_joules: float  # at the meter, to wake it, above what sleeping on takes
@@ -36,11 +36,11 @@ class AlikeNodes(NamedTuple):
     def watts(self, jobs: Jobs, job: int) -> tuple[float, float]:
         """Return the least and the most watts that a job adds here."""
         workers = jobs.workers[job]
-        cores, boards = workers * jobs.cpu_cores[job], workers * jobs.gpus[job]
+        cores, gpus = workers * jobs.cpu_cores[job], workers * jobs.gpus[job]
         low, high = (
-            cores * core_w + boards * board_w
-            for core_w, board_w in zip(
-                self.watts_per_core[int(boards > 0)], self.watts_per_board, strict=True
+            cores * core_w + gpus * gpu_w
+            for core_w, gpu_w in zip(
+                self.watts_per_core[int(gpus > 0)], self.watts_per_gpu, strict=True
             )
         )
         return low, high
@@ -48,9 +48,9 @@ class AlikeNodes(NamedTuple):
     def staying_watts(self, jobs: Jobs, job: int) -> tuple[float, float]:
         """Return the least and the most watts that a replica adds here, at any pace."""
         low, high = (
-            jobs.cpu_cores[job] * core_w + jobs.gpus[job] * board_w
-            for core_w, board_w in zip(
-                self.staying_watts_per_core, self.staying_watts_per_board, strict=True
+            jobs.cpu_cores[job] * core_w + jobs.gpus[job] * gpu_w
+            for core_w, gpu_w in zip(
+                self.staying_watts_per_core, self.staying_watts_per_gpu, strict=True
             )
         )
         return low, high
@@ -87,13 +87,13 @@ def _group(world: World, members: np.ndarray, levels: Floats, sleep: SleepColumn
     loads = np.append(points[1:][reached[1:]], world.utilisation_ratio)
     above_w = np.outer(cpu_power(levels), np.interp(loads, points, curve) - curve[0]) + saved_w
     per_core = above_w / loads * world.utilisation_ratio / cores * pue
-    board = (nodes.gpu_idle_w[first], nodes.gpu_peak_w[first], world.gpu_ratio)
-    paces = np.stack([cpu_speed(levels), board_speed(levels, *board)])  # of jobs without and with
+    gpu = (nodes.gpu_idle_w[first], nodes.gpu_peak_w[first], world.gpu_ratio)
+    paces = np.stack([cpu_speed(levels), gpu_speed(levels, *gpu)])  # of jobs without and with
     without, with_ = (per_core / pace[:, None] for pace in paces)
-    staying_w = board_watts(levels, *board) * pue
-    board_w = staying_w / paces[1]
+    staying_w = gpu_watts(levels, *gpu) * pue
+    gpu_w = staying_w / paces[1]
     steepest = float(np.diff(curve)[reached[:-1]].max()) * (CURVE_POINTS - 1)  # watts per full load
-    deepest = min(cpu_speed(LEVELS).min(), board_speed(LEVELS, *board).min())
+    deepest = min(cpu_speed(LEVELS).min(), gpu_speed(LEVELS, *gpu).min())
     return AlikeNodes(
         int(nodes.zone[first]),
         (total[0], total[1], total[2]),
@@ -101,7 +101,7 @@ def _group(world: World, members: np.ndarray, levels: Floats, sleep: SleepColumn
         float(nodes.speed[first]),
         (_span(without), _span(with_)),
         steepest * world.utilisation_ratio / cores * pue,
-        _span(board_w),
+        _span(gpu_w),
         _span(per_core),
         _span(staying_w),
         float(deepest),

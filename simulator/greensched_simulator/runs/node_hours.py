@@ -21,7 +21,7 @@ from greensched_policies.billing.courses import (
     steps_at,
 )
 from greensched_policies.billing.transfers import Transfers, transfer_grams
-from greensched_policies.costs.capping import board_watts, cpu_power
+from greensched_policies.costs.capping import cpu_power, gpu_watts
 from greensched_policies.costs.cost import (
     CURVE_POINTS,
     JOULES_PER_KWH,
@@ -48,7 +48,7 @@ class NodeHours(BilledParts[Floats]):
     hour: Integers  # since the scenario's start
     length_s: Floats  # of the hour within the window
     cpu_core_s: Floats  # requested by what ran
-    gpu_s: Floats  # boards, likewise
+    gpu_s: Floats  # GPUs, likewise
 
 
 class _Pieces(NamedTuple):
@@ -245,12 +245,12 @@ def _watts(world: World, pieces: _Pieces, model: CostModel) -> tuple[Floats, ...
     cpu_w = load_watts(
         model.curve_watts, curve, pieces.cpu_cores, nodes.cpu_capacity[at], model.utilisation_ratio
     )
-    board_w = board_watts(pieces.level, nodes.gpu_idle_w[at], nodes.gpu_peak_w[at], model.gpu_ratio)
+    gpu_w = gpu_watts(pieces.level, nodes.gpu_idle_w[at], nodes.gpu_peak_w[at], model.gpu_ratio)
     idle_w = idle_watts(world)[at]
     if model.empty_nodes_sleep:
         idle_w = np.where(pieces.is_empty, 0.0, idle_w)
     idle_w = np.where(pieces.is_off, 0.0, idle_w)
-    active_w = cpu_w * cpu_power(pieces.level) + pieces.gpus * board_w
+    active_w = cpu_w * cpu_power(pieces.level) + pieces.gpus * gpu_w
     return active_w, idle_w, pieces.sleep_w, pieces.wake_w
 
 

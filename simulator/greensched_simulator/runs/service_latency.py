@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.costs.capping import board_speed, cpu_speed
+from greensched_policies.costs.capping import cpu_speed, gpu_speed
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.world.response_times import late_shares
@@ -161,13 +161,13 @@ def _changes(
 
 
 def _paces(
-    world: World, schedule: Schedule, node: int, on_boards: bool
+    world: World, schedule: Schedule, node: int, on_gpus: bool
 ) -> Iterator[tuple[float, float]]:
     """Yield from when a node runs at which pace, the first without a cap."""
     yield -np.inf, 1.0
     caps, nodes = schedule.caps, world.nodes
     for change in np.flatnonzero(caps.node == node):
         level = float(caps.level[change])
-        board = (nodes.gpu_idle_w[node], nodes.gpu_peak_w[node], world.gpu_ratio)
-        pace = board_speed(level, *board) if on_boards else cpu_speed(level)
+        gpu = (nodes.gpu_idle_w[node], nodes.gpu_peak_w[node], world.gpu_ratio)
+        pace = gpu_speed(level, *gpu) if on_gpus else cpu_speed(level)
         yield float(caps.from_s[change]), float(pace)

@@ -114,27 +114,27 @@ def prospects_in(world: World, sleep: Floats) -> Prospects:
     found = prospects_of(jobs, world.precedence, world.nodes, zones, wake_s, world.links)
     if world.links.size == 0:
         return found
-    core_w, board_w = _busy_watts(world)
-    watts = np.multiply.outer(jobs.cpu_cores, core_w) + np.multiply.outer(jobs.gpus, board_w)
+    core_w, gpu_w = _busy_watts(world)
+    watts = np.multiply.outer(jobs.cpu_cores, core_w) + np.multiply.outer(jobs.gpus, gpu_w)
     runtime_s = np.where(np.isinf(found.runtime_s), 0.0, found.runtime_s)
     return found._replace(run_j=watts * runtime_s)
 
 
 def _busy_watts(world: World) -> tuple[Floats, Floats]:
-    """Return what a core and a board of each zone draw at full load above idle, means, [Z]."""
+    """Return what a core and a GPU of each zone draw at full load above idle, means, [Z]."""
     nodes, zones, ratio = world.nodes, len(world.zones), world.utilisation_ratio
     first = nodes.curve_class.astype(np.int64) * CURVE_POINTS
     cores = nodes.cpu_capacity
     core_w = load_watts(world.curve_watts, first, cores, cores, ratio) * nodes.pue
-    board_w = (nodes.gpu_peak_w - nodes.gpu_idle_w) * nodes.gpu_capacity * world.gpu_ratio
-    board_w *= nodes.pue
+    gpu_w = (nodes.gpu_peak_w - nodes.gpu_idle_w) * nodes.gpu_capacity * world.gpu_ratio
+    gpu_w *= nodes.pue
 
     def mean(watts: Floats, amounts: Floats) -> Floats:
         sums = [np.bincount(nodes.zone, each, zones).astype(float) for each in (watts, amounts)]
         found: Floats = sums[0] / np.maximum(sums[1], 1.0)
         return found
 
-    return mean(core_w, cores), mean(board_w, nodes.gpu_capacity)
+    return mean(core_w, cores), mean(gpu_w, nodes.gpu_capacity)
 
 
 def planned_jobs(world: World, prospects: Prospects) -> Jobs:

@@ -19,10 +19,10 @@ SECONDS_PER_YEAR = 365.25 * 86_400.0
 
 
 class Gpus(ScenarioPart):
-    """The boards of each node of a group."""
+    """The GPUs of each node of a group."""
 
-    model: GpuModel = Field(description="Name of the board in the power catalogue.")
-    count: int = Field(ge=1, le=64, description="Boards in each node.")
+    model: GpuModel = Field(description="Name of the GPU in the power catalogue.")
+    count: int = Field(ge=1, le=64, description="GPUs in each node.")
 
 
 def _curve(watts: list[float]) -> list[float]:
@@ -99,7 +99,7 @@ class NodeGroup(ScenarioPart):
     )
     cpu_cores: Cores = Field(description="Logical CPUs that jobs may ask for, of each node.")
     memory: Bytes = Field(description="Memory that jobs may ask for, of each node.")
-    gpus: Gpus | None = Field(default=None, description="Boards of each node.")
+    gpus: Gpus | None = Field(default=None, description="GPUs of each node.")
     zone: str = Field(min_length=1, description="Grid zone; one of `grids`.")
     pue: float = Field(
         default=1.2,

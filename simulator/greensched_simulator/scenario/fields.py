@@ -93,11 +93,11 @@ def _hardware(value: Any) -> str:
 
 
 def _gpu_model(value: Any) -> str:
-    name, boards = _text(value, "a100-sxm"), shipped_catalogue().boards
-    if name.lower() not in boards:
+    name, gpus = _text(value, "a100-sxm"), shipped_catalogue().gpus
+    if name.lower() not in gpus:
         raise ValueError(
-            f"{name!r} is not in the power catalogue{near(name, boards)}; docs/power.md lists "
-            "its boards"
+            f"{name!r} is not in the power catalogue{near(name, gpus)}; docs/power.md lists "
+            "its GPUs"
         )
     return name.lower()
 

@@ -31,12 +31,12 @@ def _parameters(value: Any) -> float:
     return PARAMETERS[value.lower()]
 
 
-def _with_peak(board: str) -> str:
-    if board not in PEAK_BF16_FLOP_PER_S:
+def _with_peak(gpu: str) -> str:
+    if gpu not in PEAK_BF16_FLOP_PER_S:
         raise ValueError(
-            f"no peak in BF16 is known of {board!r}; it is of {', '.join(PEAK_BF16_FLOP_PER_S)}"
+            f"no peak in BF16 is known of {gpu!r}; it is of {', '.join(PEAK_BF16_FLOP_PER_S)}"
         )
-    return board
+    return gpu
 
 
 Parameters = Annotated[
@@ -45,7 +45,7 @@ Parameters = Annotated[
         "anyOf": [{"type": "number"}, {"type": "string"}], "examples": [7e9, "llama-3.1-8b"],
     }),
 ]  # fmt: skip
-BoardWithPeak = Annotated[GpuModel, AfterValidator(_with_peak)]
+GpuWithPeak = Annotated[GpuModel, AfterValidator(_with_peak)]
 
 
 class Training(ScenarioPart):
@@ -72,10 +72,10 @@ class Training(ScenarioPart):
         le=4,
         description="Standard deviation of their number's logarithm; 0: all read as many.",
     )
-    board: BoardWithPeak = Field(
+    gpu: GpuWithPeak = Field(
         description="That the runtime holds on, and some node has; elsewhere a node's speed tells."
     )
-    boards: int = Field(default=1, ge=1, le=64, description="Of each worker.")
+    gpus: int = Field(default=1, ge=1, le=64, description="Of each worker.")
     workers: int = Field(
         default=1, ge=1, le=10_000, description="That all run at the same time and share the work."
     )
@@ -83,7 +83,7 @@ class Training(ScenarioPart):
         default=USUAL_MFU,
         gt=0,
         le=1,
-        description="Share of the boards' peak in BF16 that is put to use (model FLOPs "
+        description="Share of the GPUs' peak in BF16 that is put to use (model FLOPs "
         "utilisation); Llama 3 reached 0.38 to 0.43 (Grattafiori et al., arXiv 2407.21783, 2024).",
     )
     cpu_cores: Cores = Field(description="Requested by each worker.")
@@ -107,7 +107,7 @@ class Lengths(ScenarioPart):
 
 
 class ServedModel(ScenarioPart):
-    """A language model on some boards as it was measured: how fast, and how many at a time."""
+    """A language model on some GPUs as it was measured: how fast, and how many at a time."""
 
     name: str = Field(
         description="One of the measured models (docs/simulator.md), or a model_id of `figures`."
@@ -117,10 +117,10 @@ class ServedModel(ScenarioPart):
         description="A task of ML.ENERGY's leaderboard (JSON), or a file of that form; without it "
         "the few that come along.",
     )
-    board: BoardWithPeak = Field(
-        description="It was measured on; other boards that a replica can get need figures, too."
+    gpu: GpuWithPeak = Field(
+        description="It was measured on; other GPUs that a replica can get need figures, too."
     )
-    boards: int = Field(default=1, ge=1, le=64, description="Of a replica.")
+    gpus: int = Field(default=1, ge=1, le=64, description="Of a replica.")
     batch: int = Field(
         ge=1, le=10_000, description="Requests that a replica works on at the same time."
     )
@@ -128,6 +128,6 @@ class ServedModel(ScenarioPart):
         default=USUAL_MFU,
         gt=0,
         le=1,
-        description="Share of the boards' peak in BF16 that reading prompts puts to use: not "
+        description="Share of the GPUs' peak in BF16 that reading prompts puts to use: not "
         "measured, an assumption.",
     )

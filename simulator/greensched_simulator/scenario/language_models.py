@@ -1,4 +1,4 @@
-"""Published language models and boards: what a token takes, and what a board can do in a second.
+"""Published language models and GPUs: what a token takes, and what a GPU can do in a second.
 
 Training takes about 6 FLOPs for each parameter and token, two for the forward and four for the
 backward pass (Kaplan et al., "Scaling Laws for Neural Language Models", arXiv 2001.08361, 2020,
@@ -32,7 +32,7 @@ PARAMETERS: Mapping[str, float] = MappingProxyType({
 })  # fmt: skip
 
 # Dense BF16 on tensor cores, NVIDIA's data sheets; where a sheet tells it with sparsity only, half.
-# Boards without BF16 (P4, P100, V100, T4, Quadro RTX 6000) are none of them.
+# GPUs without BF16 (P4, P100, V100, T4, Quadro RTX 6000) are none of them.
 PEAK_BF16_FLOP_PER_S: Mapping[str, float] = MappingProxyType({
     "a10": 125e12,
     "a10g": 70e12,
@@ -57,9 +57,9 @@ def training_s(parameters: float, tokens: float, flop_per_s: float) -> float:
     return TRAINING_FLOP * parameters * tokens / flop_per_s
 
 
-def useful_flop_per_s(board: str, boards: int, mfu: float) -> float:
-    """Return the useful FLOPs a second of so many boards, whose peak must be known."""
-    return boards * PEAK_BF16_FLOP_PER_S[board] * mfu
+def useful_flop_per_s(gpu: str, gpus: int, mfu: float) -> float:
+    """Return the useful FLOPs a second of so many GPUs, whose peak must be known."""
+    return gpus * PEAK_BF16_FLOP_PER_S[gpu] * mfu
 
 
 def read_per_s(parameters: float, flop_per_s: float) -> float:

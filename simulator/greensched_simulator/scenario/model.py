@@ -131,9 +131,9 @@ class TraceWorkload(ScenarioPart):
     )
 
 
-def _boards(gpus: float) -> float:
+def _gpus(gpus: float) -> float:
     if gpus > 1.0 and gpus != int(gpus):
-        raise ValueError("only of a single board can a part be asked for")
+        raise ValueError("only of a single GPU can a part be asked for")
     return gpus
 
 
@@ -161,7 +161,7 @@ class Generator(ScenarioPart):
     cpu_cores: list[Cores] = Field(
         default=[1.0, 2.0, 2.0, 4.0, 4.0, 8.0],
         min_length=1,
-        description="Sizes, each as likely as the others; for jobs with GPUs per board.",
+        description="Sizes, each as likely as the others; for jobs with GPUs, per GPU.",
     )
     memory_per_core: list[Bytes] = Field(
         default=[2 * 2.0**30, 4 * 2.0**30, 4 * 2.0**30, 8 * 2.0**30],
@@ -169,10 +169,10 @@ class Generator(ScenarioPart):
         description="Sizes, each as likely as the others.",
     )
     gpu_share: float = Field(default=0.0, ge=0, le=1, description="Share of jobs with GPUs.")
-    gpus: list[Annotated[float, Field(gt=0, le=64), AfterValidator(_boards)]] = Field(
+    gpus: list[Annotated[float, Field(gt=0, le=64), AfterValidator(_gpus)]] = Field(
         default=[1, 1, 1, 1, 2, 4],
         min_length=1,
-        description="Boards of such a job, each number as likely as the others; less than 1 is a "
+        description="GPUs of such a job, each number as likely as the others; less than 1 is a "
         "part of one.",
     )
     workers: list[Annotated[int, Field(ge=1, le=10_000)]] = Field(
@@ -327,12 +327,12 @@ class Assumptions(ScenarioPart):
         default=0.5, gt=0, le=1, description="CPU used per CPU requested."
     )
     gpu_ratio: float = Field(
-        default=0.6, ge=0, le=1, description="Share of a board's range of watts that a job draws."
+        default=0.6, ge=0, le=1, description="Share of a GPU's range of watts that a job draws."
     )
     empty_nodes_sleep: bool = Field(default=False, description="Empty nodes draw nothing.")
     share_gpus: bool = Field(
         default=False,
-        description="Jobs that ask for a part of a board share it, as by time slicing or MPS; else "
+        description="Jobs that ask for a part of a GPU share it, as by time slicing or MPS; else "
         "each gets a whole one, as from NVIDIA's device plugin.",
     )
 

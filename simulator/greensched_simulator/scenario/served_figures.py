@@ -22,21 +22,21 @@ from greensched_simulator.formats.trace_rows import opened
 from greensched_simulator.scenario.language_models import PARAMETERS
 
 _FULL = 0.95  # of the batch, in the mean: below, its last places were never measured
-_BOARDS = {"A100": "a100-sxm", "H100": "h100-sxm", "H200": "h200", "B200": "b200"}
+_GPUS = {"A100": "a100-sxm", "H100": "h100-sxm", "H200": "h200", "B200": "b200"}
 
 
 class ServingProfile(NamedTuple):
-    """A model on some boards with a full batch."""
+    """A model on some GPUs with a full batch."""
 
     generated_per_s: float  # tokens of all requests together
-    board_watts: float  # mean of each
+    gpu_watts: float  # mean of each
 
 
 Batches = Mapping[int, ServingProfile]  # by the requests at a time
 
 
 class Figures(NamedTuple):
-    """What was measured, by model, board and number of boards; models in lower case."""
+    """What was measured, by model, GPU and number of GPUs; models in lower case."""
 
     source: str
     parameters: Mapping[str, float]  # that a token meets
@@ -97,7 +97,7 @@ class _Configuration(BaseModel):
     max_num_seqs: int = Field(ge=1)
     avg_batch_size: float = Field(gt=0)
     output_throughput_tokens_per_sec: float = Field(gt=0, allow_inf_nan=False)
-    avg_power_watts: float = Field(gt=0, allow_inf_nan=False)  # of all boards
+    avg_power_watts: float = Field(gt=0, allow_inf_nan=False)  # of all GPUs
     activated_params_billions: float = Field(gt=0, allow_inf_nan=False)
 
 
@@ -110,7 +110,7 @@ class _Task(BaseModel):
 def read_figures(path: Path) -> Figures:
     """Return the figures of a JSON file of the leaderboard's form; an unchanged file is read once.
 
-    Configurations whose batch was not full, and those on boards of other names than A100, H100,
+    Configurations whose batch was not full, and those on GPUs of other names than A100, H100,
     H200 and B200, are none of them; of two alike the faster counts. Raises BadInput where the file
     is of another form, or nothing is left.
     """
@@ -128,18 +128,18 @@ def _read(path: Path, changed_ns: int, size: int) -> Figures:
     parameters: dict[str, float] = {}
     measured: dict[tuple[str, str, int], dict[int, ServingProfile]] = {}
     for each in task.configurations:
-        board, batch = _BOARDS.get(each.gpu_model), each.max_num_seqs
-        if board is None or each.avg_batch_size < _FULL * batch:
+        gpu, batch = _GPUS.get(each.gpu_model), each.max_num_seqs
+        if gpu is None or each.avg_batch_size < _FULL * batch:
             continue
         name = each.model_id.lower()
         parameters[name] = each.activated_params_billions * 1e9
-        batches = measured.setdefault((name, board, each.num_gpus), {})
+        batches = measured.setdefault((name, gpu, each.num_gpus), {})
         found = ServingProfile(
             each.output_throughput_tokens_per_sec, each.avg_power_watts / each.num_gpus
         )
         batches[batch] = max(found, batches.get(batch, found))
     if not measured:
-        raise BadInput(f"{path} tells of no full batch on {', '.join(_BOARDS)}")
+        raise BadInput(f"{path} tells of no full batch on {', '.join(_GPUS)}")
     ordered = {key: dict(sorted(batches.items())) for key, batches in measured.items()}
     return Figures(path.name, parameters, ordered)
 

@@ -49,7 +49,7 @@ class Requests(ScenarioPart):
 
 
 class ServiceTime(ScenarioPart):
-    """What a request takes, its wait apart, on the reference core or on boards; a gamma."""
+    """What a request takes, its wait apart, on the reference core or on GPUs; a gamma."""
 
     mean: Duration = Field(gt=0, description="Mean, such as 80ms.")
     variation: float = Field(
@@ -91,7 +91,7 @@ class Replica(ScenarioPart):
 
     cpu_cores: Cores = Field(description="Requested.")
     memory: Bytes = Field(description="Requested.")
-    gpus: int = Field(default=0, ge=0, le=64, description="Whole boards.")
+    gpus: int = Field(default=0, ge=0, le=64, description="Whole GPUs.")
     places: int = Field(
         default=1, ge=1, le=10_000, description="Requests that it works on at the same time."
     )
@@ -138,7 +138,7 @@ class Service(ScenarioPart):
     model: ServedModel | None = Field(
         default=None,
         description="One of this, `service_time` and `tokens`, likewise; tells the replica's "
-        "boards and places, too.",
+        "GPUs and places, too.",
     )
     objective: Objective = Field(description="Which latency is promised.")
     replica: Replica = Field(description="One replica.")

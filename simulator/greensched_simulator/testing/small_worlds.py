@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from greensched_policies.billing.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.billing.supply import Battery
-from greensched_policies.costs.capping import board_speed, board_watts, cpu_power, cpu_speed
+from greensched_policies.costs.capping import cpu_power, cpu_speed, gpu_speed, gpu_watts
 from greensched_policies.costs.cost import Floats, Integers, NodeColumns, curve_table
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.weights import Weights
@@ -240,7 +240,7 @@ def in_one_piece(
 
 
 def free_room(world: World, schedule: Schedule, at_s: float) -> Floats:
-    """Return cores, bytes and boards free on each node right after `at_s`, [3,N]."""
+    """Return cores, bytes and GPUs free on each node right after `at_s`, [3,N]."""
     ran = schedule.stretches
     free = np.stack(
         [world.nodes.cpu_capacity, world.nodes.memory_capacity, world.nodes.gpu_capacity]
@@ -270,11 +270,11 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
         level = float(caps.level[set_by_now[-1]]) if set_by_now.size else 1.0
         cores = world.jobs.cpu_cores[mine].sum() * model.utilisation_ratio
         load = min(cores / machines.cpu_capacity[node], 1.0)
-        board = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], model.gpu_ratio)
-        board_w = float(board_watts(level, *board))
+        gpu = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], model.gpu_ratio)
+        gpu_w = float(gpu_watts(level, *gpu))
         active[node] = np.interp(load, np.linspace(0.0, 1.0, 11), curve) - curve[0]
         active[node] *= cpu_power(level)
-        active[node] += world.jobs.gpus[mine].sum() * board_w
+        active[node] += world.jobs.gpus[mine].sum() * gpu_w
         off = (sleeps.node == node) & (sleeps.asleep_s <= at_s) & (at_s < sleeps.awake_s)
         if off.any():
             assert off.sum() == 1
@@ -316,9 +316,9 @@ def _pace(world: World, schedule: Schedule, stretch: int, at_s: float) -> float:
     caps, machines, node = schedule.caps, world.nodes, schedule.stretches.node[stretch]
     set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
     level = float(caps.level[set_by_now[-1]]) if set_by_now.size else 1.0
-    board = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], world.gpu_ratio)
-    has_boards = world.jobs.gpus[schedule.stretches.job[stretch]] > 0
-    pace = board_speed(level, *board) if has_boards else cpu_speed(level)
+    gpu = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], world.gpu_ratio)
+    has_gpus = world.jobs.gpus[schedule.stretches.job[stretch]] > 0
+    pace = gpu_speed(level, *gpu) if has_gpus else cpu_speed(level)
     return float(pace) * float(machines.speed[node])
 
 
@@ -362,7 +362,7 @@ def cluster_as(told: NodeColumns, zone: Integers) -> ClusterState:
         cpu_free=now.cpu_capacity * (1.0 - now.cpu_before),
         memory_free=now.memory_free.copy(),
         gpu_free=now.gpu_free.copy(),
-        boards=np.empty((count, 0)),
+        gpu_shares=np.empty((count, 0)),
         busy=now.cpu_before.copy(),
         pods=1 - now.is_empty.astype(np.int64),
         next_node=np.zeros(1, np.int64),

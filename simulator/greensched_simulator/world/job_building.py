@@ -98,10 +98,10 @@ def drafts_of(
     workload, share_gpus = scenario.workload, scenario.assumptions.share_gpus
     if workload.generator is not None:
         draft = made_up(scenario, workload.generator, seed, capacity)
-        draft = _with_boards(draft, share_gpus, notes)
+        draft = _with_gpus(draft, share_gpus, notes)
         yield _placeable(draft, workload, capacity, notes)
     elif workload.trace is not None:
-        draft = _with_boards(_from_trace(workload.trace, seed, notes), share_gpus, notes)
+        draft = _with_gpus(_from_trace(workload.trace, seed, notes), share_gpus, notes)
         draft = _placeable(draft, workload, capacity, notes)
         yield _to_load(draft, workload.load, capacity, notes)
     for draft in trainings_of(scenario, seed, notes):
@@ -150,7 +150,7 @@ def _from_trace(trace: TraceWorkload, seed: int, notes: list[str]) -> Draft:
         tasks = _drawn(tasks, trace.sample, seed, notes)
     chosen = sum(bool(task.gpu_models) for task in tasks)
     if chosen:
-        notes.append(f"{chosen} jobs name models of GPUs; any board is taken to do")
+        notes.append(f"{chosen} jobs name models of GPUs; any GPU is taken to do")
     due = sum(task.deadline_s is not None for task in tasks)
     if due:
         notes.append(f"{due} of {len(tasks)} jobs have the deadline that the trace tells")
@@ -249,12 +249,12 @@ def _to_load(draft: Draft, load: float | None, capacity: Capacity, notes: list[s
     return draft._replace(arrival_s=draft.arrival_s * factor)
 
 
-def _with_boards(draft: Draft, are_shared: bool, notes: list[str]) -> Draft:
-    """Return the draft with whole boards in the place of parts, unless boards are shared."""
+def _with_gpus(draft: Draft, are_shared: bool, notes: list[str]) -> Draft:
+    """Return the draft with whole GPUs in the place of parts, unless GPUs are shared."""
     parts = int(np.sum(draft.gpus != np.floor(draft.gpus)))
     if parts == 0 or are_shared:
         return draft
-    notes.append(f"{parts:,} jobs ask for a part of a board and get a whole one (share_gpus)")
+    notes.append(f"{parts:,} jobs ask for a part of a GPU and get a whole one (share_gpus)")
     return draft._replace(gpus=np.ceil(draft.gpus))
 
 

@@ -23,7 +23,7 @@ class Draft(NamedTuple):
     expected_s: Floats  # the runtime that its owner told; NaN: none
     cpu_cores: Floats
     memory_bytes: Floats
-    gpus: Floats  # boards, or a part of one
+    gpus: Floats  # GPUs, or a part of one
     workers: Floats
     due_in_s: Floats  # from its arrival to the deadline that its owner told; NaN: none
 
@@ -71,13 +71,13 @@ class Capacity(NamedTuple):
     memory_bytes: float
     gpus: float
     speed: float  # mean of all cores, relative to the reference core
-    # Cores, bytes and boards of one node, and how many are alike.
+    # Cores, bytes and GPUs of one node, and how many are alike.
     shapes: tuple[tuple[float, float, float, int], ...]
 
     def busy_s(self, draft: Draft) -> Floats:
         """Return the seconds for which each job takes up the whole cluster, [3,J].
 
-        Rows are cores, memory and boards; the row with the largest sum is the scarcest resource.
+        Rows are cores, memory and GPUs; the row with the largest sum is the scarcest resource.
         """
         worker_s = draft.workers * draft.runtime_s / self.speed
         return np.stack(
@@ -94,9 +94,9 @@ class Capacity(NamedTuple):
         for cpu_cores, memory_bytes, gpus, alike in self.shapes:
             with np.errstate(divide="ignore"):
                 times = np.minimum(cpu_cores / draft.cpu_cores, memory_bytes / draft.memory_bytes)
-            # A part of a board must be free on a single one.
+            # A part of a GPU must be free on a single one.
             share = np.where(draft.gpus > 0.0, np.minimum(draft.gpus, 1.0), 1.0)
-            boards = gpus * np.floor((1.0 + _EPSILON) / share) / np.maximum(draft.gpus, 1.0)
-            times = np.minimum(times, np.where(draft.gpus > 0.0, boards, np.inf))
+            fit = gpus * np.floor((1.0 + _EPSILON) / share) / np.maximum(draft.gpus, 1.0)
+            times = np.minimum(times, np.where(draft.gpus > 0.0, fit, np.inf))
             found += np.floor(times * (1.0 + _EPSILON)) * alike
         return found

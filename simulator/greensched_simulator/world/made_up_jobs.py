@@ -74,8 +74,8 @@ def _sized(generator: Generator, seed: int, count: int) -> Draft:
     runtime_s = generator.runtime_median * np.exp(generator.runtime_sigma * spread)
     runtime_s = np.clip(runtime_s, generator.runtime_shortest, generator.runtime_longest)
     has_gpus = stream(seed, "jobs/has-gpus").random(count) < generator.gpu_share
-    boards = _drawn(generator.gpus, seed, "jobs/gpus", count)
-    gpus = np.where(has_gpus, boards, 0.0)
+    drawn_gpus = _drawn(generator.gpus, seed, "jobs/gpus", count)
+    gpus = np.where(has_gpus, drawn_gpus, 0.0)
     cores = _drawn(generator.cpu_cores, seed, "jobs/cores", count) * np.maximum(gpus, 1.0)
     memory = _drawn(generator.memory_per_core, seed, "jobs/memory", count) * cores
     workers = _drawn([float(number) for number in generator.workers], seed, "jobs/workers", count)

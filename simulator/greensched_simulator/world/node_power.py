@@ -13,19 +13,19 @@ from greensched_simulator.scenario.cluster import NodeGroup
 class GroupNodePower(NamedTuple):
     """One node of a group; watts are the machine's, without PUE."""
 
-    curve: PowerCurve  # without its boards
+    curve: PowerCurve  # without its GPUs
     speed: float
-    boards: int
-    board_idle_w: float
-    board_peak_w: float
+    gpus: int
+    gpu_idle_w: float
+    gpu_peak_w: float
     sleep_w: float  # the idle watts where it cannot sleep
     wake_s: float
     wake_w: float
 
     @property
     def idle_w(self) -> float:
-        """Return what it draws while it is empty and awake, boards included."""
-        return self.curve.watts[0] + self.boards * self.board_idle_w
+        """Return what it draws while it is empty and awake, GPUs included."""
+        return self.curve.watts[0] + self.gpus * self.gpu_idle_w
 
 
 def power_of(group: NodeGroup) -> GroupNodePower:
@@ -39,18 +39,16 @@ def power_of(group: NodeGroup) -> GroupNodePower:
     if group.curve_watts is not None:
         curve = PowerCurve(tuple(group.curve_watts))
     assert curve is not None, "load_scenario refuses a group with neither"
-    boards = group.gpus.count if group.gpus else 0
-    board = shipped_catalogue().boards[group.gpus.model] if group.gpus else None
-    idle_w, peak_w = (board.idle_w, board.peak_w) if board else (0.0, 0.0)
+    gpus = group.gpus.count if group.gpus else 0
+    gpu = shipped_catalogue().gpus[group.gpus.model] if group.gpus else None
+    idle_w, peak_w = (gpu.idle_w, gpu.peak_w) if gpu else (0.0, 0.0)
     speed = speed if group.speed is None else group.speed
-    awake = GroupNodePower(
-        curve, speed, boards, idle_w, peak_w, sleep_w=0.0, wake_s=0.0, wake_w=0.0
-    )
+    awake = GroupNodePower(curve, speed, gpus, idle_w, peak_w, sleep_w=0.0, wake_s=0.0, wake_w=0.0)
     if group.sleep is None:
         return awake._replace(sleep_w=awake.idle_w)
     wake_w = group.sleep.wake_watts
     if wake_w is None:
-        wake_w = curve.watts[-1] + boards * idle_w
+        wake_w = curve.watts[-1] + gpus * idle_w
     return awake._replace(sleep_w=group.sleep.watts, wake_s=group.sleep.wake, wake_w=wake_w)
 
 

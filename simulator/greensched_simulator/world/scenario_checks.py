@@ -250,9 +250,9 @@ def _trainings(
         if not all(_has_curve(node) for node in nodes):
             continue
         try:
-            speed_with(training.board, nodes)
+            speed_with(training.gpu, nodes)
         except BadInput as fault:
-            yield (*place, "board"), str(fault)
+            yield (*place, "gpu"), str(fault)
 
 
 def _has_curve(group: NodeGroup | None) -> bool:

@@ -104,7 +104,7 @@ def _of_services(scenario: Scenario, nodes: NodeArrays, are_known: bool) -> Foun
     for number, service in enumerate(scenario.services):
         try:
             whole = with_its_replica(service)
-            if are_known or whole.replica.gpus:  # boards have speeds of their own
+            if are_known or whole.replica.gpus:  # GPUs have speeds of their own
                 sized(service, scenario, scenario.seed, nodes)
             else:
                 rooms(whole, nodes)

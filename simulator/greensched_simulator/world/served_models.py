@@ -1,7 +1,7 @@
 """Language models as services: how fast the places of a replica answer, by figures of its model.
 
 How fast prompts are read is not measured, and is reckoned from FLOPs. All requests of a replica
-share its boards, so that a place reads and answers at the batch's part of what these do.
+share its GPUs, so that a place reads and answers at the batch's part of what these do.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ def figures_of(served: ServedModel) -> Figures:
 def profile_of(served: ServedModel) -> ServingProfile:
     """Return what was measured; raise BadInput that lists what was where this was not."""
     name, figures = served.name.lower(), figures_of(served)
-    found = figures.measured.get((name, served.board, served.boards), {}).get(served.batch)
+    found = figures.measured.get((name, served.gpu, served.gpus), {}).get(served.batch)
     if found is not None:
         return found
     models = sorted({model for model, _, _ in figures.measured})
@@ -46,56 +46,56 @@ def profile_of(served: ServedModel) -> ServingProfile:
             f"{', '.join(models)}: take one of them, or give `tokens`"
         )
     told = "; ".join(
-        f"{boards} {board} with a batch of {', '.join(str(batch) for batch in batches)}"
-        for (model, board, boards), batches in figures.measured.items()
+        f"{gpus} {gpu} with a batch of {', '.join(str(batch) for batch in batches)}"
+        for (model, gpu, gpus), batches in figures.measured.items()
         if model == name
     )
     raise BadInput(
-        f"{name} was not measured on {served.boards} {served.board} with a batch of "
+        f"{name} was not measured on {served.gpus} {served.gpu} with a batch of "
         f"{served.batch}; there are figures for {told}: take one of them, or give `tokens`"
     )
 
 
 def rates_of(served: ServedModel) -> Rates:
-    """Return the rates of a replica's places on the board that is told."""
-    flop_per_s = useful_flop_per_s(served.board, served.boards, served.mfu)
+    """Return the rates of a replica's places on the GPU that is told."""
+    flop_per_s = useful_flop_per_s(served.gpu, served.gpus, served.mfu)
     prompt_per_s = read_per_s(figures_of(served).parameters[served.name.lower()], flop_per_s)
     generated_per_s = profile_of(served).generated_per_s
     return Rates(prompt_per_s, prompt_per_s / served.batch, generated_per_s / served.batch)
 
 
-def speed_on(served: ServedModel, board: str) -> float:
-    """Return how fast as many other boards are, by generated tokens; raise BadInput as above."""
-    other = profile_of(served.model_copy(update={"board": board}))
+def speed_on(served: ServedModel, gpu: str) -> float:
+    """Return how fast as many other GPUs are, by generated tokens; raise BadInput as above."""
+    other = profile_of(served.model_copy(update={"gpu": gpu}))
     return other.generated_per_s / profile_of(served).generated_per_s
 
 
 def with_its_replica(service: Service) -> Service:
-    """Return a service whose replica has the boards and places of its model, where it has one."""
+    """Return a service whose replica has the GPUs and places of its model, where it has one."""
     if service.model is None:
         return service
-    told = {"gpus": service.model.boards, "places": service.model.batch}
+    told = {"gpus": service.model.gpus, "places": service.model.batch}
     return service.model_copy(update={"replica": service.replica.model_copy(update=told)})
 
 
-def told_of(service: Service, gpu_ratio: float, boards: Iterable[str]) -> list[str]:
-    """Return what a service on such boards takes from here, each a sentence; none if no model."""
+def told_of(service: Service, gpu_ratio: float, gpus: Iterable[str]) -> list[str]:
+    """Return what a service on such GPUs takes from here, each a sentence; none if no model."""
     served = service.model
     if served is None:
         return []
     profile, rates = profile_of(served), rates_of(served)
-    others = sorted(set(boards) - {served.board})
+    others = sorted(set(gpus) - {served.gpu})
     return [
         *(
-            f"{service.name}: on {board} it is {speed_on(served, board):.3g} times as fast as on "
-            f"{served.board}, by the tokens/s measured there; so are prompts taken to be"
-            for board in others
+            f"{service.name}: on {gpu} it is {speed_on(served, gpu):.3g} times as fast as on "
+            f"{served.gpu}, by the tokens/s measured there; so are prompts taken to be"
+            for gpu in others
             if served.batch
-            in figures_of(served).measured.get((served.name.lower(), board, served.boards), ())
+            in figures_of(served).measured.get((served.name.lower(), gpu, served.gpus), ())
         ),
-        f"{service.name}: {served.name} on {served.boards} {served.board} generates "
+        f"{service.name}: {served.name} on {served.gpus} {served.gpu} generates "
         f"{profile.generated_per_s:,.0f} tokens/s for {served.batch} requests at a time and drew "
-        f"{profile.board_watts:.0f} W a board, by {figures_of(served).source}; the bill's watts "
+        f"{profile.gpu_watts:.0f} W a GPU, by {figures_of(served).source}; the bill's watts "
         f"are those of gpu_ratio {gpu_ratio:g}",
         f"{service.name}: prompts at {rates.first_prompt_per_s:,.0f} tokens/s are reckoned, not "
         f"measured: 2 FLOPs a parameter and token at {100 * served.mfu:g} % of the peak",

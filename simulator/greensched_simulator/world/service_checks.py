@@ -56,7 +56,7 @@ def _model(model: ServedModel, replica: Replica) -> Found:
     except BadInput as fault:
         yield ("model",), str(fault)
     for field, given, told in (
-        ("gpus", replica.gpus, model.boards),
+        ("gpus", replica.gpus, model.gpus),
         ("places", replica.places, model.batch),
     ):
         if field in replica.model_fields_set and given != told:

@@ -47,7 +47,7 @@ class ServiceRows(NamedTuple):
 class Sized(NamedTuple):
     """A service as its autoscaler sees it."""
 
-    service: Service  # with the boards and places that its model tells
+    service: Service  # with the GPUs and places that its model tells
     curve: Curve
     wanted: Floats  # [K] replicas of each slot
     times: Times
@@ -75,14 +75,14 @@ def with_services(
     parts, names, notes = [], [], list(found.notes)
     owners: list[Integers] = []
     told = [sized(service, scenario, seed, nodes) for service in scenario.services]
-    boards = [group.gpus.model for group in scenario.cluster.nodes if group.gpus is not None]
+    gpus = [group.gpus.model for group in scenario.cluster.nodes if group.gpus is not None]
     for number, (service, curve, wanted, _, speeds) in enumerate(told):
         lives = _lives(wanted, curve.begins_s)
         parts.append(_rows(service, lives))
         names += _names(service.name, lives)
         owners.append(np.full(lives.begin_s.size, number))
         notes += _notes(service, curve, wanted, lives, float(np.nanmin(speeds)))
-        notes += told_of(service, scenario.assumptions.gpu_ratio, boards)
+        notes += told_of(service, scenario.assumptions.gpu_ratio, gpus)
     jobs, every = _merged([*parts, found.jobs])
     owner = np.concatenate([*owners, np.full(found.jobs.arrival_s.size, -1)])[every]
     names += found.names
@@ -195,16 +195,16 @@ def _merged(parts: list[Jobs]) -> tuple[Jobs, Integers]:
 def _speeds(service: Service, groups: Sequence[NodeGroup], nodes: NodeArrays) -> Floats:
     """Return a replica's speed on each node, [N]; NaN on those that are too small for it.
 
-    Replicas with boards are as fast as these; whoever tells no model takes all boards for alike.
+    Replicas with GPUs are as fast as these; whoever tells no model takes all GPUs for alike.
     """
     fits = rooms(service, nodes)
     speeds = nodes.speed if service.replica.gpus == 0 else np.ones(fits.size)
     if service.model is not None:
-        boards = np.repeat([group.gpus.model if group.gpus else "" for group in groups],
+        gpus = np.repeat([group.gpus.model if group.gpus else "" for group in groups],
                            [group.count for group in groups])  # fmt: skip
         speeds = np.full(fits.size, np.nan)
-        for board in np.unique(boards[fits]).tolist():
-            speeds[boards == board] = _speed_on(service, service.model, board)
+        for gpu in np.unique(gpus[fits]).tolist():
+            speeds[gpus == gpu] = _speed_on(service, service.model, gpu)
     return np.where(fits, speeds, np.nan)
 
 
@@ -223,12 +223,12 @@ def rooms(service: Service, nodes: NodeArrays) -> npt.NDArray[np.bool_]:
     return fits
 
 
-def _speed_on(service: Service, model: ServedModel, board: str) -> float:
+def _speed_on(service: Service, model: ServedModel, gpu: str) -> float:
     try:
-        return speed_on(model, board)
+        return speed_on(model, gpu)
     except BadInput as fault:
         raise BadInput(
-            f"service {service.name}: a replica can get {board} too, and {fault}; or ask for more "
+            f"service {service.name}: a replica can get {gpu} too, and {fault}; or ask for more "
             "cores or memory than those nodes have"
         ) from fault
 

@@ -1,4 +1,4 @@
-"""Trainings of language models as jobs: runtimes from parameters, tokens and boards."""
+"""Trainings of language models as jobs: runtimes from parameters, tokens and GPUs."""
 
 from collections.abc import Iterator, Sequence
 
@@ -28,31 +28,31 @@ _ALIKE = 0.05  # speeds that are no further apart are not worth a note
 def trainings_of(scenario: Scenario, seed: int, notes: list[str]) -> Iterator[Draft]:
     """Yield the jobs of each kind of training in order of arrival, and note what they take.
 
-    Raises BadInput where nodes with the board that is told differ in speed, no node has it, or a
+    Raises BadInput where nodes with the GPU that is told differ in speed, no node has it, or a
     training takes longer than a year.
     """
     for training in scenario.workload.trainings:
-        speed = speed_with(training.board, scenario.cluster.nodes)
+        speed = speed_with(training.gpu, scenario.cluster.nodes)
         draft = _drafted(scenario, training, speed, seed)
         notes.append(_told(training))
         notes += _told_of_others(training, speed, scenario.cluster.nodes)
         yield draft
 
 
-def speed_with(board: str, groups: Sequence[NodeGroup]) -> float:
-    """Return the speed of the nodes that have a board; raise BadInput unless it is one."""
+def speed_with(gpu: str, groups: Sequence[NodeGroup]) -> float:
+    """Return the speed of the nodes that have a GPU; raise BadInput unless it is one."""
     speeds = {
         group.name: power_of(group).speed
         for group in groups
-        if group.gpus is not None and group.gpus.model == board
+        if group.gpus is not None and group.gpus.model == gpu
     }
     if not speeds:
         there = sorted({group.gpus.model for group in groups if group.gpus is not None})
-        raise BadInput(f"no node has the board {board}; there are: {', '.join(there) or 'none'}")
+        raise BadInput(f"no node has the GPU {gpu}; there are: {', '.join(there) or 'none'}")
     if len(set(speeds.values())) > 1:
         told = ", ".join(f"{name} {speed:.3g}" for name, speed in speeds.items())
         raise BadInput(
-            f"nodes with {board} differ in speed ({told}), and so would the runtime there: give "
+            f"nodes with {gpu} differ in speed ({told}), and so would the runtime there: give "
             "all these groups the same `speed`"
         )
     return next(iter(speeds.values()))
@@ -62,13 +62,13 @@ def _drafted(scenario: Scenario, training: Training, speed: float, seed: int) ->
     count, purpose = training.jobs, f"trainings/{training.name}"
     spread = stream(seed, f"{purpose}/tokens").standard_normal(count)
     tokens = training.tokens * np.exp(training.tokens_sigma * spread)
-    # Jobs take runtime / speed of their node: on nodes with this board, that is what it takes.
+    # Jobs take runtime / speed of their node: on nodes with this GPU, that is what it takes.
     runtime_s = _takes_s(training, tokens) * speed
     longest_s = float(runtime_s.max()) / speed
     if longest_s > _LONGEST_S:
         raise BadInput(
             f"workload.trainings: {training.name} takes up to {format_duration(longest_s)}: give "
-            "it more boards or workers, or fewer tokens, so that it ends within a year"
+            "it more GPUs or workers, or fewer tokens, so that it ends within a year"
         )
     return Draft(
         names=tuple(f"{training.name}-{number}" for number in range(count)),
@@ -78,36 +78,36 @@ def _drafted(scenario: Scenario, training: Training, speed: float, seed: int) ->
         expected_s=np.full(count, np.nan),
         cpu_cores=np.full(count, training.cpu_cores),
         memory_bytes=np.full(count, training.memory),
-        gpus=np.full(count, float(training.boards)),
+        gpus=np.full(count, float(training.gpus)),
         workers=np.full(count, float(training.workers)),
         due_in_s=np.full(count, np.nan),
     )
 
 
 def _takes_s(training: Training, tokens: Floats | float) -> Floats:
-    boards = training.boards * training.workers
-    flop_per_s = useful_flop_per_s(training.board, boards, training.mfu)
+    gpus = training.gpus * training.workers
+    flop_per_s = useful_flop_per_s(training.gpu, gpus, training.mfu)
     return np.asarray(training_s(training.model, 1.0, flop_per_s) * tokens)
 
 
 def _told(training: Training) -> str:
-    boards = f"{training.boards} {training.board}"
+    gpus = f"{training.gpus} {training.gpu}"
     if training.workers > 1:
-        boards = f"{training.workers} times {boards}"
+        gpus = f"{training.workers} times {gpus}"
     median_s = float(_takes_s(training, training.tokens))
     flop = f"{TRAINING_FLOP * training.model * training.tokens:.3g}".replace("e+", "e")
     return (
         f"{training.name}: {training.jobs:,} trainings of {training.model / 1e9:.4g} billion "
         f"parameters; the median of {training.tokens / 1e9:.4g} billion tokens takes {flop} FLOPs, "
-        f"{format_duration(median_s)} on {boards} at {100 * training.mfu:g} % of their peak"
+        f"{format_duration(median_s)} on {gpus} at {100 * training.mfu:g} % of their peak"
     )
 
 
 def _told_of_others(training: Training, speed: float, groups: Sequence[NodeGroup]) -> Iterator[str]:
-    """Yield of each group with another board what its speed says, unless the peaks say so too."""
-    own_peak = PEAK_BF16_FLOP_PER_S[training.board]
+    """Yield of each group with another GPU what its speed says, unless the peaks say so too."""
+    own_peak = PEAK_BF16_FLOP_PER_S[training.gpu]
     for group in groups:
-        if group.gpus is None or group.gpus.model == training.board:
+        if group.gpus is None or group.gpus.model == training.gpu:
             continue
         ratio = power_of(group).speed / speed
         peak = PEAK_BF16_FLOP_PER_S.get(group.gpus.model)
@@ -120,5 +120,5 @@ def _told_of_others(training: Training, speed: float, groups: Sequence[NodeGroup
             continue
         yield (
             f"{training.name} runs {ratio:.3g} times as fast on {group.name} ({group.gpus.model}) "
-            f"as on {training.board}, by the nodes' speed; {by_peak}"
+            f"as on {training.gpu}, by the nodes' speed; {by_peak}"
         )

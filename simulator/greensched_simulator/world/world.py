@@ -44,7 +44,7 @@ class World(NamedTuple):
     length_s: float
     weights: Weights
     utilisation_ratio: float  # CPU used per CPU requested
-    gpu_ratio: float  # share of a board's range of watts that a job draws
+    gpu_ratio: float  # share of a GPU's range of watts that a job draws
     empty_nodes_sleep: bool
     name: str  # the scenario's
     start_s: float  # seconds since the epoch
@@ -144,7 +144,7 @@ def capacity_of(nodes: NodeArrays) -> Capacity:
 
 
 def idle_watts(world: World) -> Floats:
-    """Return what each node draws while empty and awake, [N]: with its boards, without PUE."""
+    """Return what each node draws while empty and awake, [N]: with its GPUs, without PUE."""
     nodes = world.nodes
     curve_w = world.curve_watts[nodes.curve_class.astype(np.int64) * CURVE_POINTS]
     return curve_w + nodes.gpu_capacity * nodes.gpu_idle_w
@@ -169,7 +169,7 @@ def nodes_of(scenario: Scenario) -> NamedNodes:
         power = power_of(group)
         row = classes.setdefault(power.curve.watts, len(classes))
         rows.append((
-            group.cpu_cores, group.memory, power.boards, power.board_idle_w, power.board_peak_w,
+            group.cpu_cores, group.memory, power.gpus, power.gpu_idle_w, power.gpu_peak_w,
             row, power.speed, group.pue, power.sleep_w, power.wake_s, power.wake_w,
             group.embodied.g_per_s if group.embodied else 0.0,
         ))  # fmt: skip

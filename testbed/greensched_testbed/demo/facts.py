@@ -51,7 +51,7 @@ def facts(told: Circumstances) -> Sequence[tuple[str, str]]:
         (
             "power",
             "simulated, by the nodes' curves; with the extender's defaults, "
-            f"{held.utilisation_ratio:.0%} of requested CPU and {held.gpu_ratio:.0%} of a board's "
+            f"{held.utilisation_ratio:.0%} of requested CPU and {held.gpu_ratio:.0%} of a GPU's "
             f"range are used, PUE {held.default_pue}; "
             f"empty nodes {'sleep' if held.empty_nodes_sleep else 'stay on'}",
         ),

@@ -91,10 +91,10 @@ def _tasks(options: DemoOptions) -> Trace:
         skip_faulty=options.skip_faulty,
     )
     drawn = sampled(as_pods(whole), options.pods, options.seed)
-    return compressed(_any_board(drawn), WORKLOAD_SPAN_S).trace
+    return compressed(_any_gpu(drawn), WORKLOAD_SPAN_S).trace
 
 
-def _any_board(trace: Trace) -> Trace:
+def _any_gpu(trace: Trace) -> Trace:
     """Leave out which GPU models the tasks name, and say so: the demo's nodes have others."""
     picky = sum(bool(task.gpu_models) for task in trace.tasks)
     if not picky:

@@ -15,12 +15,12 @@ from greensched_testbed.nodes import EqualNodes
 GIB = 2.0**30
 GENERATION_LABEL = "demo.greensched.io/generation"
 ZONES = tuple(replace(shape, name=f"DEMO-{shape.name}") for shape in SHAPES.values())
-BOARDS = 4  # GPUs on each node that has any
+GPUS = 4  # GPUs on each node that has any
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One generation of machines: its curve, its boards, how many of them a zone has."""
+    """One generation of machines: its curve, its GPUs, how many of them a zone has."""
 
     name: str
     cpu_cores: float  # logical, as Kubernetes counts them
@@ -31,7 +31,7 @@ class Generation:
     gpu_nodes: int  # in each zone
 
 
-# Curves: SPECpower_ssj2008; what the boards draw stands in the power catalogue (docs/power.md).
+# Curves: SPECpower_ssj2008; what the GPUs draw stands in the power catalogue (docs/power.md).
 GENERATIONS = (
     Generation(
         name="2012",
@@ -76,7 +76,7 @@ def node_groups() -> list[EqualNodes]:
     groups = []
     for zone in ZONES:
         for generation in GENERATIONS:
-            for gpus, count in ((0, generation.plain_nodes), (BOARDS, generation.gpu_nodes)):
+            for gpus, count in ((0, generation.plain_nodes), (GPUS, generation.gpu_nodes)):
                 kind = "gpu" if gpus else "cpu"
                 groups.append(_group(generation, zone.name, count, gpus, f"-{kind}"))
     return groups
@@ -85,7 +85,7 @@ def node_groups() -> list[EqualNodes]:
 def mixed_nodes(count: int) -> list[EqualNodes]:
     """Return groups of `count` nodes in all for experiments: each generation in each real zone.
 
-    Fewer nodes are the first of more. All have boards.
+    Fewer nodes are the first of more. All have GPUs.
     """
     kinds = [
         (generation, REAL_ZONES[(row + shift) % len(REAL_ZONES)])
@@ -94,7 +94,7 @@ def mixed_nodes(count: int) -> list[EqualNodes]:
     ]
     share, rest = divmod(count, len(kinds))
     return [
-        _group(generation, zone, share + (place < rest), BOARDS)
+        _group(generation, zone, share + (place < rest), GPUS)
         for place, (generation, zone) in enumerate(kinds)
     ]
 

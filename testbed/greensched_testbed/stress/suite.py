@@ -48,14 +48,14 @@ class StressJob:
     memory_bytes: int
     gpus: int
     work: int  # cpu: MiB hashed by each core; memory: times the fill is hashed; gpu: iterations
-    runtime_s: float  # expected on the reference core or board
+    runtime_s: float  # expected on the reference core or GPU
     fill_mib: int = 0  # memory: what is filled
     deadline_s: float | None = None  # seconds from its creation
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What the nodes that take work have, at least, and whether some have boards."""
+    """What the nodes that take work have, at least, and whether some have GPUs."""
 
     cores: float
     memory_bytes: float
@@ -68,7 +68,7 @@ class SuiteOptions:
 
     span_s: within which its Jobs arrive. runtime_s: what one takes on the reference core on the
     mean. wait_s: how long a Job with a deadline may wait. gpu_jobs: of the Jobs, where there are
-    boards.
+    GPUs.
     """
 
     jobs: int = 12
@@ -118,13 +118,13 @@ def make_suite(options: SuiteOptions, room: Room) -> Suite:
         raise BadInput("--gpu-jobs: no node offers nvidia.com/gpu")
     draw = random.Random(options.seed)
     arrivals = sorted(draw.uniform(0.0, options.span_s) for _ in range(options.jobs))
-    on_boards = set(draw.sample(range(options.jobs), min(options.gpu_jobs, options.jobs)))
+    on_gpus = set(draw.sample(range(options.jobs), min(options.gpu_jobs, options.jobs)))
     jobs: list[StressJob] = []
     plain = 0
     for place, arrival_s in enumerate(arrivals):
         runtime_s = options.runtime_s * draw.uniform(0.5, 1.5)
-        if place in on_boards:
-            jobs.append(_on_board(place, arrival_s, runtime_s))
+        if place in on_gpus:
+            jobs.append(_on_gpu(place, arrival_s, runtime_s))
             continue
         wait_s = options.wait_s if plain % _EVERY_DEADLINE == 0 else None
         if plain % _EVERY_MEMORY == _EVERY_MEMORY - 1:
@@ -165,7 +165,7 @@ def _of_memory(
     )  # fmt: skip
 
 
-def _on_board(place: int, arrival_s: float, runtime_s: float) -> StressJob:
+def _on_gpu(place: int, arrival_s: float, runtime_s: float) -> StressJob:
     iterations = max(1, round(runtime_s * ITERATIONS_PER_GPU_S))
     return StressJob(
         f"gpu-{place}", StressKind.GPU, round(arrival_s, 3), 1.0, 1024 * MIB, 1, iterations,

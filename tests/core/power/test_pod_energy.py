@@ -139,7 +139,7 @@ async def test_a_counter_that_stands_still_at_zero_is_no_meter() -> None:
     assert await measured(handler) is None
 
 
-async def test_boards_count_where_there_are_some_and_without_them_nothing_is_measured() -> None:
+async def test_gpus_count_where_there_are_some_and_without_them_nothing_is_measured() -> None:
     found = await measured(replay(*METERS), with_gpus=True)
     assert joules(found)[RUN.uid] == pytest.approx((110.0 + 250.0) * 600.0, rel=0.01)
     assert await measured(replay("kepler_pod_cpu_joules_total"), with_gpus=True) is None

@@ -124,20 +124,20 @@ def test_vcpus_of_an_instance_draw_by_their_number() -> None:
         ("Tesla-P100-PCIE-16GB", 31.25, 250.0),
     ],
 )
-def test_a_board_is_known_by_its_product_name(product: str, idle_w: float, peak_w: float) -> None:
+def test_a_gpu_is_known_by_its_product_name(product: str, idle_w: float, peak_w: float) -> None:
     gpu = resolve({names.GPU_PRODUCT: product}, gpus=8).gpu
     assert gpu is not None
     assert (gpu.count, gpu.idle_w, gpu.peak_w) == (8, idle_w, peak_w)
 
 
-def test_slices_of_a_board_share_its_watts() -> None:
+def test_slices_of_a_gpu_share_its_watts() -> None:
     labels = {names.GPU_PRODUCT: "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "nvidia.com/gpu.count": "1"}
     gpu = resolve(labels, gpus=7).gpu
     assert gpu is not None
     assert gpu.peak_w * gpu.count == pytest.approx(400.0)
 
 
-def test_an_instance_family_tells_its_board() -> None:
+def test_an_instance_family_tells_its_gpu() -> None:
     gpu = resolve({names.INSTANCE_TYPE: "g4dn.xlarge"}, cpu_cores=4, gpus=1).gpu
     assert gpu is not None
     assert (gpu.model, gpu.peak_w) == ("t4", 70.0)
@@ -153,8 +153,8 @@ def test_a_node_without_gpus_has_none_whatever_its_labels_say() -> None:
         pytest.param({names.POWER_MODEL: "epyc-7763"}, {}, 0, "close: epyc-7763-", id="close-name"),
         pytest.param({names.INSTANCE_TYPE: "k3s"}, {}, 0, "set the label", id="no-instance"),
         pytest.param({}, {names.POWER_CURVE_WATTS: "1,2"}, 0, "11 watts", id="short-curve"),
-        pytest.param({names.GPU_PRODUCT: "Voodoo-2"}, {}, 1, "'Voodoo-2' is not", id="board"),
-        pytest.param({}, {}, 1, "no label nvidia.com/gpu.product", id="unlabelled-board"),
+        pytest.param({names.GPU_PRODUCT: "Voodoo-2"}, {}, 1, "'Voodoo-2' is not", id="gpu"),
+        pytest.param({}, {}, 1, "no label nvidia.com/gpu.product", id="unlabelled-gpu"),
     ],
 )
 def test_what_is_not_understood_says_what_to_do(
@@ -189,9 +189,9 @@ def test_every_entry_names_its_source() -> None:
     entries: list[Any] = [
         *known.machines.values(),
         *known.families.values(),
-        *known.boards.values(),
+        *known.gpus.values(),
         known.default_cpu,
-        known.default_board,
+        known.default_gpu,
     ]
     assert all(entry.source for entry in entries)
     assert known.machines["epyc-7763-1s"].speed == 1.0

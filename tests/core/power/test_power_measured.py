@@ -37,7 +37,7 @@ def gauge(value: float, **labels: str) -> Sample:
 @pytest.mark.parametrize(
     ("node", "watts", "source"),
     [
-        pytest.param("n1", 156 + 12 + 251.5 + 98.25, "kepler+dcgm", id="kepler-zones-and-boards"),
+        pytest.param("n1", 156 + 12 + 251.5 + 98.25, "kepler+dcgm", id="kepler-zones-and-gpus"),
         pytest.param("n2", 126.0, "kepler-0.9", id="kepler-0.9-joules"),
         pytest.param("n3", 143.5, "scaphandre", id="scaphandre-microwatts"),
         pytest.param("n4", 100.0, "rapl", id="node-exporter-rapl"),
@@ -51,7 +51,7 @@ async def test_each_meter_gives_watts_of_its_node(node: str, watts: float, sourc
     assert not reading.estimated
 
 
-async def test_boards_alone_are_no_node() -> None:
+async def test_gpus_alone_are_no_node() -> None:
     assert "n5" not in (await read(replay)).watts
 
 
@@ -127,7 +127,7 @@ async def test_an_answer_nested_beyond_reason_is_no_signal_not_a_crash() -> None
         await read(lambda _: httpx.Response(200, content=deep))
 
 
-def test_our_own_meter_wins_and_sees_the_boards() -> None:
+def test_our_own_meter_wins_and_sees_the_gpus() -> None:
     samples = {
         "greensched": [gauge(500.0, node="n1")],
         "kepler-cpu": [gauge(100.0, node="n1", zone="package")],
@@ -164,7 +164,7 @@ def test_scaphandre_tells_which_hosts_are_whole_platforms() -> None:
     }
     watts = {node: (it.value, it.source) for node, it in node_watts(samples).items()}
     assert watts == {
-        "n1": (210.0, "scaphandre-psys"),  # the boards are in it
+        "n1": (210.0, "scaphandre-psys"),  # the GPUs are in it
         "n2": (290.0, "scaphandre+dcgm"),
         "n3": (80.0, "scaphandre"),
     }

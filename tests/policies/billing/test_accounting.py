@@ -54,7 +54,7 @@ def test_a_bill_computed_by_hand() -> None:
     assert total_bill(found).nodes_used == 1
 
 
-def test_boards_draw_between_idle_and_peak() -> None:
+def test_gpus_draw_between_idle_and_peak() -> None:
     found = bill([Job(1, 0.0, HOUR, 0.0, 2.0)], 0.0, HOUR)
     assert found.energy_active_j[1] == pytest.approx(2 * 350 * 0.8 * 1.2 * HOUR)
     assert found.energy_idle_j[1] == pytest.approx((50 + 2 * 50) * 1.2 * HOUR)
@@ -119,17 +119,17 @@ def test_energy_is_the_integral_of_power(placements: list[Job]) -> None:
     found = bill(placements, 0.0, 2 * HOUR)
     at_s = np.arange(2 * HOUR) + 0.5  # starts and ends are whole seconds
     for row, (capacity, watts) in enumerate(zip(NODES.cpu_capacity, (0, 1, 0), strict=True)):
-        cores, boards = np.zeros(at_s.size), np.zeros(at_s.size)
+        cores, gpus = np.zeros(at_s.size), np.zeros(at_s.size)
         for job in placements:
             if job.node == row:
                 is_running = (job.start_s <= at_s) & (at_s < job.end_s)
                 cores += is_running * job.cpu_cores
-                boards += is_running * job.gpus
+                gpus += is_running * job.gpus
         curve = WATTS[watts * 11 : watts * 11 + 11]
         load = np.minimum(cores * 0.5 / capacity, 1.0)
         cpu_w = np.interp(load, np.linspace(0.0, 1.0, 11), curve) - curve[0]
-        board_w = (NODES.gpu_peak_w[row] - NODES.gpu_idle_w[row]) * 0.8
-        joules = float((cpu_w + boards * board_w).sum()) * NODES.pue[row]
+        gpu_w = (NODES.gpu_peak_w[row] - NODES.gpu_idle_w[row]) * 0.8
+        joules = float((cpu_w + gpus * gpu_w).sum()) * NODES.pue[row]
         assert found.energy_active_j[row] == pytest.approx(joules, rel=1e-9, abs=1e-3)
 
 

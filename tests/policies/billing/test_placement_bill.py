@@ -50,10 +50,10 @@ def test_cores_that_run_side_by_side_share_the_watts_by_what_they_request() -> N
     assert found.cost_active == pytest.approx([first_wh * 30e-6, second_wh * 30e-6])
 
 
-def test_boards_are_charged_to_those_who_request_them() -> None:
+def test_gpus_are_charged_to_those_who_request_them() -> None:
     found = bill([Job(1, 0.0, HOUR, 4.0, 2.0), Job(1, 0.0, HOUR, 4.0)], HOUR).jobs
-    cpu_wh, board_wh = 70.0 / 2 * 1.2, 2 * 350 * 0.8 * 1.2
-    assert found.energy_active_j == pytest.approx([(cpu_wh + board_wh) * HOUR, cpu_wh * HOUR])
+    cpu_wh, gpu_wh = 70.0 / 2 * 1.2, 2 * 350 * 0.8 * 1.2
+    assert found.energy_active_j == pytest.approx([(cpu_wh + gpu_wh) * HOUR, cpu_wh * HOUR])
 
 
 def test_each_hour_is_charged_at_its_own_carbon_and_price() -> None:

@@ -68,7 +68,7 @@ def test_watts_are_linear_between_the_points_of_the_curve(utilisation: float, wa
         pytest.param(cost_of(curve=1), 0.0, id="flat-part-of-a-curve-adds-nothing"),
         pytest.param(cost_of(curve=1, before=0.0), 50.0, id="step-off-idle"),
         pytest.param(cost_of(before=0.9), 20.0, id="clipped-at-full"),
-        pytest.param(cost_of(gpus=2.0), 40.0 + 2 * 350 * 0.8, id="boards"),
+        pytest.param(cost_of(gpus=2.0), 40.0 + 2 * 350 * 0.8, id="gpus"),
         pytest.param(cost_of(pue=1.5), 60.0, id="pue"),
         pytest.param(cost_of(is_empty=True), 40.0, id="empty-but-on-anyway"),
         pytest.param(

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greensched_policies.costs.capping import (
-    BOARD_DRAW,
-    BOARD_SPEED,
+    GPU_DRAW,
+    GPU_SPEED,
     LEVELS,
     CapColumns,
-    board_speed,
-    board_watts,
     cpu_power,
     cpu_speed,
+    gpu_speed,
+    gpu_watts,
 )
 from greensched_policies.rules.catalogue import CAP_RULES
 from greensched_simulator.reproductions.zeus import PUBLISHED
@@ -36,8 +36,8 @@ def chosen(
 
 def test_without_a_cap_nothing_changes() -> None:
     assert LEVELS[0] == cpu_speed(LEVELS)[0] == cpu_power(LEVELS)[0] == 1.0
-    assert board_speed(1.0, 50.0, 400.0, 0.6) == 1.0
-    assert board_watts(1.0, 50.0, 400.0, 0.6) == 0.6 * 350.0
+    assert gpu_speed(1.0, 50.0, 400.0, 0.6) == 1.0
+    assert gpu_watts(1.0, 50.0, 400.0, 0.6) == 0.6 * 350.0
 
 
 def test_half_the_frequency_takes_a_quarter_of_the_watts_and_two_thirds_of_the_speed() -> None:
@@ -68,35 +68,33 @@ def test_what_a_cap_saves_of_a_full_servers_energy_for_the_same_work(
     pytest.param(0.5, 150.0, 0.684 + 0.155 * (200 / 350 - 0.542) / 0.1, id="between-two-measured"),
     pytest.param(0.1, 0.0, 0.571 * 50 / 350 / 0.448, id="never-below-idle"),
 ])  # fmt: skip
-def test_a_boards_limit_counts_only_below_what_the_work_draws(
+def test_a_gpus_limit_counts_only_below_what_the_work_draws(
     level: float, watts: float, speed: float
 ) -> None:
     """It idles at 50 W and draws 350 of its 400 W."""
     given_ = (level, 50.0, 400.0, 300.0 / 350.0)
-    assert board_watts(*given_) == pytest.approx(watts)
-    assert board_speed(*given_) == pytest.approx(speed)
+    assert gpu_watts(*given_) == pytest.approx(watts)
+    assert gpu_speed(*given_) == pytest.approx(speed)
 
 
-def test_the_boards_curve_is_near_each_of_those_that_were_measured() -> None:
+def test_the_gpus_curve_is_near_each_of_those_that_were_measured() -> None:
     """Within 4 points above 60 % of the watts; below, where the three differ most, within 10."""
     for figures in (each for limits in PUBLISHED.values() for each in limits.values()):
         if len(figures) == 3:
             throughput, power, _ = figures
             points = 0.04 if power > 0.6 else 0.1
-            assert np.interp(power, BOARD_DRAW, BOARD_SPEED) == pytest.approx(
-                throughput, abs=points
-            )
+            assert np.interp(power, GPU_DRAW, GPU_SPEED) == pytest.approx(throughput, abs=points)
 
 
 @given(st.floats(0.5, 1.0), st.floats(10.0, 100.0), st.floats(1.5, 20.0), st.floats(0.2, 1.0))
 def test_a_deeper_cap_never_takes_more_watts_nor_more_energy_nor_is_faster(
     level: float, idle_w: float, peak_by_idle: float, ratio: float
 ) -> None:
-    board = (idle_w, idle_w * peak_by_idle, ratio)
+    gpu = (idle_w, idle_w * peak_by_idle, ratio)
     for deeper in (level, level - 0.05):
-        assert board_watts(deeper, *board) <= board_watts(level, *board)
-        assert board_speed(deeper, *board) <= board_speed(level, *board) <= 1.0
-        assert board_speed(deeper, *board) > 0.0
+        assert gpu_watts(deeper, *gpu) <= gpu_watts(level, *gpu)
+        assert gpu_speed(deeper, *gpu) <= gpu_speed(level, *gpu) <= 1.0
+        assert gpu_speed(deeper, *gpu) > 0.0
     assert cpu_power(level) / cpu_speed(level) <= 1.0
 
 

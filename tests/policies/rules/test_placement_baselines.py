@@ -21,13 +21,13 @@ MODEL = CostModel(curve_table([[100.0 + 20.0 * k for k in range(11)]]), 1.0, 0.8
 
 
 def two_nodes(
-    cores: float = 2.0, memory_gib: float = 8.0, boards: float = 1.0, *, turned: bool = False
+    cores: float = 2.0, memory_gib: float = 8.0, gpus: float = 1.0, *, turned: bool = False
 ) -> Observation:
     """Encode a workload of an hour before nodes A and B, B before A if turned.
 
-    A has 10 cores, 3 of them busy, 32 GiB, 16 of them free, 4 boards, 2 of them free, 100 g/kWh.
-    B has 20 cores, 10 of them busy, 64 GiB, 48 of them free, 2 boards, 1 of them free, 300 g/kWh,
-    and runs twice as fast. A busy board draws 0.8 · (400 − 50) W, a core 200 W over the cores.
+    A has 10 cores, 3 of them busy, 32 GiB, 16 of them free, 4 GPUs, 2 of them free, 100 g/kWh.
+    B has 20 cores, 10 of them busy, 64 GiB, 48 of them free, 2 GPUs, 1 of them free, 300 g/kWh,
+    and runs twice as fast. A busy GPU draws 0.8 · (400 − 50) W, a core 200 W over the cores.
     """
     columns = np.array([
         [10.0, 20.0], [0.3, 0.5], [32 * GIB, 64 * GIB], [16 * GIB, 48 * GIB], [4.0, 2.0],
@@ -36,7 +36,7 @@ def two_nodes(
     ])  # fmt: skip
     columns = np.ascontiguousarray(columns[:, ::-1] if turned else columns)[:, None, :]
     nodes, zones = NodeColumns(*columns[:12]), ZoneColumns(*columns[12:])
-    asked = (cores, memory_gib * GIB, boards, HOUR_S)
+    asked = (cores, memory_gib * GIB, gpus, HOUR_S)
     workload = WorkloadColumns(*(np.array([[value]]) for value in asked))
     cost = placement_cost(nodes, workload, zones, MODEL)
     return encode_where(nodes, workload, zones, cost, MODEL, Weights(1.0, 1.0, 1.0))
@@ -82,9 +82,9 @@ def test_first_fit_takes_the_first_whatever_it_is() -> None:
     assert there.tolist() == back.tolist() == [[0.5, 1.5]]
 
 
-def test_a_workload_without_boards_is_aligned_by_cpu_and_memory_alone() -> None:
+def test_a_workload_without_gpus_is_aligned_by_cpu_and_memory_alone() -> None:
     # A: 0.2 · 0.7 + 0.25 · 0.5 = 0.265; B: 0.1 · 0.5 + 0.125 · 0.75 = 0.14375
-    found = WHERE_RULES["tetris"](*two_nodes(boards=0.0))
+    found = WHERE_RULES["tetris"](*two_nodes(gpus=0.0))
     assert found[0].tolist() == pytest.approx([-0.265, -0.14375], rel=1e-6)
 
 

@@ -36,7 +36,7 @@ def test_a_capped_job_takes_longer_and_draws_less() -> None:
     assert bill.energy_idle_j.tolist() == [pytest.approx(100.0 * 2 * HOUR)]
 
 
-def test_a_job_with_boards_goes_by_their_limit() -> None:
+def test_a_job_with_gpus_goes_by_their_limit() -> None:
     """Four fifths of 350 W above 50 W, so 330 W: a limit of 240 W leaves 190 above idle."""
     node = {"gpu_capacity": 2.0, "gpu_idle_w": 50.0, "gpu_peak_w": 400.0}
     world = make_world([{"gpus": 1.0, "cpu_cores": 0.0}], [node])

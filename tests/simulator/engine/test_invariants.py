@@ -136,8 +136,8 @@ worlds: dict[str, Any] = {
 def placement_bill(run: Run) -> PlacementBill:
     """Return the shares of a run's jobs."""
     world, ran, jobs = run.world, run.schedule.stretches, run.world.jobs
-    cores, boards = jobs.cpu_cores[ran.job], jobs.gpus[ran.job]
-    placed = Placements(ran.node, ran.start_s, ran.end_s, cores, boards)
+    cores, gpus = jobs.cpu_cores[ran.job], jobs.gpus[ran.job]
+    placed = Placements(ran.node, ran.start_s, ran.end_s, cores, gpus)
     window_s, model = (0.0, run.until_s), cost_model(world)
     return bill_placements(
         billed_nodes(world), placed, zone_series(world), window_s, model, run.schedule.caps
@@ -218,7 +218,7 @@ def test_a_job_waits_only_while_no_node_has_room_for_it(policy: Policy, **drawn:
     run = new_run(**drawn, policy=replace(policy, sleep="stay-awake"))
     jobs, ran = run.world.jobs, run.schedule
     asked = np.stack([jobs.cpu_cores, jobs.memory_bytes, jobs.gpus])
-    # Of boards in parts no sum tells whether one has room.
+    # Of GPUs in parts no sum tells whether one has room.
     told = (jobs.workers == 1.0) & ((jobs.gpus == 0.0) | (jobs.gpus == np.floor(jobs.gpus)).all())
     for job in np.flatnonzero((ran.planned_s < ran.start_s) & told):
         for at_s in moments(run):
@@ -357,7 +357,7 @@ def test_rejecting_all_scores_worse_than_every_policy_with_the_same_sleep(
         assert (worst.jobs_done, worst.work_core_h, worst.deadlines_met) == (0, 0.0, 0)
         assert worst.jobs_never_ran == worst.jobs
         assert (outcome.jobs_done, outcome.jobs_never_ran) == (worst.jobs, 0)
-        # What takes nothing, without cores and boards, or next to nothing, is charged no more.
+        # What takes nothing, without cores and GPUs, or next to nothing, is charged no more.
         if outcome.energy_active_j > 1e-6 * outcome.energy_idle_j:
             assert worst.energy_j > outcome.energy_j
             assert worst.carbon_g > outcome.carbon_g

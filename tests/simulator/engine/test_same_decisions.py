@@ -20,10 +20,10 @@ from greensched_extender.snapshot import Snapshot
 from greensched_extender.view import View
 from greensched_policies.costs.capping import (
     CapColumns,
-    board_speed,
-    board_watts,
     cpu_power,
     cpu_speed,
+    gpu_speed,
+    gpu_watts,
 )
 from greensched_policies.costs.cost import (
     CostModel,
@@ -89,11 +89,11 @@ def random_decision(
         drawn: Floats = dice.choice(np.array(choices), (1, count))
         return drawn
 
-    cores, memory, boards = any_of(16.0, 64.0, 128.0), any_of(64 * GIB, 512 * GIB), any_of(0.0, 4.0)
+    cores, memory, gpus = any_of(16.0, 64.0, 128.0), any_of(64 * GIB, 512 * GIB), any_of(0.0, 4.0)
     before = dice.random((1, count)) * any_of(0.0, 1.0)
     nodes = NodeColumns(
-        cores, before, memory, memory * dice.random((1, count)), boards,
-        np.floor(boards * dice.random((1, count))), any_of(50.0), any_of(300.0, 700.0),
+        cores, before, memory, memory * dice.random((1, count)), gpus,
+        np.floor(gpus * dice.random((1, count))), any_of(50.0), any_of(300.0, 700.0),
         any_of(0.0, 1.0), any_of(0.7, 1.0, 1.9), any_of(1.0, 1.4), (before == 0.0) * 1.0,
     )  # fmt: skip
     workload = WorkloadColumns(
@@ -195,9 +195,9 @@ def test_every_cap_rule_is_the_same_compiled(name: str, seed: int) -> None:
 def test_what_a_cap_does_is_the_same_compiled(seed: int) -> None:
     dice = np.random.default_rng(seed)
     level, idle_w = float(dice.uniform(0.3, 1.0)), float(dice.uniform(0.0, 80.0))
-    board = (level, idle_w, idle_w + float(dice.uniform(0.0, 600.0)), float(dice.random()))
-    for function in (board_speed, board_watts):
-        assert compiled(function)(*board) == pytest.approx(float(function(*board)), rel=DOUBLE)
+    gpu = (level, idle_w, idle_w + float(dice.uniform(0.0, 600.0)), float(dice.random()))
+    for function in (gpu_speed, gpu_watts):
+        assert compiled(function)(*gpu) == pytest.approx(float(function(*gpu)), rel=DOUBLE)
     for of_level in (cpu_speed, cpu_power):
         assert compiled(of_level)(level) == pytest.approx(float(of_level(level)), rel=DOUBLE)
 
@@ -250,13 +250,13 @@ def live_view(world: World, pods: dict[int, list[int]]) -> View:
     machines, jobs = world.nodes, world.jobs
     curves = world.curve_watts.reshape(-1, 11)
     for row, name in enumerate(world.node_names):
-        boards = int(machines.gpu_capacity[row])
-        gpu = Gpu("any", boards, float(machines.gpu_idle_w[row]), float(machines.gpu_peak_w[row]))
+        gpus = int(machines.gpu_capacity[row])
+        gpu = Gpu("any", gpus, float(machines.gpu_idle_w[row]), float(machines.gpu_peak_w[row]))
         curve = PowerCurve(tuple(curves[int(machines.curve_class[row])].tolist()))
         snapshot.put_node(
             Node(
                 name, world.zones[machines.zone[row]], float(machines.cpu_capacity[row]),
-                float(machines.memory_capacity[row]), gpu if boards else None, curve, "annotation",
+                float(machines.memory_capacity[row]), gpu if gpus else None, curve, "annotation",
                 "test", float(machines.speed[row]), float(machines.pue[row]),
             )
         )  # fmt: skip

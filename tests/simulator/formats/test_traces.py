@@ -92,7 +92,7 @@ def test_models_are_separated_by_bars(tmp_path: Path) -> None:
         pytest.param("a,nan,1,1,1,0", "arrival_s 'nan' is no number", id="nan"),
         pytest.param("a,inf,1,1,1,0", "arrival_s 'inf' is no number", id="infinite"),
         pytest.param("a,1_0,1,1,1,0", "arrival_s '1_0' is no number", id="underscore"),
-        pytest.param("a,0,1,1,1,1.5", "gpus is 1.5: only of a single board", id="a-board-and-half"),
+        pytest.param("a,0,1,1,1,1.5", "gpus is 1.5: only of a single GPU", id="a-gpu-and-half"),
         pytest.param("a,0,1,1,1,-1", "gpus is -1, less than 0", id="negative-gpu"),
         pytest.param("a,0,1,1,1", "5 cells where the header names 6", id="short-row"),
         pytest.param("a,0,1,1,1,0,7", "7 cells where the header names 6", id="long-row"),

@@ -65,7 +65,7 @@ def test_a_job_is_charged_more_than_it_adds_to_a_node_at_its_steepest_load() -> 
     # 70 W more for the first tenth of load and nothing above, half of a request being used.
     pytest.param({"cpu_cores": 10.0}, {"curve_class": 1.0}, 350, 1, id="least-efficient-load"),
     pytest.param({"gpus": 2.0}, {"gpu_capacity": 4.0, "gpu_idle_w": 50.0, "gpu_peak_w": 300.0},
-                 10 + 2 * 250 * 0.8, 1, id="boards"),
+                 10 + 2 * 250 * 0.8, 1, id="gpus"),
     pytest.param({"cpu_cores": 11.0}, {}, 0, 0, id="could-not-have-run-on-any-node"),
 ])  # fmt: skip
 def test_a_job_is_charged_the_most_that_it_could_take(

@@ -77,7 +77,7 @@ def test_carbon_of_making_the_nodes_is_told_apart_and_the_same_for_all() -> None
     assert outcome(bare, schedule([0.0], [HOUR], [0]), HOUR).carbon_embodied_g == 0.0
 
 
-def test_boards_are_work_too() -> None:
+def test_gpus_are_work_too() -> None:
     node = {"gpu_capacity": 4.0, "gpu_idle_w": 50.0, "gpu_peak_w": 300.0, "speed": 2.0}
     world = make_world([{"runtime_s": 2 * HOUR, "cpu_cores": 0.0, "gpus": 3.0}], [node])
     found = outcome(world, schedule([0.0], [HOUR], [0]), HOUR)
@@ -114,7 +114,7 @@ def test_a_slow_node_slows_a_job_down() -> None:
         pytest.param({}, 3.0, id="fits-everywhere"),
         pytest.param({"cpu_cores": 4.0}, 2.0, id="too-many-cores-for-the-fastest"),
         pytest.param({"memory_bytes": 16 * 2.0**30}, 2.0, id="too-many-bytes-for-the-fastest"),
-        pytest.param({"gpus": 1.0}, 1.0, id="needs-a-board"),
+        pytest.param({"gpus": 1.0}, 1.0, id="needs-a-gpu"),
     ],
 )
 def test_the_shortest_runtime_is_that_on_a_node_that_is_large_enough(

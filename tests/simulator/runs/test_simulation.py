@@ -41,7 +41,7 @@ def test_a_wrong_estimate_changes_no_runtime() -> None:
         pytest.param([{"arrival_s": 10.0, "cpu_cores": 2.0}], [10.0], id="room-beside-it"),
         pytest.param([{"arrival_s": 10.0, "cpu_cores": 3.0}], [HOUR], id="no-core-left"),
         pytest.param([{"arrival_s": 10.0, "memory_bytes": 2.0**36}], [HOUR], id="no-byte-left"),
-        pytest.param([{"arrival_s": 10.0, "gpus": 2.0}], [HOUR], id="no-board-left"),
+        pytest.param([{"arrival_s": 10.0, "gpus": 2.0}], [HOUR], id="no-gpu-left"),
         pytest.param([{"arrival_s": HOUR, "cpu_cores": 8.0}], [HOUR], id="ends-before-arrivals"),
         pytest.param(
             [{"arrival_s": 10.0, "cpu_cores": 8.0}, {"arrival_s": 20.0, "cpu_cores": 2.0}],

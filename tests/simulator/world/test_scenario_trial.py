@@ -19,7 +19,7 @@ WEB = {
 }
 LARGE = WEB | {"name": "large", "replica": {"cpu_cores": 64, "memory": "1Gi"}}
 SLOW = WEB | {"name": "slow", "objective": {"within": "90ms"}}
-TUNE = {"name": "tune", "jobs": 1, "model": 7e9, "tokens": 1e9, "board": "a100-sxm",
+TUNE = {"name": "tune", "jobs": 1, "model": 7e9, "tokens": 1e9, "gpu": "a100-sxm",
         "cpu_cores": 99, "memory": "1Gi"}  # fmt: skip
 NODE = {"name": "node", "count": 2, "hardware": "epyc-7763-1s", "cpu_cores": 32,
         "memory": "512Gi", "zone": "NO", "gpus": {"model": "a100-sxm", "count": 2}}  # fmt: skip
@@ -129,7 +129,7 @@ def test_jobs_of_a_trace_are_tried_as_well(tmp_path: Path) -> None:
             {"workload": ALL_FIT_NONE,
              "assumptions": {"gpu_ratio": 7, "empty_nodes_sleep": "yes"}},
             {"assumptions.gpu_ratio", "assumptions.empty_nodes_sleep", "workload.generator"},
-            id="nor-on-what-boards-draw",
+            id="nor-on-what-gpus-draw",
         ),
         pytest.param(
             {"workload": ALL_FIT_NONE, "assumptions": {"share_gpus": "yes"}},

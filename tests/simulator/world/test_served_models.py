@@ -25,7 +25,7 @@ H100: dict[str, Any] = {
     "memory": "512Gi", "gpus": {"model": "h100-sxm", "count": 8}, "zone": "A",
 }  # fmt: skip
 B200: dict[str, Any] = {**H100, "name": "b", "count": 1, "gpus": {"model": "b200", "count": 8}}
-QWEN: dict[str, Any] = {"name": "qwen3-14b", "board": "h100-sxm", "batch": 128}
+QWEN: dict[str, Any] = {"name": "qwen3-14b", "gpu": "h100-sxm", "batch": 128}
 CHAT: dict[str, Any] = {
     "name": "chat",
     "requests": {
@@ -59,20 +59,20 @@ def notes(world: World) -> str:
     return "\n".join(world.notes)
 
 
-def test_every_figure_is_of_a_known_model_and_board() -> None:
-    for model, board, boards in CITED.measured:
+def test_every_figure_is_of_a_known_model_and_gpu() -> None:
+    for model, gpu, gpus in CITED.measured:
         assert model in PARAMETERS
-        assert board in PEAK_BF16_FLOP_PER_S
-        assert boards >= 1
+        assert gpu in PEAK_BF16_FLOP_PER_S
+        assert gpus >= 1
 
 
-def test_a_full_batch_generates_more_the_larger_it_is_at_watts_that_a_board_can_draw() -> None:
-    for (model, board, _), batches in CITED.measured.items():
+def test_a_full_batch_generates_more_the_larger_it_is_at_watts_that_a_gpu_can_draw() -> None:
+    for (model, gpu, _), batches in CITED.measured.items():
         rates = [profile.generated_per_s for profile in batches.values()]
         falls = sum(after < before for before, after in zip(rates, rates[1:], strict=False))
-        assert falls == (1 if (model, board) == ("llama-3.1-8b", "b200") else 0), "as measured"
-        watts = [profile.board_watts for profile in batches.values()]
-        assert max(watts) <= shipped_catalogue().boards[board].peak_w
+        assert falls == (1 if (model, gpu) == ("llama-3.1-8b", "b200") else 0), "as measured"
+        watts = [profile.gpu_watts for profile in batches.values()]
+        assert max(watts) <= shipped_catalogue().gpus[gpu].peak_w
 
 
 def test_places_share_what_a_replica_reads_and_generates() -> None:
@@ -115,37 +115,37 @@ def test_lengths_do_for_token_rates_told_by_hand_too() -> None:
     assert found.times.mean_s == pytest.approx(0.05 + 12.0)
 
 
-def test_a_replica_asks_for_the_boards_of_its_model() -> None:
-    world = build_world(scenario(model={**QWEN, "name": "llama-3.1-70b", "boards": 4}))
+def test_a_replica_asks_for_the_gpus_of_its_model() -> None:
+    world = build_world(scenario(model={**QWEN, "name": "llama-3.1-70b", "gpus": 4}))
     (found,) = world.services
     assert set(world.jobs.gpus[found.rows]) == {4.0}
 
 
-def test_on_other_boards_a_replica_is_as_fast_as_was_measured_there() -> None:
+def test_on_other_gpus_a_replica_is_as_fast_as_was_measured_there() -> None:
     """The nodes' own speed, of their cores, does not count; the autoscaler reckons with H100."""
     (found,) = build_world(scenario(H100, B200)).services
     assert found.speed == pytest.approx([1.0, 1.0, 5787 / 4474])
     (alone,) = build_world(scenario()).services
     assert found.wanted.tolist() == alone.wanted.tolist()
-    faster = {**QWEN, "board": "b200"}
+    faster = {**QWEN, "gpu": "b200"}
     (other,) = build_world(scenario(H100, B200, model=faster)).services
     assert other.speed == pytest.approx([4474 / 5787] * 2 + [1.0])
     assert other.wanted.sum() >= found.wanted.sum()
 
 
-def test_without_a_model_boards_are_as_fast_as_they_are_whatever_their_node_is() -> None:
+def test_without_a_model_gpus_are_as_fast_as_they_are_whatever_their_node_is() -> None:
     requests = {"generator": {"rate_per_s": 1.0}}
     told: dict[str, Any] = {"model": None, "service_time": {"mean": "100ms"}, "requests": requests}
     aim = {"within": "2s"}
-    on_boards = {**CHAT["replica"], "gpus": 1}
-    (found,) = build_world(scenario(H100, B200, **told, objective=aim, replica=on_boards)).services
+    on_gpus = {**CHAT["replica"], "gpus": 1}
+    (found,) = build_world(scenario(H100, B200, **told, objective=aim, replica=on_gpus)).services
     assert set(found.speed) == {1.0}
     (found,) = build_world(scenario(H100, B200, **told, objective=aim)).services
     assert set(found.speed) == {0.5}
 
 
 @pytest.mark.parametrize("node", [H100, B200], ids=lambda node: str(node["gpus"]["model"]))
-def test_answers_take_what_was_measured_on_the_board(node: dict[str, Any]) -> None:
+def test_answers_take_what_was_measured_on_the_gpu(node: dict[str, Any]) -> None:
     """Of ten requests a second few wait; half of the gamma times are below 0.94 of the mean."""
     world = build_world(scenario(node, objective={"share": 0.99, "within": "2m"}))
     schedule = simulate(world, policy_named("run-now+first-fit"))
@@ -153,7 +153,7 @@ def test_answers_take_what_was_measured_on_the_board(node: dict[str, Any]) -> No
     assert latency_of(world, schedule).p50_s == pytest.approx(20.5 / faster, rel=0.03)
 
 
-def test_boards_without_figures_are_refused_unless_a_replica_does_not_fit_there() -> None:
+def test_gpus_without_figures_are_refused_unless_a_replica_does_not_fit_there() -> None:
     old = {**H100, "name": "old", "gpus": {"model": "a100-sxm", "count": 8}}
     reason = (
         "service chat: a replica can get a100-sxm too, and qwen3-14b was not measured on 1 "
@@ -169,7 +169,7 @@ def test_notes_tell_what_was_taken_from_where() -> None:
     told = notes(build_world(scenario()))
     assert (
         "chat: qwen3-14b on 1 h100-sxm generates 4,474 tokens/s for 128 requests at a time and "
-        "drew 572 W a board, by ML.ENERGY's leaderboard (lm-arena-chat); the bill's watts are "
+        "drew 572 W a GPU, by ML.ENERGY's leaderboard (lm-arena-chat); the bill's watts are "
         "those of gpu_ratio 0.6"
     ) in told
     assert "chat: on" not in told
@@ -193,7 +193,7 @@ def test_notes_tell_what_was_taken_from_where() -> None:
             "1 h100-sxm with a batch of 8, 32, 64, 128, 256; 1 b200 with a batch of 8, 32",
             id="batch",
         ),
-        pytest.param({"model": {**QWEN, "board": "t4"}}, "no peak in BF16 is known", id="board"),
+        pytest.param({"model": {**QWEN, "gpu": "t4"}}, "no peak in BF16 is known", id="gpu"),
         pytest.param(
             {"tokens": {"prompt_per_s": 1.0, "generated_per_s": 1.0}},
             r"services\[0\]: give either service_time, tokens or model",
@@ -258,14 +258,14 @@ def test_a_file_of_the_leaderboards_form_is_read(tmp_path: Path) -> None:
 
 def test_a_service_may_go_by_a_file_of_figures(tmp_path: Path) -> None:
     told_in(tmp_path, {})
-    model = {"name": "maker/Mixture-30B", "figures": "task.json", "board": "b200", "boards": 2,
+    model = {"name": "maker/Mixture-30B", "figures": "task.json", "gpu": "b200", "gpus": 2,
              "batch": 64}  # fmt: skip
     world = build_world(scenario(B200, folder=tmp_path, model=model))
     (found,) = world.services
     # Two FLOPs for each of the 3e9 parameters that a token meets, 2 · 2250e12 FLOPs a second.
     assert found.times.answer_mean_s == pytest.approx(500 / (0.4 * 4500e12 / 6e9))
     assert found.times.mean_s == pytest.approx(64 * (500 / 300_000 + 600 / 6400))
-    assert "drew 600 W a board, by task.json" in notes(world)
+    assert "drew 600 W a GPU, by task.json" in notes(world)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_a_service_may_go_by_a_file_of_figures(tmp_path: Path) -> None:
     [
         pytest.param([], "is no task of ML.ENERGY's leaderboard: configurations: ", id="empty"),
         pytest.param([{"num_gpus": "2"}], "configurations.0.num_gpus: .* valid integer", id="type"),
-        pytest.param([{"gpu_model": "T4"}], "no full batch on A100, H100, H200, B200", id="board"),
+        pytest.param([{"gpu_model": "T4"}], "no full batch on A100, H100, H200, B200", id="gpu"),
         pytest.param([{"avg_batch_size": 9.0}], "tells of no full batch", id="batch"),
     ],
 )

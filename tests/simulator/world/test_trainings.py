@@ -1,4 +1,4 @@
-"""Trainings of language models: runtimes from parameters, tokens and boards."""
+"""Trainings of language models: runtimes from parameters, tokens and GPUs."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ OLD: dict[str, Any] = {
 }  # fmt: skip
 NEW: dict[str, Any] = {**OLD, "name": "new", "gpus": {"model": "h100-sxm", "count": 8}}
 TRAINING: dict[str, Any] = {
-    "name": "train", "jobs": 40, "model": 7e9, "tokens": 1e9, "board": "a100-sxm", "boards": 8,
+    "name": "train", "jobs": 40, "model": 7e9, "tokens": 1e9, "gpu": "a100-sxm", "gpus": 8,
     "mfu": 0.5, "cpu_cores": 16, "memory": "64Gi",
 }  # fmt: skip
 WHOLE: dict[str, Any] = {
@@ -71,11 +71,11 @@ def test_a_prompt_is_read_by_two_flops_a_parameter() -> None:
     assert read_per_s(10e9, flop_per_s) == pytest.approx(39_580.0)
 
 
-def test_every_board_with_a_peak_is_in_the_power_catalogue() -> None:
-    assert set(PEAK_BF16_FLOP_PER_S) <= set(shipped_catalogue().boards)
+def test_every_gpu_with_a_peak_is_in_the_power_catalogue() -> None:
+    assert set(PEAK_BF16_FLOP_PER_S) <= set(shipped_catalogue().gpus)
 
 
-def test_on_the_board_that_is_told_a_training_takes_what_its_flops_take() -> None:
+def test_on_the_gpu_that_is_told_a_training_takes_what_its_flops_take() -> None:
     """A job takes its runtime by its node's speed, so that runtimes are told times 0.8."""
     world = build_world(scenario())
     assert world.jobs.runtime_s / 0.8 == pytest.approx(HALF_OF_EIGHT_A100_S)
@@ -85,8 +85,8 @@ def test_on_the_board_that_is_told_a_training_takes_what_its_flops_take() -> Non
     assert world.jobs.cpu_cores[0] == 16
 
 
-def test_workers_share_the_work_and_each_asks_for_its_boards() -> None:
-    world = build_world(scenario(boards=4, workers=4))
+def test_workers_share_the_work_and_each_asks_for_its_gpus() -> None:
+    world = build_world(scenario(gpus=4, workers=4))
     assert world.jobs.runtime_s / 0.8 == pytest.approx(HALF_OF_EIGHT_A100_S / 2)
     assert (world.jobs.gpus[0], world.jobs.workers[0]) == (4.0, 4.0)
 
@@ -129,7 +129,7 @@ def test_trainings_can_be_suspended_and_have_deadlines_like_all_jobs() -> None:
     assert jobs.deadline_s - jobs.arrival_s - jobs.runtime_s == pytest.approx(6 * HOUR)
 
 
-def test_a_note_tells_what_a_training_takes_and_on_which_boards() -> None:
+def test_a_note_tells_what_a_training_takes_and_on_which_gpus() -> None:
     told = notes(build_world(scenario(workers=2)))
     assert (
         "train: 40 trainings of 7 billion parameters; the median of 1 billion tokens takes 4.2e19 "
@@ -137,7 +137,7 @@ def test_a_note_tells_what_a_training_takes_and_on_which_boards() -> None:
     ) in told
 
 
-def test_a_note_tells_where_a_nodes_speed_is_not_that_of_its_boards() -> None:
+def test_a_note_tells_where_a_nodes_speed_is_not_that_of_its_gpus() -> None:
     """By their peaks, H100 are 989.5 / 312 = 3.17 times as fast: 0.8 · 3.17 = 2.54."""
     told = notes(build_world(scenario(OLD, NEW)))
     assert (
@@ -155,11 +155,11 @@ def test_a_note_tells_where_a_nodes_speed_is_not_that_of_its_boards() -> None:
         ({"model": "lama-3.1-8b"}, "trainings[0].model", "(close: llama-3.1-8b"),
         ({"model": True}, "trainings[0].model", "True is no model that is known here"),
         ({"model": 0}, "trainings[0].model", "greater than 0"),
-        ({"board": "v100-sxm"}, "trainings[0].board", "no peak in BF16 is known of 'v100-sxm'"),
+        ({"gpu": "v100-sxm"}, "trainings[0].gpu", "no peak in BF16 is known of 'v100-sxm'"),
         (
-            {"board": "h100-sxm"},
-            "trainings[0].board",
-            "no node has the board h100-sxm; there are: a",
+            {"gpu": "h100-sxm"},
+            "trainings[0].gpu",
+            "no node has the GPU h100-sxm; there are: a",
         ),
         ({"mfu": 1.2}, "trainings[0].mfu", "less than or equal to 1"),
         ({"tokens": 0}, "trainings[0].tokens", "greater than 0"),
@@ -187,13 +187,13 @@ def test_what_does_not_belong_together_is_refused(workload: dict[str, Any], reas
         scenario(workload=workload)
 
 
-def test_nodes_of_one_board_but_several_speeds_are_refused() -> None:
+def test_nodes_of_one_gpu_but_several_speeds_are_refused() -> None:
     with pytest.raises(BadInput, match=r"a100-sxm differ in speed \(old 0.8, b 1\)"):
         scenario(OLD, {**OLD, "name": "b", "speed": 1.0})
 
 
 def test_what_takes_longer_than_a_year_is_refused() -> None:
-    with pytest.raises(BadInput, match="train takes up to 3895d.*: give it more boards"):
+    with pytest.raises(BadInput, match="train takes up to 3895d.*: give it more GPUs"):
         build_world(scenario(tokens=1e13))
 
 

@@ -130,7 +130,7 @@ def test_nodes_have_the_watts_and_speed_of_their_hardware() -> None:
     assert built.nodes.speed[3] == pytest.approx(machines["xeon-e5-2670-2s"].speed)
     assert built.nodes.pue.tolist() == [1.2] * 3 + [1.5] * 2
     assert built.nodes.gpu_capacity.tolist() == [0, 0, 0, 4, 4]
-    assert built.nodes.gpu_peak_w[3] == shipped_catalogue().boards["t4"].peak_w
+    assert built.nodes.gpu_peak_w[3] == shipped_catalogue().gpus["t4"].peak_w
     assert built.nodes.zone.tolist() == [0] * 5
 
 
@@ -329,7 +329,7 @@ def test_jobs_after_the_end_are_left_out_and_told(tmp_path: Path) -> None:
     [
         pytest.param("big,0,60,129,1,0", "129 cores", id="cores"),
         pytest.param("big,0,60,1,524289,0", "512 GiB", id="memory"),
-        pytest.param("big,0,60,1,1,1", "1 GPUs", id="boards"),
+        pytest.param("big,0,60,1,1,1", "1 GPUs", id="gpus"),
     ],
 )
 def test_jobs_that_fit_no_node_are_refused_or_left_out(

@@ -66,7 +66,7 @@ def test_the_grid_of_each_hour_counts_for_that_hour() -> None:
     assert bill.cost_active == pytest.approx(0.2 / 1000 * 50.0 - 0.2 / 1000 * 50.0)
 
 
-def test_boards_draw_their_share_of_the_range_above_idle() -> None:
+def test_gpus_draw_their_share_of_the_range_above_idle() -> None:
     run = bill_run("x", [pod("dirty", cores=0.0, gpus=2.0)], NODES, GENERATION_OF, GRID, HOUR_S,
                    ASSUMED)  # fmt: skip
     bill = run.by_generation["old"].bill

@@ -13,7 +13,7 @@ def test_the_demo_has_sixty_nodes_in_three_zones() -> None:
     assert {sum(zone == each.name for zone, _ in names) for each in ZONES} == {20}
 
 
-def test_some_nodes_of_each_zone_have_boards_and_some_have_none() -> None:
+def test_some_nodes_of_each_zone_have_gpus_and_some_have_none() -> None:
     for zone in ZONES:
         groups = [group for group in node_groups() if group.grid_zone == zone.name]
         assert {group.gpus > 0 for group in groups} == {True, False}

@@ -1,22 +1,22 @@
-"""NVIDIA's DCGM exporter: the watts of boards."""
+"""NVIDIA's DCGM exporter: the watts of GPUs."""
 
 from collections import defaultdict
 from collections.abc import Mapping
 
 from greensched_core.power.meters.meter import BY_NODE, Answers, Meter, NodeMeter, node_named
 
-_MOST_BOARD_W = 3_000.0  # DCGM's blanks lie near 2^63; no board draws this
+_MOST_GPU_W = 3_000.0  # DCGM's blanks lie near 2^63; no GPU draws this
 
 
 def _watts(answers: Answers) -> Mapping[str, float]:
-    boards: dict[tuple[str, str], float] = {}
+    gpus: dict[tuple[str, str], float] = {}
     for sample in answers.get("dcgm", ()):
         node, watts = node_named(sample.labels), sample.value
-        if node and 0 <= watts < _MOST_BOARD_W:
-            board = (node, sample.labels.get("UUID", ""))  # MIG and time-slicing repeat the board
-            boards[board] = max(boards.get(board, 0.0), watts)
+        if node and 0 <= watts < _MOST_GPU_W:
+            gpu = (node, sample.labels.get("UUID", ""))  # MIG and time-slicing repeat the GPU
+            gpus[gpu] = max(gpus.get(gpu, 0.0), watts)
     nodes: dict[str, float] = defaultdict(float)
-    for (node, _), watts in boards.items():
+    for (node, _), watts in gpus.items():
         nodes[node] += watts
     return nodes
 
@@ -25,7 +25,7 @@ DCGM = Meter(
     gpus=NodeMeter(
         "dcgm",
         "DCGM: `DCGM_FI_DEV_POWER_USAGE`",
-        {"dcgm": f"max by ({BY_NODE}, UUID) (DCGM_FI_DEV_POWER_USAGE < {_MOST_BOARD_W:.0f})"},
+        {"dcgm": f"max by ({BY_NODE}, UUID) (DCGM_FI_DEV_POWER_USAGE < {_MOST_GPU_W:.0f})"},
         _watts,
     )
 )

@@ -44,14 +44,14 @@ async def _pieces(
     tracks = await tracks_over(prometheus, question(runs, step_s), runs, step_s)
     found = {run.uid: _of_run(run, tracks) for run in runs}
     if with_gpus:
-        boards = await tracks_over(prometheus, gpu_question(runs), runs, step_s)
+        gpus = await tracks_over(prometheus, gpu_question(runs), runs, step_s)
         for run in runs:
             mine = [
                 piece
-                for track in tracks_of(boards, "pod_id", run.uid)
+                for track in tracks_of(gpus, "pod_id", run.uid)
                 for piece in gauge_pieces(track.points, run.begin_s, run.until_s, step_s)
             ]
-            # Without its boards a run is not measured.
+            # Without its GPUs a run is not measured.
             seen = share_seen(mine, run.begin_s, run.until_s) >= LEAST_SEEN
             found[run.uid] = found[run.uid] + mine if seen else []
     return found
@@ -70,7 +70,7 @@ def question(runs: Sequence[PodRun], step_s: float) -> str:
 
 
 def gpu_question(runs: Sequence[PodRun]) -> str:
-    """Return the PromQL of the watts of pods' boards, by Kepler from 0.11.4."""
+    """Return the PromQL of the watts of pods' GPUs, by Kepler from 0.11.4."""
     return f'max by (pod_id) (kepler_pod_gpu_watts{{pod_id=~"{any_of(r.uid for r in runs)}"}})'
 
 

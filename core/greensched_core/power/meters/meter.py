@@ -41,7 +41,7 @@ class PodMeter:
     """The joules of pods from start to end by one way to measure them.
 
     `pieces` is asked about runs of pods of one namespace, in steps of so many seconds, and whether
-    their boards count too. It returns what each run took, by UID, and nothing of one that it did
+    their GPUs count too. It returns what each run took, by UID, and nothing of one that it did
     not see; it raises SignalUnavailable with the reason.
     """
 

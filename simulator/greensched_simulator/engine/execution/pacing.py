@@ -1,6 +1,6 @@
 """Caps: how fast each node works, chosen anew when what runs there changes, and when a grid does.
 
-A job's speed is that of its slowest node at that node's level: of boards for jobs with GPUs, else
+A job's speed is that of its slowest node at that node's level: of GPUs for jobs with GPUs, else
 of CPUs.
 Another level moves the ends of all that runs there. Where nobody caps, the tables have no columns.
 """
@@ -12,10 +12,10 @@ import numpy as np
 from greensched_policies.costs.capping import (
     LEVELS,
     CapColumns,
-    board_speed,
-    board_watts,
     cpu_power,
     cpu_speed,
+    gpu_speed,
+    gpu_watts,
 )
 from greensched_policies.costs.cost import (
     CORE_SPEED,
@@ -60,7 +60,7 @@ _MOMENT_S = 1.0  # over which "now" is told
 _ROUNDING = 1e-9  # share of a pace by which a deadline may be missed
 
 _cpu_speed, _cpu_power = compiled(cpu_speed), compiled(cpu_power)
-_board_speed, _board_watts = compiled(board_speed), compiled(board_watts)
+_gpu_speed, _gpu_watts = compiled(gpu_speed), compiled(gpu_watts)
 _watts_at = compiled(watts_at)
 
 
@@ -89,7 +89,7 @@ def next_to_pace(cluster: ClusterState) -> int:
 
 @fast
 def needed_paces(now_s: float, run: Run) -> Floats:
-    """Return the least pace of CPUs and of boards that ends all in time on changed nodes, [2,N].
+    """Return the least pace of CPUs and of GPUs that ends all in time on changed nodes, [2,N].
 
     Their jobs settle.
 
@@ -157,14 +157,12 @@ def levels_seen(
         saved_w = cluster.sleep[SAVED_W, node]
     for place in range(LEVELS.size):
         level = LEVELS[place]
-        cpu, board = _cpu_speed(level), _board_speed(level, idle_w, peak_w, model.gpu_ratio)
-        board_w = _board_watts(level, idle_w, peak_w, model.gpu_ratio)
-        in_time = cpu * (1.0 + _ROUNDING) >= needed[0] and board * (1.0 + _ROUNDING) >= needed[1]
+        cpu, gpu = _cpu_speed(level), _gpu_speed(level, idle_w, peak_w, model.gpu_ratio)
+        gpu_w = _gpu_watts(level, idle_w, peak_w, model.gpu_ratio)
+        in_time = cpu * (1.0 + _ROUNDING) >= needed[0] and gpu * (1.0 + _ROUNDING) >= needed[1]
         seen[0, 0, place] = level
-        seen[1, 0, place] = min(
-            cpu if needed[0] >= 0.0 else 1.0, board if needed[1] >= 0.0 else 1.0
-        )
-        seen[2, 0, place] = (cpu_w * _cpu_power(level) + busy * board_w) * pue
+        seen[1, 0, place] = min(cpu if needed[0] >= 0.0 else 1.0, gpu if needed[1] >= 0.0 else 1.0)
+        seen[2, 0, place] = (cpu_w * _cpu_power(level) + busy * gpu_w) * pue
         seen[3, 0, place] = saved_w * pue
         seen[4, 0, place] = 1.0 if in_time else 0.0
         seen[5, 0, place] = dirtiness
@@ -182,7 +180,7 @@ def set_level(now_s: float, node: int, place: int, run: Run) -> None:
     idle_w, peak_w = cluster.nodes[GPU_IDLE_W, node], cluster.nodes[GPU_PEAK_W, node]
     cluster.cap[LEVEL, node] = level
     cluster.cap[CPU_PACE, node] = _cpu_speed(level)
-    cluster.cap[GPU_PACE, node] = _board_speed(level, idle_w, peak_w, run.terms.model.gpu_ratio)
+    cluster.cap[GPU_PACE, node] = _gpu_speed(level, idle_w, peak_w, run.terms.model.gpu_ratio)
     cluster.cap[CHANGED, node] = MOVED
 
 

@@ -14,16 +14,16 @@ from greensched_simulator.arrays.moving import moving_s
 from greensched_simulator.compiling.compiled import borrowing, inlined
 from greensched_simulator.engine.execution.workers import (
     all_cores,
-    boards_of,
     data_of,
+    gpus_of,
     node_of,
     tell_speed,
     throughput_of,
     workers_of,
 )
 from greensched_simulator.engine.run import Run
-from greensched_simulator.engine.state.boards import give_boards, take_boards
 from greensched_simulator.engine.state.cluster import ClusterState, is_empty
+from greensched_simulator.engine.state.gpu_shares import give_gpus, take_gpus
 from greensched_simulator.engine.state.power_states import awake_from_s, fall_empty, wake
 from greensched_simulator.engine.state.progress import (
     CHANGED,
@@ -40,7 +40,7 @@ from greensched_simulator.engine.state.progress import (
     until_s,
 )
 from greensched_simulator.engine.state.progress import end_s as end_s_of
-from greensched_simulator.engine.state.recorded import BOARDS
+from greensched_simulator.engine.state.recorded import GPUS
 from greensched_simulator.engine.state.starts import is_kept, keep
 from greensched_simulator.engine.state.terms import RunConfig
 
@@ -55,7 +55,7 @@ def start(job: int, node: int, now_s: float, run: Run) -> None:
     _note_placing(job, cluster.busy[node], recorded.placings)
     recorded.node[job], recorded.placed_s[job] = node, now_s
     recorded.node_asleep_s[job] = _wake_for(node, now_s, cluster)
-    recorded.boards[job] = take_room(job, node, run)
+    recorded.gpus[job] = take_room(job, node, run)
     begin_s = ready_s(job, node, now_s, run)
     if workers_of(job, recorded) > 1:
         begin_s = max(begin_s, _start_others(job, now_s, run))
@@ -102,7 +102,7 @@ def _start_others(job: int, now_s: float, run: Run) -> float:
         node, place = node_of(job, worker, recorded), first + worker - 1
         _note_placing(job, cluster.busy[node], recorded.placings)
         recorded.others_asleep_s[place] = _wake_for(node, now_s, cluster)
-        recorded.others[BOARDS, place] = take_room(job, node, run)
+        recorded.others[GPUS, place] = take_room(job, node, run)
         begin_s = max(begin_s, ready_s(job, node, now_s, run))
     return begin_s
 
@@ -125,18 +125,18 @@ def _wake_for(node: int, now_s: float, cluster: ClusterState) -> float:
 
 @borrowing
 def take_room(job: int, node: int, run: Run) -> int:
-    """Take the room of one worker on a node; return which boards it has, a bit for each."""
+    """Take the room of one worker on a node; return which GPUs it has, a bit for each."""
     jobs, cluster = run.jobs, run.cluster
     cluster.pods[node] += 1
     cluster.cpu_free[node] -= jobs.cpu_cores[job]
     cluster.memory_free[node] -= jobs.memory_bytes[job]
     cluster.gpu_free[node] -= jobs.gpus[job]
     refresh(node, cluster, run.terms)
-    return take_boards(cluster.boards, node, jobs.gpus[job])
+    return take_gpus(cluster.gpu_shares, node, jobs.gpus[job])
 
 
 @borrowing
-def give_room(job: int, node: int, boards: int, run: Run) -> None:
+def give_room(job: int, node: int, gpus: int, run: Run) -> None:
     """Give back the room of one worker on a node."""
     jobs, cluster = run.jobs, run.cluster
     cluster.pods[node] -= 1
@@ -148,7 +148,7 @@ def give_room(job: int, node: int, boards: int, run: Run) -> None:
         cluster.cpu_free[node] += jobs.cpu_cores[job]
         cluster.memory_free[node] += jobs.memory_bytes[job]
         cluster.gpu_free[node] += jobs.gpus[job]
-    give_boards(cluster.boards, node, boards, jobs.gpus[job])
+    give_gpus(cluster.gpu_shares, node, gpus, jobs.gpus[job])
     refresh(node, cluster, run.terms)
 
 
@@ -172,7 +172,7 @@ def leave_nodes(job: int, now_s: float, run: Run) -> None:
         node = node_of(job, worker, recorded)
         if cluster.cap.shape[1] > 0:
             cluster.cap[CHANGED, node] = 1.0
-        give_room(job, node, boards_of(job, worker, recorded), run)
+        give_room(job, node, gpus_of(job, worker, recorded), run)
         if cluster.pods[node] == 0:
             fall_empty(cluster.sleep, node, now_s)
 

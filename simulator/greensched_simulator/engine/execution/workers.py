@@ -13,9 +13,9 @@ from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.compiling.compiled import borrowing, inlined
 from greensched_simulator.engine.run import Run
-from greensched_simulator.engine.state.boards import how_often
 from greensched_simulator.engine.state.choices import fits
 from greensched_simulator.engine.state.cluster import ClusterState
+from greensched_simulator.engine.state.gpu_shares import how_often
 from greensched_simulator.engine.state.observing import Newcomer
 from greensched_simulator.engine.state.progress import (
     FULL_SPEED,
@@ -24,7 +24,7 @@ from greensched_simulator.engine.state.progress import (
     expected_left_s,
     speed_of,
 )
-from greensched_simulator.engine.state.recorded import BOARDS, NODE, Recorded
+from greensched_simulator.engine.state.recorded import GPUS, NODE, Recorded
 from greensched_simulator.engine.state.terms import RunConfig
 
 _ROUNDING = 1e-9  # share of a request that sums of floats may be off by
@@ -110,7 +110,7 @@ def room_for(job: int, most: int, jobs: Jobs, cluster: ClusterState) -> int:
         if memory_bytes > 0.0:
             times = min(times, cluster.memory_free[node] / memory_bytes)
         if gpus > 0.0:
-            times = min(times, how_often(cluster.boards, node, gpus, cluster.gpu_free[node]))
+            times = min(times, how_often(cluster.gpu_shares, node, gpus, cluster.gpu_free[node]))
         if times >= most - found:
             return most
         found += max(int(times + _ROUNDING), 1)
@@ -135,11 +135,11 @@ def node_of(job: int, worker: int, recorded: Recorded) -> int:
 
 
 @inlined
-def boards_of(job: int, worker: int, recorded: Recorded) -> int:
-    """Return which boards one worker of a running job has, a bit for each."""
+def gpus_of(job: int, worker: int, recorded: Recorded) -> int:
+    """Return which GPUs one worker of a running job has, a bit for each."""
     if worker == 0:
-        return int(recorded.boards[job])
-    return int(recorded.others[BOARDS, recorded.first_other[job] + worker - 1])
+        return int(recorded.gpus[job])
+    return int(recorded.others[GPUS, recorded.first_other[job] + worker - 1])
 
 
 @inlined

@@ -46,15 +46,15 @@ def _place_others(job: int, first: int, now_s: float, run: Run) -> int:
     """Choose the nodes of all workers but the first one, which has that one; see `place_all`."""
     recorded, worker = run.recorded, newcomer(job, now_s, run)
     others = recorded.others[NODE, recorded.first_other[job] :]
-    boards = [take_room(job, first, run)]
-    while len(boards) < workers_of(job, recorded):
+    gpus = [take_room(job, first, run)]
+    while len(gpus) < workers_of(job, recorded):
         node = choose_node(run.cluster, run.grid, run.terms, run.rules, worker)
         if node == NOWHERE:
             break
-        others[len(boards) - 1] = node
-        boards.append(take_room(job, node, run))
-    for place in range(len(boards)):
-        give_room(job, first if place == 0 else others[place - 1], boards[place], run)
+        others[len(gpus) - 1] = node
+        gpus.append(take_room(job, node, run))
+    for place in range(len(gpus)):
+        give_room(job, first if place == 0 else others[place - 1], gpus[place], run)
     if scales(job, run.jobs, run.terms):
-        recorded.workers[job] = len(boards)
-    return first if len(boards) == workers_of(job, recorded) else NOWHERE
+        recorded.workers[job] = len(gpus)
+    return first if len(gpus) == workers_of(job, recorded) else NOWHERE

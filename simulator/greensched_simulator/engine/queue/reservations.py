@@ -15,7 +15,7 @@ from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.execution.running import ready_s
 from greensched_simulator.engine.execution.workers import (
     all_fit,
-    boards_of,
+    gpus_of,
     newcomer,
     node_of,
     throughput_of,
@@ -24,9 +24,9 @@ from greensched_simulator.engine.execution.workers import (
 )
 from greensched_simulator.engine.queue.gangs import place_all
 from greensched_simulator.engine.run import Run
-from greensched_simulator.engine.state.boards import give_boards
 from greensched_simulator.engine.state.choices import NOWHERE, best_of, fits, search
 from greensched_simulator.engine.state.cluster import ClusterState
+from greensched_simulator.engine.state.gpu_shares import give_gpus
 from greensched_simulator.engine.state.progress import expected_end_s, expected_left_s, leaves_s
 
 HELD_BACK = -2  # there is room, but it is reserved
@@ -41,7 +41,7 @@ class Reservation(NamedTuple):
     at_s: float
     cpu_cores: float  # that the node will have left then beside that job
     memory_bytes: float
-    gpus: float  # boards; none where they are shared: a part may be free of several
+    gpus: float  # GPUs; none where they are shared: a part may be free of several
 
 
 @fast
@@ -141,7 +141,7 @@ def reservation(job: int, now_s: float, run: Run) -> Reservation:
         other = running[place]
         for worker in range(workers_of(other, recorded)):
             node = node_of(other, worker, recorded)
-            _give(other, node, boards_of(other, worker, recorded), jobs, free)
+            _give(other, node, gpus_of(other, worker, recorded), jobs, free)
             if workers_of(job, recorded) == 1 and fits(
                 free, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
             ):
@@ -165,22 +165,23 @@ def _expected_end_s(job: int, run: Run) -> float:
 def _copy_of(cluster: ClusterState) -> ClusterState:
     return ClusterState(
         cluster.nodes, cluster.zone, cluster.sleep, cluster.cap, cluster.cpu_free.copy(),
-        cluster.memory_free.copy(), cluster.gpu_free.copy(), cluster.boards.copy(), cluster.busy,
+        cluster.memory_free.copy(), cluster.gpu_free.copy(), cluster.gpu_shares.copy(),
+            cluster.busy,
         cluster.pods, cluster.next_node, cluster.found,
     )  # fmt: skip
 
 
 @borrowing
-def _give(job: int, node: int, boards: int, jobs: Jobs, free: ClusterState) -> None:
+def _give(job: int, node: int, gpus: int, jobs: Jobs, free: ClusterState) -> None:
     free.cpu_free[node] += jobs.cpu_cores[job]
     free.memory_free[node] += jobs.memory_bytes[job]
     free.gpu_free[node] += jobs.gpus[job]
-    give_boards(free.boards, node, boards, jobs.gpus[job])
+    give_gpus(free.gpu_shares, node, gpus, jobs.gpus[job])
 
 
 @fast
 def _beside(job: int, node: int, at_s: float, jobs: Jobs, free: ClusterState) -> Reservation:
-    are_shared = free.boards.shape[1] > 0
+    are_shared = free.gpu_shares.shape[1] > 0
     return Reservation(
         node,
         at_s,

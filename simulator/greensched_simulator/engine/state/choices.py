@@ -29,8 +29,8 @@ from greensched_policies.rules.catalogue import (
 )
 from greensched_simulator.arrays.grid_table import GridTable
 from greensched_simulator.compiling.compiled import TRIED, borrowing, callee, fast, inlined
-from greensched_simulator.engine.state.boards import have_room
 from greensched_simulator.engine.state.cluster import ClusterState
+from greensched_simulator.engine.state.gpu_shares import have_room
 from greensched_simulator.engine.state.observing import (
     Newcomer,
     NodesShown,
@@ -126,9 +126,9 @@ def fits(
     has_memory = (
         memory_bytes <= cluster.memory_free[node] + _EPSILON * cluster.nodes[MEMORY_CAPACITY, node]
     )
-    has_boards = gpus <= cluster.gpu_free[node] + _EPSILON
+    has_gpus = gpus <= cluster.gpu_free[node] + _EPSILON
     # All are asked: to guess whether to ask on takes longer where every other node is full.
-    return (has_cores & has_memory & has_boards) and have_room(cluster.boards, node, gpus)
+    return (has_cores & has_memory & has_gpus) and have_room(cluster.gpu_shares, node, gpus)
 
 
 @borrowing

@@ -30,8 +30,10 @@ class ClusterState(NamedTuple):
     cap: Floats  # [4,N] see `progress`; [4,0] where nobody caps
     cpu_free: Floats  # [N] cores not requested
     memory_free: Floats  # [N] bytes not requested
-    gpu_free: Floats  # [N] boards not requested
-    boards: Floats  # [N,B] what is free of each; [N,0] where all ask for whole ones: see `boards`
+    gpu_free: Floats  # [N] GPUs not requested
+    gpu_shares: (
+        Floats  # [N,B] what is free of each; [N,0] where all ask for whole ones: see `gpu_shares`
+    )
     busy: Floats  # [N] utilisation of the cores, 0..1
     pods: Integers  # [N] jobs that run there
     next_node: Integers  # [1] where the next search begins
@@ -96,7 +98,7 @@ def idle_cluster(
         cpu_free=cpu_free,
         memory_free=nodes.memory_capacity.copy(),
         gpu_free=nodes.gpu_capacity.copy(),
-        boards=_free_boards(nodes) if jobs_share else np.empty((count, 0)),
+        gpu_shares=_free_gpus(nodes) if jobs_share else np.empty((count, 0)),
         busy=np.zeros(count),
         pods=np.zeros(count, np.int64),
         next_node=np.zeros(1, np.int64),
@@ -104,7 +106,7 @@ def idle_cluster(
     )
 
 
-def _free_boards(nodes: NodeArrays) -> Floats:
-    """Return what is free of each board where all are, [N,B]; see `boards`."""
-    board = np.arange(int(nodes.gpu_capacity.max()))
-    return np.where(board < nodes.gpu_capacity[:, None], 1.0, -1.0)
+def _free_gpus(nodes: NodeArrays) -> Floats:
+    """Return what is free of each GPU where all are, [N,B]; see `gpu_shares`."""
+    gpu = np.arange(int(nodes.gpu_capacity.max()))
+    return np.where(gpu < nodes.gpu_capacity[:, None], 1.0, -1.0)

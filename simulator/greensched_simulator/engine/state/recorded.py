@@ -12,7 +12,7 @@ from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.progress import nothing_done
 from greensched_simulator.engine.state.terms import RunConfig
 
-NODE, BOARDS = 0, 1  # rows of what is told of other workers
+NODE, GPUS = 0, 1  # rows of what is told of other workers
 
 
 class Recorded(NamedTuple):
@@ -32,9 +32,9 @@ class Recorded(NamedTuple):
     kept_cores: Floats  # so many of them
     node: Integers  # NOWHERE if it does not run, or never did
     workers: Integers  # that it has; of an elastic job that waits, 1
-    boards: Integers  # which boards of the node it has, a bit for each; 0 where they are not told
+    gpus: Integers  # which GPUs of the node it has, a bit for each; 0 where they are not told
     first_other: Integers  # where its other workers begin in `others`; of no use where it has none
-    others: Integers  # [2,W] node and boards of each
+    others: Integers  # [2,W] node and GPUs of each
     others_asleep_s: Floats  # [W] since when that node had slept
     data_zone: Integers  # where its data lay when it was placed, or lies while it waits
     progress: Floats  # see `progress`
