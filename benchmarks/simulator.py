@@ -165,7 +165,8 @@ def _phase_plan(name: str, job: PhasedJob) -> dict[str, Any]:
     print(
         f"plan of {_PLANNED_SLOTS} in {_PLAN_SLOTS:,} slots, {len(job.work)} checkpoints ({name}): "
         f"{median(seconds):.3f} s ({min(seconds):.3f} – {max(seconds):.3f}; {_PLAN_TURNS} turns); "
-        f"{plan.cost:,.0f} g in {len(plan.stretches)} stretches, {at_once.cost:,.0f} g at once"
+        f"{plan.cost:,.0f} g in {len(plan.run_segments)} run segments, {at_once.cost:,.0f} g at "
+        f"once"
     )
     return {name: median(seconds), f"{name}_turns": seconds}
 

@@ -57,7 +57,7 @@ class Savings(NamedTuple):
 
 
 class SavingsCourse(NamedTuple):
-    """What was saved in each stretch of time."""
+    """What was saved in each span of time."""
 
     name: str
     unit: str

@@ -28,7 +28,7 @@ def counter_pieces(points: Sequence[Point], begin_s: float, until_s: float) -> l
     """Return what was taken between the points of a counter of joules that begins at 0 with a run.
 
     A counter that is set back goes on from 0. What stands past the run's end was taken until then:
-    Kepler shows a pod that has ended once more. Stretches that nobody saw are left out.
+    Kepler shows a pod that has ended once more. Spans that nobody saw are left out.
     """
     pieces: list[Piece] = []
     before: Point | None = None
@@ -82,5 +82,5 @@ def energy_j(pieces: Iterable[Piece]) -> float:
 
 
 def _within(since_s: float, at_s: float, begin_s: float, until_s: float) -> Point:
-    """Cut a stretch to a run."""
+    """Cut a span to a run."""
     return min(max(since_s, begin_s), until_s), min(max(at_s, begin_s), until_s)

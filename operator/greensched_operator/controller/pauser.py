@@ -74,11 +74,11 @@ class LookTurns:
         self._planning = 0
         self._looked_at: dict[str, int] = {}  # in which planning, the last time
 
-    def take(self, stretches: Sequence[JobRunSegment]) -> list[JobRunSegment]:
+    def take(self, run_segments: Sequence[JobRunSegment]) -> list[JobRunSegment]:
         """Return what is looked at now: what was not for the longest."""
         self._planning += 1
-        before = {each.work.uid: self._looked_at.get(each.work.uid, 0) for each in stretches}
-        taken = sorted(stretches, key=lambda each: before[each.work.uid])[: self._most]
+        before = {each.work.uid: self._looked_at.get(each.work.uid, 0) for each in run_segments}
+        taken = sorted(run_segments, key=lambda each: before[each.work.uid])[: self._most]
         self._looked_at = before | {each.work.uid: self._planning for each in taken}
         return taken
 
@@ -114,25 +114,29 @@ class Pauser:
 
     async def pause(self, rules: HoldRules, situation_now: Callable[[], Situation]) -> None:
         """Suspend what is better resumed later, by a plan that keeps the room of all else."""
-        running = self._stretches()
+        running = self._run_segments()
         if not running:
             return
-        stretches = self._turns.take(running)
-        self._metrics.pauses.labels("put-off").inc(len(running) - len(stretches))
+        run_segments = self._turns.take(running)
+        self._metrics.pauses.labels("put-off").inc(len(running) - len(run_segments))
         held_cores = sum(work.cpu_cores for work in self._works.held.values())
         try:
             situation = situation_now()
             # Each takes milliseconds, which releases and watches must not wait for.
-            chosen = await asyncio.to_thread(choose_pauses, stretches, rules, situation, held_cores)
+            chosen = await asyncio.to_thread(
+                choose_pauses, run_segments, rules, situation, held_cores
+            )
         except Exception:  # our own fault: what runs goes on
-            log.exception("choosing pauses failed; running work goes on", workloads=len(stretches))
+            log.exception(
+                "choosing pauses failed; running work goes on", workloads=len(run_segments)
+            )
             self._metrics.fallbacks.labels("pausing-failed").inc()
             return
         for pause in chosen:
             uid = pause.planned.waiting.work.uid
             self._outbox.put(uid, float("inf"), partial(self._send, pause, situation), Lane.PLAN)
 
-    def _stretches(self) -> list[JobRunSegment]:
+    def _run_segments(self) -> list[JobRunSegment]:
         if not self._works.pausable:
             return []
         found, pods = [], self._pods()

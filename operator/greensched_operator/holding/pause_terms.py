@@ -34,7 +34,7 @@ _BY_HAND = (ReleaseReason.OTHERS, ReleaseReason.OPT_OUT, ReleaseReason.RUN_NOW)
 class JobProgress:
     """How far a Job has come that may be suspended; by our clock, in seconds."""
 
-    done_s: float = 0.0  # of its runtime, in all stretches so far
+    done_s: float = 0.0  # of its runtime, in all run segments so far
     pauses: int = 0
     paused_at_s: float = 0.0  # since the epoch, the last time
 

@@ -140,7 +140,7 @@ SPEC = FieldDefinition("spec", _PROFILE, "")
 
 @dataclass(frozen=True, slots=True)
 class ProfilePhase:
-    """A stretch of a run with constant power."""
+    """A part of a run with constant power."""
 
     name: str
     duration_s: float

@@ -25,7 +25,7 @@ _NO_ENDS = "quiet hours need from and to, such as 22:00 and 06:00"
 
 
 class TimeSpan(NamedTuple):
-    """A stretch of time, seconds since the Unix epoch; its end is no longer within."""
+    """A span of time, seconds since the Unix epoch; its end is no longer within."""
 
     begin: float
     end: float

@@ -203,7 +203,7 @@ class HeldWorks:
 
     @staticmethod
     def _is_due(planned: Planned, now_s: float) -> bool:
-        """Tell whether a planned start has come, and nothing of an earlier stretch runs on."""
+        """Tell whether a planned start has come, and nothing of an earlier run segment runs on."""
         return now_s >= planned.start_s and not planned.waiting.work.is_ending
 
     def _due_s(self, uid: str, one: MayWait) -> float:

@@ -54,7 +54,7 @@ class Pause:
 
 
 def choose_pauses(
-    stretches: Sequence[JobRunSegment],
+    run_segments: Sequence[JobRunSegment],
     rules: HoldRules,
     situation: Situation,
     held_cores: float,
@@ -67,17 +67,17 @@ def choose_pauses(
     """
     if rules.is_emergency_release:
         return []
-    looked_at = (_looked_at(each, rules, situation) for each in stretches)
+    looked_at = (_looked_at(each, rules, situation) for each in run_segments)
     candidates = [each for each in looked_at if each is not None]
     if not candidates:
         return []
     plan, found = core_plan(situation), list[Pause]()
     cluster_cores = sum(zone.cpu_cores for zone in situation.zones)
-    for stretch, waiting, progress in sorted(candidates, key=_latest_s):
+    for run_segment, waiting, progress in sorted(candidates, key=_latest_s):
         cores = waiting.work.cpu_cores
         if held_cores + cores > waiting.policy.max_held_share * cluster_cores:
             continue
-        planned = _suspended(stretch, waiting, plan, situation)
+        planned = _suspended(run_segment, waiting, plan, situation)
         if planned is not None:
             held_cores += cores
             found.append(Pause(planned, progress))
@@ -91,12 +91,14 @@ def _latest_s(candidate: Candidate) -> float:
     return candidate[1].terms.latest_start_s
 
 
-def _looked_at(stretch: JobRunSegment, rules: HoldRules, situation: Situation) -> Candidate | None:
+def _looked_at(
+    run_segment: JobRunSegment, rules: HoldRules, situation: Situation
+) -> Candidate | None:
     """Look at a Job; one that our own fault keeps from being judged runs on."""
     try:
-        return _candidate(stretch, rules, situation)
+        return _candidate(run_segment, rules, situation)
     except Exception:
-        work = stretch.work
+        work = run_segment.work
         log.exception(
             "a running workload could not be judged; it runs on",
             work=f"{work.namespace}/{work.name}",
@@ -104,38 +106,40 @@ def _looked_at(stretch: JobRunSegment, rules: HoldRules, situation: Situation) -
         return None
 
 
-def _candidate(stretch: JobRunSegment, rules: HoldRules, situation: Situation) -> Candidate | None:
+def _candidate(
+    run_segment: JobRunSegment, rules: HoldRules, situation: Situation
+) -> Candidate | None:
     """Return a Job that may be suspended now, as it would wait then; else None."""
-    work, now_s = stretch.work, situation.now_s
+    work, now_s = run_segment.work, situation.now_s
     hold_request, cron_job = hold_request_of(work, rules)
     policy = rules.policy_for(work.namespace, hold_request.policy).policy
-    if policy.mode != Mode.ENFORCE or stretch.ran_s < policy.pause.minimum_run_s:
+    if policy.mode != Mode.ENFORCE or run_segment.ran_s < policy.pause.minimum_run_s:
         return None
     if isinstance(hold_terms(hold_request, policy, cron_job), NotHeld):
         return None
     resume_s = rules.resume_s(work.namespace, hold_request.power_profile)
     so_far = progress_of(work)
-    starting_s = resume_s if so_far.pauses else 0.0  # of this stretch no work was done in
-    done_s = so_far.done_s + max(stretch.ran_s - starting_s, 0.0)
+    starting_s = resume_s if so_far.pauses else 0.0  # of this run segment no work was done in
+    done_s = so_far.done_s + max(run_segment.ran_s - starting_s, 0.0)
     progress = JobProgress(done_s, so_far.pauses + 1, now_s)
     terms = resume_terms(work, hold_request, policy, cron_job, progress, resume_s)
     if isinstance(terms, NotHeld) or terms.latest_start_s < now_s + least_pause_s(work, policy):
         return None
     # The pause that is decided on is one of those still allowed.
     terms = replace(terms, most_restarts=terms.most_restarts + 1.0)
-    return stretch, MayWait(work, terms, policy), progress
+    return run_segment, MayWait(work, terms, policy), progress
 
 
 def _suspended(
-    stretch: JobRunSegment, waiting: MayWait, plan: CorePlan, situation: Situation
+    run_segment: JobRunSegment, waiting: MayWait, plan: CorePlan, situation: Situation
 ) -> Planned | None:
     """Return how a running Job waits if it is better suspended; the plan then has its room."""
     names = [zone.name for zone in situation.zones]
-    if stretch.zone not in names:
+    if run_segment.zone not in names:
         return None
-    zone, terms, outlook = names.index(stretch.zone), waiting.terms, situation.outlooks.outlook
+    zone, terms, outlook = names.index(run_segment.zone), waiting.terms, situation.outlooks.outlook
     begin_s, restart_s = slot_begin(situation.now_s), terms.restart_s or 0.0
-    own = [(max(pod.until_s, begin_s + outlook.slot_s), pod.cpu_cores) for pod in stretch.pods]
+    own = [(max(pod.until_s, begin_s + outlook.slot_s), pod.cpu_cores) for pod in run_segment.pods]
     for until_s, cores in own:
         plan.keep(zone, situation.now_s, until_s, -cores)
     # As it runs, it need not start up again.
@@ -153,13 +157,13 @@ def _suspended(
         for until_s, cores in own:
             plan.keep(zone, situation.now_s, until_s, cores)
         return None
-    for stretch_s in answer.stretches:
-        plan.keep(zone, *stretch_s, waiting.work.cpu_cores)
+    for run_segment_s in answer.run_segments:
+        plan.keep(zone, *run_segment_s, waiting.work.cpu_cores)
     resume_s = min(start_s + jitter_of(waiting, situation.jitter_s), terms.latest_start_s)
     resume_s = waiting.policy.quiet_hours.next_allowed(resume_s) or resume_s
     return Planned(
-        waiting, min(resume_s, terms.latest_start_s), answer.chosen, stretch.zone,
-        is_now=False, stretches=answer.stretches,
+        waiting, min(resume_s, terms.latest_start_s), answer.chosen, run_segment.zone,
+        is_now=False, run_segments=answer.run_segments,
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from greensched_policies.planning.slot_planning import Interruptible, plan_slots
 from greensched_policies.planning.start_blocks import StartRequest
 from greensched_policies.rules.catalogue import WhenPolicy
 
-_MOST_IN_SLOTS = 1000  # a millisecond or two each; the others are planned in one stretch
+_MOST_IN_SLOTS = 1000  # a millisecond or two each; the others are planned without a pause
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Planned:
     chosen: Chosen
     zone: str  # in which it then is best
     is_now: bool  # that start has come
-    stretches: tuple[tuple[float, float], ...] = ()  # of what may be suspended in between
+    run_segments: tuple[tuple[float, float], ...] = ()  # of what may be suspended in between
 
     def on(self, waiting: MayWait) -> "Planned":
         """Return the same plan for a newer state of the workload."""
@@ -112,7 +112,7 @@ def core_plan(situation: Situation) -> CorePlan:
         if place is not None:
             chosen, cores = one.chosen, one.waiting.work.cpu_cores
             whole = ((chosen.expected_s, chosen.kept_until_s),)
-            for begin_s, end_s in one.stretches or whole:
+            for begin_s, end_s in one.run_segments or whole:
                 plan.keep(place, begin_s, end_s, cores)
     soonest_s = slot_begin(situation.now_s) + outlook.slot_s
     for run in situation.running:
@@ -123,7 +123,10 @@ def core_plan(situation: Situation) -> CorePlan:
 def _in_slots(
     waiting: Sequence[MayWait], plan: CorePlan, begin_s: float, situation: Situation
 ) -> dict[str, Planned]:
-    """Plan what may be suspended, least slack first, stretch by stretch; room is kept for each."""
+    """Plan what may be suspended, least slack first, run segment by run segment.
+
+    Room is kept for each.
+    """
     found: dict[str, Planned] = {}
     outlook = situation.outlooks.outlook
     asking = [one for one in waiting if one.terms.restart_s is not None and not one.work.gang]
@@ -133,10 +136,10 @@ def _in_slots(
         answer = plan_slots(outlook, plan, work, begin_s, thresholds=thresholds)
         if answer is None:
             continue
-        for stretch in answer.stretches:
-            plan.keep(answer.chosen.kept_zone, *stretch, one.work.cpu_cores)
+        for run_segment in answer.run_segments:
+            plan.keep(answer.chosen.kept_zone, *run_segment, one.work.cpu_cores)
         planned = _planned(one, [one], answer.chosen, situation)
-        found[one.work.uid] = replace(planned, stretches=answer.stretches)
+        found[one.work.uid] = replace(planned, run_segments=answer.run_segments)
     return found
 
 

@@ -8,7 +8,8 @@ import numpy.typing as npt
 from greensched_policies.costs.cost import Floats
 
 Slots = npt.NDArray[np.bool_]  # [S] whether work runs in each
-# Where work stands before a slot: its first stretch is still to come, it runs, or it is suspended.
+# Where work stands before a slot: its first run segment is still to come, it runs, or it is
+# suspended.
 BEFORE, RUNNING, SUSPENDED = 0, 1, 2
 ROUNDING = 1e-9  # of a slot, and of the greatest cost
 _TINY = 1e-300
@@ -27,10 +28,10 @@ def cheapest_slots(
 ) -> tuple[Slots, float]:
     """Return in which slots work of `needed` slots runs for the least, [S], and what that costs.
 
-    `cost`, [S], is what a when rule says of each slot; `needed` is 1 to S. Each stretch but the
+    `cost`, [S], is what a when rule says of each slot; `needed` is 1 to S. Each run segment but the
     first costs `restart` times the magnitude of the cost of its first slot more: infinity, and
-    there is one stretch only. Work that is running goes on in the first slot for nothing. Of equal
-    choices the earliest is taken.
+    there is one run segment only. Work that is running goes on in the first slot for nothing. Of
+    equal choices the earliest is taken.
 
     Exact, by Bellman's recursion over slots: O(S · needed) time, three bytes of memory for each.
     Costs count to a billionth of the greatest, so that equal ones are not told apart by rounding.

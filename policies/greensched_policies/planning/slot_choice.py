@@ -34,7 +34,7 @@ def choose_slots(
 ) -> tuple[Slots, float]:
     """Return in which slots work runs, and what that costs: the answer of `planned_slots`."""
     in_one = min(max(_slots_for(runtime_s, slot_s), 1), cost.size)
-    through = _in_one_stretch(cost, in_one, is_running=is_running)
+    through = _without_a_pause(cost, in_one, is_running=is_running)
     least = cost_of(through, cost, runtime_s / slot_s)
     needed, again = in_one, 0
     while needed <= cost.size and again <= most_restarts:
@@ -85,7 +85,7 @@ def shares(chosen: Slots, slots: float) -> Floats:
     return used
 
 
-def _in_one_stretch(cost: Floats, needed: int, *, is_running: bool) -> Slots:
+def _without_a_pause(cost: Floats, needed: int, *, is_running: bool) -> Slots:
     """Return the slots of the cheapest run without a pause, the earliest of equal ones."""
     first = 0
     if not is_running:

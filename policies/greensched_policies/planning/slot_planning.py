@@ -52,7 +52,7 @@ class SlotPlan:
     """The slots in which a workload runs, and what that is held against."""
 
     chosen: Chosen
-    stretches: tuple[tuple[float, float], ...]  # begin and end, for which to keep room
+    run_segments: tuple[tuple[float, float], ...]  # begin and end, for which to keep room
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -244,26 +244,26 @@ def _run_s(view: _View, chosen: Slots) -> float:
 
 def _plan_of(view: _View, chosen: Slots, now: Slots, saving: float, why: Why) -> SlotPlan:
     begins, ends = _edges(chosen)
-    stretches = tuple(
+    run_segments = tuple(
         (view.now_s + begin * view.slot_s, view.now_s + end * view.slot_s)
         for begin, end in zip(begins, ends, strict=True)
     )
     answer = Chosen(
-        start_s=stretches[0][0],
+        start_s=run_segments[0][0],
         run=_mean(view, chosen),
         run_now=_mean(view, now),
         saving=saving,
         why=why,
         has_room=bool(view.busiest[chosen].max() <= FULL),
-        expected_s=stretches[0][0],
+        expected_s=run_segments[0][0],
         kept_zone=view.zone,
-        kept_until_s=stretches[0][1],
+        kept_until_s=run_segments[0][1],
     )
-    return SlotPlan(answer, stretches)
+    return SlotPlan(answer, run_segments)
 
 
 def _edges(chosen: Slots) -> tuple[list[int], list[int]]:
-    """Return the begin of each stretch, and the end."""
+    """Return the begin of each run segment, and the end."""
     steps = np.diff(np.concatenate(([0], chosen.astype(np.int8), [0])))
     return np.flatnonzero(steps > 0).tolist(), np.flatnonzero(steps < 0).tolist()
 

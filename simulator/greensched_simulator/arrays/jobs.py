@@ -20,7 +20,7 @@ class Jobs(NamedTuple):
     gpus: Floats  # GPUs, or a part of one
     workers: Floats  # how many run at the same time, each on a node; whole numbers
     deadline_s: Floats  # latest finish; infinity for none
-    startup_s: Floats  # with which each stretch of a run begins; on the reference core
+    startup_s: Floats  # with which each run segment of a run begins; on the reference core
     save_every_s: Floats  # of work; 0: when it is suspended; infinity: it cannot be
     save_s: Floats  # what that takes; on the reference core
     # When it leaves its node whatever it has done, such as a service's replica; infinity: when its

@@ -92,7 +92,7 @@ def lives_of(world: World, *schedules: Schedule) -> Lives:
     whole = told[ran_in[told] == 0]
     parts = [(whole, jobs.arrival_s[whole], jobs.leaves_at_s[whole])]
     for schedule in schedules:
-        ran = schedule.stretches
+        ran = schedule.run_segments
         end_s = np.minimum(ran.end_s, jobs.leaves_at_s[ran.job])
         kept = np.isin(ran.job, told) & (ran.start_s < end_s)
         parts.append((ran.job[kept], ran.start_s[kept], end_s[kept]))
@@ -107,7 +107,7 @@ def lives_of(world: World, *schedules: Schedule) -> Lives:
 
 def _suspends(schedule: Schedule) -> bool:
     """Tell whether any job stopped, and went on, that no failure of a node had stopped."""
-    ran, stopped = schedule.stretches.of_jobs, stops_by_failures(schedule)
+    ran, stopped = schedule.run_segments.of_jobs, stops_by_failures(schedule)
     before = np.flatnonzero(np.diff(ran.job) == 0)
     stops = zip(ran.job[before].tolist(), ran.end_s[before].tolist(), strict=True)
     return any(each not in stopped for each in stops)
@@ -115,5 +115,5 @@ def _suspends(schedule: Schedule) -> bool:
 
 def _scales(world: World, schedule: Schedule) -> bool:
     """Tell whether any job ran with more workers than it asks for."""
-    ran = schedule.stretches
+    ran = schedule.run_segments
     return bool((ran.worker >= world.jobs.workers[ran.job]).any())

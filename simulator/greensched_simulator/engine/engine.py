@@ -1,6 +1,6 @@
 """The event loop: jobs arrive, wait for their planned start, are placed, run and end.
 
-Some are suspended in between, and wait for the start of their next stretch as for their first.
+Some are suspended in between, and wait for the start of their next run segment as for their first.
 
 What the `when` rule rejects is gone on arrival: it never queues, and nothing is kept for it.
 
@@ -69,8 +69,9 @@ UNSERVED, UNPACED, STEPPED = 1, 2, 3
 def run(given: Given, rules: RuleSet) -> tuple[Recorded, Changes, Suspended, Broken]:
     """Run all jobs to their end and return what happened.
 
-    That is of each job in its only or last stretch, which node was capped when, the stretches after
-    which jobs were suspended or stopped, and which node was away when. The nodes are empty then.
+    That is of each job in its only or last run segment, which node was capped when, the run
+    segments after which jobs were suspended or stopped, and which node was away when. The nodes are
+    empty then.
     """
     nodes_fail = given.outages.node.size > 0
     recorded = nothing_recorded(given.jobs, given.cluster, given.terms, nodes_fail)

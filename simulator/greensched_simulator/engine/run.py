@@ -34,7 +34,7 @@ NOBODY = -1  # behind the last job that waits
 # Begin, end, zone, cores, and the place of the next one of the same job, NOWHERE behind the last.
 Ahead = list[tuple[float, float, int, float, int]]
 # Job, node, when it was placed there, since when the node had slept, start, end, and which of the
-# job's workers, in which zone its data lay, and when it was to begin: as `Stretches`.
+# job's workers, in which zone its data lay, and when it was to begin: as `RunSegments`.
 Suspended = list[tuple[int, int, float, float, float, float, int, int, float]]
 Changes = list[tuple[float, int, float]]  # time, node, level
 Broken = list[tuple[int, float, float]]  # node, begin and end of each outage that took place
@@ -96,12 +96,12 @@ class Queue(NamedTuple):
 
 
 class Agenda(NamedTuple):
-    """The stretches that jobs are to run after the next one, for which the plan keeps room.
+    """The run segments that jobs are to run after the next one, for which the plan keeps room.
 
     Beside them those that were run, and after which jobs were suspended.
     """
 
-    stretches: Ahead
+    run_segments: Ahead
     first: Integers  # [J] place of each job's first; NOWHERE if it has none
     suspended: Suspended
 

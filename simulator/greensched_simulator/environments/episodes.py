@@ -244,7 +244,7 @@ def _end(episode: Any) -> None:
 def _credit(episode: Any) -> None:
     """Add the reward of all jobs that have been placed since this was called last.
 
-    Who may be suspended gets that of its stretches as they are planned, and who has been since,
+    Who may be suspended gets that of its run segments as they are planned, and who has been since,
     nothing: the end tells.
     """
     recorded, accounts, reward = episode.run.recorded, episode.accounts, episode.shown.reward

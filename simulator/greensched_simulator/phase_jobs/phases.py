@@ -15,7 +15,7 @@ SAME_MOMENT_S = 1e-6  # sums of durations differ by less; nothing else happens s
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A stretch of a run with constant power."""
+    """A part of a run with constant power."""
 
     name: str
     duration_s: float

@@ -2,10 +2,10 @@
 
 The job model is that of `phases.py`, after Opitz's master's thesis, whose mixed-integer programme
 this replaces. Time is cut into slots of equal length; in each the job runs, or it does not. Slots
-that run one after the other are a stretch: the first begins with the job's startup, each later one
-with that of a resumed run; then the work goes on behind the last checkpoint that ended within an
-earlier stretch. Of its last slot the job takes what it needs. A pause is a slot at least, and draws
-nothing.
+that run one after the other are a run segment: the first begins with the job's startup, each later
+one with that of a resumed run; then the work goes on behind the last checkpoint that ended within
+an earlier run segment. Of its last slot the job takes what it needs. A pause is a slot at least,
+and draws nothing.
 
 No such schedule is left out, so that nothing beats the plan. Where values are negative it may thus
 run for nothing but its earnings.
@@ -26,7 +26,7 @@ from greensched_simulator.phase_jobs.steps import PhaseSteps, startup_of, steps_
 EQUAL = 1e-12  # of a cost; sums differ by as much when they are added up in another order
 
 
-class Stretch(NamedTuple):
+class RunSegment(NamedTuple):
     """Slots in which a job runs without a pause."""
 
     first_slot: int
@@ -38,7 +38,7 @@ class PhasePlan(NamedTuple):
     """When a job runs, and what that takes; slots and time count from the series' begin."""
 
     slot_s: float
-    stretches: tuple[Stretch, ...]
+    run_segments: tuple[RunSegment, ...]
     cost: float  # what the series counts, such as grams of CO2e, or money
     energy_j: float
     running_s: float  # without the pauses
@@ -47,13 +47,13 @@ class PhasePlan(NamedTuple):
     @property
     def running_slots(self) -> Integers:
         """Return the slots in which the job runs, in order."""
-        each = [np.arange(one.first_slot, one.first_slot + one.slots) for one in self.stretches]
+        each = [np.arange(one.first_slot, one.first_slot + one.slots) for one in self.run_segments]
         return np.concatenate(each)
 
     @property
     def suspended_after_s(self) -> tuple[float, ...]:
         """Return after how many seconds of running it is suspended each time, as `spent` asks."""
-        ends = np.cumsum([one.slots for one in self.stretches[:-1]])
+        ends = np.cumsum([one.slots for one in self.run_segments[:-1]])
         return tuple((self.slot_s * ends).tolist())
 
 
@@ -121,10 +121,10 @@ def least_to_go(per_kwh: Floats, steps: PhaseSteps) -> Floats:
 
 
 @fast
-def next_stretch(
+def next_run_segment(
     to_go: Floats, per_kwh: Floats, steps: PhaseSteps, state: int, begin: int
 ) -> tuple[int, int, int]:
-    """Return the next stretch of a cheapest schedule from `begin` on, and the state behind it.
+    """Return the next run segment of a cheapest schedule from `begin` on, and the state behind it.
 
     That is its first slot and how many it has. Where costs are equal it begins early, saves much
     and is short; it saves something then.
@@ -156,27 +156,27 @@ def _plan(
     to_go: Floats,
 ) -> PhasePlan:
     """Follow what costs the least from the first slot to the job's end."""
-    stretches: list[Stretch] = []
+    run_segments: list[RunSegment] = []
     state, begin, cost, energy_kwh = 0, 0, 0.0, 0.0
     while state < steps.first.size:
-        begin, slots, after = next_stretch(to_go, per_kwh, steps, state, begin)
+        begin, slots, after = next_run_segment(to_go, per_kwh, steps, state, begin)
         step = int(steps.first[state])
         for slot in range(begin, begin + slots):
             cost += float(steps.energy_kwh[step] * per_kwh[slot])
             energy_kwh += float(steps.energy_kwh[step])
             step = int(steps.following[step])
-        stretches.append(Stretch(earliest_slot + begin, slots, int(steps.saved[after])))
+        run_segments.append(RunSegment(earliest_slot + begin, slots, int(steps.saved[after])))
         begin, state = begin + slots + 1, after
-    before = stretches[:-1]
+    before = run_segments[:-1]
     saved = before[-1].saved if before else 0
     last_s = duration_s((*startup_of(job, is_resumed=bool(before)), *job.work[saved:]))
     return PhasePlan(
         slot_s=slot_s,
-        stretches=tuple(stretches),
+        run_segments=tuple(run_segments),
         cost=cost,
         energy_j=energy_kwh * JOULES_PER_KWH,
         running_s=slot_s * sum(one.slots for one in before) + last_s,
-        end_s=slot_s * stretches[-1].first_slot + last_s,
+        end_s=slot_s * run_segments[-1].first_slot + last_s,
     )
 
 

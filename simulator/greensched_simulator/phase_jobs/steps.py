@@ -1,8 +1,8 @@
 """All that a job of phases can do within one slot, wherever it was suspended before.
 
-Stretches that are at the same place of the work when a slot begins go on alike, whenever they began
-and behind whichever checkpoint. So there are only as many steps as there are places: for a job
-whose phases all take whole slots as many as it has slots, and a startup's for each checkpoint.
+Run segments that are at the same place of the work when a slot begins go on alike, whenever they
+began and behind whichever checkpoint. So there are only as many steps as there are places: for a
+job whose phases all take whole slots as many as it has slots, and a startup's for each checkpoint.
 """
 
 import math
@@ -29,7 +29,7 @@ class PhaseSteps(NamedTuple):
     following: Integers  # [N] the step of the next slot if it runs on; N if it has ended
     suspended: npt.NDArray[np.uint32]  # [N] its state if it does not; C if it has ended
     last: Integers  # [G] the last step of each row
-    first: Integers  # [C] the step with which a stretch begins
+    first: Integers  # [C] the step with which a run segment begins
     saved: Integers  # [C+1] work phases that need not run again; all of them when it has ended
 
 
@@ -46,7 +46,7 @@ class _Course(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """The slots of a stretch until its startup has ended; none without a startup."""
+    """The slots of a run segment until its startup has ended; none without a startup."""
 
     startup_kwh: Floats  # [E] in each
     work_s: float  # that is left for the work in the last
@@ -85,14 +85,14 @@ def steps_of(job: PhasedJob, slot_s: float) -> PhaseSteps:
 
 
 def startup_of(job: PhasedJob, *, is_resumed: bool) -> tuple[Phase, ...]:
-    """Return what a stretch begins with."""
+    """Return what a run segment begins with."""
     return job.restart if is_resumed and job.restart is not None else job.startup
 
 
 def _linked(
     sizes: Sequence[int], track: Integers, behind: Integers
 ) -> tuple[Integers, Integers, Integers]:
-    """Return what follows each step, each row's last one, and with which each stretch begins.
+    """Return what follows each step, each row's last one, and with which each run segment begins.
 
     `sizes` are those of the rows: an entry for each of the C states, then the tracks. An entry
     leads onto its track `behind` so many of its steps; a track ends with the job.

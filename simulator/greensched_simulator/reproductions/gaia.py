@@ -182,7 +182,7 @@ def started(name: str, jobs: GaiaJobs, carbon: Carbon) -> Integers:
 
 
 def paused(name: str, jobs: GaiaJobs, carbon: Carbon) -> list[list[TickRun]]:
-    """Return in which stretches each job runs by Ecovisor or Wait-Awhile."""
+    """Return in which run segments each job runs by Ecovisor or Wait-Awhile."""
     pause = {"ecovisor": _ecovisor, "wait-awhile": _wait_awhile}[name]
     return [
         _joined(pause(int(arrival), int(length), int(wait), carbon))

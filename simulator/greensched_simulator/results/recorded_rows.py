@@ -44,7 +44,7 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
     jobs = world.jobs
     has_deadline = np.isfinite(jobs.deadline_s)
     slowdown, wait_s = slowdowns(world, schedule), waits_s(world, schedule)
-    stretches = np.bincount(schedule.stretches.of_jobs.job, minlength=jobs.arrival_s.size)
+    run_segments = np.bincount(schedule.run_segments.of_jobs.job, minlength=jobs.arrival_s.size)
     ready_s = ready_from_s(world, schedule)
     can_stop = np.isfinite(jobs.save_every_s)
     is_met = meets_deadline(world, schedule)
@@ -60,7 +60,7 @@ def job_rows(world: World, policy: Policy, schedule: Schedule) -> Iterator[pa.Ta
             "save_every_s": np.where(can_stop[part], jobs.save_every_s[part], np.nan),
             "data_zone": _words(jobs.data_zone[part], world.zones, jobs.data_bytes[part] > 0.0),
             "ready_s": ready_s[part],
-            "suspensions": np.maximum(stretches[part] - 1, 0),
+            "suspensions": np.maximum(run_segments[part] - 1, 0),
             **_places(world, node, node >= 0),
             "wait_s": wait_s[part],
             "slowdown": slowdown[part],
@@ -140,7 +140,7 @@ def _times_jobs_and_nodes(
 ) -> tuple[tuple[Floats, Integers, Integers], ...]:
     """Return the times, jobs and nodes of each kind of decision, in the order of their names."""
     ready_s, sleeps, caps = ready_from_s(world, schedule), schedule.sleeps, schedule.caps
-    ran = schedule.stretches
+    ran = schedule.run_segments
     of_worker = np.stack([ran.job, ran.worker])
     again = np.flatnonzero((np.diff(of_worker, prepend=-1) == 0).all(axis=0))
     placed = np.setdiff1d(np.arange(ran.job.size), again)

@@ -113,7 +113,9 @@ def _most_there(
 
 
 def _most_restarts(world: World, left: Integers, until_s: float) -> Floats:
-    """Return how often jobs could be resumed: a stretch takes a slot at least, so does a pause."""
+    """Return how often jobs could be resumed: a run segment takes a slot at least, so does a
+    pause.
+    """
     jobs = world.jobs
     limit_s = np.minimum(jobs.deadline_s[left], until_s)
     restarts = (limit_s - jobs.arrival_s[left]) / (2.0 * SLOT_S)

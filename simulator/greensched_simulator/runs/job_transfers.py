@@ -1,4 +1,4 @@
-"""What was brought where in a run, for its jobs: told from their stretches."""
+"""What was brought where in a run, for its jobs: told from their run segments."""
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from greensched_simulator.world.world import World
 
 
 def brought(world: World, schedule: Schedule) -> Integers:
-    """Return the places of the stretches for which data was brought from another zone."""
-    ran = schedule.stretches
+    """Return the places of the run segments for which data was brought from another zone."""
+    ran = schedule.run_segments
     is_apart = ran.data_zone != world.nodes.zone[ran.node]
     return np.flatnonzero(
         (world.jobs.data_bytes[ran.job] > 0.0) & is_apart & (world.links.size > 0)
@@ -19,14 +19,14 @@ def brought(world: World, schedule: Schedule) -> Integers:
 
 
 def transfers_of(world: World, schedule: Schedule) -> Transfers:
-    """Return the transfers of a schedule, in the order of its stretches.
+    """Return the transfers of a schedule, in the order of its run segments.
 
     Data comes in the last seconds before its worker runs, or would have run. What was stopped
     before that is billed for the part that had come.
     """
     if world.links.size == 0:
         return NO_TRANSFERS
-    ran, came = schedule.stretches, brought(world, schedule)
+    ran, came = schedule.run_segments, brought(world, schedule)
     link = world.links[:, ran.data_zone[came], world.nodes.zone[ran.node[came]]]
     size = world.jobs.data_bytes[ran.job[came]]
     whole_s = link[LATENCY_S] + size * link[S_PER_BYTE]

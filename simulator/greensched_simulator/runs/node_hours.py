@@ -32,7 +32,7 @@ from greensched_policies.costs.cost import (
     load_watts,
 )
 from greensched_simulator.runs.job_transfers import transfers_of
-from greensched_simulator.runs.schedule import Schedule, Stretches
+from greensched_simulator.runs.schedule import RunSegments, Schedule
 from greensched_simulator.runs.simulation import billed_series, cost_model, zone_series
 from greensched_simulator.world.world import World, idle_watts
 
@@ -81,12 +81,14 @@ def node_hours(world: World, schedule: Schedule, until_s: float) -> Iterator[Nod
     zones, brought = billed_series(world, schedule, until_s), _brought(world, schedule)
     widest = max(series.times_s.size for series in zones) + int(until_s // HOUR_S) + 2
     at_once = max(_MOST_PIECES // widest, 1)
-    ran = Stretches._make(each[schedule.stretches.start_s < until_s] for each in schedule.stretches)
-    ran = Stretches._make(each[np.argsort(ran.node, kind="stable")] for each in ran)
+    ran = RunSegments._make(
+        each[schedule.run_segments.start_s < until_s] for each in schedule.run_segments
+    )
+    ran = RunSegments._make(each[np.argsort(ran.node, kind="stable")] for each in ran)
     for first in range(0, world.nodes.zone.size, at_once):
         nodes = np.arange(first, min(first + at_once, world.nodes.zone.size))
         there = slice(*np.searchsorted(ran.node, (nodes[0], nodes[-1] + 1)))
-        mine = Stretches._make(each[there] for each in ran)
+        mine = RunSegments._make(each[there] for each in ran)
         pieces = _pieces(world, schedule, zones, nodes, mine, until_s)
         yield _rows(world, zones, pieces, nodes, brought)
 
@@ -110,7 +112,7 @@ def _pieces(
     schedule: Schedule,
     series: Sequence[ZoneSeries],
     nodes: Integers,
-    ran: Stretches,
+    ran: RunSegments,
     until_s: float,
 ) -> _Pieces:
     places, quiet = _quiet_moments(world, schedule.caps, series, nodes, until_s)

@@ -124,7 +124,7 @@ def outcome_of(world: World, schedule: Schedule, bill: Bill, until_s: float) -> 
 
 def stops_by_failures(schedule: Schedule) -> set[tuple[int, float]]:
     """Return each job, and when, that was stopped since a node of it failed."""
-    ran, failed = schedule.stretches, schedule.outages
+    ran, failed = schedule.run_segments, schedule.outages
     if failed.node.size == 0:
         return set()
     fails = {*zip(failed.node.tolist(), failed.asleep_s.tolist(), strict=True)}
@@ -175,7 +175,7 @@ def waits_s(world: World, schedule: Schedule) -> Floats:
 
     That is until its start, and while it was suspended.
     """
-    ran = schedule.stretches.of_jobs
+    ran = schedule.run_segments.of_jobs
     again = np.flatnonzero(np.diff(ran.job) == 0)
     pauses_s = ran.start_s[again + 1] - ran.end_s[again]
     paused_s = np.bincount(ran.job[again], pauses_s, minlength=schedule.start_s.size)

@@ -13,7 +13,7 @@ from greensched_simulator.engine.state.recorded import NODE, Recorded
 from greensched_simulator.world.world import World
 
 
-class Stretches(NamedTuple):
+class RunSegments(NamedTuple):
     """What ran where and when without a pause, [P]: by job, then worker, then time.
 
     A job with one worker that is never suspended has one; of several workers each has its own.
@@ -30,9 +30,9 @@ class Stretches(NamedTuple):
     ready_s: Floats  # as `start_s`; when it would have run, where it was stopped before
 
     @property
-    def of_jobs(self) -> "Stretches":
+    def of_jobs(self) -> "RunSegments":
         """Return those of first workers: when each job ran, however many it has."""
-        return Stretches._make(column[self.worker == 0] for column in self)
+        return RunSegments._make(column[self.worker == 0] for column in self)
 
 
 class Schedule(NamedTuple):
@@ -42,7 +42,7 @@ class Schedule(NamedTuple):
     start_s: Floats  # when it first did, its nodes being awake; NaN if it never ran
     end_s: Floats
     node: Integers  # where its first worker ended, place in the world's nodes; -1: it never ran
-    stretches: Stretches
+    run_segments: RunSegments
     sleeps: Sleeps = NO_SLEEPS  # of nodes
     caps: Caps = NO_CAPS  # of nodes
     outages: Sleeps = NO_SLEEPS  # of nodes, which draw nothing then
@@ -64,24 +64,24 @@ def schedule_of(
     sleep: Floats,
 ) -> Schedule:
     """Return what a run recorded as a schedule; `sleep` is the table as the run left it."""
-    stretches = _stretches(recorded, suspended)
+    run_segments = _run_segments(recorded, suspended)
     return Schedule(
         recorded.planned_s,
-        _first_starts(recorded.start_s, stretches),
+        _first_starts(recorded.start_s, run_segments),
         recorded.end_s,
         recorded.node,
-        stretches,
-        _sleeps(world.nodes, stretches, sleep),
+        run_segments,
+        _sleeps(world.nodes, run_segments, sleep),
         _caps(changes),
         _outages(broken),
     )
 
 
-def _stretches(recorded: Recorded, suspended: Suspended) -> Stretches:
-    """Return all stretches, those after which jobs were suspended among them."""
+def _run_segments(recorded: Recorded, suspended: Suspended) -> RunSegments:
+    """Return all run segments, those after which jobs were suspended among them."""
     ran = np.flatnonzero(recorded.node >= 0)
     parts = [
-        Stretches(
+        RunSegments(
             ran, recorded.node[ran], recorded.placed_s[ran], recorded.node_asleep_s[ran],
             recorded.start_s[ran], recorded.end_s[ran], np.zeros(ran.size, np.int64),
             recorded.data_zone[ran], recorded.start_s[ran],
@@ -91,48 +91,48 @@ def _stretches(recorded: Recorded, suspended: Suspended) -> Stretches:
         parts.append(_of_others(recorded, ran))
     if suspended:
         columns = [np.array(column) for column in zip(*suspended, strict=True)]
-        parts.insert(0, Stretches(*columns))
+        parts.insert(0, RunSegments(*columns))
     if len(parts) == 1:
         return parts[0]
-    every = Stretches._make(np.concatenate(column) for column in zip(*parts, strict=True))
+    every = RunSegments._make(np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((every.start_s, every.worker, every.job))
-    return Stretches._make(column[order] for column in every)
+    return RunSegments._make(column[order] for column in every)
 
 
-def _of_others(recorded: Recorded, ran: Integers) -> Stretches:
-    """Return the last stretches of all workers but the first ones."""
+def _of_others(recorded: Recorded, ran: Integers) -> RunSegments:
+    """Return the last run segments of all workers but the first ones."""
     count = recorded.workers[ran] - 1
     job = np.repeat(ran, count)
     worker = np.arange(job.size) - np.repeat(np.cumsum(count) - count, count) + 1
     place = recorded.first_other[job] + worker - 1
-    return Stretches(
+    return RunSegments(
         job, recorded.others[NODE, place], recorded.placed_s[job],
         recorded.others_asleep_s[place], recorded.start_s[job], recorded.end_s[job], worker,
         recorded.data_zone[job], recorded.start_s[job],
     )  # fmt: skip
 
 
-def _first_starts(last_start_s: Floats, stretches: Stretches) -> Floats:
+def _first_starts(last_start_s: Floats, run_segments: RunSegments) -> Floats:
     """Return when each job first ran, [J]."""
-    first, at = np.unique(stretches.job, return_index=True)
+    first, at = np.unique(run_segments.job, return_index=True)
     start_s = last_start_s.copy()
-    start_s[first] = stretches.start_s[at]
+    start_s[first] = run_segments.start_s[at]
     return start_s
 
 
-def _sleeps(nodes: NodeArrays, stretches: Stretches, sleep: Floats) -> Sleeps:
+def _sleeps(nodes: NodeArrays, run_segments: RunSegments, sleep: Floats) -> Sleeps:
     """Return when nodes slept: until a job woke them, or to the end."""
     if sleep.shape[1] == 0:
         return NO_SLEEPS
-    woke = np.flatnonzero(np.isfinite(stretches.node_asleep_s))
+    woke = np.flatnonzero(np.isfinite(run_segments.node_asleep_s))
     left = np.flatnonzero(np.isfinite(sleep[ASLEEP_FROM_S]))
     never_s = np.full(left.size, np.inf)
-    node, woken_s = np.concatenate([stretches.node[woke], left]), stretches.placed_s[woke]
+    node, woken_s = np.concatenate([run_segments.node[woke], left]), run_segments.placed_s[woke]
     return Sleeps(
         node,
-        np.concatenate([stretches.node_asleep_s[woke], sleep[ASLEEP_FROM_S, left]]),
+        np.concatenate([run_segments.node_asleep_s[woke], sleep[ASLEEP_FROM_S, left]]),
         np.concatenate([woken_s, never_s]),
-        np.concatenate([woken_s + nodes.wake_s[stretches.node[woke]], never_s]),
+        np.concatenate([woken_s + nodes.wake_s[run_segments.node[woke]], never_s]),
         nodes.sleep_w[node],
         nodes.wake_w[node],
     )

@@ -141,12 +141,12 @@ def _changes(
     world: World, schedule: Schedule, service: ServiceRows
 ) -> Iterator[tuple[float, float, float]]:
     """Yield when replicas and the sum of their speeds change, and by how much."""
-    ran = schedule.stretches
-    for stretch in np.flatnonzero(np.isin(ran.job, service.rows)):
-        job, node = ran.job[stretch], ran.node[stretch]
+    ran = schedule.run_segments
+    for run_segment in np.flatnonzero(np.isin(ran.job, service.rows)):
+        job, node = ran.job[run_segment], ran.node[run_segment]
         is_there_at_begin = world.jobs.arrival_s[job] == _BEGIN_S
         startup_s = 0.0 if is_there_at_begin else service.startup_s
-        ready_s, end_s = float(ran.start_s[stretch]) + startup_s, float(ran.end_s[stretch])
+        ready_s, end_s = float(ran.start_s[run_segment]) + startup_s, float(ran.end_s[run_segment])
         if ready_s >= end_s:
             continue
         steps = list(_paces(world, schedule, int(node), bool(world.jobs.gpus[job] > 0)))

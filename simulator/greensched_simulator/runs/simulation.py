@@ -222,7 +222,7 @@ def billed_series(world: World, schedule: Schedule, until_s: float) -> tuple[Zon
 
 
 def _placements(world: World, schedule: Schedule) -> Placements:
-    jobs, ran = world.jobs, schedule.stretches
+    jobs, ran = world.jobs, schedule.run_segments
     return Placements(ran.node, ran.start_s, ran.end_s, jobs.cpu_cores[ran.job], jobs.gpus[ran.job])
 
 

@@ -245,7 +245,7 @@ def _rises_from_one(throughput: list[float]) -> list[float]:
 
 
 class Elastic(ScenarioPart):
-    """Jobs that may have more workers or fewer from stretch to stretch, each as the job asks."""
+    """Jobs that may have more or fewer workers in each run segment, as the job asks."""
 
     throughput: Annotated[
         list[Annotated[float, Field(gt=0, le=1e4)]], AfterValidator(_rises_from_one)

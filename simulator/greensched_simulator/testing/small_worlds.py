@@ -21,7 +21,7 @@ from greensched_simulator.arrays.moving import NO_LINKS
 from greensched_simulator.arrays.nodes import NodeArrays, Outages
 from greensched_simulator.arrays.precedence import precedence_of
 from greensched_simulator.engine.state.cluster import ClusterState, node_table
-from greensched_simulator.runs.schedule import Schedule, Stretches
+from greensched_simulator.runs.schedule import RunSegments, Schedule
 from greensched_simulator.runs.simulation import cost_model
 from greensched_simulator.world.scenario_loading import parse_scenario
 from greensched_simulator.world.world import World, build_world
@@ -225,7 +225,7 @@ def in_one_piece(
     ran = np.flatnonzero(~np.isnan(start_s))
     awake = np.full(ran.size, np.nan)
     none = np.zeros(ran.size, np.int64)
-    stretches = Stretches(
+    run_segments = RunSegments(
         ran,
         node[ran],
         start_s[ran],
@@ -236,19 +236,19 @@ def in_one_piece(
         data_zone=none,
         ready_s=start_s[ran],
     )
-    return Schedule(start_s, start_s, end_s, node, stretches, sleeps, caps)
+    return Schedule(start_s, start_s, end_s, node, run_segments, sleeps, caps)
 
 
 def free_room(world: World, schedule: Schedule, at_s: float) -> Floats:
     """Return cores, bytes and GPUs free on each node right after `at_s`, [3,N]."""
-    ran = schedule.stretches
+    ran = schedule.run_segments
     free = np.stack(
         [world.nodes.cpu_capacity, world.nodes.memory_capacity, world.nodes.gpu_capacity]
     )
     runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
     asked = np.stack([world.jobs.cpu_cores, world.jobs.memory_bytes, world.jobs.gpus])
-    for stretch in np.flatnonzero(runs):
-        free[:, ran.node[stretch]] -= asked[:, ran.job[stretch]]
+    for run_segment in np.flatnonzero(runs):
+        free[:, ran.node[run_segment]] -= asked[:, ran.job[run_segment]]
     return free
 
 
@@ -257,7 +257,7 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
 
     Reckoned in another way than the bill's.
     """
-    ran = schedule.stretches
+    ran = schedule.run_segments
     runs = (ran.start_s <= at_s) & (at_s < ran.end_s)
     machines, model = world.nodes, cost_model(world)
     active, idle, asleep, waking = np.zeros((4, machines.zone.size))
@@ -291,33 +291,33 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
 
 
 def done_s(world: World, schedule: Schedule) -> Floats:
-    """Return how far each stretch of a job went, [P], in seconds of the reference core."""
-    ran, caps = schedule.stretches, schedule.caps
+    """Return how far each run segment of a job went, [P], in seconds of the reference core."""
+    ran, caps = schedule.run_segments, schedule.caps
     moments_s = np.unique(np.concatenate([[0.0], caps.from_s, [np.inf]]))
     done = np.zeros(ran.job.size)
     for begin_s, end_s in pairwise(moments_s.tolist()):
         pace = np.array([_pace(world, schedule, each, begin_s) for each in range(ran.job.size)])
         length_s = np.minimum(ran.end_s, end_s) - np.maximum(ran.start_s, begin_s)
-        for stretch in range(ran.job.size):
-            together = (ran.job == ran.job[stretch]) & (ran.start_s == ran.start_s[stretch])
-            done[stretch] += max(length_s[stretch], 0.0) * pace[together].min()
+        for run_segment in range(ran.job.size):
+            together = (ran.job == ran.job[run_segment]) & (ran.start_s == ran.start_s[run_segment])
+            done[run_segment] += max(length_s[run_segment], 0.0) * pace[together].min()
     return done
 
 
 def bytes_of(schedule: Schedule) -> bytes:
     """Return all that a schedule holds."""
     columns = (schedule.planned_s, schedule.start_s, schedule.end_s, schedule.node,
-               *schedule.stretches, *schedule.off, *schedule.caps)  # fmt: skip
+               *schedule.run_segments, *schedule.off, *schedule.caps)  # fmt: skip
     return b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
 
 
-def _pace(world: World, schedule: Schedule, stretch: int, at_s: float) -> float:
+def _pace(world: World, schedule: Schedule, run_segment: int, at_s: float) -> float:
     """Return how fast a worker's node lets it run right after a time."""
-    caps, machines, node = schedule.caps, world.nodes, schedule.stretches.node[stretch]
+    caps, machines, node = schedule.caps, world.nodes, schedule.run_segments.node[run_segment]
     set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
     level = float(caps.level[set_by_now[-1]]) if set_by_now.size else 1.0
     gpu = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], world.gpu_ratio)
-    has_gpus = world.jobs.gpus[schedule.stretches.job[stretch]] > 0
+    has_gpus = world.jobs.gpus[schedule.run_segments.job[run_segment]] > 0
     pace = gpu_speed(level, *gpu) if has_gpus else cpu_speed(level)
     return float(pace) * float(machines.speed[node])
 

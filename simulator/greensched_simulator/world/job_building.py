@@ -238,7 +238,7 @@ def _placeable(
 
 
 def _to_load(draft: Draft, load: float | None, capacity: Capacity, notes: list[str]) -> Draft:
-    """Press arrivals together, or stretch them, until the scarcest resource is busy to `load`."""
+    """Press arrivals together, or spread them, until the scarcest resource is busy to `load`."""
     if load is None or draft.arrival_s.size == 0:
         return draft
     span_s = draft.arrival_s[-1]

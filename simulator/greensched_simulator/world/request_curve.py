@@ -69,7 +69,7 @@ def too_short(log: RequestLog, trace: RequestTrace, length_s: float) -> str:
     rounds = math.ceil(length_s / (log.span_s * trace.stretch))
     return (
         f"{trace.file.name} tells of requests for {format_duration(lasts_s)}, the scenario lasts "
-        f"{format_duration(length_s)}: give repeat: {rounds}, or stretch it"
+        f"{format_duration(length_s)}: give repeat: {rounds}, or lengthen it"
     )
 
 

@@ -197,7 +197,7 @@ def _workload(raw: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
         yield (*place, "generator"), "give either its number of jobs or workload.load"
     kinds = [_read(Elastic, kind, context) for kind in _list(raw.get("elastic"))]
     if kinds and raw.get("suspend") is None:
-        yield (*place, "elastic"), "jobs are scaled between two stretches: say suspend, too"
+        yield (*place, "elastic"), "jobs are scaled between two run segments: say suspend, too"
     if sum(kind.share for kind in kinds if kind is not None) > 1.0 + _ROUNDING:
         yield (*place, "elastic"), "the shares of all kinds are more than 1 together"
     if made is not None and made.runtime_shortest > made.runtime_longest:

@@ -72,8 +72,8 @@ def situation(now_s: float, grams: list[float]) -> Situation:
 
 
 def paused_after_an_hour(now_s: float) -> Pause:
-    stretch = JobRunSegment(job({}, is_stopped=False), 3600.0, "Z")
-    (pause,) = choose_pauses([stretch], RULES, situation(now_s, [900.0] * 4 + [50.0] * 40), 0.0)
+    run_segment = JobRunSegment(job({}, is_stopped=False), 3600.0, "Z")
+    (pause,) = choose_pauses([run_segment], RULES, situation(now_s, [900.0] * 4 + [50.0] * 40), 0.0)
     return pause
 
 

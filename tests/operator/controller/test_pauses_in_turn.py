@@ -31,8 +31,8 @@ MARK = {labels.LATEST_START: "2023-11-15T08:00:00Z"}
 
 
 def chosen() -> Pause:
-    stretch = JobRunSegment(job(), HOUR_S, "Z")
-    (pause,) = choose_pauses([stretch], rules(), situation(DIRTY_THEN_CLEAN), 0.0)
+    run_segment = JobRunSegment(job(), HOUR_S, "Z")
+    (pause,) = choose_pauses([run_segment], rules(), situation(DIRTY_THEN_CLEAN), 0.0)
     return pause
 
 
@@ -86,8 +86,8 @@ def test_a_paused_job_is_resumed_at_once_where_nothing_is_held(
 
 @pytest.mark.parametrize("reason", ["started-by-others", "opt-out", "run-now"])
 def test_who_was_started_by_hand_is_not_suspended_again(reason: str) -> None:
-    stretch = JobRunSegment(job(written={labels.RELEASE_REASON: reason}), HOUR_S, "Z")
-    assert choose_pauses([stretch], rules(), situation(DIRTY_THEN_CLEAN), 0.0) == []
+    run_segment = JobRunSegment(job(written={labels.RELEASE_REASON: reason}), HOUR_S, "Z")
+    assert choose_pauses([run_segment], rules(), situation(DIRTY_THEN_CLEAN), 0.0) == []
 
 
 def test_a_job_that_cannot_be_judged_runs_on_and_keeps_no_other_from_a_pause() -> None:

@@ -84,8 +84,8 @@ def decided(
     work: Work, grams: Sequence[float], ran_s: float = HOUR_S, now_s: float = NOON_S,
     held_cores: float = 0.0, **policy: Any
 ) -> Pause | None:  # fmt: skip
-    stretch = JobRunSegment(work, ran_s, "Z", (RunningPod("n", 1.0, now_s + HOUR_S, "u"),))
-    found = choose_pauses([stretch], rules(**policy), situation(grams, now_s), held_cores)
+    run_segment = JobRunSegment(work, ran_s, "Z", (RunningPod("n", 1.0, now_s + HOUR_S, "u"),))
+    found = choose_pauses([run_segment], rules(**policy), situation(grams, now_s), held_cores)
     return found[0] if found else None
 
 
@@ -136,10 +136,10 @@ def test_the_policy_decides_whether_it_is(changes: dict[str, Any], is_paused: bo
 
 
 def test_in_an_emergency_nothing_is_suspended() -> None:
-    stretch, normal = JobRunSegment(job(), HOUR_S, "Z"), rules()
+    run_segment, normal = JobRunSegment(job(), HOUR_S, "Z"), rules()
     switched = HoldRules(normal.policy_for, normal.cron_job, is_emergency_release=True)
-    assert len(choose_pauses([stretch], normal, situation(DIRTY_THEN_CLEAN), 0.0)) == 1
-    assert choose_pauses([stretch], switched, situation(DIRTY_THEN_CLEAN), 0.0) == []
+    assert len(choose_pauses([run_segment], normal, situation(DIRTY_THEN_CLEAN), 0.0)) == 1
+    assert choose_pauses([run_segment], switched, situation(DIRTY_THEN_CLEAN), 0.0) == []
 
 
 def test_what_a_resumed_job_starts_up_is_no_work_done() -> None:
@@ -214,7 +214,7 @@ def test_who_was_suspended_stays_so_for_the_minimum(grams: list[float], offset_s
     pytest.param([(0.0, True), (9.0, False), (60.0, True), (70.0, True)], 19.0, id="a-pod-failed"),
     pytest.param([(0.0, True), (9.0, None), (60.0, True), (70.0, True)], 10.0, id="was-stopped"),
 ])  # fmt: skip
-def test_a_stretch_is_as_long_as_its_pods_were_seen_to_run(
+def test_a_run_segment_is_as_long_as_its_pods_were_seen_to_run(
     looks: list[tuple[float, bool | None]], ran_s: float
 ) -> None:
     times = RunTimes()

@@ -100,7 +100,7 @@ def test_there_are_no_more_restarts_than_are_allowed() -> None:
 
 @pytest.mark.parametrize(("told", "again"), [
     ("###", 0), (".##", 0), ("#.#", 1), ("#.#.#", 2), ("....", 0)])  # fmt: skip
-def test_the_first_stretch_is_no_restart_but_for_work_that_runs(told: str, again: int) -> None:
+def test_the_first_run_segment_is_no_restart_but_for_work_that_runs(told: str, again: int) -> None:
     chosen = np.array([mark == "#" for mark in told])
     assert restarts(chosen, False) == again
     assert restarts(chosen, True) == again + (told[0] == "." and "#" in told)

@@ -56,9 +56,9 @@ def ran(world: World, policy: str = "run-now") -> Schedule:
         return simulate(world, policy_named(policy))
 
 
-def stretches(schedule: Schedule) -> list[tuple[int, int, float, float]]:
-    """Return job, node, begin and end in hours of each stretch, in the order of time."""
-    told = schedule.stretches
+def run_segments(schedule: Schedule) -> list[tuple[int, int, float, float]]:
+    """Return job, node, begin and end in hours of each run segment, in the order of time."""
+    told = schedule.run_segments
     return sorted(
         zip(
             told.job.tolist(), told.node.tolist(), (told.start_s / HOUR).round(6).tolist(),
@@ -71,14 +71,14 @@ def stretches(schedule: Schedule) -> list[tuple[int, int, float, float]]:
 def test_a_job_begins_again_on_another_node_when_its_own_fails() -> None:
     world = with_outages(make_world([BIG], [{}, {}]), (0, 1.0, 5.0))
     schedule = ran(world, "first-fit")
-    assert stretches(schedule) == [(0, 0, 0.0, 1.0), (0, 1, 1.0, 3.0)]
+    assert run_segments(schedule) == [(0, 0, 0.0, 1.0), (0, 1, 1.0, 3.0)]
     assert waits_s(world, schedule).tolist() == [0.0]
 
 
 def test_it_waits_for_the_node_where_there_is_no_other() -> None:
     world = with_outages(make_world([BIG], [{}]), (0, 1.0, 5.0))
     schedule = ran(world)
-    assert stretches(schedule) == [(0, 0, 0.0, 1.0), (0, 0, 5.0, 7.0)]
+    assert run_segments(schedule) == [(0, 0, 0.0, 1.0), (0, 0, 5.0, 7.0)]
     assert waits_s(world, schedule).tolist() == [4 * HOUR]
 
 
@@ -86,7 +86,7 @@ def test_it_waits_for_the_node_where_there_is_no_other() -> None:
 def test_who_waits_gets_the_room_when_a_node_is_back(queue: str) -> None:
     jobs = [BIG, {**BIG, "arrival_s": 0.5 * HOUR}, {**BIG, "arrival_s": 1.5 * HOUR}]
     schedule = ran(with_outages(make_world(jobs, [{}]), (0, 1.0, 5.0)), f"run-now{queue}")
-    assert [begin for _, _, begin, _ in stretches(schedule)] == [0.0, 5.0, 7.0, 9.0]
+    assert [begin for _, _, begin, _ in run_segments(schedule)] == [0.0, 5.0, 7.0, 9.0]
 
 
 @pytest.mark.parametrize(("saves", "left_h"), [
@@ -100,7 +100,7 @@ def test_what_was_saved_is_not_done_again(saves: Row, left_h: float) -> None:
     """After an hour, of two; with a startup 0.9 h of work are done, of which 0.8 are saved."""
     world = with_outages(make_world([{**BIG, **saves}], [{}, {}]), (0, 1.0, 5.0))
     for policy in ("first-fit", "first-fit+pause-freely"):
-        *_, last = stretches(ran(world, policy))
+        *_, last = run_segments(ran(world, policy))
         assert last[3] - last[2] == pytest.approx(left_h)
 
 
@@ -109,7 +109,7 @@ def test_all_workers_stop_when_the_node_of_one_fails() -> None:
     small: Row = {"cpu_cores": 5.0, "arrival_s": 0.5 * HOUR}
     world = with_outages(make_world([gang, small], [{}, {}]), (1, 1.0, 4.0))
     schedule = ran(world, "first-fit")
-    assert stretches(schedule) == [
+    assert run_segments(schedule) == [
         (0, 0, 0.0, 1.0), (0, 1, 0.0, 1.0), (1, 0, 1.0, 2.0), (0, 0, 4.0, 6.0), (0, 1, 4.0, 6.0)
     ]  # fmt: skip
     outcome = outcome_of(world, schedule, bill_of(world, schedule, 6 * HOUR), 6 * HOUR)
@@ -159,7 +159,7 @@ def test_a_node_that_wakes_for_a_gang_that_fails_sleeps_once_it_is_awake() -> No
 def test_nobody_gets_a_node_that_was_never_to_be_used() -> None:
     job: Row = {"cpu_cores": 8.0, "runtime_s": 4 * HOUR}
     world = with_outages(make_world([job, job], [{}, {}], length_s=20 * HOUR), (1, 1.0, 1.5))
-    assert stretches(ran(world, "node-0")) == [(0, 0, 0.0, 4.0), (1, 0, 4.0, 8.0)]
+    assert run_segments(ran(world, "node-0")) == [(0, 0, 0.0, 4.0), (1, 0, 4.0, 8.0)]
 
 
 SAVING: Row = {"cpu_cores": 8.0, "runtime_s": 1.75 * HOUR, "deadline_s": 12 * HOUR,
@@ -212,7 +212,7 @@ def plan_left_by(world: World, policy: Policy) -> Plan:
 
 def test_it_ends_where_a_node_never_comes_back_to_anybody() -> None:
     world = with_outages(make_world([{"runtime_s": HOUR}], [{}]), (0, 2.0, 9.0), (0, 20.0, 21.0))
-    assert stretches(ran(world)) == [(0, 0, 0.0, 1.0)]
+    assert run_segments(ran(world)) == [(0, 0, 0.0, 1.0)]
 
 
 @settings(max_examples=60)
@@ -223,7 +223,7 @@ def test_it_ends_where_a_node_never_comes_back_to_anybody() -> None:
 def test_whatever_fails_all_work_is_done_and_all_energy_is_told(seed: int, policy: str) -> None:
     world = random_world(np.random.default_rng(seed))
     schedule = ran(world, policy)
-    told = schedule.stretches
+    told = schedule.run_segments
     assert np.isfinite(schedule.end_s).all()
     away = schedule.outages
     for node, begin_s, end_s in zip(away.node, away.asleep_s, away.awake_s, strict=True):

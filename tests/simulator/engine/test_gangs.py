@@ -33,7 +33,7 @@ def hours(schedule: Schedule) -> list[float]:
 
 def test_all_workers_start_at_once_each_where_there_is_room() -> None:
     schedule = ran(make_world([GANG], [{}, {}]), "run-now+first-fit")
-    told = schedule.stretches
+    told = schedule.run_segments
     assert told.job.tolist() == [0, 0, 0]
     assert told.worker.tolist() == [0, 1, 2]
     assert told.node.tolist() == [0, 0, 1]
@@ -60,7 +60,7 @@ def test_whoever_waits_is_started_on_every_node_that_a_gang_leaves() -> None:
 def test_every_queue_starts_a_gang_once_there_is_room_for_all(queue: str) -> None:
     jobs = [BIG, GANG | {"arrival_s": 1.0}, GANG | {"arrival_s": 2.0, "workers": 2.0}]
     schedule = ran(make_world(jobs, [{}, {}]), f"run-now+{queue}")
-    told = schedule.stretches
+    told = schedule.run_segments
     assert np.bincount(told.job).tolist() == [1, 3, 2]
     for job in (1, 2):
         assert np.unique(told.start_s[told.job == job]).size == 1
@@ -70,7 +70,7 @@ def test_every_queue_starts_a_gang_once_there_is_room_for_all(queue: str) -> Non
 def test_the_pace_is_that_of_the_slowest_node() -> None:
     gang = {"cpu_cores": 10.0, "workers": 2.0}
     schedule = ran(make_world([gang, gang], [{"speed": 2.0}, {"speed": 0.5}]))
-    assert schedule.stretches.end_s.tolist() == [2 * HOUR] * 2 + [4 * HOUR] * 2
+    assert schedule.run_segments.end_s.tolist() == [2 * HOUR] * 2 + [4 * HOUR] * 2
 
 
 def test_nobody_runs_before_the_last_node_is_awake() -> None:
@@ -79,7 +79,7 @@ def test_nobody_runs_before_the_last_node_is_awake() -> None:
     jobs = [{"cpu_cores": 5.0, "runtime_s": 2 * HOUR},
             {"cpu_cores": 5.0, "workers": 3.0, "arrival_s": HOUR}]  # fmt: skip
     schedule = ran(make_world(jobs, [node, node]), "run-now+first-fit+sleep-at-once")
-    told = schedule.stretches
+    told = schedule.run_segments
     assert told.node.tolist() == [0, 0, 1, 1]
     assert told.placed_s[1:].tolist() == [HOUR] * 3
     assert told.start_s[1:].tolist() == [HOUR + 300.0] * 3
@@ -122,7 +122,7 @@ def test_a_gang_that_is_suspended_leaves_all_its_nodes_and_resumes_on_as_many() 
             "save_every_s": 0.0}  # fmt: skip
     world = make_world([gang], [{}, {}], [grid])
     schedule = ran(world, "lowest-window+pause-freely")
-    told = schedule.stretches
+    told = schedule.run_segments
     assert told.worker.tolist() == [0, 0, 1, 1]
     assert told.start_s.tolist() == [0.0, 2 * HOUR] * 2
     assert told.end_s.tolist() == [HOUR, 3 * HOUR] * 2
@@ -133,7 +133,7 @@ def test_a_cap_on_one_node_slows_all_workers() -> None:
     gang = {"cpu_cores": 5.0, "workers": 3.0, "deadline_s": 9 * HOUR}
     schedule = ran(make_world([gang], [{}, {}]), "run-now+cap-60")
     assert (schedule.caps.level == 0.6).all()
-    assert np.unique(schedule.stretches.end_s).size == 1
+    assert np.unique(schedule.run_segments.end_s).size == 1
     assert schedule.end_s[0] > HOUR
 
 

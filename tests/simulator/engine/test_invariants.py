@@ -135,7 +135,7 @@ worlds: dict[str, Any] = {
 
 def placement_bill(run: Run) -> PlacementBill:
     """Return the shares of a run's jobs."""
-    world, ran, jobs = run.world, run.schedule.stretches, run.world.jobs
+    world, ran, jobs = run.world, run.schedule.run_segments, run.world.jobs
     cores, gpus = jobs.cpu_cores[ran.job], jobs.gpus[ran.job]
     placed = Placements(ran.node, ran.start_s, ran.end_s, cores, gpus)
     window_s, model = (0.0, run.until_s), cost_model(world)
@@ -147,7 +147,7 @@ def placement_bill(run: Run) -> PlacementBill:
 def moments(run: Run) -> list[float]:
     """Return all times at which something changes within the window, its ends among them."""
     times = {0.0, run.until_s, *run.world.grids.times_s.tolist()}
-    ran = run.schedule.stretches
+    ran = run.schedule.run_segments
     times |= {*ran.start_s.tolist(), *ran.end_s.tolist()}
     for column in (*run.schedule.sleeps[1:4], run.schedule.caps.from_s):
         times |= {*column.tolist()}
@@ -170,20 +170,20 @@ def test_nothing_is_ever_used_beyond_the_capacity(**drawn: Any) -> None:
 @given(**worlds, policy=policies)
 def test_each_job_runs_for_its_time_and_never_before_it_arrived(**drawn: Any) -> None:
     run = new_run(**drawn)
-    jobs, ran, stretches = run.world.jobs, run.schedule, run.schedule.stretches
+    jobs, ran, run_segments = run.world.jobs, run.schedule, run.schedule.run_segments
     assert (ran.node >= 0).all()
-    assert set(stretches.job) == set(range(jobs.arrival_s.size))
+    assert set(run_segments.job) == set(range(jobs.arrival_s.size))
     done = done_s(run.world, run.schedule)
     for job in range(jobs.arrival_s.size):
-        mine = (stretches.job == job) & (stretches.worker == 0)
-        assert (stretches.start_s[mine][1:] >= stretches.end_s[mine][:-1]).all()
+        mine = (run_segments.job == job) & (run_segments.worker == 0)
+        assert (run_segments.start_s[mine][1:] >= run_segments.end_s[mine][:-1]).all()
         if mine.sum() == 1 and run.policy.cap == "full-speed":
-            nodes = stretches.node[stretches.job == job]
+            nodes = run_segments.node[run_segments.job == job]
             full_s = jobs.runtime_s[job] / run.world.nodes.speed[nodes].min()
             assert ran.end_s[job] == ran.start_s[job] + full_s
         for worker in range(1, int(jobs.workers[job])):
-            other = (stretches.job == job) & (stretches.worker == worker)
-            for times_s in (stretches.placed_s, stretches.start_s, stretches.end_s):
+            other = (run_segments.job == job) & (run_segments.worker == worker)
+            for times_s in (run_segments.placed_s, run_segments.start_s, run_segments.end_s):
                 assert (times_s[other] == times_s[mine]).all()
         assert done[mine][-1] == pytest.approx(
             left_s(run, job, done[mine][:-1]), rel=1e-9, abs=1e-5
@@ -194,14 +194,14 @@ def test_each_job_runs_for_its_time_and_never_before_it_arrived(**drawn: Any) ->
     assert (ran.planned_s <= ran.start_s).all()
 
 
-def left_s(run: Run, job: int, stretches_s: Floats) -> float:
+def left_s(run: Run, job: int, run_segments_s: Floats) -> float:
     """Return what is left of a job after it was suspended so often, on the reference core."""
     jobs = run.world.jobs
     startup_s, every_s, save_s = jobs.startup_s[job], jobs.save_every_s[job], jobs.save_s[job]
     work_s = jobs.runtime_s[job] - startup_s
-    for stretch_s in stretches_s.tolist():
+    for run_segment_s in run_segments_s.tolist():
         assert run.policy.pause != "run-through"
-        did_s = max(stretch_s - startup_s, 0.0)
+        did_s = max(run_segment_s - startup_s, 0.0)
         if every_s > 0:  # it stopped at a checkpoint, or as it had resumed
             cycles = did_s / (every_s + save_s)
             assert cycles == pytest.approx(round(cycles), abs=1e-6)
@@ -252,7 +252,7 @@ def test_nodes_sleep_only_while_they_are_empty_and_for_as_long_as_they_are_let(
     **drawn: Any,
 ) -> None:
     run = new_run(**drawn)
-    sleeps, ran, machines = run.schedule.sleeps, run.schedule.stretches, run.world.nodes
+    sleeps, ran, machines = run.schedule.sleeps, run.schedule.run_segments, run.world.nodes
     stays_s = SLEEP_RULES[run.policy.sleep](sleep_columns(run.world))[0]
     for node in range(machines.zone.size):
         mine = np.flatnonzero(sleeps.node == node)

@@ -115,7 +115,7 @@ def planned(case: Case) -> tuple[int, list[int]] | None:
         return None
     slots = [
         int(place)
-        for begin_s, end_s in found.stretches
+        for begin_s, end_s in found.run_segments
         for place in np.arange(begin_s - case.now_s, end_s - case.now_s, SLOT_S) // SLOT_S
     ]
     return found.chosen.kept_zone, slots

@@ -31,9 +31,9 @@ def ran(world: World, policy: str) -> Schedule:
     return simulate(world, policy_named(policy))
 
 
-def stretches(schedule: Schedule) -> list[tuple[int, float, float]]:
-    """Return job, start and end of each stretch, in minutes."""
-    told = schedule.stretches
+def run_segments(schedule: Schedule) -> list[tuple[int, float, float]]:
+    """Return job, start and end of each run segment, in minutes."""
+    told = schedule.run_segments
     minutes = [np.round(each / MINUTE, 6).tolist() for each in (told.start_s, told.end_s)]
     return list(zip(told.job.tolist(), *minutes, strict=True))
 
@@ -49,12 +49,12 @@ def stretches(schedule: Schedule) -> list[tuple[int, float, float]]:
 def test_a_job_that_can_be_suspended_runs_in_the_clean_hours(
     policy: str, expected: list[tuple[int, float, float]]
 ) -> None:
-    assert stretches(ran(make_world([JOB], grids=[WAVES]), policy)) == expected
+    assert run_segments(ran(make_world([JOB], grids=[WAVES]), policy)) == expected
 
 
 def test_other_jobs_run_through() -> None:
     world = make_world([JOB | {"save_every_s": np.inf}], grids=[WAVES])
-    assert stretches(ran(world, "wait-awhile")) == [(0, 210, 360)]
+    assert run_segments(ran(world, "wait-awhile")) == [(0, 210, 360)]
 
 
 @pytest.mark.parametrize(("more", "expected"), [
@@ -69,7 +69,7 @@ def test_suspending_and_resuming_takes_time(
 ) -> None:
     """With checkpoints of a minute after each half hour, the second ends 5 + 2 · 31 min on."""
     world = make_world([JOB | more], grids=[WAVES])
-    assert stretches(ran(world, "wait-awhile")) == expected
+    assert run_segments(ran(world, "wait-awhile")) == expected
 
 
 def test_a_suspended_job_waits_while_it_does_not_run_and_leaves_its_room_to_others() -> None:
@@ -77,17 +77,17 @@ def test_a_suspended_job_waits_while_it_does_not_run_and_leaves_its_room_to_othe
     jobs = [JOB | {"cpu_cores": 10.0}, {"arrival_s": 1.0, "runtime_s": HOUR, "cpu_cores": 10.0}]
     world = make_world(jobs, grids=[WAVES])
     schedule = ran(world, "wait-awhile")
-    assert stretches(schedule)[:2] == [(0, 120, 180), (0, 240, 330)]
+    assert run_segments(schedule)[:2] == [(0, 120, 180), (0, 240, 330)]
     assert waits_s(world, schedule).tolist() == [3 * HOUR, 0.0]
     late = make_world([jobs[0], jobs[1] | {"arrival_s": 2.5 * HOUR}], grids=[WAVES])
-    assert stretches(ran(late, "wait-awhile")) == [(0, 120, 180), (0, 240, 330), (1, 180, 240)]
+    assert run_segments(ran(late, "wait-awhile")) == [(0, 120, 180), (0, 240, 330), (1, 180, 240)]
 
 
 def test_who_finds_no_room_when_resumed_queues_and_is_not_late_for_more_pauses() -> None:
     """The other job takes the room at 3 h for two hours."""
     other = {"arrival_s": 2.5 * HOUR, "runtime_s": 2 * HOUR, "cpu_cores": 10.0}
     world = make_world([JOB | {"cpu_cores": 10.0}, other], grids=[WAVES])
-    assert stretches(ran(world, "wait-awhile")) == [(0, 120, 180), (0, 300, 390), (1, 180, 300)]
+    assert run_segments(ran(world, "wait-awhile")) == [(0, 120, 180), (0, 300, 390), (1, 180, 300)]
 
 
 def test_a_pause_that_saves_less_than_a_restart_takes_is_not_made() -> None:
@@ -97,16 +97,16 @@ def test_a_pause_that_saves_less_than_a_restart_takes_is_not_made() -> None:
            "startup_s": 20 * MINUTE}  # fmt: skip
     world = make_world([job], grids=[short])
     for pause in ("pause-freely", "pause-if-worth"):
-        assert stretches(ran(world, f"lowest-window+{pause}")) == [(0, 0, 120)]
+        assert run_segments(ran(world, f"lowest-window+{pause}")) == [(0, 0, 120)]
         dirtier = make_world([job], grids=[[short[0], (HOUR, 240.0, 50.0), short[2]]])
-        assert stretches(ran(dirtier, f"lowest-window+{pause}")) == [(0, 0, 60), (0, 75, 155)]
+        assert run_segments(ran(dirtier, f"lowest-window+{pause}")) == [(0, 0, 60), (0, 75, 155)]
 
 
 def test_who_takes_longer_than_thought_is_resumed_in_time_all_the_same() -> None:
     world = make_world([JOB | {"estimate_s": HOUR}], grids=[WAVES])
-    assert stretches(ran(world, "wait-awhile")) == [(0, 120, 270)]
+    assert run_segments(ran(world, "wait-awhile")) == [(0, 120, 270)]
     world = make_world([JOB | {"estimate_s": 2.25 * HOUR}], grids=[WAVES])
-    assert stretches(ran(world, "wait-awhile")) == [(0, 120, 180), (0, 240, 330)]
+    assert run_segments(ran(world, "wait-awhile")) == [(0, 120, 180), (0, 240, 330)]
 
 
 def test_restarts_take_no_longer_than_the_job_was_thought_to() -> None:
@@ -114,14 +114,14 @@ def test_restarts_take_no_longer_than_the_job_was_thought_to() -> None:
     waves = [(hour * HOUR, 100.0 + 400.0 * (hour % 2), 50.0) for hour in range(60)]
     job = JOB | {"runtime_s": 10 * HOUR, "deadline_s": 50 * HOUR, "startup_s": 2.4 * HOUR}
     schedule = ran(make_world([job], grids=[waves]), "wait-awhile")
-    assert len(stretches(schedule)) - 1 <= 10 / 2.4
+    assert len(run_segments(schedule)) - 1 <= 10 / 2.4
 
 
 def test_nodes_sleep_while_their_job_is_suspended_and_wake_for_it() -> None:
     node = {"sleep_w": 10.0, "wake_s": 300.0, "wake_w": 300.0}
     schedule = ran(make_world([JOB], [node], [WAVES]), "lowest-window+sleep-at-once+pause-freely")
     told = schedule.sleeps
-    assert stretches(schedule) == [(0, 125, 180), (0, 245, 340)]
+    assert run_segments(schedule) == [(0, 125, 180), (0, 245, 340)]
     assert sorted(told.asleep_s.tolist()) == [0.0, 3 * HOUR, 340 * MINUTE]
     assert sorted(told.awake_s.tolist()) == [125 * MINUTE, 245 * MINUTE, np.inf]
 
@@ -134,7 +134,7 @@ def test_a_job_takes_what_the_model_of_phases_says() -> None:
     cycle = (Phase("work", 1800.0, 10.0), Phase("save", 60.0, 10.0, is_checkpoint=True))
     rest_s = work_s - 4 * 1860.0
     job = PhasedJob((Phase("start", 300.0, 10.0),), (*cycle * 4, Phase("end", rest_s, 10.0)))
-    took = schedule.stretches.end_s - schedule.stretches.start_s
+    took = schedule.run_segments.end_s - schedule.run_segments.start_s
     told = spent(job, [float(took[0])])
     assert told.running_s == pytest.approx(took.sum())
     bill = bill_of(world, schedule, 8 * HOUR)
@@ -146,7 +146,7 @@ def test_nobody_is_suspended_where_nothing_changes(when: str) -> None:
     flat = [(HOUR * hour, 609.81, 186.01) for hour in range(48)]
     job = {"arrival_s": 4935.5, "runtime_s": 15_000.0, "deadline_s": 60_000.0, "save_every_s": 0.0}
     schedule = ran(make_world([job], grids=[flat]), f"{when}+spread+pause-freely")
-    assert len(stretches(schedule)) == 1
+    assert len(run_segments(schedule)) == 1
 
 
 @pytest.mark.parametrize("when", ["reject-all", "reject-long"])

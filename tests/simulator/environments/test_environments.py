@@ -201,7 +201,7 @@ def test_where_power_rises_evenly_each_job_is_credited_with_its_own_part(
     at_once = simulate(world, policy_named(BASELINE))
     least_s = billed_until_s(world, at_once)
     usual = outcome_of(world, at_once, bill_of(world, at_once, least_s), least_s)
-    told = ran.stretches
+    told = ran.run_segments
     placed = Placements(
         told.node, told.start_s, told.end_s, jobs.cpu_cores[told.job], jobs.gpus[told.job]
     )

@@ -48,7 +48,7 @@ def asked(
     return found, env
 
 
-def test_the_node_on_which_a_job_starts_is_asked_for_and_its_level_stretches_the_job() -> None:
+def test_the_node_on_which_a_job_starts_is_asked_for_and_its_level_lengthens_the_job() -> None:
     questions, env = asked(make_world([{}], [{}, {}]), [HALF])
     assert questions == [(-1, 0, LEVELS.size)]
     ran = env.schedule()

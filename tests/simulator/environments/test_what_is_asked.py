@@ -29,8 +29,8 @@ def test_each_worker_of_a_job_is_asked_for_and_sees_what_room_those_before_it_le
     gang = {"workers": 3.0, "cpu_cores": 4.0}  # nodes have ten
     questions, env = asked(make_world([gang], [{}, {}, {}]), "run-now", "where", [1, 1, 0])
     assert questions == [(0, 3), (0, 3), (0, 2)]
-    assert env.schedule().stretches.node.tolist() == [1, 1, 0]
-    assert set(env.schedule().stretches.start_s) == {0.0}
+    assert env.schedule().run_segments.node.tolist() == [1, 1, 0]
+    assert set(env.schedule().run_segments.start_s) == {0.0}
 
 
 def test_who_finds_no_room_for_all_workers_waits_without_being_asked() -> None:
@@ -54,7 +54,7 @@ def test_who_waits_for_others_is_asked_once_they_have_ended() -> None:
     assert env.schedule().start_s.tolist() == [0.5 * HOUR, 2.25 * HOUR]
 
 
-def test_rules_plan_who_may_be_suspended_and_agents_say_where_each_stretch_runs() -> None:
+def test_rules_plan_who_may_be_suspended_and_agents_say_where_each_run_segment_runs() -> None:
     grid = [(hour * HOUR, 500.0 - 400.0 * (hour % 2), 50.0) for hour in range(9)]
     pausing = {"runtime_s": 2 * HOUR, "deadline_s": 8 * HOUR, "save_every_s": 0.0}
     world = make_world([pausing, {"deadline_s": 8 * HOUR}], [{}, {}], [grid])
@@ -62,7 +62,7 @@ def test_rules_plan_who_may_be_suspended_and_agents_say_where_each_stretch_runs(
     assert [job for job, _ in asked(world, policy, "when", [0])[0]] == [1]
     questions, env = asked(world, policy, "where", [0, 1, 1])
     assert [job for job, _ in questions] in ([0, 1, 0], [1, 0, 0])
-    told = env.schedule().stretches
+    told = env.schedule().run_segments
     assert told.node[told.job == 0].tolist() == [0 if questions[0][0] == 0 else 1, 1]
 
 
@@ -76,14 +76,14 @@ def elastic(nodes: int) -> World:
 def test_an_agent_chooses_a_node_for_each_worker_that_an_elastic_job_is_to_have() -> None:
     questions, env = asked(elastic(4), "carbon-scaler", "where", [3, 0, 1])
     assert questions == [(0, 4), (0, 3), (0, 2)]
-    assert env.schedule().stretches.node.tolist() == [3, 0, 2]
+    assert env.schedule().run_segments.node.tolist() == [3, 0, 2]
     assert env.schedule().end_s[0] == 4 * HOUR / 3
 
 
 def test_an_elastic_job_starts_with_those_workers_that_find_room() -> None:
     questions, env = asked(elastic(2), "carbon-scaler", "where", [1])
     assert questions == [(0, 2)]
-    assert env.schedule().stretches.node.tolist() == [1, 0]
+    assert env.schedule().run_segments.node.tolist() == [1, 0]
 
 
 def test_rules_scale_elastic_jobs_while_an_agent_decides_when_others_start() -> None:

@@ -22,7 +22,7 @@ from greensched_simulator.phase_jobs.phases import (
     phases_ended,
     spent,
 )
-from greensched_simulator.phase_jobs.plan import PhasePlan, Stretch, cheapest_plan
+from greensched_simulator.phase_jobs.plan import PhasePlan, RunSegment, cheapest_plan
 from greensched_simulator.phase_jobs.steps import steps_of
 
 HOUR_S = 3600.0
@@ -37,7 +37,7 @@ LATE = PhasedJob((), (Phase("train", 1.5 * HOUR_S, 1000.0, True), TRAIN))
 
 
 @pytest.mark.parametrize(
-    ("job", "per_kwh", "stretches", "cost"),
+    ("job", "per_kwh", "run_segments", "cost"),
     [
         pytest.param(
             JOB, [10, 10, 22, 10, 16], [(0, 2, 1), (3, 2, 2)], 72.0,
@@ -83,16 +83,16 @@ LATE = PhasedJob((), (Phase("train", 1.5 * HOUR_S, 1000.0, True), TRAIN))
     ],
 )  # fmt: skip
 def test_the_cheapest_plan_by_hand(
-    job: PhasedJob, per_kwh: list[float], stretches: list[tuple[int, int, int]], cost: float
+    job: PhasedJob, per_kwh: list[float], run_segments: list[tuple[int, int, int]], cost: float
 ) -> None:
     found = cheapest_plan(job, HOUR_S, per_kwh)
-    assert found.stretches == tuple(Stretch(*each) for each in stretches)
+    assert found.run_segments == tuple(RunSegment(*each) for each in run_segments)
     assert found.cost == pytest.approx(cost)
 
 
 def test_a_plan_tells_what_it_takes() -> None:
     found = cheapest_plan(LATE, HOUR_S, [9, 9, 1, 1, 90, 90, 1.5, 9], earliest_slot=1)
-    assert found.stretches == (Stretch(2, 2, 1), Stretch(6, 1, 2))
+    assert found.run_segments == (RunSegment(2, 2, 1), RunSegment(6, 1, 2))
     assert found.running_slots.tolist() == [2, 3, 6]
     assert found.energy_j == pytest.approx(4.5 * 3.6e6)  # half an hour of 2 kW is lost
     assert found.running_s == 3.0 * HOUR_S
@@ -102,9 +102,9 @@ def test_a_plan_tells_what_it_takes() -> None:
 
 def test_it_keeps_to_its_slots() -> None:
     per_kwh = [1.0, 1.0, 1.0, 50.0, 40.0, 30.0, 20.0, math.nan]
-    assert cheapest_plan(JOB, HOUR_S, per_kwh, deadline_slot=7).stretches[0].first_slot == 0
+    assert cheapest_plan(JOB, HOUR_S, per_kwh, deadline_slot=7).run_segments[0].first_slot == 0
     later = cheapest_plan(JOB, HOUR_S, per_kwh, earliest_slot=3, deadline_slot=7)
-    assert later.stretches == (Stretch(4, 3, 2),)
+    assert later.run_segments == (RunSegment(4, 3, 2),)
     assert later.end_s == 7.0 * HOUR_S
 
 
@@ -135,7 +135,10 @@ def test_what_cannot_be_planned_is_refused(given_: dict[str, Any], message: str)
 def test_a_job_that_just_fits_only_when_suspended_is_planned() -> None:
     boot = Phase("boot", 5 * HOUR_S, 1000.0)
     job = PhasedJob((boot,), (TRAIN,), restart=())
-    assert cheapest_plan(job, HOUR_S, [1, 1, 1]).stretches == (Stretch(0, 1, 0), Stretch(2, 1, 1))
+    assert cheapest_plan(job, HOUR_S, [1, 1, 1]).run_segments == (
+        RunSegment(0, 1, 0),
+        RunSegment(2, 1, 1),
+    )
     with pytest.raises(BadInput, match="the 2 slots from slot 0 on, and takes 6 slots"):
         cheapest_plan(job, HOUR_S, [1, 1])
 
@@ -183,7 +186,7 @@ def pattern(plan: PhasePlan, slots: int) -> list[bool]:
     return [slot in running for slot in range(slots)]
 
 
-# In slots of 60 s: some phases take quarters of one, so that stretches meet at the same places,
+# In slots of 60 s: some phases take quarters of one, so that run segments meet at the same places,
 # some do not. Rates that lie far apart make pauses worth their while.
 durations = st.one_of(st.integers(1, 6).map(lambda quarters: 15.0 * quarters), st.floats(1, 90))
 power = st.sampled_from([0.0, 100.0, 250.0, 1000.0])
@@ -222,7 +225,9 @@ def test_no_schedule_of_all_is_cheaper(job: PhasedJob, per_kwh: list[float]) -> 
 
 
 def searched(job: PhasedJob, slot_s: float, per_kwh: Sequence[float]) -> float:
-    """Return the least cost, infinite if there is none: stretch by stretch, sharing nothing."""
+    """Return the least cost, infinite if there is none: run segment by run segment, sharing
+    nothing.
+    """
 
     @cache
     def least(begin: int, saved: int, is_resumed: bool) -> float:
@@ -267,15 +272,15 @@ def test_a_plan_takes_what_it_says(job: PhasedJob, per_kwh: list[float]) -> None
         whole = spent(job, found.suspended_after_s)
         assert found.energy_j == pytest.approx(whole.energy_j, abs=1e-3)
         assert found.running_s == pytest.approx(whole.running_s, abs=1e-4)
-        paused_s = found.end_s - found.running_s - 60.0 * found.stretches[0].first_slot
+        paused_s = found.end_s - found.running_s - 60.0 * found.run_segments[0].first_slot
         gaps = np.diff(found.running_slots) - 1
         assert paused_s == pytest.approx(60.0 * gaps.sum(), abs=1e-6)
 
 
 @given(jobs, many)
-def test_each_stretch_saves_something(job: PhasedJob, per_kwh: list[float]) -> None:
+def test_each_run_segment_saves_something(job: PhasedJob, per_kwh: list[float]) -> None:
     found = planned(PhasedJob(job.startup, job.work), per_kwh)
-    saved = [each.saved for each in found.stretches] if found else []
+    saved = [each.saved for each in found.run_segments] if found else []
     assert saved == sorted(set(saved))
 
 
@@ -307,7 +312,7 @@ def test_where_all_slots_cost_the_same_it_runs_at_once_and_in_one_piece(
 ) -> None:
     job = PhasedJob(job.startup, job.work)
     found = cheapest_plan(job, 60.0, [rate] * 60, earliest_slot=earliest)
-    assert [each.first_slot for each in found.stretches] == [earliest]
+    assert [each.first_slot for each in found.run_segments] == [earliest]
 
 
 @given(many, st.integers(1, 20))

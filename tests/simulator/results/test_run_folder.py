@@ -20,7 +20,7 @@ from greensched_simulator.policy import policy_named
 from greensched_simulator.results.recorded_rows import decision_rows, job_rows
 from greensched_simulator.results.run_folder import FinishedRun, read_run
 from greensched_simulator.runs.node_hours import node_hours
-from greensched_simulator.runs.schedule import Schedule, Stretches
+from greensched_simulator.runs.schedule import RunSegments, Schedule
 from greensched_simulator.runs.simulation import bill_of
 from greensched_simulator.testing.small_worlds import in_one_piece
 from greensched_simulator.world.world import World
@@ -69,7 +69,7 @@ def test_a_suspended_job_has_a_decision_for_each_stop_and_each_going_on(small_wo
         small_world,
         end_s=np.array([7800.0, NAN]),
         node=np.array([0, -1]),
-        stretches=Stretches(
+        run_segments=RunSegments(
             np.zeros(2, int),
             np.array([1, 0]),
             starts_s,

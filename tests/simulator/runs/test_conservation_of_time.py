@@ -72,7 +72,7 @@ def test_from_its_arrival_to_its_end_a_job_waits_or_is_paused_or_gets_its_data_o
         ends_s = [*made["suspend"], row["end_s"]]
         assert len(begins_s) == len(ends_s)
         running_s = np.subtract(ends_s, begins_s)
-        apart_s = np.subtract(begins_s, [row["ready_s"], *ends_s[:-1]])  # before each stretch
+        apart_s = np.subtract(begins_s, [row["ready_s"], *ends_s[:-1]])  # before each run segment
         moving_s = moved_s(begins_s, made["move"])
         waiting_s, *paused_s = apart_s - moving_s
         assert min(*running_s, waiting_s, *paused_s, row["ready_s"] - row["arrival_s"]) >= -1e-6
@@ -83,11 +83,13 @@ def test_from_its_arrival_to_its_end_a_job_waits_or_is_paused_or_gets_its_data_o
 
 
 def moved_s(begins_s: list[float], moves_s: list[float]) -> Floats:
-    """Return for how long data was brought before each stretch, [S]: from the move to its begin."""
+    """Return for how long data was brought before each run segment, [S]: from the move to its
+    begin.
+    """
     found = np.zeros(len(begins_s))
     for at_s in moves_s:
-        stretch = int(np.searchsorted(begins_s, at_s))
-        found[stretch] = max(found[stretch], begins_s[stretch] - at_s)
+        run_segment = int(np.searchsorted(begins_s, at_s))
+        found[run_segment] = max(found[run_segment], begins_s[run_segment] - at_s)
     return found
 
 
@@ -131,7 +133,7 @@ def seconds_away(schedule: Schedule, node: int, begin_s: float, end_s: float) ->
 
 def seconds_active(schedule: Schedule, node: int, begin_s: float, end_s: float) -> float:
     """Return for how long anything ran on a node between two times."""
-    ran = schedule.stretches
+    ran = schedule.run_segments
     here = ran.node == node
     spans = np.clip(np.stack([ran.start_s, ran.end_s])[:, here], begin_s, end_s)
     active_s, until_s = 0.0, begin_s

@@ -41,8 +41,8 @@ def ran(world: World, policy: str) -> Schedule:
 
 
 def sizes(schedule: Schedule, job: int = 0) -> list[tuple[float, float, int]]:
-    """Return begin and end in slots, and workers, of each stretch of a job."""
-    told = schedule.stretches
+    """Return begin and end in slots, and workers, of each run segment of a job."""
+    told = schedule.run_segments
     mine = told.job == job
     spans = {*zip(told.start_s[mine].tolist(), told.end_s[mine].tolist(), strict=True)}
     return [
@@ -132,7 +132,7 @@ numbers = st.integers(0, 2**32)
 def test_work_and_room_are_kept_whatever_scales(seed: int, policy: str) -> None:
     world = random_world(np.random.default_rng(seed))
     schedule = ran(world, policy)
-    told, jobs = schedule.stretches, world.jobs
+    told, jobs = schedule.run_segments, world.jobs
     for at_s in np.unique(np.concatenate([told.start_s, told.end_s])):
         assert (free_room(world, schedule, float(at_s)) >= -1e-6).all()
     if world.nodes.speed.min() == world.nodes.speed.max() and schedule.caps.node.size == 0:
@@ -169,16 +169,16 @@ def random_world(dice: np.random.Generator) -> World:
 
 
 def work_left_s(world: World, schedule: Schedule, job: int) -> float:
-    """Return what is left of a job's work at its end, told by its stretches alone."""
-    jobs, told = world.jobs, schedule.stretches
+    """Return what is left of a job's work at its end, told by its run segments alone."""
+    jobs, told = world.jobs, schedule.run_segments
     startup_s, save_s = jobs.startup_s[job], jobs.save_s[job]
     curve = world.scaling[int(jobs.scaling[job])]
     left_s = jobs.runtime_s[job] - startup_s
-    stretches = sizes(schedule, job)
-    for number, (begin, end, size) in enumerate(stretches):
+    run_segments = sizes(schedule, job)
+    for number, (begin, end, size) in enumerate(run_segments):
         ran_s = (end - begin) * SLOT * world.nodes.speed[0]
         worked_s = max(ran_s - startup_s, 0.0)
-        is_suspended = number < len(stretches) - 1
+        is_suspended = number < len(run_segments) - 1
         if is_suspended and jobs.save_every_s[job] == 0.0 and worked_s > 1e-6:
             worked_s -= save_s
         left_s -= worked_s * curve[size - 1]

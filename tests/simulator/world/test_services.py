@@ -197,7 +197,7 @@ def test_replicas_leave_on_time_and_all_that_is_drawn_is_billed(
     assert (lasted_s >= fastest_s * (1 - 1e-9)).all()
     until_s = billed_until_s(world, schedule)
     changes_s = np.unique(
-        np.concatenate([[0.0, until_s], schedule.stretches.start_s, schedule.stretches.end_s,
+        np.concatenate([[0.0, until_s], schedule.run_segments.start_s, schedule.run_segments.end_s,
                         *schedule.sleeps[1:4], schedule.caps.from_s])
     )  # fmt: skip
     changes_s = changes_s[changes_s <= until_s]
@@ -260,7 +260,7 @@ def test_a_service_that_cannot_be_is_refused(service: dict[str, Any], reason: st
         pytest.param(
             {"requests": {"trace": {"file": "log.csv"}}},
             "trace.file: log.csv tells of requests for 30s, the scenario lasts 1d: give repeat: "
-            "2880, or stretch it",
+            "2880, or lengthen it",
             id="short",
         ),
         pytest.param(

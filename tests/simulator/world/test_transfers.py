@@ -64,7 +64,7 @@ def test_a_job_away_from_its_data_waits_for_it_on_a_node_that_idles() -> None:
     node: Row = {"zone": 0}
     world = make_world([reading(90.0, 1)], [node], [CLEAN, DIRTY], links=even_links(latency_s=0.5))
     schedule = ran(world)
-    assert schedule.stretches.placed_s.tolist() == [0.0]
+    assert schedule.run_segments.placed_s.tolist() == [0.0]
     assert schedule.start_s.tolist() == [720.5]
     assert schedule.end_s.tolist() == [720.5 + HOUR]
     bill = total_bill(billed(world, schedule))
@@ -147,7 +147,7 @@ def test_each_worker_gets_its_data_and_all_start_with_the_last() -> None:
     gang = reading(90.0, 0, workers=2.0, cpu_cores=8.0)
     world = make_world([gang], [{"zone": 0}, {"zone": 1}], [CLEAN, DIRTY], links=even_links())
     schedule = ran(world)
-    assert schedule.stretches.start_s.tolist() == [720.0, 720.0]
+    assert schedule.run_segments.start_s.tolist() == [720.0, 720.0]
     assert transfers_of(world, schedule).node.tolist() == [1]
     assert total_bill(billed(world, schedule)).energy_transfer_j == pytest.approx(5.4 * 3.6e6)
 
@@ -161,7 +161,7 @@ def test_a_suspended_job_leaves_its_data_where_it_ran() -> None:
     links = even_links(s_per_gb=0.0, kwh_per_gb=1e-4, price_per_gb=0.0)
     world = make_world([job], nodes, [here, there], links=links, length_s=9 * HOUR)
     schedule = ran(world, "planned-window+least-carbon+pause-freely")
-    told = schedule.stretches
+    told = schedule.run_segments
     assert (told.start_s / HOUR).tolist() == [0.0, 5.0]
     assert (told.node.tolist(), told.data_zone.tolist()) == ([0, 1], [1, 0])
     moved = transfers_of(world, schedule)
@@ -173,7 +173,7 @@ def test_what_is_stopped_before_its_data_came_is_billed_for_a_part_and_fetches_i
     job = reading(90.0, 1)
     world = make_world([job], [{}, {}], [CLEAN, DIRTY], links=even_links(s_per_gb=10.0))
     schedule = ran(with_outages(world, (0, 0.125, 9.0)), "first-fit")
-    assert schedule.stretches.start_s.tolist() == [450.0, 1350.0]
+    assert schedule.run_segments.start_s.tolist() == [450.0, 1350.0]
     moved = transfers_of(world, schedule)
     assert moved.from_zone.tolist() == [1, 1]
     assert (moved.energy_j / (0.06 * 3.6e6)).round(6).tolist() == [45.0, 90.0]

@@ -13,7 +13,7 @@ from greensched_simulator.arrays.nodes import Outages
 from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.execution.running import leave_nodes, refresh
 from greensched_simulator.engine.execution.runs import clear_agenda
-from greensched_simulator.engine.execution.suspending import note_stretches
+from greensched_simulator.engine.execution.suspending import note_run_segments
 from greensched_simulator.engine.execution.workers import node_of, workers_of
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.cluster import ClusterState, is_empty
@@ -67,7 +67,7 @@ def fail(node: int, now_s: float, run: Run) -> Integers:
         if recorded.progress.shape[1] > 0:
             may_suspend = terms.may_suspend and not terms.may_reject
             lose_what_is_not_saved(job, now_s, may_suspend, run.jobs, recorded.progress)
-        note_stretches(job, now_s, run)
+        note_run_segments(job, now_s, run)
         push(run.events.starts, now_s, job)
     cluster.cpu_free[node] = AWAY
     refresh(node, cluster, terms)
@@ -78,7 +78,7 @@ def fail(node: int, now_s: float, run: Run) -> Integers:
 
 @borrowing
 def _forget_plan(job: int, now_s: float, run: Run) -> None:
-    """Free all room that the plan keeps for a job's stretch, or its next one."""
+    """Free all room that the plan keeps for a job's run segment, or its next one."""
     recorded = run.recorded
     kept_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
     zone, cores = recorded.planned_zone[job], recorded.kept_cores[job]

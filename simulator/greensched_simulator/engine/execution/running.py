@@ -66,7 +66,7 @@ def start(job: int, node: int, now_s: float, run: Run) -> None:
         ends_s = begin_s + expected_left / cluster.nodes[CORE_SPEED, node]
         expected_s = leaves_s(job, begin_s, ends_s, jobs)
     else:
-        expected_s = _begin_stretch(job, begin_s, run)
+        expected_s = _begin_run_segment(job, begin_s, run)
         end_s = end_s_of(job, jobs, recorded.progress)
         look_s = until_s(job, jobs, recorded.progress)
     recorded.start_s[job], recorded.end_s[job] = begin_s, end_s
@@ -75,7 +75,7 @@ def start(job: int, node: int, now_s: float, run: Run) -> None:
 
 
 @borrowing
-def _begin_stretch(job: int, begin_s: float, run: Run) -> float:
+def _begin_run_segment(job: int, begin_s: float, run: Run) -> float:
     """Tell how far a job is that runs from then on; return until when, as is expected."""
     jobs, recorded, slot_s = run.jobs, run.recorded, run.terms.slot_s
     done = recorded.progress

@@ -183,7 +183,7 @@ def columns_by_zone(
 
 @fast
 def put_on_agenda(job: int, now_s: float, runs: Runs, run: Run) -> None:
-    """Plan the stretches of a job and keep room for them.
+    """Plan the run segments of a job and keep room for them.
 
     The first is what the record keeps room for; the others, in their order, are on the agenda.
     """
@@ -204,23 +204,23 @@ def put_on_agenda(job: int, now_s: float, runs: Runs, run: Run) -> None:
             recorded.kept_cores[job], recorded.progress[WANTED, job] = cores, workers
             continue
         if last == NOWHERE:
-            agenda.first[job] = len(agenda.stretches)
+            agenda.first[job] = len(agenda.run_segments)
         else:
-            before = agenda.stretches[last]
-            following = len(agenda.stretches)
-            agenda.stretches[last] = (before[0], before[1], before[2], before[3], following)
-        last = len(agenda.stretches)
-        agenda.stretches.append((begin_s, end_s, runs.zone, cores, NOWHERE))
+            before = agenda.run_segments[last]
+            following = len(agenda.run_segments)
+            agenda.run_segments[last] = (before[0], before[1], before[2], before[3], following)
+        last = len(agenda.run_segments)
+        agenda.run_segments.append((begin_s, end_s, runs.zone, cores, NOWHERE))
     is_whole = agenda.first[job] == NOWHERE
     recorded.progress[PAUSE_AT_S, job] = np.inf if is_whole else recorded.kept_until_s[job]
 
 
 @fast
 def clear_agenda(job: int, run: Run) -> None:
-    """Free the room that the plan keeps for a job's stretches after the next one."""
+    """Free the room that the plan keeps for a job's run segments after the next one."""
     agenda = run.agenda
     place = agenda.first[job]
     agenda.first[job] = NOWHERE
     while place != NOWHERE:
-        begin_s, end_s, zone, cores, place = agenda.stretches[place]
+        begin_s, end_s, zone, cores, place = agenda.run_segments[place]
         keep(run.plan, zone, run.terms.slot_s, begin_s, end_s, -cores)

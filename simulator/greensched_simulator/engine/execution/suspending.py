@@ -113,16 +113,16 @@ def is_to_rescale(job: int, runs: Runs, run: Run) -> bool:
 
 @fast
 def suspend(job: int, now_s: float, run: Run) -> None:
-    """Note the stretch of a job that has left its node, and when it is to go on."""
+    """Note the run segment of a job that has left its node, and when it is to go on."""
     done = run.recorded.progress
-    note_stretches(job, now_s, run)
+    note_run_segments(job, now_s, run)
     done[LEFT_S, job], done[STOP_S, job] = done[RESUME_S, job], 0.0
     done[RESTARTS, job] += 1.0
     push(run.events.starts, max(done[RESUME_AT_S, job], now_s), job)
 
 
 @fast
-def note_stretches(job: int, now_s: float, run: Run) -> None:
+def note_run_segments(job: int, now_s: float, run: Run) -> None:
     """Note where all workers of a job ran that has just left its nodes, and that it has none.
 
     Its data now lies where its first worker ran, if it got there before that was stopped.

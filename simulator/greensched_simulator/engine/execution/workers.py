@@ -1,7 +1,7 @@
 """The workers of a job, which run at the same time, each on a node, with the same requests.
 
 Most jobs have one. Their pace is that of the slowest. An elastic job has more or fewer of them from
-stretch to stretch.
+run segment to run segment.
 """
 
 from typing import Any

@@ -16,7 +16,7 @@ from greensched_simulator.engine.state.cluster import ClusterState
 
 # Rows of the table, [11,J].
 LEFT_S, SINCE_S = 0, 1  # what is left, as it was when
-WORK_S = 2  # what was left at the stretch's begin, without startup
+WORK_S = 2  # what was left at the run segment's begin, without startup
 PAUSE_AT_S = 3  # when it is to be suspended next, as far as is planned; infinity: never
 STOP_S = 4  # what is left when it will stop, if it is being suspended; else 0
 RESUME_S = 5  # what is left when it goes on, startup included

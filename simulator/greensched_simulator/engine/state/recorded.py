@@ -16,14 +16,14 @@ NODE, GPUS = 0, 1  # rows of what is told of other workers
 
 
 class Recorded(NamedTuple):
-    """What happened to each job, [J]; of those that were suspended in their last stretch.
+    """What happened to each job, [J]; of those that were suspended in their last run segment.
 
     Of a job with several workers it tells of the first one; the others are told of beside.
     """
 
     planned_s: Floats  # when it was to start; NaN if it was rejected
     planned_zone: Integers  # where it then seemed best, or runs: where the plan keeps room for it
-    kept_from_s: Floats  # the plan keeps room for it, or its next stretch, from then
+    kept_from_s: Floats  # the plan keeps room for it, or its next run segment, from then
     kept_until_s: Floats  # until then
     placed_s: Floats  # when it got its node; NaN if never
     node_asleep_s: Floats  # since when that node had slept, which it woke; NaN: it was awake
