@@ -60,14 +60,14 @@ class Sleeps(NamedTuple):
 
 
 class Caps(NamedTuple):
-    """When nodes were capped, [K]; a level holds until the node's next one, before it is none.
+    """When nodes were capped, [K]; a power cap holds until the node's next one, before it is none.
 
     Those of one node are in the order of time; nodes may be mixed.
     """
 
     node: Integers  # index into the nodes
     from_s: Floats
-    level: Floats  # 1: no cap; see `capping`
+    power_cap: Floats  # 1: no cap; see `capping`
 
 
 NO_CAPS = Caps(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
@@ -149,9 +149,9 @@ def courses_of(
         series = zones[zone] if zone >= 0 else None
         steps = steps_s[zone] if zone >= 0 else np.zeros(0)
         slept = Sleeps._make(each[asleep_bounds[row] : asleep_bounds[row + 1]] for each in asleep)
-        level = Caps._make(each[capped_bounds[row] : capped_bounds[row + 1]] for each in capped)
-        own = _Own(row, mine, start_s[mine], end_s[mine], slept, level)
-        changes_s = np.clip(level.from_s, *window_s)
+        power_cap = Caps._make(each[capped_bounds[row] : capped_bounds[row + 1]] for each in capped)
+        own = _Own(row, mine, start_s[mine], end_s[mine], slept, power_cap)
+        changes_s = np.clip(power_cap.from_s, *window_s)
         times_s = (own.start_s, own.end_s, *slept[1:4], changes_s, steps, np.array(window_s))
         moments = np.unique(np.concatenate(times_s))
         yield _course(nodes, placements, own, moments, series, model)
@@ -226,8 +226,8 @@ def _above_idle(
     idle_w, peak_w = nodes.gpu_idle_w[row], nodes.gpu_peak_w[row]
     if not own.capped.node.size:
         return cpu_w, np.full(cores.shape, (peak_w - idle_w) * model.gpu_ratio)
-    level = levels_at(own.capped, times_s)
-    return cpu_w * cpu_power(level), gpu_watts(level, idle_w, peak_w, model.gpu_ratio)
+    power_cap = power_caps_at(own.capped, times_s)
+    return cpu_w * cpu_power(power_cap), gpu_watts(power_cap, idle_w, peak_w, model.gpu_ratio)
 
 
 def joules_of(watts: Floats, pue: Floats, length_s: Floats) -> Floats:
@@ -237,9 +237,9 @@ def joules_of(watts: Floats, pue: Floats, length_s: Floats) -> Floats:
     return joules
 
 
-def levels_at(capped: Caps, times_s: Floats) -> Floats:
-    """Return a node's level at some times, by its own caps, of which there is one at least."""
-    return held(steps_at(times_s, capped.from_s), capped.level, before=1.0)
+def power_caps_at(capped: Caps, times_s: Floats) -> Floats:
+    """Return a node's power cap at some times, by its own caps, of which there is one at least."""
+    return held(steps_at(times_s, capped.from_s), capped.power_cap, before=1.0)
 
 
 def _without_idling(

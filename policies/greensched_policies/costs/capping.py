@@ -1,7 +1,7 @@
-"""Power caps: what a node draws and how fast it works at each level, and what a cap rule sees.
+"""Power caps: what a node draws and how fast it works at each power cap, and what a cap rule sees.
 
-A level is a share of full power control: of the highest CPU frequency, and of each GPU's highest
-watt limit. All functions take numbers as well as arrays and stay within numba's subset.
+A power cap is a share of full power control: of the highest CPU frequency, and of each GPU's
+highest watt limit. All functions take numbers as well as arrays and stay within numba's subset.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 from greensched_policies.costs.cost import Floats
 
 # What a rule chooses among; the first is no cap.
-LEVELS = np.array([1.0, 0.9, 0.8, 0.7, 0.6, 0.5])
+POWER_CAPS = np.array([1.0, 0.9, 0.8, 0.7, 0.6, 0.5])
 
 # Share of a run that scales with CPU frequency, the rest waits for memory: the beta of Hsu and
 # Feng, "A power-aware run-time system for high-performance computing", SC 2005; an assumption.
@@ -31,9 +31,12 @@ LEAST_W = 1e-9  # so that a node without GPUs, 0 of 0 W, counts as at full speed
 
 
 class CapColumns(NamedTuple):
-    """Each level for each node, float64 [B,L], the first without a cap; watts are at the meter."""
+    """Each power cap for each node, float64 [B,L], the first without a cap.
 
-    level: Floats  # 0..1
+    Watts are at the meter.
+    """
+
+    power_cap: Floats  # 0..1
     speed: Floats  # of the slowest that runs there, relative to no cap
     power_w: Floats  # above idle
     kept_awake_w: Floats  # idle watts that end with the work, since the node sleeps then
@@ -41,38 +44,38 @@ class CapColumns(NamedTuple):
     dirtiness: Floats  # carbon intensity now, relative to its forecast mean over the next day
 
 
-def cpu_speed(level: Floats | float) -> Floats:
-    """Return the speed of work on CPUs at a level, 1 without a cap.
+def cpu_speed(power_cap: Floats | float) -> Floats:
+    """Return the speed of work on CPUs at a power cap, 1 without a cap.
 
     T(f) = T(1) · (beta · (1 / f − 1) + 1), Hsu and Feng, SC 2005.
     """
-    slowdown: Floats = np.divide(1.0, level) * CPU_BOUND + (1.0 - CPU_BOUND)
+    slowdown: Floats = np.divide(1.0, power_cap) * CPU_BOUND + (1.0 - CPU_BOUND)
     return 1.0 / slowdown
 
 
-def cpu_power(level: Floats | float) -> Floats:
-    """Return the watts above idle of a node's CPUs at a level, 1 without a cap."""
-    watts: Floats = level**FREQUENCY_EXPONENT
+def cpu_power(power_cap: Floats | float) -> Floats:
+    """Return the watts above idle of a node's CPUs at a power cap, 1 without a cap."""
+    watts: Floats = power_cap**FREQUENCY_EXPONENT
     return watts
 
 
 def gpu_watts(
-    level: Floats | float, idle_w: Floats | float, peak_w: Floats | float, gpu_ratio: float
+    power_cap: Floats | float, idle_w: Floats | float, peak_w: Floats | float, gpu_ratio: float
 ) -> Floats:
-    """Return the watts above idle of one busy GPU at a level.
+    """Return the watts above idle of one busy GPU at a power cap.
 
     A limit above what the work draws anyway does nothing, and none goes below idle.
     """
     wanted_w = idle_w + (peak_w - idle_w) * gpu_ratio
-    return np.maximum(np.minimum(level * peak_w, wanted_w), idle_w) - idle_w
+    return np.maximum(np.minimum(power_cap * peak_w, wanted_w), idle_w) - idle_w
 
 
 def gpu_speed(
-    level: Floats | float, idle_w: Floats | float, peak_w: Floats | float, gpu_ratio: float
+    power_cap: Floats | float, idle_w: Floats | float, peak_w: Floats | float, gpu_ratio: float
 ) -> Floats:
-    """Return the speed of work on a GPU at a level, 1 where the limit does nothing."""
+    """Return the speed of work on a GPU at a power cap, 1 where the limit does nothing."""
     wanted_w = idle_w + (peak_w - idle_w) * gpu_ratio
-    drawn_w = gpu_watts(level, idle_w, peak_w, gpu_ratio) + idle_w
+    drawn_w = gpu_watts(power_cap, idle_w, peak_w, gpu_ratio) + idle_w
     share = (drawn_w + LEAST_W) / (wanted_w + LEAST_W)
     speed: Floats = np.interp(share, GPU_DRAW, GPU_SPEED)
     return speed

@@ -6,7 +6,7 @@ from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.costs.pausing import cheapest_slots
 
 # Work done with 1, 2, 3 … workers relative to one, a row for each kind of work, [C,K]; a curve that
-# is shorter than the longest goes on level. The first row stands for work that does not scale.
+# is shorter than the longest goes on flat. The first row stands for work that does not scale.
 NO_SCALING = np.ones((1, 1))
 
 _ROUNDING = 1e-9  # of a slot's work, and of a plan's cost

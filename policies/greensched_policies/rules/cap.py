@@ -1,6 +1,7 @@
 """Rules that choose a power cap for each node.
 
-A rule sees `CapColumns`, the levels of nodes [B,L], and returns their costs [B,L], lower is better.
+A rule sees `CapColumns`, the power caps of nodes [B,L], and returns their costs [B,L], lower is
+better.
 """
 
 import numpy as np
@@ -8,13 +9,13 @@ import numpy as np
 from greensched_policies.costs.capping import CapColumns
 from greensched_policies.costs.cost import Floats
 
-LATE_J = 1e9  # dearer than any level that is in time
+LATE_J = 1e9  # dearer than any power cap that is in time
 CLEAN = 1.0 + 1e-9  # a steady grid's mean may be off its value by the last digit
 
 
 def full_speed(nodes: CapColumns) -> Floats:
     """Return a cost, [B,L], that is least without a cap. What clusters do today."""
-    return 1.0 - nodes.level
+    return 1.0 - nodes.power_cap
 
 
 def cap_60(nodes: CapColumns) -> Floats:
@@ -23,7 +24,7 @@ def cap_60(nodes: CapColumns) -> Floats:
     150 of 250 W on a V100 took 13.7 to 15 % less energy for about 7 % more time: McDonald et al.,
     "Great power, great responsibility", arXiv 2205.09646.
     """
-    return np.abs(nodes.level - 0.6)
+    return np.abs(nodes.power_cap - 0.6)
 
 
 def cap_frugal(nodes: CapColumns) -> Floats:
@@ -35,7 +36,7 @@ def cap_frugal(nodes: CapColumns) -> Floats:
     cap.
     """
     joules = (nodes.power_w + nodes.kept_awake_w) / nodes.speed
-    return joules + (1.0 - nodes.keeps_deadlines) * LATE_J * (2.0 - nodes.level)
+    return joules + (1.0 - nodes.keeps_deadlines) * LATE_J * (2.0 - nodes.power_cap)
 
 
 def cap_when_dirty(nodes: CapColumns) -> Floats:
@@ -44,5 +45,5 @@ def cap_when_dirty(nodes: CapColumns) -> Floats:
     Ours: what suspending in dirty hours is to work that can stop, for work that cannot. Where
     nothing can be in time any more, there is no cap.
     """
-    slowed = nodes.level + 2.0 * (1.0 - nodes.keeps_deadlines) * (2.0 - nodes.level)
-    return np.where(nodes.dirtiness > CLEAN, slowed, 1.0 - nodes.level)
+    slowed = nodes.power_cap + 2.0 * (1.0 - nodes.keeps_deadlines) * (2.0 - nodes.power_cap)
+    return np.where(nodes.dirtiness > CLEAN, slowed, 1.0 - nodes.power_cap)

@@ -125,7 +125,8 @@ SLEEP_RULES: dict[str, SleepPolicy] = {
     "stay-awake": stay_awake,
 }
 
-# levels of nodes [B,L] -> cost [B,L], lower is better; of equal ones the highest level is taken
+# power caps of nodes [B,L] -> cost [B,L], lower is better; of equal ones the highest power cap is
+# taken
 CapPolicy = Callable[[CapColumns], Floats]
 
 CAP_RULES: dict[str, CapPolicy] = {

@@ -10,8 +10,8 @@ What is relaxed, so that no schedule beats the bound:
 - a start is known to its slot only and costs what the best moment within the slot would cost;
 - a run fills of each slot what it would fill at the least favourable moment of its start;
 - jobs may be split between starts and groups of nodes; a group's nodes are one large node;
-- where nodes are capped, work takes the least joules of any level at the speed without a cap, and
-  may stop; replicas draw the least watts of any level;
+- where nodes are capped, work takes the least joules of any power cap at the speed without a cap,
+and may stop; replicas draw the least watts of any power cap;
 - where jobs are suspended, they may stop and go on at any moment for nothing, and run up to their
   estimate longer while that earns money;
 - who runs away from its data gets it over the cheapest and over the quickest link, once, and at the
@@ -242,7 +242,7 @@ def _add_jobs(programme: Programme, setting: _Setting, is_whole: npt.NDArray[np.
 def _longest(setting: _Setting) -> Floats:
     """Return how many times longer jobs may run in each group where that earns money, [G,J].
 
-    Who has several workers may run at the pace of the slowest one.
+    Who has several workers may run at the speed of the slowest one.
     """
     slowest = min(group.speed for group in setting.groups)
     if setting.limits.freedom.cap:

@@ -22,7 +22,7 @@ from greensched_simulator.arrays.precedence import let_follow
 from greensched_simulator.compiling.compiled import fast
 from greensched_simulator.compiling.lending import lent_structure
 from greensched_simulator.engine.execution.outages import back_s, can_fail, come_back, fail
-from greensched_simulator.engine.execution.pacing import move_ends, next_to_pace, pace
+from greensched_simulator.engine.execution.power_caps import cap_nodes, move_ends, next_to_cap
 from greensched_simulator.engine.execution.running import free_plan, leave_nodes
 from greensched_simulator.engine.execution.runs import choose_runs, clear_agenda, put_on_agenda
 from greensched_simulator.engine.execution.suspending import goes_on, suspend
@@ -49,7 +49,7 @@ from greensched_simulator.engine.run import (
     PROVISIONED,
     STEP,
     Broken,
-    Changes,
+    CapChanges,
     Given,
     Run,
     Suspended,
@@ -60,13 +60,13 @@ from greensched_simulator.engine.state.choices import NOWHERE, RuleSet
 from greensched_simulator.engine.state.progress import CHANGED, STOP_S
 from greensched_simulator.engine.state.recorded import Recorded, nothing_recorded
 
-# What an open event still waits for: first the queue, then the levels; a step of a grid in between
-# has its own number, since only rules that look at grids then serve the queue.
-UNSERVED, UNPACED, STEPPED = 1, 2, 3
+# What an open event still waits for: first the queue, then the power caps; a step of a grid in
+# between has its own number, since only rules that look at grids then serve the queue.
+UNSERVED, UNCAPPED, STEPPED = 1, 2, 3
 
 
 @fast
-def run(given: Given, rules: RuleSet) -> tuple[Recorded, Changes, Suspended, Broken]:
+def run(given: Given, rules: RuleSet) -> tuple[Recorded, CapChanges, Suspended, Broken]:
     """Run all jobs to their end and return what happened.
 
     That is of each job in its only or last run segment, which node was capped when, the run
@@ -100,11 +100,12 @@ def _run_lent(run: Run) -> None:
 
 @fast
 def next_asked(run: Run) -> tuple[int, int]:
-    """Let happen what asks for no start, node or level; return what is asked next, of which job.
+    """Let happen what asks for no start, node or power cap; return what is asked next, of which
+    job.
 
     Who is asked for its start is asked for its node, or joins the queue, at once, if it starts now.
     Where agents choose nodes in a queue, a job is asked for its node when its turn comes (IN_TURN).
-    Where they choose levels, a node is asked for its own (HOW_FAST).
+    Where they choose power caps, a node is asked for its own (HOW_FAST).
     """
     events, steps_s, unmet = run.events, run.steps_s, run.unmet
     counts = events.counts
@@ -142,10 +143,10 @@ def _close(run: Run) -> tuple[int, int]:
     """Do what follows an event: a queue is served and nodes are capped after an instant's last.
 
     Return what an agent is asked before all is done: for the node of a job whose turn has come, or
-    for the level of a node. Else of NOWHERE.
+    for the power cap of a node. Else of NOWHERE.
     """
     now_s, counts, queue, cluster = run.events.now_s[0], run.events.counts, run.queue, run.cluster
-    if counts[IS_OPEN] != UNPACED:
+    if counts[IS_OPEN] != UNCAPPED:
         is_served = are_taken(queue.turns)
         serves = counts[IS_OPEN] == UNSERVED or run.terms.discipline == PROVISIONED
         is_last = is_served or min(next_times_s(run)) > now_s
@@ -156,15 +157,15 @@ def _close(run: Run) -> tuple[int, int]:
         while counts[STEP] < run.steps_s.size and run.steps_s[counts[STEP]] <= now_s:
             cluster.cap[CHANGED, :] = 1.0
             counts[STEP] += 1
-        counts[IS_OPEN] = UNPACED if is_last and cluster.cap.shape[1] > 0 else 0
-    if counts[IS_OPEN] == UNPACED:
-        node = next_to_pace(cluster) if run.terms.asks_how_fast else NOWHERE
+        counts[IS_OPEN] = UNCAPPED if is_last and cluster.cap.shape[1] > 0 else 0
+    if counts[IS_OPEN] == UNCAPPED:
+        node = next_to_cap(cluster) if run.terms.asks_how_fast else NOWHERE
         if node != NOWHERE:
             return HOW_FAST, node
         if run.terms.asks_how_fast:
             move_ends(run)
         else:
-            pace(now_s, run)
+            cap_nodes(now_s, run)
         counts[IS_OPEN] = 0
     return OVER, NOWHERE
 

@@ -36,7 +36,7 @@ Ahead = list[tuple[float, float, int, float, int]]
 # Job, node, when it was placed there, since when the node had slept, start, end, and which of the
 # job's workers, in which zone its data lay, and when it was to begin: as `RunSegments`.
 Suspended = list[tuple[int, int, float, float, float, float, int, int, float]]
-Changes = list[tuple[float, int, float]]  # time, node, level
+CapChanges = list[tuple[float, int, float]]  # time, node, power cap
 Broken = list[tuple[int, float, float]]  # node, begin and end of each outage that took place
 
 
@@ -124,7 +124,7 @@ class Run(NamedTuple):
     waiting: WaitingQueue
     queue: Queue  # where it has an order
     agenda: Agenda  # where jobs may be suspended
-    changes: Changes  # of levels, where nodes are capped
+    changes: CapChanges  # of power caps, where nodes are capped
     broken: Broken
     unmet: Integers  # [J] how many each job still waits for; without elements where none does
     is_away: Integers  # [N] 1 where a node is; without elements where none ever is

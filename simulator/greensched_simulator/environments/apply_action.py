@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.costs.capping import LEVELS, CapColumns
+from greensched_policies.costs.capping import POWER_CAPS, CapColumns
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_simulator.compiling.compiled import borrowing, fast
-from greensched_simulator.engine.execution.pacing import set_level
+from greensched_simulator.engine.execution.power_caps import set_power_cap
 from greensched_simulator.engine.queue.deciding import due_or_put_off, keep_start
 from greensched_simulator.engine.state.choices import NOWHERE
 from greensched_simulator.engine.state.starts import Start, as_slots
-from greensched_simulator.environments.episode_parts import CANDIDATES, DUE, JOB, PACED
+from greensched_simulator.environments.episode_parts import CANDIDATES, CAPPED, DUE, JOB
 from greensched_simulator.environments.placing import give_node
 
 
@@ -55,17 +55,20 @@ def _columns_of(table: Floats, count: int) -> SlotColumns:
 
 @fast
 def apply_how_fast(episode: Any, action: int) -> None:
-    """Have a node at the level that the agent chose; for what is no candidate the rule chooses."""
+    """Have a node at the power cap that the agent chose.
+
+    For what is no candidate the rule chooses.
+    """
     asked, run, place = episode.shown.asked, episode.run, action
     if place < 0 or place >= asked[CANDIDATES]:
-        place = int(np.argmin(run.rules.cap[0](_levels_of(episode.levels))[0]))
-    set_level(run.events.now_s[0], asked[PACED], place, run)
+        place = int(np.argmin(run.rules.cap[0](_power_caps_of(episode.power_caps))[0]))
+    set_power_cap(run.events.now_s[0], asked[CAPPED], place, run)
 
 
 @fast
-def _levels_of(table: Floats) -> CapColumns:
-    """Return a table [6,L] of levels as a cap rule takes it, [1,L]."""
-    shape = (1, LEVELS.size)
+def _power_caps_of(table: Floats) -> CapColumns:
+    """Return a table [6,L] of power caps as a cap rule takes it, [1,L]."""
+    shape = (1, POWER_CAPS.size)
     return CapColumns(
         table[0].reshape(shape), table[1].reshape(shape), table[2].reshape(shape),
         table[3].reshape(shape), table[4].reshape(shape), table[5].reshape(shape),

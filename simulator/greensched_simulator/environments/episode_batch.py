@@ -13,10 +13,10 @@ from gymnasium.error import ResetNeeded
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 from greensched_core.errors import BadInput
-from greensched_policies.costs.capping import LEVELS
+from greensched_policies.costs.capping import POWER_CAPS
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_policies.encoding.level_observation import LEVEL_FEATURES
 from greensched_policies.encoding.observation import CONTEXT_FEATURES, NODE_FEATURES
+from greensched_policies.encoding.power_cap_observation import POWER_CAP_FEATURES
 from greensched_policies.encoding.slot_observation import SLOT_FEATURES
 from greensched_simulator.engine.queue.deciding import OVER
 from greensched_simulator.engine.state.observing import Singles
@@ -209,11 +209,11 @@ def _tables_for(
     """Return empty tables of candidates, as many as a world has at most; none of other heads."""
     nodes = max(each.most_nodes for each in worlds) if "where" in heads else 0
     starts = max(each.most_starts for each in worlds) if "when" in heads else 0
-    levels = LEVELS.size if "how_fast" in heads else 0
+    power_caps = POWER_CAPS.size if "how_fast" in heads else 0
     return {
         "when": np.zeros((count, len(SLOT_FEATURES), starts), np.float32),
         "where": np.zeros((count, len(NODE_FEATURES), nodes), np.float32),
-        "how_fast": np.zeros((count, len(LEVEL_FEATURES), levels), np.float32),
+        "how_fast": np.zeros((count, len(POWER_CAP_FEATURES), power_caps), np.float32),
     }
 
 

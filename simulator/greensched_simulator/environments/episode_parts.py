@@ -15,14 +15,14 @@ from greensched_simulator.arrays.grid_table import GridTable
 from greensched_simulator.compiling.compiled import fast
 from greensched_simulator.compiling.lending import lent_structure
 from greensched_simulator.engine.queue.turns import let_agents_choose
-from greensched_simulator.engine.run import Broken, Changes, Given, Suspended, run_of
+from greensched_simulator.engine.run import Broken, CapChanges, Given, Suspended, run_of
 from greensched_simulator.engine.state.choices import RuleSet
 from greensched_simulator.engine.state.observing import Singles
 from greensched_simulator.engine.state.recorded import Recorded
 
 Bits = npt.NDArray[np.int8]
 
-HEAD, JOB, CANDIDATES, DUE, WORKER, FIRST, PACED = range(7)  # places of `asked`
+HEAD, JOB, CANDIDATES, DUE, WORKER, FIRST, CAPPED = range(7)  # places of `asked`
 GIVEN, PENDING, IN_ALL = range(3)  # places of `reward`
 
 
@@ -35,11 +35,11 @@ class Shown(NamedTuple):
 
     nodes: Singles  # [1,16,N] NODE_FEATURES of the nodes with room
     slots: Singles  # [1,8,S] SLOT_FEATURES of the starts
-    levels: Singles  # [1,6,L] LEVEL_FEATURES of the node whose level is asked for
+    power_caps: Singles  # [1,6,L] POWER_CAP_FEATURES of the node whose power cap is asked for
     context: Singles  # [1,8] CONTEXT_FEATURES
     is_choice: Bits  # [max(N,S,L)] 1 for the candidates of what is asked
     # [7] head; job; how many candidates; whose node is to be asked for next; how many of the job's
-    # workers have got a node; the first one's; the node whose level is asked for
+    # workers have got a node; the first one's; the node whose power cap is asked for
     asked: Integers
     reward: Floats  # [3] of the last step; since then; credited so far
 
@@ -78,7 +78,7 @@ class Parts(NamedTuple):
     given: Given
     recorded: Recorded
     starts: Starts
-    levels: Floats  # [6,L] the fields of CapColumns, as rules see them
+    power_caps: Floats  # [6,L] the fields of CapColumns, as rules see them
     accounts: Accounts
     shown: Shown
     asks_when: bool
@@ -178,7 +178,7 @@ def _episode_of(parts: Parts, book: Any) -> Any:
     if parts.asks_where:
         let_agents_choose(run.queue.turns)
     return Episode(
-        run, lent_structure(run), parts.starts, parts.levels, parts.accounts, parts.shown,
+        run, lent_structure(run), parts.starts, parts.power_caps, parts.accounts, parts.shown,
         parts.asks_when, parts.asks_where, parts.most_nodes,
     )  # fmt: skip
 
@@ -199,7 +199,7 @@ def _put_episode(episodes: Any, place: int, episode: Any) -> None:
 
 
 @fast
-def told_beside(episodes: Any, place: int) -> tuple[Changes, Suspended, Broken]:
+def told_beside(episodes: Any, place: int) -> tuple[CapChanges, Suspended, Broken]:
     """Return which nodes were capped when, what ran before jobs stopped, and which nodes failed."""
     run = episodes[place].kept
     return run.changes, run.agenda.suspended, run.broken

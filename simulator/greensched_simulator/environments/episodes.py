@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from greensched_policies.costs.capping import LEVELS
+from greensched_policies.costs.capping import POWER_CAPS
 from greensched_policies.encoding.reward import penalty_of, reward_of
 from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.compiling.lending import lent_structure
@@ -47,12 +47,12 @@ from greensched_simulator.engine.state.starts import starts_between
 from greensched_simulator.environments.apply_action import apply_how_fast, apply_when, apply_where
 from greensched_simulator.environments.episode_parts import (
     CANDIDATES,
+    CAPPED,
     DUE,
     GIVEN,
     HEAD,
     IN_ALL,
     JOB,
-    PACED,
     PENDING,
     WORKER,
 )
@@ -135,7 +135,7 @@ def _ask(episode: Any, scratch: Scratch) -> None:
         if job == NOWHERE:
             head, job = _next_asked(episode.run)
         asked[HEAD], asked[JOB], asked[CANDIDATES], asked[DUE] = head, job, 0, NOWHERE
-        asked[PACED] = NOWHERE
+        asked[CAPPED] = NOWHERE
         if head == OVER:
             break
         if head == HOW_FAST:
@@ -166,11 +166,11 @@ def _next_asked(run: Run) -> tuple[int, int]:
 
 @borrowing
 def _ask_how_fast(episode: Any, node: int) -> int:
-    """Show the levels of a node, and return how many there are."""
+    """Show the power caps of a node, and return how many there are."""
     asked = episode.shown.asked
-    asked[JOB], asked[PACED] = NOWHERE, node
+    asked[JOB], asked[CAPPED] = NOWHERE, node
     observe_power_caps(episode, node, episode.run.events.now_s[0])
-    return LEVELS.size
+    return POWER_CAPS.size
 
 
 @borrowing

@@ -1,16 +1,19 @@
-"""What an agent is shown of a decision: the nodes with room, the starts, or levels. Compiled."""
+"""What an agent is shown of a decision: the nodes with room, the starts, or power caps.
+
+Compiled.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from greensched_policies.encoding.level_observation import encode_how_fast
+from greensched_policies.encoding.power_cap_observation import encode_how_fast
 from greensched_policies.encoding.slot_observation import encode_when
 from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
-from greensched_simulator.engine.execution.pacing import (
+from greensched_simulator.engine.execution.power_caps import (
     dirtiness_of,
-    levels_seen,
-    needed_paces,
+    needed_speeds,
+    power_caps_seen,
     running_on,
 )
 from greensched_simulator.engine.execution.workers import newcomer, workload_of
@@ -53,17 +56,17 @@ def observe_starts(episode: Any, job: int, now_s: float, count: int) -> None:
 
 @fast
 def observe_power_caps(episode: Any, node: int, now_s: float) -> None:
-    """Show the levels of a node on which something runs."""
+    """Show the power caps of a node on which something runs."""
     run, cluster = episode.run, episode.run.cluster
-    needed, dirtiness = needed_paces(now_s, run)[:, node], dirtiness_of(run.grid, now_s)
-    columns = levels_seen(node, needed, dirtiness[cluster.zone[node]], cluster, run.terms)
-    table = episode.levels
-    table[0], table[1] = columns.level[0], columns.speed[0]
+    needed, dirtiness = needed_speeds(now_s, run)[:, node], dirtiness_of(run.grid, now_s)
+    columns = power_caps_seen(node, needed, dirtiness[cluster.zone[node]], cluster, run.terms)
+    table = episode.power_caps
+    table[0], table[1] = columns.power_cap[0], columns.speed[0]
     table[2], table[3] = columns.power_w[0], columns.kept_awake_w[0]
     table[4], table[5] = columns.keeps_deadlines[0], columns.dirtiness[0]
     running = running_on(node, run)
     seen = _encode_how_fast(columns, running, run.terms.weights, episode.accounts.mean_memory)
-    _copy(seen.levels.transpose((0, 2, 1))[0], episode.shown.levels[0])
+    _copy(seen.power_caps.transpose((0, 2, 1))[0], episode.shown.power_caps[0])
     episode.shown.context[:] = seen.context
 
 
@@ -97,5 +100,5 @@ def hide(shown: Shown) -> None:
     """Leave nothing to be seen of an old question."""
     shown.nodes[:] = 0.0
     shown.slots[:] = 0.0
-    shown.levels[:] = 0.0
+    shown.power_caps[:] = 0.0
     shown.context[:] = 0.0

@@ -8,14 +8,14 @@ import numpy as np
 
 from greensched_core.errors import BadInput
 from greensched_policies.billing.accounting import total_bill
-from greensched_policies.costs.capping import LEVELS, CapColumns
+from greensched_policies.costs.capping import POWER_CAPS, CapColumns
 from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.reward import Shares, penalty_of, reward_of, shares_of
 from greensched_policies.rules.catalogue import MAY_REJECT
 from greensched_simulator.arrays.grid_table import GridTable
 from greensched_simulator.arrays.jobs import Jobs
 from greensched_simulator.engine.queue.deciding import OVER
-from greensched_simulator.engine.run import Broken, Changes, Given, Suspended
+from greensched_simulator.engine.run import Broken, CapChanges, Given, Suspended
 from greensched_simulator.engine.state.choices import NOWHERE, RuleSet, nodes_to_score, rules_of
 from greensched_simulator.engine.state.cluster import ClusterState, idle_cluster, node_table
 from greensched_simulator.engine.state.job_estimates import Prospects
@@ -124,7 +124,7 @@ def prepared(world: World, policy: Policy, heads: Sequence[Head]) -> Prepared:
     until_s = billed_until_s(world, baseline)
     total = total_bill(bill_of(world, baseline, until_s))
     ahead = "when" in heads or looks_ahead(world, policy)
-    paced = "how_fast" in heads
+    is_capped = "how_fast" in heads
     return Prepared(
         world=_plain(world),
         policy=policy,
@@ -136,8 +136,8 @@ def prepared(world: World, policy: Policy, heads: Sequence[Head]) -> Prepared:
         is_ahead_seen=ahead,
         grid=_plain(forecast_of(world, in_slots=ahead)),
         true_grid=_plain(forecast_of(_foreseen(world), in_slots=False)),
-        steps_s=_plain(grid_steps(world) if paced else steps_watched(world, policy)),
-        terms=_plain(terms_of(world, policy)._replace(asks_how_fast=paced)),
+        steps_s=_plain(grid_steps(world) if is_capped else steps_watched(world, policy)),
+        terms=_plain(terms_of(world, policy)._replace(asks_how_fast=is_capped)),
         machines=_plain(Machines(idle_watts(world), nodes.sleep_w, nodes.wake_w)),
         shares=shares_of(
             world.weights,
@@ -173,7 +173,7 @@ def new_parts(ready: Prepared, shown: Shown) -> Parts:
         ),
         recorded=_nothing_in(ready, cluster),
         starts=Starts(np.zeros((8, most_starts)), np.zeros(most_starts, np.int64)),
-        levels=np.ones((len(CapColumns._fields), LEVELS.size)),
+        power_caps=np.ones((len(CapColumns._fields), POWER_CAPS.size)),
         accounts=Accounts(
             ready.true_grid,
             ready.machines,
@@ -199,7 +199,7 @@ def _nothing_in(ready: Prepared, cluster: ClusterState) -> Recorded:
 
 
 def schedule_in(
-    ready: Prepared, parts: Parts, changes: Changes, suspended: Suspended, broken: Broken
+    ready: Prepared, parts: Parts, changes: CapChanges, suspended: Suspended, broken: Broken
 ) -> Schedule:
     """Return what an episode has recorded so far."""
     sleep = parts.given.cluster.sleep

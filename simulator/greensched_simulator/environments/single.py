@@ -27,7 +27,7 @@ class GreenSchedEnv(gymnasium.Env[Seen, SupportsIndex]):
     """An episode is all jobs of a world; a step is one decision; an action is a candidate's place.
 
     `head` is what the agent decides: "where", among nodes with room for a job that is to start;
-    "when", among starts for a job that has arrived and may wait; or "how_fast", among cap levels
+    "when", among starts for a job that has arrived and may wait; or "how_fast", among power caps
     for a node. A policy's rules decide the rest, also instead of actions that name no candidate.
     Decisions with one choice are not asked.
     """

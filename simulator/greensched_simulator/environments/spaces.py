@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 from greensched_policies.encoding.observation import CONTEXT_FEATURES
 from greensched_simulator.environments.episode_batch import EpisodeBatch
-from greensched_simulator.environments.episode_parts import CANDIDATES, HEAD, JOB, PACED
+from greensched_simulator.environments.episode_parts import CANDIDATES, CAPPED, HEAD, JOB
 from greensched_simulator.environments.preparation import HEADS, Head
 
 Seen = dict[str, Any]  # candidates [N,F], context [8], mask [N]; of a vector with B in front
@@ -47,8 +47,10 @@ def told_of(batch: EpisodeBatch, place: int) -> dict[str, Any]:
     """Return what is known of an episode beside what its agent sees: for what it decides."""
     asked = batch.asked[place]
     return {
-        "job": int(asked[JOB]),  # -1 where a node is asked for its level, or the episode is over
-        "node": int(asked[PACED]),  # that node, else -1
+        "job": int(
+            asked[JOB]
+        ),  # -1 where a node is asked for its power cap, or the episode is over
+        "node": int(asked[CAPPED]),  # that node, else -1
         "head": (*HEADS, "over")[asked[HEAD]],
         "candidates": int(asked[CANDIDATES]),
         "world": int(batch.world_of[place]),

@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 
 from greensched_core.errors import BadInput
 from greensched_simulator.environments.episode_batch import EpisodeBatch
-from greensched_simulator.environments.episode_parts import CANDIDATES, JOB, PACED
+from greensched_simulator.environments.episode_parts import CANDIDATES, CAPPED, JOB
 from greensched_simulator.environments.preparation import Head
 from greensched_simulator.environments.spaces import Seen, observation_space, seen_on, shape_of
 from greensched_simulator.policy import Policy
@@ -119,7 +119,7 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
         batch, known = self._batch, np.ones(self.num_envs, np.bool_)
         return {
             "job": batch.asked[:, JOB].copy(), "_job": known,
-            "node": batch.asked[:, PACED].copy(), "_node": known,
+            "node": batch.asked[:, CAPPED].copy(), "_node": known,
             "candidates": batch.asked[:, CANDIDATES].copy(), "_candidates": known,
             "world": batch.world_of.copy(), "_world": known,
         }  # fmt: skip

@@ -137,7 +137,7 @@ DECISIONS = RecordedTable("decisions", "a decision or a failure, in the order of
     Column("until_s", NUMBER, "s", "planned start, for `delay` only"),
     Column("node", WORD, "", "node that it is about, or on which the job runs; empty: none"),
     Column("zone", WORD, "", "grid zone of that node"),
-    Column("level", NUMBER, "1", "of `cap`: share of full power control, 1 is no cap"),
+    Column("power_cap", NUMBER, "1", "of `cap`: share of full power control, 1 is no cap"),
 ))  # fmt: skip
 NODE_HOURS = RecordedTable("node-hours", "an hour of a node; they add up to the bill", (
     *_RUN,

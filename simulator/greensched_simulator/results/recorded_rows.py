@@ -112,14 +112,14 @@ def decision_rows(
 
     `reject` or `delay` a job, `place` it on a node, where it runs once that is awake, after
     a `move` of its data if that lay in another zone, `suspend` and `resume` it; a node may `sleep`
-    and has to `wake`, and may be `cap`ped at a level. Nobody decides that a node is to `fail`, nor
-    that what ran there is suspended.
+    and has to `wake`, and may be `cap`ped at a power cap. Nobody decides that a node is to `fail`,
+    nor that what ran there is suspended.
     """
     kinds, caps = _times_jobs_and_nodes(world, schedule, until_s), schedule.caps
     at_s, job, node = (np.concatenate(column) for column in zip(*kinds, strict=True))
     word = np.repeat(np.arange(len(kinds)), [times_s.size for times_s, _, _ in kinds])
-    level = np.full(at_s.size, np.nan)
-    level[at_s.size - caps.level.size :] = caps.level
+    power_cap = np.full(at_s.size, np.nan)
+    power_cap[at_s.size - caps.power_cap.size :] = caps.power_cap
     order = np.argsort(at_s, kind="stable")
     for part in _parts(job.size):
         mine = order[part]
@@ -130,7 +130,7 @@ def decision_rows(
             "decision": _words(word[mine], _DECISIONS),
             "until_s": np.where(delaying, schedule.planned_s[chosen], np.nan),
             **_places(world, node[mine], node[mine] >= 0),
-            "level": level[mine],
+            "power_cap": power_cap[mine],
         }
         yield _table(DECISIONS, world, policy, columns)
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greensched_policies.costs.capping import LEVELS, cpu_power, cpu_speed, gpu_speed, gpu_watts
+from greensched_policies.costs.capping import POWER_CAPS, cpu_power, cpu_speed, gpu_speed, gpu_watts
 from greensched_policies.costs.cost import CURVE_POINTS, Floats
 from greensched_policies.costs.sleeping import SleepColumns
 from greensched_simulator.arrays.jobs import Jobs
@@ -26,10 +26,10 @@ class AlikeNodes(NamedTuple):
     watts_per_core: tuple[tuple[float, float], tuple[float, float]]  # of jobs without GPUs, with
     steepest_watts_per_core: float  # the most that one core more can add, however full the node
     watts_per_gpu: tuple[float, float]  # least and most
-    # Per core and per GPU of who stays as long, whatever the pace: least and most.
+    # Per core and per GPU of who stays as long, whatever the speed: least and most.
     staying_watts_per_core: tuple[float, float]
     staying_watts_per_gpu: tuple[float, float]
-    slowest: float  # pace under the deepest cap, relative to none
+    slowest: float  # speed under the deepest cap, relative to none
     saved_watts: float  # of one empty node at the meter while it sleeps; 0 if it never can
     wake_joules: float  # at the meter, to wake it, above what sleeping on takes
 
@@ -46,7 +46,7 @@ class AlikeNodes(NamedTuple):
         return low, high
 
     def staying_watts(self, jobs: Jobs, job: int) -> tuple[float, float]:
-        """Return the least and the most watts that a replica adds here, at any pace."""
+        """Return the least and the most watts that a replica adds here, at any speed."""
         low, high = (
             jobs.cpu_cores[job] * core_w + jobs.gpus[job] * gpu_w
             for core_w, gpu_w in zip(
@@ -70,11 +70,13 @@ def groups_of(world: World, *, capped: bool = False) -> tuple[AlikeNodes, ...]:
     )  # fmt: skip
     _, group_of = np.unique(keys, axis=0, return_inverse=True)
     members = [np.flatnonzero(group_of == each) for each in range(group_of.max() + 1)]
-    levels, sleep = LEVELS if capped else LEVELS[:1], sleep_columns(world)
-    return tuple(_group(world, each, levels, sleep) for each in members)
+    power_caps, sleep = POWER_CAPS if capped else POWER_CAPS[:1], sleep_columns(world)
+    return tuple(_group(world, each, power_caps, sleep) for each in members)
 
 
-def _group(world: World, members: np.ndarray, levels: Floats, sleep: SleepColumns) -> AlikeNodes:
+def _group(
+    world: World, members: np.ndarray, power_caps: Floats, sleep: SleepColumns
+) -> AlikeNodes:
     nodes, first = world.nodes, members[0]
     pue, cores = float(nodes.pue[first]), float(nodes.cpu_capacity[first])
     amounts = [nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity]
@@ -85,15 +87,17 @@ def _group(world: World, members: np.ndarray, levels: Floats, sleep: SleepColumn
     curve, points = world.curve_watts[start : start + CURVE_POINTS], np.linspace(0, 1, CURVE_POINTS)
     reached = points < world.utilisation_ratio
     loads = np.append(points[1:][reached[1:]], world.utilisation_ratio)
-    above_w = np.outer(cpu_power(levels), np.interp(loads, points, curve) - curve[0]) + saved_w
+    above_w = np.outer(cpu_power(power_caps), np.interp(loads, points, curve) - curve[0]) + saved_w
     per_core = above_w / loads * world.utilisation_ratio / cores * pue
     gpu = (nodes.gpu_idle_w[first], nodes.gpu_peak_w[first], world.gpu_ratio)
-    paces = np.stack([cpu_speed(levels), gpu_speed(levels, *gpu)])  # of jobs without and with
-    without, with_ = (per_core / pace[:, None] for pace in paces)
-    staying_w = gpu_watts(levels, *gpu) * pue
-    gpu_w = staying_w / paces[1]
+    capped_speeds = np.stack(
+        [cpu_speed(power_caps), gpu_speed(power_caps, *gpu)]
+    )  # of jobs without and with
+    without, with_ = (per_core / capped_speed[:, None] for capped_speed in capped_speeds)
+    staying_w = gpu_watts(power_caps, *gpu) * pue
+    gpu_w = staying_w / capped_speeds[1]
     steepest = float(np.diff(curve)[reached[:-1]].max()) * (CURVE_POINTS - 1)  # watts per full load
-    deepest = min(cpu_speed(LEVELS).min(), gpu_speed(LEVELS, *gpu).min())
+    deepest = min(cpu_speed(POWER_CAPS).min(), gpu_speed(POWER_CAPS, *gpu).min())
     return AlikeNodes(
         int(nodes.zone[first]),
         (total[0], total[1], total[2]),

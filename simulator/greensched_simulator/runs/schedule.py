@@ -7,7 +7,7 @@ import numpy as np
 from greensched_policies.billing.courses import NO_CAPS, NO_SLEEPS, Caps, Sleeps
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.arrays.nodes import NodeArrays
-from greensched_simulator.engine.run import Broken, Changes, Suspended
+from greensched_simulator.engine.run import Broken, CapChanges, Suspended
 from greensched_simulator.engine.state.power_states import ASLEEP_FROM_S
 from greensched_simulator.engine.state.recorded import NODE, Recorded
 from greensched_simulator.world.world import World
@@ -58,7 +58,7 @@ class Schedule(NamedTuple):
 def schedule_of(
     world: World,
     recorded: Recorded,
-    changes: Changes,
+    changes: CapChanges,
     suspended: Suspended,
     broken: Broken,
     sleep: Floats,
@@ -146,9 +146,9 @@ def _outages(broken: Broken) -> Sleeps:
     return Sleeps(node, from_s, until_s, until_s, np.zeros(node.size), np.zeros(node.size))
 
 
-def _caps(changes: Changes) -> Caps:
+def _caps(changes: CapChanges) -> Caps:
     """Return when nodes were capped, in the order of time."""
     if not changes:
         return NO_CAPS
-    times_s, nodes, levels = (np.array(column) for column in zip(*changes, strict=True))
-    return Caps(nodes, times_s, levels)
+    times_s, nodes, power_caps = (np.array(column) for column in zip(*changes, strict=True))
+    return Caps(nodes, times_s, power_caps)

@@ -149,25 +149,25 @@ def _changes(
         ready_s, end_s = float(ran.start_s[run_segment]) + startup_s, float(ran.end_s[run_segment])
         if ready_s >= end_s:
             continue
-        steps = list(_paces(world, schedule, int(node), bool(world.jobs.gpus[job] > 0)))
+        steps = list(_capped_speeds(world, schedule, int(node), bool(world.jobs.gpus[job] > 0)))
         speed = float(service.speed[node])
-        pace = next(found for at_s, found in reversed(steps) if at_s <= ready_s)
-        yield ready_s, 1.0, speed * pace
+        capped_speed = next(found for at_s, found in reversed(steps) if at_s <= ready_s)
+        yield ready_s, 1.0, speed * capped_speed
         for at_s, new in steps:
             if ready_s < at_s < end_s:
-                yield at_s, 0.0, speed * (new - pace)
-                pace = new
-        yield end_s, -1.0, -speed * pace
+                yield at_s, 0.0, speed * (new - capped_speed)
+                capped_speed = new
+        yield end_s, -1.0, -speed * capped_speed
 
 
-def _paces(
+def _capped_speeds(
     world: World, schedule: Schedule, node: int, on_gpus: bool
 ) -> Iterator[tuple[float, float]]:
-    """Yield from when a node runs at which pace, the first without a cap."""
+    """Yield from when a node runs at which speed, the first without a cap."""
     yield -np.inf, 1.0
     caps, nodes = schedule.caps, world.nodes
     for change in np.flatnonzero(caps.node == node):
-        level = float(caps.level[change])
+        power_cap = float(caps.power_cap[change])
         gpu = (nodes.gpu_idle_w[node], nodes.gpu_peak_w[node], world.gpu_ratio)
-        pace = gpu_speed(level, *gpu) if on_gpus else cpu_speed(level)
-        yield float(caps.from_s[change]), float(pace)
+        capped_speed = gpu_speed(power_cap, *gpu) if on_gpus else cpu_speed(power_cap)
+        yield float(caps.from_s[change]), float(capped_speed)

@@ -78,7 +78,7 @@ class Weather(ScenarioPart):
     pue: Annotated[list[PuePoint], AfterValidator(_rising)] = Field(
         default=_PUE_BY_WEATHER,
         min_length=1,
-        description="PUE by temperature, straight between the points and level beyond them; "
+        description="PUE by temperature, straight between the points and flat beyond them; "
         "without it a cooling system with outside air (docs/simulator.md).",
     )
 

@@ -267,13 +267,13 @@ def drawn_watts(world: World, schedule: Schedule, at_s: float) -> Floats:
         mine = ran.job[here]
         curve = world.curve_watts.reshape(-1, 11)[int(machines.curve_class[node])]
         set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
-        level = float(caps.level[set_by_now[-1]]) if set_by_now.size else 1.0
+        power_cap = float(caps.power_cap[set_by_now[-1]]) if set_by_now.size else 1.0
         cores = world.jobs.cpu_cores[mine].sum() * model.utilisation_ratio
         load = min(cores / machines.cpu_capacity[node], 1.0)
         gpu = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], model.gpu_ratio)
-        gpu_w = float(gpu_watts(level, *gpu))
+        gpu_w = float(gpu_watts(power_cap, *gpu))
         active[node] = np.interp(load, np.linspace(0.0, 1.0, 11), curve) - curve[0]
-        active[node] *= cpu_power(level)
+        active[node] *= cpu_power(power_cap)
         active[node] += world.jobs.gpus[mine].sum() * gpu_w
         off = (sleeps.node == node) & (sleeps.asleep_s <= at_s) & (at_s < sleeps.awake_s)
         if off.any():
@@ -296,11 +296,13 @@ def done_s(world: World, schedule: Schedule) -> Floats:
     moments_s = np.unique(np.concatenate([[0.0], caps.from_s, [np.inf]]))
     done = np.zeros(ran.job.size)
     for begin_s, end_s in pairwise(moments_s.tolist()):
-        pace = np.array([_pace(world, schedule, each, begin_s) for each in range(ran.job.size)])
+        capped_speed = np.array(
+            [_capped_speed(world, schedule, each, begin_s) for each in range(ran.job.size)]
+        )
         length_s = np.minimum(ran.end_s, end_s) - np.maximum(ran.start_s, begin_s)
         for run_segment in range(ran.job.size):
             together = (ran.job == ran.job[run_segment]) & (ran.start_s == ran.start_s[run_segment])
-            done[run_segment] += max(length_s[run_segment], 0.0) * pace[together].min()
+            done[run_segment] += max(length_s[run_segment], 0.0) * capped_speed[together].min()
     return done
 
 
@@ -311,15 +313,15 @@ def bytes_of(schedule: Schedule) -> bytes:
     return b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
 
 
-def _pace(world: World, schedule: Schedule, run_segment: int, at_s: float) -> float:
+def _capped_speed(world: World, schedule: Schedule, run_segment: int, at_s: float) -> float:
     """Return how fast a worker's node lets it run right after a time."""
     caps, machines, node = schedule.caps, world.nodes, schedule.run_segments.node[run_segment]
     set_by_now = np.flatnonzero((caps.node == node) & (caps.from_s <= at_s))
-    level = float(caps.level[set_by_now[-1]]) if set_by_now.size else 1.0
+    power_cap = float(caps.power_cap[set_by_now[-1]]) if set_by_now.size else 1.0
     gpu = (machines.gpu_idle_w[node], machines.gpu_peak_w[node], world.gpu_ratio)
     has_gpus = world.jobs.gpus[schedule.run_segments.job[run_segment]] > 0
-    pace = gpu_speed(level, *gpu) if has_gpus else cpu_speed(level)
-    return float(pace) * float(machines.speed[node])
+    capped_speed = gpu_speed(power_cap, *gpu) if has_gpus else cpu_speed(power_cap)
+    return float(capped_speed) * float(machines.speed[node])
 
 
 def _weather(world: World, at_s: float) -> Floats:

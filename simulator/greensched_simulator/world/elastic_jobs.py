@@ -28,8 +28,8 @@ def scaling_of(workload: ScenarioWorkload) -> Floats:
         return NO_SCALING
     curves = [kind.throughput for kind in workload.elastic]
     longest = max(len(curve) for curve in curves)
-    level = [np.pad(curve, (0, longest - len(curve)), mode="edge") for curve in curves]
-    return np.stack([np.ones(longest), *level])
+    padded = [np.pad(curve, (0, longest - len(curve)), mode="edge") for curve in curves]
+    return np.stack([np.ones(longest), *padded])
 
 
 def curves_of(workload: ScenarioWorkload, may_be: npt.NDArray[np.bool_], seed: int) -> Floats:

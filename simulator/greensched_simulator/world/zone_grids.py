@@ -157,6 +157,6 @@ def _forecast_error(grid: Grid, times_s: Floats, dice: np.random.Generator) -> F
     time; errors of neighbouring hours are close to each other, as those of real forecasts are.
     """
     lead_s = np.maximum(times_s, 0.0)
-    paces = np.sqrt(np.diff(lead_s, prepend=0.0) / DAY_S)
-    error: Floats = grid.forecast_error * np.cumsum(paces * dice.standard_normal(times_s.size))
+    steps = np.sqrt(np.diff(lead_s, prepend=0.0) / DAY_S)
+    error: Floats = grid.forecast_error * np.cumsum(steps * dice.standard_normal(times_s.size))
     return error

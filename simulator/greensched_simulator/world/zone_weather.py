@@ -66,9 +66,9 @@ def _shaped(
     dice = stream(seed, f"weather/{zone}").standard_normal(hours)
     drift: Floats = np.empty(hours)
     drift[0] = dice[0]
-    pace = math.sqrt(1.0 - _KEPT_IN_AN_HOUR**2)  # the standard deviation stays 1
+    spread = math.sqrt(1.0 - _KEPT_IN_AN_HOUR**2)  # the standard deviation stays 1
     for hour in range(1, hours):
-        drift[hour] = _KEPT_IN_AN_HOUR * drift[hour - 1] + pace * dice[hour]
+        drift[hour] = _KEPT_IN_AN_HOUR * drift[hour - 1] + spread * dice[hour]
     middle_s = times_s[:-1] + _HOUR_S / 2 + start_s
     wave = np.cos(2.0 * math.pi * (middle_s - shape.warmest) / _DAY_S)
     celsius = np.full(hours + 1, math.nan)

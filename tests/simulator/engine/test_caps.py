@@ -1,4 +1,6 @@
-"""Nodes under power caps: how long jobs then take, when levels change, and what that is billed."""
+"""Nodes under power caps: how long jobs then take, when power caps change, and what that is
+billed.
+"""
 
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ def ran(world: World, policy: str) -> Schedule:
 
 
 def told(schedule: Schedule) -> list[tuple[float, ...]]:
-    """Return node, time and level of each change."""
+    """Return node, time and power cap of each change."""
     return list(zip(*(each.tolist() for each in schedule.caps), strict=True))
 
 
@@ -47,7 +49,7 @@ def test_a_job_with_gpus_goes_by_their_limit() -> None:
     assert bill.energy_active_j.tolist() == [pytest.approx(190.0 * HOUR / speed)]
 
 
-def test_a_change_of_level_moves_the_ends_of_what_runs() -> None:
+def test_a_change_of_power_cap_moves_the_ends_of_what_runs() -> None:
     """An hour at two thirds of the speed while it is dirty, and the rest at full speed."""
     grid = [(0.0, 900.0, 50.0), (HOUR, 100.0, 50.0)]
     world = make_world([{"runtime_s": 2 * HOUR}], grids=[grid])
@@ -122,7 +124,7 @@ def test_of_two_choices_at_one_instant_the_later_one_holds() -> None:
 
 
 @pytest.mark.parametrize("gpus", [0.0, 1.0])
-def test_the_bound_is_the_least_joules_of_any_level_for_the_jobs_kind(gpus: float) -> None:
+def test_the_bound_is_the_least_joules_of_any_power_cap_for_the_jobs_kind(gpus: float) -> None:
     """Alone on its node, on a straight curve, a job under the frugal cap takes just the bound."""
     node = {"gpu_capacity": 1.0, "gpu_idle_w": 50.0, "gpu_peak_w": 400.0} if gpus else {}
     world = make_world([{"gpus": gpus, "cpu_cores": 1.0 - gpus}], [node])

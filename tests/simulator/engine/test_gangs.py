@@ -1,4 +1,4 @@
-"""Jobs of several workers: all start at once or none does, and they run at one pace."""
+"""Jobs of several workers: all start at once or none does, and they run at one speed."""
 
 from pathlib import Path
 
@@ -132,7 +132,7 @@ def test_a_gang_that_is_suspended_leaves_all_its_nodes_and_resumes_on_as_many() 
 def test_a_cap_on_one_node_slows_all_workers() -> None:
     gang = {"cpu_cores": 5.0, "workers": 3.0, "deadline_s": 9 * HOUR}
     schedule = ran(make_world([gang], [{}, {}]), "run-now+cap-60")
-    assert (schedule.caps.level == 0.6).all()
+    assert (schedule.caps.power_cap == 0.6).all()
     assert np.unique(schedule.run_segments.end_s).size == 1
     assert schedule.end_s[0] > HOUR
 
@@ -172,7 +172,7 @@ def test_a_bound_knows_that_a_capped_node_slows_workers_that_earn_elsewhere() ->
 
 
 def test_a_bound_knows_that_a_slow_worker_lets_a_fast_one_earn_for_longer() -> None:
-    """An hour alone never earns; an hour and a half, at the slow worker's pace, does."""
+    """An hour alone never earns; an hour and a half, at the slow worker's speed, does."""
     prices = [(0.0, -100.0), (0.5, 100.0), (1.0, -100.0), (1.5, 100.0)]
     grid = [(begin * HOUR, 100.0, price) for begin, price in prices]
     gang = {"cpu_cores": 10.0, "workers": 2.0, "deadline_s": 1.5 * HOUR}

@@ -194,12 +194,12 @@ def test_every_cap_rule_is_the_same_compiled(name: str, seed: int) -> None:
 @given(seeds)
 def test_what_a_cap_does_is_the_same_compiled(seed: int) -> None:
     dice = np.random.default_rng(seed)
-    level, idle_w = float(dice.uniform(0.3, 1.0)), float(dice.uniform(0.0, 80.0))
-    gpu = (level, idle_w, idle_w + float(dice.uniform(0.0, 600.0)), float(dice.random()))
+    power_cap, idle_w = float(dice.uniform(0.3, 1.0)), float(dice.uniform(0.0, 80.0))
+    gpu = (power_cap, idle_w, idle_w + float(dice.uniform(0.0, 600.0)), float(dice.random()))
     for function in (gpu_speed, gpu_watts):
         assert compiled(function)(*gpu) == pytest.approx(float(function(*gpu)), rel=DOUBLE)
-    for of_level in (cpu_speed, cpu_power):
-        assert compiled(of_level)(level) == pytest.approx(float(of_level(level)), rel=DOUBLE)
+    for of in (cpu_speed, cpu_power):
+        assert compiled(of)(power_cap) == pytest.approx(float(of(power_cap)), rel=DOUBLE)
 
 
 @pytest.mark.parametrize("name", WHERE_RULES)

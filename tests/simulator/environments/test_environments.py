@@ -96,7 +96,7 @@ def played(env: GreenSchedEnv, choose: Callable[[Any], int], world: int = 0) -> 
 def capped(policy: Policy, *, if_asked: bool) -> Policy:
     """Return a policy with a cap rule, where an agent is asked how fast nodes run.
 
-    Where levels may change the engine settles what has run by then, which rounds otherwise, and
+    Where power caps may change the engine settles what has run by then, which rounds otherwise, and
     expects another minute of who overstays its estimate.
     """
     return replace(policy, cap="cap-frugal") if if_asked and policy.cap == USUAL_CAP else policy

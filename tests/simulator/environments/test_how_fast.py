@@ -1,4 +1,6 @@
-"""Who is asked how fast nodes run, what is seen of their levels, and what a level brings about."""
+"""Who is asked how fast nodes run, what is seen of their power caps, and what a power cap brings
+about.
+"""
 
 from typing import Any
 
@@ -8,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greensched_core.errors import BadInput
-from greensched_policies.costs.capping import LEVELS, CapColumns, cpu_power, cpu_speed
+from greensched_policies.costs.capping import POWER_CAPS, CapColumns, cpu_power, cpu_speed
 from greensched_policies.costs.cost import WorkloadColumns
-from greensched_policies.encoding.level_observation import LEVEL_FEATURES, encode_how_fast
 from greensched_policies.encoding.observation import (
     GPUS,
     LOG_CPU,
     LOG_RUNTIME,
     MEMORY_SHARE,
 )
+from greensched_policies.encoding.power_cap_observation import POWER_CAP_FEATURES, encode_how_fast
 from greensched_policies.encoding.weights import Weights
 from greensched_simulator.environments.agents import HeadAgents
 from greensched_simulator.environments.preparation import HEADS, Head
@@ -28,7 +30,7 @@ from greensched_simulator.testing.small_worlds import bytes_of, make_world
 from greensched_simulator.world.world import World
 
 HOUR = 3600.0
-FULL, HALF = 0, 5  # places of the levels
+FULL, HALF = 0, 5  # places of the power caps
 FEW = settings(max_examples=15)
 seeds = st.integers(0, 2**31)
 
@@ -36,7 +38,7 @@ seeds = st.integers(0, 2**31)
 def asked(
     world: World, answers: list[int], policy: str = "run-now+spread"
 ) -> tuple[list[tuple[int, int, int]], GreenSchedEnv]:
-    """Answer one question after the other; return job, node and how many levels of each."""
+    """Answer one question after the other; return job, node and how many power caps of each."""
     env = GreenSchedEnv([world], policy, "how_fast")
     _, told = env.reset(seed=0)
     found = []
@@ -48,22 +50,22 @@ def asked(
     return found, env
 
 
-def test_the_node_on_which_a_job_starts_is_asked_for_and_its_level_lengthens_the_job() -> None:
+def test_the_node_on_which_a_job_starts_is_asked_for_and_its_power_cap_lengthens_the_job() -> None:
     questions, env = asked(make_world([{}], [{}, {}]), [HALF])
-    assert questions == [(-1, 0, LEVELS.size)]
+    assert questions == [(-1, 0, POWER_CAPS.size)]
     ran = env.schedule()
     assert (ran.caps.from_s.tolist(), ran.caps.node.tolist()) == ([0.0], [0])
-    assert ran.caps.level.tolist() == [0.5]
+    assert ran.caps.power_cap.tolist() == [0.5]
     assert ran.end_s[0] == pytest.approx(1.5 * HOUR)  # half of a run scales with frequency
 
 
-def test_another_level_midway_moves_the_end_of_what_runs_there() -> None:
+def test_another_power_cap_midway_moves_the_end_of_what_runs_there() -> None:
     world = make_world([{}, {"arrival_s": HOUR / 2}])
     questions, env = asked(world, [HALF, FULL, FULL])
     assert [node for _, node, _ in questions] == [0, 0, 0]
     # At two thirds of its speed it did 20 minutes of work in the first half hour.
     assert env.schedule().end_s.tolist() == pytest.approx([HOUR / 2 + 2 / 3 * HOUR, 1.5 * HOUR])
-    assert env.schedule().caps.level.tolist() == [0.5, 1.0]
+    assert env.schedule().caps.power_cap.tolist() == [0.5, 1.0]
 
 
 def test_all_busy_nodes_are_asked_for_where_a_grid_changes() -> None:
@@ -76,26 +78,26 @@ def test_all_busy_nodes_are_asked_for_where_a_grid_changes() -> None:
     assert env.schedule().end_s.tolist() == pytest.approx([7 / 6 * HOUR, 1.25 * HOUR])
 
 
-def test_who_answers_no_level_gets_that_of_the_cap_rule() -> None:
-    _, env = asked(make_world([{}]), [LEVELS.size], "run-now+cap-60")
-    assert env.schedule().caps.level.tolist() == [0.6]
+def test_who_answers_no_power_cap_gets_that_of_the_cap_rule() -> None:
+    _, env = asked(make_world([{}]), [POWER_CAPS.size], "run-now+cap-60")
+    assert env.schedule().caps.power_cap.tolist() == [0.6]
 
 
-def test_levels_are_seen_by_their_watts_speeds_and_deadlines() -> None:
+def test_power_caps_are_seen_by_their_watts_speeds_and_deadlines() -> None:
     job = {"cpu_cores": 5.0, "memory_bytes": 2.0**30, "deadline_s": 1.3 * HOUR}
     world = make_world([job], [{"memory_capacity": 2.0**32}])
     env = GreenSchedEnv([world], "run-now", "how_fast")
     seen, _ = env.reset(seed=0)
-    level = dict(zip(LEVEL_FEATURES, seen["candidates"].T, strict=True))
-    watts, speed = cpu_power(LEVELS), np.asarray(cpu_speed(LEVELS))
-    np.testing.assert_allclose(level["power"], watts / watts.mean(), rtol=1e-6)
+    power_cap = dict(zip(POWER_CAP_FEATURES, seen["candidates"].T, strict=True))
+    watts, speed = cpu_power(POWER_CAPS), np.asarray(cpu_speed(POWER_CAPS))
+    np.testing.assert_allclose(power_cap["power"], watts / watts.mean(), rtol=1e-6)
     joules = watts / speed
-    np.testing.assert_allclose(level["energy"], joules / joules.mean(), rtol=1e-6)
-    np.testing.assert_allclose(level["level"], LEVELS, rtol=1e-6)
-    np.testing.assert_allclose(level["speed"], speed, rtol=1e-6)
+    np.testing.assert_allclose(power_cap["energy"], joules / joules.mean(), rtol=1e-6)
+    np.testing.assert_allclose(power_cap["power_cap"], POWER_CAPS, rtol=1e-6)
+    np.testing.assert_allclose(power_cap["speed"], speed, rtol=1e-6)
     # At 60 % the hour takes 1.33.
-    assert level["keeps_deadlines"].tolist() == [1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
-    assert level["dirtiness"].tolist() == [1.0] * LEVELS.size
+    assert power_cap["keeps_deadlines"].tolist() == [1.0, 1.0, 1.0, 1.0, 0.0, 0.0]
+    assert power_cap["dirtiness"].tolist() == [1.0] * POWER_CAPS.size
     context = seen["context"]
     assert context[LOG_RUNTIME] == pytest.approx(np.log(2.0))
     assert context[LOG_CPU] == pytest.approx(np.log(6.0))
@@ -105,7 +107,7 @@ def test_levels_are_seen_by_their_watts_speeds_and_deadlines() -> None:
 @given(seed=seeds)
 def test_what_is_seen_is_finite_and_does_not_change_with_the_size_of_the_node(seed: int) -> None:
     dice = np.random.default_rng(seed)
-    columns = dice.uniform(0.1, 1.0, (6, 3, LEVELS.size))
+    columns = dice.uniform(0.1, 1.0, (6, 3, POWER_CAPS.size))
     columns[2:4] *= dice.choice([0.0, 1.0, 1e4], (2, 3, 1))
     running = WorkloadColumns(*dice.uniform(0.0, 1e3, (4, 3)))
     large = columns * np.array([1.0, 1.0, 7.0, 7.0, 1.0, 1.0])[:, None, None]
@@ -113,9 +115,9 @@ def test_what_is_seen_is_finite_and_does_not_change_with_the_size_of_the_node(se
         encode_how_fast(CapColumns(*each), running, Weights(1.0, 2.0, 3.0), np.full(3, 1e9))
         for each in (columns, large)
     )
-    assert np.isfinite(ours.levels).all()
+    assert np.isfinite(ours.power_caps).all()
     assert np.isfinite(ours.context).all()
-    np.testing.assert_allclose(ours.levels, theirs.levels, rtol=1e-6)
+    np.testing.assert_allclose(ours.power_caps, theirs.power_caps, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -143,13 +145,13 @@ def test_whoever_chooses_by_what_is_seen_as_a_rule_does_gets_its_schedule(
     world = random_world(seed, "gangs")
 
     def choose(seen: Any) -> int:
-        level = dict(zip(LEVEL_FEATURES, seen["candidates"].T, strict=True))
-        in_time = level["keeps_deadlines"] == 1.0
+        power_cap = dict(zip(POWER_CAP_FEATURES, seen["candidates"].T, strict=True))
+        in_time = power_cap["keeps_deadlines"] == 1.0
         if not in_time.any():
             return FULL
         if rule == "cap-when-dirty":
-            return int(np.flatnonzero(in_time)[-1]) if level["dirtiness"][0] > 1.0 else FULL
-        return int(np.argmin(np.where(in_time, level["energy"], np.inf)))
+            return int(np.flatnonzero(in_time)[-1]) if power_cap["dirtiness"][0] > 1.0 else FULL
+        return int(np.argmin(np.where(in_time, power_cap["energy"], np.inf)))
 
     env = GreenSchedEnv([world], "carbon-time+spread", "how_fast")
     seen, _ = env.reset(seed=0)

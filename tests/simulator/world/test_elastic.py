@@ -105,8 +105,8 @@ def test_it_begins_with_those_that_find_room_and_takes_more_when_there_is_some()
 
 
 def test_one_that_is_late_gets_all_workers_that_are_of_use() -> None:
-    level = np.stack([np.ones(4), [1.0, 1.8, 1.8, 1.8]])
-    world = make_world([{**JOB, "deadline_s": 1.5 * SLOT}], [ROOMY], scaling=level)
+    scaling = np.stack([np.ones(4), [1.0, 1.8, 1.8, 1.8]])
+    world = make_world([{**JOB, "deadline_s": 1.5 * SLOT}], [ROOMY], scaling=scaling)
     [(begin, end, size)] = sizes(ran(world, "carbon-scaler"))
     assert (begin, size) == (0.0, 2)
     assert end == pytest.approx(3 / 1.8)

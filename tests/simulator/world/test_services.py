@@ -304,7 +304,7 @@ def test_tokens_tell_what_a_request_takes_and_when_its_first_token_comes(tmp_pat
     assert found.times == pytest.approx((0.6, 0.01 / 0.36, 0.2, 0.01 / 0.04))
 
 
-def test_a_cap_that_keeps_deadlines_keeps_a_replicas_node_at_full_pace() -> None:
+def test_a_cap_that_keeps_deadlines_keeps_a_replicas_node_at_full_speed() -> None:
     rows = [{"runtime_s": HOUR, "leaves_at_s": HOUR, "deadline_s": 9 * HOUR}, {"deadline_s": 9e4}]
     nodes = [{"cpu_capacity": 1.0}, {"cpu_capacity": 1.0}]
     schedule = ran(make_world(rows, nodes), "run-now+first-fit+cap-frugal")

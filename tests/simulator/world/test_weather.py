@@ -82,11 +82,11 @@ def test_the_nodes_have_the_mean_pue_of_the_scenarios_length(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("celsius", "pue"),
     [
-        pytest.param(-30, 1.05, id="level-below-the-first-point"),
+        pytest.param(-30, 1.05, id="flat-below-the-first-point"),
         pytest.param(-3.9, 1.05, id="first-point"),
         pytest.param(15.55, 1.175, id="straight-between"),
         pytest.param(35, 1.30, id="last-point"),
-        pytest.param(45, 1.30, id="level-above-the-last-point"),
+        pytest.param(45, 1.30, id="flat-above-the-last-point"),
     ],
 )
 def test_without_a_curve_a_cooling_system_with_outside_air_is_assumed(

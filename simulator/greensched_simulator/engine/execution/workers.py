@@ -1,7 +1,7 @@
 """The workers of a job, which run at the same time, each on a node, with the same requests.
 
-Most jobs have one. Their pace is that of the slowest. An elastic job has more or fewer of them from
-run segment to run segment.
+Most jobs have one. Their speed is that of the slowest. An elastic job has more or fewer of them
+from run segment to run segment.
 """
 
 from typing import Any
@@ -150,7 +150,7 @@ def other_asleep_s(job: int, worker: int, recorded: Recorded) -> float:
 
 @borrowing
 def tell_speed(job: int, run: Run) -> None:
-    """Bring a running job's pace up to what its workers and nodes have now."""
+    """Bring a running job's speed up to what its workers and nodes have now."""
     jobs, cluster, recorded = run.jobs, run.cluster, run.recorded
     full, now = np.inf, np.inf
     for worker in range(workers_of(job, recorded)):

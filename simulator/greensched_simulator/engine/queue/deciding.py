@@ -17,8 +17,8 @@ from greensched_simulator.engine.state.starts import (
     keep,
 )
 
-# What is asked: a job's start, its node; a node's level; nothing any more; a job's node, its turn
-# having come.
+# What is asked: a job's start, its node; a node's power cap; nothing any more; a job's node, its
+# turn having come.
 WHEN, WHERE, HOW_FAST, OVER, IN_TURN = range(5)
 
 

@@ -26,9 +26,9 @@ FULL_SPEED, SPEED = 8, 9  # of its slowest worker: where no cap holds, and now
 WANTED = 10  # workers that an elastic job is to have from its next start on
 ROWS = 11
 
-# Rows of the cluster's table of caps, [4,N]. The last is 1 where a level is to be chosen, and MOVED
-# where another one was, and the ends of what runs there are to follow.
-LEVEL, CPU_PACE, GPU_PACE, CHANGED = range(4)
+# Rows of the cluster's table of caps, [4,N]. The last is 1 where a power cap is to be chosen, and
+# MOVED where another one was, and the ends of what runs there are to follow.
+POWER_CAP, CPU_SPEED_AT_CAP, GPU_SPEED_AT_CAP, CHANGED = range(4)
 MOVED = 2.0
 
 # Who takes longer than was thought is thought to take that much more.
@@ -49,11 +49,13 @@ def nothing_done(jobs: Jobs, is_told: bool) -> Floats:
 
 @inlined
 def speed_of(job: int, node: int, jobs: Jobs, cluster: ClusterState) -> float:
-    """Return how fast a job runs on a node at its level, relative to the reference core."""
+    """Return how fast a job runs on a node at its power cap, relative to the reference core."""
     speed = cluster.nodes[CORE_SPEED, node]
     if cluster.cap.shape[1] == 0:
         return float(speed)
-    return float(speed * cluster.cap[GPU_PACE if jobs.gpus[job] > 0.0 else CPU_PACE, node])
+    return float(
+        speed * cluster.cap[GPU_SPEED_AT_CAP if jobs.gpus[job] > 0.0 else CPU_SPEED_AT_CAP, node]
+    )
 
 
 @inlined

@@ -20,6 +20,6 @@ class RunConfig(NamedTuple):
     goes_on: bool = True  # a search begins where the last one stopped, else at the first node
     may_reject: bool = False  # whether the `when` rule may give infinite costs
     may_suspend: bool = False  # whether the `pause` rule may have anything suspended
-    asks_how_fast: bool = False  # whether an agent chooses the levels of nodes
+    asks_how_fast: bool = False  # whether an agent chooses the power caps of nodes
     scaling: Floats = NO_SCALING  # the world's curves; NO_SCALING where the pause rule keeps sizes
     links: Floats = NO_LINKS  # between zones: see `moving`

@@ -1,8 +1,9 @@
 """Caps: how fast each node works, chosen anew when what runs there changes, and when a grid does.
 
-A job's speed is that of its slowest node at that node's level: of GPUs for jobs with GPUs, else
+A job's speed is that of its slowest node at that node's power cap: of GPUs for jobs with GPUs, else
 of CPUs.
-Another level moves the ends of all that runs there. Where nobody caps, the tables have no columns.
+Another power cap moves the ends of all that runs there. Where nobody caps, the tables have no
+columns.
 """
 
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from greensched_policies.costs.capping import (
-    LEVELS,
+    POWER_CAPS,
     CapColumns,
     cpu_power,
     cpu_speed,
@@ -42,11 +43,11 @@ from greensched_simulator.engine.state.cluster import ClusterState, columns_of
 from greensched_simulator.engine.state.power_states import SAVED_W
 from greensched_simulator.engine.state.progress import (
     CHANGED,
-    CPU_PACE,
-    GPU_PACE,
+    CPU_SPEED_AT_CAP,
+    GPU_SPEED_AT_CAP,
     LEFT_S,
-    LEVEL,
     MOVED,
+    POWER_CAP,
     SINCE_S,
     end_s,
     settle,
@@ -57,7 +58,7 @@ from greensched_simulator.engine.state.terms import RunConfig
 
 DAY_S = 86_400.0
 _MOMENT_S = 1.0  # over which "now" is told
-_ROUNDING = 1e-9  # share of a pace by which a deadline may be missed
+_ROUNDING = 1e-9  # share of a speed by which a deadline may be missed
 
 _cpu_speed, _cpu_power = compiled(cpu_speed), compiled(cpu_power)
 _gpu_speed, _gpu_watts = compiled(gpu_speed), compiled(gpu_watts)
@@ -65,22 +66,27 @@ _watts_at = compiled(watts_at)
 
 
 @fast
-def pace(now_s: float, run: Run) -> None:
-    """Choose a level for each node that is marked as changed, and move the ends of its jobs."""
+def cap_nodes(now_s: float, run: Run) -> None:
+    """Choose a power cap for each node that is marked as changed, and move the ends of its jobs."""
     cluster = run.cluster
-    needed, dirtiness = needed_paces(now_s, run), dirtiness_of(run.grid, now_s)
+    needed, dirtiness = needed_speeds(now_s, run), dirtiness_of(run.grid, now_s)
     for node in range(cluster.cpu_free.size):
         if cluster.cap[CHANGED, node] == 0.0 or cluster.pods[node] == 0:
             cluster.cap[CHANGED, node] = 0.0
             continue
-        seen = levels_seen(node, needed[:, node], dirtiness[cluster.zone[node]], cluster, run.terms)
-        set_level(now_s, node, int(np.argmin(run.rules.cap[0](seen)[0])), run)
+        seen = power_caps_seen(
+            node, needed[:, node], dirtiness[cluster.zone[node]], cluster, run.terms
+        )
+        set_power_cap(now_s, node, int(np.argmin(run.rules.cap[0](seen)[0])), run)
     move_ends(run)
 
 
 @inlined
-def next_to_pace(cluster: ClusterState) -> int:
-    """Return the first node on which something runs and whose level is to be chosen; or NOWHERE."""
+def next_to_cap(cluster: ClusterState) -> int:
+    """Return the first node on which something runs and whose power cap is to be chosen.
+
+    Or NOWHERE.
+    """
     for node in range(cluster.cpu_free.size):
         if cluster.cap[CHANGED, node] == 1.0 and cluster.pods[node] > 0:
             return node
@@ -88,13 +94,13 @@ def next_to_pace(cluster: ClusterState) -> int:
 
 
 @fast
-def needed_paces(now_s: float, run: Run) -> Floats:
-    """Return the least pace of CPUs and of GPUs that ends all in time on changed nodes, [2,N].
+def needed_speeds(now_s: float, run: Run) -> Floats:
+    """Return the least speed of CPUs and of GPUs that ends all in time on changed nodes, [2,N].
 
     Their jobs settle.
 
     As is expected: what is left by the estimate. -1 where no job of the kind runs, infinity where
-    one is late whatever happens. Replicas of services need their nodes' full pace.
+    one is late whatever happens. Replicas of services need their nodes' full speed.
     """
     jobs, cluster, recorded, ends = run.jobs, run.cluster, run.recorded, run.events.ends
     needed = np.full((2, cluster.cpu_free.size), -1.0)
@@ -111,10 +117,10 @@ def needed_paces(now_s: float, run: Run) -> Floats:
         for worker in range(workers_of(job, recorded)):
             node = node_of(job, worker, recorded)
             expected_s = left_s / cluster.nodes[CORE_SPEED, node]
-            pace = expected_s / time_s if time_s > 0.0 else np.inf
+            speed = expected_s / time_s if time_s > 0.0 else np.inf
             if np.isfinite(jobs.leaves_at_s[job]):  # what a service does cannot wait
-                pace = 1.0
-            needed[kind, node] = max(needed[kind, node], pace)
+                speed = 1.0
+            needed[kind, node] = max(needed[kind, node], speed)
     return needed
 
 
@@ -140,11 +146,11 @@ def dirtiness_of(grid: GridTable, now_s: float) -> Floats:
 
 
 @fast
-def levels_seen(
+def power_caps_seen(
     node: int, needed: Floats, dirtiness: float, cluster: ClusterState, terms: RunConfig
 ) -> CapColumns:
     """Return what a rule sees of one node, each [1,L]."""
-    seen = np.empty((6, 1, LEVELS.size))
+    seen = np.empty((6, 1, POWER_CAPS.size))
     now, model = columns_of(cluster, node), terms.model
     idle_w, peak_w, pue = now.gpu_idle_w, now.gpu_peak_w, now.pue
     start = int(now.curve_class) * CURVE_POINTS
@@ -155,14 +161,14 @@ def levels_seen(
         saved_w = model.curve_watts[start] + now.gpu_capacity * idle_w
     elif cluster.sleep.shape[1] > 0:
         saved_w = cluster.sleep[SAVED_W, node]
-    for place in range(LEVELS.size):
-        level = LEVELS[place]
-        cpu, gpu = _cpu_speed(level), _gpu_speed(level, idle_w, peak_w, model.gpu_ratio)
-        gpu_w = _gpu_watts(level, idle_w, peak_w, model.gpu_ratio)
+    for place in range(POWER_CAPS.size):
+        power_cap = POWER_CAPS[place]
+        cpu, gpu = _cpu_speed(power_cap), _gpu_speed(power_cap, idle_w, peak_w, model.gpu_ratio)
+        gpu_w = _gpu_watts(power_cap, idle_w, peak_w, model.gpu_ratio)
         in_time = cpu * (1.0 + _ROUNDING) >= needed[0] and gpu * (1.0 + _ROUNDING) >= needed[1]
-        seen[0, 0, place] = level
+        seen[0, 0, place] = power_cap
         seen[1, 0, place] = min(cpu if needed[0] >= 0.0 else 1.0, gpu if needed[1] >= 0.0 else 1.0)
-        seen[2, 0, place] = (cpu_w * _cpu_power(level) + busy * gpu_w) * pue
+        seen[2, 0, place] = (cpu_w * _cpu_power(power_cap) + busy * gpu_w) * pue
         seen[3, 0, place] = saved_w * pue
         seen[4, 0, place] = 1.0 if in_time else 0.0
         seen[5, 0, place] = dirtiness
@@ -170,23 +176,25 @@ def levels_seen(
 
 
 @fast
-def set_level(now_s: float, node: int, place: int, run: Run) -> None:
-    """Have a node at the level of a place from now on; its jobs' ends are yet to be moved."""
-    cluster, level = run.cluster, LEVELS[place]
-    if level == cluster.cap[LEVEL, node]:
+def set_power_cap(now_s: float, node: int, place: int, run: Run) -> None:
+    """Have a node at the power cap of a place from now on; its jobs' ends are yet to be moved."""
+    cluster, power_cap = run.cluster, POWER_CAPS[place]
+    if power_cap == cluster.cap[POWER_CAP, node]:
         cluster.cap[CHANGED, node] = 0.0
         return
-    run.changes.append((now_s, node, level))
+    run.changes.append((now_s, node, power_cap))
     idle_w, peak_w = cluster.nodes[GPU_IDLE_W, node], cluster.nodes[GPU_PEAK_W, node]
-    cluster.cap[LEVEL, node] = level
-    cluster.cap[CPU_PACE, node] = _cpu_speed(level)
-    cluster.cap[GPU_PACE, node] = _gpu_speed(level, idle_w, peak_w, run.terms.model.gpu_ratio)
+    cluster.cap[POWER_CAP, node] = power_cap
+    cluster.cap[CPU_SPEED_AT_CAP, node] = _cpu_speed(power_cap)
+    cluster.cap[GPU_SPEED_AT_CAP, node] = _gpu_speed(
+        power_cap, idle_w, peak_w, run.terms.model.gpu_ratio
+    )
     cluster.cap[CHANGED, node] = MOVED
 
 
 @fast
 def move_ends(run: Run) -> None:
-    """Move the ends of what runs on nodes with another level; its jobs have settled.
+    """Move the ends of what runs on nodes with another power cap; its jobs have settled.
 
     No node is marked any more.
     """
