@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.environments.single import GreenSchedEnv
 from greensched_simulator.environments.vector import GreenSchedVectorEnv
 from greensched_simulator.world.world import World
@@ -44,7 +44,7 @@ def _episodes(world: World, *, can_wait: bool) -> list[World]:
     """Return worlds of so many jobs each, cut out of one; without deadlines if no job can wait."""
     found = []
     for first in range(0, _WORLDS * _JOBS, _JOBS):
-        own = Jobs._make(column[first : first + _JOBS].copy() for column in world.jobs)
+        own = JobArrays._make(column[first : first + _JOBS].copy() for column in world.jobs)
         begin_s = own.arrival_s[0]
         own = own._replace(arrival_s=own.arrival_s - begin_s, deadline_s=own.deadline_s - begin_s)
         if not can_wait:

@@ -19,7 +19,7 @@ from benchmarks.audit import AUDIT_LOG, audit_flags, writes_of
 from greensched_core import labels
 from greensched_core.kubernetes_api import ApiClient
 from greensched_policies.billing.accounting import bill_schedule
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import (
@@ -97,7 +97,7 @@ def day_world(jobs: int = JOBS, longest_s: float = LONGEST_S) -> World:
     world = build_world(load_scenario(SCENARIO))
     kept = np.flatnonzero(world.jobs.runtime_s <= longest_s)[:jobs]
     return world._replace(
-        jobs=Jobs._make(column[kept] for column in world.jobs),
+        jobs=JobArrays._make(column[kept] for column in world.jobs),
         job_names=tuple(world.job_names[place] for place in kept),
     )
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from greensched_policies.costs.cost import Floats, Integers
 
 
-class Jobs(NamedTuple):
+class JobArrays(NamedTuple):
     """Jobs in order of arrival, one float64 [J] array per column.
 
     Times are seconds since the scenario's start. Runtime and estimate hold one startup, and all

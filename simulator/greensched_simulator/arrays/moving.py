@@ -11,7 +11,7 @@ import numpy as np
 from greensched_policies.billing.transfers import TransferColumns
 from greensched_policies.costs.cost import JOULES_PER_KWH, JOULES_PER_MWH, Floats
 from greensched_simulator.arrays.grid_table import CARBON
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.compiling.compiled import fast, inlined
 
 # Rows of the table of links, [4,Z,Z]: from the first zone to the second.
@@ -26,7 +26,7 @@ class Data(NamedTuple):
     zone: int  # where it lies
 
 
-def most_moving_s(links: Floats, jobs: Jobs, zone: int | None = None) -> Floats:
+def most_moving_s(links: Floats, jobs: JobArrays, zone: int | None = None) -> Floats:
     """Return the longest that bringing each job's data to a zone takes, or to any, [J].
 
     Data of a job that can be suspended may come from wherever it ran.

@@ -8,7 +8,7 @@ from scipy.sparse import coo_array
 
 from greensched_core.errors import BadInput
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.bounds.ways import Choices
 from greensched_simulator.runs.node_groups import AlikeNodes
 
@@ -18,7 +18,7 @@ _Entries = list[tuple[Integers, Integers, Floats]]  # row, variable, amount
 class Programme:
     """Gathers the programme task by task, and solves it; a task is a job, or a part of one."""
 
-    def __init__(self, jobs: Jobs, groups: Sequence[AlikeNodes], slots: int) -> None:
+    def __init__(self, jobs: JobArrays, groups: Sequence[AlikeNodes], slots: int) -> None:
         self._asked = (jobs.cpu_cores, jobs.memory_bytes, jobs.gpus)
         self._groups, self._slots = groups, slots
         self.variables = 0

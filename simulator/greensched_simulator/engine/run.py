@@ -12,13 +12,13 @@ from numba.experimental import structref
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_simulator.arrays.grid_table import GridTable
 from greensched_simulator.arrays.heaps import Heap, earliest_s, empty_heap
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.nodes import Outages
 from greensched_simulator.arrays.precedence import Precedence
 from greensched_simulator.compiling.compiled import fast, inlined
 from greensched_simulator.engine.state.choices import NOWHERE, RuleSet
 from greensched_simulator.engine.state.cluster import ClusterState
-from greensched_simulator.engine.state.job_estimates import Prospects
+from greensched_simulator.engine.state.job_estimates import JobEstimates
 from greensched_simulator.engine.state.recorded import Recorded
 from greensched_simulator.engine.state.refused import nothing_refused
 from greensched_simulator.engine.state.starts import Plan
@@ -43,9 +43,9 @@ Broken = list[tuple[int, float, float]]  # node, begin and end of each outage th
 class Given(NamedTuple):
     """What a run begins with; it leaves `cluster` and `plan` as they are at its end."""
 
-    jobs: Jobs
+    jobs: JobArrays
     precedence: Precedence
-    prospects: Prospects
+    estimates: JobEstimates
     cluster: ClusterState
     grid: GridTable  # the forecast
     plan: Plan
@@ -54,7 +54,7 @@ class Given(NamedTuple):
     outages: Outages
 
 
-class Events(NamedTuple):
+class EventState(NamedTuple):
     """What is still to come, and how far a run is."""
 
     ends: Heap  # when a running job is to be looked at
@@ -109,9 +109,9 @@ class Agenda(NamedTuple):
 class Run(NamedTuple):
     """All of a run, as functions read it; they are handed a `RunStructure` of the same fields."""
 
-    jobs: Jobs
+    jobs: JobArrays
     precedence: Precedence
-    prospects: Prospects
+    estimates: JobEstimates
     cluster: ClusterState
     grid: GridTable
     plan: Plan
@@ -120,7 +120,7 @@ class Run(NamedTuple):
     outages: Outages
     rules: RuleSet
     recorded: Recorded
-    events: Events
+    events: EventState
     waiting: WaitingQueue
     queue: Queue  # where it has an order
     agenda: Agenda  # where jobs may be suspended
@@ -154,7 +154,7 @@ def run_of(given: Given, recorded: Recorded, rules: RuleSet) -> Any:
     """Return the structure of a run that begins, and keeps what it is given alive."""
     count, precedence, outages = given.jobs.arrival_s.size, given.precedence, given.outages
     return RunStructure(
-        given.jobs, precedence, given.prospects, given.cluster, given.grid, given.plan,
+        given.jobs, precedence, given.estimates, given.cluster, given.grid, given.plan,
         given.terms, given.steps_s, outages, rules, recorded,
         nothing_yet(count), nobody_waiting(count), nobody_queueing(count),
         empty_agenda(count if given.terms.may_suspend else 0),
@@ -175,9 +175,9 @@ def is_plain(given: Given) -> bool:
 
 
 @fast
-def nothing_yet(jobs: int) -> Events:
+def nothing_yet(jobs: int) -> EventState:
     """Return the events of a run that begins."""
-    return Events(empty_heap(jobs), empty_heap(jobs), np.zeros(4, np.int64), np.zeros(1))
+    return EventState(empty_heap(jobs), empty_heap(jobs), np.zeros(4, np.int64), np.zeros(1))
 
 
 @fast

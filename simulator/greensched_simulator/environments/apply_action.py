@@ -24,7 +24,7 @@ def apply_when(episode: Any, action: int) -> None:
     if place < 0 or place >= count:
         place = int(np.argmin(run.rules.when[0](_columns_of(episode.starts.columns, count))[0]))
     zone = episode.starts.zone[place]
-    chosen = Start(now_s + place * run.terms.slot_s, zone, run.prospects.runtime_s[job, zone])
+    chosen = Start(now_s + place * run.terms.slot_s, zone, run.estimates.runtime_s[job, zone])
     keep_start(job, chosen, run)
     asked[DUE] = due_or_put_off(job, now_s, chosen.start_s, run.events.starts)
 

@@ -180,7 +180,7 @@ def _ask_when(episode: Any, job: int) -> int:
     Where there are pauses, rules plan all that can be suspended.
     """
     run, now_s, terms = episode.run, episode.run.events.now_s[0], episode.run.terms
-    count = starts_between(now_s, run.prospects.latest_start_s[job], terms)
+    count = starts_between(now_s, run.estimates.latest_start_s[job], terms)
     may_pause = terms.may_suspend and run.jobs.save_every_s[job] < np.inf
     if episode.asks_when and count > 1 and not may_pause:
         observe_starts(episode, job, now_s, count)

@@ -13,12 +13,12 @@ from greensched_policies.costs.cost import Floats
 from greensched_policies.encoding.reward import Shares, penalty_of, reward_of, shares_of
 from greensched_policies.rules.catalogue import MAY_REJECT
 from greensched_simulator.arrays.grid_table import GridTable
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.engine.queue.deciding import OVER
 from greensched_simulator.engine.run import Broken, CapChanges, Given, Suspended
 from greensched_simulator.engine.state.choices import NOWHERE, RuleSet, nodes_to_score, rules_of
 from greensched_simulator.engine.state.cluster import ClusterState, idle_cluster, node_table
-from greensched_simulator.engine.state.job_estimates import Prospects
+from greensched_simulator.engine.state.job_estimates import JobEstimates
 from greensched_simulator.engine.state.recorded import Recorded, nothing_recorded
 from greensched_simulator.engine.state.starts import MOST_SLOTS
 from greensched_simulator.engine.state.terms import RunConfig
@@ -41,11 +41,11 @@ from greensched_simulator.runs.simulation import (
     bill_of,
     billed_until_s,
     empty_plan,
+    estimates_in,
     forecast_of,
     grid_steps,
     looks_ahead,
     planned_jobs,
-    prospects_in,
     simulate,
     steps_watched,
     terms_of,
@@ -64,10 +64,10 @@ class Prepared:
     world: World
     policy: Policy
     heads: Sequence[Head]
-    jobs: Jobs  # as plans see them
+    jobs: JobArrays  # as plans see them
     node_table: Floats  # what never changes of the nodes: see `ClusterState`
     sleep: Floats  # the table as it is at the start
-    prospects: Prospects
+    estimates: JobEstimates
     is_ahead_seen: bool  # whether anybody looks at later starts, and at the plan
     grid: GridTable  # the forecast
     true_grid: GridTable
@@ -107,7 +107,7 @@ class Prepared:
     @property
     def most_starts(self) -> int:
         """Return how many starts a decision has to choose from at most."""
-        waits_s = self.prospects.latest_start_s - self.world.jobs.arrival_s
+        waits_s = self.estimates.latest_start_s - self.world.jobs.arrival_s
         return int(np.clip(waits_s.max() // self.terms.slot_s + 1, 1, MOST_SLOTS))
 
 
@@ -119,7 +119,7 @@ def prepared(world: World, policy: Policy, heads: Sequence[Head]) -> Prepared:
     """
     _refuse(world, policy, heads)
     sleep, nodes = sleep_table(world, policy), world.nodes
-    prospects = prospects_in(world, sleep)
+    estimates = estimates_in(world, sleep)
     baseline = simulate(world, policy_named(BASELINE))
     until_s = billed_until_s(world, baseline)
     total = total_bill(bill_of(world, baseline, until_s))
@@ -129,10 +129,10 @@ def prepared(world: World, policy: Policy, heads: Sequence[Head]) -> Prepared:
         world=_plain(world),
         policy=policy,
         heads=heads,
-        jobs=_plain(planned_jobs(world, prospects)),
+        jobs=_plain(planned_jobs(world, estimates)),
         node_table=node_table(nodes),
         sleep=sleep,
-        prospects=_plain(prospects),
+        estimates=_plain(estimates),
         is_ahead_seen=ahead,
         grid=_plain(forecast_of(world, in_slots=ahead)),
         true_grid=_plain(forecast_of(_foreseen(world), in_slots=False)),
@@ -163,7 +163,7 @@ def new_parts(ready: Prepared, shown: Shown) -> Parts:
         given=Given(
             jobs=jobs,
             precedence=world.precedence,
-            prospects=ready.prospects,
+            estimates=ready.estimates,
             cluster=cluster,
             grid=ready.grid,
             plan=empty_plan(world, is_looked_at=ready.is_ahead_seen),

@@ -7,7 +7,7 @@ import numpy as np
 from greensched_policies.costs.capping import POWER_CAPS, cpu_power, cpu_speed, gpu_speed, gpu_watts
 from greensched_policies.costs.cost import CURVE_POINTS, Floats
 from greensched_policies.costs.sleeping import SleepColumns
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.runs.sleep_tables import sleep_columns
 from greensched_simulator.world.world import World
 
@@ -33,7 +33,7 @@ class AlikeNodes(NamedTuple):
     saved_watts: float  # of one empty node at the meter while it sleeps; 0 if it never can
     wake_joules: float  # at the meter, to wake it, above what sleeping on takes
 
-    def watts(self, jobs: Jobs, job: int) -> tuple[float, float]:
+    def watts(self, jobs: JobArrays, job: int) -> tuple[float, float]:
         """Return the least and the most watts that a job adds here."""
         workers = jobs.workers[job]
         cores, gpus = workers * jobs.cpu_cores[job], workers * jobs.gpus[job]
@@ -45,7 +45,7 @@ class AlikeNodes(NamedTuple):
         )
         return low, high
 
-    def staying_watts(self, jobs: Jobs, job: int) -> tuple[float, float]:
+    def staying_watts(self, jobs: JobArrays, job: int) -> tuple[float, float]:
         """Return the least and the most watts that a replica adds here, at any speed."""
         low, high = (
             jobs.cpu_cores[job] * core_w + jobs.gpus[job] * gpu_w
@@ -118,7 +118,7 @@ def _span(values: Floats) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-def fits(jobs: Jobs, job: int, group: AlikeNodes) -> bool:
+def fits(jobs: JobArrays, job: int, group: AlikeNodes) -> bool:
     """Tell whether an empty node of the group has room for a worker of a job."""
     asked = (jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job])
     return all(

@@ -21,12 +21,12 @@ from greensched_policies.costs.cost import CURVE_POINTS, CostModel, Floats, load
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.rules.catalogue import BLIND_TO_ROOM, MAY_REJECT, SCALE_RULES
 from greensched_simulator.arrays.grid_table import GridTable, grid_table, in_parts
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.engine.engine import run
 from greensched_simulator.engine.run import DISCIPLINES, Given
 from greensched_simulator.engine.state.choices import nodes_to_score, rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
-from greensched_simulator.engine.state.job_estimates import Prospects, prospects_of
+from greensched_simulator.engine.state.job_estimates import JobEstimates, estimates_of
 from greensched_simulator.engine.state.power_states import WAKE_S
 from greensched_simulator.engine.state.starts import Plan
 from greensched_simulator.engine.state.terms import RunConfig
@@ -89,12 +89,12 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
     cluster = idle_cluster(
         world.nodes, table, world.jobs.gpus, sleep, capped=capped, only_node_0=only_node_0
     )
-    prospects = prospects_in(world, sleep)
+    estimates = estimates_in(world, sleep)
     order, ahead = QUEUES[policy.queue].order, looks_ahead(world, policy)
     given = Given(
-        jobs=planned_jobs(world, prospects),
+        jobs=planned_jobs(world, estimates),
         precedence=world.precedence,
-        prospects=prospects,
+        estimates=estimates,
         cluster=cluster,
         grid=forecasts[ahead],
         plan=empty_plan(world, is_looked_at=ahead),
@@ -107,11 +107,11 @@ def _simulated(world: World, policy: Policy, forecasts: dict[bool, GridTable]) -
     return schedule_of(world, recorded, changes, suspended, broken, sleep)
 
 
-def prospects_in(world: World, sleep: Floats) -> Prospects:
+def estimates_in(world: World, sleep: Floats) -> JobEstimates:
     """Return what the jobs of a world may expect of its nodes, which sleep by such a table."""
     wake_s = sleep[WAKE_S] if sleep.shape[1] else np.zeros(world.nodes.zone.size)
     jobs, zones = world.jobs, len(world.zones)
-    found = prospects_of(jobs, world.precedence, world.nodes, zones, wake_s, world.links)
+    found = estimates_of(jobs, world.precedence, world.nodes, zones, wake_s, world.links)
     if world.links.size == 0:
         return found
     core_w, gpu_w = _busy_watts(world)
@@ -137,9 +137,9 @@ def _busy_watts(world: World) -> tuple[Floats, Floats]:
     return mean(core_w, cores), mean(gpu_w, nodes.gpu_capacity)
 
 
-def planned_jobs(world: World, prospects: Prospects) -> Jobs:
+def planned_jobs(world: World, estimates: JobEstimates) -> JobArrays:
     """Return a world's jobs as plans see them: due early enough for those that wait for them."""
-    return world.jobs._replace(deadline_s=prospects.latest_end_s)
+    return world.jobs._replace(deadline_s=estimates.latest_end_s)
 
 
 def may_suspend(world: World, policy: Policy) -> bool:

@@ -16,7 +16,7 @@ from greensched_policies.costs.capping import cpu_power, cpu_speed, gpu_speed, g
 from greensched_policies.costs.cost import Floats, Integers, NodeColumns, curve_table
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.weights import Weights
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.moving import NO_LINKS
 from greensched_simulator.arrays.nodes import NodeArrays, Outages
 from greensched_simulator.arrays.precedence import precedence_of
@@ -86,11 +86,11 @@ def make_world(
 ) -> World:
     """Return a world of such jobs, nodes and zones; what is not told is small, equal and plain.
 
-    Rows have the names of `Jobs` and `NodeArrays`, curve class 0 is straight and 1 soon flat; a
-    step is its begin, g/kWh and money per MWh. `weather` is the PUE of each step beside that of the
-    nodes. Jobs stand in the order of their arrival; `after` tells for the place of a job those of
-    the jobs that it waits for. An estimate is the runtime, if not told, and watts asleep and waking
-    the idle ones. Half of what is requested is used.
+    Rows have the names of `JobArrays` and `NodeArrays`, curve class 0 is straight and 1 soon flat;
+    a step is its begin, g/kWh and money per MWh. `weather` is the PUE of each step beside that of
+    the nodes. Jobs stand in the order of their arrival; `after` tells for the place of a job those
+    of the jobs that it waits for. An estimate is the runtime, if not told, and watts asleep and
+    waking the idle ones. Half of what is requested is used.
     """
     steps = np.array([step for zone in grids for step in zone])
     seen = steps if forecasts is None else np.array([step for zone in forecasts for step in zone])
@@ -114,13 +114,13 @@ def make_world(
     return world._replace(**others)
 
 
-def _jobs(rows: Sequence[Row]) -> Jobs:
+def _jobs(rows: Sequence[Row]) -> JobArrays:
     told = _columns(_JOB, rows)
     told["estimate_s"] = np.where(
         np.isnan(told["estimate_s"]), told["runtime_s"], told["estimate_s"]
     )
     data_zone = told.pop("data_zone").astype(np.int64)
-    return Jobs(**told, data_zone=data_zone)
+    return JobArrays(**told, data_zone=data_zone)
 
 
 def _nodes(rows: Sequence[Row]) -> NodeArrays:
@@ -146,9 +146,9 @@ def drawn_world(
 
     The PUE of each hour beside that of the nodes goes round as `weather` says, in all zones.
 
-    Jobs have the names of `Jobs`, but tell `wait_s` in place of a deadline, the `error` of their
-    estimate, and how far ahead of them those stand for which one job in three waits, `before`. None
-    has more workers than nodes have room for.
+    Jobs have the names of `JobArrays`, but tell `wait_s` in place of a deadline, the `error` of
+    their estimate, and how far ahead of them those stand for which one job in three waits,
+    `before`. None has more workers than nodes have room for.
     """
     told = sorted(told, key=lambda job: job["arrival_s"])
     after = {

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from greensched_policies.costs.cost import Floats
 from greensched_policies.costs.scaling import NO_SCALING, useful_workers
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.seeds import stream
 from greensched_simulator.scenario.model import ScenarioWorkload
 
@@ -40,7 +40,7 @@ def curves_of(workload: ScenarioWorkload, may_be: npt.NDArray[np.bool_], seed: i
     return np.where(may_be & (kind < shares.size), kind + 1.0, 0.0)
 
 
-def range_of(jobs: Jobs, scaling: Floats) -> Range:
+def range_of(jobs: JobArrays, scaling: Floats) -> Range:
     """Return what scaling can make of jobs; nothing where `scaling` is `NO_SCALING`."""
     rows = [(1.0, 1.0, 1.0, 1.0)]
     for curve in scaling[1:]:

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from greensched_core.durations import format_duration
 from greensched_core.errors import BadInput
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.precedence import Precedence, precedence_of, whole_jobs
 from greensched_simulator.arrays.seeds import stream
 from greensched_simulator.formats.trace_format import CellMachine, TimeUnit
@@ -44,7 +44,7 @@ _MOST_OF = 0.9  # of the length should see arrivals
 class JobList(NamedTuple):
     """Jobs with their names, and what should be known about them, each a sentence."""
 
-    jobs: Jobs
+    jobs: JobArrays
     precedence: Precedence
     names: tuple[str, ...]
     notes: tuple[str, ...]
@@ -264,7 +264,7 @@ def _finished(
     zones: tuple[str, ...],
     seed: int,
     precedence: Precedence,
-) -> Jobs:
+) -> JobArrays:
     """Return the jobs; those that wait for each other are due together, as one long job is.
 
     Estimates and deadlines that their owners told stand as they are.
@@ -277,7 +277,7 @@ def _finished(
     deadline_s = whole.arrival_s + allowed_s + _slack_s(workload.slack, whole.runtime_s)
     can_stop, told = _can_stop(draft, workload.suspend, seed), workload.suspend or Suspend()
     data_bytes, data_zone = data_of_jobs(workload, zones, count, seed)
-    return Jobs(
+    return JobArrays(
         arrival_s=draft.arrival_s,
         runtime_s=draft.runtime_s,
         estimate_s=np.where(np.isnan(draft.expected_s), estimate_s, draft.expected_s),

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from greensched_core.errors import BadInput
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.nodes import NodeArrays
 from greensched_simulator.arrays.precedence import moved
 from greensched_simulator.scenario.cluster import NodeGroup
@@ -113,7 +113,7 @@ def sized(service: Service, scenario: Scenario, seed: int, nodes: NodeArrays) ->
     return Sized(service, curve, wanted, times, speeds)
 
 
-def is_replica(jobs: Jobs) -> npt.NDArray[np.bool_]:
+def is_replica(jobs: JobArrays) -> npt.NDArray[np.bool_]:
     """Tell which rows are replicas of services, [J]; all others are jobs."""
     return np.isfinite(jobs.leaves_at_s)
 
@@ -153,10 +153,10 @@ def _lives(wanted: Floats, begins_s: Floats) -> _Lives:
     return _Lives(number, begins_s[begin], begins_s[end])
 
 
-def _rows(service: Service, lives: _Lives) -> Jobs:
+def _rows(service: Service, lives: _Lives) -> JobArrays:
     count, asked = lives.begin_s.size, service.replica
     lasts_s = lives.end_s - lives.begin_s
-    return Jobs(
+    return JobArrays(
         arrival_s=lives.begin_s,
         runtime_s=lasts_s,
         estimate_s=lasts_s,
@@ -185,11 +185,11 @@ def _names(service: str, lives: _Lives) -> list[str]:
     return names
 
 
-def _merged(parts: list[Jobs]) -> tuple[Jobs, Integers]:
+def _merged(parts: list[JobArrays]) -> tuple[JobArrays, Integers]:
     """Return all rows in order of arrival, and where each stood in the parts put together."""
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.argsort(columns[0], kind="stable")
-    return Jobs._make(np.ascontiguousarray(column[order]) for column in columns), order
+    return JobArrays._make(np.ascontiguousarray(column[order]) for column in columns), order
 
 
 def _speeds(service: Service, groups: Sequence[NodeGroup], nodes: NodeArrays) -> Floats:

@@ -9,7 +9,7 @@ from greensched_policies.billing.supply import Battery
 from greensched_policies.costs.cost import CURVE_POINTS, Floats, curve_table
 from greensched_policies.costs.scaling import NO_SCALING
 from greensched_policies.encoding.weights import Weights
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.moving import NO_LINKS
 from greensched_simulator.arrays.nodes import NodeArrays, Outages
 from greensched_simulator.arrays.precedence import NO_PRECEDENCE, Precedence, whole_jobs
@@ -33,7 +33,7 @@ _PAST_THE_END_S = 30 * DAY_S  # queues may grow long
 class World(NamedTuple):
     """A scenario drawn with one seed."""
 
-    jobs: Jobs
+    jobs: JobArrays
     job_names: tuple[str, ...]
     nodes: NodeArrays
     node_names: tuple[str, ...]

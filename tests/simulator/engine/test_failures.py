@@ -25,9 +25,9 @@ from greensched_simulator.runs.simulation import (
     bill_of,
     billed_until_s,
     empty_plan,
+    estimates_in,
     forecast_of,
     planned_jobs,
-    prospects_in,
     simulate,
     terms_of,
 )
@@ -192,13 +192,13 @@ def test_the_plan_forgets_what_a_job_that_was_stopped_had_planned(
 def plan_left_by(world: World, policy: Policy) -> Plan:
     """Return the plan as a run leaves it."""
     sleep = sleep_table(world, policy)
-    prospects, plan = prospects_in(world, sleep), empty_plan(world)
+    estimates, plan = estimates_in(world, sleep), empty_plan(world)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         begins = Given(
-            planned_jobs(world, prospects),
+            planned_jobs(world, estimates),
             world.precedence,
-            prospects,
+            estimates,
             idle_cluster(world.nodes, node_table(world.nodes), world.jobs.gpus, sleep),
             forecast_of(world, in_slots=True),
             plan,

@@ -5,16 +5,16 @@ import math
 import numpy as np
 
 from greensched_simulator.arrays.moving import LATENCY_S
-from greensched_simulator.engine.state.job_estimates import Prospects, prospects_of
+from greensched_simulator.engine.state.job_estimates import JobEstimates, estimates_of
 from greensched_simulator.testing.small_worlds import GIB, make_world
 
 HOUR = 3600.0
 
 
-def expected(job: dict[str, float], *nodes: dict[str, float]) -> Prospects:
+def expected(job: dict[str, float], *nodes: dict[str, float]) -> JobEstimates:
     """Return what one job may expect of nodes in two zones; all that can, sleep."""
     world = make_world([job], nodes, [[(0.0, 1.0, 1.0)]] * 2)
-    return prospects_of(world.jobs, world.precedence, world.nodes, 2, world.nodes.wake_s)
+    return estimates_of(world.jobs, world.precedence, world.nodes, 2, world.nodes.wake_s)
 
 
 def test_a_run_is_as_long_as_on_the_mean_core_of_the_zone() -> None:
@@ -67,6 +67,6 @@ def test_the_last_start_leaves_time_to_bring_the_data_over_links_that_it_may_tak
         job = {"runtime_s": HOUR, "deadline_s": 9 * HOUR, "data_bytes": 1.0,
                "save_every_s": may_stop}  # fmt: skip
         world = make_world([job], nodes, [[(0.0, 1.0, 1.0)]] * 3)
-        found = prospects_of(world.jobs, world.precedence, world.nodes, 3, np.zeros(3), links)
+        found = estimates_of(world.jobs, world.precedence, world.nodes, 3, np.zeros(3), links)
         assert found.latest_start_s.tolist() == [latest_h * HOUR]
         assert found.lead_s.tolist() == [(8.0 - latest_h) * HOUR]

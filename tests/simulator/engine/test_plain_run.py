@@ -18,10 +18,10 @@ from greensched_simulator.engine.state.starts import Plan
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.simulation import (
     empty_plan,
+    estimates_in,
     forecast_of,
     looks_ahead,
     planned_jobs,
-    prospects_in,
     terms_of,
 )
 from greensched_simulator.runs.sleep_tables import sleep_table
@@ -39,7 +39,7 @@ def recorded(world: World, name: str, steps_s: Floats, plan: Plan | None = None)
     policy = policy_named(name)
     plan = empty_plan(world, is_looked_at=looks_ahead(world, policy)) if plan is None else plan
     sleep = sleep_table(world, policy)
-    prospects = prospects_in(world, sleep)
+    estimates = estimates_in(world, sleep)
     only_node_0 = policy.placing.only_node_0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
@@ -47,7 +47,7 @@ def recorded(world: World, name: str, steps_s: Floats, plan: Plan | None = None)
             world.nodes, node_table(world.nodes), world.jobs.gpus, sleep, only_node_0=only_node_0
         )
         begins = Given(
-            planned_jobs(world, prospects), world.precedence, prospects, cluster,
+            planned_jobs(world, estimates), world.precedence, estimates, cluster,
             forecast_of(world, in_slots=True), plan, terms_of(world, policy), steps_s,
             world.outages,
         )  # fmt: skip

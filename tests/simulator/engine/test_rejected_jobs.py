@@ -17,7 +17,7 @@ from greensched_simulator.engine.engine import run
 from greensched_simulator.engine.run import Given
 from greensched_simulator.engine.state.choices import rules_of
 from greensched_simulator.engine.state.cluster import idle_cluster, node_table
-from greensched_simulator.engine.state.job_estimates import prospects_of
+from greensched_simulator.engine.state.job_estimates import estimates_of
 from greensched_simulator.engine.state.starts import Plan
 from greensched_simulator.engine.state.terms import RunConfig
 from greensched_simulator.policy import (
@@ -65,7 +65,7 @@ def test_nothing_is_kept_in_the_plan_for_what_is_rejected() -> None:
         begins = Given(
             world.jobs,
             world.precedence,
-            prospects_of(world.jobs, world.precedence, world.nodes, 1, np.zeros(1)),
+            estimates_of(world.jobs, world.precedence, world.nodes, 1, np.zeros(1)),
             cluster,
             forecast,
             plan,

@@ -9,7 +9,7 @@ from greensched_policies.costs.pausing import PauseColumns, planned_slots
 from greensched_policies.costs.scaling import scaled_plan, useful_workers
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_simulator.arrays.grid_table import GridTable
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.moving import dearer_by_zone
 from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.engine.execution.workers import all_cores, data_of, scales
@@ -57,22 +57,22 @@ def choose_runs(job: int, now_s: float, running_in: int, run: Run) -> Runs:
     `running_in` is the zone in which the job runs and may go on; NOWHERE if it waits. A job gets no
     slots that may not wait, cannot be suspended, or does not run long enough.
     """
-    jobs, prospects, recorded, terms = run.jobs, run.prospects, run.recorded, run.terms
+    jobs, estimates, recorded, terms = run.jobs, run.estimates, run.recorded, run.terms
     if scales(job, jobs, terms):
         return choose_sizes(job, now_s, running_in, run)
     is_running = running_in != NOWHERE
     share = expected_left_s(job, jobs, recorded.progress) / jobs.estimate_s[job]
-    runtime_s = prospects.runtime_s[job] * share
+    runtime_s = estimates.runtime_s[job] * share
     needed = np.ceil(np.where(np.isinf(runtime_s), 0.0, runtime_s) / terms.slot_s - _ROUNDING)
     spare = min(spare_slots(job, now_s, share, run), MOST_SLOTS - int(needed.max()))
     if spare < 1 or (needed.max() < 2.0 and not is_running):
         return nothing_chosen()
     again_s, most = restarting(job, jobs, recorded)
-    data, run_j = data_of(job, jobs, recorded), prospects.run_j[job] * share
+    data, run_j = data_of(job, jobs, recorded), estimates.run_j[job] * share
     work = UnstartedJob(now_s, runtime_s, all_cores(job, jobs, recorded), data, run_j)
     count = max(int(needed.max()), 1) + spare
     cost = run.rules.when[0](columns_by_zone(run.grid, run.plan, terms, work, count))
-    restart_s, lead_s = again_s * prospects.slowest[job], prospects.lead_s[job]
+    restart_s, lead_s = again_s * estimates.slowest[job], estimates.lead_s[job]
     best, least = nothing_chosen(), np.inf
     for zone in range(runtime_s.size):
         if np.isinf(runtime_s[zone]) or (is_running and zone != running_in):
@@ -94,19 +94,19 @@ def choose_sizes(job: int, now_s: float, running_in: int, run: Run) -> Runs:
     Reckoned as if all its nodes were the slowest that can take it. Where nobody said how long it
     may wait it gets no slots.
     """
-    jobs, prospects, recorded, terms = run.jobs, run.prospects, run.recorded, run.terms
-    left_s, lead_s = jobs.deadline_s[job] - now_s, prospects.lead_s[job]
+    jobs, estimates, recorded, terms = run.jobs, run.estimates, run.recorded, run.terms
+    left_s, lead_s = jobs.deadline_s[job] - now_s, estimates.lead_s[job]
     if np.isinf(left_s):
         return nothing_chosen()
     count = min(max(int((left_s - lead_s) / terms.slot_s + _ROUNDING), 1), MOST_SLOTS)
-    throughput, slowest = terms.scaling[int(jobs.scaling[job])], prospects.slowest[job]
+    throughput, slowest = terms.scaling[int(jobs.scaling[job])], estimates.slowest[job]
     left = expected_left_s(job, jobs, recorded.progress)
     running = recorded.workers[job] if running_in != NOWHERE else 0
     sizes = max(_useful_workers(throughput), recorded.workers[job])
     runtime_s = left * slowest
-    in_zone_s = np.where(np.isinf(prospects.runtime_s[job]), np.inf, runtime_s)
+    in_zone_s = np.where(np.isinf(estimates.runtime_s[job]), np.inf, runtime_s)
     again_s, most = restarting(job, jobs, recorded)
-    data, run_j = data_of(job, jobs, recorded), prospects.run_j[job] * left / jobs.estimate_s[job]
+    data, run_j = data_of(job, jobs, recorded), estimates.run_j[job] * left / jobs.estimate_s[job]
     cost = np.full((in_zone_s.size, throughput.size, count), np.inf)
     for size in range(sizes):
         # Each worker gets its own data, for a part of the work.
@@ -128,7 +128,7 @@ def choose_sizes(job: int, now_s: float, running_in: int, run: Run) -> Runs:
 
 
 @inlined
-def restarting(job: int, jobs: Jobs, recorded: Recorded) -> tuple[float, float]:
+def restarting(job: int, jobs: JobArrays, recorded: Recorded) -> tuple[float, float]:
     """Return what suspending and resuming a job takes each time, and how often it may be yet."""
     again_s = jobs.startup_s[job]
     if jobs.save_every_s[job] == 0.0:  # else saving is a part of the runtime
@@ -143,9 +143,9 @@ def spare_slots(job: int, now_s: float, share: float, run: Run) -> int:
 
     Where nobody said how long it may wait, it does not.
     """
-    jobs, prospects = run.jobs, run.prospects
-    run_s = jobs.estimate_s[job] * prospects.slowest[job] * share
-    spare = (jobs.deadline_s[job] - now_s - run_s - prospects.lead_s[job]) / run.terms.slot_s
+    jobs, estimates = run.jobs, run.estimates
+    run_s = jobs.estimate_s[job] * estimates.slowest[job] * share
+    spare = (jobs.deadline_s[job] - now_s - run_s - estimates.lead_s[job]) / run.terms.slot_s
     return int(np.floor(spare + _ROUNDING)) if 0.0 < spare < np.inf else 0
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from greensched_policies.costs.cost import CORE_SPEED, WorkloadColumns
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.compiling.compiled import borrowing, inlined
 from greensched_simulator.engine.run import Run
@@ -37,25 +37,25 @@ def workers_of(job: int, recorded: Recorded) -> int:
 
 
 @inlined
-def all_cores(job: int, jobs: Jobs, recorded: Recorded) -> float:
+def all_cores(job: int, jobs: JobArrays, recorded: Recorded) -> float:
     """Return how many cores a job's workers ask for together."""
     return float(jobs.cpu_cores[job] * recorded.workers[job])
 
 
 @inlined
-def scales(job: int, jobs: Jobs, terms: RunConfig) -> bool:
+def scales(job: int, jobs: JobArrays, terms: RunConfig) -> bool:
     """Tell whether a job is elastic, and the policy makes use of it."""
     return bool(terms.scaling.shape[0] > 1 and jobs.scaling[job] > 0.0)
 
 
 @inlined
-def are_several(job: int, jobs: Jobs, terms: RunConfig) -> bool:
+def are_several(job: int, jobs: JobArrays, terms: RunConfig) -> bool:
     """Tell whether a job has several workers, or may have."""
     return bool(jobs.workers[job] > 1.0 or scales(job, jobs, terms))
 
 
 @inlined
-def throughput_of(job: int, jobs: Jobs, recorded: Recorded, terms: RunConfig) -> float:
+def throughput_of(job: int, jobs: JobArrays, recorded: Recorded, terms: RunConfig) -> float:
     """Return how fast a job's workers make it, relative to one of an elastic job; else 1."""
     if not scales(job, jobs, terms):
         return 1.0
@@ -63,7 +63,7 @@ def throughput_of(job: int, jobs: Jobs, recorded: Recorded, terms: RunConfig) ->
 
 
 @inlined
-def workload_of(job: int, jobs: Jobs, recorded: Recorded, terms: RunConfig) -> WorkloadColumns:
+def workload_of(job: int, jobs: JobArrays, recorded: Recorded, terms: RunConfig) -> WorkloadColumns:
     """Return what each worker asks for, in numbers, for as long as is expected from now."""
     left: Any = expected_left_s(job, jobs, recorded.progress)
     left_s = left / throughput_of(job, jobs, recorded, terms)
@@ -79,13 +79,13 @@ def newcomer(job: int, now_s: float, run: Run) -> Newcomer:
 
 
 @inlined
-def data_of(job: int, jobs: Jobs, recorded: Recorded) -> Data:
+def data_of(job: int, jobs: JobArrays, recorded: Recorded) -> Data:
     """Return what each worker reads, and where that lies now."""
     return Data(jobs.data_bytes[job], recorded.data_zone[job])
 
 
 @inlined
-def wanted_workers(job: int, jobs: Jobs, recorded: Recorded, terms: RunConfig) -> int:
+def wanted_workers(job: int, jobs: JobArrays, recorded: Recorded, terms: RunConfig) -> int:
     """Return how many workers a job that waits is to have."""
     if not scales(job, jobs, terms):
         return workers_of(job, recorded)
@@ -93,13 +93,13 @@ def wanted_workers(job: int, jobs: Jobs, recorded: Recorded, terms: RunConfig) -
 
 
 @inlined
-def wanted_cores(job: int, jobs: Jobs, recorded: Recorded, terms: RunConfig) -> float:
+def wanted_cores(job: int, jobs: JobArrays, recorded: Recorded, terms: RunConfig) -> float:
     """Return how many cores a job that waits asks for with all workers that it is to have."""
     return float(jobs.cpu_cores[job] * wanted_workers(job, jobs, recorded, terms))
 
 
 @borrowing
-def room_for(job: int, most: int, jobs: Jobs, cluster: ClusterState) -> int:
+def room_for(job: int, most: int, jobs: JobArrays, cluster: ClusterState) -> int:
     """Return for how many workers of a job nodes have room, up to so many."""
     cores, memory_bytes, gpus = jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
     found = 0
@@ -120,7 +120,7 @@ def room_for(job: int, most: int, jobs: Jobs, cluster: ClusterState) -> int:
 
 
 @borrowing
-def all_fit(job: int, jobs: Jobs, recorded: Recorded, cluster: ClusterState) -> bool:
+def all_fit(job: int, jobs: JobArrays, recorded: Recorded, cluster: ClusterState) -> bool:
     """Tell whether there is room for all workers of a job."""
     workers = workers_of(job, recorded)
     return room_for(job, workers, jobs, cluster) == workers

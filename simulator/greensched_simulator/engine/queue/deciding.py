@@ -39,8 +39,8 @@ def plan_start(job: int, now_s: float, run: Run) -> float:
     if not is_kept(run.plan):
         run.recorded.planned_s[job] = now_s
         return now_s
-    prospects = run.prospects
-    work, latest_s = work_of(job, now_s, run), prospects.latest_start_s[job]
+    estimates = run.estimates
+    work, latest_s = work_of(job, now_s, run), estimates.latest_start_s[job]
     chosen = choose_start(run.grid, run.plan, run.terms, run.rules, work, latest_s)
     if chosen.zone == NOWHERE:
         return np.nan
@@ -51,9 +51,9 @@ def plan_start(job: int, now_s: float, run: Run) -> float:
 @fast
 def work_of(job: int, now_s: float, run: Run) -> UnstartedJob:
     """Return a job that has just arrived as work that may start now or later."""
-    jobs, recorded, prospects = run.jobs, run.recorded, run.prospects
+    jobs, recorded, estimates = run.jobs, run.recorded, run.estimates
     cores, data = all_cores(job, jobs, recorded), data_of(job, jobs, recorded)
-    return UnstartedJob(now_s, prospects.runtime_s[job], cores, data, prospects.run_j[job])
+    return UnstartedJob(now_s, estimates.runtime_s[job], cores, data, estimates.run_j[job])
 
 
 @borrowing

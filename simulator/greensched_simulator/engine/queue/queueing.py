@@ -7,7 +7,7 @@ import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.queue_columns import QueueColumns
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.execution.running import start
 from greensched_simulator.engine.execution.workers import (
@@ -17,7 +17,7 @@ from greensched_simulator.engine.execution.workers import (
     wanted_workers,
     workers_of,
 )
-from greensched_simulator.engine.queue.concurrence import place_together
+from greensched_simulator.engine.queue.batch_placement import place_together
 from greensched_simulator.engine.queue.provisioned import spare_cores
 from greensched_simulator.engine.queue.reservations import admitted, reservation
 from greensched_simulator.engine.queue.turns import (
@@ -174,7 +174,7 @@ def sort(waiting: Integers, priority: Floats) -> None:
 
 @fast
 def columns_of(
-    waiting: Integers, now_s: float, jobs: Jobs, recorded: Recorded, terms: RunConfig
+    waiting: Integers, now_s: float, jobs: JobArrays, recorded: Recorded, terms: RunConfig
 ) -> QueueColumns:
     """Return what the rule sees of some jobs, as one queue."""
     columns = np.empty((4, 1, waiting.size))

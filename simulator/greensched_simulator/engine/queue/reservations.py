@@ -10,7 +10,7 @@ import numpy as np
 
 from greensched_policies.costs.cost import CORE_SPEED
 from greensched_simulator.arrays.heaps import job_at, size_of
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.execution.running import ready_s
 from greensched_simulator.engine.execution.workers import (
@@ -172,7 +172,7 @@ def _copy_of(cluster: ClusterState) -> ClusterState:
 
 
 @borrowing
-def _give(job: int, node: int, gpus: int, jobs: Jobs, free: ClusterState) -> None:
+def _give(job: int, node: int, gpus: int, jobs: JobArrays, free: ClusterState) -> None:
     free.cpu_free[node] += jobs.cpu_cores[job]
     free.memory_free[node] += jobs.memory_bytes[job]
     free.gpu_free[node] += jobs.gpus[job]
@@ -180,7 +180,7 @@ def _give(job: int, node: int, gpus: int, jobs: Jobs, free: ClusterState) -> Non
 
 
 @fast
-def _beside(job: int, node: int, at_s: float, jobs: Jobs, free: ClusterState) -> Reservation:
+def _beside(job: int, node: int, at_s: float, jobs: JobArrays, free: ClusterState) -> Reservation:
     are_shared = free.gpu_shares.shape[1] > 0
     return Reservation(
         node,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.arrays.moving import NO_LINKS, most_moving_s
 from greensched_simulator.arrays.nodes import NodeArrays
 from greensched_simulator.arrays.precedence import Precedence, latest_ends_s
@@ -13,7 +13,7 @@ from greensched_simulator.arrays.precedence import Precedence, latest_ends_s
 _EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
 
 
-class Prospects(NamedTuple):
+class JobEstimates(NamedTuple):
     """What J jobs may expect in Z zones."""
 
     # [J] an end until then lets all that wait for the job meet their deadlines, as it does its own
@@ -30,14 +30,14 @@ class Prospects(NamedTuple):
     lead_s: Floats
 
 
-def prospects_of(
-    jobs: Jobs,
+def estimates_of(
+    jobs: JobArrays,
     precedence: Precedence,
     nodes: NodeArrays,
     zones: int,
     wake_s: Floats,
     links: Floats = NO_LINKS,
-) -> Prospects:
+) -> JobEstimates:
     """Return what the jobs may expect of empty nodes but joules; each job must fit some node.
 
     `wake_s`, [N], is what a node takes to wake, 0 where it never sleeps.
@@ -66,7 +66,7 @@ def prospects_of(
     longest_s = np.where(jobs.workers > 1.0, apart_s, longest_s)
     latest_end_s = latest_ends_s(precedence, jobs.deadline_s, longest_s)
     latest_s = latest_end_s - longest_s
-    return Prospects(
+    return JobEstimates(
         latest_end_s,
         np.where(np.isinf(latest_s), jobs.arrival_s, latest_s),
         slowness * jobs.estimate_s[:, None],

@@ -10,7 +10,7 @@ worker. A suspended job starts up again and goes on with the work that is not sa
 import numpy as np
 
 from greensched_policies.costs.cost import CORE_SPEED, Floats
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.state.cluster import ClusterState
 
@@ -37,7 +37,7 @@ _ROUNDING_S = 1e-6
 
 
 @fast
-def nothing_done(jobs: Jobs, is_told: bool) -> Floats:
+def nothing_done(jobs: JobArrays, is_told: bool) -> Floats:
     """Return the table as it is at the start."""
     progress = np.zeros((ROWS, jobs.runtime_s.size if is_told else 0))
     if is_told:
@@ -48,7 +48,7 @@ def nothing_done(jobs: Jobs, is_told: bool) -> Floats:
 
 
 @inlined
-def speed_of(job: int, node: int, jobs: Jobs, cluster: ClusterState) -> float:
+def speed_of(job: int, node: int, jobs: JobArrays, cluster: ClusterState) -> float:
     """Return how fast a job runs on a node at its power cap, relative to the reference core."""
     speed = cluster.nodes[CORE_SPEED, node]
     if cluster.cap.shape[1] == 0:
@@ -59,14 +59,14 @@ def speed_of(job: int, node: int, jobs: Jobs, cluster: ClusterState) -> float:
 
 
 @inlined
-def leaves_s(job: int, since_s: float, done_s: float, jobs: Jobs) -> float:
+def leaves_s(job: int, since_s: float, done_s: float, jobs: JobArrays) -> float:
     """Return when a job leaves that runs since then: its work is done, or its time is over."""
     until_s = jobs.leaves_at_s[job]
     return float(done_s if np.isinf(until_s) else max(since_s, until_s))
 
 
 @inlined
-def expected_left_s(job: int, jobs: Jobs, progress: Floats) -> float:
+def expected_left_s(job: int, jobs: JobArrays, progress: Floats) -> float:
     """Return what is left by the estimate, as it was when that was told last."""
     if progress.shape[1] == 0:
         return float(jobs.estimate_s[job])
@@ -84,14 +84,14 @@ def settle(job: int, now_s: float, done: Floats) -> None:
 
 
 @inlined
-def end_s(job: int, jobs: Jobs, progress: Floats) -> float:
+def end_s(job: int, jobs: JobArrays, progress: Floats) -> float:
     """Return when a running job ends if nothing changes and it is not suspended."""
     since_s = progress[SINCE_S, job]
     return leaves_s(job, since_s, since_s + progress[LEFT_S, job] / progress[SPEED, job], jobs)
 
 
 @inlined
-def until_s(job: int, jobs: Jobs, progress: Floats) -> float:
+def until_s(job: int, jobs: JobArrays, progress: Floats) -> float:
     """Return until when a running job needs no look: it ends, stops, or its pause has come."""
     if progress[STOP_S, job] > 0.0:
         to_go = progress[LEFT_S, job] - progress[STOP_S, job]
@@ -100,7 +100,7 @@ def until_s(job: int, jobs: Jobs, progress: Floats) -> float:
 
 
 @inlined
-def expected_end_s(job: int, jobs: Jobs, progress: Floats) -> float:
+def expected_end_s(job: int, jobs: JobArrays, progress: Floats) -> float:
     """Return when a running job is expected to leave its node, suspended or ended.
 
     Who has overstayed its estimate is expected to leave at once, whether it has settled or not.
@@ -116,7 +116,7 @@ def expected_end_s(job: int, jobs: Jobs, progress: Floats) -> float:
 
 @borrowing
 def lose_what_is_not_saved(
-    job: int, now_s: float, may_suspend: bool, jobs: Jobs, progress: Floats
+    job: int, now_s: float, may_suspend: bool, jobs: JobArrays, progress: Floats
 ) -> None:
     """Leave of a job that was stopped without notice what its last checkpoint, or begin, left.
 
@@ -134,7 +134,7 @@ def lose_what_is_not_saved(
 
 
 @borrowing
-def ask_to_stop(job: int, throughput: float, jobs: Jobs, progress: Floats) -> bool:
+def ask_to_stop(job: int, throughput: float, jobs: JobArrays, progress: Floats) -> bool:
     """Have a running job stop where its work is saved next; False if it ends before.
 
     It has settled. Work is saved by then at checkpoints, or, where it is when it is suspended, now

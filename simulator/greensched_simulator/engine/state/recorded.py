@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.compiling.compiled import fast
 from greensched_simulator.engine.state.choices import NOWHERE
 from greensched_simulator.engine.state.cluster import ClusterState
@@ -45,7 +45,7 @@ class Recorded(NamedTuple):
 
 @fast
 def nothing_recorded(
-    jobs: Jobs, cluster: ClusterState, terms: RunConfig, nodes_fail: bool
+    jobs: JobArrays, cluster: ClusterState, terms: RunConfig, nodes_fail: bool
 ) -> Recorded:
     """Return the record of jobs of which nothing is known yet."""
     count, is_capped = jobs.arrival_s.size, cluster.cap.shape[1] > 0

@@ -3,7 +3,7 @@
 import numpy as np
 
 from greensched_policies.costs.cost import Floats
-from greensched_simulator.arrays.jobs import Jobs
+from greensched_simulator.arrays.jobs import JobArrays
 from greensched_simulator.compiling.compiled import fast
 
 _REMEMBERED = 8
@@ -16,7 +16,7 @@ def nothing_refused() -> Floats:
 
 
 @fast
-def refuse(job: int, jobs: Jobs, refused: Floats) -> None:
+def refuse(job: int, jobs: JobArrays, refused: Floats) -> None:
     """Remember what a job asks for, if there is a place left."""
     for place in range(refused.shape[0]):
         if np.isinf(refused[place, 0]):
@@ -27,7 +27,7 @@ def refuse(job: int, jobs: Jobs, refused: Floats) -> None:
 
 
 @fast
-def asks_as_much(job: int, jobs: Jobs, refused: Floats) -> bool:
+def asks_as_much(job: int, jobs: JobArrays, refused: Floats) -> bool:
     """Tell whether a job asks for as much of everything as one that found no room."""
     for place in range(refused.shape[0]):
         if (

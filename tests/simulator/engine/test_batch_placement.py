@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from greensched_policies.costs.cost import Floats, Integers
-from greensched_simulator.engine.queue.assignment import cheapest_columns
-from greensched_simulator.engine.queue.concurrence import MOST_AT_ONCE, price_waiting
+from greensched_simulator.engine.queue.batch_placement import (
+    MOST_AT_ONCE,
+    cheapest_columns,
+    price_waiting,
+)
 from greensched_simulator.policy import policy_named
 from greensched_simulator.runs.schedule import Schedule
 from greensched_simulator.runs.simulation import simulate
