@@ -119,6 +119,21 @@ def test_no_two_classes_share_a_name() -> None:
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
 
 
+def test_no_name_is_made_of_a_word_that_the_glossary_retires() -> None:
+    """Only what stands in code style in the last column: the others have uses of their own."""
+    page = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    columns = (line.strip("|").split("|")[-1] for line in page.splitlines() if line[:2] == "| ")
+    retired = {word for column in columns for word in re.findall(r"`(\w+)`", column)}
+    assert retired, "the glossary retires no name"
+    found = {
+        f"{named(path)}: {name}"
+        for path in SOURCES
+        for name in re.findall(r"\b[A-Za-z]\w*", path.read_text(encoding="utf-8"))
+        if retired & set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_"))
+    }
+    assert found == set()
+
+
 def test_every_exception_from_a_rule_carries_its_reason() -> None:
     bare = []
     for path in MODULES:
