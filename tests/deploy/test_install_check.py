@@ -146,7 +146,7 @@ def test_a_healthy_installation_passes_every_check_and_keeps_nothing_of_it(
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stdout.splitlines()[-1] == "6 of 6 checks passed"
     assert "greensched put it on checked-" in line(ended.stdout, "the scheduler places a pod")
-    assert "because run-now" in line(ended.stdout, "a Job is held, and released")
+    assert "reason: run-now" in line(ended.stdout, "a Job is held, and released")
     installation.wait_until(lambda: left(installation) == "", "its work is gone")
 
 

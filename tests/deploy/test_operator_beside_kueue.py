@@ -79,7 +79,8 @@ def test_a_queued_job_waits_and_an_uninstall_starts_it_by_the_charts_accounts(
     job["spec"]["suspend"] = True  # as Kueue's webhook would
     create(installation, job)
     installation.wait_until(
-        lambda: "starts at" in check_of_it(installation).get("message", ""), "it waits, and says so"
+        lambda: "start planned for" in check_of_it(installation).get("message", ""),
+        "it waits, and says so",
     )
     assert check_of_it(installation)["state"] == "Pending"
     assert [line for each in running for line in installation.refusals(each)] == []

@@ -69,7 +69,9 @@ def test_a_queued_job_waits_by_our_check_and_then_runs_on_a_node(
     body["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": queue}
     body["spec"]["suspend"] = True  # as Kueue's webhook would
     cluster.apply(body, namespace=users)
-    cluster.wait_until(lambda: "starts at" in told(cluster, users), "our check says until when")
+    cluster.wait_until(
+        lambda: "start planned for" in told(cluster, users), "our check says until when"
+    )
     assert cluster.get("job", "train", users)["spec"]["suspend"] is True
     cluster.kubectl("wait", "workloads", "--all", f"{CHECKED}Pending", "--timeout=5s", "-n", users)
     cluster.kubectl("annotate", "job", "train", "greensched.io/run-now=true", "-n", users)

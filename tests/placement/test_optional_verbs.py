@@ -60,7 +60,7 @@ async def test_binding_twice_is_a_success_and_binding_elsewhere_is_not(scene: Sc
 
     assert [await bind(here), await bind(here)] == ["", ""]
     assert f"is bound to {here}, not to {there}" in await bind(there)
-    assert "is another one by now" in await bind(here, "another-uid")
+    assert "has been replaced by another pod" in await bind(here, "another-uid")
     assert await scene.bound("pod") == [here]
 
 

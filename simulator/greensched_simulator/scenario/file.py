@@ -46,7 +46,7 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Return a YAML file's entries; raise BadInput when it is no YAML or holds no names."""
+    """Return a YAML file's entries; raise BadInput when it is not YAML or holds no names."""
     text = _text(path)
     loader = _Loader(text)
     try:
@@ -57,7 +57,7 @@ def read_document(path: Path) -> Document:
         if node is not None:
             _walk(node, (), lines, repeated)
     except (yaml.YAMLError, RecursionError, ValueError) as fault:
-        raise BadInput(f"{path} is no YAML: {fault}") from fault
+        raise BadInput(f"{path} is not YAML: {fault}") from fault
     finally:
         loader.dispose()
     if content is None:

@@ -40,13 +40,13 @@ async def test_what_waits_stands_in_a_table_with_its_plan_and_its_saving(users: 
 
 
 ODD = {
-    "hold-until-a-word": ({"latest_start": "soon"}, "'soon' is no RFC 3339"),
-    "hold-until-gone": ({"latest_start": ""}, "latest-start was taken away"),
+    "latest-start-a-word": ({"latest_start": "soon"}, "'soon' is not an RFC 3339"),
+    "latest-start-gone": ({"latest_start": ""}, "latest-start was taken away"),
     "decision-no-json": ({"decision": "{"}, f"{labels.DECISION}: "),
     "decision-no-object": ({"decision": "[]"}, f"{labels.DECISION}: "),
-    "plan-a-word": ({"planned_start": "now"}, "'now' is no RFC 3339"),
+    "plan-a-word": ({"planned_start": "now"}, "'now' is not an RFC 3339"),
     "deadline-a-word": ({"deadline": "tomorrow"}, "'tomorrow' is neither"),
-    "deadline-past": ({"deadline": "2020-01-01T00:00:00Z"}, "is past"),
+    "deadline-past": ({"deadline": "2020-01-01T00:00:00Z"}, "is in the past"),
     "the-last-hour": ({"latest_start": "9999-12-31T23:59:59Z"}, "31 Dec 9999"),
     "what-steers-a-terminal": ({"hold_reason": "[bold]\x1b[31mred"}, "job/what-steers"),
 }

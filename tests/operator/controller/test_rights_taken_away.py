@@ -173,7 +173,7 @@ async def test_a_leader_that_is_refused_leaves_the_lease_and_the_next_sees(
         await place.create(place.jobs, held_job(place, "train"))
         async with ApiClient(behind) as client:
             first = replace(account.place, api=client, access=behind)
-            with pytest.raises(TaskEnded, match="sight"):
+            with pytest.raises(TaskEnded, match="refuses this replica a watch"):
                 async with first.controller() as running:
                     await place.until(is_planned_by_it, "it sees Jobs")
                     await account.may(STATUS)

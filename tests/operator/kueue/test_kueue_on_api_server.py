@@ -97,7 +97,7 @@ async def waits(place: Place, name: str) -> dict[str, Any] | None:
     if found is None or is_true(found, "Admitted") or not is_true(found, "QuotaReserved"):
         return None
     check = check_of(found)
-    is_told = check.get("state") == "Pending" and "starts at" in check["message"]
+    is_told = check.get("state") == "Pending" and "start planned for" in check["message"]
     return found if is_told else None
 
 

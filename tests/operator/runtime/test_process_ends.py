@@ -87,7 +87,7 @@ async def test_a_controller_that_loses_its_lease_has_not_ended_as_told(place: Pl
     spec = {"holderIdentity": "another", "renewTime": now, "leaseDurationSeconds": 60}
     await place.api.patch(path, json.dumps({"spec": spec}).encode())
     async with asyncio.timeout(30):
-        with pytest.raises(TaskEnded, match="lease"):
+        with pytest.raises(TaskEnded, match="holds the Lease"):
             await running
 
 

@@ -58,7 +58,7 @@ async def test_carbon_and_price_of_two_providers_stand_in_one_line(
     ("how", "reason", "words"),
     [
         pytest.param("fails", "ServerError", "HTTP 500", id="500"),
-        pytest.param("garbage", "Garbage", "no JSON", id="garbage"),
+        pytest.param("garbage", "Garbage", "is not JSON", id="garbage"),
         pytest.param("last-month", "TooOld", "h ago", id="old-data"),
         pytest.param("limits", "RateLimited", "HTTP 429", id="rate-limited"),
         pytest.param("hangs", "Unreachable", "no complete answer within", id="hangs"),
@@ -196,7 +196,7 @@ async def test_a_signal_that_names_no_provider_is_left_alone(
     [
         pytest.param("absent", None, "does not exist", id="absent"),
         pytest.param("opaque", "Opaque", f"must be of type {PROVIDER_SECRET_TYPE}", id="opaque"),
-        pytest.param("other", PROVIDER_SECRET_TYPE, "has no key token", id="another-key"),
+        pytest.param("other", PROVIDER_SECRET_TYPE, "token is missing, empty", id="another-key"),
     ],
 )
 async def test_a_secret_that_cannot_be_used_is_told_and_no_other_is_read(

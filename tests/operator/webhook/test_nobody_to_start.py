@@ -59,9 +59,9 @@ async def test_what_nobody_could_start_is_not_held_and_says_so(place: Place) -> 
     assert not pod["spec"].get("schedulingGates")
     for made in (job, pod):
         said = made["metadata"]["annotations"]
-        assert said[labels.HOLD_REASON].startswith("not held: nobody")
+        assert said[labels.HOLD_REASON].startswith("not held: nothing could start it again")
         assert labels.LATEST_START not in said
-    assert told[0].startswith("greensched: not held: nobody")
+    assert told[0].startswith("greensched: not held: nothing could start it again")
 
 
 @pytest.mark.finding(2)

@@ -108,7 +108,7 @@ FAULTS = [
     ({"cluster__nodes__0__hardware": "epyc-7763"}, "cluster.nodes[0].hardware", "(close: epyc-7"),
     ({"cluster__nodes__0__hardware": None}, "cluster.nodes[0]", "name its hardware"),
     ({"cluster__nodes__0__curve_watts": [1, 2]}, "cluster.nodes[0].curve_watts", "11 watts"),
-    ({"cluster__nodes__0__memory": "64GB"}, "cluster.nodes[0].memory", "no Kubernetes quantity"),
+    ({"cluster__nodes__0__memory": "64GB"}, "cluster.nodes[0].memory", "not a Kubernetes quantity"),
     ({"cluster__nodes__0__cpu_cores": 0}, "cluster.nodes[0].cpu_cores", "greater than 0"),
     (
         {"cluster__nodes__0__gpus": {"model": "a100", "count": 2}},

@@ -73,7 +73,7 @@ def test_faults_of_all_kinds_are_told_at_once(tmp_path: Path) -> None:
         "grids.NO.carbon.file": f"{tmp_path}/grid.csv holds"[:34],
         "workload.generator": "10 of 10 jobs fit no node; the lar",
         "workload.trainings[0]": "1 of 1 jobs fit no node; the large",
-        "workload.slack": "'long' is not a duration; write for e",
+        "workload.slack": "'long' is not a duration; write fo",
         "services[0]": "service large: a replica asks for ",
         "services[2]": "service slow: on a node of speed 1",
         "weights.crabon": "is not known here (close: carbon);",
