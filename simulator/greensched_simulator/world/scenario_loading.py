@@ -3,16 +3,15 @@
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from greensched_core.durations import format_duration
 from greensched_core.errors import BadInput
-from greensched_core.quoting import near
 from greensched_simulator.scenario.fields import (
     BYTES_EXAMPLE,
     FOLDER,
@@ -20,6 +19,7 @@ from greensched_simulator.scenario.fields import (
     VARIABLES,
 )
 from greensched_simulator.scenario.file import Document, Place, read_document
+from greensched_simulator.scenario.known_names import hint
 from greensched_simulator.scenario.model import Scenario, place_of
 from greensched_simulator.world.scenario_checks import belongs_together
 from greensched_simulator.world.scenario_trial import faults_when_made
@@ -158,8 +158,8 @@ def _fault(error: dict[str, Any]) -> ScenarioFault:
     if kind == "missing":
         return ScenarioFault(place, "is missing; it must be given")
     if kind == "extra_forbidden":
-        known = near(str(place[-1]), _known_names())
-        return ScenarioFault(place, f"is not known here{known}; docs/scenarios.md has all names")
+        reason = f"is not known here{hint(place)}; docs/scenarios.md has all names"
+        return ScenarioFault(place, reason)
     if kind == "string_pattern_mismatch":
         return ScenarioFault(place, f"{given!r} does not fit {error['ctx']['pattern']}")
     if kind == "string_type" and isinstance(given, bool | int | float):
@@ -172,27 +172,3 @@ def _fault(error: dict[str, Any]) -> ScenarioFault:
         return ScenarioFault(place, reason)
     reason = reason[:1].lower() + reason[1:]
     return ScenarioFault(place, reason.replace("input", "it", 1) + shown)
-
-
-def _known_names() -> set[str]:
-    return {name for model in _models(Scenario, set()) for name in _names(model)}
-
-
-def _names(model: type[BaseModel]) -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        yield field.alias or name
-
-
-def _models(kind: Any, seen: set[Any]) -> set[type[BaseModel]]:
-    """Return the models that a type's fields lead to, itself included."""
-    found: set[type[BaseModel]] = set()
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        if kind in seen:
-            return found
-        seen.add(kind)
-        found.add(kind)
-        for field in kind.model_fields.values():
-            found |= _models(field.annotation, seen)
-    for inner in get_args(kind):
-        found |= _models(inner, seen)
-    return found
