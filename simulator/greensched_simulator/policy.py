@@ -180,7 +180,7 @@ def _read(text: str) -> _Read:
     for part in (each.strip() for each in text.split("+")):
         kind = next((kind for kind, known in kinds.items() if part in known), None)
         if part in PRESETS:
-            unknown.append(f"{part!r} is a preset and stands alone, not as in {text!r}")
+            unknown.append(f"{part!r} is a preset and cannot be combined, as in {text!r}")
         elif kind is None:
             within = "" if part == text else f" in {text!r}"
             close = near(part, [*PRESETS, *(name for known in kinds.values() for name in known)])

@@ -185,7 +185,7 @@ def _sources(recipe: Recipe, module: str) -> Path:
         command, cwd=recipe.module, env=environment, capture_output=True, text=True, check=False
     )
     if result.returncode != 0:
-        raise BuildFailed(f"sources of {module} are not to be found: {result.stderr.strip()}")
+        raise BuildFailed(f"cannot find the sources of {module}: {result.stderr.strip()}")
     return Path(json.loads(result.stdout)["Dir"])
 
 
@@ -227,7 +227,7 @@ def sole_builder(lock_file: Path, title: str) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             with LiveLine() as line:
-                line.say(f"{title}: another process is building it; waiting for that")
+                line.say(f"{title}: another process is building it; waiting for it to end")
                 fcntl.flock(lock, fcntl.LOCK_EX)
         yield  # closing the file frees the lock
 
@@ -274,7 +274,7 @@ def _run(
         process.kill()
     if process.popen.returncode != 0:
         raise BuildFailed(
-            f"building the {recipe.title} failed (go ended with {process.popen.returncode}); "
+            f"building the {recipe.title} failed (go exited with {process.popen.returncode}); "
             f"the whole log is {log_file}, its end:\n{tail(log_file)}"
         )
 
@@ -297,7 +297,7 @@ def _announcement(recipe: Recipe) -> str:
 
 def _fetching(recipe: Recipe, lines: list[str], began: float) -> str:
     return (
-        f"{recipe.title}: {time.monotonic() - began:.0f} s, looking what there is to do, "
+        f"{recipe.title}: {time.monotonic() - began:.0f} s, checking what to build, "
         f"{sum(line.startswith('go: downloading') for line in lines)} modules fetched"
     )
 

@@ -55,7 +55,7 @@ class ClusterRecord:
 
 
 def default_folder() -> Path:
-    """Return where a user's cluster lives unless told otherwise."""
+    """Return the default folder of a user's cluster."""
     return platformdirs.user_state_path("greensched", appauthor=False) / "cluster"
 
 
@@ -80,7 +80,9 @@ def up(
     if (folder / _STATE_FILE).exists():
         down(folder)  # what a reboot or a crash left
     if folder.exists() and any(folder.iterdir()):
-        raise BadInput(f"{folder} is not empty and holds no cluster of ours; name another folder")
+        raise BadInput(
+            f"{folder} is not empty and holds no cluster of greensched; name another folder"
+        )
     try:
         if real_nodes:
             return _start_real(folder, real_nodes, images)
@@ -94,7 +96,9 @@ def _archive(path: Path) -> Path:
     if not path.is_file():
         raise BadInput(f"there is no file {path}")
     if not tarfile.is_tarfile(path):
-        raise BadInput(f"{path} is no archive; `docker save` and `make images` write such")
+        raise BadInput(
+            f"{path} is not an archive of an image; write one with `docker save` or `make images`"
+        )
     return path.absolute()  # nodes have a working directory of their own
 
 
@@ -189,7 +193,9 @@ def down(folder: Path | None = None) -> tuple[str, ...]:
         return ()
     if record.starter is not None:
         if _find(record.starter):
-            raise BadInput(f"process {record.starter.pid} is starting {folder}; end that first")
+            raise BadInput(
+                f"process {record.starter.pid} is starting {folder}; end that process first"
+            )
         stopped = _stopped(_begun(record)) if record.programs else sweep()
     elif record.run:
         stopped = tuple(each.name for each in reversed(record.processes) if _find(each))

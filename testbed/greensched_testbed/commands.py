@@ -1,4 +1,4 @@
-"""Runs programs to their end: what one prints is returned, a failure is told in its own words."""
+"""Runs programs to their end: returns what one prints, raises a failure with its output."""
 
 import os
 import subprocess
@@ -39,7 +39,7 @@ def run_command(
             check=False,
         )
     except subprocess.TimeoutExpired as fault:
-        raise NotReady(f"{told} has not ended within {timeout_s:g} s") from fault
+        raise NotReady(f"{told} did not end within {timeout_s:g} s") from fault
     if result.returncode != 0:
         raise CommandFailed(told, result.returncode, result.stderr + result.stdout)
     return result.stdout

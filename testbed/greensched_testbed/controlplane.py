@@ -142,7 +142,7 @@ class ControlPlane:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
     def let_go(self) -> None:
-        """Leave everything running and forget about it; only for what was told to outlive us."""
+        """Leave everything running and forget about it; only for what was started to outlive us."""
         self.processes.let_go()
         self._probe.close()
 
@@ -241,7 +241,7 @@ class ControlPlane:
     def create_namespace(self, name: str, timeout_s: float = 30.0) -> None:
         """Create a namespace and wait for its default service account, which every pod needs."""
         if "/" in name:
-            raise BadInput(f"{name!r} is no namespace name")
+            raise BadInput(f"{name!r} is not a namespace name")
         self.kubectl("create", "namespace", name)
         deadline = time.monotonic() + timeout_s
         while not self._answers(f"/api/v1/namespaces/{name}/serviceaccounts/default"):

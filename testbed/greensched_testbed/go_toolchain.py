@@ -28,7 +28,7 @@ def find_go(cache: Path) -> Path:
     if not own.exists():
         _install(folder)
     if _version(own) != _LINE:
-        raise BuildFailed(f"{own} is no Go 1.26; remove {folder} and try again")
+        raise BuildFailed(f"{own} is not Go 1.26; remove {folder} and try again")
     return own
 
 

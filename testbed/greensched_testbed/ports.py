@@ -24,7 +24,7 @@ _given: set[int] = set()  # a process's second lock on a byte would succeed
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return `count` ports that nobody on 127.0.0.1 listens on, and that no other caller gets.
+    """Return `count` ports on which no process of 127.0.0.1 listens, and that no other caller gets.
 
     Raises OSError when there are not that many.
     """
@@ -42,7 +42,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 
 def free_port() -> int:
-    """Return one port that nobody on 127.0.0.1 listens on, and that no other caller gets."""
+    """Return one port on which no process of 127.0.0.1 listens, and that no other caller gets."""
     return free_ports(1)[0]
 
 

@@ -60,8 +60,8 @@ class ManagedProcess:
         """Raise ProcessDied if it has ended."""
         if not self.is_running():
             raise ProcessDied(
-                f"{self.name} ended with {self.popen.returncode}; "
-                f"its last words ({self.log_file}):\n{tail(self.log_file)}"
+                f"{self.name} exited with {self.popen.returncode}; its last output "
+                f"({self.log_file}):\n{tail(self.log_file)}"
             )
 
     def wait_until(self, claim: Callable[[], bool], what: str, timeout_s: float) -> None:
@@ -72,7 +72,7 @@ class ManagedProcess:
             if time.monotonic() > deadline:
                 raise NotReady(
                     f"{self.name}: {what} did not come within {timeout_s:.0f} s; "
-                    f"its last words ({self.log_file}):\n{tail(self.log_file)}"
+                    f"its last output ({self.log_file}):\n{tail(self.log_file)}"
                 )
             time.sleep(_POLL_S)
 
@@ -204,4 +204,4 @@ def tail(log_file: Path, lines: int = _TAIL_LINES) -> str:
         text = log_file.read_text(errors="replace")
     except OSError as fault:
         return f"(no log: {fault})"
-    return "\n".join(text.splitlines()[-lines:]) or "(it said nothing)"
+    return "\n".join(text.splitlines()[-lines:]) or "(it printed nothing)"

@@ -132,7 +132,7 @@ def pending_reasons(record: Replay, scheduler: str) -> Iterator[str]:
     by_count = sorted(names.items(), key=lambda item: -len(item[1]))
     for reason, pods in by_count[:_REASONS_TOLD]:
         some = ", ".join(pods[:3]) + (f" and {len(pods) - 3} more" if len(pods) > 3 else "")
-        said = reason or f"no scheduler named {scheduler} has answered; does one run there?"
+        said = reason or f"no scheduler named {scheduler} has answered; check that one runs there"
         yield f"{some}: {said}"
     if len(by_count) > _REASONS_TOLD:
         yield f"and {len(by_count) - _REASONS_TOLD} more reasons"

@@ -61,7 +61,9 @@ def test_an_unknown_name_is_refused_with_the_command_that_lists_all(text: str) -
 
 
 def test_a_preset_beside_a_rule_is_refused_as_such() -> None:
-    with pytest.raises(BadInput, match="'min-min' is a preset and stands alone, not as in 'min-m"):
+    with pytest.raises(
+        BadInput, match="'min-min' is a preset and cannot be combined, as in 'min-m"
+    ):
         policy_named("min-min+easy")
 
 

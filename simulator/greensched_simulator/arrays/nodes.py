@@ -22,7 +22,7 @@ class NodeArrays(NamedTuple):
     sleep_w: Floats  # watts asleep, without PUE; the idle ones where a node cannot sleep
     wake_s: Floats  # from asleep until jobs can run
     wake_w: Floats  # watts of those seconds, without PUE
-    embodied_g_per_s: Floats  # carbon of making the node, spread over its life; 0: not told
+    embodied_g_per_s: Floats  # carbon of making the node, spread over its life; 0: not given
     zone: npt.NDArray[np.int64]  # place in the world's zones
 
 

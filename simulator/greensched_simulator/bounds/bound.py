@@ -234,8 +234,8 @@ def _add_jobs(programme: Programme, setting: _Setting, is_whole: npt.NDArray[np.
         if not programme.is_possible:
             raise BadInput(
                 f"scenario {world.name}: {world.job_names[job]} cannot end by {end_s:.0f} s on any "
-                "node within what is billed: there is no schedule to bound; name a policy "
-                "beside it that runs all jobs, or give a longer length"
+                "node within what is billed: no schedule exists to bound; also name a policy "
+                "that runs all jobs, or give a longer length"
             )
 
 

@@ -1,4 +1,4 @@
-"""What schedules do that are told beside a bound, so that it holds for each of them."""
+"""What the schedules beside a bound do, so that the bound holds for each of them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

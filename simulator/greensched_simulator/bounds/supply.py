@@ -21,7 +21,7 @@ from greensched_simulator.world.world import World, highest_watts
 def saved_by_panels(world: World, signal: Signal, until_s: float) -> tuple[float, float]:
     """Return what panels can save at most until then, and what no bill with them is below.
 
-    Raises BadInput where it is not told what they yield.
+    Raises BadInput where their yield is not known.
     """
     saved, least = 0.0, 0.0
     nodes, grids = world.nodes, world.grids

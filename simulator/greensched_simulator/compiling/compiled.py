@@ -137,17 +137,17 @@ def callee(
     kind = ready.nopython_signatures[0].return_type
     if kind != wanted:
         is_view = isinstance(kind, types.Array) and kind.copy(layout="C") == wanted
-        what = "a part of what it sees: return a .copy()" if is_view else f"{kind}"
-        raise BadInput(f"{name} returns {what}{'' if is_view else f': it is to return {wanted}'}")
+        what = "a part of its input: return a .copy()" if is_view else f"{kind}"
+        raise BadInput(f"{name} returns {what}{'' if is_view else f'; it must return {wanted}'}")
     _try_as_it_stands(function, name, samples)
     costs = ready(*samples)
     if costs.shape != TRIED:
         raise BadInput(
-            f"{name} returns {list(costs.shape)} for 2 decisions among 3 candidates: it is "
-            f"to return {list(TRIED)}, a number for each"
+            f"{name} returns {list(costs.shape)} for 2 decisions among 3 candidates; it must "
+            f"return {list(TRIED)}, a number for each"
         )
     if np.isnan(costs).any():
-        raise BadInput(f"{name} returns NaN for candidates that are all alike")
+        raise BadInput(f"{name} returns NaN where all candidates are alike; it must return numbers")
     return (ready,)
 
 
@@ -158,7 +158,7 @@ def _try_as_it_stands(function: Callable[..., Any], name: str, samples: Sequence
     except Exception as fault:  # whatever a rule of somebody's own may raise
         raise BadInput(f"{name} fails: {fault}") from fault
     if not all(map(np.array_equal, _arrays_of(given), _arrays_of(samples))):
-        raise BadInput(f"{name} changes what it sees: let it work on a .copy()")
+        raise BadInput(f"{name} changes its input: make it work on a .copy()")
 
 
 def _arrays_of(samples: Sequence[Any]) -> list[Any]:

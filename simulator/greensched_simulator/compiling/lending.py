@@ -21,7 +21,7 @@ from numba.extending import (
 
 
 def _unowned(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """Return (tuples of) arrays to which nobody counts references."""
+    """Return (tuples of) arrays whose references are not counted."""
     if isinstance(kind, types.Array):
         model = context.data_model_manager[kind]
         for owner in map(model.get_field_position, ("meminfo", "parent")):

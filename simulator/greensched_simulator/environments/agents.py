@@ -105,7 +105,7 @@ class HeadAgents(_Agents):
     ) -> None:
         """Raise BadInput for heads, policies and worlds that cannot be stepped through."""
         if not heads or len(set(heads)) < len(heads):
-            raise BadInput(f"name each head once, and at least one: {', '.join(HEADS)}")
+            raise BadInput(f"name at least one head, and each only once: {', '.join(HEADS)}")
         super().__init__(worlds, policy, heads, heads)
         self._heads = tuple(heads)
         for head in self._heads:
@@ -144,7 +144,9 @@ class ZoneAgents(_Agents):
         """Raise BadInput for policies and worlds that cannot be stepped through together."""
         zones = worlds[0].zones if worlds else ()
         if any(world.zones != zones for world in worlds):
-            raise BadInput("agents stand for zones: give worlds with the same ones, in one order")
+            raise BadInput(
+                "each agent stands for a zone: give worlds with the same zones in the same order"
+            )
         super().__init__(worlds, policy, ("where",), zones)
         policy = policy_named(policy) if isinstance(policy, str) else policy
         self._rule: Any = rules_for(policy).where[0]
@@ -185,5 +187,5 @@ class ZoneAgents(_Agents):
 
 def _answer_of(agent: str, actions: dict[str, SupportsIndex]) -> int:
     if agent not in actions:
-        raise BadInput(f"there is no action of the agent {agent!r}: give one for each agent")
+        raise BadInput(f"the agent {agent!r} has no action: give one for each agent")
     return index(actions[agent])

@@ -108,7 +108,7 @@ class EpisodeBatch:
     def _open_in(self, place: int, world: int) -> None:
         count = len(self.worlds)
         if not 0 <= world < count:
-            raise BadInput(f"there is no world {world}: there are {count}, the first being 0")
+            raise BadInput(f"there is no world {world}: the worlds are 0 to {count - 1}")
         self._is_open = True
         parts = new_parts(self.worlds[world], self._shown(place))
         put_episode(self._live, place, parts, self._book)
@@ -135,15 +135,15 @@ class EpisodeBatch:
             while not self._step_with(0):
                 self._pool.check()
             self._pool.check()
-        except BaseException:  # such as KeyboardInterrupt: nobody is to be at work behind our back
+        except BaseException:  # such as KeyboardInterrupt: no worker may go on unseen
             self._taken[:] = self._shares[1:]
             self._pool.wait()
             raise
         self._bill(GIVEN)
         if np.isnan(self.rewards[:, GIVEN]).any():
             raise BadInput(
-                "a grid lacks carbon or price for a part of the time that is billed: give files "
-                "without gaps that go on until the last job ends, or a shorter length"
+                "a grid lacks carbon or price for a part of the billed time: give files without "
+                "gaps that last until the last job ends, or a shorter length"
             )
 
     def given(self) -> Floats:

@@ -242,22 +242,23 @@ def _refuse(world: World, policy: Policy, heads: Sequence[Head]) -> None:
     for is_given, what, instead in (
         (
             "where" in heads and QUEUES[policy.queue].discipline == "together",
-            f"where jobs of the queue {policy.queue} run, whose nodes it chooses all at once",
+            f"where jobs of the queue {policy.queue} run, because it chooses all their nodes at "
+            f"once",
             "another queue, or another head",
         ),
         (
             policy.when in MAY_REJECT,
-            f"with {policy.when}, which rejects jobs",
+            f"with {policy.when}, because it rejects jobs",
             "another when rule",
         ),
         (
             "where" in heads and policy.placing.only_node_0,
-            f"with {policy.where}, which leaves nothing to choose",
+            f"with {policy.where}, because it leaves nothing to choose",
             "another where rule",
         ),
     ):
         if is_given:
-            raise BadInput(f"agents cannot decide {what}: take {instead}")
+            raise BadInput(f"agents cannot decide {what}: use {instead}")
 
 
 def _plain(columns: Any) -> Any:

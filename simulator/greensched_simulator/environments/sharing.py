@@ -21,7 +21,7 @@ _LOOKS = 100_000  # each takes 2 ns and more
 @intrinsic
 def _take(typing: Any, taken: Any, place: Any, count: Any) -> Any:
     if not (isinstance(taken, types.Array) and taken.dtype == types.int64):
-        raise TypingError(f"an array of int64 is to be taken from, not {taken}")
+        raise TypingError(f"the array must be of int64, not of {taken}")
 
     def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, given[0])
@@ -32,7 +32,7 @@ def _take(typing: Any, taken: Any, place: Any, count: Any) -> Any:
 
 
 # Returns the number in a place of an array of int64, and adds a count to it, as one step: no two
-# threads get the same. It waits for nobody, least of all for the interpreter's lock.
+# threads get the same. It never waits, least of all for the interpreter's lock.
 take: Any = _take
 
 

@@ -86,7 +86,7 @@ class GreenSchedVectorEnv(VectorEnv[Seen, npt.NDArray[Any], npt.NDArray[Any]]):
         chosen = np.asarray(actions)
         if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
             raise BadInput(
-                f"give {self.num_envs} whole numbers, an action for each environment: these are "
+                f"give {self.num_envs} whole numbers, one action for each environment, not "
                 f"{chosen.dtype} of shape {chosen.shape}"
             )
         self._batch.step(np.ascontiguousarray(chosen, np.int64))

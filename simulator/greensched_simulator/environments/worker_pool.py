@@ -63,7 +63,7 @@ class WorkerPool:
             raise self._failed[0]
 
     def wait(self) -> None:
-        """Return when nobody is busy any longer, or one has failed."""
+        """Return when no worker is busy any longer, or one has failed."""
         while self.counters[IDLE] < len(self._bells) and not self._failed:
             time.sleep(_MOMENT_S)
 

@@ -62,7 +62,7 @@ def _unit_s(table: TraceTable, given: TimeUnit | None) -> float:
     lengths = [_number(row.text("length")) for row in rows_of(table)]
     finite = [length for length in lengths if math.isfinite(length)]
     if not finite:
-        return _SECONDS[unit]  # every row is at fault, and will be told of
+        return _SECONDS[unit]  # every row is faulty, which is reported later
     median_s = median(finite) * _SECONDS[unit]
     low, high = _PLAUSIBLE_MEDIAN_S
     if not low <= median_s <= high:
@@ -81,7 +81,7 @@ def _unit_by_name(path: Path) -> TimeUnit:
         return "h"
     raise BadInput(
         f"{path}: GAIA's traces come in seconds (pai_1k) and in hours (…-70k, …-100k), and this "
-        "name tells neither; say --time-unit s or h, in a scenario time_unit"
+        f"file name says neither; give --time-unit s or h (in a scenario: time_unit)"
     )
 
 

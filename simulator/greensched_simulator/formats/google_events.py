@@ -101,10 +101,14 @@ def parse_machine(text: str) -> CellMachine:
     """Return the machine written as `CORES,MEMORY`, such as `64,256Gi`; raise BadInput."""
     cores, comma, memory = text.partition(",")
     if not comma:
-        raise BadInput(f"{text!r} is no machine; write its cores and its memory as in 64,256Gi")
+        raise BadInput(
+            f"{text!r} is not a machine; write its cores and its memory, such as 64,256Gi"
+        )
     machine = CellMachine(parse_quantity(cores.strip()), parse_quantity(memory.strip()))
     if machine.cpu_cores <= 0 or machine.memory_bytes <= 0:
-        raise BadInput(f"a machine has cores and memory, and {text!r} lacks one")
+        raise BadInput(
+            f"{text!r} lacks the machine's cores or its memory; write both, such as 64,256Gi"
+        )
     return machine
 
 
@@ -124,22 +128,22 @@ def _is_task_events(path: Path) -> bool:
 def _read(path: Path, options: TraceOptions) -> Found:
     """Return the tasks of a table of events, CPU and memory being shares of the largest machine.
 
-    Raises BadInput when that machine is not told, the file cannot be read, or its times cannot be
+    Raises BadInput when that machine is not given, the file cannot be read, or its times cannot be
     microseconds.
     """
     largest = options.largest_machine
     if largest is None:
         raise BadInput(
-            f"{path}: Google's traces tell requests as shares of the largest machine and not how "
-            "large that was; say it, as in --largest-machine 64,256Gi, in a scenario as in "
-            "largest_machine: {cpu_cores: 64, memory: 256Gi}"
+            f"{path}: Google's traces give requests as shares of the largest machine, but not its "
+            "size; give it, such as --largest-machine 64,256Gi (in a scenario: "
+            "largest_machine: {cpu_cores: 64, memory: 256Gi})"
         )
     lives: dict[str, _Life] = {}
     faults: list[RowFault] = []
     for number, cells in csv_lines(path):
         if number == 1 and len(cells) != len(GOOGLE_COLUMNS):
             raise BadInput(
-                f"{path} is no part of task_events: its first line has {len(cells)} cells, not "
+                f"{path} is not a part of task_events: its first line has {len(cells)} cells, not "
                 f"{len(GOOGLE_COLUMNS)}; the parts of the other tables have the same names"
             )
         if number == 1 and _is_header(cells):
@@ -153,7 +157,9 @@ def _read(path: Path, options: TraceOptions) -> Found:
     _refuse_other_units(path, tasks)
     if tasks:
         told = f"{largest.cpu_cores:g} cores and {largest.memory_bytes / 2**30:g} GiB"
-        notes[f"requests are shares of the largest machine, taken to have {told}"] = len(tasks)
+        notes[f"requests are shares of the largest machine, which is assumed to have {told}"] = len(
+            tasks
+        )
     faults.sort(key=lambda fault: fault.row)
     return Found(tasks, faults, notes)
 
@@ -166,7 +172,7 @@ def _live(row: Row, lives: dict[str, _Life]) -> None:
     """Let a line's event happen to its task; after a fault nothing more does."""
     ids = [row.text(key) for key in ("job ID", "task index")]
     if not all(text.isascii() and text.isdecimal() for text in ids):
-        if not row.faults:  # else a cell is missing, which is told
+        if not row.faults:  # else a cell is missing, which is a fault already
             row.fault(f"job ID {ids[0]!r} and task index {ids[1]!r} are not both whole numbers")
         return
     name = f"task-{ids[0]}-{ids[1]}"
@@ -182,7 +188,7 @@ def _live(row: Row, lives: dict[str, _Life]) -> None:
 def _event(row: Row) -> _Event | None:
     event = _EVENTS.get(row.text("event type"))
     if event is None:
-        row.fault(f"event type {row.text('event type')!r} is not known; there are 0 to 8")
+        row.fault(f"event type {row.text('event type')!r} is not known; known are 0 to 8")
     return event
 
 
@@ -204,7 +210,8 @@ def _happen(row: Row, life: _Life, event: _Event, time_us: int, shares: list[flo
         )
         return
     if life.state not in _FROM[event]:
-        where = "; is a part missing?" if life.state is _State.UNKNOWN else f" row {life.row}"
+        is_unknown = life.state is _State.UNKNOWN
+        where = "; is a part of the trace missing?" if is_unknown else f" row {life.row}"
         row.fault(f"{event.name} of {life.name}, which {life.state}{where}")
         return
     life.time_us = time_us
@@ -228,10 +235,12 @@ def _happen(row: Row, life: _Life, event: _Event, time_us: int, shares: list[flo
 
 
 def _judge(row: Row, life: _Life, event: _Event) -> None:
-    """Note what makes an event useless of a task whose life is told from its beginning."""
+    """Note why an event is useless, for a task whose life is recorded from its beginning."""
     missing = row.text("missing info")
     if missing:
-        row.fault(f"missing info is {missing}: the event was put in for one that is not recorded")
+        row.fault(
+            f"missing info is {missing}: the event was inserted for one that was not recorded"
+        )
     if event is _Event.SCHEDULE:
         row.figure("CPU request", above=0)
 
@@ -239,7 +248,7 @@ def _judge(row: Row, life: _Life, event: _Event) -> None:
 def _task(
     life: _Life, largest: CellMachine, notes: Counter[str], faults: list[RowFault]
 ) -> Task | None:
-    """Return the task of a life that is told whole; else None, counted or with a fault."""
+    """Return the task of a life that is recorded completely; else None, counted or with a fault."""
     reason = _left_out(life)
     if not reason and life.time_us <= life.began_us:
         faults.append(RowFault(life.row, f"{life.name} ran for 0 s"))
@@ -248,11 +257,11 @@ def _task(
         notes[f"{reason}; left out"] += 1
         return None
     if life.ended_by is not _Event.FINISH:
-        notes["killed or failed at last; the time that it ran is its runtime"] += 1
+        notes["killed or failed in the end; the time that it ran counts as its runtime"] += 1
     if life.runs > 1:
-        notes["began more than once; its last run counts, and none before it"] += 1
+        notes["began more than once; only its last run counts"] += 1
     if life.is_changed:
-        notes["asked for something else while it ran; what it began with counts"] += 1
+        notes["changed its requests while it ran; those at its start count"] += 1
     cores = life.cpu * largest.cpu_cores
     if life.memory is None:
         memory_assumed(notes)
@@ -268,7 +277,7 @@ def _task(
 
 
 def _left_out(life: _Life) -> str:
-    """Return why no runtime can be told, if so."""
+    """Return why no runtime is known, if so."""
     if life.is_faulty:
         return _FAULTY
     if life.is_from_before:

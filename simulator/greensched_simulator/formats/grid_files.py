@@ -58,7 +58,7 @@ class Series(NamedTuple):
     repeated_share: float  # of the rows: those with the value of the row before
 
     def has_any(self, begin_s: float, end_s: float) -> bool:
-        """Tell whether any value is told between two times in seconds since the epoch."""
+        """Return whether any value is known between two times in seconds since the epoch."""
         first = max(int(np.searchsorted(self.times_s, begin_s, side="right")) - 1, 0)
         last = int(np.searchsorted(self.times_s, end_s))
         return bool(np.isfinite(self.values[first:last]).any())
@@ -100,9 +100,9 @@ def _read(path: Path, column: WantedColumn, changed_ns: int, size: int) -> Serie
             values.append(value)
             numbers.append(row.number)
     if faults:
-        raise refusal(path, faults, "mend the file")
+        raise refusal(path, faults, "correct the file")
     if len(times) < 2:
-        raise BadInput(f"{path} holds {len(times)} rows; a series needs two at least")
+        raise BadInput(f"{path} holds {len(times)} rows; a series needs at least two")
     return _series(times, values, numbers, gaps, marked / len(times))
 
 
@@ -111,7 +111,7 @@ def _time_s(row: Row, column: WantedColumn) -> float:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        row.fault(f"{column.time} {text!r} is no time such as 2023-06-01T00:00:00Z")
+        row.fault(f"{column.time} {text!r} is not a time such as 2023-06-01T00:00:00Z")
         return math.nan
     if moment.tzinfo is None:
         if not (column.is_utc or column.time.lower().endswith("utc")):

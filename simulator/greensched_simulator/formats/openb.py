@@ -24,7 +24,10 @@ def _task(row: Row, notes: Counter[str]) -> Task:
     if gpus and not 0 < share <= 1000:
         row.fault(f"gpu_milli is {share:g}, not within 1 to 1000")
     elif gpus > 1 and share < 1000:
-        row.fault(f"gpu_milli is {share:g} of {gpus} GPUs: only of a single one can it be less")
+        row.fault(
+            f"gpu_milli is {share:g} with {gpus} GPUs: less than 1000 is allowed only for "
+            f"a single GPU"
+        )
     return Task(
         name=row.name("name"),
         arrival_s=created,

@@ -23,7 +23,7 @@ def _read(path: Path, _: TraceOptions) -> Found:
 
 
 def _misspelt(table: TraceTable) -> Iterator[str]:
-    """Yield a note on each column that nobody reads but that is called much like one that is."""
+    """Yield a note on each column that is not read but has a name like one that is."""
     for name in table.header:
         close = near(name, _WANTED_COLUMNS)
         if close and name not in (*_COLUMNS, *_WANTED_COLUMNS):
@@ -38,7 +38,7 @@ def _task(row: Row, notes: Counter[str]) -> Task:
     if math.isnan(gpus):
         gpus = 0.0
     elif gpus > 1.0 and gpus != int(gpus):
-        row.fault(f"gpus is {gpus:g}: only of a single GPU can a part be asked for")
+        row.fault(f"gpus is {gpus:g}: a part can be requested only of a single GPU")
     arrival_s = row.figure("arrival_s", at_least=0)
     return Task(
         name=row.name("name"),

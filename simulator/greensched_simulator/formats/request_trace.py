@@ -30,7 +30,7 @@ AZURE_COLUMNS = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 PLAIN_COLUMNS = ("arrival_s",)
 TOKEN_COLUMNS = ("prompt_tokens", "generated_tokens")
 _SILENCE = 100.0  # mean intervals: by chance that does not happen
-_REMEDY = "mend it, or leave such rows out with skip_faulty: true"
+_REMEDY = "correct it, or leave out such rows with skip_faulty: true"
 
 
 class RequestLog(NamedTuple):
@@ -71,7 +71,9 @@ def _read(path: Path, skip_faulty: bool, changed_ns: int, size: int) -> RequestL
     require_columns(table, AZURE_COLUMNS if is_azure else PLAIN_COLUMNS)
     told = [column for column in TOKEN_COLUMNS if column in table.header]
     if len(told) == 1:
-        raise BadInput(f"{path} has {told[0]} alone: {' and '.join(TOKEN_COLUMNS)} or none")
+        raise BadInput(
+            f"{path} has {told[0]} alone; give both {' and '.join(TOKEN_COLUMNS)}, or none"
+        )
     tokens = AZURE_COLUMNS[1:] if is_azure else tuple(told)
     parse = _moment if is_azure else _second
     kept: list[tuple[float, ...]] = []
@@ -83,7 +85,7 @@ def _read(path: Path, skip_faulty: bool, changed_ns: int, size: int) -> RequestL
         if not row.faults and is_azure and found in seen:
             row.fault(f"the same request as in row {seen[found]}")
         elif not row.faults and kept and found[0] < kept[-1][0]:
-            row.fault(f"is earlier than row {rows[-1]}: requests stand in the order of time")
+            row.fault(f"is earlier than row {rows[-1]}: sort the requests by time")
         if row.faults:
             faults.extend(row.faults)
             continue
@@ -93,7 +95,7 @@ def _read(path: Path, skip_faulty: bool, changed_ns: int, size: int) -> RequestL
     if faults and not skip_faulty:
         raise refusal(path, faults, _REMEDY)
     if len(kept) < 2 or kept[0][0] == kept[-1][0]:
-        raise BadInput(f"{path} has no two requests at different times: there is no rate to tell")
+        raise BadInput(f"{path} has no two requests at different times, so it gives no rate")
     return _log(path, np.array(kept), rows, faults)
 
 
@@ -117,7 +119,7 @@ def _moment(row: Row) -> float:
         if part and not (part.isascii() and part.isdigit()):
             raise ValueError
     except ValueError:
-        row.fault(f"TIMESTAMP {text!r} is no time such as 2023-11-16 18:17:03.97")
+        row.fault(f"TIMESTAMP {text!r} is not a time such as 2023-11-16 18:17:03.97")
         return math.nan
     return moment.timestamp() + float(f"0.{part or 0}")
 
@@ -132,8 +134,9 @@ def _log(path: Path, kept: Floats, rows: list[int], faults: list[RowFault]) -> R
     longest = int(silence_s.argmax())
     if silence_s[longest] > _SILENCE * silence_s.mean():
         notes.append(
-            f"{path.name} tells of no request for {format_duration(float(silence_s[longest]))} "
-            f"before row {rows[longest + 1]}: a hole, or a silence; it stays as it is"
+            f"{path.name} has no request for {format_duration(float(silence_s[longest]))} "
+            f"before row {rows[longest + 1]}: a gap in the log, or a time without requests; it "
+            f"is used as it is"
         )
     prompt, generated = (kept[:, 1], kept[:, 2]) if kept.shape[1] > 1 else (np.zeros(0),) * 2
     return RequestLog(arrival_s, prompt, generated, tuple(notes))

@@ -68,7 +68,7 @@ def _task(row: Row, notes: Counter[str]) -> Task:
     cores = _known(row, "requested_processors")
     if cores is None:
         cores = row.figure("allocated_processors", above=0)
-        notes["requested processors are not told; those it was given are taken"] += 1
+        notes["requested processors are missing; the allocated ones are used"] += 1
     return Task(
         name=f"job-{row.text('job_number')}",
         arrival_s=row.figure("submit_time", at_least=0),
@@ -84,7 +84,7 @@ def _memory_per_processor_bytes(row: Row, notes: Counter[str]) -> float:
     if kib is None:
         kib = _known(row, "used_memory")
         if kib is not None:
-            notes["requested memory is not told; what it used is taken"] += 1
+            notes["requested memory is missing; the memory it used is taken"] += 1
     if kib is None:
         memory_assumed(notes)
         return MEMORY_PER_CORE_BYTES

@@ -39,7 +39,7 @@ def synthetic_trace(
     """
     shape = shape or SyntheticShape()
     if count < 1 or not 0 < span_s < math.inf:
-        raise BadInput(f"{count} tasks within {span_s} s: both must be positive")
+        raise BadInput(f"count is {count} and span_s {span_s}: both must be positive")
     if not (0 <= shape.gpu_share <= 1 and 0 <= shape.daily_swing <= 1):
         raise BadInput("gpu_share and daily_swing lie within 0 to 1")
     chance = random.Random(seed)

@@ -36,9 +36,9 @@ def _reason(task: Task, known: Mapping[str, Task], depth: Mapping[str, int]) -> 
     """Return what is wrong with whom a task waits for; nothing if all of them are in order."""
     for name in task.after:
         if name not in known:
-            return f"waits for {name!r}, which is not there"
+            return f"waits for {name!r}, which is not in the trace"
         if name not in depth:
-            return f"waits for {name!r}, which is at fault"
+            return f"waits for {name!r}, whose row is faulty"
         if known[name].arrival_s > task.arrival_s:
             return f"arrives before {name!r}, for which it waits"
     return ""

@@ -48,7 +48,7 @@ class Row:
         text = self.text(column)
         if not _NAME.fullmatch(text):
             self.fault(
-                f"{column} {text!r} is no Kubernetes name (lower case, digits, -, at most 63)"
+                f"{column} {text!r} is not a Kubernetes name (lower case, digits, -, at most 63)"
             )
         return text
 
@@ -65,7 +65,7 @@ class Row:
         except ValueError:
             value = math.nan
         if not math.isfinite(value) or "_" in text:  # Python's float() takes 1_000
-            self.fault(f"{column} {text!r} is no number")
+            self.fault(f"{column} {text!r} is not a number")
             return math.nan
         if value < at_least:
             self.fault(f"{column} is {text}, less than {at_least:g}")
@@ -139,8 +139,8 @@ def _header(path: Path, lines: Sequence[tuple[int, tuple[str, ...]]]) -> tuple[s
 
 
 def memory_assumed(notes: Counter[str]) -> None:
-    """Note that a task's memory was not told and is taken to be 4 GiB a core."""
-    notes[f"memory is not told; {MEMORY_PER_CORE_BYTES / 2**30:g} GiB a core assumed"] += 1
+    """Note that a task's memory is missing and assumed to be 4 GiB per core."""
+    notes[f"memory is missing; {MEMORY_PER_CORE_BYTES / 2**30:g} GiB per core are assumed"] += 1
 
 
 def rows_of(table: TraceTable) -> Iterator[Row]:
@@ -154,7 +154,7 @@ def row_of(header: Sequence[str], number: int, cells: Sequence[str]) -> Row:
     if not cells:
         row.fault("the row is empty")
     elif len(cells) != len(header):
-        row.fault(f"{len(cells)} cells where the header names {len(header)}")
+        row.fault(f"{len(cells)} cells, but the header names {len(header)}")
     return row
 
 

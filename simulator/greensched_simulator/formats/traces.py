@@ -52,7 +52,7 @@ def load_trace(
     found = _format_of(path).read(path, TraceOptions(time_unit, largest_machine))
     trace = _trace(path, found)
     if trace.faults and not skip_faulty:
-        remedy = f"mend it, or leave such rows out with {skipped_by}"
+        remedy = f"correct it, or leave out such rows with {skipped_by}"
         raise refusal(path, trace.faults, remedy)
     if not trace.tasks:
         reasons = "".join(f"\n  {count}: {note}" for note, count in found.notes.items())
@@ -71,7 +71,7 @@ def _format_of(path: Path) -> TraceFormat:
     if not best.share_of(header):
         formats = "; ".join(",".join(each.columns) for each in by_header)
         raise BadInput(
-            f"{path} is of no known format: its columns are {','.join(header)}, known are {formats}"
+            f"{path} is in no known format. Its columns are {','.join(header)}; known are {formats}"
         )
     return best
 
@@ -79,7 +79,7 @@ def _format_of(path: Path) -> TraceFormat:
 def _trace(path: Path, found: Found) -> Trace:
     arrivals = [task.arrival_s for task in found.tasks]
     if arrivals != sorted(arrivals):
-        found.notes["rows were not in order of arrival and were sorted"] = len(found.tasks)
+        found.notes["rows were out of order, and are sorted by arrival"] = len(found.tasks)
     faults = [*found.faults]
     tasks = in_order(found.tasks, found.row_of_name, faults)
     counted = (f"{count} tasks: {note}" for note, count in found.notes.items())

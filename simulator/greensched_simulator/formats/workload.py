@@ -18,10 +18,10 @@ class Task:
     gpus: int = 0  # GPUs
     gpu_share: float = 1.0  # of each GPU; less than 1 only of a single one
     gpu_models: tuple[str, ...] = ()  # any of these will do; empty: any at all
-    estimate_s: float | None = None  # what its owner expected it to run; None: not told
+    estimate_s: float | None = None  # runtime that its owner expected; None: not given
     workers: int = 1  # which run at the same time
     after: tuple[str, ...] = ()  # names of the tasks that it waits for
-    deadline_s: float | None = None  # since the start of the trace; None: not told
+    deadline_s: float | None = None  # since the start of the trace; None: not given
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ def compressed(trace: Trace, span_s: float) -> Compressed:
     once, or `span_s` is not positive.
     """
     if span_s <= 0:
-        raise BadInput(f"a trace cannot be compressed to {span_s} s; give a positive span")
+        raise BadInput(f"a trace cannot be compressed to {span_s} s: give a positive span")
     if trace.span_s <= 0:
-        raise BadInput(f"{trace.source}: all tasks arrive at once, there is no span to scale")
+        raise BadInput(f"{trace.source}: all tasks arrive at once, so there is no span to scale")
     factor = span_s / trace.span_s
     first = trace.tasks[0].arrival_s
 
@@ -102,7 +102,7 @@ def sampled(trace: Trace, count: int, seed: int) -> Trace:
 
 
 def as_pods(trace: Trace) -> Trace:
-    """Return a trace of single pods that wait for nobody, for what plays no more than that.
+    """Return a trace of single pods that wait for no other, for what can play no more.
 
     Each worker is a task of its own, and a part of a GPU is a whole one, as for a device plugin;
     the notes say how many were concerned.
@@ -113,15 +113,15 @@ def as_pods(trace: Trace) -> Trace:
         names = [f"{task.name}-{worker}" for worker in range(task.workers)]
         tasks += [replace(alone, name=name) for name in names] if task.workers > 1 else [alone]
     counted = (
-        (sum(task.workers > 1 for task in trace.tasks), "have several workers, each a pod here"),
-        (sum(bool(task.after) for task in trace.tasks), "wait for others, but not here"),
+        (sum(task.workers > 1 for task in trace.tasks), "have several workers; each becomes a pod"),
+        (sum(bool(task.after) for task in trace.tasks), "wait for others, which is ignored here"),
         (
             sum(task.deadline_s is not None for task in trace.tasks),
-            "have a deadline, but not here",
+            "have a deadline, which is ignored here",
         ),
         (
             sum(task.gpu_share < 1.0 for task in trace.tasks),
-            "ask for a part of a GPU and get a whole one",
+            "request a part of a GPU and get a whole one",
         ),
     )
     notes = tuple(f"{count} tasks {what}" for count, what in counted if count)

@@ -10,7 +10,7 @@ from greensched_policies.costs.cost import Floats
 
 _FEW = 4  # one figure in so many may lie far away
 _SQUEEZED = 0.2  # of the axis: where all others lie in less, they are squeezed
-_ALIKE = 1e-3  # of the axis: nobody sees figures apart that are nearer to each other
+_ALIKE = 1e-3  # of the axis: figures that are nearer to each other look the same
 _MARGIN, _TICKS_APART = 0.05, 0.12  # of the axis
 
 

@@ -74,7 +74,7 @@ def pareto_figures(views: Views, look: Looks, currency: str) -> list[go.Figure]:
 
 def _pareto_figure(views: Views, look: Looks, field: str, title: str) -> go.Figure:
     best = front(views.points, field)
-    # What is told apart lies above the rest, and the front above all.
+    # Marked points lie above the rest, and the front above all.
     shown = sorted(views.points, key=lambda each: (each.policy in views.marked, each in best))
     across, below = _axis([point.carbon_kg for point in shown])
     up, beside = _axis([float(getattr(point, field)) for point in shown])
@@ -115,7 +115,7 @@ def _point_colour(point: Point, views: Views, look: Looks) -> str:
 
 
 def _axis(values: list[float]) -> tuple[list[float], dict[str, object]]:
-    """Return where figures lie on their axis, and what Plotly is told of it."""
+    """Return where figures lie on their axis, and the axis for Plotly."""
     scale = scale_of(values)
     if scale is None:
         return values, {}

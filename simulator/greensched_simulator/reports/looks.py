@@ -16,7 +16,7 @@ STROKES = ("solid", "dashed", "dotted")  # as style sheets and Matplotlib call t
 ZONE_COLOURS = ("#e3a008", "#2b7bba", "#5b4636", "#8e44ad", "#16a085", "#c0392b")
 _LONGEST_LINE = 24  # characters
 FRONT_COLOUR = "#9aa5b1"
-# Green and red beside a position left and right of zero: nobody needs to tell the colours apart.
+# Green and red beside a position left and right of zero: position alone tells them apart.
 TONE_COLOURS = {"better": "#27784b", "worse": "#b42318", "": "#5f6b7a"}
 
 
@@ -32,7 +32,7 @@ def looks(
 ) -> Mapping[Policy, Look]:
     """Return each policy's look, in the policies' order: no two alike for 42 beside the baseline.
 
-    Who is marked gets colours first, so that points can be told apart as well as lines.
+    Marked policies get colours first, so that points differ as clearly as lines.
     """
     turns = [each for each in dict.fromkeys((*marked, *policies)) if each != baseline]
     found = {

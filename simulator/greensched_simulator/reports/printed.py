@@ -105,7 +105,7 @@ def _pareto(views: Views, look: _Looks, currency: str) -> Figure:
 
 
 def _front_line() -> Line2D:
-    told = "filled: no other is better in both"
+    told = "filled: no other policy is better in both"
     return Line2D([], [], color=FRONT_COLOUR, ls=":", lw=1, label=told)
 
 

@@ -45,7 +45,7 @@ from greensched_simulator.results.tables import (
     taken_rows,
 )
 
-_PICTURES = "The same plots lie as pictures in the folder plots beside this page."
+_PICTURES = "The same plots are in the folder plots beside this page, as pictures."
 REPORT, PLOTS = "report.html", "plots"
 
 
@@ -99,7 +99,7 @@ def _sections(run: FinishedRun, views: Views, currency: str) -> Iterator[str]:
     yield section(
         "How long jobs waited",
         paragraph(
-            "From when they were ready to their start, all seeds together; up to where "
+            "Time from ready to start, all seeds together; drawn up to where "
             f"{SHOWN_PCT:g} % of each policy's jobs have started, or of those that ever do. A name "
             "shows and hides its line."
         ),
@@ -136,7 +136,7 @@ def _compared(run: FinishedRun, views: Views, look: Mapping[Policy, Look]) -> It
         shares = captured_rows(results)
         if shares[1:]:
             yield section(
-                "What of the possible is saved", paragraph(how_captured(results)), table(shares)
+                "Share of the possible saving", paragraph(how_captured(results)), table(shares)
             )
         levers = lever_rows(results)
         if levers[1:]:
@@ -144,7 +144,9 @@ def _compared(run: FinishedRun, views: Views, look: Mapping[Policy, Look]) -> It
         lost = losses(results)
         yield section(
             "Where policies lose",
-            listed(lost) if lost else paragraph("None does worse than the baseline in any figure."),
+            listed(lost)
+            if lost
+            else paragraph("No policy is worse than the baseline in any figure."),
         )
     yield _against_each_other(views, look, currency)
 
@@ -153,9 +155,9 @@ def _against_each_other(views: Views, look: Mapping[Policy, Look], currency: str
     return section(
         "Carbon against delay, missed deadlines and cost",
         paragraph(
-            "Left and low is good. Filled: no other policy is better in both. Hover for a policy's "
-            "name and figures. Where a few figures would squeeze all others, the axis is stretched "
-            "around most of them: read its ticks."
+            "Points at the lower left are best. A filled point: no other policy is better in "
+            "both. Hover over a point for its policy and figures. Where a few outliers would "
+            "squeeze all others, the scale is stretched around most points: read the ticks."
         ),
         key(_key(views, look)),
         plots(pareto_figures(views, look, currency)),

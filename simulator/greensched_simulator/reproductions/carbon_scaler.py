@@ -98,7 +98,7 @@ def read_profile(path: Path) -> ScalingProfile:
         figures.append((row.figure("throughput", at_least=0), row.figure("power", at_least=0)))
         faults.extend(row.faults)
     if faults:
-        raise refusal(path, faults, "mend the file")
+        raise refusal(path, faults, "correct the file")
     if len(figures) < 2:
         raise BadInput(f"{path} has no row for one node: a profile has rows for 0, 1, … nodes")
     return ScalingProfile(*np.array(figures[1:]).T)

@@ -27,7 +27,7 @@ TASKS_A_JOB = (1.9, 0.9)  # of the lognormal distribution
 TABLE_SEED, ARRIVAL_SEED = 1, 0
 BETWEEN_ARRIVALS_S = 2.0
 RUNTIME_MEAN_S, RUNTIME_SD_S = 5.0, 1.6**0.5
-RUNS = 6  # each with graphs and runtimes of its own, whose seeds nobody told
+RUNS = 6  # each with its own graphs and runtimes, whose seeds are not published
 
 FARMS, SERVERS_A_FARM, MACHINES_A_SERVER = 10, 10, 10
 SERVERS = FARMS * SERVERS_A_FARM

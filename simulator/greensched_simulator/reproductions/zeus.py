@@ -23,7 +23,7 @@ HUNGRY = 0.75  # share of its highest limit that a configuration draws there, at
 FOLDER = "zeus-power-cap"
 TOLERANCE = 0.0005  # the figures are rounded to three decimals
 
-# By limit in watts: throughput, and where it was told also power and energy per unit of work, each
+# By limit in watts: throughput, where published also power and energy per unit of work, each
 # relative to the highest limit.
 PUBLISHED: dict[str, dict[int, tuple[float, ...]]] = {
     "v100": {

@@ -69,6 +69,6 @@ def tone_of(change: ConfidenceInterval) -> Tone:
 
 
 def change_cell(percent: ConfidenceInterval) -> Cell:
-    """Return a change with its interval, told apart as better or worse unless it is told as 0.0."""
+    """Return a change with its interval, marked as better or worse unless it is shown as 0.0."""
     text = change_text(percent)
     return Cell(text, "" if text.startswith("0.0 ") else tone_of(percent))

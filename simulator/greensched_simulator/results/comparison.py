@@ -157,7 +157,7 @@ def captured_pct(baseline: Floats | float, total: Floats | float, least: Floats 
 def interval(values: Floats) -> ConfidenceInterval:
     """Return the mean of one value a seed with Student's interval.
 
-    It tells how much the seeds vary, not how other clusters or grids would do.
+    It shows how much results vary with the seed, not how other clusters or grids would do.
     """
     mean = float(values.mean())
     if values.size < 2:

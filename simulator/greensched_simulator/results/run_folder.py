@@ -89,7 +89,7 @@ class FinishedRun:
             pyarrow.parquet.read_metadata(path)
         except (OSError, pa.ArrowException) as fault:
             raise BadInput(
-                f"{path} is not as it was written: {fault}; copy the whole folder of the run again"
+                f"{path} was changed or is damaged: {fault}; copy the whole folder of the run again"
             ) from fault
         return path
 
@@ -221,7 +221,7 @@ def read_run(folder: Path) -> FinishedRun:
     except (OSError, ValueError) as fault:
         why = f"{SUMMARY} or {_OUTCOMES} is not there" if isinstance(fault, OSError) else fault
         raise BadInput(
-            f"{folder} is not the folder of a run that ended: {why}. `greensched simulate` and "
+            f"{folder} is not the folder of a finished run: {why}. `greensched simulate` and "
             "`greensched compare` write such folders"
         ) from fault
     if not isinstance(summary, dict) or summary.get("format") != FORMAT:
@@ -295,7 +295,7 @@ def _write_outcomes(
 
 
 def _cell(name: str, value: float) -> float | str:
-    """Return a figure, or nothing where nobody told what it takes."""
+    """Return a figure, or nothing where it is not known."""
     return "" if name in _MAYBE_UNTOLD and value == 0.0 else value
 
 

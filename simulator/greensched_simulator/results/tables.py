@@ -50,18 +50,18 @@ from greensched_simulator.results.optional_metrics import (
 from greensched_simulator.runs.outcome import Outcome
 
 HOW_LEVERS = (
-    "Change against the baseline with its rule in all other places, the mean over all orders in "
-    "which the levers can be switched on (Shapley values); they add up to the whole change."
+    "Change that each lever adds against the baseline: the mean over all orders in which the "
+    "levers can be switched on (Shapley values). They add up to the whole change."
 )
 _HOW_CAPTURED = (
-    "Share of what could be saved against the baseline at all: 100 % is the bound, which no "
-    "schedule is below and perhaps none reaches, each of the three by itself. With a policy that "
-    "caps nodes or suspends jobs among them, the bound lets all work run at any cap, or stop for "
-    "nothing, and all shares are smaller."
+    "Share of the largest possible saving against the baseline, for each of the three by itself. "
+    "100 % is the bound: no schedule is below it, and perhaps none reaches it. If any of the "
+    "policies caps nodes or suspends jobs, the bound assumes that all work may run at any cap, "
+    "or stop at no cost; all shares are then smaller."
 )
-_REPLICAS = "Replicas are in the bound when they run under all of these policies."
-_FAILURES = "The bound loses no work when nodes fail."
-_UNDONE = "What one of them never ran may be left undone in it, for its charge."
+_REPLICAS = "The bound includes replicas that run under all of these policies."
+_FAILURES = "In the bound, no work is lost when nodes fail."
+_UNDONE = "In the bound, jobs that one of them never ran may stay undone, for their charge."
 _PARTS = ("active", "idle", "sleep", "wake", "transfer", "charged")
 COMPARED = (("energy", ENERGY), ("cost", COST), ("carbon", CARBON))
 _AT_MARGIN = ("carbon at the margin", MARGINAL)
@@ -95,7 +95,7 @@ def outcome_rows(outcome: Outcome, currency: str) -> list[Row]:
 
 
 def _apart(outcome: Outcome) -> Iterator[Row]:
-    """Yield the carbon that is no part of any total, where it is told."""
+    """Yield the carbon that is in no total, where it is known."""
     if outcome.carbon_marginal_g:
         yield "carbon at the margin, kg", large(_kg(outcome.carbon_marginal_g))
     if outcome.carbon_embodied_g:
@@ -180,7 +180,7 @@ def _late(results: Results) -> tuple[tuple[str, ComparedFigure], ...]:
 
 
 def _compared(results: Results) -> tuple[tuple[str, ComparedFigure], ...]:
-    """Return the figures whose changes are told."""
+    """Return the figures whose changes are shown."""
     told = (outcome.carbon_marginal_g for own in results.outcomes.values() for outcome in own)
     return (*COMPARED, _AT_MARGIN) if any(told) else COMPARED
 
@@ -263,11 +263,11 @@ def how_compared(results: Results) -> str:
     assert results.baseline is not None, "nothing is compared"
     seeds = len(results.seeds)
     if seeds == 1:
-        return f"Change against {results.baseline.label} with one seed: no interval can be told."
+        return f"Change against {results.baseline.label} with one seed, so without an interval."
     return (
         f"Change against {results.baseline.label}, paired by seed: mean over {seeds} seeds, ± half "
-        "the 95 % interval of that mean (Student's t). It tells how much the seeds vary, not how "
-        "other clusters or grids would do."
+        "the 95 % interval of that mean (Student's t). It shows how much results vary with the "
+        "seed, not how other clusters or grids would do."
     )
 
 
@@ -276,8 +276,9 @@ def how_long_billed(results: Results) -> str:
     billed_s = [outcome.billed_s for outcome in results.outcomes[results.policies[0]]]
     mean_h = sum(billed_s) / len(billed_s) / SECONDS_PER_HOUR
     return (
-        f"All are billed for {short(mean_h)} h, until the last job under any of them has ended: "
-        "beside other policies it may be longer, idling weighs more, and percentages differ."
+        f"All are billed for {short(mean_h)} h, until the last job under any of them has ended. "
+        f"In a comparison with other policies this time may be longer; idle energy then counts "
+        f"more, and percentages differ."
     )
 
 
@@ -299,18 +300,19 @@ def _lost(
 
 
 def embodied_text(results: Results) -> str:
-    """Return a sentence on the carbon of making the nodes; empty where nobody told it."""
+    """Return a sentence on the carbon of making the nodes; empty where it is not known."""
     grams = mean_outcome(next(iter(results.outcomes.values()))).carbon_embodied_g
     if not grams:
         return ""
     return (
-        f"Beside it, making the nodes took {large(_kg(grams))} kg for the time billed, whatever "
+        f"In addition, making the nodes emitted {large(_kg(grams))} kg for the time billed, "
+        f"whatever "
         "the policy."
     )
 
 
 def _lost_cell(results: Results, policy: Policy, figure: ComparedFigure) -> Cell:
-    """Return the mean count of what should not happen, told apart from the baseline's."""
+    """Return the mean count of what should not happen, marked if it differs from the baseline's."""
     lost = count(float(np.mean([figure.of(each) for each in results.outcomes[policy]])))
     if results.baseline is None:
         return Cell(lost)

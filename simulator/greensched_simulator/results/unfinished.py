@@ -12,7 +12,7 @@ from pathlib import Path
 from greensched_core.errors import BadInput
 
 UNFINISHED = ".unfinished"
-_ANOTHER = "name another folder by --out"
+_ANOTHER = "name another folder with --out"
 
 
 class Unfinished:
@@ -32,7 +32,7 @@ class Unfinished:
         nearest = next(each for each in (folder, *folder.absolute().parents) if each.exists())
         if not nearest.is_dir() or not os.access(nearest, os.W_OK):
             raise BadInput(
-                f"{folder} cannot be made: {nearest} is no folder that can be written to; "
+                f"{folder} cannot be created: {nearest} is not a folder that you can write to; "
                 f"{_ANOTHER}"
             )
 
@@ -43,7 +43,7 @@ class Unfinished:
             self.path.mkdir(parents=True)
         except OSError as fault:
             self._refuse_files()
-            raise BadInput(f"{self.folder} cannot be made: {fault}; {_ANOTHER}") from fault
+            raise BadInput(f"{self.folder} cannot be created: {fault}; {_ANOTHER}") from fault
         self._is_held, self._is_new = True, is_new
         self._refuse_files(but=UNFINISHED)  # since it was asked a run may have come and ended
 
@@ -51,8 +51,8 @@ class Unfinished:
         """Move all files to their place in this order; raise BadInput where one is taken."""
         taken = [name for name in names if os.path.lexists(self.folder / name)]
         if taken:
-            raise BadInput(f"{self.folder} got {', '.join(taken)} from elsewhere while it ran: "
-                           f"{_ANOTHER}")  # fmt: skip
+            raise BadInput(f"{self.folder} got {', '.join(taken)} from another program during "
+                f"the run: {_ANOTHER}")  # fmt: skip
         for name in names:
             self._moved.append(self.folder / name)
             (self.path / name).replace(self._moved[-1])
@@ -62,7 +62,7 @@ class Unfinished:
         """Delete what is not whole, and the folder itself if it was made here; safe to repeat."""
         if not self._is_held:
             return
-        shutil.rmtree(self.path, ignore_errors=True)  # whatever ended the run is told, not this
+        shutil.rmtree(self.path, ignore_errors=True)  # what ended the run is reported, not this
         if not self.is_whole:
             for path in self._moved:
                 path.unlink(missing_ok=True)
@@ -77,8 +77,8 @@ class Unfinished:
         found = {each.name for each in self.folder.iterdir()} - {but}
         if UNFINISHED in found:
             raise BadInput(
-                f"{self.folder} is what another run writes to, or what a killed run left: "
-                f"{_ANOTHER}, or, if none is at work there, delete {self.path}"
+                f"{self.folder} is in use by another run, or left by a killed one: {_ANOTHER}; "
+                f"or, if no run uses it, delete {self.path}"
             )
         if found:
             raise BadInput(f"{self.folder} exists and is not empty: {_ANOTHER}")

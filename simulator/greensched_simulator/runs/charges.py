@@ -75,8 +75,8 @@ def charges_of(world: World, left: Integers, until_s: float) -> Floats:
     if np.isnan(dearest).any():
         raise BadInput(
             f"scenario {world.name}: a grid lacks carbon, price or temperature for a part of the "
-            f"{until_s / 3600.0:.0f} h in which a job that never ran could have: give a file "
-            "without gaps, or a shorter length"
+            f"{until_s / 3600.0:.0f} h in which a job that never ran could have run: give a file "
+            f"without gaps, or a shorter length"
         )
     return REJECTION_FACTOR * dearest
 

@@ -1,4 +1,4 @@
-"""What was brought where in a run, for its jobs: told from their run segments."""
+"""Data moved between zones for a run's jobs, found from their run segments."""
 
 import numpy as np
 

@@ -28,7 +28,7 @@ _SECONDS_PER_HOUR = 3600.0
 class Outcome(BillTotal):
     """The figures of one run; energy, money and carbon are those of the whole window.
 
-    Replicas of services are no jobs: they are told by their requests. All jobs count: one that
+    Replicas of services are not jobs: their requests are counted. All jobs count: one that
     never ran waits until the window's end and then takes the least it can; energy, money and carbon
     are charged for it beside the bill.
     """
@@ -49,12 +49,12 @@ class Outcome(BillTotal):
     energy_charged_j: float  # for those; 0 where all ran: see `charges`
     cost_charged: float
     carbon_charged_g: float
-    carbon_marginal_g: float  # all energy, and charges, at the margin; 0 where nobody told it
-    carbon_embodied_g: float  # of making all nodes, for the time billed; 0 where nobody told it
+    carbon_marginal_g: float  # all energy, and charges, at the margin; 0 where it is not known
+    carbon_embodied_g: float  # of making all nodes, for the time billed; 0 where it is not known
     # At the meter of the zones that have panels; all 0 where there are none.
     solar_used_j: float  # from the panels into the nodes at once
     solar_stored_j: float  # into the battery
-    solar_curtailed_j: float  # that nobody took
+    solar_curtailed_j: float  # that was not used
     battery_given_j: float
     battery_lost_j: float  # of what was stored
     battery_left_j: float  # in the battery at the end

@@ -194,7 +194,7 @@ def bill_of(world: World, schedule: Schedule, until_s: float) -> Bill:
 def zone_balances(world: World, schedule: Schedule, until_s: float) -> list[Balance | None]:
     """Return where each zone's watts came from until then; None where the grid gives all of them.
 
-    Raises BadInput where it is not told what panels yield.
+    Raises BadInput where the yield of panels is not known.
     """
     grids, suns = world.grids, list[Sun | None]()
     for zone, battery in enumerate(world.batteries or (None,) * len(world.zones)):
@@ -276,14 +276,14 @@ def _refuse_gaps(world: World, bill: Bill, until_s: float) -> None:
             raise _gap(world, zone, signal, until_s)
     if np.isnan(bill.carbon_transfer_g).any():
         zone = world.zones[world.nodes.zone[int(np.argmax(np.isnan(bill.carbon_transfer_g)))]]
-        raise _gap(world, f"{zone}, or a zone from which data came there,", "carbon", until_s)
+        raise _gap(world, f"{zone}, or a zone from which its data came,", "carbon", until_s)
 
 
 def _gap(world: World, zone: str, signal: str, until_s: float) -> BadInput:
     return BadInput(
         f"scenario {world.name}: {zone} lacks {signal} for a part of the "
-        f"{until_s / 3600.0:.0f} h that are billed: give a file without gaps that goes on "
-        "until the last job ends, or a shorter length"
+        f"{until_s / 3600.0:.0f} h that are billed: give a file without gaps that lasts until "
+        f"the last job ends, or a shorter length"
     )
 
 
@@ -353,7 +353,7 @@ def looks_ahead(world: World, policy: Policy) -> bool:
 def empty_plan(world: World, *, is_looked_at: bool = True) -> Plan:
     """Return a plan in which nothing runs, as long as anything of a world can be planned.
 
-    It has no slots if nobody ever looks at it.
+    It has no slots if no decision ever looks at it.
     """
     jobs, zones = world.jobs, len(world.zones)
     finite_s = jobs.deadline_s[np.isfinite(jobs.deadline_s)]

@@ -34,30 +34,32 @@ def _curve(watts: list[float]) -> list[float]:
 
 
 class Sleep(ScenarioPart):
-    """What an empty node can do instead of idling; whether it does is the policy's choice."""
+    """Sleep of an empty node, instead of idling; the policy chooses whether it sleeps."""
 
     watts: float = Field(
-        ge=0, le=1e6, description="Of a node asleep, its GPUs included; less than idle."
+        ge=0,
+        le=1e6,
+        description="Power of a sleeping node, its GPUs included; less than its idle power.",
     )
-    wake: Duration = Field(le=86_400, description="From asleep until jobs can run.")
+    wake: Duration = Field(le=86_400, description="Time from asleep until jobs can run.")
     wake_watts: float | None = Field(
         default=None,
         ge=0,
         le=1e6,
-        description="Of a node that wakes; without it those of full CPU load, GPUs idle (Gandhi et "
-        "al., AutoScale, ACM TOCS 30(4), 2012).",
+        description="Power of a node that wakes up; default: its power at full CPU load with "
+        "idle GPUs (Gandhi et al., AutoScale, ACM TOCS 30(4), 2012).",
     )
 
 
 class Embodied(ScenarioPart):
-    """The carbon of making a node, spread over its life and told apart from that of energy."""
+    """The carbon of making a node, spread over its life and reported apart from that of energy."""
 
     kg: float = Field(
         gt=0,
         le=1e6,
         description="CO2e of making, moving and scrapping one node with its GPUs.",
     )
-    years: float = Field(default=5.0, gt=0, le=50, description="For which a node is used.")
+    years: float = Field(default=5.0, gt=0, le=50, description="Years for which a node is used.")
 
     @property
     def g_per_s(self) -> float:
@@ -69,9 +71,11 @@ class Failures(ScenarioPart):
     """How often a node fails while it is awake, and for how long; both exponential."""
 
     every: Duration = Field(
-        gt=0, description="Mean time from when it works again to its next failure, such as 60d."
+        gt=0, description="Mean time from a repair to the next failure, such as 60d."
     )
-    repair: Duration = Field(gt=0, description="Mean time until it works again.")
+    repair: Duration = Field(
+        gt=0, description="Mean time from a failure until the node works again."
+    )
 
 
 class NodeGroup(ScenarioPart):
@@ -79,41 +83,46 @@ class NodeGroup(ScenarioPart):
 
     name: str = Field(
         pattern=r"^[a-z0-9]([-a-z0-9]{0,52}[a-z0-9])?$",
-        description="Beginning of the nodes' names: lower case, digits and -.",
+        description="First part of the nodes' names: lower case, digits and -.",
     )
-    count: int = Field(ge=1, le=1_000_000, description="How many nodes.")
+    count: int = Field(ge=1, le=1_000_000, description="Number of nodes.")
     hardware: Hardware | None = Field(
-        default=None, description="Machine of the power catalogue: its watts by load, its speed."
+        default=None, description="Machine of the power catalogue; gives power by load, and speed."
     )
     curve_watts: Annotated[list[float], AfterValidator(_curve)] | None = Field(
         default=None,
-        description="Watts of a node without its GPUs at 0, 10 … 100 % CPU load; wins over the "
+        description="Power of a node without its GPUs at 0, 10 … 100 % CPU load; replaces the "
         "catalogue's.",
     )
     speed: float | None = Field(
         default=None,
         gt=0,
         le=100,
-        description="Work a core does, relative to the reference core (docs/power.md); without it "
-        "the hardware's, else 1.",
+        description="Work that a core does, relative to the reference core (docs/power.md); "
+        "default: the hardware's, else 1.",
     )
-    cpu_cores: Cores = Field(description="Logical CPUs that jobs may ask for, of each node.")
-    memory: Bytes = Field(description="Memory that jobs may ask for, of each node.")
+    cpu_cores: Cores = Field(description="Logical CPUs of each node that jobs can request.")
+    memory: Bytes = Field(description="Memory of each node that jobs can request.")
     gpus: Gpus | None = Field(default=None, description="GPUs of each node.")
-    zone: str = Field(min_length=1, description="Grid zone; one of `grids`.")
+    zone: str = Field(min_length=1, description="Grid zone, one of `grids`.")
     pue: float = Field(
         default=1.2,
         ge=1,
         le=5,
-        description="Power usage effectiveness of the site; not where `sites` tell its weather.",
+        description="Power usage effectiveness of the site; not allowed where `sites` gives its "
+        "weather.",
     )
     sleep: Sleep | None = Field(
-        default=None, description="Without it the nodes are always on, or asleep for nothing."
+        default=None,
+        description="Sleep of empty nodes; without it they stay on, or sleep at no "
+        "cost under `empty_nodes_sleep`.",
     )
     embodied: Embodied | None = Field(
-        default=None, description="Carbon of making the nodes; without it none is told."
+        default=None, description="Carbon of making the nodes; without it none is reported."
     )
-    failures: Failures | None = Field(default=None, description="Without it no node fails.")
+    failures: Failures | None = Field(
+        default=None, description="Failures of the nodes; without it no node fails."
+    )
 
 
 class Cluster(ScenarioPart):

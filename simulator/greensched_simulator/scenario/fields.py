@@ -23,7 +23,7 @@ from greensched_core.quantities import parse_quantity
 from greensched_core.quoting import near
 from greensched_core.signals.timestamps import parse_timestamp
 
-FOLDER, VARIABLES = "folder", "variables"  # what validation is told: Path, Mapping[str, str]
+FOLDER, VARIABLES = "folder", "variables"  # context of validation: Path, Mapping[str, str]
 NO_LIMIT = "none"
 BYTES_EXAMPLE = "64Gi"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -140,12 +140,12 @@ class SeriesFile(ScenarioPart):
         description="CSV with a header, relative to this file; `${NAME}` is a variable of the "
         "environment."
     )
-    time_column: str = Field(description="Column of the times from which the values hold.")
+    time_column: str = Field(description="Column of the times; each value holds from its time on.")
     column: str = Field(description="Column of the values.")
     time_zone: Literal["UTC"] | None = Field(
         default=None,
-        description="Says that times without an offset are UTC; a column whose name ends in utc "
-        "says so itself.",
+        description="Reads times without an offset as UTC; not needed if the column's name ends "
+        "in utc.",
     )
 
 

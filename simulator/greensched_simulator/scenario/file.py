@@ -57,7 +57,7 @@ def read_document(path: Path) -> Document:
         if node is not None:
             _walk(node, (), lines, repeated)
     except (yaml.YAMLError, RecursionError, ValueError) as fault:
-        raise BadInput(f"{path} is not YAML: {fault}") from fault
+        raise BadInput(f"{path} is not valid YAML: {fault}") from fault
     finally:
         loader.dispose()
     if content is None:
@@ -73,11 +73,11 @@ def _text(path: Path) -> str:
     except FileNotFoundError as fault:
         raise BadInput(f"there is no file {path}") from fault
     except IsADirectoryError as fault:
-        raise BadInput(f"{path} is a folder; name a scenario's file in it") from fault
+        raise BadInput(f"{path} is a folder; name a scenario file in it") from fault
     except OSError as fault:
         raise BadInput(f"{path} cannot be read: {fault.strerror}") from fault
     except UnicodeDecodeError as fault:
-        raise BadInput(f"{path} is no text in UTF-8") from fault
+        raise BadInput(f"{path} is not text in UTF-8") from fault
 
 
 def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], repeated: list[Place]) -> None:

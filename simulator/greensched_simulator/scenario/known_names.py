@@ -52,4 +52,4 @@ def _fits(pair: tuple[str, str | int]) -> bool:
 
 
 def _shown(path: _Path) -> str:
-    return ".".join(path).replace(f".{_ITEM}", _ITEM)
+    return ".".join(path).replace(f".{_ITEM}", _ITEM) if len(path) > 1 else "the top"

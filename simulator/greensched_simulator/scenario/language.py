@@ -25,7 +25,7 @@ def _parameters(value: Any) -> float:
         return float(value)
     if not isinstance(value, str) or value.lower() not in PARAMETERS:
         raise ValueError(
-            f"{value!r} is no model that is known here{near(str(value), PARAMETERS)}: give its "
+            f"{value!r} is not a known model{near(str(value), PARAMETERS)}: give its "
             f"number of parameters, such as 7e9, or one of {', '.join(PARAMETERS)}"
         )
     return PARAMETERS[value.lower()]
@@ -34,7 +34,8 @@ def _parameters(value: Any) -> float:
 def _with_peak(gpu: str) -> str:
     if gpu not in PEAK_BF16_FLOP_PER_S:
         raise ValueError(
-            f"no peak in BF16 is known of {gpu!r}; it is of {', '.join(PEAK_BF16_FLOP_PER_S)}"
+            f"no peak in BF16 is known for {gpu!r}; one is known for "
+            f"{', '.join(PEAK_BF16_FLOP_PER_S)}"
         )
     return gpu
 
@@ -53,74 +54,91 @@ class Training(ScenarioPart):
 
     name: str = Field(
         pattern=r"^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$",
-        description="Beginning of the jobs' names: lower case, digits and -.",
+        description="First part of the jobs' names: lower case, digits and -.",
     )
-    jobs: int = Field(ge=1, le=1_000_000, description="How many arrive within the length.")
+    jobs: int = Field(
+        ge=1, le=1_000_000, description="Number of jobs that arrive within the scenario's length."
+    )
     daily_swing: float = Field(
-        default=0.5, ge=0, le=1, description="Arrivals peak at 1 + this of their mean."
+        default=0.5,
+        ge=0,
+        le=1,
+        description="Arrivals peak at 1 + this times their mean.",
     )
     peak: Duration = Field(
-        default=50_400.0, lt=86_400, description="Time of the most arrivals after 0 h UTC."
+        default=50_400.0,
+        lt=86_400,
+        description="Time of day with the most arrivals, after 0 h UTC.",
     )
     model: Parameters = Field(
         description="Number of parameters, such as 7e9, or a published model (docs/simulator.md)."
     )
-    tokens: float = Field(gt=0, le=1e18, description="That a training reads: the median.")
+    tokens: float = Field(
+        gt=0, le=1e18, description="Median number of tokens that a training reads."
+    )
     tokens_sigma: float = Field(
         default=0.0,
         ge=0,
         le=4,
-        description="Standard deviation of their number's logarithm; 0: all read as many.",
+        description="Standard deviation of the logarithm of that number; 0: all read equally many.",
     )
     gpu: GpuWithPeak = Field(
-        description="That the runtime holds on, and some node has; elsewhere a node's speed tells."
+        description="GPU for which the runtime is computed; some node must have it. On other "
+        "nodes the node's speed scales it."
     )
-    gpus: int = Field(default=1, ge=1, le=64, description="Of each worker.")
+    gpus: int = Field(default=1, ge=1, le=64, description="GPUs of each worker.")
     workers: int = Field(
-        default=1, ge=1, le=10_000, description="That all run at the same time and share the work."
+        default=1,
+        ge=1,
+        le=10_000,
+        description="Workers of a training, which run at the same time and share the work.",
     )
     mfu: float = Field(
         default=USUAL_MFU,
         gt=0,
         le=1,
-        description="Share of the GPUs' peak in BF16 that is put to use (model FLOPs "
-        "utilisation); Llama 3 reached 0.38 to 0.43 (Grattafiori et al., arXiv 2407.21783, 2024).",
+        description="Share of the GPUs' peak in BF16 that is used (model FLOPs utilisation); "
+        "Llama 3 reached 0.38 to 0.43 (Grattafiori et al., arXiv 2407.21783, 2024).",
     )
-    cpu_cores: Cores = Field(description="Requested by each worker.")
-    memory: Bytes = Field(description="Requested by each worker.")
+    cpu_cores: Cores = Field(description="CPU cores that each worker requests.")
+    memory: Bytes = Field(description="Memory that each worker requests.")
 
 
 class Length(ScenarioPart):
-    """How many tokens, of requests that are made up."""
+    """Number of tokens of made-up requests."""
 
-    mean: float = Field(gt=0, le=1e7, description="Tokens.")
+    mean: float = Field(gt=0, le=1e7, description="Mean number of tokens.")
     variation: float = Field(
-        default=1.0, ge=0, le=10, description="Standard deviation over mean; 1: exponential."
+        default=1.0,
+        ge=0,
+        le=10,
+        description="Standard deviation divided by the mean; 1: exponential.",
     )
 
 
 class Lengths(ScenarioPart):
-    """How long the requests to a language model and its answers are, drawn apart."""
+    """Lengths of prompts and answers of a language model, drawn separately."""
 
-    prompt: Length = Field(description="Of the prompts.")
-    generated: Length = Field(description="Of the answers.")
+    prompt: Length = Field(description="Tokens of the prompts.")
+    generated: Length = Field(description="Tokens of the answers.")
 
 
 class ServedModel(ScenarioPart):
-    """A language model on some GPUs as it was measured: how fast, and how many at a time."""
+    """A language model on some GPUs as measured: its speed, and its requests at a time."""
 
     name: str = Field(
         description="One of the measured models (docs/simulator.md), or a model_id of `figures`."
     )
     figures: InputFile | None = Field(
         default=None,
-        description="A task of ML.ENERGY's leaderboard (JSON), or a file of that form; without it "
-        "the few that come along.",
+        description="A task of ML.ENERGY's leaderboard (JSON), or a file of that form; default: "
+        "the few that are shipped.",
     )
     gpu: GpuWithPeak = Field(
-        description="It was measured on; other GPUs that a replica can get need figures, too."
+        description="GPU on which it was measured; every other GPU that a replica can get needs "
+        "figures too."
     )
-    gpus: int = Field(default=1, ge=1, le=64, description="Of a replica.")
+    gpus: int = Field(default=1, ge=1, le=64, description="GPUs of a replica.")
     batch: int = Field(
         ge=1, le=10_000, description="Requests that a replica works on at the same time."
     )
@@ -128,6 +146,6 @@ class ServedModel(ScenarioPart):
         default=USUAL_MFU,
         gt=0,
         le=1,
-        description="Share of the GPUs' peak in BF16 that reading prompts puts to use: not "
-        "measured, an assumption.",
+        description="Share of the GPUs' peak in BF16 that is used while reading prompts: an "
+        "assumption, not a measurement.",
     )

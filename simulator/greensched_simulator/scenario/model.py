@@ -38,23 +38,23 @@ class Shape(ScenarioPart):
     """A made-up day by the quarter hour, seeded."""
 
     shape: Literal["solar", "hydro", "coal"] = Field(
-        description="solar is clean and cheap at noon, hydro always clean, coal always dirty."
+        description="solar is clean and cheap at noon, hydro is always clean, coal is always dirty."
     )
     noon: Duration = Field(
-        default=43_200.0, lt=86_400, description="Time of the zone's noon after 0 h UTC."
+        default=43_200.0, lt=86_400, description="Time of the zone's noon, after 0 h UTC."
     )
 
 
 class CarbonFile(SeriesFile):
     """Carbon intensity in a file."""
 
-    unit: Literal["g/kWh", "kg/MWh", "lb/MWh"] = Field(default="g/kWh", description="Of the file.")
+    unit: Literal["g/kWh", "kg/MWh", "lb/MWh"] = Field(default="g/kWh", description="Its unit.")
 
 
 class CarbonConstant(ScenarioPart):
     """One carbon intensity for all time."""
 
-    constant: float = Field(ge=0, le=2000, description="g/kWh.")
+    constant: float = Field(ge=0, le=2000, description="Carbon intensity in g/kWh.")
 
 
 class PriceFile(SeriesFile):
@@ -66,7 +66,7 @@ class PriceFile(SeriesFile):
 class PriceConstant(ScenarioPart):
     """One price for all time."""
 
-    constant: float = Field(ge=-1e6, le=1e6, description="In `unit`.")
+    constant: float = Field(ge=-1e6, le=1e6, description="Price in `unit`.")
     unit: str = Field(pattern=PRICE_UNIT, description="Currency per MWh or kWh, such as EUR/MWh.")
 
 
@@ -86,14 +86,14 @@ Price = Annotated[
 
 
 class Grid(ScenarioPart):
-    """What the grid of a zone does."""
+    """Carbon and price of a zone's grid."""
 
     carbon: Carbon = Field(description="Carbon intensity of consumption.")
     price: Price = Field(description="Price of energy.")
     marginal: Carbon | None = Field(
         default=None,
         description="Carbon intensity of the plants that follow demand, for a second bill; no "
-        "decision sees it. Either all zones have one or none.",
+        "decision uses it. Give it to all zones or to none.",
     )
     forecast_error: float = Field(
         default=0.0,
@@ -107,33 +107,33 @@ class Grid(ScenarioPart):
 class LargestMachine(ScenarioPart):
     """The largest machine of the cell that Google's trace was taken from."""
 
-    cpu_cores: Cores = Field(description="What a CPU request of 1 asks for.")
-    memory: Bytes = Field(description="What a memory request of 1 asks for.")
+    cpu_cores: Cores = Field(description="CPU cores that a CPU request of 1 stands for.")
+    memory: Bytes = Field(description="Memory that a memory request of 1 stands for.")
 
 
 class TraceWorkload(ScenarioPart):
     """Jobs from a published trace."""
 
-    file: InputFile = Field(description="In one of the formats of docs/traces.md.")
+    file: InputFile = Field(description="Trace in one of the formats of docs/traces.md.")
     time_unit: Literal["s", "h"] | None = Field(
-        default=None, description="Of GAIA's files, whose names tell it else."
+        default=None, description="Of the times in a GAIA trace; default: what its name says."
     )
     largest_machine: LargestMachine | None = Field(
-        default=None, description="Of Google's files, which need it: their requests are its shares."
+        default=None, description="Required for Google's traces: requests are shares of it."
     )
     skip_faulty: bool = Field(
-        default=False, description="Leave out rows at fault, and tell of them, instead of refusing."
+        default=False, description="Leave out and report faulty rows instead of refusing the trace."
     )
-    first: int | None = Field(default=None, ge=1, description="Take only so many, the earliest.")
-    sample: int | None = Field(default=None, ge=1, description="Draw so many, by the seed.")
+    first: int | None = Field(default=None, ge=1, description="Use only this many, the earliest.")
+    sample: int | None = Field(default=None, ge=1, description="Draw this many, by the seed.")
     repeat: int = Field(
-        default=1, ge=1, le=1000, description="Play the trace so often, one after the other."
+        default=1, ge=1, le=1000, description="Play the trace this many times in a row."
     )
 
 
 def _gpus(gpus: float) -> float:
     if gpus > 1.0 and gpus != int(gpus):
-        raise ValueError("only of a single GPU can a part be asked for")
+        raise ValueError("a part can be requested only of a single GPU")
     return gpus
 
 
@@ -144,51 +144,59 @@ class Generator(ScenarioPart):
         default=None,
         ge=1,
         le=10_000_000,
-        description="How many; without it as many as make the `load`.",
+        description="Number of jobs; default: as many as make up the `load`.",
     )
     daily_swing: float = Field(
-        default=0.5, ge=0, le=1, description="Arrivals peak at 1 + this of their mean."
+        default=0.5, ge=0, le=1, description="Arrivals peak at 1 + this times their mean."
     )
     peak: Duration = Field(
-        default=50_400.0, lt=86_400, description="Time of the most arrivals after 0 h UTC."
+        default=50_400.0,
+        lt=86_400,
+        description="Time of day with the most arrivals, after 0 h UTC.",
     )
-    runtime_median: Duration = Field(default=5_400.0, gt=0, description="On the reference core.")
+    runtime_median: Duration = Field(
+        default=5_400.0, gt=0, description="Median, on the reference core."
+    )
     runtime_sigma: float = Field(
         default=1.2, ge=0, le=4, description="Standard deviation of the runtime's logarithm."
     )
-    runtime_shortest: Duration = Field(default=30.0, gt=0, description="Runtimes are cut here.")
-    runtime_longest: Duration = Field(default=86_400.0, gt=0, description="And here.")
+    runtime_shortest: Duration = Field(
+        default=30.0, gt=0, description="Shorter ones are raised to this."
+    )
+    runtime_longest: Duration = Field(
+        default=86_400.0, gt=0, description="Longer ones are cut to this."
+    )
     cpu_cores: list[Cores] = Field(
         default=[1.0, 2.0, 2.0, 4.0, 4.0, 8.0],
         min_length=1,
-        description="Sizes, each as likely as the others; for jobs with GPUs, per GPU.",
+        description="CPU cores of a job, each value equally likely; for jobs with GPUs, per GPU.",
     )
     memory_per_core: list[Bytes] = Field(
         default=[2 * 2.0**30, 4 * 2.0**30, 4 * 2.0**30, 8 * 2.0**30],
         min_length=1,
-        description="Sizes, each as likely as the others.",
+        description="Memory per CPU core, each value equally likely.",
     )
     gpu_share: float = Field(default=0.0, ge=0, le=1, description="Share of jobs with GPUs.")
     gpus: list[Annotated[float, Field(gt=0, le=64), AfterValidator(_gpus)]] = Field(
         default=[1, 1, 1, 1, 2, 4],
         min_length=1,
-        description="GPUs of such a job, each number as likely as the others; less than 1 is a "
+        description="GPUs of a job that uses GPUs, each value equally likely; less than 1 is a "
         "part of one.",
     )
     workers: list[Annotated[int, Field(ge=1, le=10_000)]] = Field(
         default=[1],
         min_length=1,
-        description="Workers of a job, each number as likely as the others: all run at the same "
-        "time, each with what the job asks for.",
+        description="Workers of a job, each value equally likely. All run at the same time, and "
+        "each requests what the job requests.",
     )
     stages: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
         default=[1],
         min_length=1,
-        description="Stages of a job, each number as likely as the others. A stage begins when all "
-        "of the one before has ended; jobs of several stages count as so many jobs.",
+        description="Stages of a job, each value equally likely. A stage begins when the one "
+        "before has ended completely; a job of several stages counts as several jobs.",
     )
     stage_tasks: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
-        default=[1], min_length=1, description="Tasks of a stage, likewise."
+        default=[1], min_length=1, description="Tasks of a stage, each value equally likely."
     )
 
 
@@ -196,9 +204,11 @@ class SlackClass(ScenarioPart):
     """How long jobs of some runtimes may wait."""
 
     shorter_than: Duration | None = Field(
-        default=None, gt=0, description="Holds for jobs that run less; without it for all others."
+        default=None,
+        gt=0,
+        description="Applies to jobs with a shorter runtime; without it, to the rest.",
     )
-    may_wait: Wait = Field(description="Duration, or `none` for jobs without a deadline.")
+    may_wait: Wait = Field(description="A duration, or `none` for jobs without a deadline.")
 
 
 def _rising(classes: list[SlackClass]) -> list[SlackClass]:
@@ -218,29 +228,34 @@ Slack = Annotated[
 
 
 class Suspend(ScenarioPart):
-    """Which jobs may be suspended, and what it takes them to go on; watts are those of their run.
+    """Which jobs can be suspended, and what resuming takes; their power is that of their run.
 
     A run without a pause takes the job's runtime, startup and saving included.
     """
 
-    share: float = Field(default=1.0, ge=0, le=1, description="Of the jobs, drawn by the seed.")
+    share: float = Field(
+        default=1.0,
+        ge=0,
+        le=1,
+        description="Share of the jobs that can be suspended, drawn by the seed.",
+    )
     longer_than: Duration = Field(
-        default=0.0, description="Only jobs that run longer on the reference core."
+        default=0.0, description="Only jobs with a longer runtime on the reference core."
     )
     startup: Duration = Field(
-        default=0.0, description="With which a job starts, and again whenever it is resumed."
+        default=0.0, description="Time that a job needs to start up, also each time it is resumed."
     )
     save_every: Duration = Field(
         default=0.0,
-        description="Work between two checkpoints: a suspended job goes on to its next one. 0: it "
-        "saves its work when it is suspended.",
+        description="Work between two checkpoints; a suspended job runs on to its next one. 0: "
+        "it saves its work when it is suspended.",
     )
-    saving: Duration = Field(default=0.0, description="What a checkpoint takes.")
+    saving: Duration = Field(default=0.0, description="Time that a checkpoint takes.")
 
 
 def _rises_from_one(throughput: list[float]) -> list[float]:
     if throughput[0] != 1.0 or any(more < less for less, more in pairwise(throughput)):
-        raise ValueError("is no curve of throughput: begin with 1, and let it never fall")
+        raise ValueError("is not a curve of throughput: begin with 1, and never let it fall")
     return throughput
 
 
@@ -252,60 +267,64 @@ class Elastic(ScenarioPart):
     ] = Field(
         min_length=2,
         max_length=64,
-        description="Work that 1, 2, 3 … workers do in the same time, relative to one: begins "
-        "with 1 and never falls.",
+        description="Throughput of 1, 2, 3 … workers relative to one: begins with 1 and never "
+        "falls.",
     )
     share: float = Field(
         default=1.0,
         gt=0,
         le=1,
-        description="Of the jobs that can be suspended and have one worker, drawn by the seed.",
+        description="Share of the jobs that can be suspended and have one worker, drawn by the "
+        "seed.",
     )
 
 
 class ScenarioWorkload(ScenarioPart):
     """The jobs, from a trace or made up, and how long they may wait."""
 
-    trace: TraceWorkload | None = Field(default=None, description="Either this or `generator`.")
-    generator: Generator | None = Field(default=None, description="Either this or `trace`.")
+    trace: TraceWorkload | None = Field(
+        default=None, description="Published trace; excludes `generator`."
+    )
+    generator: Generator | None = Field(default=None, description="Made-up jobs; excludes `trace`.")
     trainings: list[Training] = Field(
-        default=[], description="Of language models, beside a trace's or generator's jobs or alone."
+        default=[],
+        description="Trainings of language models, with or without jobs of a trace or generator.",
     )
     load: float | None = Field(
         default=None,
         gt=0,
         le=10,
-        description="Share of the cluster's scarcest resource that is requested at the mean. A "
-        "trace's arrivals are pressed together or stretched to it, runtimes stay.",
+        description="Mean share of the cluster's scarcest resource that is requested. A trace's "
+        "arrivals are compressed or stretched to reach it; runtimes stay.",
     )
     estimate_error: float = Field(
         default=0.0,
         ge=0,
         le=3,
-        description="Standard deviation of the logarithm of estimated over true runtime; not of "
-        "jobs whose estimate the trace tells.",
+        description="Standard deviation of the logarithm of estimated over true runtime; does "
+        "not apply to jobs whose trace gives an estimate.",
     )
     slack: Slack = Field(
         default=float("inf"),
         description="How long jobs may wait: one duration, `none` for no deadline, or a list by "
-        "runtime. Not for jobs whose deadline the trace tells.",
+        "runtime. Does not apply to jobs whose trace gives a deadline.",
     )
     deadline_runtime_factor: float = Field(
         default=1.0,
         ge=1,
         le=100,
-        description="A deadline is arrival + this times the runtime on the reference core + slack.",
+        description="Factor of the runtime in a deadline, which is arrival + factor · runtime on "
+        "the reference core + slack.",
     )
     suspend: Suspend | None = Field(
-        default=None, description="Jobs that may be suspended and resumed; without it none."
+        default=None, description="Which jobs can be suspended and resumed; without it none can."
     )
     elastic: list[Elastic] = Field(
         default=[],
-        description="Kinds of jobs that policies may scale; a job is of one of them, or of none.",
+        description="Kinds of jobs whose workers policies may scale; a job is of at most one kind.",
     )
     data: list[DataKind] = Field(
-        default=[],
-        description="Kinds of data that jobs read; a job reads one of them, or none.",
+        default=[], description="Kinds of data that jobs read; a job reads at most one kind."
     )
     skip_unplaceable: bool = Field(
         default=False, description="Leave out jobs that fit no node instead of refusing them."
@@ -321,55 +340,58 @@ class ScenarioWeights(ScenarioPart):
 
 
 class Assumptions(ScenarioPart):
-    """What is assumed where nothing is measured; the extender's defaults."""
+    """Assumptions where nothing is measured; the extender's defaults."""
 
     utilisation_ratio: float = Field(
         default=0.5, gt=0, le=1, description="CPU used per CPU requested."
     )
     gpu_ratio: float = Field(
-        default=0.6, ge=0, le=1, description="Share of a GPU's range of watts that a job draws."
+        default=0.6, ge=0, le=1, description="Share of a GPU's range of power that a job uses."
     )
     empty_nodes_sleep: bool = Field(default=False, description="Empty nodes draw nothing.")
     share_gpus: bool = Field(
         default=False,
-        description="Jobs that ask for a part of a GPU share it, as by time slicing or MPS; else "
-        "each gets a whole one, as from NVIDIA's device plugin.",
+        description="Jobs that request a part of a GPU share it, as by time slicing or MPS; "
+        "otherwise each gets a whole one, as from NVIDIA's device plugin.",
     )
 
 
 class Scenario(ScenarioPart):
-    """A cluster, its grids and its work: all that a run needs beside a policy."""
+    """A cluster, its grids and its work: all that a run needs except a policy."""
 
     name: str = Field(
         pattern=r"^[a-z0-9]([-a-z0-9.]{0,62}[a-z0-9])?$",
         description="Lower case, digits, - and dots; results are filed under it.",
     )
     description: str = Field(default="", description="What it shows, in a sentence or two.")
-    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="Of all that is drawn.")
-    start_s: Moment = Field(alias="start", description="First instant, RFC 3339.")
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="Seed of all that is drawn.")
+    start_s: Moment = Field(alias="start", description="First moment of the scenario, RFC 3339.")
     length_s: Duration = Field(
-        alias="length", gt=0, description="Jobs that arrive within it are run to their end."
+        alias="length", gt=0, description="Time within which jobs arrive; they run to their end."
     )
     currency: str = Field(default="EUR", pattern=CURRENCY, description="Of all results (ISO 4217).")
     exchange_rates: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
-        default={}, description="Worth of one unit of each other currency, such as USD: 0.92."
+        default={},
+        description="Value of one unit of each other currency in `currency`, such as USD: 0.92.",
     )
-    cluster: Cluster = Field(description="Where the work runs.")
-    grids: dict[str, Grid] = Field(min_length=1, description="Each grid zone by its name.")
+    cluster: Cluster = Field(description="Groups of nodes.")
+    grids: dict[str, Grid] = Field(min_length=1, description="Grid of each zone, by its name.")
     sites: dict[str, Site] = Field(
-        default={}, description="What stands at a zone beside its nodes, by the zone's name."
+        default={}, description="Weather, panels and battery of a zone, by the zone's name."
     )
     workload: ScenarioWorkload = Field(description="The jobs.")
     network: Network = Field(
-        default=Network(), description="What brings jobs' data from zone to zone."
+        default=Network(), description="Network that moves jobs' data between zones."
     )
     services: list[Service] = Field(
-        default=[], description="Interactive services beside the jobs, on the same nodes."
+        default=[], description="Interactive services that run on the same nodes as the jobs."
     )
     weights: ScenarioWeights = Field(
-        default=ScenarioWeights(), description="What a policy is told to weigh."
+        default=ScenarioWeights(), description="Weights for policies that use them."
     )
-    assumptions: Assumptions = Field(default=Assumptions(), description="As for the extender.")
+    assumptions: Assumptions = Field(
+        default=Assumptions(), description="What is assumed where nothing is measured."
+    )
 
     @property
     def able(self) -> Able:

@@ -15,36 +15,53 @@ class DataKind(ScenarioPart):
     """Jobs that read data, which lies in one zone."""
 
     size: list[Annotated[Bytes, Field(gt=0, le=1e15)]] = Field(
-        min_length=1, description="Of what each worker reads, each as likely as the others."
+        min_length=1,
+        description="Sizes of the data that each worker reads; each is equally likely.",
     )
     zones: list[str] = Field(
         default=[],
-        description="Where it lies, each as likely as the others; without it in any of `grids`.",
+        description="Zones in which the data may lie, each equally likely; default: all of "
+        "`grids`.",
     )
-    share: float = Field(default=1.0, gt=0, le=1, description="Of the jobs, drawn by the seed.")
+    share: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Share of the jobs that read such data, drawn by the seed.",
+    )
 
 
 class Between(ScenarioPart):
-    """What differs from the rest of the network between two zones, both ways."""
+    """Values of the network between two zones, both ways, that differ from the rest."""
 
-    zones: list[str] = Field(min_length=2, max_length=2, description="The two; of `grids`.")
-    gbit_per_s: float | None = Field(default=None, ge=1e-6, le=1e6, description="Of one transfer.")
-    latency: Duration | None = Field(default=None, description="Before the first byte.")
+    zones: list[str] = Field(
+        min_length=2, max_length=2, description="The two zones, both of `grids`."
+    )
+    gbit_per_s: float | None = Field(
+        default=None, ge=1e-6, le=1e6, description="Rate of one transfer."
+    )
+    latency: Duration | None = Field(default=None, description="Time before the first byte.")
     kwh_per_gb: float | None = Field(default=None, ge=0, le=100, description="As in `network`.")
     price_per_gb: float | None = Field(default=None, ge=0, le=1e6, description="As in `network`.")
 
 
 class Network(ScenarioPart):
-    """What brings data from zone to zone; within a zone it takes nothing. A GB is 10⁹ bytes."""
+    """Network that moves data between zones; within a zone it takes nothing. A GB is 10⁹ bytes."""
 
     gbit_per_s: float = Field(
-        default=1.0, ge=1e-6, le=1e6, description="Of one transfer, however many there are."
+        default=1.0,
+        ge=1e-6,
+        le=1e6,
+        description="Rate of one transfer, regardless of how many run.",
     )
-    latency: Duration = Field(default=0.1, description="Before the first byte.")
+    latency: Duration = Field(default=0.1, description="Time before the first byte.")
     kwh_per_gb: float = Field(
-        default=KWH_PER_GB, ge=0, le=100, description="That the network draws; no site's PUE."
+        default=KWH_PER_GB,
+        ge=0,
+        le=100,
+        description="Energy that the network uses; no site's PUE applies to it.",
     )
     price_per_gb: float = Field(
-        default=0.0, ge=0, le=1e6, description="Paid for what leaves a zone, in `currency`."
+        default=0.0, ge=0, le=1e6, description="Price of data that leaves a zone, in `currency`."
     )
-    links: list[Between] = Field(default=[], description="Pairs of zones that differ.")
+    links: list[Between] = Field(default=[], description="Pairs of zones whose values differ.")

@@ -124,7 +124,9 @@ def _read(path: Path, changed_ns: int, size: int) -> Figures:
         with opened(path) as file:
             task = _Task.model_validate(json.load(file))
     except (OSError, EOFError, zlib.error, ValueError, RecursionError) as fault:
-        raise BadInput(f"{path} is no task of ML.ENERGY's leaderboard: {_said(fault)}") from fault
+        raise BadInput(
+            f"{path} is not a task of ML.ENERGY's leaderboard: {_said(fault)}"
+        ) from fault
     parameters: dict[str, float] = {}
     measured: dict[tuple[str, str, int], dict[int, ServingProfile]] = {}
     for each in task.configurations:
@@ -139,7 +141,7 @@ def _read(path: Path, changed_ns: int, size: int) -> Figures:
         )
         batches[batch] = max(found, batches.get(batch, found))
     if not measured:
-        raise BadInput(f"{path} tells of no full batch on {', '.join(_GPUS)}")
+        raise BadInput(f"{path} has no full batch on {', '.join(_GPUS)}")
     ordered = {key: dict(sorted(batches.items())) for key, batches in measured.items()}
     return Figures(path.name, parameters, ordered)
 

@@ -11,66 +11,75 @@ from greensched_simulator.scenario.language import Lengths, ServedModel
 class RequestTrace(ScenarioPart):
     """Requests from a log."""
 
-    file: InputFile = Field(description="In one of the formats of docs/traces.md#requests.")
+    file: InputFile = Field(description="Log in one of the formats of docs/traces.md#requests.")
     skip_faulty: bool = Field(
-        default=False, description="Leave out rows at fault, and tell of them, instead of refusing."
+        default=False, description="Leave out and report faulty rows instead of refusing the log."
     )
     rate_factor: float = Field(
-        default=1.0, gt=0, le=1e6, description="So many times as many requests at any time."
+        default=1.0, gt=0, le=1e6, description="Multiplies the rate of requests at any time."
     )
     stretch: float = Field(
-        default=1.0, gt=0, le=1e4, description="The log lasts so many times as long, at its rates."
+        default=1.0, gt=0, le=1e4, description="Multiplies the time that the log lasts; rates stay."
     )
     repeat: int = Field(
-        default=1, ge=1, le=10_000, description="Play the log so often, one after the other."
+        default=1, ge=1, le=10_000, description="Play the log this many times in a row."
     )
 
 
 class RequestGenerator(ScenarioPart):
     """Requests made up by the seed: a Poisson process with a daily wave."""
 
-    rate_per_s: float = Field(gt=0, le=1e6, description="Mean requests a second.")
+    rate_per_s: float = Field(gt=0, le=1e6, description="Mean requests per second.")
     daily_swing: float = Field(
-        default=0.5, ge=0, le=1, description="Requests peak at 1 + this of their mean."
+        default=0.5,
+        ge=0,
+        le=1,
+        description="Requests peak at 1 + this times their mean.",
     )
     peak: Duration = Field(
-        default=50_400.0, lt=86_400, description="Time of the most requests after 0 h UTC."
+        default=50_400.0,
+        lt=86_400,
+        description="Time of day with the most requests, after 0 h UTC.",
     )
     lengths: Lengths | None = Field(
-        default=None, description="Tokens of each request; `tokens` and `model` need them."
+        default=None, description="Tokens of each request; required by `tokens` and `model`."
     )
 
 
 class Requests(ScenarioPart):
     """When requests come."""
 
-    trace: RequestTrace | None = Field(default=None, description="Either this or `generator`.")
-    generator: RequestGenerator | None = Field(default=None, description="Either this or `trace`.")
+    trace: RequestTrace | None = Field(
+        default=None, description="Log of requests; excludes `generator`."
+    )
+    generator: RequestGenerator | None = Field(
+        default=None, description="Made-up requests; excludes `trace`."
+    )
 
 
 class ServiceTime(ScenarioPart):
-    """What a request takes, its wait apart, on the reference core or on GPUs; a gamma."""
+    """Time of a request without its wait, on the reference core or on GPUs; gamma distributed."""
 
-    mean: Duration = Field(gt=0, description="Mean, such as 80ms.")
+    mean: Duration = Field(gt=0, description="Mean time of a request, such as 80ms.")
     variation: float = Field(
         default=1.0,
         ge=0.05,
         le=10,
-        description="Standard deviation over mean; 1: exponential.",
+        description="Standard deviation divided by the mean; 1: exponential.",
     )
 
 
 class TokenRates(ScenarioPart):
-    """What a request of a language model takes, by its tokens, which trace or lengths tell."""
+    """Time of a request to a language model, by its tokens, which a trace or lengths give."""
 
     prompt_per_s: float = Field(
-        gt=0, le=1e7, description="Tokens a second that one request's prompt is read at."
+        gt=0, le=1e7, description="Tokens per second at which one request's prompt is read."
     )
     generated_per_s: float = Field(
         gt=0,
         le=1e6,
-        description="Tokens a second that one request's answer grows by, with the replica's other "
-        "places taken.",
+        description="Tokens per second by which one request's answer grows while the replica's "
+        "other places are taken.",
     )
 
 
@@ -78,41 +87,46 @@ class Objective(ScenarioPart):
     """The latency objective."""
 
     share: float = Field(
-        default=0.99, gt=0, lt=1, description="Of the requests, to be answered in time."
+        default=0.99, gt=0, lt=1, description="Share of the requests that must be answered in time."
     )
-    within: Duration = Field(gt=0, description="Time that is, waiting included.")
+    within: Duration = Field(gt=0, description="Time limit, waiting included.")
     of: Literal["answer", "first-token"] = Field(
-        default="answer", description="The whole answer, or the first token of it."
+        default="answer",
+        description="What must arrive in time: the whole answer, or its first token.",
     )
 
 
 class Replica(ScenarioPart):
     """What one replica asks for, and how much it does at once."""
 
-    cpu_cores: Cores = Field(description="Requested.")
-    memory: Bytes = Field(description="Requested.")
-    gpus: int = Field(default=0, ge=0, le=64, description="Whole GPUs.")
+    cpu_cores: Cores = Field(description="CPU cores that a replica requests.")
+    memory: Bytes = Field(description="Memory that a replica requests.")
+    gpus: int = Field(
+        default=0, ge=0, le=64, description="GPUs that a replica requests, whole ones only."
+    )
     places: int = Field(
-        default=1, ge=1, le=10_000, description="Requests that it works on at the same time."
+        default=1, ge=1, le=10_000, description="Requests that a replica works on at the same time."
     )
     startup: Duration = Field(
-        default=0.0, description="From its start until it answers; those of the begin are ready."
+        default=0.0,
+        description="Time from a replica's start until it answers; those at the "
+        "scenario's start answer at once.",
     )
 
 
 class Autoscaler(ScenarioPart):
     """How many replicas there are."""
 
-    every: Duration = Field(default=300.0, ge=1, description="Between two decisions.")
-    least: int = Field(default=1, ge=0, le=10_000, description="Replicas, whatever comes.")
-    most: int = Field(default=100, ge=1, le=10_000, description="Replicas, whatever comes.")
+    every: Duration = Field(default=300.0, ge=1, description="Time between two decisions.")
+    least: int = Field(default=1, ge=0, le=10_000, description="Least number of replicas.")
+    most: int = Field(default=100, ge=1, le=10_000, description="Largest number of replicas.")
     head_room: float = Field(
-        default=0.2, ge=0, le=10, description="Reckon with so much more than came last."
+        default=0.2, ge=0, le=10, description="Expect this share more requests than came last."
     )
     scale_down_after: Duration = Field(
         default=300.0,
-        description="Keep the most replicas that were wanted within this time (Kubernetes' "
-        "stabilizationWindowSeconds).",
+        description="Keep the highest number of replicas that was wanted within this time "
+        "(Kubernetes' stabilizationWindowSeconds).",
     )
 
 
@@ -123,25 +137,25 @@ class Service(ScenarioPart):
         str,
         Field(
             pattern=r"^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$",
-            description="Beginning of the replicas' names: lower case, digits and -.",
+            description="First part of the replicas' names: lower case, digits and -.",
         ),
     ]
-    requests: Requests = Field(description="When they come.")
+    requests: Requests = Field(description="Requests over time.")
     service_time: ServiceTime | None = Field(
-        default=None, description="One of this, `tokens` and `model`."
+        default=None, description="Time of a request; excludes `tokens` and `model`."
     )
     tokens: TokenRates | None = Field(
         default=None,
-        description="One of this, `service_time` and `model`; needs a trace with tokens, or "
-        "lengths.",
+        description="Rates by tokens; excludes `service_time` and `model`. Needs a trace with "
+        "tokens, or `lengths`.",
     )
     model: ServedModel | None = Field(
         default=None,
-        description="One of this, `service_time` and `tokens`, likewise; tells the replica's "
-        "GPUs and places, too.",
+        description="Served language model; excludes `service_time` and `tokens`. Needs a trace "
+        "with tokens, or `lengths`, and sets the replica's GPUs and places.",
     )
-    objective: Objective = Field(description="Which latency is promised.")
-    replica: Replica = Field(description="One replica.")
+    objective: Objective = Field(description="Latency that is promised.")
+    replica: Replica = Field(description="What one replica requests and can do.")
     autoscaler: Autoscaler = Field(
-        default=Autoscaler(), description="Decides how many replicas there are."
+        default=Autoscaler(), description="Chooses the number of replicas."
     )

@@ -23,21 +23,24 @@ class TemperatureConstant(ScenarioPart):
 class TemperatureShape(ScenarioPart):
     """Made-up days by the hour, seeded."""
 
-    shape: Literal["daily"] = Field(
-        description="A wave of one day, and what the weather adds to it."
-    )
-    mean: float = Field(ge=-40, le=40, description="Of all time, in degrees Celsius.")
+    shape: Literal["daily"] = Field(description="A daily wave, with random weather on top.")
+    mean: float = Field(ge=-40, le=40, description="Mean of all time, in degrees Celsius.")
     swing: float = Field(
-        default=5.0, ge=0, le=20, description="By which days are warmer than the mean at most."
+        default=5.0,
+        ge=0,
+        le=20,
+        description="Most degrees by which a moment of the daily wave exceeds the mean.",
     )
     warmest: Duration = Field(
-        default=54_000.0, lt=86_400, description="Time of the warmest moment after 0 h UTC."
+        default=54_000.0,
+        lt=86_400,
+        description="Time of day at which it is warmest, after 0 h UTC.",
     )
     noise: float = Field(
         default=2.0,
         ge=0,
         le=10,
-        description="Standard deviation of what the weather adds, in degrees; it fades by half in "
+        description="Standard deviation of the random weather, in degrees; a deviation halves in "
         "half a day.",
     )
 
@@ -46,7 +49,9 @@ class PuePoint(ScenarioPart):
     """A point of the curve."""
 
     celsius: float = Field(ge=-90, le=60, description="Outdoor temperature.")
-    pue: float = Field(ge=1, le=_LARGEST_PUE, description="Power usage effectiveness there.")
+    pue: float = Field(
+        ge=1, le=_LARGEST_PUE, description="Power usage effectiveness at this temperature."
+    )
 
 
 # Partial PUE (servers and their cooling) of a production system with outside-air economisers, at
@@ -72,46 +77,50 @@ def _rising(points: list[PuePoint]) -> list[PuePoint]:
 
 
 class Weather(ScenarioPart):
-    """The outdoor temperature, and the PUE that goes by it."""
+    """Outdoor temperature, and the PUE that depends on it."""
 
-    temperature: Temperature = Field(description="Outdoors, in degrees Celsius.")
+    temperature: Temperature = Field(description="Outdoor temperature, in degrees Celsius.")
     pue: Annotated[list[PuePoint], AfterValidator(_rising)] = Field(
         default=_PUE_BY_WEATHER,
         min_length=1,
-        description="PUE by temperature, straight between the points and flat beyond them; "
-        "without it a cooling system with outside air (docs/simulator.md).",
+        description="PUE by temperature, linear between the points and constant beyond them; "
+        "default: a cooling system with outside air (docs/simulator.md).",
     )
 
 
 class SolarFile(SeriesFile):
-    """What panels yield, in a file."""
+    """Yield of panels in a file."""
 
     unit: Literal["kW/kWp", "W/m2"] = Field(
-        description="Of the file: what a kWp yields, or the irradiance on the panels."
+        description="Unit of the file: power per kWp, or irradiance on the panels."
     )
 
 
 class SolarConstant(ScenarioPart):
     """One yield for all time."""
 
-    constant: float = Field(ge=0, le=1.5, description="kW for each kWp.")
+    constant: float = Field(ge=0, le=1.5, description="Power in kW per kWp.")
 
 
 class SolarShape(ScenarioPart):
     """Made-up days by the quarter hour, seeded: a sine from sunrise to sunset, less clouds."""
 
-    shape: Literal["days"] = Field(description="Each day with clouds of its own.")
+    shape: Literal["days"] = Field(description="Days that each have their own clouds.")
     noon: Duration = Field(
-        default=43_200.0, lt=86_400, description="Time of the site's noon after 0 h UTC."
+        default=43_200.0, lt=86_400, description="Time of the site's noon, after 0 h UTC."
     )
     daylight: Duration = Field(
-        default=43_200.0, gt=0, le=86_400, description="From sunrise to sunset."
+        default=43_200.0, gt=0, le=86_400, description="Time from sunrise to sunset."
     )
     best: float = Field(
-        default=0.8, gt=0, le=1.2, description="kW for each kWp at noon without clouds."
+        default=0.8, gt=0, le=1.2, description="Power in kW per kWp at noon without clouds."
     )
     clouds: float = Field(
-        default=0.5, ge=0, le=1, description="Share that the darkest day loses, the clearest none."
+        default=0.5,
+        ge=0,
+        le=1,
+        description="Share of the yield that the darkest day loses; the "
+        "clearest day loses nothing.",
     )
 
 
@@ -126,43 +135,46 @@ Yield = Annotated[
 class Solar(ScenarioPart):
     """Panels on the site."""
 
-    peak_kw: float = Field(gt=0, le=1e6, description="kWp: kW at 1,000 W/m2 and 25 °C.")
-    output: Yield = Field(description="What they yield over time.")
+    peak_kw: float = Field(
+        gt=0, le=1e6, description="Peak power in kWp: kW at 1,000 W/m2 and 25 °C."
+    )
+    output: Yield = Field(description="Yield of the panels over time.")
     performance_ratio: float = Field(
         default=0.8,
         gt=0,
         le=1,
-        description="Of a file in W/m2: yield over that of the same panels without any loss (IEC "
-        "61724-1).",
+        description="For a file in W/m2: yield relative to that of the same panels without "
+        "losses (IEC 61724-1).",
     )
 
 
 class Storage(ScenarioPart):
     """A battery that takes what panels yield beyond what the nodes draw."""
 
-    capacity_kwh: float = Field(gt=0, le=1e6, description="That it gives when it is full.")
-    charge_kw: float = Field(gt=0, le=1e6, description="That it takes at most.")
-    discharge_kw: float = Field(gt=0, le=1e6, description="That it gives at most.")
+    capacity_kwh: float = Field(gt=0, le=1e6, description="Energy that a full battery gives.")
+    charge_kw: float = Field(gt=0, le=1e6, description="Highest power at which it charges.")
+    discharge_kw: float = Field(gt=0, le=1e6, description="Highest power at which it discharges.")
     efficiency: float = Field(
         default=0.85,
         gt=0,
         le=1,
-        description="Given for what was taken, there and back (Cole, Frazier and Augustine, "
+        description="Energy given per energy taken, round trip (Cole, Frazier and Augustine, "
         "NREL/TP-6A20-79236, 2021).",
     )
 
 
 class Site(ScenarioPart):
-    """What stands at a zone beside its nodes."""
+    """Weather, panels and battery of a zone."""
 
     weather: Weather | None = Field(
         default=None,
-        description="Of all the zone's nodes, whose PUE goes by it; without it each node group "
-        "has its own.",
+        description="Weather, which sets the PUE of all nodes of the zone; without it each node "
+        "group has its own PUE.",
     )
     solar: Solar | None = Field(
-        default=None, description="Panels, which serve the zone's nodes before the grid does."
+        default=None,
+        description="Solar panels; the zone's nodes use their power before that of the grid.",
     )
     battery: Storage | None = Field(
-        default=None, description="Charged from the panels alone, so it needs `solar`."
+        default=None, description="Battery, charged only from the panels; needs `solar`."
     )

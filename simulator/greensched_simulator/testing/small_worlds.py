@@ -1,4 +1,4 @@
-"""Builder for tests: a world told node by node, job by job and step by step, without files."""
+"""Builder for tests: a world given node by node, job by job and step by step, without files."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ _JOB = {"arrival_s": 0.0, "runtime_s": 3600.0, "estimate_s": math.nan, "cpu_core
 
 
 class Others(TypedDict, total=False):
-    """What a world may be told beside jobs, nodes and grids, as `World` has it."""
+    """What a world may have beside jobs, nodes and grids, named as in `World`."""
 
     length_s: float
     weights: Weights
@@ -84,7 +84,7 @@ def make_world(
     after: Mapping[int, Sequence[int]] = MappingProxyType({}),
     **others: Unpack[Others],
 ) -> World:
-    """Return a world of such jobs, nodes and zones; what is not told is small, equal and plain.
+    """Return a world of such jobs, nodes and zones; what is not given is small, equal and plain.
 
     Rows have the names of `JobArrays` and `NodeArrays`, curve class 0 is straight and 1 soon flat;
     a step is its begin, g/kWh and money per MWh. `weather` is the PUE of each step beside that of

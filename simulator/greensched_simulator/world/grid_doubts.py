@@ -37,12 +37,16 @@ def notes_on_files(scenario: Scenario) -> Iterator[str]:
             continue
         if _NO_INTENSITY.search(grid.carbon.column):
             yield (
-                f"{zone}: its carbon is the column {grid.carbon.column}, taken for "
-                f"{grid.carbon.unit}, and by its name a share"
+                f"{zone}: its carbon is read from the column {grid.carbon.column} in "
+                f"{grid.carbon.unit}, but the name suggests a share"
             )
         carbon = read_series(grid.carbon.file, column_of(grid.carbon))
         for share, most, what in (
-            (carbon.estimated_share, _ESTIMATED, "are marked as estimated: claim no saving by it"),
+            (
+                carbon.estimated_share,
+                _ESTIMATED,
+                "are marked as estimated: do not claim a saving from it",
+            ),
             (carbon.repeated_share, _SMOOTH, "repeat the one before: it looks smoothed"),
         ):
             if share > most:
@@ -52,9 +56,9 @@ def notes_on_files(scenario: Scenario) -> Iterator[str]:
             if shift_h:
                 told = "later" if shift_h > 0 else "earlier"
                 yield (
-                    f"{zone}: its price goes with its carbon {abs(shift_h)} h {told}, not at the "
-                    "same time: one of the two files may be in another time zone than it says, or "
-                    "be of another place"
+                    f"{zone}: its price follows the pattern of its carbon {abs(shift_h)} h "
+                    f"{told}: one of the two files may be in another time zone than it says, or "
+                    f"of another place"
                 )
 
 
@@ -72,7 +76,7 @@ def _kinds_of_carbon(scenario: Scenario) -> Iterator[str]:
         }
         told = [f"{kind} in {', '.join(zones)}" for kind, zones in found.items() if zones]
         if told:
-            mixed = ": give all zones the same, they must not be compared" * (len(told) > 1)
+            mixed = ": the two cannot be compared; give all zones the same kind" * (len(told) > 1)
             name = what if what == "carbon" else f"{what} carbon"
             yield f"{name} is {' and '.join(told)}, as its column says{mixed}"
 

@@ -35,7 +35,7 @@ from greensched_simulator.world.network import data_of_jobs
 from greensched_simulator.world.trainings import trainings_of
 
 NO_JOB_LEFT = (
-    "leaves no job: none that arrives within the length fits a node; give larger nodes, or "
+    "leaves no job: no job that arrives within the length fits a node; give larger nodes, or "
     "smaller jobs"
 )
 _MOST_OF = 0.9  # of the length should see arrivals
@@ -61,7 +61,9 @@ def build_jobs(scenario: Scenario, seed: int, capacity: Capacity) -> JobList:
     draft = together(list(drafts_of(scenario, seed, capacity, notes)))
     is_within = draft.arrival_s < scenario.length_s
     if not is_within.all():
-        notes.append(f"{np.sum(~is_within)} jobs that arrive after the scenario's length left out")
+        notes.append(
+            f"{np.sum(~is_within)} jobs are left out: they arrive after the scenario's length"
+        )
         draft = draft.chosen(is_within)
     if draft.arrival_s.size == 0:
         raise BadInput(f"scenario {scenario.name}: workload.skip_unplaceable {NO_JOB_LEFT}")
@@ -150,10 +152,10 @@ def _from_trace(trace: TraceWorkload, seed: int, notes: list[str]) -> Draft:
         tasks = _drawn(tasks, trace.sample, seed, notes)
     chosen = sum(bool(task.gpu_models) for task in tasks)
     if chosen:
-        notes.append(f"{chosen} jobs name models of GPUs; any GPU is taken to do")
+        notes.append(f"{chosen} jobs name models of GPUs; any GPU is assumed to do")
     due = sum(task.deadline_s is not None for task in tasks)
     if due:
-        notes.append(f"{due} of {len(tasks)} jobs have the deadline that the trace tells")
+        notes.append(f"{due} of {len(tasks)} jobs have their deadline from the trace")
     draft = _draft(tasks)
     return draft if trace.repeat == 1 else _repeated(draft, trace.repeat)
 
@@ -223,13 +225,13 @@ def _placeable(
     times = f"{draft.workers[large]:g} times " if draft.workers[large] > 1.0 else ""
     told = (
         f"{int(np.sum(~fits))} of {fits.size} jobs fit no node; the largest, "
-        f"{draft.names[large]}, asks for {times}{draft.cpu_cores[large]:g} cores, "
+        f"{draft.names[large]}, requests {times}{draft.cpu_cores[large]:g} cores, "
         f"{draft.memory_bytes[large] / 2**30:.4g} GiB and {draft.gpus[large]:g} GPUs"
     )
     if not workload.skip_unplaceable:
         raise BadInput(
             f"workload: {told}; give larger nodes, or more of them where jobs have several "
-            "workers, or leave such jobs out by skip_unplaceable: true"
+            "workers, or leave out such jobs with skip_unplaceable: true"
         )
     kept = draft.chosen(fits)
     waiting = int(fits.sum()) - kept.arrival_s.size
@@ -243,7 +245,7 @@ def _to_load(draft: Draft, load: float | None, capacity: Capacity, notes: list[s
         return draft
     span_s = draft.arrival_s[-1]
     if span_s <= 0:
-        raise BadInput("workload.load: all jobs arrive at once, there is no span to change")
+        raise BadInput("workload.load: all jobs arrive at once, so there is no span to change")
     factor = float(capacity.busy_s(draft).sum(axis=1).max() / (load * span_s))
     notes.append(f"arrivals were multiplied by {factor:.6g}")
     return draft._replace(arrival_s=draft.arrival_s * factor)
@@ -254,7 +256,7 @@ def _with_gpus(draft: Draft, are_shared: bool, notes: list[str]) -> Draft:
     parts = int(np.sum(draft.gpus != np.floor(draft.gpus)))
     if parts == 0 or are_shared:
         return draft
-    notes.append(f"{parts:,} jobs ask for a part of a GPU and get a whole one (share_gpus)")
+    notes.append(f"{parts:,} jobs request a part of a GPU and get a whole one (share_gpus)")
     return draft._replace(gpus=np.ceil(draft.gpus))
 
 
@@ -267,7 +269,7 @@ def _finished(
 ) -> JobArrays:
     """Return the jobs; those that wait for each other are due together, as one long job is.
 
-    Estimates and deadlines that their owners told stand as they are.
+    Estimates and deadlines of their owners stay as they are.
     """
     whole = whole_jobs(precedence, draft.arrival_s, draft.runtime_s)
     count = draft.arrival_s.size

@@ -20,12 +20,12 @@ class Draft(NamedTuple):
     after: tuple[tuple[str, ...], ...]  # the names of those that each job waits for
     arrival_s: Floats  # since the scenario's start
     runtime_s: Floats  # on the reference core
-    expected_s: Floats  # the runtime that its owner told; NaN: none
+    expected_s: Floats  # runtime that its owner expects; NaN: none
     cpu_cores: Floats
     memory_bytes: Floats
     gpus: Floats  # GPUs, or a part of one
     workers: Floats
-    due_in_s: Floats  # from its arrival to the deadline that its owner told; NaN: none
+    due_in_s: Floats  # from its arrival to its owner's deadline; NaN: none
 
     def chosen(self, keep: npt.NDArray[np.bool_]) -> Self:
         """Return the jobs for which `keep` ([J]) is true, in their order.
@@ -51,7 +51,7 @@ def together(drafts: Sequence[Draft]) -> Draft:
     names = [name for draft in drafts for name in draft.names]
     twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
-        raise BadInput(f"workload: two jobs are called {twice}: give the trainings another name")
+        raise BadInput(f"workload: two jobs are named {twice}: give the trainings another name")
     columns = [
         np.concatenate(column) for column in zip(*(each[2:] for each in drafts), strict=True)
     ]

@@ -68,7 +68,7 @@ def too_short(log: RequestLog, trace: RequestTrace, length_s: float) -> str:
         return ""
     rounds = math.ceil(length_s / (log.span_s * trace.stretch))
     return (
-        f"{trace.file.name} tells of requests for {format_duration(lasts_s)}, the scenario lasts "
+        f"{trace.file.name} has requests for {format_duration(lasts_s)}, but the scenario lasts "
         f"{format_duration(length_s)}: give repeat: {rounds}, or lengthen it"
     )
 

@@ -84,11 +84,11 @@ def _zones(groups: list[Mapping[str, Any]], grids: Mapping[str, Any]) -> Found:
     told = [zone for zone, grid in grids.items() if _mapping(grid).get("marginal") is not None]
     for zone in grids:
         if told and zone not in told:
-            reason = f"has no marginal carbon, but {told[0]} has: give it to all zones, or to none"
+            reason = f"has no marginal carbon, but {told[0]} has: give it to all zones or to none"
             yield ("grids", zone), reason
         if groups and zone not in used:
             meant = near(zone, filter(None, used))
-            reason = f"no node is in this zone{meant}; take it out, or put nodes there"
+            reason = f"no node is in this zone{meant}; remove it, or put nodes there"
             yield ("grids", zone), reason
 
 
@@ -105,7 +105,7 @@ def _sleep(
     if read.hardware is not None or read.curve_watts is not None:
         yield from (((*place, field), reason) for field, reason in sleep_faults(read))
     if _mapping(content.get("assumptions")).get("empty_nodes_sleep") is True:
-        yield place, "assumptions.empty_nodes_sleep has all nodes sleep for nothing: drop either"
+        yield place, "assumptions.empty_nodes_sleep lets all nodes sleep at no cost: remove either"
 
 
 def _currency(place: Place, price: Any, content: Mapping[str, Any]) -> Found:
@@ -115,7 +115,7 @@ def _currency(place: Place, price: Any, content: Mapping[str, Any]) -> Found:
     if currency != own and currency not in _mapping(content.get("exchange_rates")):
         yield (
             place,
-            f"what a {currency} is worth is not told: add it to exchange_rates, in {own}",
+            f"the value of a {currency} is missing: add it to exchange_rates, in {own}",
         )
 
 
@@ -169,12 +169,12 @@ def _sites(
         if isinstance(output, SolarFile):
             yield from _grid_file(("sites", zone, "solar", "output", "file"), output, span)
         if _mapping(site).get("battery") is not None and _mapping(site).get("solar") is None:
-            yield ("sites", zone, "battery"), "is charged from panels alone: give solar, too"
+            yield ("sites", zone, "battery"), "is charged only from panels: give solar, too"
     for number, group in enumerate(groups):
         home = group.get("zone")
         follows = isinstance(home, str) and _mapping(sites.get(home)).get("weather") is not None
         if follows and "pue" in group:
-            reason = f"goes by the weather, sites.{home}.weather: take out one of the two"
+            reason = f"depends on the weather, sites.{home}.weather: remove one of the two"
             yield ("cluster", "nodes", number, "pue"), reason
 
 
@@ -185,7 +185,7 @@ def _workload(raw: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
     if sources == 2 or (sources == 0 and not trainings):
         yield place, "give either trace or generator" + ("" if sources else ", or trainings")
     if sources == 0 and trainings and raw.get("load") is not None:
-        yield (*place, "load"), "is that of a trace or generator, and there is none: take it out"
+        yield (*place, "load"), "applies to a trace or generator, and there is none: remove it"
     trace = _read(TraceWorkload, raw.get("trace"), context)
     if trace is not None:
         try:
@@ -197,7 +197,7 @@ def _workload(raw: Mapping[str, Any], context: Mapping[str, Any]) -> Found:
         yield (*place, "generator"), "give either its number of jobs or workload.load"
     kinds = [_read(Elastic, kind, context) for kind in _list(raw.get("elastic"))]
     if kinds and raw.get("suspend") is None:
-        yield (*place, "elastic"), "jobs are scaled between two run segments: say suspend, too"
+        yield (*place, "elastic"), "jobs are scaled between two run segments: give suspend, too"
     if sum(kind.share for kind in kinds if kind is not None) > 1.0 + _ROUNDING:
         yield (*place, "elastic"), "the shares of all kinds are more than 1 together"
     if made is not None and made.runtime_shortest > made.runtime_longest:
@@ -220,18 +220,18 @@ def _data(
             where, pair = ("network", "links", number, "zones"), frozenset(link.zones)
             named.append((where, [*link.zones]))
             if not link.model_fields_set - {"zones"}:
-                yield ("network", "links", number), "tells nothing that differs: take it out"
+                yield ("network", "links", number), "changes no value: remove it"
             if len(pair) == 1:
-                yield where, "are the same: within a zone nothing is brought"
+                yield where, "are the same: no data moves within a zone"
             if pair in told:
-                yield where, f"{' and '.join(link.zones)} are told before"
+                yield where, f"{' and '.join(link.zones)} are given twice"
             told.add(pair)
     for where, zones in named:
         for zone in zones:
             if zone not in grids:
                 yield where, f"{zone!r} has no grid{near(zone, grids)}; add it under grids"
     if network and workload and workload.get("data", []) == []:
-        yield ("network",), "brings nothing: tell workload.data, or take it out"
+        yield ("network",), "moves no data: give workload.data, or remove it"
 
 
 def _trainings(
@@ -261,7 +261,7 @@ def _has_curve(group: NodeGroup | None) -> bool:
 
 
 def _read(kind: Any, raw: Any, context: Mapping[str, Any]) -> Any:
-    """Return a part where it is sound by itself, else None: its faults are told elsewhere."""
+    """Return a part where it is sound by itself, else None: its faults are reported elsewhere."""
     try:
         return TypeAdapter(kind).validate_python(raw, context=dict(context))
     except ValidationError:

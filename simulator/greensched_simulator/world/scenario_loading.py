@@ -130,7 +130,7 @@ def _with_text_for_names(raw: Any, place: Place, faults: list[ScenarioFault]) ->
 
 
 def _no_text(given: str) -> str:
-    return f"{given} is no text: write it in quotes, as '{given}'"
+    return f"{given} is not text: write it in quotes, as '{given}'"
 
 
 def _refusal(what: str, faults: list[ScenarioFault], lines: Mapping[Place, int]) -> BadInput:

@@ -182,7 +182,7 @@ def _sound_part(
 
 
 def _matters(place: Place) -> bool:
-    """Tell whether jobs and services rest on this; a whole node group is told to lack watts."""
+    """Return whether jobs and services depend on this; a whole node group only lacks watts."""
     return place[3:] not in _NO_MATTER and (len(place) != 3 or place[:2] != ("cluster", "nodes"))
 
 

@@ -42,8 +42,8 @@ def profile_of(served: ServedModel) -> ServingProfile:
     models = sorted({model for model, _, _ in figures.measured})
     if name not in models:
         raise BadInput(
-            f"{served.name!r} was not measured{near(served.name, models)}; there are figures of "
-            f"{', '.join(models)}: take one of them, or give `tokens`"
+            f"{served.name!r} was not measured{near(served.name, models)}; there are figures for "
+            f"{', '.join(models)}: use one of them, or give `tokens`"
         )
     told = "; ".join(
         f"{gpus} {gpu} with a batch of {', '.join(str(batch) for batch in batches)}"
@@ -52,12 +52,12 @@ def profile_of(served: ServedModel) -> ServingProfile:
     )
     raise BadInput(
         f"{name} was not measured on {served.gpus} {served.gpu} with a batch of "
-        f"{served.batch}; there are figures for {told}: take one of them, or give `tokens`"
+        f"{served.batch}; there are figures for {told}: use one of them, or give `tokens`"
     )
 
 
 def rates_of(served: ServedModel) -> Rates:
-    """Return the rates of a replica's places on the GPU that is told."""
+    """Return the rates of a replica's places on the scenario's GPU."""
     flop_per_s = useful_flop_per_s(served.gpu, served.gpus, served.mfu)
     prompt_per_s = read_per_s(figures_of(served).parameters[served.name.lower()], flop_per_s)
     generated_per_s = profile_of(served).generated_per_s
@@ -88,7 +88,7 @@ def told_of(service: Service, gpu_ratio: float, gpus: Iterable[str]) -> list[str
     return [
         *(
             f"{service.name}: on {gpu} it is {speed_on(served, gpu):.3g} times as fast as on "
-            f"{served.gpu}, by the tokens/s measured there; so are prompts taken to be"
+            f"{served.gpu}, by the tokens/s measured there; the same is assumed for prompts"
             for gpu in others
             if served.batch
             in figures_of(served).measured.get((served.name.lower(), gpu, served.gpus), ())
@@ -97,6 +97,6 @@ def told_of(service: Service, gpu_ratio: float, gpus: Iterable[str]) -> list[str
         f"{profile.generated_per_s:,.0f} tokens/s for {served.batch} requests at a time and drew "
         f"{profile.gpu_watts:.0f} W a GPU, by {figures_of(served).source}; the bill's watts "
         f"are those of gpu_ratio {gpu_ratio:g}",
-        f"{service.name}: prompts at {rates.first_prompt_per_s:,.0f} tokens/s are reckoned, not "
+        f"{service.name}: prompts at {rates.first_prompt_per_s:,.0f} tokens/s are computed, not "
         f"measured: 2 FLOPs a parameter and token at {100 * served.mfu:g} % of the peak",
     ]

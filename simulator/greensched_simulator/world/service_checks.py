@@ -33,16 +33,16 @@ def _faults(service: Service, length_s: float | None) -> Found:
     if sum(told is not None for told in (service.service_time, service.tokens, service.model)) != 1:
         yield (), "give either service_time, tokens or model"
     if rule.least > rule.most:
-        yield ("autoscaler", "least"), f"is more than most, {rule.most}"
+        yield ("autoscaler", "least"), f"is greater than `most`, {rule.most}"
     by_tokens = next((name for name in _BY_TOKENS if getattr(service, name) is not None), "")
     if service.objective.of == "first-token" and not by_tokens:
-        yield ("objective", "of"), "the first token is known by `tokens` or `model` only: give one"
+        yield ("objective", "of"), "the first token's time needs `tokens` or `model`: give one"
     lengths = requests.generator and requests.generator.lengths
     if lengths and not by_tokens:
-        reason = "tell nothing without `tokens` or `model`: give one of these, or leave them out"
+        reason = "have no effect without `tokens` or `model`: give one of these, or remove them"
         yield ("requests", "generator", "lengths"), reason
     if by_tokens and requests.trace is None and lengths is None:
-        reason = "needs requests.trace or requests.generator.lengths, which tell requests' tokens"
+        reason = "needs requests' tokens: give requests.trace or requests.generator.lengths"
         yield (by_tokens,), reason
     if requests.trace is not None:
         yield from _log(requests.trace, by_tokens, length_s)
@@ -60,7 +60,7 @@ def _model(model: ServedModel, replica: Replica) -> Found:
         ("places", replica.places, model.batch),
     ):
         if field in replica.model_fields_set and given != told:
-            yield ("replica", field), f"the model says {told}: leave it out"
+            yield ("replica", field), f"the model sets {told}: remove it"
 
 
 def _log(trace: RequestTrace, by_tokens: str, length_s: float | None) -> Found:
@@ -71,7 +71,7 @@ def _log(trace: RequestTrace, by_tokens: str, length_s: float | None) -> Found:
         yield place, str(fault)
         return
     if by_tokens and not log.has_tokens:
-        yield place, f"tells no tokens, which `{by_tokens}` needs: give service_time instead"
+        yield place, f"has no tokens, which `{by_tokens}` needs: give service_time instead"
     short = "" if length_s is None else too_short(log, trace, length_s)
     if short:
         yield place, short

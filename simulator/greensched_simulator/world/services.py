@@ -216,7 +216,7 @@ def rooms(service: Service, nodes: NodeArrays) -> npt.NDArray[np.bool_]:
     fits &= asked.gpus <= nodes.gpu_capacity
     if not fits.any():
         raise BadInput(
-            f"service {service.name}: a replica asks for {asked.cpu_cores:g} cores, "
+            f"service {service.name}: a replica requests {asked.cpu_cores:g} cores, "
             f"{asked.memory / 2**30:.4g} GiB and {asked.gpus} GPUs, which no node has: make it "
             "smaller, or give larger nodes"
         )
@@ -228,8 +228,8 @@ def _speed_on(service: Service, model: ServedModel, gpu: str) -> float:
         return speed_on(model, gpu)
     except BadInput as fault:
         raise BadInput(
-            f"service {service.name}: a replica can get {gpu} too, and {fault}; or ask for more "
-            "cores or memory than those nodes have"
+            f"service {service.name}: a replica can get {gpu} too, and {fault}; or request more "
+            f"cores or memory than those nodes have"
         ) from fault
 
 
@@ -240,8 +240,8 @@ def _at_speed(service: Service, times: Times, speed: float) -> Times:
     late = float(late_share(aim.within, 0.0 * one, one, 1.0, slow)[0])
     if late > 1 - aim.share:
         raise BadInput(
-            f"service {service.name}: on a node of speed {speed:g}, even a request that does not "
-            f"wait takes longer than {aim.within:g} s in {100 * late:.3g} % of all cases, and the "
+            f"service {service.name}: on a node of speed {speed:g}, even requests that do not "
+            f"wait take longer than {aim.within:g} s in {100 * late:.3g} % of all cases, but the "
             f"objective allows {100 * (1 - aim.share):.3g} %: give more time, or shorter requests"
         )
     return slow

@@ -28,7 +28,7 @@ _ALIKE = 0.05  # speeds that are no further apart are not worth a note
 def trainings_of(scenario: Scenario, seed: int, notes: list[str]) -> Iterator[Draft]:
     """Yield the jobs of each kind of training in order of arrival, and note what they take.
 
-    Raises BadInput where nodes with the GPU that is told differ in speed, no node has it, or a
+    Raises BadInput where nodes with the training's GPU differ in speed, no node has it, or a
     training takes longer than a year.
     """
     for training in scenario.workload.trainings:
@@ -52,8 +52,8 @@ def speed_with(gpu: str, groups: Sequence[NodeGroup]) -> float:
     if len(set(speeds.values())) > 1:
         told = ", ".join(f"{name} {speed:.3g}" for name, speed in speeds.items())
         raise BadInput(
-            f"nodes with {gpu} differ in speed ({told}), and so would the runtime there: give "
-            "all these groups the same `speed`"
+            f"nodes with {gpu} differ in speed ({told}), so the runtime would differ too: give "
+            f"all these groups the same `speed`"
         )
     return next(iter(speeds.values()))
 
@@ -112,7 +112,7 @@ def _told_of_others(training: Training, speed: float, groups: Sequence[NodeGroup
         ratio = power_of(group).speed / speed
         peak = PEAK_BF16_FLOP_PER_S.get(group.gpus.model)
         if peak is None:
-            by_peak = "no peak in BF16 is known of it"
+            by_peak = "no peak in BF16 is known for it"
         elif abs(ratio * own_peak / peak - 1) > _ALIKE:
             by_peak = f"its peak is {peak / own_peak:.3g} times as high: speed: "
             by_peak += f"{speed * peak / own_peak:.3g} would say so"

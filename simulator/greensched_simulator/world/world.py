@@ -220,8 +220,8 @@ def _notes_on_grids(scenario: Scenario, grids: Grids) -> list[str]:
                 notes.append(f"{zone} has no {signal} for {missing_s / _HOUR_S:g} h")
             known = times_s[:-1][~np.isnan(values[:-1])]
             if known.size and known[-1] < scenario.length_s:
-                notes.append(f"{zone} has no {signal} after the scenario's length; work that runs "
-                             "on then has none")  # fmt: skip
+                notes.append(f"{zone} has no {signal} after the scenario's length; work that "
+                    f"still runs then has none")  # fmt: skip
         if _follows_weather(grids, number):
             within = (times_s < scenario.length_s) & np.isfinite(grids.pue_relative[own])
             pue = grids.pue_relative[own][within] * grids.pue_mean[number]

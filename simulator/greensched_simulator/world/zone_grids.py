@@ -41,8 +41,8 @@ class Grids(NamedTuple):
     price_per_mwh: Floats  # [T] in the scenario's currency
     forecast_carbon_g_per_kwh: Floats  # [T]
     forecast_price_per_mwh: Floats  # [T]
-    marginal_g_per_kwh: Floats = np.zeros(0)  # [T] or [0] where nobody told it
-    # [T] PUE beside that of the zone's nodes, 1 where it is theirs; [0] where no weather is told
+    marginal_g_per_kwh: Floats = np.zeros(0)  # [T]; [0]: not given
+    # [T] PUE beside that of the zone's nodes, 1 where it is theirs; [0] where no weather is given
     pue_relative: Floats = np.zeros(0)
     pue_mean: Floats = np.zeros(0)  # [Z] of the nodes, NaN where each has its own; or [0] likewise
     solar_w: Floats = np.zeros(0)  # [T] that the panels yield; [0] where there are none

@@ -25,7 +25,7 @@ class ZonePue(NamedTuple):
 
 
 def pue_steps(scenario: Scenario, zone: str, seed: int, horizon_s: float) -> ZonePue | None:
-    """Return a zone's PUE by its weather, or nothing where none is told.
+    """Return a zone's PUE by its weather, or nothing where none is given.
 
     Raises BadInput when a file cannot be read or holds no temperature within the scenario.
     """
@@ -40,8 +40,8 @@ def pue_steps(scenario: Scenario, zone: str, seed: int, horizon_s: float) -> Zon
     mean = _mean(temperature.times_s, pue, scenario.length_s)
     if math.isnan(mean):
         raise BadInput(
-            f"scenario {scenario.name}: {zone} lacks temperature for all of its length: give a "
-            "file that holds some"
+            f"scenario {scenario.name}: {zone} has no temperature within its length: give a file "
+            f"that covers it"
         )
     return ZonePue(mean, Steps(temperature.times_s, pue / mean))
 

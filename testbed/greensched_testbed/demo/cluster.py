@@ -66,7 +66,7 @@ class ServedPolicy:
         """Return it as a reader wants it."""
         if self.bundle is None:
             return f"the rule {self.name}"
-        learned = "the weighted-cost rule, nothing learned yet" if self.is_untrained else "trained"
+        learned = "the weighted-cost rule, not trained yet" if self.is_untrained else "trained"
         return f"{self.name}, bundle {self.bundle}: {learned}"
 
 

@@ -14,7 +14,7 @@ def why_carbon_changed(outcome: ThreeRuns) -> str:
     """Return what made the carbon above idle change, by placing and by waiting."""
     default, at_once, held = outcome.default, outcome.at_once, outcome.held
     if not (did_the_same(held, default) and did_the_same(at_once, default)):
-        return "The runs did not place the same pods, so their carbon is not compared."
+        return "The runs placed different pods, so their carbon is not compared."
     whole = _change(held.bill.carbon_active_g, default.bill.carbon_active_g)
     zone, was, now = _telling_zone(held, default)
     return (

@@ -41,8 +41,9 @@ def facts(told: Circumstances) -> Sequence[tuple[str, str]]:
         ("clock", f"one second of the run is {told.rate:.0f} s of the workload"),
         (
             "margin",
-            f"held work is to end {margin_s(told.rate) / 60:.0f} min before its deadline, or a "
-            "tenth of its runtime: three real seconds, for what pods take to start",
+            f"held work is planned to end {margin_s(told.rate) / 60:.0f} min before its "
+            f"deadline, or a tenth of its runtime: three real seconds, the time that pods need "
+            f"to start",
         ),
         ("cluster", f"{told.nodes} kwok nodes, Kubernetes {KUBERNETES_VERSION}"),
         ("repeat", "the default scheduler breaks ties at random: its bill differs from run to run"),

@@ -1,4 +1,4 @@
-"""What holding did in a run of the demo: told while it goes on, counted at its end.
+"""What holding did in a run of the demo: printed while it runs, counted at its end.
 
 Times are seconds of the workload unless their names say otherwise.
 """
@@ -22,7 +22,7 @@ from greensched_testbed.replay import Replay, ReplayedPod
 
 DAY_STARTS_S = 6 * 3600.0  # time of day at which the workload, and its grid, begin
 _AT_THEIR_LATEST = (ReleaseReason.LATEST_START.value, ReleaseReason.RELEASER.value)
-_EXAMPLES = 3  # pods told by name; more would scroll the rest away
+_EXAMPLES = 3  # pods printed by name; more would scroll the rest away
 _TELL_EVERY_S = 3600.0
 
 
@@ -41,7 +41,7 @@ class Marks:
 
 
 def time_of_day(at_s: float) -> str:
-    """Return seconds of the workload as the time of its day, `13:05`; a later day is told."""
+    """Return seconds of the workload as the time of its day, `13:05`; later days are added."""
     days, within_s = divmod(DAY_STARTS_S + at_s, 86_400.0)
     minutes = int(within_s // 60)
     later = f" +{days:.0f} d" if days else ""

@@ -149,7 +149,7 @@ async def played(
     *,
     holds: bool = False,
 ) -> PlayedWorkload:
-    """Replay the workload in a namespace of its own; with `holds` its deadlines are told.
+    """Replay the workload in a namespace of its own; with `holds` its pods have their deadlines.
 
     The pods of a run that holds stay, to be looked at.
     """

@@ -100,7 +100,7 @@ def _any_gpu(trace: Trace) -> Trace:
     if not picky:
         return trace
     tasks = tuple(replace(task, gpu_models=()) for task in trace.tasks)
-    note = f"{picky} tasks name GPU models; the demo has others, any will do"
+    note = f"{picky} tasks name GPU models that the demo lacks; any GPU is assumed to do"
     return replace(trace, tasks=tasks, notes=(*trace.notes, note))
 
 

@@ -22,7 +22,7 @@ Row = tuple[str, ...]
 def comparison_rows(ours: DemoResult, default: DemoResult) -> Sequence[Row]:
     """Return a head and a line for each figure: default, ours, change.
 
-    No change is told where the runs did not place the same pods.
+    No change is given where the runs placed different pods.
     """
     is_fair = did_the_same(ours, default)
     bills = default.bill, ours.bill

@@ -30,8 +30,8 @@ def with_deadlines(trace: Trace, rate: float) -> Trace:
         for task in trace.tasks
     )
     note = (
-        f"made up: {len(may_wait)} pods may wait up to {WAIT_S / 3600:.0f} h and must run where "
-        f"their data lie, in {ZONE_OF_DATA}, in all runs"
+        f"made up, in all runs: {len(may_wait)} pods may wait up to {WAIT_S / 3600:.0f} h and "
+        f"must run where their data is, in {ZONE_OF_DATA}"
     )
     return replace(trace, tasks=tasks, notes=(*trace.notes, note))
 

@@ -116,7 +116,7 @@ class ClusterAccess:
         deadline = time.monotonic() + timeout_s
         while not claim():
             if time.monotonic() > deadline:
-                raise NotReady(f"not within {timeout_s:.0f} s: {what}")
+                raise NotReady(f"did not happen within {timeout_s:.0f} s: {what}")
             time.sleep(_POLL_S)
 
     def _command(self, program: Path, arguments: tuple[str, ...], stdin: str | None) -> str:

@@ -44,7 +44,7 @@ def unpack_last_release(checkout: Path, folder: Path) -> None:
     if shutil.which("git") is None:
         raise BuildFailed("the last release needs git")
     if not (checkout / ".git").exists():
-        raise BuildFailed(f"the last release needs the history: {checkout} is no clone")
+        raise BuildFailed(f"the last release needs git's history, and {checkout} is not a clone")
     try:
         packed = _git(checkout, "archive", TAG)
     except BuildFailed:

@@ -134,7 +134,7 @@ class RealCluster:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
     def let_go(self) -> None:
-        """Leave everything running and forget about it; only for what was told to outlive us."""
+        """Leave everything running and forget about it; only for what was started to outlive us."""
         for each in self._namespaces():
             each.let_go()
         self.plane.let_go()

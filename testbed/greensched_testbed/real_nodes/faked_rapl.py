@@ -60,7 +60,7 @@ class FakedRapl:
             then = now
 
     def _write(self, node: RealNode) -> None:
-        """Tell of a node's joules; in place, so that nobody finds an empty file."""
+        """Write a node's joules; in place, so that no reader finds an empty file."""
         for zone, (_, share) in _ZONES.items():
             with (_zone(node, zone) / "energy_uj").open("r+b") as file:
                 file.write(b"%d\n" % int(self._joules[node.name] * share * 1e6))

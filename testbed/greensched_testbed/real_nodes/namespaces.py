@@ -17,7 +17,7 @@ _HOLDS = "read -r said && exec sleep infinity"
 class Namespaces:
     """Mounts, network and host name of one machine of ours, while its holder runs.
 
-    However we end, the holder ends with us, until `let_go`: nobody would know of it yet.
+    However we end, the holder ends with us, until `let_go`: no other process knows of it yet.
     """
 
     holder: ManagedProcess
@@ -37,7 +37,7 @@ class Namespaces:
         self.lifeline.close()
 
     def close(self) -> None:
-        """Let the holder end, if it was not told to stay; safe to repeat."""
+        """Let the holder end, unless it was let go; safe to repeat."""
         self.lifeline.close()
 
 

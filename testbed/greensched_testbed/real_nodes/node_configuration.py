@@ -68,7 +68,7 @@ def pod_network(pods: str) -> str:
 def kubelet_config(
     authority: Path, pair: KeyPair, cgroup_root: str, dns: str, resolv_conf: Path
 ) -> str:
-    """Return a KubeletConfiguration that evicts nobody for a machine that is in use otherwise."""
+    """Return a KubeletConfiguration that evicts no pod on a machine that has other work."""
     nearly_full = {
         "memory.available": "50Mi",
         "nodefs.available": "1%",

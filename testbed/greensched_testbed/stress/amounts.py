@@ -33,13 +33,13 @@ MEANING = {
     CURVE: "requested cores, taken as used, and the nodes' power curves: estimated",
 }
 SEEN_TOO_LITTLE = (
-    "kubelets saw less than half of the pods' time; they look every ten to twenty seconds, so that "
-    "Jobs of a minute are seen"
+    "kubelets saw less than half of the pods' time; they sample every ten to twenty seconds, so "
+    "Jobs need to run for about a minute"
 )
 
 
 def is_estimated(meter: str) -> bool:
-    """Tell whether nobody measured energy."""
+    """Return whether energy was estimated, not measured."""
     return meter in {*ESTIMATING, KUBELET_API, CURVE}
 
 
@@ -64,16 +64,16 @@ class AskedMeters:
 async def amounts_by_meter(
     meters: AskedMeters, namespace: str, runs: Sequence[JobRun]
 ) -> tuple[dict[str, Amounts], tuple[str, ...]]:
-    """Return what a run's pods took by each meter that saw them, and why others told nothing."""
+    """Return what a run's pods took by each meter that saw them, and why others gave nothing."""
     ran = [each for run in runs if (each := _ran(run, namespace, meters.ground)) is not None]
     found: dict[str, Amounts] = {}
     faults: list[str] = []
     if not ran:
-        return found, ("no pod of it was seen to run and end",)
+        return found, ("no pod was seen to run and end",)
     ended = [run for run in runs if run.end]
     if len(ran) < len(ended):  # the others alone would seem to take less
         lost = ", ".join(run.job.name for run in ended if run.node not in meters.ground.nodes)
-        return found, (f"energy not told: {lost or 'a pod'} ended on a node that was not known",)
+        return found, (f"energy is not known: {lost or 'a pod'} ended on an unknown node",)
     by_uid = {run.pod_uid: run for run in runs}
     with_gpus = any(by_uid[each.uid].job.gpus for each in ran)
     for meter in METERS:

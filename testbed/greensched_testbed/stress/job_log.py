@@ -176,7 +176,7 @@ def _with_pod(run: JobRun, pod: Seen, now: float) -> JobRun:
 def _end_of(item: Seen) -> End:
     """Return how a pod ended, or that a Job failed, as one does whose pod was deleted.
 
-    That a Job completed is told by its pod, which knows where.
+    That a Job completed is read from its pod, which also says where.
     """
     if item.status.phase:
         return _ENDS.get(item.status.phase, "")

@@ -45,7 +45,7 @@ def namespace_object(name: str) -> dict[str, Any]:
 def job_object(
     job: StressJob, strategy: Strategy, images: Images, *, is_played: bool = False
 ) -> dict[str, Any]:
-    """Return the Job as JSON would hold it; `is_played`: by kwok, which takes the time as told."""
+    """Return the Job as JSON would hold it; `is_played`: by kwok, which takes the given time."""
     marks = {JOB_LABEL: job.name}
     played = {TESTBED_RUNTIME: f"{job.runtime_s:.3f}s"} if is_played else {}
     metadata = {"name": job.name, "labels": marks, **_annotated(_asked(job, strategy))}

@@ -27,7 +27,7 @@ _LEAST_SEEN = 0.5
 
 
 class KubeletMeter:
-    """The CPU time that kubelets told, by node and by pod."""
+    """The CPU time that kubelets reported, by node and by pod."""
 
     def __init__(self, client: ApiClient, nodes: Sequence[str], clock: Clock) -> None:
         self._client = client
@@ -48,7 +48,7 @@ class KubeletMeter:
             await asyncio.gather(asking, return_exceptions=True)
 
     async def ask(self) -> None:
-        """Ask every kubelet once; one that does not answer is left out and told in `fault`."""
+        """Ask every kubelet once; one that does not answer is left out and named in `fault`."""
         gate, faults = asyncio.Semaphore(_AT_ONCE), []
 
         async def one(node: str) -> None:
@@ -98,6 +98,6 @@ def _pieces(run: PodRun, points: Sequence[Point], node: Sequence[Point]) -> list
 
 
 def _add(points: list[Point], point: Point) -> None:
-    """Add a point unless it is the last one told again, as between two looks of the kubelet's."""
+    """Add a point unless it repeats the last one, as between two samples of the kubelet."""
     if not points or point[0] > points[-1][0]:
         points.append(point)

@@ -66,7 +66,7 @@ def parse_resource(body: bytes, now_s: float) -> CpuPage:
                 elif family.name == _CONTAINER:
                     parts.setdefault(whose, []).append(point)
     except (ValueError, UnicodeDecodeError) as fault:
-        raise BadInput(f"no page of the kubelet's: {fault}") from fault
+        raise BadInput(f"no metrics page from the kubelet: {fault}") from fault
     for whose, points in parts.items():
         pods.setdefault(whose, (max(at for at, _ in points), math.fsum(cpu for _, cpu in points)))
     return CpuPage(node, pods)
@@ -107,7 +107,7 @@ def parse_summary(body: bytes) -> CpuPage:
         }
         return CpuPage(next(_points(told.node.cpu), None), pods)
     except (msgspec.MsgspecError, BadInput) as fault:
-        raise BadInput(f"no summary of the kubelet's: {fault}") from fault
+        raise BadInput(f"no summary from the kubelet: {fault}") from fault
 
 
 def _points(cpu: _Cpu | None) -> Iterator[Point]:

@@ -34,10 +34,10 @@ def write_report(path: Path, outcome: BenchmarkOutcome) -> None:
     parts = [
         heading(_TITLE),
         paragraph(
-            f"Mean of {outcome.options.rounds} rounds, in brackets the least and the most; behind "
-            f"it the change against {names[0]}, where all completed the same Jobs in each round. "
-            "Energy, cost and carbon are of the suite's pods above idle; by "
-            f"{meter_text(outcome.meter)}. Carbon is location-based. What is not known is a dash.",
+            f"Mean of {outcome.options.rounds} rounds, with the least and the most in brackets, "
+            f"then the change against {names[0]} if all completed the same Jobs in each round. "
+            f"Energy, cost and carbon are those of the suite's pods above idle, by "
+            f"{meter_text(outcome.meter)}. Carbon is location-based. A dash means unknown.",
             "lead",
         ),
         table(strategy_rows(outcome)),
@@ -52,7 +52,7 @@ def write_report(path: Path, outcome: BenchmarkOutcome) -> None:
     text = page(
         "GreenSched stress benchmark",
         "\n".join(parts),
-        "The same plots lie as pictures beside this page.",
+        "The same plots are beside this page, as pictures.",
     )
     path.write_text(text, encoding="utf-8")
 

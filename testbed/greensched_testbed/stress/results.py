@@ -99,7 +99,7 @@ def figures_of(
 ) -> dict[str, dict[str, StrategyFigure]]:
     """Return the figures by strategy, the first one's first, and by name.
 
-    Of what is not known of a round nothing is told. No change is told where not all completed the
+    What is not known of a round is left out. No change is given where not all completed the
     same Jobs in each round: else who did less work would seem to save.
     """
     by_strategy: dict[str, list[StressResult]] = {}

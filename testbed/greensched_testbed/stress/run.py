@@ -118,7 +118,7 @@ async def run_benchmark(
             results.append(StressResult(run, amounts))
             notes += faults
     if kubelet is not None and kubelet.fault:
-        notes.append(f"a kubelet was not asked: {kubelet.fault}")
+        notes.append(f"a kubelet was not read: {kubelet.fault}")
     meter = meter_of_all([result.amounts for result in results])
     figures = figures_of(results, meter)
     return BenchmarkOutcome(
@@ -142,7 +142,7 @@ async def _all_rounds(
         without = await pull_images(client, ground, options.images, f"stress-{mark}-pull", clock)
         told.step(f"{options.images.plain} was started on {len(ground.nodes) - len(without)} nodes")
         for node, why in without.items():
-            told.step(f"{node}: it did not run there ({why}), and Jobs there may wait for it")
+            told.step(f"{node}: the image did not run there ({why}); Jobs there may wait for it")
     for number in range(options.rounds):
         for strategy in order_of(options.strategies, number):
             title = f"round {number + 1}, {strategy.name}"
@@ -170,14 +170,16 @@ async def _prometheus(
 ) -> PrometheusApi | None:
     if not options.prometheus_url:
         return None
-    told.step(f"waiting {options.scrapes_lag_s:.0f} s for Prometheus to have scraped the ends")
+    told.step(
+        f"waiting {options.scrapes_lag_s:.0f} s until Prometheus has scraped the ends of the Jobs"
+    )
     await asyncio.sleep(options.scrapes_lag_s)
     http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
     return PrometheusApi(http, options.prometheus_url)
 
 
 async def cluster_of(client: ApiClient, access: ApiAccess, ground: Ground) -> BenchmarkedCluster:
-    """Return what is told of the cluster."""
+    """Return what the results say of the cluster."""
     version = msgspec.json.decode(await client.get("/version"))["gitVersion"]
     hardware: dict[str, int] = {}
     for node in ground.nodes.values():

@@ -1,4 +1,4 @@
-"""Strategies: who places the suite's Jobs, and what they are told."""
+"""Strategies: the scheduler of the suite's Jobs, and what the Jobs say to it."""
 
 import re
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ def _parse(name: str) -> Strategy:
     if name.startswith(_NAMED) and len(scheduler) <= 63 and _NAME.fullmatch(scheduler):
         return Strategy(name, scheduler)
     raise BadInput(
-        f"--strategies: {name!r} is none of {', '.join(KNOWN)} or {_NAMED}NAME of a scheduler"
+        f"--strategies: {name!r} is not one of {', '.join(KNOWN)} or {_NAMED}NAME of a scheduler"
     )
 
 

@@ -78,12 +78,12 @@ def fact_rows(outcome: BenchmarkOutcome) -> list[Row]:
 
 
 def _kwok_rows(outcome: BenchmarkOutcome) -> list[Row]:
-    told = "by kwok: no container ran, and runtimes are those expected"
+    told = "by kwok: no container ran, and runtimes are the expected ones"
     return [("played", told)] if outcome.cluster.is_played else []
 
 
 def meter_text(meter: str | None) -> str:
-    """Return in words who told the energy."""
+    """Return in words which meter gave the energy."""
     return "no meter saw all runs: not known" if meter is None else f"{meter}: {MEANING[meter]}"
 
 
@@ -97,7 +97,7 @@ def _grid_rows(outcome: BenchmarkOutcome) -> list[Row]:
         sources = ", ".join(dict.fromkeys(each.source for each in states if each.source))
         told = (
             f"{_range(carbon)} g/kWh, {_range(price)} {outcome.currency}/MWh at the starts of the "
-            f"runs ({sources or 'nobody knows it'})"
+            f"runs ({sources or 'unknown source'})"
         )
         rows.append((f"grid {zone}", told))
     return rows or [("grid", "no node's grid zone is known: no carbon and no cost")]

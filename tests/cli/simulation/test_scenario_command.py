@@ -57,7 +57,7 @@ def test_what_is_no_scenario_file_is_told_in_a_line_each(greensched: Run, tmp_pa
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
         f"greensched: there is no file {tmp_path / 'missing.yaml'}",
-        f"greensched: {tmp_path} is a folder; name a scenario's file in it",
+        f"greensched: {tmp_path} is a folder; name a scenario file in it",
         f"greensched: {tmp_path / 'empty.yaml'} is empty; docs/scenarios.md shows what a scenario "
         "holds",
     ]

@@ -95,11 +95,11 @@ def test_a_comparison_pairs_seeds_against_the_named_baseline_and_is_drawn_again(
         ("simulate TINY --policy spread --seed -1", "--seed must be from 0"),
         ("simulate none.yaml --policy spread", "there is no file none.yaml"),
         ("simulate TINY --policy spread --out FOLDER", "is not empty"),
-        ("simulate TINY --policy spread --out TINY", "is no folder that can be written to"),
-        ("simulate TINY --policy spread --out TINY/x", "is no folder that can be written to"),
+        ("simulate TINY --policy spread --out TINY", "is not a folder that you can write to"),
+        ("simulate TINY --policy spread --out TINY/x", "is not a folder that you can write to"),
         ("compare TINY --policies lest-carbon", "'lest-carbon' (close: least-carbon"),
         ("compare TINY --policies spread+topsis", "two where rules, spread and topsis"),
-        ("report FOLDER", "is not the folder of a run that ended"),
+        ("report FOLDER", "is not the folder of a finished run"),
     ],
 )
 def test_bad_input_is_one_clear_line(greensched: Run, tiny: str, command: str, reason: str) -> None:

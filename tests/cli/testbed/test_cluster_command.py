@@ -124,9 +124,9 @@ def test_a_google_trace_needs_the_largest_machine(greensched: Run, trace: Path) 
     without = greensched(*replay)
     assert without.returncode == 2 and "--largest-machine 64,256Gi" in without.stderr
     wrong = greensched(*replay, "--largest-machine", "64")
-    assert wrong.returncode == 2 and "'64' is no machine" in wrong.stderr
+    assert wrong.returncode == 2 and "'64' is not a machine" in wrong.stderr
     told = greensched(*replay, "--largest-machine", "64,256Gi")
-    assert "taken to have 64 cores and 256 GiB" in told.stdout
+    assert "assumed to have 64 cores and 256 GiB" in told.stdout
     assert "/not/there" in told.stderr  # so far it came
 
 
@@ -136,7 +136,7 @@ def test_no_cluster_is_told_in_a_line(greensched: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"), [(None, "there is no file"), (b"no tar", "is no archive")]
+    ("content", "told"), [(None, "there is no file"), (b"no tar", "is not an archive")]
 )
 def test_what_is_no_archive_of_an_image_is_refused_before_anything_starts(
     greensched: Run, tmp_path: Path, content: bytes | None, told: str

@@ -195,7 +195,8 @@ def test_a_trace_tells_who_waits_for_whom(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("rows", "told"), [
-    pytest.param(["a,0,60,1,10,0,b"], "row 2: waits for 'b', which is not there", id="unknown"),
+    pytest.param(["a,0,60,1,10,0,b"], "row 2: waits for 'b', which is not in",
+                 id="unknown"),
     pytest.param(["a,0,60,1,10,0,b", "b,9,60,1,10,0,"], "row 2: arrives before 'b'", id="early"),
     pytest.param(["a,0,60,1,10,0,b", "b,0,60,1,10,0,a"], "row 2: waits for itself", id="circle"),
     pytest.param(["a,0,60,1,10,0,a"], "waits for itself: 'a' after 'a'", id="itself"),

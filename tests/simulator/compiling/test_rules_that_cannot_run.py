@@ -57,13 +57,13 @@ def test_a_rule_that_keeps_to_the_form_is_taken() -> None:
 @pytest.mark.parametrize(
     ("rule", "told"),
     [
-        (in_single, r"the rule in_single of \S+ returns array\(float32, 2d, C\): it is to return"),
+        (in_single, r"the rule in_single of \S+ returns array\(float32, 2d, C\); it must return"),
         (first_only, r"the rule first_only of \S+ returns array\(float64, 1d, C\)"),
         (of_one_only, r"the rule of_one_only of \S+ returns \[2, 1\] for 2 decisions among 3"),
         (unknown, r"the rule unknown of \S+ returns NaN"),
         (out_of_bounds, r"the rule out_of_bounds of \S+ fails: index 3 is out of bounds"),
-        (as_it_is_seen, r"the rule as_it_is_seen of \S+ returns a part of what it sees: return a"),
-        (in_place, r"the rule in_place of \S+ changes what it sees: let it work on a .copy"),
+        (as_it_is_seen, r"the rule as_it_is_seen of \S+ returns a part of its input: return a"),
+        (in_place, r"the rule in_place of \S+ changes its input: make it work on a .copy"),
         (by_text, r"numba cannot compile the rule by_text of \S+: "),
     ],
 )

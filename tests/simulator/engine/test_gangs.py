@@ -211,5 +211,5 @@ def test_the_seed_draws_how_many_workers_a_job_has() -> None:
 
 
 def test_a_gang_that_the_empty_cluster_has_no_room_for_is_refused() -> None:
-    with pytest.raises(BadInput, match="fit no node; the largest, job-0, asks for 7 times 4 cores"):
+    with pytest.raises(BadInput, match="fit no node; the largest, job-0, requests 7 times 4 cores"):
         drawn(workers=[7])

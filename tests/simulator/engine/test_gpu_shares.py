@@ -112,4 +112,4 @@ def test_a_part_of_a_gpu_is_a_whole_one_unless_gpus_are_shared(tmp_path: Path) -
     assert drawn(tmp_path, share=True).jobs.gpus.tolist() == [0.25, 2.0]
     whole = drawn(tmp_path, share=False)
     assert whole.jobs.gpus.tolist() == [1.0, 2.0]
-    assert any("1 jobs ask for a part of a GPU" in note for note in whole.notes)
+    assert any("1 jobs request a part of a GPU" in note for note in whole.notes)

@@ -59,14 +59,14 @@ def test_a_deadline_and_an_estimate_are_read_where_a_row_has_them(tmp_path: Path
     [
         pytest.param("9.5,", "deadline_s is 9.5, before its arrival_s, 10", id="before-arrival"),
         pytest.param("-1,", "deadline_s is -1, before its arrival_s, 10", id="negative"),
-        pytest.param("never,", "deadline_s 'never' is no number", id="word"),
-        pytest.param("inf,", "deadline_s 'inf' is no number", id="infinite"),
+        pytest.param("never,", "deadline_s 'never' is not a number", id="word"),
+        pytest.param("inf,", "deadline_s 'inf' is not a number", id="infinite"),
         pytest.param("315360011,", "deadline_s is 315360011, more than ten years after its arrival",
                      id="of-another-clock"),
         pytest.param(",315360001", "estimate_s is 315360001, more than ten years", id="too-long"),
         pytest.param(",0", "estimate_s is 0, not above 0", id="no-estimate"),
         pytest.param(",-60", "estimate_s is -60, not above 0", id="negative-estimate"),
-        pytest.param(",long", "estimate_s 'long' is no number", id="estimate-word"),
+        pytest.param(",long", "estimate_s 'long' is not a number", id="estimate-word"),
     ],
 )  # fmt: skip
 def test_a_row_at_fault_is_told_with_its_number(tmp_path: Path, cells: str, reason: str) -> None:
@@ -87,7 +87,7 @@ def test_they_go_before_slack_and_error_and_all_other_rows_are_as_without_them(
     assert own.jobs.deadline_s.tolist() == [300.0, 60 + 60 + HOUR, 110.0]
     assert none.jobs.deadline_s.tolist() == [60 + HOUR, 60 + 60 + HOUR, 100 + 60 + HOUR]
     assert own.jobs.estimate_s.tolist() == [30.0, *none.jobs.estimate_s[1:].tolist()]
-    assert "2 of 3 jobs have the deadline that the trace tells" in own.notes
+    assert "2 of 3 jobs have their deadline from the trace" in own.notes
     assert not any("deadline" in note for note in none.notes)
 
 
@@ -137,7 +137,7 @@ def test_who_scales_all_times_scales_deadlines_and_who_plays_pods_drops_them(
     assert [task.deadline_s for task in compressed(trace, 30.0).trace.tasks] == [150.0, 80.0]
     pods = as_pods(trace)
     assert {task.deadline_s for task in pods.tasks} == {None}
-    assert "2 tasks have a deadline, but not here" in pods.notes
+    assert "2 tasks have a deadline, which is ignored here" in pods.notes
 
 
 def test_the_deadline_of_the_file_is_the_one_that_is_met_or_missed(tmp_path: Path) -> None:

@@ -180,5 +180,5 @@ def test_each_head_that_is_named_has_an_agent_that_alone_sees_its_questions(
 
 @pytest.mark.parametrize("heads", [(), ("when", "when")])
 def test_heads_are_named_once(heads: Any) -> None:
-    with pytest.raises(BadInput, match="name each head once"):
+    with pytest.raises(BadInput, match="name at least one head"):
         HeadAgents([random_world(4)], "run-now", heads)

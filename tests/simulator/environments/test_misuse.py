@@ -18,7 +18,7 @@ POLICY = "carbon-time+weighted-cost"
 @pytest.mark.parametrize(
     ("policy", "head", "said"),
     [
-        pytest.param("concurrent", "where", "all at once: take another queue", id="all-at-once"),
+        pytest.param("concurrent", "where", "at once: use another queue", id="all-at-once"),
         pytest.param("reject-all", "when", "rejects jobs", id="a-rule-that-rejects"),
         pytest.param("node-0", "where", "nothing to choose", id="no-choice-of-nodes"),
         pytest.param("run-now", "why", "no head", id="no-such-head"),
@@ -48,7 +48,7 @@ def test_an_action_is_a_whole_number() -> None:
 def test_an_agent_without_an_action_is_told(agents: Any) -> None:
     env = agents([random_world(4)], POLICY)
     env.reset(seed=1)
-    with pytest.raises(BadInput, match="no action of the agent"):
+    with pytest.raises(BadInput, match="has no action"):
         env.step({})
 
 

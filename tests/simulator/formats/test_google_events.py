@@ -53,7 +53,8 @@ def test_a_task_arrives_at_its_submit_and_runs_from_schedule_to_finish(tmp_path:
     trace = loaded(tmp_path, *WHOLE)
     assert trace.tasks == (Task("task-7-0", 700.0, 300.0, 8.0, 16 * 2.0**30),)
     assert trace.notes == (
-        "1 tasks: requests are shares of the largest machine, taken to have 64 cores and 256 GiB",
+        "1 tasks: requests are shares of the largest machine, which is assumed to have 64 cores "
+        "and 256 GiB",
     )
 
 
@@ -79,14 +80,14 @@ EVICTED = WHOLE[:2] + (event(800, EVICT), event(800, SUBMIT), event(805, SCHEDUL
         pytest.param(
             (*WHOLE[:2], event(800, FAIL), event(810, SUBMIT), event(820, SCHEDULE),
              event(825, FINISH)), 5.0, "began more than once", id="failed-first"),
-        pytest.param((*WHOLE[:2], event(750, KILL)), 40.0, "killed or failed at last", id="killed"),
-        pytest.param((*WHOLE[:2], event(750, FAIL)), 40.0, "killed or failed at last", id="failed"),
+        pytest.param((*WHOLE[:2], event(750, KILL)), 40.0, "killed or failed in the", id="killed"),
+        pytest.param((*WHOLE[:2], event(750, FAIL)), 40.0, "killed or failed in the", id="failed"),
         pytest.param(
             (*WHOLE[:2], event(720, UPDATE_RUNNING, cpu=0.5), WHOLE[2]), 300.0,
-            "asked for something else while it ran", id="updated"),
+            "changed its requests while it ran", id="updated"),
         pytest.param(
             (*WHOLE, event(1020, SUBMIT), event(1030, SCHEDULE), event(1050, FINISH)), 20.0,
-            "its last run counts, and none before it", id="finished-and-begun-again"),
+            "only its last run counts", id="finished-and-begun-again"),
     ],
 )  # fmt: skip
 def test_the_last_run_counts_and_the_note_tells(
@@ -104,13 +105,13 @@ def test_a_task_asks_for_what_it_was_scheduled_with(tmp_path: Path) -> None:
              event(720, UPDATE_RUNNING, cpu="", memory=""), WHOLE[2])  # fmt: skip
     trace = loaded(tmp_path, *lines)
     assert (trace.tasks[0].cpu_cores, trace.tasks[0].memory_bytes) == (32.0, 64 * 2.0**30)
-    assert counted(trace, "asked for something else") == 0
+    assert counted(trace, "changed its requests") == 0
 
 
 def test_memory_that_is_not_told_is_assumed_as_for_other_traces(tmp_path: Path) -> None:
     trace = loaded(tmp_path, WHOLE[0], event(710, SCHEDULE, memory=""), WHOLE[2])
     assert trace.tasks[0].memory_bytes == 8 * 4 * 2.0**30
-    assert counted(trace, "4 GiB a core assumed") == 1
+    assert counted(trace, "4 GiB per core are assumed") == 1
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_a_file_of_nothing_but_such_tasks_says_so(tmp_path: Path) -> None:
     [
         pytest.param((WHOLE[0], WHOLE[2], WHOLE[1]), 5,
                      "FINISH of task-7-0, which waits since row 4", id="finish-before-schedule"),
-        pytest.param((WHOLE[1], WHOLE[0]), 4, "not submitted before; is a part missing?",
+        pytest.param((WHOLE[1], WHOLE[0]), 4, "not submitted before; is a part of the trace",
                      id="schedule-before-submit"),
         pytest.param((WHOLE[0], *WHOLE), 5, "SUBMIT of task-7-0, which waits since row 4",
                      id="submit-twice"),
@@ -170,7 +171,7 @@ def test_a_file_of_nothing_but_such_tasks_says_so(tmp_path: Path) -> None:
                      "at 709999999 us, before an earlier row's 710000000", id="negative-runtime"),
         pytest.param((*WHOLE[:2], event(710, FINISH)), 6, "task-7-0 ran for 0 s", id="no-runtime"),
         pytest.param((event(-1, SUBMIT),), 4, "time is -1000000, less than 0", id="negative-time"),
-        pytest.param(("soon" + WHOLE[0][9:],), 4, "time 'soon' is no number", id="word"),
+        pytest.param(("soon" + WHOLE[0][9:],), 4, "time 'soon' is not a number", id="word"),
         pytest.param(("700.5" + WHOLE[0][9:],), 4, "700.5, not a whole number", id="seconds"),
         pytest.param((WHOLE[0][9:],), 4, "time is empty", id="no-time"),
         pytest.param((event(700, 9),), 4, "event type '9' is not known", id="type"),
@@ -189,8 +190,8 @@ def test_a_file_of_nothing_but_such_tasks_says_so(tmp_path: Path) -> None:
                      id="cpu-of-nothing"),
         pytest.param((*WHOLE[:2], event(1010, FINISH, missing=1)), 6, "missing info is 1",
                      id="put-in"),
-        pytest.param((WHOLE[0] + ",",), 4, "14 cells where the header names 13", id="long"),
-        pytest.param((WHOLE[0][:-2],), 4, "12 cells where the header names 13", id="short"),
+        pytest.param((WHOLE[0] + ",",), 4, "14 cells, but the header names 13", id="long"),
+        pytest.param((WHOLE[0][:-2],), 4, "12 cells, but the header names 13", id="short"),
         pytest.param(("",), 4, "the row is empty", id="empty"),
     ],
 )  # fmt: skip
@@ -236,7 +237,7 @@ def test_times_that_cannot_be_microseconds_are_refused(
 
 def test_the_largest_machine_must_be_told(tmp_path: Path) -> None:
     with pytest.raises(
-        BadInput, match=r"as in --largest-machine 64,256Gi.*largest_machine: \{cpu_co"
+        BadInput, match=r"such as --largest-machine 64,256Gi.*largest_machine: \{cpu_co"
     ):
         load_trace(written(tmp_path, *WHOLE))
 
@@ -283,7 +284,7 @@ def test_a_broken_gzip_file_is_refused(tmp_path: Path) -> None:
 
 def test_another_table_of_the_trace_is_told_from_this_one(tmp_path: Path) -> None:
     job_event = "0,,3418309,0,70s3v5qR=,3,IHgtoxEB=,HcVjwBJ="
-    with pytest.raises(BadInput, match="no part of task_events: its first line has 8 cells"):
+    with pytest.raises(BadInput, match="not a part of task_events: its first line has 8 cells"):
         loaded(tmp_path, job_event)
 
 

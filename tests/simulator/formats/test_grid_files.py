@@ -98,10 +98,10 @@ def test_hours_may_turn_to_quarters_within_a_file(tmp_path: Path) -> None:
         pytest.param("2023-05-31T00:00:00Z,1", "is earlier than the row before", id="back"),
         pytest.param(f"{hour(1)},-3", "row 3: carbon is -3, not within 0 to 2000", id="negative"),
         pytest.param(f"{hour(1)},9999", "carbon is 9999, not within 0 to 2000", id="absurd"),
-        pytest.param(f"{hour(1)},many", "carbon 'many' is no number", id="no-number"),
-        pytest.param(f"{hour(1)},nan", "carbon 'nan' is no number", id="nan"),
-        pytest.param("noon,1", "time 'noon' is no time", id="no-time"),
-        pytest.param(hour(1), "1 cells where the header names 2", id="short"),
+        pytest.param(f"{hour(1)},many", "carbon 'many' is not a number", id="no-number"),
+        pytest.param(f"{hour(1)},nan", "carbon 'nan' is not a number", id="nan"),
+        pytest.param("noon,1", "time 'noon' is not a time", id="no-time"),
+        pytest.param(hour(1), "1 cells, but the header names 2", id="short"),
     ],
 )  # fmt: skip
 def test_a_row_at_fault_is_told_with_its_number(tmp_path: Path, row: str, reason: str) -> None:
@@ -115,7 +115,7 @@ def test_a_row_at_fault_is_told_with_its_number(tmp_path: Path, row: str, reason
     ("text", "reason"),
     [
         pytest.param("time,price\n", "lacks the columns carbon", id="column"),
-        pytest.param(f"{HEADER}{hour(0)},1\n", "needs two at least", id="one-row"),
+        pytest.param(f"{HEADER}{hour(0)},1\n", "needs at least two", id="one-row"),
         pytest.param("", "is empty", id="empty"),
     ],
 )

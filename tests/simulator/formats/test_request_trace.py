@@ -43,19 +43,21 @@ def test_a_plain_log_may_tell_arrivals_alone_and_may_be_packed(tmp_path: Path) -
     ("row", "reason"),
     [
         pytest.param("2023-11-16 18:17:04,,8", "row 3: ContextTokens is empty", id="gap"),
-        pytest.param(",12,8", "row 3: TIMESTAMP '' is no time such as", id="no-time"),
+        pytest.param(",12,8", "row 3: TIMESTAMP '' is not a time such as", id="no-time"),
         pytest.param("1700158623.97,12,8", "row 3: TIMESTAMP '1700158623.97' is no", id="epoch"),
         pytest.param("2023-11-16 18:17:04,-3,8", "row 3: ContextTokens is -3, less", id="negative"),
         pytest.param("2023-11-16 18:17:04,1.5,8", "row 3: ContextTokens is 1.5, not a", id="unit"),
-        pytest.param("2023-11-16 18:17:04,x,8", "row 3: ContextTokens 'x' is no number", id="word"),
-        pytest.param("2023-11-16 18:17:04,12", "row 3: 2 cells where", id="short"),
+        pytest.param(
+            "2023-11-16 18:17:04,x,8", "row 3: ContextTokens 'x' is not a number", id="word"
+        ),
+        pytest.param("2023-11-16 18:17:04,12", "row 3: 2 cells, but", id="short"),
         pytest.param(FIRST.strip(), "row 3: the same request as in row 2", id="duplicate"),
         pytest.param("2023-11-16 18:17:03,1,1", "row 3: is earlier than row 2", id="disorder"),
     ],
 )
 def test_a_row_at_fault_is_told_and_never_repaired(tmp_path: Path, row: str, reason: str) -> None:
     text = f"{HEAD}{FIRST}{row}\n{LAST}"
-    with pytest.raises(BadInput, match=r"has 1 fault; mend it, or leave .*\n  ") as refused:
+    with pytest.raises(BadInput, match=r"has 1 fault; correct it, or leave .*\n  ") as refused:
         read(tmp_path, text)
     assert reason in str(refused.value)
     log = read(tmp_path, text, skip_faulty=True)
@@ -82,7 +84,7 @@ def test_a_long_silence_is_told_by_its_row_and_stays(tmp_path: Path) -> None:
     rows = [*range(400), 8000]
     log = read(tmp_path, "arrival_s\n" + "".join(f"{row}\n" for row in rows))
     (note,) = log.notes
-    assert note.startswith("requests.csv tells of no request for 2h6m before row 402")
+    assert note.startswith("requests.csv has no request for 2h6m before row 402")
     assert log.arrival_s[-1] == 8000.0
 
 

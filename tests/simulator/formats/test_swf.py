@@ -31,14 +31,14 @@ def test_what_was_not_requested_is_what_was_given_and_the_assumption_is_told(
 ) -> None:
     trace = load_trace(written(tmp_path, BARE))
     assert trace.tasks == (Task("job-2", 20.0, 50.0, 4.0, 4 * 4.0 * 2**30),)
-    assert any("requested processors are not told" in note for note in trace.notes)
-    assert any("4 GiB a core assumed" in note for note in trace.notes)
+    assert any("requested processors are missing" in note for note in trace.notes)
+    assert any("4 GiB per core are assumed" in note for note in trace.notes)
 
 
 def test_memory_that_was_used_stands_in_for_memory_requested(tmp_path: Path) -> None:
     trace = load_trace(written(tmp_path, WHOLE.replace("4096", "-1")))
     assert trace.tasks[0].memory_bytes == 16 * 2048 * 1024
-    assert any("what it used is taken" in note for note in trace.notes)
+    assert any("the memory it used is taken" in note for note in trace.notes)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,11 @@ def test_memory_that_was_used_stands_in_for_memory_requested(tmp_path: Path) -> 
         pytest.param(BARE.replace("20", "-1"), "submit_time is -1, less than 0", id="no-submit"),
         pytest.param(BARE.replace("4 -1", "-1 -1"), "allocated_processors is -1", id="no-cores"),
         pytest.param(BARE.replace(" 1 ", " 3 "), "status 3 marks a part of a job", id="part"),
-        pytest.param(BARE[:-3], "17 cells where the header names 18", id="short"),
+        pytest.param(BARE[:-3], "17 cells, but the header names 18", id="short"),
         pytest.param(WHOLE, "name 'job-1' was given before, in row 3", id="twice"),
-        pytest.param(BARE.replace("50", "fifty"), "run_time 'fifty' is no number", id="no-number"),
+        pytest.param(
+            BARE.replace("50", "fifty"), "run_time 'fifty' is not a number", id="no-number"
+        ),
     ],
 )
 def test_a_line_at_fault_is_told_with_its_number(tmp_path: Path, line: str, reason: str) -> None:

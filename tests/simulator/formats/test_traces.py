@@ -32,7 +32,7 @@ def test_a_plain_trace_is_read_in_order_of_arrival(tmp_path: Path) -> None:
         Task("early", 1.0, 30.5, 0.5, 512 * 2**20, 2),
         Task("late", 9.0, 60.0, 2.0, 1024 * 2**20, 0),
     )
-    assert "not in order of arrival" in trace.notes[0]
+    assert "sorted by arrival" in trace.notes[0]
     assert trace.span_s == 8
 
 
@@ -69,9 +69,9 @@ def test_whoever_plays_pods_gets_one_for_each_worker_and_nobody_waits(tmp_path: 
     assert [task.name for task in pods.tasks] == ["a-0", "a-1", "a-2", "b"]
     assert {(task.workers, task.after, task.gpu_share) for task in pods.tasks} == {(1, (), 1.0)}
     assert pods.notes == (
-        "1 tasks have several workers, each a pod here",
-        "1 tasks wait for others, but not here",
-        "1 tasks ask for a part of a GPU and get a whole one",
+        "1 tasks have several workers; each becomes a pod",
+        "1 tasks wait for others, which is ignored here",
+        "1 tasks request a part of a GPU and get a whole one",
     )
 
 
@@ -88,15 +88,17 @@ def test_models_are_separated_by_bars(tmp_path: Path) -> None:
         pytest.param("a,0,0,1,1,0", "runtime_s is 0, not above 0", id="no-runtime"),
         pytest.param("a,-1,1,1,1,0", "arrival_s is -1, less than 0", id="negative-arrival"),
         pytest.param("a,,1,1,1,0", "arrival_s is empty", id="gap"),
-        pytest.param("a,soon,1,1,1,0", "arrival_s 'soon' is no number", id="word"),
-        pytest.param("a,nan,1,1,1,0", "arrival_s 'nan' is no number", id="nan"),
-        pytest.param("a,inf,1,1,1,0", "arrival_s 'inf' is no number", id="infinite"),
-        pytest.param("a,1_0,1,1,1,0", "arrival_s '1_0' is no number", id="underscore"),
-        pytest.param("a,0,1,1,1,1.5", "gpus is 1.5: only of a single GPU", id="a-gpu-and-half"),
+        pytest.param("a,soon,1,1,1,0", "arrival_s 'soon' is not a number", id="word"),
+        pytest.param("a,nan,1,1,1,0", "arrival_s 'nan' is not a number", id="nan"),
+        pytest.param("a,inf,1,1,1,0", "arrival_s 'inf' is not a number", id="infinite"),
+        pytest.param("a,1_0,1,1,1,0", "arrival_s '1_0' is not a number", id="underscore"),
+        pytest.param(
+            "a,0,1,1,1,1.5", "gpus is 1.5: a part can be requested only", id="a-gpu-and-half"
+        ),
         pytest.param("a,0,1,1,1,-1", "gpus is -1, less than 0", id="negative-gpu"),
-        pytest.param("a,0,1,1,1", "5 cells where the header names 6", id="short-row"),
-        pytest.param("a,0,1,1,1,0,7", "7 cells where the header names 6", id="long-row"),
-        pytest.param("Big Job,0,1,1,1,0", "name 'Big Job' is no Kubernetes name", id="name"),
+        pytest.param("a,0,1,1,1", "5 cells, but the header names 6", id="short-row"),
+        pytest.param("a,0,1,1,1,0,7", "7 cells, but the header names 6", id="long-row"),
+        pytest.param("Big Job,0,1,1,1,0", "name 'Big Job' is not a Kubernetes name", id="name"),
         pytest.param("good,0,1,1,1,0", "name 'good' was given before, in row 2", id="duplicate"),
         pytest.param("", "the row is empty", id="empty-row"),
     ],
@@ -128,7 +130,7 @@ def test_all_faults_are_told_at_once_up_to_twenty(tmp_path: Path) -> None:
     ("text", "message"),
     [
         pytest.param("", "is empty", id="empty"),
-        pytest.param("a,b\n1,2\n", "of no known format", id="unknown"),
+        pytest.param("a,b\n1,2\n", "in no known format", id="unknown"),
         pytest.param("name,arrival_s,runtime_s\n", "lacks the columns cpu_cores", id="columns"),
         pytest.param(PLAIN, "holds no tasks", id="no-rows"),
         pytest.param(PLAIN.replace("gpus", "name"), "names a column twice", id="twice"),
@@ -186,7 +188,7 @@ def test_a_part_of_a_gpu_becomes_a_whole_one_for_who_plays_pods_and_is_counted(
     assert [task.gpu_share for task in trace.tasks] == [0.46, 1.0, 1.0]
     pods = as_pods(trace)
     assert [task.gpu_share for task in pods.tasks] == [1.0, 1.0, 1.0]
-    assert "1 tasks ask for a part of a GPU and get a whole one" in pods.notes
+    assert "1 tasks request a part of a GPU and get a whole one" in pods.notes
     assert any(note.startswith("1 tasks: never scheduled") for note in trace.notes)
 
 
@@ -213,7 +215,7 @@ def test_gaia_in_hours(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "unit", "message"),
     [
-        pytest.param("mine.csv", None, "say --time-unit s or h", id="untold"),
+        pytest.param("mine.csv", None, "give --time-unit s or h", id="untold"),
         pytest.param("pai-70k.csv", "s", "implausible", id="hours-read-as-seconds"),
         pytest.param("azure-100k.csv", "s", "implausible", id="given-wins-over-the-name"),
     ],

@@ -59,7 +59,7 @@ def test_a_job_that_cannot_be_done_in_time_is_refused() -> None:
     ("rows", "said"),
     [
         pytest.param("0,0,0\n2,18,200\n", "nodes is 2, not 1", id="a-size-is-missing"),
-        pytest.param("0,0,0\n1,ten,100\n", "throughput 'ten' is no number", id="no-number"),
+        pytest.param("0,0,0\n1,ten,100\n", "throughput 'ten' is not a number", id="no-number"),
         pytest.param("0,0,0\n", "has no row for one node", id="no-size-at-all"),
     ],
 )

@@ -248,9 +248,9 @@ def test_what_is_captured_is_the_share_of_what_could_be_saved(
 @pytest.mark.parametrize(
     ("figures", "said"),
     [
-        pytest.param({"requests": 9.0}, "Replicas are in the bound when", id="services"),
-        pytest.param({"failures": 2}, "loses no work when nodes fail", id="failures"),
-        pytest.param({"energy_charged_j": 1.0}, "may be left undone", id="rejected"),
+        pytest.param({"requests": 9.0}, "The bound includes replicas that run", id="services"),
+        pytest.param({"failures": 2}, "no work is lost when nodes fail", id="failures"),
+        pytest.param({"energy_charged_j": 1.0}, "may stay undone", id="rejected"),
     ],
 )
 def test_beside_the_shares_stands_what_their_bound_leaves_out(

@@ -240,7 +240,7 @@ def test_the_same_run_writes_the_same_bytes(finished: Finished) -> None:
 
 def test_a_folder_with_files_is_refused(finished: Finished, tmp_path: Path) -> None:
     finished(TWO)
-    with pytest.raises(BadInput, match=r"is not empty: name another folder by --out"):
+    with pytest.raises(BadInput, match=r"is not empty: name another folder with --out"):
         finished(TWO)
 
 

@@ -50,9 +50,9 @@ def test_an_interrupted_run_looks_whole_at_no_time_and_leaves_nothing(
     with pytest.raises(KeyboardInterrupt), RunFolder(out, run) as folder:
         folder.add(one_round)
         assert [path.name for path in out.iterdir()] == [".unfinished"]
-        with pytest.raises(BadInput, match="is not the folder of a run that ended"):
+        with pytest.raises(BadInput, match="is not the folder of a finished run"):
             read_run(out)
-        with pytest.raises(BadInput, match="is what another run writes to"):
+        with pytest.raises(BadInput, match="is in use by another run"):
             RunFolder(out, run)  # nobody else writes there meanwhile
         raise KeyboardInterrupt
     assert out.exists() == is_there
@@ -69,7 +69,7 @@ def test_of_two_runs_at_once_the_one_that_wrote_first_is_kept(
     quick, slow = RunFolder(out, run), RunFolder(out, run)
     with quick:
         quick.add(one_round)
-        with pytest.raises(BadInput, match="is what another run writes to"), slow:
+        with pytest.raises(BadInput, match="is in use by another run"), slow:
             slow.add(one_round)
         finished = quick.finish()
     assert (quick.is_whole, slow.is_whole) == (True, False)
@@ -95,7 +95,7 @@ def test_what_others_put_into_the_folder_of_a_run_is_neither_replaced_nor_delete
     run: RecordedRun, one_round: Round, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    with pytest.raises(BadInput, match=r"got run\.json from elsewhere while it ran"):
+    with pytest.raises(BadInput, match=r"got run\.json from another program during the run"):
         with RunFolder(out, run) as folder:
             folder.add(one_round)
             (out / "run.json").write_text("theirs")
@@ -118,7 +118,7 @@ def test_files_that_cannot_all_be_moved_to_their_place_are_all_undone(tmp_path: 
 def test_what_a_killed_run_left_is_told_with_its_path(run: RecordedRun, tmp_path: Path) -> None:
     left = tmp_path / "out" / ".unfinished"
     left.mkdir(parents=True)
-    with pytest.raises(BadInput, match=f"what a killed run left: .* delete {left}$"):
+    with pytest.raises(BadInput, match=f"left by a killed one: .* delete {left}$"):
         RunFolder(left.parent, run)
     left.rmdir()
     RunFolder(left.parent, run)

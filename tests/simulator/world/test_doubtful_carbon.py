@@ -63,7 +63,8 @@ def test_a_few_estimated_rows_and_values_that_differ_are_not_told(tmp_path: Path
 
 def test_rows_that_are_marked_as_estimated_are_told(tmp_path: Path) -> None:
     assert notes_on_rows(tmp_path, list(range(HOURS)), marked=HOURS - 1) == [
-        "SUN: 98% of the rows of its carbon file are marked as estimated: claim no saving by it"
+        "SUN: 98% of the rows of its carbon file are marked as estimated: do not claim a saving "
+        "from it"
     ]
 
 
@@ -216,8 +217,8 @@ def test_a_shifted_price_is_told_with_the_run(tmp_path: Path) -> None:
     [kind, shift] = notes_on(tmp_path, {"A": ("ci_direct", "price")})
     assert kind == "carbon is direct in A, as its column says"
     assert shift == (
-        "A: its price goes with its carbon 6 h earlier, not at the same time: one of the two files "
-        "may be in another time zone than it says, or be of another place"
+        "A: its price follows the pattern of its carbon 6 h earlier: one of the two files "
+        "may be in another time zone than it says, or of another place"
     )
 
 
@@ -229,10 +230,10 @@ def test_a_shifted_price_is_told_with_the_run(tmp_path: Path) -> None:
         pytest.param(["ci_lca", "Life-cycle g"],
                      ["carbon is life-cycle in A, B, as its column says"], id="one-kind"),
         pytest.param(["ci_direct", "value", "ci_lca"],
-                     ["carbon is direct in A and life-cycle in C, as its column says: give all "
-                      "zones the same, they must not be compared"], id="two-kinds"),
-        pytest.param(["low_carbon_pct", "shared"], ["A: its carbon is the column low_carbon_pct, "
-                     "taken for g/kWh, and by its name a share"], id="a-share"),
+                     ["carbon is direct in A and life-cycle in C, as its column says: the two "
+                         "cannot be compared; give all zones the same kind"], id="two-kinds"),
+        pytest.param(["low_carbon_pct", "shared"], ["A: its carbon is read from the column "
+            "low_carbon_pct in g/kWh, but the name suggests a share"], id="a-share"),
     ],
 )  # fmt: skip
 def test_whether_carbon_is_direct_or_life_cycle_is_told(
@@ -258,8 +259,8 @@ def test_the_kinds_of_marginal_carbon_are_told_apart_from_those_of_carbon(tmp_pa
     }  # fmt: skip
     scenario = scenario_of(grids, start=hours[0], length="1h")
     assert list(notes_on_files(parse_scenario(scenario, tmp_path))) == [
-        "marginal carbon is direct in A and life-cycle in B, as its column says: give all zones "
-        "the same, they must not be compared"
+        "marginal carbon is direct in A and life-cycle in B, as its column says: the two cannot "
+        "be compared; give all zones the same kind"
     ]
 
 

@@ -169,7 +169,7 @@ def test_a_file_that_ends_before_the_last_job_does_is_refused(tmp_path: Path) ->
 
 
 FAULTS = [
-    ({"battery": BATTERY}, "sites.Z.battery", "is charged from panels alone: give solar, too"),
+    ({"battery": BATTERY}, "sites.Z.battery", "is charged only from panels: give solar, too"),
     ({"solar": {"peak_kw": 1, "output": 3}}, "sites.Z.solar.output", "such as {shape: days}"),
     ({"solar": {"peak_kw": 0, "output": {"constant": 1}}}, "sites.Z.solar.peak_kw",
      "greater than 0 (given 0)"),

@@ -41,31 +41,31 @@ def test_a_number_in_quotes_names_a_zone(tmp_path: Path) -> None:
     [
         pytest.param(
             '  "2023":', "  2023:",
-            ["grids.2023 (line 8): 2023 is no text: write it in quotes, as '2023'"],
+            ["grids.2023 (line 8): 2023 is not text: write it in quotes, as '2023'"],
             id="the-zone-of-nodes-is-text",
         ),
         pytest.param(
             '"2023"', "2023",
-            ["cluster.nodes[0].zone (line 6): 2023 is no text: write it in quotes, as '2023'",
-             "grids.2023 (line 8): 2023 is no text: write it in quotes, as '2023'"],
+            ["cluster.nodes[0].zone (line 6): 2023 is not text: write it in quotes, as '2023'",
+             "grids.2023 (line 8): 2023 is not text: write it in quotes, as '2023'"],
             id="nor-is-the-zone-of-nodes",
         ),
         pytest.param(
             '  "2023":', "  1:",
             ["cluster.nodes[0].zone (line 6): '2023' has no grid; add it under grids",
-             "grids.1 (line 8): 1 is no text: write it in quotes, as '1'",
-             "grids.1 (line 8): no node is in this zone; take it out, or put nodes there"],
+             "grids.1 (line 8): 1 is not text: write it in quotes, as '1'",
+             "grids.1 (line 8): no node is in this zone; remove it, or put nodes there"],
             id="another-zone",
         ),
         pytest.param(
             "workload:", "sites:\n  true: {weather: {temperature: {constant: 9}}}\nworkload:",
-            ["sites.true (line 10): true is no text: write it in quotes, as 'true'",
+            ["sites.true (line 10): true is not text: write it in quotes, as 'true'",
              "sites.true (line 10): 'true' has no grid; add it under grids"],
             id="a-site",
         ),
         pytest.param(
             "{jobs: 20,", "{jobs: 20, null: 3,",
-            ["workload.generator.null (line 10): null is no text: write it in quotes, as 'null'",
+            ["workload.generator.null (line 10): null is not text: write it in quotes, as 'null'",
              "workload.generator.null (line 10): is not known here; docs/scenarios.md has all "
              "names"],
             id="in-a-part",
@@ -79,7 +79,7 @@ def test_a_name_that_is_no_text_is_told(
 
 
 def test_a_name_that_is_no_text_is_told_of_a_mapping_too() -> None:
-    with pytest.raises(BadInput, match=r"exchange_rates\.7: 7 is no text"):
+    with pytest.raises(BadInput, match=r"exchange_rates\.7: 7 is not text"):
         parse_scenario({"name": "small", "exchange_rates": {7: 1.5}})
 
 
@@ -103,8 +103,8 @@ def test_rows_at_fault_stand_further_in_and_are_skipped_by_what_a_scenario_says(
     )
     told = faults(tmp_path, "generator: {jobs: 20, cpu_cores: [1]}", "trace: {file: jobs.csv}")
     assert told == [
-        f"workload.trace.file (line 10): {tmp_path}/jobs.csv has 2 faults; mend it, or leave such "
-        "rows out with skip_faulty: true:",
+        f"workload.trace.file (line 10): {tmp_path}/jobs.csv has 2 faults; correct it, or leave "
+        f"out such rows with skip_faulty: true:",
         "  row 2: runtime_s is -1, not above 0",
         "  row 3: cpu_cores is 0, not above 0",
     ]

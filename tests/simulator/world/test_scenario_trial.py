@@ -74,7 +74,7 @@ def test_faults_of_all_kinds_are_told_at_once(tmp_path: Path) -> None:
         "workload.generator": "10 of 10 jobs fit no node; the lar",
         "workload.trainings[0]": "1 of 1 jobs fit no node; the large",
         "workload.slack": "'long' is not a duration; write fo",
-        "services[0]": "service large: a replica asks for ",
+        "services[0]": "service large: a replica requests ",
         "services[2]": "service slow: on a node of speed 1",
         "weights.crabon": "is not known here (close: carbon);",
     }
@@ -208,7 +208,7 @@ def test_that_all_jobs_would_be_left_out_is_a_fault(
     tmp_path: Path, changes: dict[str, Any], is_told: bool
 ) -> None:
     told = faults(tmp_path, workload=ALL_FIT_NONE | {"skip_unplaceable": True} | changes)
-    reason = "leaves no job: none that arrives within the length fits a node; give larger nodes"
+    reason = "leaves no job: no job that arrives within the length fits a node; give larger nodes"
     assert told.get("workload.skip_unplaceable", "").startswith(reason) is is_told
 
 
@@ -227,5 +227,5 @@ def test_arrivals_that_no_load_can_press_are_told_of_the_load(tmp_path: Path) ->
     )
     told = faults(tmp_path, workload={"trace": {"file": "jobs.csv"}, "load": 0.5})
     assert told == {
-        "workload.load": "all jobs arrive at once, there is no span to change",
+        "workload.load": "all jobs arrive at once, so there is no span to change",
     }

@@ -175,7 +175,7 @@ def test_notes_tell_what_was_taken_from_where() -> None:
     assert "chat: on" not in told
     beside = notes(build_world(scenario(H100, B200)))
     assert "chat: on b200 it is 1.29 times as fast as on h100-sxm" in beside
-    assert "prompts at 13,372 tokens/s are reckoned, not measured" in told
+    assert "prompts at 13,372 tokens/s are computed, not measured" in told
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_notes_tell_what_was_taken_from_where() -> None:
         pytest.param(
             {"model": {**QWEN, "name": "qwen3-14"}},
             r"services\[0\].model: 'qwen3-14' was not measured \(close: qwen3-14b.*there are "
-            "figures of llama-3.1-70b, llama-3.1-8b, qwen3-14b",
+            "figures for llama-3.1-70b, llama-3.1-8b, qwen3-14b",
             id="name",
         ),
         pytest.param(
@@ -201,22 +201,22 @@ def test_notes_tell_what_was_taken_from_where() -> None:
         ),
         pytest.param(
             {"replica": {**CHAT["replica"], "places": 8}},
-            "replica.places: the model says 128: leave it out",
+            "replica.places: the model sets 128: remove it",
             id="places",
         ),
         pytest.param(
             {"replica": {**CHAT["replica"], "gpus": 2}},
-            "replica.gpus: the model says 1: leave it out",
+            "replica.gpus: the model sets 1: remove it",
             id="gpus",
         ),
         pytest.param(
             {"requests": {"generator": {"rate_per_s": 1.0}}},
-            "model: needs requests.trace or requests.generator.lengths",
+            "model: needs requests' tokens: give requests.trace or requests.generator.lengths",
             id="lengths",
         ),
         pytest.param(
             {"model": None, "service_time": {"mean": "1s"}, "objective": {"within": "9s"}},
-            "requests.generator.lengths: tell nothing without `tokens` or `model`",
+            "requests.generator.lengths: have no effect without `tokens` or `model`",
             id="no-model",
         ),
     ],
@@ -271,10 +271,10 @@ def test_a_service_may_go_by_a_file_of_figures(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        pytest.param([], "is no task of ML.ENERGY's leaderboard: configurations: ", id="empty"),
+        pytest.param([], "is not a task of ML.ENERGY's leaderboard: configurations: ", id="empty"),
         pytest.param([{"num_gpus": "2"}], "configurations.0.num_gpus: .* valid integer", id="type"),
         pytest.param([{"gpu_model": "T4"}], "no full batch on A100, H100, H200, B200", id="gpu"),
-        pytest.param([{"avg_batch_size": 9.0}], "tells of no full batch", id="batch"),
+        pytest.param([{"avg_batch_size": 9.0}], "has no full batch", id="batch"),
     ],
 )
 def test_a_file_that_does_not_do_is_told_with_its_place(
@@ -288,5 +288,5 @@ def test_a_file_that_does_not_do_is_told_with_its_place(
 @pytest.mark.parametrize("text", ["no json", "[1]", '{"configurations": NaN}'])
 def test_a_file_of_another_form_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "task.json").write_text(text)
-    with pytest.raises(BadInput, match="is no task of ML.ENERGY's leaderboard"):
+    with pytest.raises(BadInput, match="is not a task of ML.ENERGY's leaderboard"):
         read_figures(tmp_path / "task.json")

@@ -223,13 +223,13 @@ def test_a_replica_that_never_ran_is_charged_more_than_it_could_have_taken() -> 
     [
         pytest.param(
             {"replica": {**WEB["replica"], "cpu_cores": 64}},
-            "service web: a replica asks for 64 cores, 1 GiB and 0 GPUs, which no node has",
+            "service web: a replica requests 64 cores, 1 GiB and 0 GPUs, which no node has",
             id="too-large",
         ),
         pytest.param(
             {"objective": {"share": 0.99, "within": "1s"}},
-            r"on a node of speed 0.5, even a request that does not wait .* in 36.8 % of all cases, "
-            "and the objective allows 1 %: give more time",
+            r"on a node of speed 0.5, even requests that do not wait .* in 36.8 % of all cases, "
+            r"but the objective allows 1 %: give more time",
             id="out-of-reach",
         ),
     ],
@@ -245,21 +245,21 @@ def test_a_service_that_cannot_be_is_refused(service: dict[str, Any], reason: st
         pytest.param({"requests": {}}, r"services\[0\].requests: give either trace", id="neither"),
         pytest.param({"service_time": None}, r"services\[0\]: give either service_time", id="time"),
         pytest.param(
-            {"autoscaler": {"least": 5, "most": 4}}, "autoscaler.least: is more than", id="least"
+            {"autoscaler": {"least": 5, "most": 4}}, "autoscaler.least: is greater than", id="least"
         ),
         pytest.param(
             {"objective": {"within": "2s", "of": "first-token"}},
-            "objective.of: the first token is known by `tokens` or `model` only",
+            "objective.of: the first token's time needs `tokens` or `model`",
             id="first-token",
         ),
         pytest.param(
             {"service_time": None, "tokens": {"prompt_per_s": 1.0, "generated_per_s": 1.0}},
-            "tokens: needs requests.trace",
+            "tokens: needs requests' tokens: give requests.trace",
             id="tokens",
         ),
         pytest.param(
             {"requests": {"trace": {"file": "log.csv"}}},
-            "trace.file: log.csv tells of requests for 30s, the scenario lasts 1d: give repeat: "
+            "trace.file: log.csv has requests for 30s, but the scenario lasts 1d: give repeat: "
             "2880, or lengthen it",
             id="short",
         ),
@@ -269,7 +269,7 @@ def test_a_service_that_cannot_be_is_refused(service: dict[str, Any], reason: st
         pytest.param(
             {"requests": {"trace": {"file": "log.csv", "repeat": 3000}}, "service_time": None,
              "tokens": {"prompt_per_s": 1.0, "generated_per_s": 1.0}},
-            "trace.file: tells no tokens",
+            "trace.file: has no tokens",
             id="no-tokens",
         ),
         pytest.param({"objectiv": 1}, "objectiv: is not known here", id="unknown"),

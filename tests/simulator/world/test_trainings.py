@@ -146,16 +146,16 @@ def test_a_note_tells_where_a_nodes_speed_is_not_that_of_its_gpus() -> None:
     ) in told
     assert "times as fast" not in notes(build_world(scenario(OLD, {**NEW, "speed": 2.54})))
     unknown = {**NEW, "gpus": {"model": "v100-sxm", "count": 8}}
-    assert "no peak in BF16 is known of it" in notes(build_world(scenario(OLD, unknown)))
+    assert "no peak in BF16 is known for it" in notes(build_world(scenario(OLD, unknown)))
 
 
 @pytest.mark.parametrize(
     ("content", "place", "reason"),
     [
         ({"model": "lama-3.1-8b"}, "trainings[0].model", "(close: llama-3.1-8b"),
-        ({"model": True}, "trainings[0].model", "True is no model that is known here"),
+        ({"model": True}, "trainings[0].model", "True is not a known model"),
         ({"model": 0}, "trainings[0].model", "greater than 0"),
-        ({"gpu": "v100-sxm"}, "trainings[0].gpu", "no peak in BF16 is known of 'v100-sxm'"),
+        ({"gpu": "v100-sxm"}, "trainings[0].gpu", "no peak in BF16 is known for 'v100-sxm'"),
         (
             {"gpu": "h100-sxm"},
             "trainings[0].gpu",
@@ -179,7 +179,7 @@ def test_a_fault_of_a_training_is_told_with_its_place(
     [
         ({"trainings": [TRAINING, TRAINING]}, "'train' names other trainings already"),
         ({"trainings": []}, "workload: give either trace or generator, or trainings"),
-        ({"load": 0.5}, "workload.load: is that of a trace or generator, and there is none"),
+        ({"load": 0.5}, "workload.load: applies to a trace or generator, and there is none"),
     ],
 )
 def test_what_does_not_belong_together_is_refused(workload: dict[str, Any], reason: str) -> None:
@@ -198,5 +198,5 @@ def test_what_takes_longer_than_a_year_is_refused() -> None:
 
 
 def test_a_job_of_another_source_with_the_same_name_is_refused() -> None:
-    with pytest.raises(BadInput, match="two jobs are called job-0: give the trainings another"):
+    with pytest.raises(BadInput, match="two jobs are named job-0: give the trainings another"):
         build_world(scenario(workload={"generator": {"jobs": 2}}, name="job"))

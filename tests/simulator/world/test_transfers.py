@@ -308,7 +308,7 @@ def test_a_gap_where_data_came_from_is_told_as_one_and_not_at_all_where_no_joule
     nodes: list[Row] = [{"zone": 1, "pue": 1.0}]
     job = reading(900.0, 0)
     world = make_world([job], nodes, [gap, DIRTY], links=even_links())
-    with pytest.raises(BadInput, match="B, or a zone from which data came there, lacks carbon"):
+    with pytest.raises(BadInput, match="B, or a zone from which its data came, lacks carbon"):
         billed(world, ran(world))
     world = world._replace(links=even_links(kwh_per_gb=0.0))
     assert total_bill(billed(world, ran(world))).carbon_transfer_g == 0.0
@@ -327,16 +327,16 @@ READS = [{"size": ["1G"]}]
 
 
 @pytest.mark.parametrize(("data", "network", "fault"), [
-    pytest.param([], {"latency": "1s"}, "network: brings nothing", id="no-data"),
+    pytest.param([], {"latency": "1s"}, "network: moves no data", id="no-data"),
     pytest.param(READS, {"links": [{"zones": ["A", "A"], "latency": "1s"}]}, "are the same",
                  id="one-zone"),
     pytest.param(READS, {"links": [{"zones": ["A", "X"], "latency": "1s"}]}, "'X' has no grid",
                  id="unknown-zone"),
-    pytest.param(READS, {"links": [{"zones": ["A", "B"]}]}, "tells nothing that differs",
+    pytest.param(READS, {"links": [{"zones": ["A", "B"]}]}, "changes no value",
                  id="nothing-told"),
     pytest.param(READS, {"links": [{"zones": ["A", "B"], "latency": "1s"},
                                    {"zones": ["B", "A"], "latency": "2s"}]},
-                 "B and A are told before", id="told-twice"),
+                 "B and A are given twice", id="told-twice"),
     pytest.param(READS, {"gbit_per_s": 1e-300}, "gbit_per_s", id="no-bandwidth"),
 ])  # fmt: skip
 def test_faults_of_a_network_are_told(

@@ -225,7 +225,7 @@ def test_a_fault_of_a_site_is_told_with_its_place(
 def test_nodes_whose_pue_goes_by_the_weather_have_none_of_their_own(tmp_path: Path) -> None:
     told = content(tmp_path, [0, 0], JOB.format(at=0))
     told["cluster"]["nodes"][0]["pue"] = 1.2
-    with pytest.raises(BadInput, match=r"nodes\[0\].pue: goes by the weather, sites.Z.weather"):
+    with pytest.raises(BadInput, match=r"nodes\[0\].pue: depends on the weather, sites.Z.weather"):
         parse_scenario(told, tmp_path)
 
 

@@ -321,7 +321,7 @@ def test_jobs_after_the_end_are_left_out_and_told(tmp_path: Path) -> None:
     rows = "a,0,60,1,1,0\nb,7200,60,1,1,0\n"
     built = world(folder=tmp_path, workload=traced(tmp_path, rows), length="2h")
     assert built.job_names == ("a",)
-    assert "1 jobs that arrive after the scenario's length left out" in built.notes
+    assert "1 jobs are left out: they arrive after the scenario's length" in built.notes
 
 
 @pytest.mark.parametrize(

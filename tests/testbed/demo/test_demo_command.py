@@ -142,7 +142,7 @@ def test_the_demo_bills_all_runs_and_can_be_looked_into_until_ctrl_c(kept: Demo)
 
     started = kept.children()
     next(each for each in started if "greensched_extender" in each.cmdline()).kill()
-    kept.wait_for("extender ended with -9")
+    kept.wait_for("extender exited with -9")
     kept.process.send_signal(signal.SIGINT)
     assert kept.process.wait(60) == 0
     assert [process for process in started if process.is_running()] == []

@@ -41,7 +41,7 @@ def test_more_carbon_is_told_as_more() -> None:
 def test_runs_that_did_not_do_the_same_are_not_compared() -> None:
     lazy = replace(HELD, unplaced=frozenset({1}))
     told = why_carbon_changed(ThreeRuns(DEFAULT, PLACED, lazy, NO_HOLDING))
-    assert told == "The runs did not place the same pods, so their carbon is not compared."
+    assert told == "The runs placed different pods, so their carbon is not compared."
 
 
 def test_the_zone_that_made_the_difference_is_named_though_another_gained_more() -> None:

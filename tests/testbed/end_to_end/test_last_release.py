@@ -39,5 +39,5 @@ def test_a_clone_without_the_tag_and_the_commit_says_so(clone: Path, tmp_path: P
 
 
 def test_sources_without_history_say_so(tmp_path: Path) -> None:
-    with pytest.raises(BuildFailed, match="is no clone"):
+    with pytest.raises(BuildFailed, match="is not a clone"):
         unpack_last_release(tmp_path, tmp_path / "sources")

@@ -57,10 +57,10 @@ async def test_what_ran_on_a_node_that_came_later_makes_the_sum_unknown() -> Non
     elsewhere = replace(RUN, node="n9", pod_uid="u2", job=replace(JOB, name="cpu-1"))
     told, faults = await amounts_by_meter(meters(NODE), "ns", [RUN, elsewhere])
     assert told == {}
-    assert faults == ("energy not told: cpu-1 ended on a node that was not known",)
+    assert faults == ("energy is not known: cpu-1 ended on an unknown node",)
 
 
 async def test_what_still_runs_is_not_billed() -> None:
     running = replace(RUN, finished_at=None, end="")
     told, faults = await amounts_by_meter(meters(NODE), "ns", [running])
-    assert (told, faults) == ({}, ("no pod of it was seen to run and end",))
+    assert (told, faults) == ({}, ("no pod was seen to run and end",))

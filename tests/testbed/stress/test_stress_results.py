@@ -127,7 +127,7 @@ def test_the_folder_tells_all_and_has_no_number_for_what_is_not_known(tmp_path: 
     assert figures["runs"][0]["grid"]["DE"]["price_per_mwh"] is None
     assert len((tmp_path / "jobs.csv").read_text().splitlines()) == 1 + 4
     assert "The same work" in page.read_text() and (tmp_path / "completion.png").stat().st_size
-    assert "lie as pictures beside this page" in page.read_text()
+    assert "are beside this page, as pictures" in page.read_text()
     assert not (tmp_path / "took.png").exists(), "nothing is drawn of what is not known"
 
 
