@@ -1,4 +1,4 @@
-"""What `helm test` looks at after an installation, as a checklist.
+"""The checks that `helm test` runs after an installation, and their checklist.
 
 Imports `controller`, `objects` and `runtime`. Begin with `check.py`.
 """

@@ -1,6 +1,6 @@
-"""Tries an installation from inside the cluster, and tells how it went, line by line.
+"""Tests an installation from inside the cluster and reports one line per check.
 
-Whatever it creates carries a name of its own and is deleted again, whether or not a check fails.
+Everything it creates has a unique name and is deleted afterwards, also when a check fails.
 """
 
 import asyncio
@@ -30,35 +30,35 @@ from greensched_operator.install_check.trial import Trial
 from greensched_operator.objects.green_policy import DEFAULT_NAME
 from greensched_operator.runtime.settings import OperatorSettings
 
-_POLICY_S = 15.0  # the leader makes it within seconds; Helm waits for all checks together
-_PAUSE_S = 0.5  # between two questions
-_AT_ONCE = 8
-_MOST_NAMED = 5
+_POLICY_S = 15.0  # the leader creates it within seconds; Helm's timeout covers all checks together
+_PAUSE_S = 0.5  # between two attempts
+_AT_ONCE = 8  # requests
+_MOST_NAMED = 5  # missing rights
 
 Check = Callable[[], Awaitable[str]]
 
 
 class InstallCheck:
-    """Asks an installation everything that a user relies on."""
+    """Checks everything that users of an installation rely on."""
 
     def __init__(
         self,
-        told: InstallCheckSettings,
+        settings: InstallCheckSettings,
         operator: OperatorSettings,
         client: ApiClient,
         clock: Clock,
     ) -> None:
-        """`operator` is what the operator's own processes go by."""
-        self._told = told
+        """`operator` holds the settings of the operator's own processes."""
+        self._settings = settings
         self._operator = operator
         self._kubectl = partial(kubectl, operator.namespace)
         self._client = client
         self._clock = clock
         name = f"check-{secrets.token_hex(4)}"
-        self._trial = Trial(told, operator, client, name)
+        self._trial = Trial(settings, operator, client, name)
 
     async def run(self, stop: asyncio.Event) -> list[Finding]:
-        """Return what was found, check by check; after `stop` the rest is skipped."""
+        """Return the finding of each check; once `stop` is set, the remaining ones are skipped."""
         checks: dict[str, Check] = {
             "the extender answers at its Service": self._extender,
             "the service accounts have their rights": self._rights,
@@ -81,12 +81,12 @@ class InstallCheck:
     async def _one(self, title: str, check: Check) -> Finding:
         began_s = self._clock.monotonic()
         try:
-            async with asyncio.timeout(2 * self._told.limit_s):  # a check has a limit of its own
+            async with asyncio.timeout(2 * self._settings.limit_s):  # checks have their own limit
                 seen = await check()
         except NotAsked as reason:
             return Finding(title, CheckOutcome.SKIPPED, str(reason))
         except CheckFailed as fault:
-            return Finding(title, CheckOutcome.FAILED, fault.told, fault.advice)
+            return Finding(title, CheckOutcome.FAILED, fault.message, fault.advice)
         except ApiUnavailable as fault:
             advice = "ask the cluster's administrator whether the API server is healthy"
             return Finding(title, CheckOutcome.FAILED, str(fault), advice)
@@ -98,16 +98,16 @@ class InstallCheck:
         )
 
     async def _extender(self) -> str:
-        url = self._told.extender_url
+        url = self._settings.extender_url
         if not url:
             raise NotAsked("this release has none (scheduler.extenderUrl)")
-        deadline_s = self._clock.monotonic() + self._told.limit_s
+        deadline_s = self._clock.monotonic() + self._settings.limit_s
         while True:
             fault = await self._ask_extender(url)
             if not fault:
                 return url
             if self._clock.monotonic() > deadline_s:
-                name = f"{self._told.release}-extender"
+                name = f"{self._settings.release}-extender"
                 raise CheckFailed(
                     f"{url}/readyz: {fault}",
                     f"{self._kubectl(f'rollout status deployment/{name}')}; then"
@@ -117,36 +117,36 @@ class InstallCheck:
             await asyncio.sleep(_PAUSE_S)
 
     async def _ask_extender(self, url: str) -> str:
-        """Return why it does not answer; empty: it does."""
-        told = self._told
-        name = {"sni_hostname": told.extender_server_name} if told.extender_server_name else {}
+        """Return why the extender does not answer, or "" if it does."""
+        server_name = self._settings.extender_server_name
+        name = {"sni_hostname": server_name} if server_name else {}
         try:
             async with httpx.AsyncClient(
                 verify=self._trust(), timeout=5.0, trust_env=False
             ) as client:
                 reply = await client.get(f"{url}/readyz", extensions=name)
-        except (httpx.HTTPError, OSError) as fault:  # ssl.SSLError is one
+        except (httpx.HTTPError, OSError) as fault:  # ssl.SSLError is an OSError
             return str(fault) or type(fault).__name__
         return "" if reply.status_code == 200 else f"HTTP {reply.status_code}: {reply.text[:200]}"
 
     def _trust(self) -> ssl.SSLContext | bool:
-        told = self._told
-        if told.extender_ca_file is None:
+        settings = self._settings
+        if settings.extender_ca_file is None:
             return False  # http: there is nothing to verify
-        context = ssl.create_default_context(cafile=told.extender_ca_file)
-        if told.extender_cert_file:
-            context.load_cert_chain(told.extender_cert_file, told.extender_key_file)
+        context = ssl.create_default_context(cafile=settings.extender_ca_file)
+        if settings.extender_cert_file:
+            context.load_cert_chain(settings.extender_cert_file, settings.extender_key_file)
         return context
 
     async def _policy(self) -> str:
-        wanted, namespace = self._told.policy_mode, self._operator.namespace
+        wanted, namespace = self._settings.policy_mode, self._operator.namespace
         if not wanted:
             raise NotAsked("this release creates none (policy.create is false)")
         policies = f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/{GREEN_POLICIES}"
-        deadline_s = self._clock.monotonic() + min(self._told.limit_s, _POLICY_S)
+        deadline_s = self._clock.monotonic() + min(self._settings.limit_s, _POLICY_S)
         while (found := await self._trial.found(f"{policies}/{DEFAULT_NAME}")) is None:
             if self._clock.monotonic() > deadline_s:
-                controller = f"deployment/{self._told.release}-controller"
+                controller = f"deployment/{self._settings.release}-controller"
                 raise CheckFailed(
                     f"there is no GreenPolicy {DEFAULT_NAME} in namespace {namespace}, so the"
                     " built-in policy applies (mode shadow: nothing is held)",
@@ -159,14 +159,14 @@ class InstallCheck:
         return f"mode {mode}" if mode == wanted else f"mode {mode}; the chart's values: {wanted}"
 
     async def _rights(self) -> str:
-        asked = rights(self._told.rights)
+        asked = rights(self._settings.rights)
         slots = asyncio.Semaphore(_AT_ONCE)
 
         async def is_missing(right: Right) -> bool:
             async with slots:
                 return not await self._trial.may(right)
 
-        async with asyncio.timeout(self._told.limit_s):
+        async with asyncio.timeout(self._settings.limit_s):
             answers = await asyncio.gather(*(is_missing(each) for each in asked))
         missing = [str(each) for each, is_gone in zip(asked, answers, strict=True) if is_gone]
         if missing:
@@ -176,6 +176,6 @@ class InstallCheck:
                 f"{'; '.join(missing[:_MOST_NAMED])}{more}",
                 "run helm upgrade again; if they are still missing, another release may own the"
                 f" ClusterRoles: kubectl get clusterroles,clusterrolebindings | grep "
-                f"{self._told.release}",
+                f"{self._settings.release}",
             )
         return f"all {len(asked)}"

@@ -1,4 +1,4 @@
-"""What an installation is asked, and how the answers read: pure, for `check-install`."""
+"""The requests and the output of `check-install`; pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from greensched_core import labels
 
-_WIDTH = 6  # of the longest state, so that the titles stand below each other
+_WIDTH = 6  # of the longest state, so that the titles are aligned
 
 
 class CheckOutcome(StrEnum):
@@ -26,28 +26,28 @@ class Finding:
 
     title: str
     state: CheckOutcome
-    told: str
-    advice: str = ""  # what to do; only of what failed
+    message: str
+    advice: str = ""  # what to do; only for a failed check
 
 
 class CheckFailed(Exception):
-    """A check did not hold; says what was seen, and what to do."""
+    """A check failed; says what was observed and what to do."""
 
-    def __init__(self, told: str, advice: str) -> None:
-        super().__init__(told)
-        self.told = told
+    def __init__(self, message: str, advice: str) -> None:
+        super().__init__(message)
+        self.message = message
         self.advice = advice
 
 
 class NotAsked(Exception):
-    """A check means nothing in this installation; says why."""
+    """A check does not apply to this installation; says why."""
 
 
 def checklist(findings: Sequence[Finding]) -> str:
-    """Return all findings as lines that a person reads top to bottom."""
+    """Return all findings as text, one line per check, and a summary."""
     lines = []
     for each in findings:
-        lines.append(f"{each.state:<{_WIDTH}}  {each.title}: {each.told}")
+        lines.append(f"{each.state:<{_WIDTH}}  {each.title}: {each.message}")
         if each.advice:
             lines.append(f"{'':<{_WIDTH}}  -> {each.advice}")
     asked = [each for each in findings if each.state != CheckOutcome.SKIPPED]
@@ -56,12 +56,12 @@ def checklist(findings: Sequence[Finding]) -> str:
 
 
 def kubectl(namespace: str, arguments: str) -> str:
-    """Return a command for the reader to type."""
+    """Return a kubectl command that the reader can type."""
     return f"kubectl -n {namespace} {arguments}"
 
 
 class RoleRule(BaseModel):
-    """A rule of a Role or ClusterRole, in Kubernetes' words."""
+    """A rule of a Role or ClusterRole, with Kubernetes' field names."""
 
     apiGroups: list[str]
     resources: list[str]
@@ -70,35 +70,35 @@ class RoleRule(BaseModel):
 
 
 class Grant(BaseModel):
-    """What an account is to have."""
+    """The rules that a service account should have."""
 
     account: str
     account_namespace: str
-    namespace: str = ""  # where; empty: in all
+    namespace: str = ""  # where the rules apply; empty: in all namespaces
     rules: list[RoleRule]
 
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """One question to the API server: may this account do that?"""
+    """A single permission of an account, which the API server can confirm."""
 
     account: str
     account_namespace: str
     namespace: str
     verb: str
     group: str
-    resource: str  # with its subresource, as a rule writes it
+    resource: str  # with its subresource, as in a rule: pods/status
     name: str
 
     def __str__(self) -> str:
-        """Say it as `kubectl auth can-i` would."""
+        """Return the permission in the words of `kubectl auth can-i`."""
         where = f" in {self.namespace}" if self.namespace else ""
         group = f".{self.group}" if self.group else ""
         named = f" {self.name}" if self.name else ""
         return f"{self.account} {self.verb} {self.resource}{group}{named}{where}"
 
     def review(self) -> dict[str, Any]:
-        """Return the SubjectAccessReview that asks it."""
+        """Return the SubjectAccessReview that asks for this permission."""
         resource, _, subresource = self.resource.partition("/")
         attributes = {
             "verb": self.verb,
@@ -117,25 +117,25 @@ class Right:
 
 
 def rights(grants: Sequence[Grant]) -> list[Right]:
-    """Return every single right that the grants give."""
+    """Return each right that the grants contain."""
     return list(_rights(grants))
 
 
 def _rights(grants: Sequence[Grant]) -> Iterator[Right]:
     for grant in grants:
-        whose = (grant.account, grant.account_namespace, grant.namespace)
+        account = (grant.account, grant.account_namespace, grant.namespace)
         for rule in grant.rules:
             for group in rule.apiGroups:
                 for resource in rule.resources:
                     for verb in rule.verbs:
                         for name in rule.resourceNames or [""]:
-                            yield Right(*whose, verb, group, resource, name)
+                            yield Right(*account, verb, group, resource, name)
 
 
 def tried_pod(scheduler: str, image: str) -> dict[str, Any]:
-    """Return the spec of a pod that asks for next to nothing and ends at once.
+    """Return the spec of a pod that requests very little and ends immediately.
 
-    It fulfils the Pod Security Standard `restricted`.
+    It meets the Pod Security Standard `restricted`.
     """
     container = {
         "name": "check",
@@ -148,14 +148,14 @@ def tried_pod(scheduler: str, image: str) -> dict[str, Any]:
             "capabilities": {"drop": ["ALL"]},
         },
     }
-    nobody = {"runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532}
+    unprivileged = {"runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532}
     return {
         "schedulerName": scheduler,
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 1,
-        "securityContext": {**nobody, "seccompProfile": {"type": "RuntimeDefault"}},
+        "securityContext": {**unprivileged, "seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [container],
     }
 

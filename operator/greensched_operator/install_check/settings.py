@@ -1,4 +1,4 @@
-"""What `check-install` is told by the chart."""
+"""The settings of `check-install`, which the chart writes."""
 
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
@@ -8,7 +8,7 @@ from greensched_operator.install_check.checklist import Grant
 
 
 class InstallCheckSettings(ComponentSettings):
-    """What is to be there after an installation; what is empty is not asked."""
+    """What an installation should contain; checks whose setting is empty are skipped."""
 
     model_config = SettingsConfigDict(env_prefix="GREENSCHED_CHECK_")
 
@@ -23,28 +23,35 @@ class InstallCheckSettings(ComponentSettings):
         default="localhost/greensched-operator", description="Image of these Jobs and pods."
     )
     extender_url: str = Field(
-        default="", description="Address of the extender's Service; empty: it runs elsewhere."
+        default="",
+        description="Address of the extender's Service; empty: this release has no extender.",
     )
     extender_ca_file: OptionalPath = Field(
-        default=None, description="Authority of its certificate; empty: it answers http."
+        default=None, description="CA of the extender's certificate; empty: it serves http."
     )
     extender_server_name: str = Field(
-        default="", description="Name in its certificate, where that is not the Service's."
+        default="",
+        description="Name in the extender's certificate; empty: the Service's name.",
     )
     extender_cert_file: OptionalPath = Field(
-        default=None, description="Certificate to show it; empty: it asks for none."
+        default=None,
+        description="Client certificate for the extender; empty: it requires none.",
     )
-    extender_key_file: OptionalPath = Field(default=None, description="Key of that certificate.")
+    extender_key_file: OptionalPath = Field(
+        default=None, description="Key of the client certificate."
+    )
     scheduler_name: str = Field(
-        default="", description="schedulerName of the pod that is placed; empty: it runs elsewhere."
+        default="",
+        description="schedulerName of the trial pod; empty: this release has no scheduler.",
     )
     can_hold: bool = Field(
         default=True, description="Whether this release has a webhook that holds work."
     )
     policy_mode: str = Field(
-        default="", description="Mode of the release's GreenPolicy; empty: it has none."
+        default="",
+        description="Mode of the release's GreenPolicy; empty: the release creates none.",
     )
     rights: list[Grant] = Field(
-        default=[], description="What each account of the release is to be allowed, as JSON."
+        default=[], description="Rights that each account of the release should have, as JSON."
     )
     limit_s: Positive = Field(default=45.0, description="Seconds that one check may take.")

@@ -1,4 +1,4 @@
-"""A Job and a pod by which an installation is tried, and taken away again."""
+"""A Job and a pod that test an installation and are deleted afterwards."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,40 +26,40 @@ from greensched_operator.runtime.settings import OperatorSettings
 
 log = structlog.get_logger()
 
-_PAUSE_S = 0.5  # between two questions
+_PAUSE_S = 0.5  # between two attempts
 _CLEANING_S = 20.0
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 class Trial:
-    """Tries webhook, scheduler and controller with work of its own."""
+    """Tests webhook, scheduler and controller with its own Job and pod."""
 
     def __init__(
         self,
-        told: InstallCheckSettings,
+        settings: InstallCheckSettings,
         operator: OperatorSettings,
         client: ApiClient,
         name: str,
     ) -> None:
-        """`name` is that of the Job and the pod."""
-        self._told = told
+        """`name` is the name of both the Job and the pod."""
+        self._settings = settings
         self._operator = operator
         self._kubectl = partial(kubectl, operator.namespace)
         self._client = client
         self._name = name
-        self._jobs = f"/apis/batch/v1/namespaces/{told.namespace}/jobs"
-        self._pods = f"/api/v1/namespaces/{told.namespace}/pods"
+        self._jobs = f"/apis/batch/v1/namespaces/{settings.namespace}/jobs"
+        self._pods = f"/api/v1/namespaces/{settings.namespace}/pods"
         self._created: list[str] = []
 
     async def may(self, right: Right) -> bool:
-        """Tell whether an account has a right."""
+        """Return whether an account has a right."""
         body = msgspec.json.encode(right.review())
         reply = msgspec.json.decode(await self._client.create(_REVIEWS, body))
         return bool(reply["status"]["allowed"])
 
     async def dry_run(self) -> str:
-        """Have the API server call the webhook for a Job that is then not created."""
-        if not self._told.can_hold:
+        """Create a Job in a dry run, for which the API server calls the webhook."""
+        if not self._settings.can_hold:
             raise NotAsked("this release has no webhook")
         body = msgspec.json.encode(self._job())
         unheld: dict[str, Any] = {}
@@ -77,11 +77,11 @@ class Trial:
         return f"in a dry run the Job is held until {_annotations(held)[labels.LATEST_START]}"
 
     async def place(self) -> str:
-        """Have a pod placed by the release's scheduler."""
-        scheduler = self._told.scheduler_name
+        """Create a pod and wait until the release's scheduler has placed it."""
+        scheduler = self._settings.scheduler_name
         if not scheduler:
             raise NotAsked("this release has no scheduler")
-        spec = tried_pod(scheduler, self._told.image)
+        spec = tried_pod(scheduler, self._settings.image)
         pod = {"metadata": {"name": self._name}, "spec": spec}
         path = await self._create(self._pods, pod)
 
@@ -95,8 +95,8 @@ class Trial:
         return f"{scheduler} put it on {found['spec']['nodeName']}"
 
     async def hold(self) -> str:
-        """Have a Job held by the webhook and started by the controller, as its user asks."""
-        if not self._told.can_hold:
+        """Create a Job that the webhook holds, and have the controller start it by run-now."""
+        if not self._settings.can_hold:
             raise NotAsked("this release holds nothing")
         path = await self._create(self._jobs, self._job())
         made = msgspec.json.decode(await self._client.get(path))
@@ -111,9 +111,9 @@ class Trial:
 
         job = await self._until(started)
         if job is None:
-            controller = f"deployment/{self._told.release}-controller"
+            controller = f"deployment/{self._settings.release}-controller"
             raise CheckFailed(
-                f"the Job was held, but not started within {self._told.limit_s:.0f} s",
+                f"the Job was held, but not started within {self._settings.limit_s:.0f} s",
                 f"{self._kubectl(f'rollout status {controller}')}; then"
                 f" {self._kubectl(f'logs {controller} --tail=50')}",
             )
@@ -122,7 +122,7 @@ class Trial:
         )
 
     async def clean(self) -> None:
-        """Delete whatever was created; say in the log what could not be."""
+        """Delete everything that was created; log what could not be deleted."""
         for path in self._created:
             background: dict[str, str | int] = {
                 "propagationPolicy": "Background",
@@ -138,16 +138,16 @@ class Trial:
 
     async def _create(self, collection: str, body: dict[str, Any]) -> str:
         path = f"{collection}/{self._name}"
-        self._created.append(path)  # before: an answer may get lost
+        self._created.append(path)  # before the request, whose answer may get lost
         await self._client.create(collection, msgspec.json.encode(body))
         return path
 
     async def _until(
         self, found: Callable[[], Awaitable[dict[str, Any] | None]]
     ) -> dict[str, Any] | None:
-        """Ask again and again; None when there is nothing in time."""
+        """Repeat `found` until it returns an object; return None after the time limit."""
         try:
-            async with asyncio.timeout(self._told.limit_s):
+            async with asyncio.timeout(self._settings.limit_s):
                 while (one := await found()) is None:
                     await asyncio.sleep(_PAUSE_S)
                 return one
@@ -156,12 +156,12 @@ class Trial:
 
     def _job(self) -> dict[str, Any]:
         scheduler = self._operator.scheduler_names[0]
-        return tried_job(self._name, tried_pod(scheduler, self._told.image))
+        return tried_job(self._name, tried_pod(scheduler, self._settings.image))
 
     async def _why_unheld(self, job: dict[str, Any]) -> CheckFailed:
-        namespace, release = self._operator.namespace, self._told.release
+        namespace, release = self._operator.namespace, self._settings.release
         reason = _annotations(job).get(labels.HOLD_REASON, "")
-        if reason.startswith("not held:"):  # so the webhook was called
+        if reason.startswith("not held:"):  # the webhook wrote this, so it was called
             starters = f"deployment/{release}-controller deployment/{release}-releaser"
             return CheckFailed(
                 f"the trial Job is {reason}",
@@ -194,11 +194,11 @@ class Trial:
             f" API server cannot reach port {self._operator.webhook_port} of its pods (a firewall,"
             " or a CNI without the control plane: docs/install.md, Your platform), or"
             " operator.webhook.namespaceSelector leaves this namespace out:"
-            f" kubectl get namespace {self._told.namespace} --show-labels",
+            f" kubectl get namespace {self._settings.namespace} --show-labels",
         )
 
     async def found(self, path: str) -> dict[str, Any] | None:
-        """Return an object; None where there is none."""
+        """Return the object at a path; None if it does not exist."""
         try:
             one: dict[str, Any] = msgspec.json.decode(await self._client.get(path))
         except ApiUnavailable as fault:
@@ -209,11 +209,11 @@ class Trial:
 
     def _unplaced(self, pod: dict[str, Any]) -> CheckFailed:
         conditions = pod.get("status", {}).get("conditions", [])
-        told = [each.get("message") for each in conditions if each["type"] == "PodScheduled"]
-        deployment = f"deployment/{self._told.release}-scheduler"
-        if told and told[0]:
+        messages = [each.get("message") for each in conditions if each["type"] == "PodScheduled"]
+        deployment = f"deployment/{self._settings.release}-scheduler"
+        if messages and messages[0]:
             return CheckFailed(
-                f"the pod stays Pending: {told[0]}",
+                f"the pod stays Pending: {messages[0]}",
                 "give the cluster a node with room for 10m of CPU and 16Mi",
             )
         return CheckFailed(

@@ -1,4 +1,4 @@
-"""What every process of the operator has: settings, metrics, a Lease, and its own health.
+"""What all processes of the operator share: settings, metrics, a Lease, and health checks.
 
 Imports nothing else of this package. Begin with `settings.py`.
 """

@@ -1,10 +1,10 @@
-"""Signs of life by a Lease: who can start held work gives them, and the webhook listens for them.
+"""Heartbeats in a Lease: processes that can start held work write them, the webhook reads them.
 
-The Lease by which a leader is elected is no such sign: a leader may be blind, or have lost the
-right to start anything, while nobody is there to do better.
+The leader's Lease is not a heartbeat: a leader may see nothing, or have lost the right to start
+anything, while no replica can do better.
 
-How old a sign is, is measured on the listener's own clock from when he saw it come, so that clocks
-that differ do no harm, as leader.py does.
+The age of a heartbeat is measured on the reader's own clock, from when it saw the heartbeat
+arrive. So different clocks do no harm, as in leader.py.
 """
 
 import asyncio
@@ -23,18 +23,17 @@ from greensched_core.signals.timestamps import format_micro_time
 from greensched_operator.runtime.own_lease import OwnLease
 from greensched_operator.runtime.rights import may
 
-if TYPE_CHECKING:  # a command line that reads the constants here has no metrics
+if TYPE_CHECKING:  # the command line reads constants from here, without prometheus_client
     from prometheus_client import Gauge
 
 log = structlog.get_logger()
 
 HEARD_WITHIN_S = 60.0
 BEATS_EVERY_S = 5.0  # as often as a leader renews its Lease
-_LOOKS_EVERY_S = 0.2  # until it can do its work
-_ASKS_EVERY_S = 2 * HEARD_WITHIN_S  # whether it still has the right to
+_LOOKS_EVERY_S = 0.2  # until this process can start work
+_ASKS_EVERY_S = 2 * HEARD_WITHIN_S  # whether this process still has the right to start work
 _STARTED = (JOBS, PODS)
-# Who lives is heard twice within it.
-LISTENS_S = 15.0
+LISTENS_S = 15.0  # a live process writes at least twice in this time
 
 
 class _Spec(msgspec.Struct, frozen=True):
@@ -43,7 +42,7 @@ class _Spec(msgspec.Struct, frozen=True):
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """A Lease, read as far as a listener must."""
+    """The fields of a Lease that a reader of heartbeats needs."""
 
     spec: _Spec = _Spec()
 
@@ -52,10 +51,10 @@ decode_lease = msgspec.json.Decoder(Lease).decode
 
 
 class Pulse:
-    """What is heard of the holders of one Lease; a sink for `greensched_core.watching.Watch`.
+    """The heartbeats in one Lease; a sink for `greensched_core.watching.Watch`.
 
-    A Lease that was there before us may be a dead one's: only a word that comes while we listen is
-    a sign of life.
+    A Lease that existed before the first list may belong to a dead process. Only a change that
+    arrives afterwards counts as a heartbeat.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -67,36 +66,36 @@ class Pulse:
 
     @property
     def is_heard(self) -> bool:
-        """Tell whether a holder has said something lately."""
+        """Return whether a heartbeat arrived within the last minute."""
         heard_at = self._heard_at
         return heard_at is not None and self._monotonic() - heard_at < HEARD_WITHIN_S
 
     @property
     def has_listened(self) -> bool:
-        """Tell whether who lives must have been heard by now."""
+        """Return whether a live process would have been heard by now."""
         since = self._listens_since
         return since is not None and self._monotonic() - since >= LISTENS_S
 
     def list_began(self) -> None:
-        """A list of one Lease, or of none, follows."""
+        """Begin a list of one Lease or none."""
         self._is_listed = False
 
     def list_ended(self) -> None:
-        """Without a Lease nobody is heard."""
+        """End the list; without a Lease in it there is no heartbeat."""
         if not self._is_listed:
             self._forget()
         if self._listens_since is None:
             self._listens_since = self._monotonic()
 
     def upsert(self, item: Lease) -> None:
-        """The Lease is there or has changed."""
+        """Take a Lease that exists or has changed."""
         self._is_listed = True
         before, self._last = self._last, item
         if item != before and self._listens_since is not None:
             self._heard_at = self._monotonic()
 
     def remove(self, item: Lease) -> None:
-        """The Lease is gone."""
+        """Forget a Lease that was deleted."""
         self._forget()
 
     def _forget(self) -> None:
@@ -104,7 +103,7 @@ class Pulse:
 
 
 class RightToStart:
-    """Whether we have the right to start held Jobs and pods."""
+    """Asks the API server whether this process has the right to start held Jobs and pods."""
 
     def __init__(self, client: ApiClient, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client = client
@@ -113,10 +112,10 @@ class RightToStart:
         self._asked_at = -math.inf
 
     async def is_held(self) -> bool:
-        """Return the API server's last answer; it is asked again every two minutes.
+        """Return the API server's last answer, which is asked anew every two minutes.
 
-        Each question is a request for each kind, and counts as a write. While the answer is no it
-        is asked every five seconds.
+        After a no it is asked anew every five seconds. Each question takes one request per kind,
+        and these count as writes.
         """
         pause_s = _ASKS_EVERY_S if self._is_held else BEATS_EVERY_S
         if self._monotonic() - self._asked_at > pause_s:
@@ -126,7 +125,7 @@ class RightToStart:
 
 
 class Heartbeat:
-    """Gives signs of life of a process that sees what is held and has the right to start it."""
+    """Writes the heartbeat of a process that sees held work and has the right to start it."""
 
     def __init__(
         self,
@@ -134,7 +133,7 @@ class Heartbeat:
         sees: Callable[[], bool],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """All who can start what is held share a Lease: each word is of one of them."""
+        """`sees` returns whether the process sees held work; all such processes share the Lease."""
         self._client = lease.client
         self._leases = leases_path(lease.namespace)
         self._name = lease.name
@@ -146,13 +145,13 @@ class Heartbeat:
 
     @property
     def is_given(self) -> bool:
-        """Tell whether the last sign that was taken counts for whoever heard it."""
+        """Return whether the last written heartbeat still counts for its readers."""
         return self._monotonic() - self._given_at < HEARD_WITHIN_S
 
     async def run(self, given: "Gauge") -> None:
-        """Give signs until cancelled; what the API server refuses is tried again.
+        """Write heartbeats until cancelled, also after the API server refused one.
 
-        `given` shows whether the last one counts.
+        The gauge `given` shows whether the last one counts.
         """
         given.set_function(lambda: float(self.is_given))
         while True:
@@ -160,7 +159,9 @@ class Heartbeat:
             try:
                 await self.beat()
             except ApiUnavailable as fault:
-                log.warning("the sign of life could not be written", reason=str(fault))
+                log.warning(
+                    "the sign of life could not be written; trying again", reason=str(fault)
+                )
             await asyncio.sleep(BEATS_EVERY_S)
 
     async def _until_able(self) -> None:
@@ -170,17 +171,19 @@ class Heartbeat:
             waited_s += _LOOKS_EVERY_S
             if waited_s - _LOOKS_EVERY_S < HEARD_WITHIN_S / 2 <= waited_s:  # once
                 log.warning(
-                    "no sign of life is written; without any, nothing new is held", reason=why
+                    "no sign of life is written; unless another replica writes one, nothing new is"
+                    " held",
+                    reason=why,
                 )
 
     async def _why_not(self) -> str:
         if not self._sees():
-            return "it cannot see the work that it must start"
-        return "" if await self._right.is_held() else "it has no right to start Jobs and pods"
+            return "this process does not see all held work"
+        return "" if await self._right.is_held() else "no right to start (patch) Jobs and pods"
 
     async def beat(self) -> None:
-        """Give one sign; raises ApiUnavailable."""
-        sent_at = self._monotonic()  # others count from when they saw it, which is later
+        """Write one heartbeat; raises ApiUnavailable."""
+        sent_at = self._monotonic()  # readers count from when they saw it, which is later
         now = format_micro_time(time.time())
         lasts_s = round(HEARD_WITHIN_S)
         spec = {"holderIdentity": self._identity, "leaseDurationSeconds": lasts_s, "renewTime": now}

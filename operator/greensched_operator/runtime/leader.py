@@ -1,7 +1,7 @@
-"""One leader among the replicas, by a Lease (coordination.k8s.io/v1), as Kubernetes' own parts do.
+"""Leader election among replicas by a Lease (coordination.k8s.io/v1), as in Kubernetes' components.
 
-How long the leader has been silent is measured on our own clock from when its last word was seen,
-so that clocks that differ do no harm (client-go, tools/leaderelection).
+How long the leader has been silent is measured on our own clock, from when we saw its last
+renewal. So different clocks do no harm (client-go, tools/leaderelection).
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from greensched_operator.runtime.own_lease import OwnLease
 
 log = structlog.get_logger()
 
-_WORDS_A_LEASE = 3  # renewals that fit into a lease: two may fail
-_LONGEST_WORD_S = 5.0  # then the next one is due
-_LEASES_STOOD_BACK = 4.0  # by who sees too little, of a Lease that nobody else has taken
-LEASES_A_LOOP_MAY_BE_STUCK = 3.0  # after that it leads no longer; a probe has it killed then
+_RENEWALS_A_LEASE = 3  # that fit into a lease: two may fail
+_LONGEST_RENEWAL_S = 5.0  # then the next one is due
+_LEASES_STOOD_BACK = 4.0  # that a replica that sees too little leaves a free Lease to others
+LEASES_A_LOOP_MAY_BE_STUCK = 3.0  # then it leads no longer, and a probe has the process killed
 
 
 class _Meta(msgspec.Struct):
@@ -45,7 +45,7 @@ _decode_lease = msgspec.json.Decoder(_Lease).decode
 
 
 class Leadership:
-    """Takes the Lease and keeps it; whoever loses it must stop at once."""
+    """Takes and renews the Lease; a leader that loses it must stop immediately."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Leadership:
         monotonic: Callable[[], float] = time.monotonic,
         sees: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
-        """`sees` tells whether this replica sees what a leader must; else it stands back."""
+        """`sees` returns whether this replica sees what a leader must see; if not, it waits."""
         self._sees = sees
         self._blind_at: float | None = None
         self._client = lease.client
@@ -64,9 +64,9 @@ class Leadership:
         self.identity = lease.identity
         self._duration_s = duration_s
         self._monotonic = monotonic
-        self._seen: tuple[str | None, str | None] = (None, None)  # holder, and its last word
+        self._seen: tuple[str | None, str | None] = (None, None)  # holder and its last renewal
         self._seen_at = monotonic()
-        self._renewed_at = -float("inf")  # when the last word was sent that was taken
+        self._renewed_at = -float("inf")  # when our last successful renewal was sent
         self._read_at = -float("inf")  # when the Lease was last read, and taken or left to another
         self._fault = "the Lease has not been read yet"
 
@@ -78,20 +78,20 @@ class Leadership:
 
     @property
     def is_blind(self) -> bool:
-        """Tell whether it took the Lease though it sees too little: nobody else did."""
+        """Return whether it took the Lease although it sees too little: no other replica did."""
         return self._blind_at is not None
 
     def unread(self) -> str:
-        """Return "" while the Lease is read and, where it is free, taken; else why it is not."""
+        """Return "" while the Lease can be read and, if free, taken; else why not."""
         if self._monotonic() - self._read_at < self._duration_s:
             return ""
         return f"cannot compete for the Lease {self._name}: {self._fault}"
 
     async def keep(self, speaks: Callable[[], bool] = lambda: True) -> None:
-        """Renew until another has the Lease; then return.
+        """Renew until another replica has the Lease; then return.
 
-        While `speaks` says no, and while the API server is away, it runs out: then `holds` says no,
-        and another may take it. Where nobody has, it is ours again with the next word.
+        While `speaks` returns False or the API server is away, the Lease expires: then `holds`
+        returns False and another replica may take it. If none has, the next renewal regains it.
         """
         while True:
             await asyncio.sleep(self._pause_s())
@@ -103,17 +103,17 @@ class Leadership:
                 return
 
     def holds(self) -> bool:
-        """Tell whether nobody else can lead by now.
+        """Return whether no other replica can lead yet.
 
-        A process that was frozen goes on where it stood, before it learns that it lost the Lease.
+        A frozen process continues where it stopped, before it learns that it lost the Lease.
         """
         return self._monotonic() - self._renewed_at < self._duration_s
 
     async def give_up(self) -> None:
-        """Leave the Lease to another at once, if it is ours."""
+        """Clear the Lease if it is ours, so that another replica can take it immediately."""
         self._renewed_at = -float("inf")
         try:
-            async with asyncio.timeout(_LONGEST_WORD_S):
+            async with asyncio.timeout(_LONGEST_RENEWAL_S):
                 lease = await self._read()
                 if lease is not None and lease.spec.holderIdentity == self.identity:
                     await self._write(lease, holder="")
@@ -124,10 +124,10 @@ class Leadership:
             )
 
     async def tried(self) -> bool:
-        """Take or renew the Lease; tell whether it is ours now."""
+        """Take or renew the Lease; return whether it is ours now."""
         sent_at = self._monotonic()  # others count from when they saw it, which is later
         try:
-            async with asyncio.timeout(min(_LONGEST_WORD_S, self._duration_s / 2)):
+            async with asyncio.timeout(min(_LONGEST_RENEWAL_S, self._duration_s / 2)):
                 is_ours = await self._took()
         except (ApiUnavailable, TimeoutError) as fault:
             if isinstance(fault, ApiUnavailable) and fault.status == 409:  # another was faster
@@ -147,7 +147,7 @@ class Leadership:
         lease = await self._read()
         if lease is not None and not self._may_take(lease):
             return False
-        if self._seen[0] != self.identity and not await self._stands():
+        if self._seen[0] != self.identity and not await self._may_compete():
             return False
         if lease is None:
             await self._client.create(self._leases, self._body(None, self.identity))
@@ -155,22 +155,25 @@ class Leadership:
             await self._write(lease, self.identity)
         return True
 
-    async def _stands(self) -> bool:
-        """Tell whether a Lease that is free is for us, or for somebody who sees more."""
+    async def _may_compete(self) -> bool:
+        """Return whether to take a free Lease, or to leave it to a replica that sees more."""
         if self._sees is None or await self._sees():
             self._blind_at = None
             return True
         if self._blind_at is None:
             self._blind_at = self._monotonic()
-            log.error("does not compete for the Lease: it has no right to see what a leader must")
+            log.error(
+                "leaves a free Lease to other replicas for a while: no right to list and watch all"
+                " that a leader must see"
+            )
         return self._monotonic() - self._blind_at > self._duration_s * _LEASES_STOOD_BACK
 
     def _may_take(self, lease: _Lease) -> bool:
-        holder, word = lease.spec.holderIdentity, lease.spec.renewTime
+        holder, renewed = lease.spec.holderIdentity, lease.spec.renewTime
         if not holder or holder == self.identity:
             return True
-        if (holder, word) != self._seen:
-            self._seen, self._seen_at = (holder, word), self._monotonic()
+        if (holder, renewed) != self._seen:
+            self._seen, self._seen_at = (holder, renewed), self._monotonic()
         lasts_s = float(lease.spec.leaseDurationSeconds or self._duration_s)
         return self._monotonic() - self._seen_at > lasts_s
 
@@ -189,20 +192,20 @@ class Leadership:
 
     def _body(self, lease: _Lease | None, holder: str) -> bytes:
         now = format_micro_time(time.time())
-        passed = (lease.spec.leaseTransitions or 0) if lease else 0
+        transitions = (lease.spec.leaseTransitions or 0) if lease else 0
         is_new = lease is not None and lease.spec.holderIdentity != holder
         meta = {"name": self._name}
-        if lease is not None:  # refused (409) when another has written since
+        if lease is not None:  # refused (409) if another replica has written since
             meta["resourceVersion"] = lease.metadata.resourceVersion
         spec = {
             "holderIdentity": holder,
             "leaseDurationSeconds": max(1, round(self._duration_s)),
             "renewTime": now,
-            "leaseTransitions": passed + (1 if is_new and holder else 0),
+            "leaseTransitions": transitions + (1 if is_new and holder else 0),
         }
         if is_new or lease is None:
             spec["acquireTime"] = now
         return msgspec.json.encode({"metadata": meta, "spec": spec})
 
     def _pause_s(self) -> float:
-        return self._duration_s / _WORDS_A_LEASE * random.uniform(0.8, 1.0)
+        return self._duration_s / _RENEWALS_A_LEASE * random.uniform(0.8, 1.0)

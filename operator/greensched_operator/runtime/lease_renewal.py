@@ -1,7 +1,7 @@
-"""Keeps the Lease from a thread of its own: whatever the loop that works does, it is renewed.
+"""Renews the Lease from a separate thread, so that a busy event loop does not lose it.
 
-The thread speaks for that loop only while it shows life, so that one that is stuck leads no longer.
-A process that is frozen is frozen with its thread: then the Lease runs out.
+The thread renews only while the working event loop shows life, so a stuck loop stops leading.
+If the process is frozen, so is the thread: then the Lease expires.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ log = structlog.get_logger()
 
 _SHOWS_LIFE_EVERY_S = 0.5
 _LOOKS_EVERY_S = 0.1
-Tell = Callable[[asyncio.Event], None]
+SetEvent = Callable[[asyncio.Event], None]
 
 
 class LeaseRenewal:
-    """Stands for the Lease, and keeps it; `leading` and `lost` tell how that goes."""
+    """Competes for the Lease and renews it; the events `leading` and `lost` report the outcome."""
 
     def __init__(self, client: ApiClient, leadership: Leadership, duration_s: float) -> None:
-        """`client` is that of the leadership, and nobody else's: the thread closes it."""
+        """`client` is used by the leadership alone: the thread closes it."""
         self._client = client
         self._leadership = leadership
         self._stuck_after_s = duration_s * LEASES_A_LOOP_MAY_BE_STUCK
@@ -36,31 +36,31 @@ class LeaseRenewal:
         self.leading, self.lost = asyncio.Event(), asyncio.Event()
 
     def holds(self) -> bool:
-        """Tell whether nobody else can lead by now."""
+        """Return whether no other replica can lead yet."""
         return self._leadership.holds()
 
     def unread(self) -> str:
-        """Return "" while the Lease is read and, where it is free, taken; else why it is not."""
+        """Return "" while the Lease can be read and, if free, taken; else why not."""
         return self._leadership.unread()
 
     @property
     def is_blind(self) -> bool:
-        """Tell whether it was taken though this replica sees too little: nobody else did."""
+        """Return whether it took the Lease although it sees too little: no other replica did."""
         return self._leadership.is_blind
 
     async def run(self) -> None:
-        """Stand for the Lease and keep it until cancelled: then leave it to others at once."""
-        ours, ended = asyncio.get_running_loop(), asyncio.Event()
+        """Compete for the Lease and renew it until cancelled; then give it up immediately."""
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
-        def tell(event: asyncio.Event) -> None:
-            ours.call_soon_threadsafe(event.set)
+        def set_event(event: asyncio.Event) -> None:
+            loop.call_soon_threadsafe(event.set)
 
-        thread = threading.Thread(target=self._in_thread, args=(tell, ended), name="lease")
+        thread = threading.Thread(target=self._in_thread, args=(set_event, ended), name="lease")
         thread.start()
         try:
             while not ended.is_set():
                 self._alive_at = time.monotonic()
-                with suppress(TimeoutError):  # of Python 3.11 `wait_for` may lose a cancellation
+                with suppress(TimeoutError):  # Python 3.11's `wait_for` may lose a cancellation
                     async with asyncio.timeout(_SHOWS_LIFE_EVERY_S):
                         await ended.wait()
         finally:
@@ -69,33 +69,33 @@ class LeaseRenewal:
         if self._fault is not None:
             raise self._fault
 
-    def _in_thread(self, tell: Tell, ended: asyncio.Event) -> None:
+    def _in_thread(self, set_event: SetEvent, ended: asyncio.Event) -> None:
         try:
-            asyncio.run(self._stand_until_told(tell))
-        except Exception as fault:  # whatever it is, `run` raises it
+            asyncio.run(self._compete_until_stopped(set_event))
+        except Exception as fault:  # of any kind: `run` raises it
             log.exception("renewing the Lease failed; the process ends")
             self._fault = fault
         finally:
-            tell(ended)
+            set_event(ended)
 
-    async def _stand_until_told(self, tell: Tell) -> None:
-        standing = asyncio.create_task(self._stand(tell))
+    async def _compete_until_stopped(self, set_event: SetEvent) -> None:
+        competing = asyncio.create_task(self._compete(set_event))
         try:
             while not self._stop.is_set():
-                if standing.done():
-                    await standing
+                if competing.done():
+                    await competing
                 await asyncio.sleep(_LOOKS_EVERY_S)
-            standing.cancel()
-            await asyncio.gather(standing, return_exceptions=True)
+            competing.cancel()
+            await asyncio.gather(competing, return_exceptions=True)
             await self._leadership.give_up()
         finally:
             await self._client.close()
 
-    async def _stand(self, tell: Tell) -> None:
+    async def _compete(self, set_event: SetEvent) -> None:
         await self._leadership.acquire()
-        tell(self.leading)
+        set_event(self.leading)
         await self._leadership.keep(self._speaks)
-        tell(self.lost)
+        set_event(self.lost)
 
     def _speaks(self) -> bool:
         return time.monotonic() - self._alive_at < self._stuck_after_s

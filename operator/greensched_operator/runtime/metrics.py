@@ -12,7 +12,7 @@ _LATENESS_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 def _watch_age(registry: CollectorRegistry) -> Gauge:
     return Gauge(
         f"{_PREFIX}_operator_watch_age_seconds",
-        "Seconds for which what the process sees of a resource may be old; 0 while it watches.",
+        "Greatest possible age of what the process sees of a resource; 0 while it watches.",
         ["resource"],
         registry=registry,
     )
@@ -21,13 +21,14 @@ def _watch_age(registry: CollectorRegistry) -> Gauge:
 def _heartbeat(registry: CollectorRegistry) -> Gauge:
     return Gauge(
         f"{_PREFIX}_operator_heartbeat",
-        "1 while this replica's last sign of life, not 60 seconds old, lets the webhook hold work.",
+        "1 while this replica's last sign of life is less than 60 seconds old, so that the webhook "
+        "may hold work.",
         registry=registry,
     )
 
 
 class WebhookMetrics:
-    """What the webhook counts."""
+    """Metrics of the webhook."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
@@ -54,12 +55,12 @@ class WebhookMetrics:
             self._refused.labels(reason)
 
     def refused(self, why: Refusal) -> None:
-        """Count a connection that was closed beyond a limit."""
+        """Count a connection that was closed because it exceeded a limit."""
         self._refused.labels(why).inc()
 
 
 class ControllerMetrics:
-    """What the controller counts; only the leader's move."""
+    """Metrics of the controller; only the leader's change."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
@@ -103,7 +104,7 @@ class ControllerMetrics:
 
 
 class ReleaserMetrics:
-    """What the releaser counts."""
+    """Metrics of the releaser."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()

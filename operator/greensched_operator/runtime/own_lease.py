@@ -7,7 +7,7 @@ from greensched_core.kubernetes_api import ApiClient
 
 @dataclass(frozen=True, slots=True)
 class OwnLease:
-    """Through which client a Lease is written, where it is, and as whom."""
+    """The client that writes a Lease, the Lease's namespace and name, and the holder to write."""
 
     client: ApiClient
     namespace: str

@@ -1,4 +1,4 @@
-"""How each of the operator's processes lives: servers and tasks start, run until told, end."""
+"""The life cycle of an operator process: servers and tasks start, run until stopped, and end."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ def stop_on_signals() -> asyncio.Event:
 
 
 class Tasks:
-    """The tasks of a process by name; one that ends by itself has failed."""
+    """The named tasks of a process; a task that ends by itself has failed."""
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[None]] = []
@@ -33,19 +33,19 @@ class Tasks:
         self.failed = asyncio.Event()
 
     def start(self, work: Mapping[str, Coroutine[Any, Any, None]]) -> None:
-        """Start each coroutine as a task of that name."""
+        """Start each coroutine as a task with the given name."""
         for name, each in work.items():
             task = asyncio.create_task(each, name=name)
             task.add_done_callback(self._ended)
             self._tasks.append(task)
 
     def alive(self) -> str:
-        """Return "" while every task runs, else which ended; only a bug ends one."""
+        """Return "" while every task runs, else which ones ended; only a bug ends a task."""
         ended = [task.get_name() for task in self._tasks if task.done()]
         return f"ended: {', '.join(ended)}" if ended else ""
 
     async def stop(self) -> None:
-        """Cancel all, and wait for them."""
+        """Cancel all tasks and wait for them."""
         self._is_stopping = True
         tasks, self._tasks = self._tasks, []
         for task in tasks:
@@ -53,7 +53,7 @@ class Tasks:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def raise_failed(self) -> None:
-        """Raise TaskEnded where a task ended before it was told to."""
+        """Raise TaskEnded if a task ended before `stop`."""
         if self._failed:
             raise TaskEnded(f"ended: {', '.join(self._failed)}")
 
@@ -62,12 +62,12 @@ class Tasks:
             return
         self._failed.append(task.get_name())
         fault = task.exception()
-        log.error("task ended", task=task.get_name(), exc_info=fault)
+        log.error("a task ended unexpectedly", task=task.get_name(), exc_info=fault)
         self.failed.set()
 
 
 async def run_servers(servers: Sequence[Server], *until: asyncio.Event) -> None:
-    """Serve until an event is set or a server ends; raises what ended it."""
+    """Serve until an event is set or a server ends; raises the server's exception."""
     serving = [asyncio.create_task(one.serve()) for one in servers]
     stopping = asyncio.create_task(until_set(*until))
     try:
@@ -85,7 +85,7 @@ async def run_servers(servers: Sequence[Server], *until: asyncio.Event) -> None:
 
 
 async def until_set(*events: asyncio.Event) -> None:
-    """Wait until one of some events is set."""
+    """Wait until one of the events is set."""
     waiting = [asyncio.create_task(each.wait()) for each in events]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

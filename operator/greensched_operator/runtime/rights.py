@@ -1,4 +1,4 @@
-"""What this process may do, as the API server tells it."""
+"""Rights of this process, as the API server reports them."""
 
 import msgspec
 
@@ -18,23 +18,23 @@ class _Review(msgspec.Struct):
 
 
 async def may(client: ApiClient, verb: str, path: str) -> bool:
-    """Tell whether we have the right to do this with what is at a path.
+    """Return whether this process has the right to use a verb on the resource at a path.
 
-    Where the API server gives no answer nothing speaks against it.
+    If the API server gives no answer, the right is assumed.
     """
     parts = path.strip("/").split("/")
     group = parts[1] if parts[0] == "apis" else ""
-    about = {"group": group, "resource": parts[-1], "verb": verb}
+    attributes = {"group": group, "resource": parts[-1], "verb": verb}
     if "namespaces" in parts[:-1]:
-        about["namespace"] = parts[parts.index("namespaces") + 1]
+        attributes["namespace"] = parts[parts.index("namespaces") + 1]
     body = msgspec.json.encode({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": about},
+        "spec": {"resourceAttributes": attributes},
     })  # fmt: skip
     try:
         answer = await client.create(_REVIEWS, body)
         return msgspec.json.decode(answer, type=_Review).status.allowed
     except ApiUnavailable as fault:
         return fault.status not in REFUSED
-    except msgspec.DecodeError:  # a proxy's words, say, are none of the API server's
+    except msgspec.DecodeError:  # not the API server's answer but, for example, a proxy's
         return True
