@@ -1,4 +1,4 @@
-"""Starts and stops everything: settings, logs, API client, watches, applications, servers."""
+"""Starts and stops the extender: settings, logs, API client, watches, applications, servers."""
 
 import asyncio
 import os
@@ -36,9 +36,9 @@ from greensched_extender.explain import Explanations
 from greensched_extender.gauges import Gauges, WatchesHealth
 from greensched_extender.grid import OutlookCache
 from greensched_extender.metrics import ExtenderMetrics
-from greensched_extender.policy_choice import PolicyChoice, PolicyTerms
+from greensched_extender.policy_choice import PolicyChoice, PolicySettings
 from greensched_extender.scoring import ScoringAssumptions
-from greensched_extender.service import AnswerTerms, Extender, Knowledge
+from greensched_extender.service import AnswerSettings, Extender, Knowledge
 from greensched_extender.settings import ExtenderSettings
 from greensched_extender.snapshot import Snapshot
 from greensched_extender.upkeep import (
@@ -59,7 +59,7 @@ _LOOPBACK = "127.0.0.1"
 
 
 class Process:
-    """All parts of a running extender, wired; nothing starts before `run`.
+    """All connected parts of an extender; nothing starts before `run`.
 
     Raises BadInput when a setting names something that cannot be used.
     """
@@ -91,7 +91,7 @@ class Process:
             settings.default_runtime_s,
             Weights(settings.weight_cost, settings.weight_carbon, settings.weight_performance),
         )
-        self.said = SaidRuntimes()
+        self.runtimes = SaidRuntimes()
         self._watches(client)
         self.extender = self._extender(client)
         self._reader = PowerReader(
@@ -102,14 +102,14 @@ class Process:
         self._servers: list[Server] = []
 
     def cpu_cores(self, node_name: str) -> float | None:
-        """Return the CPUs of a node that is in the snapshot, else None."""
+        """Return the CPU cores of a node in the snapshot; None for other nodes."""
         report = self.snapshot.report(node_name)
         return report.node.cpu_cores if report and report.node else None
 
     def _policy_choice(self) -> PolicyChoice:
         settings, metrics = self._settings, self.metrics
         return PolicyChoice(
-            PolicyTerms(
+            PolicySettings(
                 settings.policy,
                 settings.bundle,
                 settings.fallback_policy,
@@ -141,12 +141,12 @@ class Process:
         self._grid_signals = Watch(
             client, GRID_SIGNALS, decode_signal, SignalSink(self.signals, clock), clock
         )
-        self._jobs = self._owners_watch(client, JOBS, self.said.jobs)
-        self._cron_jobs = self._owners_watch(client, CRON_JOBS, self.said.cron_jobs)
+        self._jobs = self._owners_watch(client, JOBS, self.runtimes.jobs)
+        self._cron_jobs = self._owners_watch(client, CRON_JOBS, self.runtimes.cron_jobs)
         self.watches = WatchesHealth(
             clock,
             needed={"nodes": self._nodes.health, "pods": self._pods.health},
-            others={
+            optional={
                 "gridsignals": self._grid_signals.health,
                 "jobs": self._jobs.health,
                 "cronjobs": self._cron_jobs.health,
@@ -159,13 +159,13 @@ class Process:
     def _extender(self, client: ApiClient) -> Extender:
         settings = self._settings
         return Extender(
-            AnswerTerms(
+            AnswerSettings(
                 frozenset(settings.scheduler_names),
                 self.assumptions,
                 settings.filter_enabled,
                 settings.snapshot_max_age_s,
             ),
-            Knowledge(self.snapshot, self.watches.snapshot_age_s, self.grid, self.said),
+            Knowledge(self.snapshot, self.watches.snapshot_age_s, self.grid, self.runtimes),
             choice=self.choice,
             decisions=self.decisions,
             metrics=self.metrics,
@@ -174,9 +174,9 @@ class Process:
         )
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Serve until `stop` is set; then end requests, servers and tasks, in that order.
+        """Serve until `stop` is set, then end requests, servers and tasks, in that order.
 
-        Raises TaskEnded where a task failed, which sets `stop`.
+        Raises TaskEnded when a task has failed; that also sets `stop`.
         """
         verbs, explanations = self._make_servers()
         for name, work in self._work(verbs).items():
@@ -186,7 +186,7 @@ class Process:
         self._servers = [verbs, explanations]
         serving = [asyncio.create_task(one.serve()) for one in self._servers]
         stopping = asyncio.create_task(stop.wait())
-        saying = asyncio.create_task(
+        late_warning = asyncio.create_task(
             say_when_late(self.watches.missing, self._client, self._settings)
         )
         try:
@@ -201,18 +201,18 @@ class Process:
             for one in self._servers:
                 one.should_exit = True
             ended = await asyncio.gather(*serving, return_exceptions=True)
-            wrong = self.alive()
-            for each in (*self._tasks, stopping, saying):
+            failed = self.alive()
+            for each in (*self._tasks, stopping, late_warning):
                 each.cancel()
-            await asyncio.gather(*self._tasks, stopping, saying, return_exceptions=True)
+            await asyncio.gather(*self._tasks, stopping, late_warning, return_exceptions=True)
         for fault in ended:
             if isinstance(fault, BaseException):
                 raise fault
-        if wrong:
-            raise TaskEnded(wrong)
+        if failed:
+            raise TaskEnded(failed)
 
     def alive(self) -> str:
-        """Return "" while every task runs, else which ended; only a bug ends one."""
+        """Return "" while every task runs, else which ones failed; only a bug makes one fail."""
         ended = [task.get_name() for task in self._tasks if task.done() and _failed(task)]
         return f"ended: {', '.join(ended)}" if ended else ""
 
@@ -298,12 +298,12 @@ async def serve(settings: ExtenderSettings) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the extender; return 2 for a wrong setting, 1 where it ended without being told."""
+    """Run the extender; return 2 for a wrong setting, 1 when a task failed."""
     try:
         settings = load_settings(ExtenderSettings, arguments)
         set_up_logs("extender", settings.log_level)
         raise_file_limit()
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # half of all lines, read by nobody
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # they are half of all lines, and unused
         for name in unknown_variables(ExtenderSettings, os.environ):
             log.warning("unknown setting in the environment, ignored", variable=name)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -1,7 +1,6 @@
-"""The HTTP face: the verbs on one port, explanations on another that only loopback reaches.
+"""HTTP routes: the verbs on one port, explanations on another that only loopback reaches.
 
-The verbs are plain ASGI endpoints on FastAPI's router: no request model, no response model, no
-await but for the body.
+The verbs are plain ASGI endpoints on FastAPI's router, without request and response models.
 """
 
 import asyncio
@@ -31,14 +30,14 @@ JSON = "application/json"
 
 @dataclass(frozen=True)
 class Health:
-    """How the process judges itself; each returns "" when all is well, else what is wrong."""
+    """The process's health checks; each returns "" when all is well, else what is wrong."""
 
     alive: Callable[[], str]
     ready: Callable[[], str]
 
 
 class VerbEndpoint:
-    """One verb as an ASGI application: reads the body up to a limit, answers, measures."""
+    """One verb as an ASGI application: reads the body up to a limit, answers and measures."""
 
     def __init__(
         self,
@@ -69,8 +68,8 @@ class VerbEndpoint:
         except BadHeader as fault:
             await self._refuse(send, 400, str(fault), RequestOutcome.BAD_REQUEST)
             return
-        # What the watches have brought by now is read first: after a standstill it may hold the
-        # binding of this very pod, whose scheduler gave up on us.
+        # Let the watches handle their pending events first. After a stall these may include the
+        # binding of this pod, if its scheduler stopped waiting for our answer.
         await asyncio.sleep(0)
         started = perf_counter()
         result = self._answer(body)
@@ -81,7 +80,7 @@ class VerbEndpoint:
 
     async def _refuse(self, send: Send, status: int, message: str, outcome: RequestOutcome) -> None:
         self._metrics.request(self._verb, outcome, 0.0)
-        # The rest is never read, so the connection cannot be used again.
+        # The rest of the body is never read, so the connection cannot be reused.
         await _send(send, status, protocol.error(message), 0.0, [(b"connection", b"close")])
 
 
@@ -123,10 +122,10 @@ def extender_app(
         app.router.routes.append(Route(f"/{verb}", endpoint, methods=["POST"]))
 
     async def healthz(request: Request) -> Response:
-        return _verdict(health.alive())
+        return _health_response(health.alive())
 
     async def readyz(request: Request) -> Response:
-        return _verdict(health.ready())
+        return _health_response(health.ready())
 
     async def expose(request: Request) -> Response:
         return Response(metrics.expose(collect), media_type=CONTENT_TYPE_LATEST)
@@ -134,7 +133,7 @@ def extender_app(
     app.add_route("/healthz", healthz, methods=["GET"])
     app.add_route("/readyz", readyz, methods=["GET"])
     app.add_route("/metrics", expose, methods=["GET"])
-    _say_errors(app)
+    _add_error_handlers(app)
     return app
 
 
@@ -160,11 +159,11 @@ def explain_app(explanations: Explanations) -> FastAPI:
     app.add_route("/v1/decisions/{namespace}/{name}", decisions, methods=["GET"])
     app.add_route("/v1/nodes", nodes, methods=["GET"])
     app.add_route("/v1/policy", policy, methods=["GET"])
-    _say_errors(app)
+    _add_error_handlers(app)
     return app
 
 
-def _say_errors(app: FastAPI) -> None:
+def _add_error_handlers(app: FastAPI) -> None:
     async def not_found(request: Request, fault: Exception) -> Response:
         message = f"no such route: {request.method} {request.url.path}"
         return _json(404, {"Error": message, "error": message})
@@ -172,7 +171,7 @@ def _say_errors(app: FastAPI) -> None:
     async def wrong_method(request: Request, fault: Exception) -> Response:
         message = f"{request.url.path} does not take {request.method}"
         answer = _json(405, {"Error": message, "error": message})
-        answer.headers.update(getattr(fault, "headers", None) or {})  # Allow: what it does take
+        answer.headers.update(getattr(fault, "headers", None) or {})  # Allow: accepted methods
         return answer
 
     async def failed(request: Request, fault: Exception) -> Response:
@@ -184,8 +183,8 @@ def _say_errors(app: FastAPI) -> None:
     app.add_exception_handler(Exception, failed)
 
 
-def _verdict(wrong: str) -> Response:
-    return Response(wrong or "ok", status_code=503 if wrong else 200, media_type="text/plain")
+def _health_response(fault: str) -> Response:
+    return Response(fault or "ok", status_code=503 if fault else 200, media_type="text/plain")
 
 
 def _json(status: int, content: Any) -> Response:

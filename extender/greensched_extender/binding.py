@@ -1,4 +1,4 @@
-"""Binds a pod to a node; binding it twice to the same node is no error."""
+"""Binds a pod to a node; binding it to the same node twice is not an error."""
 
 from urllib.parse import quote
 
@@ -14,10 +14,10 @@ _decode_pod = msgspec.json.Decoder(PodObject).decode
 
 
 async def bind(client: ApiClient, args: BindingArgs) -> str:
-    """Bind the pod to the node; return "" when it is bound there now, else what went wrong.
+    """Bind the pod to the node; return "" if it is bound there now, else what went wrong.
 
-    kube-scheduler asks again when its own call timed out although ours went through
-    (kubernetes/kubernetes#96579): a pod that is bound to that node already is a success.
+    kube-scheduler repeats a call that timed out although our binding succeeded
+    (kubernetes/kubernetes#96579), so a pod that is already bound to the node is a success.
     """
     namespace, name = quote(args.PodNamespace, safe=""), quote(args.PodName, safe="")
     pod_path = f"/api/v1/namespaces/{namespace}/pods/{name}"

@@ -1,4 +1,4 @@
-"""Remembers what was decided and why, in a bounded piece of memory."""
+"""Keeps the latest decisions and their reasons, in bounded memory."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ from greensched_extender.scoring import Appraisal
 from greensched_extender.why import TOO_LATE
 
 Singles = npt.NDArray[np.float32]
-_OVERHEAD_BYTES = 2048  # of a decision beside its arrays
+_OVERHEAD_BYTES = 2048  # per decision, without its arrays
 _BYTES_PER_CANDIDATE = 4 + 4 + 3 * 4 + 1
-_OUTLOOK_BYTES = 512  # of an outlook beside its means
+_OUTLOOK_BYTES = 512  # per outlook, without its means
 _BYTES_PER_MEANS = 2 * 8  # carbon and price
-_BYTES_PER_STATE = 512  # of a zone: values, ages and the zone's name
+_BYTES_PER_STATE = 512  # per zone: values, ages and the zone's name
 
 
 @dataclass(slots=True, eq=False)
@@ -32,13 +32,13 @@ class Decision:
     decided_at: float  # seconds since the epoch
     runtime_s: float
     offered: int
-    unknown: tuple[str, ...]  # some of the names that had no row
+    unknown: tuple[str, ...]  # some of the offered names without a row
     unknown_count: int
-    policy: str  # who answered
-    bundle: str  # name of the model's bundle; "" where a rule answered
-    fallback: str  # why it was not the model, or ""
+    policy: str  # name of the policy that answered
+    bundle: str  # name of the model's bundle; "" if a rule answered
+    fallback: str  # why the model was late or did not answer, or ""
     snapshot_age_s: float
-    outlook: RunOutlook  # the first zone is no zone
+    outlook: RunOutlook  # its first zone is "", for nodes without a zone
     names: list[str]  # by row
     names_bytes: int
     rows: npt.NDArray[np.int32]
@@ -49,20 +49,20 @@ class Decision:
     scores: npt.NDArray[np.int8]
     expected_row: int
     bound_to: str = ""
-    bound_at: float | None = None  # None also where nobody saw when
-    came_too_late: bool = False  # the pod was bound already, so these scores did not count
-    superseded: bool = field(default=False)  # the pod was asked for again
+    bound_at: float | None = None  # None also if the time was not observed
+    came_too_late: bool = False  # the pod was already bound, so the scores had no effect
+    superseded: bool = field(default=False)  # a later request for the same pod came
 
     @property
     def size_bytes(self) -> int:
-        """Memory that only this decision holds, roughly."""
+        """Approximate bytes of memory that only this decision holds."""
         pod = self.workload
         texts = (pod.namespace, pod.name, pod.uid, *pod.faults, *self.unknown)
         return _OVERHEAD_BYTES + _BYTES_PER_CANDIDATE * self.rows.size + sum(map(getsizeof, texts))
 
     @property
     def shared(self) -> dict[int, int]:
-        """Memory that other decisions may hold too: its bytes by its identity."""
+        """Memory that other decisions may hold too: bytes by object id."""
         states = self.outlook.states
         return {
             id(self.names): self.names_bytes,
@@ -73,7 +73,7 @@ class Decision:
 
 @dataclass(slots=True)
 class _Shared:
-    """A piece of memory that decisions hold together."""
+    """A piece of memory that several decisions hold."""
 
     holders: int = 0
     size_bytes: int = 0
@@ -104,14 +104,14 @@ def remember(
 class Decisions:
     """The latest decisions, as many as fit into `max_bytes`; 0 keeps none.
 
-    What decisions hold together counts once, for as long as one of them is kept: the names of a
-    view's nodes, of which each replaced node makes a new list, and what was known of the zones.
+    Shared memory counts once, while any decision that holds it is kept: the state of the zones,
+    and the list of a view's node names, which is copied when a node is replaced.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._shared: dict[int, _Shared] = {}  # by identity, which its holders keep from reuse
+        self._shared: dict[int, _Shared] = {}  # by object id, not reused while it has holders
         self._kept: deque[Decision] = deque()
         self._latest: dict[str, Decision] = {}  # pod's uid → its latest decision
 
@@ -119,7 +119,7 @@ class Decisions:
         return len(self._kept)
 
     def add(self, decision: Decision) -> None:
-        """Keep a decision, at the expense of the oldest; one that is too large is not kept."""
+        """Keep a decision unless it is too large, and drop the oldest ones to make room."""
         earlier = self._latest.get(decision.workload.uid)
         if earlier is not None:
             earlier.superseded = True
@@ -151,13 +151,13 @@ class Decisions:
                 self._bytes -= self._shared.pop(identity).size_bytes
 
     def bound(self, uid: str, node: str, at: float) -> None:
-        """Note where the scheduler put a pod, seconds since the epoch."""
+        """Record the node that a pod was bound to, and when, in seconds since the epoch."""
         decision = self._latest.get(uid)
         if decision is not None and not decision.bound_to:
             decision.bound_to, decision.bound_at = node, at
 
     def of(self, namespace: str, name: str) -> list[Decision]:
-        """Return the decisions on a pod of that name, the latest first."""
+        """Return the decisions on pods of that name, the latest first."""
         return [
             decision
             for decision in reversed(self._kept)
@@ -166,7 +166,7 @@ class Decisions:
 
 
 def render(decision: Decision) -> dict[str, Any]:
-    """Return a decision as JSON values, its candidates by cost, the cheapest first."""
+    """Return a decision as JSON values, with the cheapest candidate first."""
     workload = decision.workload
     order = np.argsort(decision.relative_cost, kind="stable").tolist()
     expected, zones = decision.expected_row, decision.outlook.signals

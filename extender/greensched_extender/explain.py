@@ -1,4 +1,4 @@
-"""What the explain routes say: decisions, beliefs about nodes, the policy that serves."""
+"""Content of the explain routes: decisions, assumed state of nodes, the policy in use."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ _MOST_DECISIONS = 5  # of one pod, the latest; each may list thousands of nodes
 
 
 class Explanations:
-    """Turns what the extender knows into JSON values for people."""
+    """Describes the extender's state as JSON values for people."""
 
     def __init__(
         self,
@@ -38,15 +38,15 @@ class Explanations:
         self._clock = clock
 
     def decisions(self, namespace: str, name: str) -> list[dict[str, Any]]:
-        """Return the latest decisions on a pod, the latest first, each with a sentence why.
+        """Return the latest decisions on a pod, the latest first, each with an explaining sentence.
 
-        Weights and bundle are those that hold now where the decision did not record its own.
+        The weights are the current ones, since decisions do not record them.
         """
         found = self._decisions.of(namespace, name)[:_MOST_DECISIONS]
         return [self._explained(render(one)) for one in found]
 
     def nodes(self) -> list[dict[str, Any]]:
-        """Return what is believed of each node, by name."""
+        """Return the assumed state of each node, sorted by name."""
         zones = self._signals()
         names = sorted(self._snapshot.node_names())
         reports = ((name, self._snapshot.report(name)) for name in names)
@@ -57,7 +57,7 @@ class Explanations:
         ]
 
     def policy(self) -> dict[str, Any]:
-        """Return which policy serves, on which assumptions, signals and watches."""
+        """Return the policy in use, its assumptions, and the state of signals and watches."""
         assumed = self._assumptions
         return {
             **self._choice.describe(),
@@ -74,8 +74,8 @@ class Explanations:
         }
 
     def _explained(self, decision: Mapping[str, Any]) -> dict[str, Any]:
-        whole = {"weights": self._weights(), **decision}
-        return {**whole, "why": why(whole)}
+        weighted = {"weights": self._weights(), **decision}
+        return {**weighted, "why": why(weighted)}
 
     def _weights(self) -> dict[str, float]:
         weights = self._assumptions.weights

@@ -1,4 +1,4 @@
-"""Pure: which nodes a pod would push above their power budget, and which of equals it takes."""
+"""Pure: which nodes a pod would push above their power budget, and a choice of equal nodes."""
 
 from dataclasses import replace
 from zlib import crc32
@@ -22,10 +22,10 @@ from greensched_policies.encoding.scores import BEST_SCORE
 def predicted_watts(
     view: View, rows: Rows, workload: Workload, assumptions: ScoringAssumptions
 ) -> Floats:
-    """Return what each node would draw with the pod, [N] watts at its own plug.
+    """Return the watts that each node would draw with the pod, [N], without PUE.
 
-    Power curve at the utilisation after placement, plus all GPUs idle, plus the busy ones'
-    share of their range. A budget limits the machine, so its site's PUE does not count.
+    They are the power curve at the utilisation after placement, plus the idle watts of all GPUs,
+    plus the busy GPUs' share of their range. A budget limits the machine, so PUE does not count.
     """
     nodes = view.candidates(rows)
     model = CostModel(
@@ -45,7 +45,7 @@ def over_budget(
 ) -> dict[str, str]:
     """Return the nodes that the pod would push above their power budget, with the reason.
 
-    Only greensched.io/power-budget-watts refuses a node; an unknown node always passes.
+    Only greensched.io/power-budget-watts makes a node refused; an unknown node always passes.
     """
     rows = view.names.rows(names)
     known = rows[rows >= 0]
@@ -64,11 +64,11 @@ def over_budget(
 
 
 def one_of_the_best(view: View, appraisal: Appraisal, uid: str) -> Appraisal:
-    """Return the appraisal with one best node alone at the top, if any of them has a budget.
+    """Return the appraisal with a single best node, if any of the best has a power budget.
 
-    kube-scheduler picks at random among equal scores; a pod counted on another node than it goes
-    to would let a burst exceed a budget. So the others of the best score 9, one step less. The
-    pod's uid decides which one it is, so that a burst spreads over equal nodes.
+    kube-scheduler picks at random among equal scores. If a pod is counted on another node than
+    the one it gets, a burst can exceed a budget. So the other best nodes score 9, one step less.
+    The pod's uid selects the best node, so that a burst spreads over equal nodes.
     """
     best = np.flatnonzero(appraisal.scores == BEST_SCORE)
     if not np.isfinite(view.facts.budget_w.take(appraisal.rows[best])).any():

@@ -1,4 +1,4 @@
-"""Sets the gauges from the parts they tell about, each time somebody asks for metrics."""
+"""Sets the gauges to the current state, each time the metrics are read."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,17 +12,17 @@ from greensched_extender.snapshot import Snapshot
 
 
 class WatchesHealth:
-    """How the watches are doing, together; nodes and pods are needed, others are not."""
+    """Health of all watches; those of nodes and pods are needed, the others optional."""
 
     def __init__(
-        self, clock: Clock, needed: Mapping[str, WatchHealth], others: Mapping[str, WatchHealth]
+        self, clock: Clock, needed: Mapping[str, WatchHealth], optional: Mapping[str, WatchHealth]
     ) -> None:
         self._clock = clock
         self._needed = needed
-        self.all = {**needed, **others}
+        self.all = {**needed, **optional}
 
     def snapshot_age_s(self) -> float | None:
-        """Return since when the picture may be out of date, None before the first lists."""
+        """Return for how many seconds the snapshot may be stale; None before the first lists."""
         if not all(health.synced for health in self._needed.values()):
             return None
         return max(health.age_s(self._clock) for health in self._needed.values())
@@ -32,7 +32,7 @@ class WatchesHealth:
         return self.all[resource].age_s(self._clock)
 
     def missing(self) -> str:
-        """Return which first lists are not done, in words; "" when all needed ones are."""
+        """Return a text that names the missing first lists; "" when all needed ones are done."""
         waiting = [name for name, health in self._needed.items() if not health.synced]
         return f"waiting for the first list of {', '.join(waiting)}" if waiting else ""
 
@@ -50,7 +50,7 @@ class WatchesHealth:
 
 
 class Gauges:
-    """Reads the parts and sets the gauges."""
+    """Sets the gauges from the parts that they describe."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Gauges:
         self._clock = clock
 
     def set(self) -> None:
-        """Set all gauges to what holds now."""
+        """Set all gauges to their current values."""
         metrics, snapshot = self._metrics, self._snapshot
         snapshot.expire()
         metrics.snapshot_age.set(self._watches.snapshot_age_s() or 0.0)

@@ -1,4 +1,4 @@
-"""What the grid behind each zone will cost over a run."""
+"""Expected carbon intensity and price of each zone over a run."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,10 +13,10 @@ from greensched_extender.scoring import ZoneMeans
 
 @dataclass(frozen=True, slots=True)
 class ZoneNow:
-    """What is known of a zone's grid at one moment."""
+    """Carbon intensity and price of a zone at one moment, and their sources."""
 
     zone: str
-    carbon_g_per_kwh: float | None  # mean over the expected run, or now; None: no data
+    carbon_g_per_kwh: float | None  # mean over the expected run, or current; None: no data
     price_per_mwh: float | None
     carbon_step: str  # which step of the fallback chain gave it
     price_step: str
@@ -27,14 +27,14 @@ class ZoneNow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunOutlook:
-    """What every zone of a view is expected to cost over one run."""
+    """Expected carbon intensity and price of every zone of a view over one run."""
 
     means: ZoneMeans
-    states: tuple[steps.ZoneSignal, ...]  # in the order of the view's zones; one for all runs
+    states: tuple[steps.ZoneSignal, ...]  # in the order of the view's zones; shared by all runs
 
     @property
     def signals(self) -> tuple[ZoneNow, ...]:
-        """Means, and where they come from, zone by zone: for people, so made when they ask."""
+        """Means and their sources for each zone; built on demand, since only people read them."""
         means = self.means.carbon_g_per_kwh.tolist(), self.means.price_per_mwh.tolist()
         return tuple(
             _signal(state, _known(carbon), _known(price))
@@ -42,19 +42,18 @@ class RunOutlook:
         )
 
 
-# zone, seconds since the epoch → where its values come from now; never raises
+# zone, seconds since the epoch → its current values and their sources; never raises
 StateOf = Callable[[str, float], steps.ZoneSignal]
 # zones, seconds since the epoch, seconds of the run → means of carbon and price; NaN is no data
 MeansOver = Callable[[Sequence[str], float, float], tuple[list[float], list[float]]]
 
 
 class OutlookCache:
-    """Keeps the outlooks of the running second, by runtime.
+    """Caches the outlooks of the current second, by runtime.
 
-    Means are those of `means_over` for exactly that runtime, nothing is rounded, so that a
-    decision reckons with what a bill would; only their start may lie up to a second back. A
-    runtime that is new in the second costs one call for all zones; steps and ages, which do not
-    depend on it, are read once a second.
+    Means are those of `means_over` for the exact runtime, so that a decision uses the figures of
+    a bill; only their start may be up to a second old. A runtime that is new in this second takes
+    one call for all zones. Steps and ages do not depend on it and are read once a second.
     """
 
     def __init__(self, state_of: StateOf, means_over: MeansOver) -> None:
@@ -78,7 +77,7 @@ class OutlookCache:
         return outlook
 
     def now(self, zones: tuple[str, ...], now: float) -> dict[str, ZoneNow]:
-        """Return what holds now in each named zone."""
+        """Return the current values of each named zone."""
         states = (self._state_of(zone, now) for zone in zones if zone)
         return {
             state.zone: _signal(state, state.carbon.value, state.price.value) for state in states

@@ -12,7 +12,7 @@ from greensched_core.signals.steps import SignalKind, Step
 from greensched_policies.learned.guard import FallbackReason
 
 _PREFIX = "greensched_extender"
-# From the time a pod without opt-in takes to kube-scheduler's 200 ms for a call.
+# From the time of a pod without opt-in to above kube-scheduler's limit of 200 ms per call.
 _BUCKETS_S = (
     *(0.0001, 0.00025, 0.0005, 0.00075, 0.001, 0.0015, 0.002, 0.0025, 0.005),
     *(0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0),
@@ -25,20 +25,18 @@ class RequestOutcome(StrEnum):
     """How a request ended."""
 
     OK = "ok"
-    NOT_OPTED_IN = "not_opted_in"  # a pod of another scheduler: passed untouched
+    NOT_OPTED_IN = "not_opted_in"  # a pod of another scheduler: no preference, all pass
     DISABLED = "disabled"  # the verb is off
-    ABSTAINED = "abstained"  # equal scores: there was nothing to decide by
+    ABSTAINED = "abstained"  # equal scores or all pass: data was missing or too old
     BAD_REQUEST = "bad_request"  # 400
     TOO_LARGE = "too_large"  # 413
-    CROWDED_OUT = (
-        "crowded_out"  # 503: its body was read longest when there were too many large ones
-    )
-    REFUSED = "refused"  # a binding that the API server refused
-    FAILED = "failed"  # our own fault; answered safely all the same
+    CROWDED_OUT = "crowded_out"  # 503: too many large bodies at once; this one took longest
+    REFUSED = "refused"  # the API server refused the binding
+    FAILED = "failed"  # an internal error; the answer was still safe
 
 
 class Fallback(StrEnum):
-    """What was missing and was made up for, by where it happened."""
+    """What was missing or failed, and what the extender answered instead."""
 
     UNKNOWN_NODE = "unknown_node"  # a name that is not in the snapshot: neutral score
     UNREADABLE_NODE = "unreadable_node"  # no capacity could be read: neutral score
@@ -48,17 +46,17 @@ class Fallback(StrEnum):
     NO_CARBON = "no_carbon"  # a candidate's zone has no carbon intensity
     NO_PRICE = "no_price"  # a candidate's zone has no price
     UNREADABLE_POD = "unreadable_pod"  # a quantity or annotation of the pod counts as absent
-    EXCEPTION = "exception"  # our own fault: equal scores, or all nodes pass
+    EXCEPTION = "exception"  # an internal error: equal scores, or all nodes pass
 
 
 class BundleLoad(StrEnum):
-    """What became of a bundle that was read."""
+    """Outcome of reading a bundle."""
 
     LOADED = "loaded"
     REFUSED = "refused"
 
 
-RULE_FAILED = "rule_failed"  # of guard_fallbacks: no rule either, so all candidates are equal
+RULE_FAILED = "rule_failed"  # in guard_fallbacks: the rule failed too, so all candidates are equal
 
 STAGES = {
     "names": (Fallback.UNKNOWN_NODE, Fallback.UNREADABLE_NODE, Fallback.NO_CANDIDATE),
@@ -71,7 +69,7 @@ _STAGE_OF = {reason: stage for stage, reasons in STAGES.items() for reason in re
 
 
 class ExtenderMetrics:
-    """All collectors, in a registry of their own."""
+    """All collectors, in a separate registry."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
@@ -117,7 +115,7 @@ class ExtenderMetrics:
         )
         self._refused = {reason: refused.labels(reason) for reason in Refusal}
         self.refused_nodes = self._counter(
-            "refused_nodes", "Nodes refused by filter, for their power budget."
+            "refused_nodes", "Nodes that filter refused because of their power budget."
         )
 
     def _define_snapshot(self) -> None:
@@ -133,11 +131,11 @@ class ExtenderMetrics:
         )
         self.pods = self._gauge("pods", "Bound pods in the snapshot.")
         self.provisional_pods = self._gauge(
-            "provisional_pods", "Pods counted where they are expected, not yet seen bound."
+            "provisional_pods", "Pods counted on their expected node, not yet seen bound."
         )
         self.provisional_expired = self._counter(
             "provisional_expired",
-            "Pods counted where they were expected that were not seen bound in time.",
+            "Pods counted on their expected node that were not seen bound in time.",
         )
         self.watch_lists = self._counter(
             "watch_lists",
@@ -156,7 +154,7 @@ class ExtenderMetrics:
 
     def _define_policy(self) -> None:
         self.model_info = self._gauge(
-            "model_info", "1 for the policy that serves.", "policy", "bundle", "sha256"
+            "model_info", "1 for the policy in use.", "policy", "bundle", "sha256"
         )
         self.guard_fallbacks = self._counter(
             "guard_fallbacks",
@@ -188,7 +186,7 @@ class ExtenderMetrics:
         self._start_at_zero()
 
     def _start_at_zero(self) -> None:
-        """Show every value of a label before it is first counted, so that alerts see its rise."""
+        """Create every label value before its first count, so that alerts see the increase."""
         for task in ("bundle", "prometheus"):
             self.task_failures.labels(task)
         for reason in (*FallbackReason, RULE_FAILED):
@@ -208,7 +206,7 @@ class ExtenderMetrics:
         return Gauge(f"{_PREFIX}_{name}", documentation, labels, registry=self.registry)
 
     def refuse(self, why: Refusal) -> None:
-        """Count a connection that was closed beyond a limit."""
+        """Count a connection that was closed because it exceeded a limit."""
         self._refused[why].inc()
 
     def request(self, verb: str, outcome: RequestOutcome, seconds: float) -> None:
@@ -217,7 +215,7 @@ class ExtenderMetrics:
         self._handler[verb].observe(seconds)
 
     def fallback(self, reason: Fallback, times: int = 1) -> None:
-        """Count something that was missing and made up for."""
+        """Count a fallback by its reason."""
         self._fallbacks[reason].inc(times)
 
     def count_steps(self, kind: SignalKind, step: Step, times: int) -> None:

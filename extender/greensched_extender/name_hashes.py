@@ -1,8 +1,8 @@
-"""Node names to rows straight from a request's bytes, without 5,000 strings and look-ups.
+"""Finds the rows of node names in a request's bytes, without 5,000 strings and look-ups.
 
-Decoding the names and asking a dict takes most of a large request's time, nearly all of it cache
-misses. Here each name is lifted out of the text as a few words of 8 bytes, padded with zeros; a
-hash of the words says in which row to look, and the row's own words say whether it is that name.
+Decoding the names and looking them up in a dict takes most of a large request's time, nearly all
+of it cache misses. Here each name is copied from the text as words of 8 bytes, padded with zeros.
+A hash of the words gives a row; the row has that name if its own words are equal.
 """
 
 import secrets
@@ -17,13 +17,13 @@ from greensched_extender.rows import NO_ROW, Rows
 Words = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
 
-LEAST_BYTES = 1 << 14  # of an array of names; in smaller ones decoding is faster
+LEAST_BYTES = 1 << 14  # of an array of names; smaller ones are decoded, which is faster
 MOST_BYTES = 1 << 20  # larger ones are decoded
 _LONGEST = 64  # characters; longer names are looked up in the dict
-_ROOM = 128  # slots a name: one name in 256 finds its slot taken, and is looked up in the dict
-_MOST_STRANGERS = 1 / 16  # of the names offered; with more the array is decoded
+_ROOM = 128  # slots per name: for one name in 256 the slot is taken; the dict has it
+_MOST_UNKNOWN = 1 / 16  # of the names offered; with more the array is decoded
 _QUOTE, _BACKSLASH = 34, 92
-_NOBODY = 0xFFFF_FFFF_FFFF_FFFF  # no text has these bytes
+_NO_NAME = 0xFFFF_FFFF_FFFF_FFFF  # no text has these bytes
 
 
 class NameHashes:
@@ -39,23 +39,23 @@ class NameHashes:
         for length in range(self._width + 1):
             self._masks[length, :length] = 255
         self._masks = self._masks.view(np.uint64)  # [length, word]
-        # Drawn anew each time, so that nobody can choose names that share a slot.
+        # Random each time, so that an attacker cannot choose names that share a slot.
         self._factors = [np.uint64(secrets.randbits(64) | 1) for _ in range(count)]
         bits = max(8, (_ROOM * max(1, len(plain)) - 1).bit_length())
         self._shift = np.uint64(64 - bits)
         rows = np.fromiter((row_of[name] for name in plain), np.int64, len(plain))
         padded = b"".join(name.encode().ljust(self._width, b"\0") for name in plain)
         words = np.frombuffer(padded, np.uint64).reshape(-1, count)
-        self._words = np.full((int(rows.max(initial=-1)) + 1, count), _NOBODY, np.uint64)
+        self._words = np.full((int(rows.max(initial=-1)) + 1, count), _NO_NAME, np.uint64)
         self._words[rows] = words
-        self._slot_row = np.zeros(1 << bits, np.int32)  # a free slot says row 0: not that name
+        self._slot_row = np.zeros(1 << bits, np.int32)  # free slots hold row 0, whose name differs
         self._slot_row[self._slots(words)] = rows
 
     def rows(self, raw: bytes) -> Rows | None:
-        """Return the row of each name in the valid JSON `raw`, NO_ROW for a stranger.
+        """Return the row of each name in the valid JSON `raw`, NO_ROW for an unknown name.
 
-        None when it must be decoded: it is no compact array of plain strings, is very large, or
-        holds bytes that are no UTF-8.
+        Return None when `raw` must be decoded: it is small or very large, is not a compact array
+        of plain strings, has many unknown names, or holds bytes that are not UTF-8.
         """
         if not self._words.size or not self._least_bytes <= len(raw) <= MOST_BYTES:
             return None
@@ -77,18 +77,18 @@ class NameHashes:
         if np.array_equal(found, words) and lengths.max() <= self._width:
             return rows
         is_known = (found == words).all(axis=1) & (lengths <= self._width)
-        strangers = np.flatnonzero(~is_known)
-        if strangers.size > 8 + _MOST_STRANGERS * rows.size:
+        unknown = np.flatnonzero(~is_known)
+        if unknown.size > 8 + _MOST_UNKNOWN * rows.size:
             return None
         try:
-            names = [raw[starts[at] : ends[at]].decode() for at in strangers.tolist()]
+            names = [raw[starts[at] : ends[at]].decode() for at in unknown.tolist()]
         except UnicodeDecodeError:
             return None
-        rows[strangers] = [self._row_of.get(name, NO_ROW) for name in names]
+        rows[unknown] = [self._row_of.get(name, NO_ROW) for name in names]
         return rows
 
     def _lift(self, raw: bytes, starts: Places, lengths: Places) -> Words:
-        """Return each name's first bytes as words, [names, words], zeros behind its end."""
+        """Return each name's first bytes as words, [names, words], with zeros after its end."""
         text = b"%b%b" % (raw, bytes(self._width))
         windows = np.ndarray((len(raw),), f"V{self._width}", text, strides=(1,))
         words = windows[starts].view(np.uint64).reshape(starts.size, -1)
@@ -103,6 +103,6 @@ class NameHashes:
 
 
 def _is_plain(name: str) -> bool:
-    """Say whether JSON writes the name as it is; Kubernetes allows no other names."""
+    """Return whether a name is short and JSON writes it unescaped, as it does Kubernetes' names."""
     is_itself = msgspec.json.encode(name) == f'"{name}"'.encode()
     return is_itself and 0 < len(name) <= _LONGEST and name.isascii()

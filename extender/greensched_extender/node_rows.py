@@ -1,4 +1,4 @@
-"""Nodes as a structure of arrays: a stable row per node, kept current one row at a time."""
+"""Stores nodes as a structure of arrays: each node has a stable row, updated on its own."""
 
 from collections.abc import Iterable, Mapping
 from sys import getsizeof
@@ -44,7 +44,7 @@ _WIDTH_STEP = 16  # bytes by which entries grow when a longer name comes
 
 
 class NodeRows:
-    """The arrays behind the snapshot; published as frozen copies only where they changed."""
+    """The snapshot's arrays; only those that changed are copied and frozen for readers."""
 
     def __init__(self, *, utilisation_ratio: float, default_pue: float) -> None:
         self._ratio = utilisation_ratio
@@ -55,7 +55,7 @@ class NodeRows:
         self._described: set[int] = set()
         self._by_row: list[str] = []
         self._by_row_is_shared = False
-        self._names_bytes = 0  # of the texts in it
+        self._names_bytes = 0  # of the names in `_by_row`
         self._free: list[int] = []
         self._curves: dict[PowerCurve, int] = {}
         self._zones: dict[str, int] = {"": 0}
@@ -63,7 +63,7 @@ class NodeRows:
         self._moving = _zeros(MOVING_COLUMNS)
         self.requested = _zeros(3)  # cpu cores, memory bytes, GPUs
         self.measured = np.full(_FIRST_ROWS, np.nan)  # utilisation 0..1
-        self._requested_then = np.zeros(_FIRST_ROWS)  # cpu cores that the measurement has seen
+        self._requested_before = np.zeros(_FIRST_ROWS)  # cpu cores that `measured` includes
         self.pods = np.zeros(_FIRST_ROWS, np.int64)  # bound and provisional
         self.provisional = np.zeros(_FIRST_ROWS, np.int64)
         self._zone_of = np.zeros(_FIRST_ROWS, np.int32)
@@ -78,7 +78,7 @@ class NodeRows:
         return self._row_of.get(name, NO_ROW)
 
     def row(self, name: str) -> int:
-        """Return the row of a name, a fresh one when it has none yet."""
+        """Return the row of a name; assign a new row if it has none."""
         row = self._row_of.get(name)
         if row is not None:
             return row
@@ -99,7 +99,7 @@ class NodeRows:
         return row
 
     def describe(self, node: Node, *, is_readable: bool) -> None:
-        """Take in what a node is."""
+        """Store a node's properties."""
         row = self.row(node.name)
         self._described.add(row)
         self._write(row, node)
@@ -116,7 +116,7 @@ class NodeRows:
         self._facts = self._view = None
 
     def forget(self, name: str) -> None:
-        """A node is gone; its row is free once its pods are."""
+        """Remove a node; its row becomes free when its last pod is gone."""
         row = self._row_of[name]
         self._described.discard(row)
         self._readable.pop(name, None)
@@ -126,11 +126,11 @@ class NodeRows:
         self._free_if_unused(row)
 
     def add(self, row: int, amounts: Amounts, sign: int, *, provisional: int = 0) -> None:
-        """Count a pod on a row (`sign` 1), or no longer (-1)."""
+        """Add a pod to a row (`sign` 1), or remove it (-1)."""
         self.pods[row] += sign
         self.provisional[row] += provisional
         if self.pods[row] == 0:
-            self.requested[:, row] = 0.0  # sums of floats never quite cancel
+            self.requested[:, row] = 0.0  # sums of floats rarely cancel exactly
         else:
             self.requested[0, row] += sign * amounts[0]
             self.requested[1, row] += sign * amounts[1]
@@ -141,25 +141,25 @@ class NodeRows:
     def measure(
         self, utilisation: Mapping[str, Reading], unseen: Iterable[tuple[int, float]]
     ) -> None:
-        """Take in measured utilisations (0..1); all other rows count as unmeasured.
+        """Store measured utilisations (0..1); all other rows become unmeasured.
 
-        `unseen` are rows and those cpu cores requested there that the measurement has not seen.
+        `unseen` holds rows, and the requested cpu cores there that the measurement lacks.
         """
         self.measured.fill(np.nan)
         rows = np.fromiter(map(self.find, utilisation), np.int64, len(utilisation))
         values = (reading.value for reading in utilisation.values())
         shares = np.fromiter(values, np.float64, len(utilisation))
         self.measured[rows[rows != NO_ROW]] = shares[rows != NO_ROW]
-        np.copyto(self._requested_then, self.requested[0])
+        np.copyto(self._requested_before, self.requested[0])
         for row, cpu_cores in unseen:
-            self._requested_then[row] -= cpu_cores
+            self._requested_before[row] -= cpu_cores
         self._moving[CPU_BEFORE] = self._utilisation()
         self._view = None
 
     def _utilisation(self) -> Floats:
-        """Return what `utilisation` does, of all rows at once."""
+        """Return what `utilisation` does, for all rows at once."""
         is_measured = ~np.isnan(self.measured)
-        busy_cores = self.requested[0] - np.where(is_measured, self._requested_then, 0.0)
+        busy_cores = self.requested[0] - np.where(is_measured, self._requested_before, 0.0)
         busy_cores *= self._ratio
         capacity = self._fixed[CPU_CAPACITY]
         busy = np.divide(busy_cores, capacity, out=np.zeros_like(capacity), where=capacity > 0.0)
@@ -170,20 +170,20 @@ class NodeRows:
     def utilisation(self, row: int) -> float:
         """Return a node's CPU utilisation, 0..1: measured, else requests times the ratio.
 
-        What the measurement has not seen, because it came later, comes on top of it.
+        Requests that came after the measurement are added to it.
         """
         capacity = self._fixed[CPU_CAPACITY, row]
         if capacity <= 0.0:
             return 0.0
         measured, requested = self.measured[row], self.requested[0, row]
         if measured == measured:  # not NaN
-            requested = requested - self._requested_then[row]
+            requested = requested - self._requested_before[row]
         else:
             measured = 0.0
         return float(min(max(measured + requested * self._ratio / capacity, 0.0), 1.0))
 
     def view(self) -> View:
-        """Return the newest frozen view; unchanged parts are those of the last one."""
+        """Return the newest frozen view; it shares unchanged parts with the previous one."""
         if self._view is None:
             if self._names is None:
                 self._by_row_is_shared = True
@@ -208,7 +208,7 @@ class NodeRows:
         return self._view
 
     def _drop_unused(self) -> None:
-        """Forget zones and curves that no node has any more, or they would pile up for ever."""
+        """Remove zones and curves that no node has any more, so that they do not accumulate."""
         rows = np.fromiter(self._described, np.int64, len(self._described))
         zones, place = _kept(self._zones, self._zone_of[rows])
         if len(zones) < len(self._zones):
@@ -257,7 +257,7 @@ class NodeRows:
             self._fixed[:, row] = 0.0
             self._budget_w[row] = np.inf
             self.measured[row] = np.nan
-            self._requested_then[row] = 0.0
+            self._requested_before[row] = 0.0
             self._free.append(row)
 
     def _grow(self) -> None:
@@ -265,7 +265,7 @@ class NodeRows:
         self._moving = _doubled(self._moving)
         self.requested = _doubled(self.requested)
         self.measured = _doubled(self.measured, np.nan)
-        self._requested_then = _doubled(self._requested_then)
+        self._requested_before = _doubled(self._requested_before)
         self.pods = _doubled(self.pods)
         self.provisional = _doubled(self.provisional)
         self._zone_of = _doubled(self._zone_of)
@@ -280,7 +280,7 @@ _Key = TypeVar("_Key")
 def _kept(
     number_of: dict[_Key, int], used: npt.NDArray[np.integer]
 ) -> tuple[dict[_Key, int], npt.NDArray[np.int64]]:
-    """Return the keys still used, numbered anew, and old numbers to new; the first key stays."""
+    """Return the renumbered keys in use, and old numbers to new; the first key always stays."""
     keys, numbers = list(number_of), sorted({0, *np.unique(used).tolist()})
     place = np.zeros(max(len(keys), 1), np.int64)
     place[numbers] = np.arange(len(numbers))
@@ -301,5 +301,5 @@ def _frozen(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
 
 
 def _doubled(array: npt.NDArray[_Scalar], fill: float = 0.0) -> npt.NDArray[_Scalar]:
-    """Return the array with room for as many rows again; rows are the last axis."""
+    """Return the array with twice as many rows; rows are the last axis."""
     return np.concatenate((array, np.full_like(array, fill)), axis=-1)

@@ -1,4 +1,4 @@
-"""The nodes that one request offers: their rows at once, their names only if somebody must read."""
+"""The nodes that a request offers: their rows, and their names only if they are needed."""
 
 from functools import cached_property
 
@@ -8,7 +8,7 @@ from greensched_extender.view import NodeNames
 
 
 class Offered:
-    """The node names of a request, decoded late or never."""
+    """The node names of a request, decoded on demand."""
 
     def __init__(self, args: protocol.ExtenderArgs) -> None:
         self._args = args
@@ -19,7 +19,7 @@ class Offered:
         return protocol.read_names(self._args)
 
     def rows(self, known: NodeNames) -> Rows:
-        """Return the row of each name, NO_ROW where there is none; raise BadInput as `names`."""
+        """Return the row of each name, NO_ROW for unknown names; raise BadInput as `names` does."""
         rows = None
         if not protocol.sends_whole_nodes(self._args):
             rows = known.hashes.rows(bytes(self._args.NodeNames))

@@ -1,4 +1,4 @@
-"""Which policy serves now: a rule, or a bundle's model that is taken up without a restart."""
+"""The policy in use: a rule, or a bundle's model, which is loaded without a restart."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ ONNX = "onnx"
 
 
 def rule(name: str) -> WhereRule:
-    """Return the rule of that name; raise BadInput that lists the names there are."""
+    """Return the rule of that name; raise BadInput that lists the known names."""
     if name not in WHERE_RULES:
         raise BadInput(f"there is no rule {name!r}; the rules are {', '.join(sorted(WHERE_RULES))}")
     return NamedPolicy(name, WHERE_RULES[name])
 
 
 @dataclass(frozen=True)
-class PolicyTerms:
-    """What the settings say about the policy."""
+class PolicySettings:
+    """The settings of the policy."""
 
     policy: str  # onnx or a rule's name
     folder: Path | None  # of the bundle; None: the one in the package
@@ -38,43 +38,43 @@ class PolicyTerms:
 
 
 class PolicyChoice:
-    """Holds the guarded policy that answers; a wrong bundle never takes its place.
+    """Holds the guarded policy that answers; a refused bundle never replaces it.
 
-    Raises BadInput when the settings name a rule that does not exist. A bundle that cannot be
-    used at the start leaves the fallback rule serving until its folder holds a right one.
+    Raises BadInput when the settings name a rule that does not exist. If the bundle is refused at
+    start-up, the fallback rule serves until the folder holds a valid bundle.
     """
 
     def __init__(
         self,
-        terms: PolicyTerms,
+        settings: PolicySettings,
         *,
         monotonic: Callable[[], float],
         count: Callable[[FallbackReason], None],
         count_load: Callable[[BundleLoad], None],
     ) -> None:
-        self._terms = terms
+        self._settings = settings
         self._monotonic = monotonic
         self._count = count
         self._count_load = count_load
-        self._fallback = rule(terms.fallback)
-        self._folder = terms.folder or SHIPPED_PRIOR
+        self._fallback = rule(settings.fallback)
+        self._folder = settings.folder or SHIPPED_PRIOR
         self._seen: tuple[object, ...] = ()
         self.bundle: Bundle | None = None
-        self.refusal = ""  # why the newest bundle is not the one that serves
-        first = self._fallback if terms.policy == ONNX else rule(terms.policy)
+        self.refusal = ""  # why the newest bundle is not in use
+        first = self._fallback if settings.policy == ONNX else rule(settings.policy)
         self.guard = self._guarded(first)
         self.serving = first.name
-        if terms.policy == ONNX:
+        if settings.policy == ONNX:
             self.reload()
 
     def reload(self) -> bool:
-        """Look at the bundle's folder; return whether another bundle serves now.
+        """Load the bundle if its folder changed; return whether another bundle serves now.
 
-        Blocks for the self test of a new bundle (some 10 ms): call it in a thread.
+        The self test of a new bundle blocks for about 10 ms: call this in a thread.
         """
-        if self._terms.policy != ONNX:
+        if self._settings.policy != ONNX:
             return False
-        seen = self._look()
+        seen = self._fingerprint()
         if seen == self._seen:
             return False
         self._seen = seen
@@ -92,13 +92,13 @@ class PolicyChoice:
         return True
 
     def describe(self) -> dict[str, Any]:
-        """Return what serves now as JSON values."""
+        """Return the policy in use as JSON values."""
         card = self.bundle.card if self.bundle else None
         return {
-            "policy": self._terms.policy,
+            "policy": self._settings.policy,
             "serving": self.serving,
             "fallbackPolicy": self._fallback.name,
-            "budgetSeconds": self._terms.budget_s,
+            "budgetSeconds": self._settings.budget_s,
             "modelRests": self.guard.is_open,
             "bundle": None
             if card is None
@@ -114,7 +114,7 @@ class PolicyChoice:
         }
 
     def labels(self) -> tuple[str, str, str]:
-        """Return policy, bundle and hash of what serves, for the metric."""
+        """Return the name, bundle and hash of the policy in use, for the metric."""
         card = self.bundle.card if self.bundle else None
         if card is None:
             return self.serving, "", ""
@@ -124,13 +124,13 @@ class PolicyChoice:
         return WhereGuard(
             policy,
             self._fallback,
-            budget_s=self._terms.budget_s,
+            budget_s=self._settings.budget_s,
             monotonic=self._monotonic,
             count=self._count,
         )
 
-    def _look(self) -> tuple[object, ...]:
-        """Return what changes with the bundle; also the graphs, should they come after the card."""
+    def _fingerprint(self) -> tuple[object, ...]:
+        """Return what changes with the card, or with graphs that are copied after the card."""
         try:
             card = (self._folder / CARD_FILE).read_bytes()
         except OSError:

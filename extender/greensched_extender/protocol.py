@@ -1,10 +1,10 @@
 """kube-scheduler's extender protocol, v1: its JSON ↔ our values.
 
-Keys are Go's field names (k8s.io/kube-scheduler/extender/v1/types.go has no json tags). Go reads
-keys whatever their case; so do we, at no cost to a request that is spelt as in Go.
+Keys are Go's field names (k8s.io/kube-scheduler/extender/v1/types.go has no json tags). Go ignores
+the case of keys; so do we, at no cost for a request that is spelt as in Go.
 
-A request is decoded in two steps: the pod first, while the node names stay undecoded bytes, so
-that a pod without the opt-in costs no more than being skipped over.
+A request is decoded in two steps. First only the pod is decoded and the node names stay bytes, so
+that a pod without the opt-in costs little.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,7 +76,7 @@ encode = msgspec.json.Encoder().encode
 
 
 def read_args(body: bytes) -> ExtenderArgs:
-    """Decode a request up to its node names; raise BadInput that says what is wrong where."""
+    """Decode a request except its node names; raise BadInput that says what is wrong where."""
     try:
         args = _decode_args(body)
         if args.Pod is None or not (_is_given(args.NodeNames) or _is_given(args.Nodes)):
@@ -90,15 +90,15 @@ def read_args(body: bytes) -> ExtenderArgs:
 
 
 def _in_lower_case(body: bytes) -> bytes:
-    """Return the body with its keys in lower case; of two spellings the more capital one counts."""
+    """Return the body with lower-case keys; of two spellings, the one with more capitals counts."""
     fields = sorted(_decode_fields(body).items(), reverse=True)
     return encode({key.lower(): value for key, value in fields if _is_given(value)})
 
 
 def read_names(args: ExtenderArgs) -> list[str]:
-    """Decode the node names of a request; raise BadInput when they are no list of names.
+    """Decode the node names of a request; raise BadInput when they are not a list of names.
 
-    A scheduler that was not told `nodeCacheCapable: true` sends whole nodes: their names count.
+    A scheduler without `nodeCacheCapable: true` sends whole nodes; their names are returned.
     """
     try:
         if _is_given(args.NodeNames):
@@ -111,7 +111,7 @@ def read_names(args: ExtenderArgs) -> list[str]:
 
 
 def sends_whole_nodes(args: ExtenderArgs) -> bool:
-    """Tell whether the scheduler sent nodes instead of names, so wants nodes back."""
+    """Return whether the scheduler sent nodes instead of names, and so expects nodes back."""
     return not _is_given(args.NodeNames) and _is_given(args.Nodes)
 
 
@@ -133,7 +133,7 @@ def read_binding(body: bytes) -> BindingArgs:
 def all_pass(args: ExtenderArgs) -> bytes:
     """Return the filter reply that lets every node of the request pass, without decoding them.
 
-    Raises BadInput when they are no array, or no NodeList, at all.
+    Raises BadInput when the nodes are neither an array of names nor a NodeList.
     """
     if sends_whole_nodes(args):
         if not bytes(memoryview(args.Nodes)[:1]) == b"{":
@@ -151,10 +151,10 @@ _NOTHING_FAILED = b',"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""
 def some_pass(
     args: ExtenderArgs, offered: Sequence[str], passed: Sequence[str], refused: Mapping[str, str]
 ) -> bytes:
-    """Return the filter reply that refuses nodes, each with its reason, for good.
+    """Return the filter reply that refuses nodes permanently, each with its reason.
 
-    `offered` are the names as `read_names` gives them, so that nobody decodes whole nodes again.
-    They stand in FailedAndUnresolvableNodes: evicting other pods would not help, and preemption's
+    `offered` are the names from `read_names`, so that whole nodes are not decoded again. Refused
+    nodes are in FailedAndUnresolvableNodes: evicting other pods would not help, and preemption's
     dry run does not ask extenders (kubernetes/kubernetes#94418).
     """
     nodes: object = None
@@ -176,7 +176,7 @@ def some_pass(
 
 
 def error(message: str) -> bytes:
-    """Return a body that carries an error, as ExtenderFilterResult and -BindingResult spell it."""
+    """Return a body with an error, in the form of ExtenderFilterResult and -BindingResult."""
     return encode({"Error": message})
 
 
@@ -185,7 +185,7 @@ def score_head(name: str) -> bytes:
     return b'{"Host":' + encode(name) + b',"Score":'
 
 
-SCORE_TAIL = b"  },"  # room for the two digits of 10; blanks before a number are allowed
+SCORE_TAIL = b"  },"  # room for the two digits of 10; JSON allows blanks before a number
 
 
 def equal_scores(names: Sequence[str], score: int = 0) -> bytes:

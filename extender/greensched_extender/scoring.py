@@ -27,7 +27,7 @@ from greensched_policies.learned.guard import GuardedAnswer, WhereGuard
 
 @dataclass(frozen=True, slots=True)
 class ScoringAssumptions:
-    """What holds for every decision, from the settings."""
+    """Assumptions of every decision, from the settings."""
 
     utilisation_ratio: float
     gpu_ratio: float
@@ -50,19 +50,19 @@ class ZoneMeans:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Appraisal:
-    """What was reckoned for the nodes offered that we know, in the order they were offered."""
+    """Costs and scores of the known nodes, in the order in which they were offered."""
 
     rows: Rows  # [N] of the known nodes
     cost: PlacementCost  # [1,N] each
-    carbon_is_guessed: npt.NDArray[np.bool_]  # [N] the zone had no data: the others' mean
+    carbon_is_guessed: npt.NDArray[np.bool_]  # [N] the zone had no data; the others' mean is used
     price_is_guessed: npt.NDArray[np.bool_]  # [N]
-    answer: GuardedAnswer  # relative cost [1,N], who gave it, what went wrong
+    answer: GuardedAnswer  # relative cost [1,N], the policy that gave it, any fault
     scores: npt.NDArray[np.int8]  # [N] 0..10
-    favourite: int | None = None  # place of the one that was picked among the best
+    favourite: int | None = None  # place of the node picked among the best
 
     @property
     def best_row(self) -> int:
-        """The row of the top-scored node; NO_ROW when all score the same."""
+        """The row of the best node; NO_ROW when all nodes score the same."""
         if self.favourite is not None:
             return int(self.rows[self.favourite])
         if self.scores.size == 0 or self.scores.min() == self.scores.max():
@@ -80,15 +80,15 @@ def appraise(
 ) -> Appraisal:
     """Return cost and score of `workload` on each of the known nodes `rows` (none is NO_ROW).
 
-    A zone without data counts as the mean of the other candidates' zones: neither preferred nor
-    shunned. Where no candidate's zone has data, the policy sees that and decides without.
+    A zone without data counts as the mean of the other candidates' zones, so it is neither
+    preferred nor avoided. If no candidate's zone has data, the policy decides without that signal.
     """
     nodes = view.candidates(rows)
     zone = view.facts.zone_of.take(rows)
     carbon, carbon_is_guessed = mean_filled(means.carbon_g_per_kwh.take(zone)[None, :])
     price, price_is_guessed = mean_filled(means.price_per_mwh.take(zone)[None, :])
     zones = ZoneColumns(carbon, price)
-    asked = WorkloadColumns(
+    request = WorkloadColumns(
         np.array([[workload.cpu_cores]]),
         np.array([[workload.memory_bytes]]),
         np.array([[workload.gpus]]),
@@ -100,15 +100,15 @@ def appraise(
         assumptions.gpu_ratio,
         assumptions.empty_nodes_sleep,
     )
-    cost = placement_cost(nodes, asked, zones, model)
-    observed = encode_where(nodes, asked, zones, cost, model, assumptions.weights)
+    cost = placement_cost(nodes, request, zones, model)
+    observed = encode_where(nodes, request, zones, cost, model, assumptions.weights)
     answer = guard.answer(observed.nodes, observed.context)
     scores = spread_scores(answer.relative_cost[0])
     return Appraisal(rows, cost, carbon_is_guessed[0], price_is_guessed[0], answer, scores)
 
 
 def neutral_score(scores: npt.NDArray[np.int8]) -> int:
-    """Return the score of a node we know nothing about: the median one, 0 where there is none."""
+    """Return the score of an unknown node: the median score, or 0 without any score."""
     return int(np.median(scores)) if scores.size else 0
 
 
@@ -116,17 +116,17 @@ _TENS = np.frombuffer(b"          1", np.uint8)  # by score 0..10
 _ONES = np.frombuffer(b"01234567890", np.uint8)
 
 
-def reply(rows: Rows, appraisal: Appraisal, entries: Bytes, strangers: Sequence[str] = ()) -> bytes:
-    """Return the prioritize reply, copied together from ready-made entries.
+def reply(rows: Rows, appraisal: Appraisal, entries: Bytes, unknown: Sequence[str] = ()) -> bytes:
+    """Return the prioritize reply, assembled from prepared entries.
 
-    `strangers` are the names offered whose row is NO_ROW: they get the neutral score.
+    `unknown` are the names offered whose row is NO_ROW: they get the neutral score.
     """
     if appraisal.rows.size == rows.size:
         return b"[%b]" % _entries(rows, appraisal.scores, entries)[:-1]
     neutral = b"%d}" % neutral_score(appraisal.scores)
-    unknown = (score_head(name) + neutral for name in strangers)
+    last = (score_head(name) + neutral for name in unknown)
     known = _entries(appraisal.rows, appraisal.scores, entries)
-    return b"[%b%b]" % (known, b",".join(unknown))
+    return b"[%b%b]" % (known, b",".join(last))
 
 
 def _entries(rows: Rows, scores: npt.NDArray[np.int8], entries: Bytes) -> bytes:

@@ -1,6 +1,6 @@
-"""Answers the verbs: bytes in, bytes out, and never no answer.
+"""Answers the verbs: bytes in, bytes out; every request gets an answer.
 
-Everything up to the reply is one piece of synchronous work on one frozen view.
+The work up to the reply is synchronous and uses one frozen view.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from greensched_extender.view import View
 
 log = structlog.get_logger()
 
-_SOME_UNKNOWN = 5  # names of unknown nodes that a decision remembers
+_SOME_UNKNOWN = 5  # names of unknown nodes that a decision keeps
 _LONGEST_NAME = 253  # characters of a Kubernetes name (RFC 1123 subdomain)
 
 
@@ -44,8 +44,8 @@ class ExtenderReply:
 
 
 @dataclass(frozen=True)
-class AnswerTerms:
-    """What the settings say about answering."""
+class AnswerSettings:
+    """The settings for answering requests."""
 
     scheduler_names: frozenset[str]
     assumptions: ScoringAssumptions
@@ -55,12 +55,12 @@ class AnswerTerms:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What is known of the cluster: its nodes and pods, the grid, and what owners said of pods."""
+    """Known state of the cluster: nodes and pods, the grid, and runtimes that owners give."""
 
     snapshot: Snapshot
     snapshot_age_s: Callable[[], float | None]  # None: the first lists are not done
     grid: OutlookCache
-    said: SaidRuntimes
+    runtimes: SaidRuntimes
 
 
 class Extender:
@@ -68,7 +68,7 @@ class Extender:
 
     def __init__(
         self,
-        terms: AnswerTerms,
+        settings: AnswerSettings,
         known: Knowledge,
         *,
         choice: PolicyChoice,
@@ -77,11 +77,11 @@ class Extender:
         clock: Clock,
         binder: ApiClient | None,
     ) -> None:
-        self._terms = terms
+        self._settings = settings
         self._snapshot = known.snapshot
         self._snapshot_age_s = known.snapshot_age_s
         self._grid = known.grid
-        self._said = known.said
+        self._runtimes = known.runtimes
         self._choice = choice
         self._decisions = decisions
         self._metrics = metrics
@@ -93,13 +93,13 @@ class Extender:
         try:
             args = protocol.read_args(body)
             pod = args.Pod or PodObject()
-            if pod.spec.schedulerName not in self._terms.scheduler_names:
+            if pod.spec.schedulerName not in self._settings.scheduler_names:
                 return ExtenderReply(200, b"[]", RequestOutcome.NOT_OPTED_IN)
-            with np.errstate(all="ignore"):  # absurd numbers are judged, not warned of
+            with np.errstate(all="ignore"):  # extreme numbers are scored without warnings
                 return self._prioritize(pod, Offered(args))
         except BadInput as fault:
             return _bad_request(fault)
-        except Exception:  # whatever it is, the pod must be placed
+        except Exception:  # whatever failed, the pod must be placed
             log.exception("prioritize failed", pod=pod.metadata.name)
             self._metrics.fallback(Fallback.EXCEPTION)
             return self._no_preference(args)
@@ -109,23 +109,23 @@ class Extender:
         try:
             args = protocol.read_args(body)
             pod = args.Pod or PodObject()
-            if pod.spec.schedulerName not in self._terms.scheduler_names:
+            if pod.spec.schedulerName not in self._settings.scheduler_names:
                 return ExtenderReply(200, protocol.all_pass(args), RequestOutcome.NOT_OPTED_IN)
-            if not self._terms.filter_enabled:
+            if not self._settings.filter_enabled:
                 return ExtenderReply(200, protocol.all_pass(args), RequestOutcome.DISABLED)
             names = protocol.read_names(args)
         except BadInput as fault:
             return _bad_request(fault)
         try:
-            with np.errstate(all="ignore"):  # absurd numbers are judged, not warned of
+            with np.errstate(all="ignore"):  # extreme numbers are scored without warnings
                 return self._filter(args, pod, names)
-        except Exception:  # whatever it is, the pod must be placed
+        except Exception:  # whatever failed, the pod must be placed
             log.exception("filter failed", pod=pod.metadata.name, nodes=len(names))
             self._metrics.fallback(Fallback.EXCEPTION)
             return ExtenderReply(200, protocol.all_pass(args), RequestOutcome.FAILED)
 
     async def bind(self, body: bytes) -> ExtenderReply:
-        """Bind a pod to a node; an error is told in the body, as kube-scheduler expects it."""
+        """Bind a pod to a node; report an error in the body, as kube-scheduler expects."""
         if self._binder is None:
             message = "bind is off: set GREENSCHED_EXTENDER_BIND_ENABLED=true or remove bindVerb"
             return ExtenderReply(404, protocol.error(message), RequestOutcome.DISABLED)
@@ -156,37 +156,39 @@ class Extender:
         view = self._snapshot.view()
         rows = offered.rows(view.names)
         self._metrics.candidates.observe(rows.size)
-        known, strangers = rows, []
+        known, unknown = rows, []
         if rows.size and rows.min() == NO_ROW:
             known = rows[rows != NO_ROW]
-            strangers = [offered.names[place] for place in np.flatnonzero(rows == NO_ROW)]
-            self._count_unknown(view, strangers)
+            unknown = [offered.names[place] for place in np.flatnonzero(rows == NO_ROW)]
+            self._count_unknown(view, unknown)
         if known.size == 0:
             self._metrics.fallback(Fallback.NO_CANDIDATE)
             return ExtenderReply(
                 200, protocol.equal_scores(offered.names), RequestOutcome.ABSTAINED
             )
-        now, runtime_s = self._clock.now(), self._terms.assumptions.runtime_s(workload)
+        now, runtime_s = self._clock.now(), self._settings.assumptions.runtime_s(workload)
         outlook = self._grid.outlook(view.facts.zones, now, runtime_s)
         guard = self._choice.guard
-        appraisal = appraise(view, known, workload, outlook.means, self._terms.assumptions, guard)
+        appraisal = appraise(
+            view, known, workload, outlook.means, self._settings.assumptions, guard
+        )
         if appraisal.carbon_is_guessed.any():
             self._metrics.fallback(Fallback.NO_CARBON)
         if appraisal.price_is_guessed.any():
             self._metrics.fallback(Fallback.NO_PRICE)
         if appraisal.answer.answered_by == "none":
             self._metrics.guard_fallbacks.labels(RULE_FAILED).inc()
-        if self._terms.filter_enabled:
+        if self._settings.filter_enabled:
             appraisal = one_of_the_best(view, appraisal, workload.uid)
         self._snapshot.expect(workload.uid, appraisal.best_row, _amounts(workload))
-        self._remember(workload, strangers, view, appraisal, age_s, now, runtime_s)
-        body = reply(rows, appraisal, view.names.entries, strangers)
+        self._remember(workload, unknown, view, appraisal, age_s, now, runtime_s)
+        body = reply(rows, appraisal, view.names.entries, unknown)
         return ExtenderReply(200, body, RequestOutcome.OK)
 
     def _remember(
         self,
         workload: Workload,
-        strangers: list[str],
+        unknown: list[str],
         view: View,
         appraisal: Appraisal,
         age_s: float,
@@ -202,9 +204,9 @@ class Extender:
                 workload=workload,
                 decided_at=now,
                 runtime_s=runtime_s,
-                offered=appraisal.rows.size + len(strangers),
-                unknown=tuple(name[:_LONGEST_NAME] for name in strangers[:_SOME_UNKNOWN]),
-                unknown_count=len(strangers),
+                offered=appraisal.rows.size + len(unknown),
+                unknown=tuple(name[:_LONGEST_NAME] for name in unknown[:_SOME_UNKNOWN]),
+                unknown_count=len(unknown),
                 snapshot_age_s=age_s,
                 outlook=self._grid.outlook(view.facts.zones, now, runtime_s),
                 names=view.names.by_row,
@@ -216,9 +218,9 @@ class Extender:
         )
 
     def _fresh_age_s(self) -> float | None:
-        """Return the age of the snapshot; None, counted, when it is too old to decide by."""
+        """Return the snapshot's age; count and return None when it is missing or too old."""
         age_s = self._snapshot_age_s()
-        if age_s is None or age_s > self._terms.snapshot_max_age_s:
+        if age_s is None or age_s > self._settings.snapshot_max_age_s:
             self._metrics.fallback(Fallback.NOT_SYNCED if age_s is None else Fallback.STALE)
             return None
         return age_s
@@ -231,9 +233,9 @@ class Extender:
         workload = self._read(pod)
         self._snapshot.withdraw(workload.uid)
         view = self._snapshot.view()
-        refused = over_budget(view, names, workload, self._terms.assumptions)
+        refused = over_budget(view, names, workload, self._settings.assumptions)
         passed = [name for name in names if name not in refused] if refused else names
-        if len(passed) == 1:  # then nobody asks for scores, which would tell where the pod goes
+        if len(passed) == 1:  # no scores will be asked for, so the pod is counted here
             row = view.names.row_of.get(passed[0], NO_ROW)
             self._snapshot.expect(workload.uid, row, _amounts(workload))
         if not refused:
@@ -244,18 +246,18 @@ class Extender:
         )
 
     def _read(self, pod: PodObject) -> Workload:
-        workload = workload_of(pod, self._said.of(pod))
+        workload = workload_of(pod, self._runtimes.of(pod))
         if workload.faults:
             self._metrics.fallback(Fallback.UNREADABLE_POD)
             log.debug("pod has faults", pod=f"{workload.namespace}/{workload.name}",
                      faults=workload.faults)  # fmt: skip
         return workload
 
-    def _count_unknown(self, view: View, strangers: list[str]) -> None:
-        unreadable = sum(name in view.names.unreadable for name in strangers)
+    def _count_unknown(self, view: View, unknown: list[str]) -> None:
+        unreadable = sum(name in view.names.unreadable for name in unknown)
         if unreadable:
             self._metrics.fallback(Fallback.UNREADABLE_NODE, unreadable)
-        self._metrics.fallback(Fallback.UNKNOWN_NODE, len(strangers) - unreadable)
+        self._metrics.fallback(Fallback.UNKNOWN_NODE, len(unknown) - unreadable)
 
 
 def _amounts(workload: Workload) -> Amounts:

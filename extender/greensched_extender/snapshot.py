@@ -1,8 +1,8 @@
-"""The picture of the cluster: one writer keeps it, readers take frozen views of it.
+"""The state of the cluster: one writer updates it, readers take frozen views of it.
 
-A row belongs to a node's name from its first mention (as a node, or by a pod bound to it) until
-the node is gone and its last pod too; so pods may come before their node and go after it.
-Everything here happens in the event loop's one thread.
+A node's name has a row from its first mention, as a node or by a pod bound to it, until the node
+and its last pod are gone. So pods may come before their node and stay after it.
+All of this runs in the event loop's thread.
 """
 
 from collections import deque
@@ -22,28 +22,28 @@ from greensched_extender.view import View
 
 # A measured value is a mean over this long (`window_s` of `greensched_core.power.measured`).
 METER_WINDOW_S = 120.0
-_MOST_RECENT = 5_000  # pods, 40 a second over that window; of more, the oldest count as seen
+_MOST_RECENT = 5_000  # pods, 40 a second over that window; older ones count as measured
 _MOST_SHARED = 4_096  # different requests; a cluster has dozens
 _LONGEST_UID = 253  # characters; the API server's are 36
 
 
 @dataclass(frozen=True, slots=True)
 class NodeReport:
-    """What we believe of one node, for people."""
+    """Assumed state of one node, for people."""
 
     node: Node | None  # None: only pods mention it
     faults: tuple[str, ...]
     requested: Amounts  # by bound and provisional pods
     pods: int
     provisional: int
-    utilisation: float  # 0..1, as costs see it
+    utilisation: float  # 0..1, as used for costs
     utilisation_source: str  # measured or requests
     measured_w: float | None
-    meter: str  # whose word measured_w is; "" without
+    meter: str  # source of measured_w; "" if not measured
 
 
 class Snapshot:
-    """Nodes, the pods bound to them, and the pods we expect there."""
+    """Nodes, the pods bound to them, and the pods expected there."""
 
     def __init__(
         self,
@@ -61,50 +61,50 @@ class Snapshot:
         # uid → row, amounts, time to drop it (monotonic seconds); oldest first
         self._provisional: dict[str, tuple[int, Amounts, float]] = {}
         self._recent: deque[tuple[float, str]] = deque(maxlen=_MOST_RECENT)  # bound when, uid
-        self._shared: dict[Amounts, Amounts] = {}  # most pods ask for the same: one tuple for all
+        self._shared: dict[Amounts, Amounts] = {}  # most requests are equal: they share one tuple
         self._measured: Mapping[str, Reading] = {}  # watts
         self.expired = 0  # provisional pods that the watch never confirmed
 
     @property
     def node_count(self) -> int:
-        """Nodes there are."""
+        """Number of nodes."""
         return len(self._nodes)
 
     @property
     def pod_count(self) -> int:
-        """Bound pods that hold resources."""
+        """Number of bound pods that hold resources."""
         return len(self._pods)
 
     @property
     def provisional_count(self) -> int:
-        """Pods counted where we expect them."""
+        """Number of pods counted on their expected node."""
         return len(self._provisional)
 
     @property
     def unreadable_count(self) -> int:
-        """Nodes whose capacity could not be read."""
+        """Number of nodes whose capacity could not be read."""
         return len(self._rows.unreadable)
 
     @property
     def faulty_count(self) -> int:
-        """Nodes with something that could not be read."""
+        """Number of nodes with something that could not be read."""
         return sum(1 for _, faults in self._nodes.values() if faults)
 
     @property
     def measured_count(self) -> int:
-        """Nodes whose watts are measured."""
+        """Number of nodes whose watts are measured."""
         return len(self._measured)
 
     def put_node(self, node: Node, faults: tuple[str, ...] = ()) -> None:
-        """Take in a node that is new or has changed; `faults` say what could not be read."""
+        """Store a node that is new or has changed; `faults` name what could not be read."""
         entry = (node, faults)
         if self._nodes.get(node.name) == entry:
-            return  # a heartbeat: nothing that we read
+            return  # a heartbeat: nothing that we read has changed
         self._nodes[node.name] = entry
         self._rows.describe(node, is_readable=node.cpu_cores > 0 and node.memory_bytes > 0)
 
     def drop_node(self, name: str) -> None:
-        """Forget a node; its pods stay counted on its row until they go too."""
+        """Remove a node; its pods stay counted on its row until they are gone."""
         if self._nodes.pop(name, None) is not None:
             self._rows.forget(name)
 
@@ -115,11 +115,11 @@ class Snapshot:
     def put_pod(
         self, uid: str, node_name: str, amounts: Amounts, *, is_recent: bool = True
     ) -> bool:
-        """Count a bound pod on its node; return whether it is newly there.
+        """Count a bound pod on its node; return whether the pod is new.
 
-        A recent one was bound just now, so that measurements have yet to see it.
+        A recent pod was bound just now, so measurements do not include it yet.
         """
-        self._settle(uid)
+        self._stop_expecting(uid)
         row = self._rows.row(node_name)
         before = self._pods.get(uid)
         if before == (row, amounts):
@@ -129,13 +129,13 @@ class Snapshot:
             self._forget_old()
             self._recent.append((self._clock.monotonic(), uid))
         self._rows.add(row, amounts, 1)
-        if before is not None:  # only now: the row of a node that is gone ends with its last pod
+        if before is not None:  # last: the row of a removed node ends with its last pod
             self._rows.add(before[0], before[1], -1)
         return before is None
 
     def drop_pod(self, uid: str) -> None:
         """Stop counting a pod: it is deleted or finished."""
-        self._settle(uid)
+        self._stop_expecting(uid)
         before = self._pods.pop(uid, None)
         if before is not None:
             self._rows.add(before[0], before[1], -1)
@@ -150,44 +150,44 @@ class Snapshot:
         return "" if row == NO_ROW else self._rows.view().names.by_row[row]
 
     def expect(self, uid: str, row: int, amounts: Amounts) -> None:
-        """Count a pod on the row it will probably be bound to, until the watch or time tells.
+        """Count a pod on the row it will probably be bound to, until it is seen there or expires.
 
         The protocol never says which node the scheduler chose. Without this, all pods of a burst
         would see the same empty node.
         """
         if row == NO_ROW or uid in self._pods or not 0 < len(uid) <= _LONGEST_UID:
             return
-        self._settle(uid)
+        self._stop_expecting(uid)
         self._provisional[uid] = (row, amounts, self._clock.monotonic() + self._ttl_s)
         self._rows.add(row, amounts, 1, provisional=1)
 
     def withdraw(self, uid: str) -> None:
-        """Stop expecting a pod, so that it does not stand in its own way when asked again."""
-        self._settle(uid)
+        """Stop expecting a pod, so that it does not count against itself in its next request."""
+        self._stop_expecting(uid)
 
     def expire(self) -> None:
-        """Stop expecting pods whose time is over."""
+        """Stop expecting pods whose time has expired."""
         now = self._clock.monotonic()
         while self._provisional:
             uid, (_, _, until) = next(iter(self._provisional.items()))
             if until > now:
                 return
             self.expired += 1
-            self._settle(uid)
+            self._stop_expecting(uid)
 
     def measure(self, utilisation: Mapping[str, Reading], watts: Mapping[str, Reading]) -> None:
-        """Take in what is measured: CPU utilisation (0..1) and watts; all others are unmeasured.
+        """Store measured CPU utilisation (0..1) and watts; all other nodes become unmeasured.
 
-        `utilisation` may hold what `utilisation_by_watts` found.
+        `utilisation` may include what `utilisation_by_watts` returned.
         """
         self._measured = watts
         self._rows.measure(utilisation, self._unseen())
 
     def utilisation_by_watts(self, watts: Iterable[tuple[str, Reading]]) -> dict[str, Reading]:
-        """Return the utilisation (0..1) read off the power curve, where the watts tell it.
+        """Return the utilisation (0..1) by the power curve, where the watts determine it.
 
-        They do if the meter saw the whole machine (a CPU package's watts lie below the curve) and
-        there are no GPUs in it.
+        They do if the meter measures the whole machine (a CPU package's watts lie below the curve)
+        and the machine has no GPUs.
         """
         found = {}
         for name, reading in watts:
@@ -203,7 +203,7 @@ class Snapshot:
         return self._rows.view()
 
     def report(self, name: str) -> NodeReport | None:
-        """Return what we believe of a node; None when nobody ever mentioned it."""
+        """Return the assumed state of a node; None for a name that no node or pod mentions."""
         row = self._rows.find(name)
         if row == NO_ROW:
             return None
@@ -222,7 +222,7 @@ class Snapshot:
             meter="" if measured is None else measured.source,
         )
 
-    def _settle(self, uid: str) -> None:
+    def _stop_expecting(self, uid: str) -> None:
         expected = self._provisional.pop(uid, None)
         if expected is not None:
             row, amounts, _ = expected
@@ -234,15 +234,15 @@ class Snapshot:
         return self._shared.setdefault(amounts, amounts)
 
     def _forget_old(self) -> None:
-        """Forget when pods were bound that have run for a meter's whole window."""
+        """Drop pods from the recent ones that have run for a meter's whole window."""
         since = self._clock.monotonic() - METER_WINDOW_S
         while self._recent and self._recent[0][0] <= since:
             self._recent.popleft()
 
     def _unseen(self) -> Iterator[tuple[int, float]]:
-        """Yield rows and those cpu cores there that a mean over the meters' window has not seen.
+        """Yield rows, and the cpu cores there that a mean over the meters' window lacks.
 
-        Of a pod bound t seconds ago the mean holds t / window; of one that is only expected, none.
+        The mean includes t / window of a pod bound t seconds ago, and nothing of an expected pod.
         """
         self._forget_old()
         now = self._clock.monotonic()

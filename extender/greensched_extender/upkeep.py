@@ -1,4 +1,4 @@
-"""What runs beside the requests: measuring, reloading, expiring; each until cancelled."""
+"""Background tasks: measuring, reloading, expiring; each runs until cancelled."""
 
 import asyncio
 import gc
@@ -22,8 +22,8 @@ _KEPT_HEAP_BYTES = 31 << 20  # just below the largest threshold, mallopt(3)'s M_
 
 _BUNDLE_EVERY_S = 5.0  # the kubelet takes up to a minute to renew a mounted ConfigMap
 _EXPIRE_EVERY_S = 1.0
-_CONVERTED_AT_ONCE = 250  # watts to utilisation: below 1 ms
-_MEASURED_FOR = 4  # intervals without an answer, then measured values are dropped
+_CONVERTED_AT_ONCE = 250  # nodes, from watts to utilisation: below 1 ms
+_MEASURED_FOR = 4  # intervals without an answer until measured values are dropped
 
 
 async def keep_measured(
@@ -34,13 +34,13 @@ async def keep_measured(
     *,
     interval_s: float,
 ) -> None:
-    """Read Prometheus every `interval_s`; without answers the old values are soon dropped."""
+    """Read Prometheus every `interval_s`; drop old values after four intervals without answers."""
     answered_at = clock.monotonic()
-    said: tuple[str, ...] = ()
+    logged: tuple[str, ...] = ()
     while True:
         faults: tuple[str, ...]
         try:
-            faults = await _take_in(reader, snapshot, clock.now())
+            faults = await _measure(reader, snapshot, clock.now())
             metrics.prometheus_failures.inc(len(faults))
             answered_at = clock.monotonic()
         except SignalUnavailable as fault:
@@ -50,21 +50,21 @@ async def keep_measured(
             metrics.task_failures.labels("prometheus").inc()
             log.error("measured values could not be used", exc_info=fault)
             faults = ()
-        if faults and faults != said:
+        if faults and faults != logged:
             log.warning("Prometheus did not answer all queries", reasons=faults)
-        said = faults
+        logged = faults
         if clock.monotonic() - answered_at > _MEASURED_FOR * interval_s:
             snapshot.measure({}, {})
         await asyncio.sleep(interval_s)
 
 
-async def _take_in(reader: PowerReader, snapshot: Snapshot, now: float) -> tuple[str, ...]:
-    """Read and take in what is measured; return the questions that got no answer, and why."""
+async def _measure(reader: PowerReader, snapshot: Snapshot, now: float) -> tuple[str, ...]:
+    """Read measured values into the snapshot; return the queries without an answer, and why."""
     measured = await reader.read(now)
     by_watts: dict[str, Reading] = {}
     for piece in _pieces(measured.watts):
         by_watts |= snapshot.utilisation_by_watts(piece)
-        await asyncio.sleep(0)  # a request may come in between
+        await asyncio.sleep(0)  # let requests run in between
     snapshot.measure(by_watts | dict(measured.utilisation), measured.watts)
     return measured.faults
 
@@ -78,7 +78,7 @@ def _pieces(watts: Mapping[str, Reading]) -> Iterator[list[tuple[str, Reading]]]
 async def keep_bundle(
     choice: PolicyChoice, metrics: ExtenderMetrics, *, every_s: float = _BUNDLE_EVERY_S
 ) -> None:
-    """Take up a new bundle when its card changes."""
+    """Load a new bundle when its card changes."""
     while True:
         await asyncio.sleep(every_s)
         try:
@@ -89,21 +89,21 @@ async def keep_bundle(
 
 
 async def keep_provisional(snapshot: Snapshot, *, every_s: float = _EXPIRE_EVERY_S) -> None:
-    """Drop provisional pods in time, also while nobody asks."""
+    """Drop expired provisional pods, also while no requests come."""
     while True:
         await asyncio.sleep(every_s)
         snapshot.expire()
 
 
 async def settle_memory(watches: WatchesHealth) -> None:
-    """After the first lists, put what is there out of the garbage collector's sight; then end.
+    """After the first lists, exempt existing objects from garbage collection, then end.
 
     A full collection over a large cluster's objects would stop a request for tens of milliseconds.
     """
     while watches.missing():
         await asyncio.sleep(0.05)
-    # glibc raises its thresholds to the size of a block once freed. Without this it hands the
-    # arrays' pages back after each request, and faults them in again: 0.3 ms at 5,000 nodes.
+    # glibc raises its thresholds to the size of a freed block. Without this it returns the
+    # arrays' pages after each request and faults them in again: 0.3 ms at 5,000 nodes.
     bytearray(_KEPT_HEAP_BYTES)
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""What a request reads: the cluster as it was at one moment, frozen."""
+"""A frozen view of the cluster at one moment, which requests read."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from greensched_policies.costs.cost import (
 
 Bytes = npt.NDArray[np.uint8]
 
-# Rows of what changes; with those of what does not (`cost`) they are the fields of NodeColumns.
+# Rows of the changing columns; with the fixed ones in `cost` they make up NodeColumns.
 CPU_BEFORE, MEMORY_FREE, GPU_FREE, IS_EMPTY = range(4)
 FIXED_COLUMNS = 8
 MOVING_COLUMNS = 4
@@ -30,10 +30,10 @@ MOVING_COLUMNS = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeNames:
-    """Which node has which row; a row keeps its node for as long as this value lives."""
+    """The rows of nodes by name; a row keeps its node for as long as this value lives."""
 
-    row_of: dict[str, int]  # only nodes we can reckon with
-    by_row: list[str]  # rows added later are appended, none is ever renamed
+    row_of: dict[str, int]  # only nodes of known capacity
+    by_row: list[str]  # new rows are appended, no row is ever renamed
     by_row_bytes: int  # memory of that list and its names
     entries: Bytes  # [rows, width]: the node's entry in a prioritize reply, score left blank
     unreadable: frozenset[str]  # nodes whose capacity could not be read
@@ -50,18 +50,18 @@ class NodeNames:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeFacts:
-    """What changes only when somebody edits a node."""
+    """Properties that change only when a node is edited."""
 
     fixed: Floats  # [8, rows]
     zone_of: npt.NDArray[np.int32]  # [rows] index into `zones`
     budget_w: Floats  # [rows] watts; infinite where there is no budget
-    zones: tuple[str, ...]  # "" is the first: nodes whose zone nobody told
+    zones: tuple[str, ...]  # the first is "", for nodes without a zone
     curve_watts: Floats  # flat [classes * 11]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """The cluster at one moment; a request holds one for its whole life."""
+    """The cluster at one moment; a request uses one view from begin to end."""
 
     names: NodeNames
     facts: NodeFacts

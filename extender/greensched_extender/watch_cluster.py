@@ -1,4 +1,4 @@
-"""What the watches bring, written into the snapshot; each sink is called from one task only."""
+"""Writes the watches' events into the snapshot; each sink is called from one task only."""
 
 from greensched_core.clock import Clock
 from greensched_core.node_reading import NodeReader
@@ -13,31 +13,31 @@ class NodeSink:
     def __init__(self, snapshot: Snapshot, reader: NodeReader) -> None:
         self._snapshot = snapshot
         self._reader = reader
-        self._gone: set[str] = set()  # during a list: not seen in it so far
+        self._gone: set[str] = set()  # during a list: names not seen in it so far
 
     def list_began(self) -> None:
-        """A full list follows."""
+        """Begin a full list."""
         self._gone = set(self._snapshot.node_names())
 
     def upsert(self, item: NodeObject) -> None:
-        """A node is there or has changed."""
+        """Store a node that is new or has changed."""
         node, faults = self._reader.read(item)
         self._gone.discard(node.name)
         self._snapshot.put_node(node, faults)
 
     def list_ended(self) -> None:
-        """Whatever the list did not hold is gone."""
+        """Remove the nodes that the list did not hold."""
         for name in self._gone:
             self._snapshot.drop_node(name)
         self._gone = set()
 
     def remove(self, item: NodeObject) -> None:
-        """A node is gone."""
+        """Remove a node."""
         self._snapshot.drop_node(item.metadata.name)
 
 
 class PodSink:
-    """Keeps the snapshot's pods and tells the decisions where theirs went."""
+    """Keeps the snapshot's pods, and records in the decisions where pods were bound."""
 
     def __init__(self, snapshot: Snapshot, decisions: Decisions, clock: Clock) -> None:
         self._snapshot = snapshot
@@ -47,11 +47,11 @@ class PodSink:
         self._has_listed = False
 
     def list_began(self) -> None:
-        """A full list follows."""
+        """Begin a full list."""
         self._gone = set(self._snapshot.pod_uids())
 
     def upsert(self, item: PodObject) -> None:
-        """A pod is there or has changed; one that is pending or finished holds nothing."""
+        """Store a pod that is new or has changed; a pending or finished pod holds no resources."""
         workload = workload_of(item)
         uid = workload.uid
         if workload.is_finished:
@@ -59,17 +59,17 @@ class PodSink:
         elif workload.node:
             self._gone.discard(uid)
             amounts = (workload.cpu_cores, workload.memory_bytes, workload.gpus)
-            # What the first list holds may have run for long; what comes later has not.
+            # Pods of the first list may have run for long; later ones have not.
             if self._snapshot.put_pod(uid, workload.node, amounts, is_recent=self._has_listed):
                 self._decisions.bound(uid, workload.node, self._clock.now())
 
     def list_ended(self) -> None:
-        """Whatever the list did not hold is gone."""
+        """Remove the pods that the list did not hold."""
         for uid in self._gone:
             self._snapshot.drop_pod(uid)
         self._gone = set()
         self._has_listed = True
 
     def remove(self, item: PodObject) -> None:
-        """A pod is gone, or no longer bound and running."""
+        """Remove a pod that is gone, or no longer bound and running."""
         self._snapshot.drop_pod(item.metadata.uid)

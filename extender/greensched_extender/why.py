@@ -1,4 +1,4 @@
-"""One plain sentence on a decision: where the pod went, what it saves, and what that is due to."""
+"""Explains a decision in one sentence: where the pod went, what that saves, and why."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,25 +7,25 @@ from typing import Any
 
 from greensched_extender.amounts import digits, scaled
 
-TOO_LATE = "answered too late"  # the outcome of a pod that was bound before it was decided on
+TOO_LATE = "answered too late"  # the outcome of a pod that was bound before its decision
 Candidate = Mapping[str, Any]
 
 _CARBON, _COST, _ENERGY = "carbonGrams", "cost", "energyJoules"
-# What each policy weighs, by the decision's weights or by itself; others weigh something else.
+# What each policy weighs: by fixed weights here, or by the decision's; other policies differ.
 _WEIGHED = {
     "least-carbon": {_CARBON: 1.0},
     "least-cost": {_COST: 1.0},
     "least-energy": {_ENERGY: 1.0},
 }
 _BY_WEIGHTS = ("onnx", "weighted-cost")
-_EQUAL = 0.01  # as scores have it: within 1 % of the cheapest is as good as the cheapest
-_SMALL = 0.2  # share of the magnitudes' mean below which a mean is no yardstick
+_EQUAL = 0.01  # as in scores: within 1 % of the cheapest counts as equal
+_SMALL = 0.2  # a mean below this share of the mean magnitude is no base for percentages
 _JOULES_PER_WH = 3_600.0
 _WH_PER_KWH, _WH_PER_MWH = 1e3, 1e6
 
 
 def why(decision: Mapping[str, Any]) -> str:
-    """Return the sentence for a rendered decision with its `weights`, the cheapest node first."""
+    """Return the sentence for a rendered decision with `weights`, its cheapest node first."""
     offered: Sequence[Candidate] = decision["candidates"]
     known = [each for each in offered if _finite(each["relativeCost"])]
     if not known:
@@ -40,7 +40,7 @@ def why(decision: Mapping[str, Any]) -> str:
     if _asks_for_nothing(decision, known):
         sentence = (
             "The pod requests neither CPU nor GPU, so it counts as 0 W on each node and all are "
-            "equally cheap: say resources.requests for its containers"
+            "equally cheap: set resources.requests for its containers"
         )
     else:
         sentence = _standing(decision, known, place) + _due_to(decision, known, place)
@@ -48,7 +48,7 @@ def why(decision: Mapping[str, Any]) -> str:
 
 
 def as_cheap(cost: float, other: float) -> bool:
-    """Say whether a relative cost is that of another node, as scores have it: within 1 %."""
+    """Return whether two relative costs count as equal, as in scores: within 1 %."""
     return abs(cost - other) <= _EQUAL * min(abs(cost), abs(other))
 
 
@@ -70,7 +70,7 @@ def _standing(decision: Mapping[str, Any], known: Sequence[Candidate], place: in
     costs = [float(each["relativeCost"]) for each in known]
     mine, least = costs[place], costs[0]
     name, count, policy = known[place]["node"], len(known), decision["policy"]
-    is_price = policy in _BY_WEIGHTS or policy in _WEIGHED  # other rules prefer; they do not price
+    is_price = policy in _BY_WEIGHTS or policy in _WEIGHED  # other rules rank; they do not price
     if costs[-1] - least <= _EQUAL * abs(least):
         alike = "cost the same" if is_price else f"score alike by {policy}"
         return f"{name} was one of {count} nodes that {alike} within 1 %"
@@ -85,7 +85,9 @@ def _standing(decision: Mapping[str, Any], known: Sequence[Candidate], place: in
 
 def _against_mean(mine: float, costs: Sequence[float]) -> str:
     mean = fmean(costs)
-    if mean <= _SMALL * fmean(abs(cost) for cost in costs):  # of both signs: a share says nothing
+    if mean <= _SMALL * fmean(
+        abs(cost) for cost in costs
+    ):  # costs of both signs: a percentage is meaningless
         return ""
     percent = round(100 * (1 - mine / mean))
     if percent == 0:
@@ -94,7 +96,7 @@ def _against_mean(mine: float, costs: Sequence[float]) -> str:
 
 
 def _due_to(decision: Mapping[str, Any], known: Sequence[Candidate], place: int) -> str:
-    """Return what most of the difference from the average node is due to, with both figures."""
+    """Return the main cause of the difference from the average node, with both figures."""
     gains = {}
     for kind, weight in _weights(decision).items():
         amounts = [each[kind] for each in known]
@@ -115,7 +117,7 @@ def _due_to(decision: Mapping[str, Any], known: Sequence[Candidate], place: int)
 def _grid_or_energy(
     kind: str, known: Sequence[Candidate], place: int, mine_wh: float, mean_wh: float
 ) -> str:
-    """A node's grams (or money) are its energy times its grid: tell which of the two it is."""
+    """Return whether energy or the grid, whose product grams and money are, differs more."""
     amount, mean_amount = float(known[place][kind]), fmean(each[kind] for each in known)
     grid = amount / mine_wh, mean_amount / mean_wh
     by_energy = abs(math.log(mine_wh / mean_wh))

@@ -19,9 +19,9 @@ from greensched_extender.decisions import Decisions
 from greensched_extender.explain import Explanations
 from greensched_extender.grid import OutlookCache
 from greensched_extender.metrics import ExtenderMetrics
-from greensched_extender.policy_choice import PolicyChoice, PolicyTerms
+from greensched_extender.policy_choice import PolicyChoice, PolicySettings
 from greensched_extender.scoring import ScoringAssumptions
-from greensched_extender.service import AnswerTerms, Extender, ExtenderReply, Knowledge
+from greensched_extender.service import AnswerSettings, Extender, ExtenderReply, Knowledge
 from greensched_extender.snapshot import Snapshot
 from greensched_policies.encoding.weights import Weights
 
@@ -157,7 +157,7 @@ def make_world(
 
     snapshot = Snapshot(clock, utilisation_ratio=0.5, default_pue=1.2, provisional_ttl_s=10.0)
     choice = PolicyChoice(
-        PolicyTerms(policy, bundle, "weighted-cost", 10.0),
+        PolicySettings(policy, bundle, "weighted-cost", 10.0),
         monotonic=clock.monotonic,
         count=lambda reason: metrics.guard_fallbacks.labels(reason.value).inc(),
         count_load=lambda outcome: metrics.bundle_loads.labels(outcome).inc(),
@@ -167,7 +167,7 @@ def make_world(
     grid = made_up_grid(carbon, price)
     said = SaidRuntimes()
     extender = Extender(
-        AnswerTerms(frozenset({"greensched"}), assumptions, filter_enabled, 120.0),
+        AnswerSettings(frozenset({"greensched"}), assumptions, filter_enabled, 120.0),
         Knowledge(snapshot, lambda: age_s[0], grid, said),
         choice=choice,
         decisions=decisions,

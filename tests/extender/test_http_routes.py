@@ -28,7 +28,7 @@ def wrong() -> dict[str, str]:
 def verbs(world: World, wrong: dict[str, str]) -> FastAPI:
     """The verbs' application."""
     health = WatchHealth(synced=True, lost_at=None, lists=2)
-    watches = WatchesHealth(world.clock, needed={"nodes": health, "pods": health}, others={})
+    watches = WatchesHealth(world.clock, needed={"nodes": health, "pods": health}, optional={})
     gauges = Gauges(
         world.metrics,
         snapshot=world.snapshot,

@@ -36,7 +36,7 @@ def test_thousands_of_names_in_any_order_are_found_without_decoding() -> None:
     assert rows.tolist() == [KNOWN[name] for name in names]
 
 
-def test_a_few_strangers_have_no_row_and_hinder_nobody() -> None:
+def test_a_few_unknown_names_have_no_row_and_do_not_disturb_the_others() -> None:
     rows = HASHES.rows(compact(["node-7.example", "ghost", "node-9.example", ""]))
     assert rows is not None
     assert rows.tolist() == [7, NO_ROW, 9, NO_ROW]

@@ -24,7 +24,7 @@ def collector() -> Iterator[None]:
 @pytest.mark.usefixtures("collector")
 async def test_the_cluster_is_out_of_the_collectors_sight_once_the_lists_are_done() -> None:
     nodes = WatchHealth(synced=False, lost_at=None, lists=0)
-    watches = WatchesHealth(ManualClock(), needed={"nodes": nodes}, others={})
+    watches = WatchesHealth(ManualClock(), needed={"nodes": nodes}, optional={})
     cluster = [{"name": "a"}]
 
     def is_seen() -> bool:

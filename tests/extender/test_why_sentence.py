@@ -119,7 +119,7 @@ def told(
     pytest.param(
         told(candidate("a", 1.0, 0, 30, 80, 10), candidate("b", 1.0, 0, 30, 80, 10), cpu_cores=0.0),
         "The pod requests neither CPU nor GPU, so it counts as 0 W on each node and all are "
-        "equally cheap: say resources.requests for its containers.",
+        "equally cheap: set resources.requests for its containers.",
         id="a-pod-that-requests-nothing",
     ),
     pytest.param(
@@ -192,7 +192,7 @@ def test_a_pod_that_requests_nothing_is_told_what_to_add(
     world.add(make_node("a", zone="FR"), make_node("b", zone="PL"))
     world.scores("a", "b", pod=pod(cpu="0", memory="0"))
     (decision,) = world.explanations().decisions("default", "p1")
-    assert "say resources.requests for its containers" in decision["why"]
+    assert "set resources.requests for its containers" in decision["why"]
 
 
 def test_a_decision_is_told_with_weights_bundle_and_reason(
