@@ -73,7 +73,7 @@ def moving_seen(links: Floats, data: Data, zone: int, means: Floats) -> Transfer
 
 
 @fast
-def dearer_by_zone(links: Floats, data: Data, run_j: Floats) -> Floats:
+def transfer_surcharges(links: Floats, data: Data, run_j: Floats) -> Floats:
     """Return what bringing data to each zone makes of its carbon and price over a run, [2,Z].
 
     The carbon by a factor, the price by what is added to it, both for each joule of a run that is
@@ -84,11 +84,11 @@ def dearer_by_zone(links: Floats, data: Data, run_j: Floats) -> Floats:
         return nothing
     if data.size_bytes == 0.0:
         return np.empty((2, 0))
-    dearer = np.empty((2, run_j.size))
+    surcharge = np.empty((2, run_j.size))
     for zone in range(run_j.size):
-        dearer[0, zone], dearer[1, zone] = 1.0, 0.0
+        surcharge[0, zone], surcharge[1, zone] = 1.0, 0.0
         if data.zone != zone and run_j[zone] > 0.0:
-            dearer[0, zone] += data.size_bytes * links[J_PER_BYTE, data.zone, zone] / run_j[zone]
+            surcharge[0, zone] += data.size_bytes * links[J_PER_BYTE, data.zone, zone] / run_j[zone]
             money = data.size_bytes * links[PRICE_PER_BYTE, data.zone, zone]
-            dearer[1, zone] = money / (run_j[zone] / JOULES_PER_MWH)
-    return dearer
+            surcharge[1, zone] = money / (run_j[zone] / JOULES_PER_MWH)
+    return surcharge

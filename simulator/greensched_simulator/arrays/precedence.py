@@ -123,7 +123,7 @@ def nothing_follows() -> Precedence:
 
 
 @fast
-def let_follow(
+def queue_ready_children(
     job: int, now_s: float, precedence: Precedence, unmet: Integers, arrived: int, starts: Heap
 ) -> None:
     """Have those asked for their start now that waited for a job only, which has ended.

@@ -1,16 +1,16 @@
 """The event loop: jobs arrive, wait for their planned start, are placed, run and end.
 
-Some are suspended in between, and wait for the start of their next run segment as for their first.
+A suspended job waits for its next run segment as it waited for its first.
 
-What the `when` rule rejects is gone on arrival: it never queues, and nothing is kept for it.
+A job that the `when` rule rejects leaves on arrival: it never queues, and the plan keeps no room.
 
-Between events nothing changes, so time jumps from one to the next. At one instant ends come before
-failures of nodes, these before planned starts and these before arrivals; a queue is served once all
-of them are through. The loop only records; energy, money and carbon are reckoned afterwards, by one
-accounting for all policies.
+Nothing changes between events, so time jumps from one to the next. Events at the same time are
+handled in this order: ends, node failures, planned starts, arrivals. The queue is served last. The
+loop only records. Energy, money and carbon are computed afterwards, by one accounting for all
+policies.
 
-It stops wherever a job needs a start or a node, and all that is to come is kept in arrays: `run`
-answers by rules, and the environments let somebody else answer, between two calls.
+The loop stops wherever a job needs a start or a node, and keeps all pending events in arrays. `run`
+then asks the rules; the environments ask their agents between two calls.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from greensched_simulator.arrays.heaps import pop
-from greensched_simulator.arrays.precedence import let_follow
+from greensched_simulator.arrays.precedence import queue_ready_children
 from greensched_simulator.compiling.compiled import fast
 from greensched_simulator.compiling.lending import lent_structure
 from greensched_simulator.engine.execution.outages import back_s, can_fail, come_back, fail
@@ -60,8 +60,8 @@ from greensched_simulator.engine.state.choices import NOWHERE, RuleSet
 from greensched_simulator.engine.state.progress import CHANGED, STOP_S
 from greensched_simulator.engine.state.recorded import Recorded, nothing_recorded
 
-# What an open event still waits for: first the queue, then the power caps; a step of a grid in
-# between has its own number, since only rules that look at grids then serve the queue.
+# What an open event still needs: first the queue is served, then power caps are chosen. A grid step
+# has its own number: only the discipline `provisioned` serves the queue at one.
 UNSERVED, UNCAPPED, STEPPED = 1, 2, 3
 
 
@@ -69,9 +69,8 @@ UNSERVED, UNCAPPED, STEPPED = 1, 2, 3
 def run(given: Given, rules: RuleSet) -> tuple[Recorded, CapChanges, Suspended, Broken]:
     """Run all jobs to their end and return what happened.
 
-    That is of each job in its only or last run segment, which node was capped when, the run
-    segments after which jobs were suspended or stopped, and which node was away when. The nodes are
-    empty then.
+    The result holds each job's only or last run segment, the changes of power caps, the run
+    segments that ended with a suspension or a stop, and the outages. All nodes are empty then.
     """
     nodes_fail = given.outages.node.size > 0
     recorded = nothing_recorded(given.jobs, given.cluster, given.terms, nodes_fail)
@@ -82,7 +81,7 @@ def run(given: Given, rules: RuleSet) -> tuple[Recorded, CapChanges, Suspended, 
 
 @fast
 def _run_lent(run: Run) -> None:
-    """Run all jobs to their end; the caller keeps the run until then."""
+    """Run all jobs to their end; the caller keeps the run alive until then."""
     if run.is_plain:
         run_plainly(run)
     while True:
@@ -100,20 +99,19 @@ def _run_lent(run: Run) -> None:
 
 @fast
 def next_asked(run: Run) -> tuple[int, int]:
-    """Let happen what asks for no start, node or power cap; return what is asked next, of which
-    job.
+    """Advance to the next decision; return its head and its job, or its node for HOW_FAST.
 
-    Who is asked for its start is asked for its node, or joins the queue, at once, if it starts now.
-    Where agents choose nodes in a queue, a job is asked for its node when its turn comes (IN_TURN).
-    Where they choose power caps, a node is asked for its own (HOW_FAST).
+    After WHEN, a job that starts now needs its node, or joins the queue, at once. Where agents
+    choose nodes in a queue, a job needs its node when its turn comes (IN_TURN). Where they choose
+    power caps, a node needs one (HOW_FAST).
     """
     events, steps_s, unmet = run.events, run.steps_s, run.unmet
     counts = events.counts
     while True:
         if counts[IS_OPEN] > 0:
-            head, whose = _close(run)
-            if whose != NOWHERE:
-                return head, whose
+            head, target = _close(run)
+            if target != NOWHERE:
+                return head, target
         end_s, start_s, arrival_s, outage_s = next_times_s(run)
         next_s = min(end_s, start_s, arrival_s, outage_s)
         if next_s == np.inf:
@@ -140,10 +138,10 @@ def next_asked(run: Run) -> tuple[int, int]:
 
 @fast
 def _close(run: Run) -> tuple[int, int]:
-    """Do what follows an event: a queue is served and nodes are capped after an instant's last.
+    """Serve the queue and cap nodes after the last event of an instant.
 
-    Return what an agent is asked before all is done: for the node of a job whose turn has come, or
-    for the power cap of a node. Else of NOWHERE.
+    Return the decision that an agent must take first: the node of a job whose turn has come, or the
+    power cap of a node. Return NOWHERE in second place if there is none.
     """
     now_s, counts, queue, cluster = run.events.now_s[0], run.events.counts, run.queue, run.cluster
     if counts[IS_OPEN] != UNCAPPED:
@@ -172,13 +170,13 @@ def _close(run: Run) -> tuple[int, int]:
 
 @fast
 def plan_by_rule(job: int, now_s: float, run: Run) -> float:
-    """Return when a job that has just arrived is to start, and keep room for it in the plan.
+    """Return the planned start of a job that has just arrived, and keep room for it in the plan.
 
-    NaN says that it is rejected.
+    NaN: the job is rejected.
     """
     recorded, terms = run.recorded, run.terms
     if terms.may_suspend and not terms.may_reject and run.jobs.save_every_s[job] < np.inf:
-        zone: Any = np.int64(NOWHERE)  # the constant itself would be a type of its own
+        zone: Any = np.int64(NOWHERE)  # numba would give the constant a type of its own
         runs = choose_runs(job, now_s, zone, run)
         if runs.zone != NOWHERE:
             put_on_agenda(job, now_s, runs, run)
@@ -189,7 +187,7 @@ def plan_by_rule(job: int, now_s: float, run: Run) -> float:
 
 @fast
 def _look_at(job: int, run: Run) -> None:
-    """See to a running job: it goes on, or leaves its room to others, ended or suspended."""
+    """Let a running job go on; or free its nodes, since it has ended or is suspended now."""
     recorded, events, terms = run.recorded, run.events, run.terms
     now_s = events.now_s[0]
     if terms.may_suspend and goes_on(job, now_s, run):
@@ -204,14 +202,14 @@ def _look_at(job: int, run: Run) -> None:
             clear_agenda(job, run)
         if run.unmet.size > 0:
             arrived = events.counts[ARRIVED]
-            let_follow(job, now_s, run.precedence, run.unmet, arrived, events.starts)
+            queue_ready_children(job, now_s, run.precedence, run.unmet, arrived, events.starts)
     if terms.discipline == OLDEST_FIT:
         fill_all(job, node, workers, now_s, run)
 
 
 @fast
 def _fail_or_come_back(run: Run) -> None:
-    """Let a node fail or come back, as is next; others get the room that comes free."""
+    """Let the next node fail or come back; waiting jobs get the room that becomes free."""
     now_s, counts, outages = run.events.now_s[0], run.events.counts, run.outages
     node, is_back = outages.node[counts[OUTAGE]], outages.is_back[counts[OUTAGE]]
     counts[OUTAGE] += 1

@@ -1,6 +1,6 @@
-"""The event loop where jobs only arrive, start where there is room and end, which most worlds are.
+"""The event loop of most worlds, where jobs only arrive, start where there is room, and end.
 
-It does what the engine's loop would do, and touches no list: so it need not count references
+It does the same as the engine's loop. It touches no list, so it need not count references
 (`compiled.borrowing`).
 """
 
@@ -39,7 +39,7 @@ def run_plainly(run: Run) -> None:
 
 @borrowing
 def next_plain(run: Run) -> tuple[int, int]:
-    """Let jobs end until one is to be asked for its start or its node; return what, and which."""
+    """Advance to the next job that needs a start or a node; return the head and the job."""
     events, recorded = run.events, run.recorded
     while True:
         end_s, start_s, arrival_s, _ = next_times_s(run)

@@ -1,6 +1,6 @@
-"""All of a run in one structure: what it is given, what has happened, and what is still to come.
+"""A whole run in one structure: its inputs, what has happened, and what is still to come.
 
-Functions of the engine are handed its address, and read of it what they need.
+The engine's functions take its address, and read the fields that they need.
 """
 
 from typing import Any, NamedTuple
@@ -24,24 +24,24 @@ from greensched_simulator.engine.state.refused import nothing_refused
 from greensched_simulator.engine.state.starts import Plan
 from greensched_simulator.engine.state.terms import RunConfig
 
-# Who may start while an earlier job finds no room; see `policy` for what the names mean.
+# Which jobs may start while an earlier one finds no room; `policy` explains the names.
 DISCIPLINES = ("oldest-fit", "any-fit", "nobody-passes", "easy", "together", "provisioned")
 OLDEST_FIT, ANY_FIT, NOBODY_PASSES, EASY, TOGETHER, PROVISIONED = range(6)
 
 ARRIVED, STEP, IS_OPEN, OUTAGE = range(4)  # of the events' counts
-NOBODY = -1  # behind the last job that waits
+NO_JOB = -1  # follows the last waiting job
 
-# Begin, end, zone, cores, and the place of the next one of the same job, NOWHERE behind the last.
+# Begin, end, zone, cores, and the index of the same job's next segment; NOWHERE after the last.
 Ahead = list[tuple[float, float, int, float, int]]
-# Job, node, when it was placed there, since when the node had slept, start, end, and which of the
-# job's workers, in which zone its data lay, and when it was to begin: as `RunSegments`.
+# Job, node, time of placement, time since which the node slept, start, end, worker, zone of the
+# data, time when the worker was to begin: as `RunSegments`.
 Suspended = list[tuple[int, int, float, float, float, float, int, int, float]]
 CapChanges = list[tuple[float, int, float]]  # time, node, power cap
 Broken = list[tuple[int, float, float]]  # node, begin and end of each outage that took place
 
 
 class Given(NamedTuple):
-    """What a run begins with; it leaves `cluster` and `plan` as they are at its end."""
+    """The inputs of a run, which changes `cluster` and `plan`."""
 
     jobs: JobArrays
     precedence: Precedence
@@ -50,45 +50,45 @@ class Given(NamedTuple):
     grid: GridTable  # the forecast
     plan: Plan
     terms: RunConfig
-    steps_s: Floats  # times at which any grid changes, where a rule looks at them
+    steps_s: Floats  # times at which any grid changes, if a rule needs them
     outages: Outages
 
 
 class EventState(NamedTuple):
-    """What is still to come, and how far a run is."""
+    """The pending events, and how far a run is."""
 
-    ends: Heap  # when a running job is to be looked at
-    starts: Heap  # when one is to start
-    # [4] jobs that have arrived; steps of any grid that have come; whether an event is not through
-    # yet, and with what; times that a node has failed or come back
+    ends: Heap  # when a running job ends, stops or is reconsidered
+    starts: Heap  # when a waiting job starts
+    # [4] jobs that have arrived; grid steps that have passed; what an open event still needs, 0 if
+    # none is open; outage events that have passed
     counts: Integers
-    now_s: Floats  # [1] when the last event was
+    now_s: Floats  # [1] time of the last event
 
 
 class WaitingQueue(NamedTuple):
-    """A queue of jobs whose time has come but that found no room, in the order in which they came.
+    """A linked list of the jobs that are due but found no room, in the order in which they came.
 
-    A place in `behind` is a job, the one past the last job is the queue's head.
+    An index of `behind` is a job; index J is the head of the list.
     """
 
-    behind: Integers  # [J+1] who stands behind; NOBODY behind the last one
-    last: Integers  # [1] where the next one queues
+    behind: Integers  # [J+1] the next job; NO_JOB after the last one
+    last: Integers  # [1] the index after which the next job is appended
     least: Floats  # [2] no job in the queue asks for fewer cores, nor for fewer bytes
 
 
 class QueueTurns(NamedTuple):
-    """Those who waited when a queue began to be served, and what became of it by now."""
+    """The jobs that waited when serving of a queue began, and how far serving is."""
 
-    line: Integers  # [J] them, in the order of the rule
-    # [4] the place of whose turn it is; how many they are, 0 while nobody is served; 1 while an
-    # agent is asked for a node; 1 if agents choose nodes at all
+    line: Integers  # [J] these jobs, in the order of the rule
+    # [4] index of the job whose turn it is; number of jobs, 0 while the queue is not served; 1
+    # while an agent chooses a node; 1 if agents choose nodes at all
     counts: Integers
     reserved: Floats  # [5] the fields of the reservation
     refused: Floats  # [R,3] see `refused`
 
 
 class Queue(NamedTuple):
-    """The jobs that wait, in no order; while they are served, those who had no luck yet."""
+    """The jobs that wait, unordered; during serving, those that did not start in their turn."""
 
     jobs: Integers  # [J]
     length: Integers  # [1]
@@ -96,18 +96,18 @@ class Queue(NamedTuple):
 
 
 class Agenda(NamedTuple):
-    """The run segments that jobs are to run after the next one, for which the plan keeps room.
+    """The planned run segments after each job's next one; the plan keeps room for them.
 
-    Beside them those that were run, and after which jobs were suspended.
+    `suspended` holds the past run segments that ended with a suspension or a stop.
     """
 
     run_segments: Ahead
-    first: Integers  # [J] place of each job's first; NOWHERE if it has none
+    first: Integers  # [J] index of each job's first; NOWHERE if it has none
     suspended: Suspended
 
 
 class Run(NamedTuple):
-    """All of a run, as functions read it; they are handed a `RunStructure` of the same fields."""
+    """The fields of a run; functions get a `RunStructure` with the same fields."""
 
     jobs: JobArrays
     precedence: Precedence
@@ -126,20 +126,20 @@ class Run(NamedTuple):
     agenda: Agenda  # where jobs may be suspended
     changes: CapChanges  # of power caps, where nodes are capped
     broken: Broken
-    unmet: Integers  # [J] how many each job still waits for; without elements where none does
-    is_away: Integers  # [N] 1 where a node is; without elements where none ever is
+    unmet: Integers  # [J] how many jobs each still waits for; empty if none ever waits for another
+    is_away: Integers  # [N] 1 for a node that is away; empty if no node ever fails
     is_plain: bool  # whether jobs only arrive, start where there is room and end
 
 
 @structref.register
 class _RunType(types.StructRef):
     def preprocess_fields(self, fields: Any) -> Any:
-        """Have fields hold any value of their kind."""
+        """Return the fields with types that hold any value, not only a literal."""
         return tuple((name, types.unliteral(kind)) for name, kind in fields)
 
 
 class RunStructure(structref.StructRefProxy):
-    """The fields of `Run`: as a tuple, 90 arrays would be handed over one by one."""
+    """The fields of `Run` behind one address; a tuple would pass 90 arrays one by one."""
 
     def __new__(cls, *fields: Any) -> Any:
         """Return a structure of all fields."""
@@ -151,12 +151,12 @@ structref.define_proxy(RunStructure, _RunType, [*Run._fields])
 
 @fast
 def run_of(given: Given, recorded: Recorded, rules: RuleSet) -> Any:
-    """Return the structure of a run that begins, and keeps what it is given alive."""
+    """Return the structure of a new run, which keeps its inputs alive."""
     count, precedence, outages = given.jobs.arrival_s.size, given.precedence, given.outages
     return RunStructure(
         given.jobs, precedence, given.estimates, given.cluster, given.grid, given.plan,
         given.terms, given.steps_s, outages, rules, recorded,
-        nothing_yet(count), nobody_waiting(count), nobody_queueing(count),
+        initial_events(count), empty_waiting_queue(count), empty_queue(count),
         empty_agenda(count if given.terms.may_suspend else 0),
         [(0.0, 0, 1.0) for _ in range(0)], [(0, 0.0, 0.0) for _ in range(0)],
         precedence.parents.copy(),
@@ -167,7 +167,7 @@ def run_of(given: Given, recorded: Recorded, rules: RuleSet) -> Any:
 
 @fast
 def is_plain(given: Given) -> bool:
-    """Tell whether jobs only arrive, start where there is room and end."""
+    """Return whether jobs only arrive, start where there is room and end."""
     terms = given.terms
     is_usual = terms.discipline == OLDEST_FIT and not terms.may_suspend
     is_usual = is_usual and given.cluster.cap.shape[1] == 0 and given.steps_s.size == 0
@@ -175,20 +175,20 @@ def is_plain(given: Given) -> bool:
 
 
 @fast
-def nothing_yet(jobs: int) -> EventState:
-    """Return the events of a run that begins."""
+def initial_events(jobs: int) -> EventState:
+    """Return the events of a new run."""
     return EventState(empty_heap(jobs), empty_heap(jobs), np.zeros(4, np.int64), np.zeros(1))
 
 
 @fast
-def nobody_waiting(jobs: int) -> WaitingQueue:
+def empty_waiting_queue(jobs: int) -> WaitingQueue:
     """Return an empty queue with room for all jobs."""
-    return WaitingQueue(np.full(jobs + 1, NOBODY), np.array([jobs]), np.full(2, np.inf))
+    return WaitingQueue(np.full(jobs + 1, NO_JOB), np.array([jobs]), np.full(2, np.inf))
 
 
 @fast
-def nobody_queueing(jobs: int) -> Queue:
-    """Return an empty queue with room for all jobs, while nobody is served, by rules alone."""
+def empty_queue(jobs: int) -> Queue:
+    """Return an empty queue with room for all jobs, not being served, for which rules choose."""
     turns = QueueTurns(
         np.empty(jobs, np.int64), np.zeros(4, np.int64), np.zeros(5), nothing_refused()
     )
@@ -197,7 +197,7 @@ def nobody_queueing(jobs: int) -> Queue:
 
 @fast
 def empty_agenda(jobs: int) -> Agenda:
-    """Return the agenda of jobs that have no plan."""
+    """Return an agenda without run segments."""
     return Agenda(
         [(0.0, 0.0, 0, 0.0, 0) for _ in range(0)],
         np.full(jobs, NOWHERE, np.int64),
@@ -207,9 +207,9 @@ def empty_agenda(jobs: int) -> Agenda:
 
 @inlined
 def next_times_s(run: Run) -> tuple[float, float, float, float]:
-    """Return when a job is to be looked at, to start and to arrive next, and a node to fail.
+    """Return the times of the next end, start, arrival and outage event; infinity if none.
 
-    Or to come back. Infinity: none is.
+    An end is any time at which a running job is due; a node's return is an outage event too.
     """
     events, arrival_s, at_s = run.events, run.jobs.arrival_s, run.outages.at_s
     arrived, come = events.counts[ARRIVED], events.counts[OUTAGE]

@@ -35,12 +35,12 @@ def apply_where(episode: Any, action: int) -> None:
     asked, place = episode.shown.asked, action
     asked[DUE] = NOWHERE
     if place < 0 or place >= asked[CANDIDATES]:
-        place = _liked_best(episode)
+        place = _best_node(episode)
     give_node(episode, asked[JOB], episode.run.cluster.found[place])
 
 
 @fast
-def _liked_best(episode: Any) -> int:
+def _best_node(episode: Any) -> int:
     """Return the node that the rule likes best of those that are shown."""
     shown = episode.shown
     seen = shown.nodes[:, :, : shown.asked[CANDIDATES]].transpose((0, 2, 1))

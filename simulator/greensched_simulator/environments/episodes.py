@@ -35,7 +35,7 @@ from greensched_simulator.engine.queue.deciding import (
     plan_start,
 )
 from greensched_simulator.engine.queue.queueing import join
-from greensched_simulator.engine.queue.reservations import search_beside
+from greensched_simulator.engine.queue.reservations import search_allowed
 from greensched_simulator.engine.queue.turns import reserved_in
 from greensched_simulator.engine.queue.waiting import wait
 from greensched_simulator.engine.run import OLDEST_FIT, Run
@@ -64,7 +64,7 @@ from greensched_simulator.environments.observe import (
     observe_power_caps,
     observe_starts,
 )
-from greensched_simulator.environments.placing import give_node, go_without, want
+from greensched_simulator.environments.placing import give_node, start_with_fewer, want
 from greensched_simulator.environments.sharing import IDLE, STEPS, reaches, take
 
 _penalty_of = compiled(penalty_of, inlined)
@@ -204,7 +204,7 @@ def _ask_where(episode: Any, job: int, scratch: Scratch) -> int:
         episode.most_nodes, run.terms.goes_on,
     )  # fmt: skip
     if count == 0:
-        if not go_without(episode, job):
+        if not start_with_fewer(episode, job):
             wait(job, run)
         return 0
     return _choice_of(episode, job, count, scratch)
@@ -216,9 +216,9 @@ def _ask_in_turn(episode: Any, job: int, scratch: Scratch) -> int:
     run, turns = episode.run, episode.run.queue.turns
     want(episode, job)
     now_s, reserved = run.events.now_s[0], reserved_in(turns)
-    count = search_beside(job, now_s, reserved, episode.most_nodes, run)
+    count = search_allowed(job, now_s, reserved, episode.most_nodes, run)
     if count <= 0:
-        if not go_without(episode, job) and count == 0:
+        if not start_with_fewer(episode, job) and count == 0:
             refuse(job, run.jobs, turns.refused)
         return 0
     return _choice_of(episode, job, count, scratch)

@@ -16,7 +16,7 @@ from greensched_simulator.engine.execution.power_caps import (
     power_caps_seen,
     running_on,
 )
-from greensched_simulator.engine.execution.workers import newcomer, workload_of
+from greensched_simulator.engine.execution.workers import new_worker, workload_of
 from greensched_simulator.engine.queue.deciding import work_of
 from greensched_simulator.engine.state.choices import see_candidates
 from greensched_simulator.engine.state.observing import NodesShown, Scratch, Singles
@@ -29,7 +29,7 @@ _encode_when, _encode_how_fast = compiled(encode_when), compiled(encode_how_fast
 @borrowing
 def observe_nodes(episode: Any, job: int, now_s: float, count: int, scratch: Scratch) -> None:
     """Show the first so many nodes that the search for a job has found."""
-    run, worker = episode.run, newcomer(job, now_s, episode.run)
+    run, worker = episode.run, new_worker(job, now_s, episode.run)
     shown = NodesShown(episode.shown.nodes, episode.shown.context, True)
     rows = run.cluster.found[:count]
     see_candidates(run.cluster, rows, run.grid, run.terms, worker, scratch, shown)

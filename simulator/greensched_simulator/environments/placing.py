@@ -76,7 +76,7 @@ def _give_back(episode: Any, job: int) -> None:
 
 
 @borrowing
-def go_without(episode: Any, job: int) -> bool:
+def start_with_fewer(episode: Any, job: int) -> bool:
     """Tell whether a job runs although there is no node for its next worker.
 
     So does an elastic one that has any; what room others have so far is given back.

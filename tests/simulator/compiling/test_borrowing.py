@@ -11,7 +11,7 @@ from greensched_policies.costs.sleeping import SleepColumns
 from greensched_simulator.arrays.moving import Data
 from greensched_simulator.engine.queue.reservations import Reservation
 from greensched_simulator.engine.state import observing
-from greensched_simulator.engine.state.observing import Newcomer
+from greensched_simulator.engine.state.observing import NewWorker
 from greensched_simulator.environments import episodes
 from greensched_simulator.environments.fast_bill import Taken
 
@@ -21,7 +21,8 @@ TUPLES = (
     tuple[float, float, float, float],
 )  # fmt: skip
 NUMBERS = (
-    WorkloadColumns, NodeColumns, SleepColumns, TransferColumns, Data, Newcomer, Reservation, Taken,
+    WorkloadColumns, NodeColumns, SleepColumns, TransferColumns,
+    Data, NewWorker, Reservation, Taken,
 )  # fmt: skip
 WITHOUT_ARRAYS = (type(None), bool, int, float, *TUPLES, *NUMBERS)
 

@@ -54,7 +54,7 @@ from greensched_simulator.engine.execution.workers import workload_of
 from greensched_simulator.engine.state import observing
 from greensched_simulator.engine.state.choices import RuleSet, rules_of, score_nodes
 from greensched_simulator.engine.state.cluster import ClusterState
-from greensched_simulator.engine.state.observing import Newcomer, NodesShown, Singles
+from greensched_simulator.engine.state.observing import NewWorker, NodesShown, Singles
 from greensched_simulator.engine.state.recorded import nothing_recorded
 from greensched_simulator.engine.state.terms import RunConfig
 from greensched_simulator.policy import Policy
@@ -127,7 +127,7 @@ def seen_compiled(
     features, context = np.empty((1, 16, count), np.float32), np.empty((1, 8), np.float32)
     scratch = observing.empty_scratch(count, count)
     scratch.means[:] = np.concatenate(zones)
-    worker = Newcomer(numbers(workload, 0), Data(0.0, 0), now_s)
+    worker = NewWorker(numbers(workload, 0), Data(0.0, 0), now_s)
     terms, shown = RunConfig(0, HOUR, count, weights, model), NodesShown(features, context, True)
     see(cluster, np.arange(count), worker, terms, scratch, shown)
     return features.transpose((0, 2, 1)), context
@@ -353,7 +353,7 @@ def test_the_extender_gives_the_same_scores(where: str, seed: int, now_s: float)
     workload = workload_of(7, jobs, nothing_recorded(jobs, cluster, terms, False), terms)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
-        worker, every = Newcomer(workload, Data(0.0, 0), now_s), np.arange(rows.size)
+        worker, every = NewWorker(workload, Data(0.0, 0), now_s), np.arange(rows.size)
         scored = score_nodes(cluster, every, table, terms, rules("run-now", where), worker)
     np.testing.assert_allclose(scored, said, rtol=SINGLE)
 

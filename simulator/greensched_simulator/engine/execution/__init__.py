@@ -1,4 +1,4 @@
-"""Work on nodes: it starts, runs at a speed, is suspended, resumes, fails and ends.
+"""Running jobs: starts, speeds, suspensions, resumptions, failures and ends.
 
 Imports `run.py`, `state`, `arrays` and `compiling`. Begin with `running.py`.
 """

@@ -1,8 +1,8 @@
-"""Nodes that fail: what runs there stops at once, and they are away for a while.
+"""Nodes that fail: their jobs stop at once, and the nodes are away for a while.
 
-What was not saved is lost. A job that cannot be suspended begins again, and so do all workers of a
-job of which one's node fails. Whoever was stopped looks for room at once. A node that sleeps or
-wakes does not fail.
+Unsaved work is lost. A job that cannot be suspended begins again. If the node of one worker fails,
+all workers of the job stop. A stopped job looks for room at once. A node that sleeps or wakes does
+not fail.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ from greensched_simulator.engine.state.power_states import (
     fall_empty,
     is_asleep,
 )
-from greensched_simulator.engine.state.progress import lose_what_is_not_saved
+from greensched_simulator.engine.state.progress import lose_unsaved_work
 from greensched_simulator.engine.state.recorded import Recorded
 from greensched_simulator.engine.state.starts import keep
 
@@ -32,7 +32,7 @@ AWAY = -1.0  # cores free on a node that is away: fewer than any job asks for
 
 @borrowing
 def back_s(outages: Outages, come: int, node: int) -> float:
-    """Return when a node that has just failed comes back."""
+    """Return when a node that has just failed comes back; search from event `come` on."""
     while outages.node[come] != node:
         come += 1
     return float(outages.at_s[come])
@@ -40,7 +40,7 @@ def back_s(outages: Outages, come: int, node: int) -> float:
 
 @inlined
 def can_fail(node: int, now_s: float, cluster: ClusterState) -> bool:
-    """Tell whether a node is awake, so that it may fail; what nobody may use does not."""
+    """Return whether a node can fail: it is awake, and jobs may use it."""
     if cluster.cpu_free[node] <= 0.5 * AWAY:
         return False
     if cluster.sleep.shape[1] == 0:
@@ -51,9 +51,9 @@ def can_fail(node: int, now_s: float, cluster: ClusterState) -> bool:
 
 @fast
 def fail(node: int, now_s: float, run: Run) -> Integers:
-    """Stop all that has a worker on a node, which is away from now on.
+    """Take a node away, and stop all jobs with a worker on it.
 
-    Return the other nodes on which that makes room.
+    Return the other nodes on which this makes room.
     """
     cluster, recorded, terms = run.cluster, run.recorded, run.terms
     freed = [node for _ in range(0)]
@@ -66,7 +66,7 @@ def fail(node: int, now_s: float, run: Run) -> Integers:
         leave_nodes(job, now_s, run)
         if recorded.progress.shape[1] > 0:
             may_suspend = terms.may_suspend and not terms.may_reject
-            lose_what_is_not_saved(job, now_s, may_suspend, run.jobs, recorded.progress)
+            lose_unsaved_work(job, now_s, may_suspend, run.jobs, recorded.progress)
         note_run_segments(job, now_s, run)
         push(run.events.starts, now_s, job)
     cluster.cpu_free[node] = AWAY
@@ -78,7 +78,7 @@ def fail(node: int, now_s: float, run: Run) -> Integers:
 
 @borrowing
 def _forget_plan(job: int, now_s: float, run: Run) -> None:
-    """Free all room that the plan keeps for a job's run segment, or its next one."""
+    """Free the room that the plan keeps for a job's current or next run segment."""
     recorded = run.recorded
     kept_s = recorded.kept_from_s[job], recorded.kept_until_s[job]
     zone, cores = recorded.planned_zone[job], recorded.kept_cores[job]
@@ -89,7 +89,7 @@ def _forget_plan(job: int, now_s: float, run: Run) -> None:
 
 @fast
 def come_back(node: int, now_s: float, run: Run) -> None:
-    """Let a node that was away have room again; it is empty."""
+    """Return a node to service; it is empty."""
     cluster = run.cluster
     cluster.cpu_free[node] = cluster.nodes[CPU_CAPACITY, node]
     refresh(node, cluster, run.terms)
@@ -98,7 +98,7 @@ def come_back(node: int, now_s: float, run: Run) -> None:
 
 @fast
 def jobs_on(node: int, recorded: Recorded, ends: Heap) -> Integers:
-    """Return the jobs with a worker on a node, which no longer are to be looked at."""
+    """Return the jobs with a worker on a node, and remove them from `ends`."""
     found, kept = np.empty(size_of(ends), np.int64), 0
     count = 0
     for place in range(size_of(ends)):

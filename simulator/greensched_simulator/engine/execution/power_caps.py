@@ -1,9 +1,8 @@
-"""Caps: how fast each node works, chosen anew when what runs there changes, and when a grid does.
+"""Power caps of nodes, chosen again whenever a node's jobs or any grid change.
 
-A job's speed is that of its slowest node at that node's power cap: of GPUs for jobs with GPUs, else
-of CPUs.
-Another power cap moves the ends of all that runs there. Where nobody caps, the tables have no
-columns.
+A job runs at the speed of its slowest node at that node's power cap: the GPUs' speed for jobs with
+GPUs, else the CPUs'. A new power cap moves the ends of all jobs on the node. Without caps the
+tables have no columns.
 """
 
 from typing import Any
@@ -32,8 +31,8 @@ from greensched_simulator.arrays.heaps import job_at, restore, size_of
 from greensched_simulator.compiling.compiled import compiled, fast, inlined
 from greensched_simulator.engine.execution.workers import (
     node_of,
-    tell_speed,
     throughput_of,
+    update_speed,
     workers_of,
     workload_of,
 )
@@ -57,7 +56,7 @@ from greensched_simulator.engine.state.recorded import Recorded
 from greensched_simulator.engine.state.terms import RunConfig
 
 DAY_S = 86_400.0
-_MOMENT_S = 1.0  # over which "now" is told
+_MOMENT_S = 1.0  # length of "now": its mean carbon intensity is the one now
 _ROUNDING = 1e-9  # share of a speed by which a deadline may be missed
 
 _cpu_speed, _cpu_power = compiled(cpu_speed), compiled(cpu_power)
@@ -83,10 +82,7 @@ def cap_nodes(now_s: float, run: Run) -> None:
 
 @inlined
 def next_to_cap(cluster: ClusterState) -> int:
-    """Return the first node on which something runs and whose power cap is to be chosen.
-
-    Or NOWHERE.
-    """
+    """Return the first node with jobs whose power cap must be chosen; NOWHERE if there is none."""
     for node in range(cluster.cpu_free.size):
         if cluster.cap[CHANGED, node] == 1.0 and cluster.pods[node] > 0:
             return node
@@ -95,12 +91,10 @@ def next_to_cap(cluster: ClusterState) -> int:
 
 @fast
 def needed_speeds(now_s: float, run: Run) -> Floats:
-    """Return the least speed of CPUs and of GPUs that ends all in time on changed nodes, [2,N].
+    """Return the least CPU and GPU speed at which all jobs on changed nodes end in time, [2,N].
 
-    Their jobs settle.
-
-    As is expected: what is left by the estimate. -1 where no job of the kind runs, infinity where
-    one is late whatever happens. Replicas of services need their nodes' full speed.
+    The remaining work is the estimate's. The speed is -1 where no job of the kind runs, and
+    infinite where one is late at any speed. Service replicas need full speed. Settles the jobs.
     """
     jobs, cluster, recorded, ends = run.jobs, run.cluster, run.recorded, run.events.ends
     needed = np.full((2, cluster.cpu_free.size), -1.0)
@@ -126,7 +120,7 @@ def needed_speeds(now_s: float, run: Run) -> Floats:
 
 @inlined
 def is_on_changed(job: int, cluster: ClusterState, recorded: Recorded) -> bool:
-    """Tell whether a node of a running job is marked as changed."""
+    """Return whether a node of a running job is marked as changed."""
     for worker in range(workers_of(job, recorded)):
         if cluster.cap[CHANGED, node_of(job, worker, recorded)] > 0.0:
             return True
@@ -149,7 +143,7 @@ def dirtiness_of(grid: GridTable, now_s: float) -> Floats:
 def power_caps_seen(
     node: int, needed: Floats, dirtiness: float, cluster: ClusterState, terms: RunConfig
 ) -> CapColumns:
-    """Return what a rule sees of one node, each [1,L]."""
+    """Return what a cap rule sees of one node, each column [1,L]."""
     seen = np.empty((6, 1, POWER_CAPS.size))
     now, model = columns_of(cluster, node), terms.model
     idle_w, peak_w, pue = now.gpu_idle_w, now.gpu_peak_w, now.pue
@@ -177,7 +171,7 @@ def power_caps_seen(
 
 @fast
 def set_power_cap(now_s: float, node: int, place: int, run: Run) -> None:
-    """Have a node at the power cap of a place from now on; its jobs' ends are yet to be moved."""
+    """Set a node's power cap to the one at `place`; the caller then calls `move_ends`."""
     cluster, power_cap = run.cluster, POWER_CAPS[place]
     if power_cap == cluster.cap[POWER_CAP, node]:
         cluster.cap[CHANGED, node] = 0.0
@@ -194,16 +188,13 @@ def set_power_cap(now_s: float, node: int, place: int, run: Run) -> None:
 
 @fast
 def move_ends(run: Run) -> None:
-    """Move the ends of what runs on nodes with another power cap; its jobs have settled.
-
-    No node is marked any more.
-    """
+    """Move the ends of the settled jobs on nodes whose power cap changed; unmark all nodes."""
     jobs, cluster, recorded, ends = run.jobs, run.cluster, run.recorded, run.events.ends
     if (cluster.cap[CHANGED, :] == MOVED).any():
         for place in range(size_of(ends)):
             job = job_at(ends, place)
             if is_on_changed(job, cluster, recorded):
-                tell_speed(job, run)
+                update_speed(job, run)
                 recorded.end_s[job] = end_s(job, jobs, recorded.progress)
                 ends[place + 1, 0] = until_s(job, jobs, recorded.progress)
         restore(ends)
@@ -212,7 +203,7 @@ def move_ends(run: Run) -> None:
 
 @fast
 def running_on(node: int, run: Run) -> WorkloadColumns:
-    """Return what all that runs on a node asks for, in numbers, for as long as the longest."""
+    """Return the summed requests of a node's jobs, for the longest of their remaining runtimes."""
     jobs, cluster, recorded, ends = run.jobs, run.cluster, run.recorded, run.events.ends
     longest_s: Any = 0.0
     for place in range(size_of(ends)):

@@ -1,4 +1,4 @@
-"""What happens to a job on its node: it starts, it leaves, and both are recorded."""
+"""Starting a job on its nodes and taking it off them; both are recorded."""
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from greensched_simulator.engine.execution.workers import (
     data_of,
     gpus_of,
     node_of,
-    tell_speed,
     throughput_of,
+    update_speed,
     workers_of,
 )
 from greensched_simulator.engine.run import Run
@@ -47,9 +47,9 @@ from greensched_simulator.engine.state.terms import RunConfig
 
 @borrowing
 def start(job: int, node: int, now_s: float, run: Run) -> None:
-    """Place a job on a node now, where it runs, or goes on, once that is awake and has its data.
+    """Place a job's first worker on a node now, and its other workers on their recorded nodes.
 
-    The nodes of its other workers are told of before, and all run once all can.
+    All workers run, or go on, once every node is awake and has the data.
     """
     jobs, cluster, recorded = run.jobs, run.cluster, run.recorded
     _note_placing(job, cluster.busy[node], recorded.placings)
@@ -76,18 +76,18 @@ def start(job: int, node: int, now_s: float, run: Run) -> None:
 
 @borrowing
 def _begin_run_segment(job: int, begin_s: float, run: Run) -> float:
-    """Tell how far a job is that runs from then on; return until when, as is expected."""
+    """Set the progress of a job that runs from `begin_s` on; return its expected end or pause."""
     jobs, recorded, slot_s = run.jobs, run.recorded, run.terms.slot_s
     done = recorded.progress
-    tell_speed(job, run)
+    update_speed(job, run)
     done[SINCE_S, job], done[STOP_S, job] = begin_s, 0.0
     done[WORK_S, job] = done[LEFT_S, job] - jobs.startup_s[job]
-    # However many workers it has, starting up takes as long.
+    # The startup takes equally long with any number of workers.
     startup_s = jobs.startup_s[job] * throughput_of(job, jobs, recorded, run.terms)
     done[LEFT_S, job] = done[WORK_S, job] + startup_s
-    # Who had to queue runs for a while, whatever was planned.
+    # A job that had to queue runs for at least a slot, even if its planned pause is due.
     done[PAUSE_AT_S, job] = max(done[PAUSE_AT_S, job], begin_s + slot_s)
-    if workers_of(job, recorded) < done[WANTED, job]:  # there may be room for all of them then
+    if workers_of(job, recorded) < done[WANTED, job]:  # in a slot there may be room for all
         done[PAUSE_AT_S, job] = begin_s + slot_s
     done_s = begin_s + expected_left_s(job, jobs, done) / done[FULL_SPEED, job]
     return min(leaves_s(job, begin_s, done_s, jobs), float(done[PAUSE_AT_S, job]))
@@ -95,7 +95,7 @@ def _begin_run_segment(job: int, begin_s: float, run: Run) -> float:
 
 @borrowing
 def _start_others(job: int, now_s: float, run: Run) -> float:
-    """Place a job's other workers on their nodes; return when the last of these can run."""
+    """Place a job's other workers on their nodes; return when the last of them can run."""
     cluster, recorded = run.cluster, run.recorded
     first, begin_s = recorded.first_other[job], now_s
     for worker in range(1, workers_of(job, recorded)):
@@ -109,7 +109,7 @@ def _start_others(job: int, now_s: float, run: Run) -> float:
 
 @inlined
 def ready_s(job: int, node: int, now_s: float, run: Run) -> float:
-    """Return when a worker that is placed now can run: its node is awake and has its data."""
+    """Return when a worker placed now can run: its node is awake and has the data."""
     cluster, data = run.cluster, data_of(job, run.jobs, run.recorded)
     awake_s = awake_from_s(cluster.sleep, node, now_s)
     return awake_s + moving_s(run.terms.links, data, cluster.zone[node])
@@ -117,7 +117,7 @@ def ready_s(job: int, node: int, now_s: float, run: Run) -> float:
 
 @inlined
 def _wake_for(node: int, now_s: float, cluster: ClusterState) -> float:
-    """Wake a node for what is about to be placed, and return since when it slept; NaN: awake."""
+    """Wake a node for a new worker; return since when it slept, NaN if it was awake."""
     if cluster.cap.shape[1] > 0:
         cluster.cap[CHANGED, node] = 1.0
     return wake(cluster.sleep, node, is_empty(cluster, node), now_s)
@@ -125,7 +125,7 @@ def _wake_for(node: int, now_s: float, cluster: ClusterState) -> float:
 
 @borrowing
 def take_room(job: int, node: int, run: Run) -> int:
-    """Take the room of one worker on a node; return which GPUs it has, a bit for each."""
+    """Take the room of one worker on a node; return a bit mask of its GPUs."""
     jobs, cluster = run.jobs, run.cluster
     cluster.pods[node] += 1
     cluster.cpu_free[node] -= jobs.cpu_cores[job]
@@ -140,7 +140,7 @@ def give_room(job: int, node: int, gpus: int, run: Run) -> None:
     """Give back the room of one worker on a node."""
     jobs, cluster = run.jobs, run.cluster
     cluster.pods[node] -= 1
-    if cluster.pods[node] == 0:  # sums of floats never quite cancel
+    if cluster.pods[node] == 0:  # sums of floats do not cancel exactly
         cluster.cpu_free[node] = cluster.nodes[CPU_CAPACITY, node]
         cluster.memory_free[node] = cluster.nodes[MEMORY_CAPACITY, node]
         cluster.gpu_free[node] = cluster.nodes[GPU_CAPACITY, node]
@@ -154,7 +154,7 @@ def give_room(job: int, node: int, gpus: int, run: Run) -> None:
 
 @borrowing
 def free_plan(job: int, now_s: float, run: Run) -> None:
-    """Free what the plan keeps for a running job from now on: it stops sooner than thought."""
+    """Free what the plan still keeps for a job that stops sooner than expected."""
     recorded, slot_s = run.recorded, run.terms.slot_s
     expected_s = recorded.kept_until_s[job]
     if expected_s > now_s + slot_s:
@@ -166,7 +166,7 @@ def free_plan(job: int, now_s: float, run: Run) -> None:
 
 @borrowing
 def leave_nodes(job: int, now_s: float, run: Run) -> None:
-    """Free what a job that has just stopped held of its nodes."""
+    """Free the room of a job that has just stopped on all its nodes."""
     cluster, recorded = run.cluster, run.recorded
     for worker in range(workers_of(job, recorded)):
         node = node_of(job, worker, recorded)
@@ -179,7 +179,7 @@ def leave_nodes(job: int, now_s: float, run: Run) -> None:
 
 @borrowing
 def _move_plan(job: int, runs_from_s: float, expected_s: float, zone: int, run: Run) -> None:
-    """Let the plan follow what happens: the job runs from then on, maybe elsewhere, as expected."""
+    """Move a job's room in the plan to its real start, expected end, zone and cores."""
     plan, recorded, slot_s = run.plan, run.recorded, run.terms.slot_s
     if not is_kept(plan):
         return
@@ -196,9 +196,9 @@ def _move_plan(job: int, runs_from_s: float, expected_s: float, zone: int, run: 
 
 @inlined
 def _note_placing(job: int, busy_before: float, placings: Floats) -> None:
-    """Note a worker's placing for who looks at it; what finds no more room is not noted.
+    """Record a worker's placing while `placings` has a free row.
 
-    There is none where nobody looks, and for as many as there are workers where somebody does.
+    The table has no rows in runs that need none, and a row for each worker in environments.
     """
     rows = placings.shape[0]
     if rows > 0 and int(placings[0, 0]) + 1 < rows:
@@ -209,7 +209,7 @@ def _note_placing(job: int, busy_before: float, placings: Floats) -> None:
 
 @borrowing
 def refresh(node: int, cluster: ClusterState, terms: RunConfig) -> None:
-    """Bring the utilisation that decisions see up to what is free now."""
+    """Update the utilisation that decisions see from the free cores."""
     capacity = cluster.nodes[CPU_CAPACITY, node]
     busy = (capacity - cluster.cpu_free[node]) * terms.model.utilisation_ratio / capacity
     cluster.busy[node] = min(max(busy, 0.0), 1.0)

@@ -1,4 +1,4 @@
-"""In which slots a job runs that may be suspended, and the plan of that, zone by zone."""
+"""The slots in which a job that can be suspended runs, and their room in the zones' plan."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from greensched_policies.costs.scaling import scaled_plan, useful_workers
 from greensched_policies.encoding.slots import SlotColumns
 from greensched_simulator.arrays.grid_table import GridTable
 from greensched_simulator.arrays.jobs import JobArrays
-from greensched_simulator.arrays.moving import dearer_by_zone
+from greensched_simulator.arrays.moving import transfer_surcharges
 from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.engine.execution.workers import all_cores, data_of, scales
 from greensched_simulator.engine.run import Run
@@ -38,10 +38,10 @@ _ROUNDING = 1e-9  # of a slot
 
 
 class Runs(NamedTuple):
-    """With how many workers a job is to run in which slots from now on, and in which zone."""
+    """A job's plan: its workers in each slot from now on, and its zone."""
 
     workers: Integers  # [S]; 0: it does not run
-    zone: int  # NOWHERE: it is not planned so
+    zone: int  # NOWHERE: the job is not planned slot by slot
 
 
 @fast
@@ -52,10 +52,10 @@ def nothing_chosen() -> Runs:
 
 @fast
 def choose_runs(job: int, now_s: float, running_in: int, run: Run) -> Runs:
-    """Return the slots for which the when rule and the pause rule ask least, of the best zone.
+    """Return the cheapest slots in the best zone, by the when rule and the pause rule.
 
     `running_in` is the zone in which the job runs and may go on; NOWHERE if it waits. A job gets no
-    slots that may not wait, cannot be suspended, or does not run long enough.
+    slots if it may not wait, cannot be suspended, or does not run long enough.
     """
     jobs, estimates, recorded, terms = run.jobs, run.estimates, run.recorded, run.terms
     if scales(job, jobs, terms):
@@ -89,10 +89,10 @@ def choose_runs(job: int, now_s: float, running_in: int, run: Run) -> Runs:
 
 @fast
 def choose_sizes(job: int, now_s: float, running_in: int, run: Run) -> Runs:
-    """Return with how many workers an elastic job runs in which slots; see `choose_runs`.
+    """Return an elastic job's workers in each slot; see `choose_runs`.
 
-    Reckoned as if all its nodes were the slowest that can take it. Where nobody said how long it
-    may wait it gets no slots.
+    The plan assumes that all its nodes are the slowest that can take it. A job without a deadline
+    gets no slots.
     """
     jobs, estimates, recorded, terms = run.jobs, run.estimates, run.recorded, run.terms
     left_s, lead_s = jobs.deadline_s[job] - now_s, estimates.lead_s[job]
@@ -109,7 +109,7 @@ def choose_sizes(job: int, now_s: float, running_in: int, run: Run) -> Runs:
     data, run_j = data_of(job, jobs, recorded), estimates.run_j[job] * left / jobs.estimate_s[job]
     cost = np.full((in_zone_s.size, throughput.size, count), np.inf)
     for size in range(sizes):
-        # Each worker gets its own data, for a part of the work.
+        # Each worker fetches all data, and does a part of the work.
         own_j = run_j / throughput[size]
         work = UnstartedJob(now_s, in_zone_s, jobs.cpu_cores[job] * (size + 1), data, own_j)
         slots = columns_by_zone(run.grid, run.plan, terms, work, count)
@@ -129,7 +129,7 @@ def choose_sizes(job: int, now_s: float, running_in: int, run: Run) -> Runs:
 
 @inlined
 def restarting(job: int, jobs: JobArrays, recorded: Recorded) -> tuple[float, float]:
-    """Return what suspending and resuming a job takes each time, and how often it may be yet."""
+    """Return the seconds that each suspend and resume takes, and how many more are allowed."""
     again_s = jobs.startup_s[job]
     if jobs.save_every_s[job] == 0.0:  # else saving is a part of the runtime
         again_s += jobs.save_s[job]
@@ -139,10 +139,7 @@ def restarting(job: int, jobs: JobArrays, recorded: Recorded) -> tuple[float, fl
 
 @borrowing
 def spare_slots(job: int, now_s: float, share: float, run: Run) -> int:
-    """Return for how many slots a job may still wait of which that share is left; 0 if for none.
-
-    Where nobody said how long it may wait, it does not.
-    """
+    """Return how many slots a job, of which `share` is left, may still wait; 0 without deadline."""
     jobs, estimates = run.jobs, run.estimates
     run_s = jobs.estimate_s[job] * estimates.slowest[job] * share
     spare = (jobs.deadline_s[job] - now_s - run_s - estimates.lead_s[job]) / run.terms.slot_s
@@ -163,15 +160,15 @@ def columns_by_zone(
 ) -> SlotColumns:
     """Return what a when rule sees of the next slots, a row for each zone, [Z,S].
 
-    Carbon and price "over the run" are those over the slot, and so is the plan.
+    Carbon, price and planned load "over the run" are those over the slot.
     """
     runtime_s, slot_s = work.runtime_s, terms.slot_s
     in_slot_s = np.where(np.isinf(runtime_s), np.inf, slot_s)
     columns = np.empty((2 + SEEN, runtime_s.size, count))
     room = np.empty((2, count + most_slots(in_slot_s, slot_s)))
-    dearer = dearer_by_zone(terms.links, work.data, work.run_j)
+    surcharge = transfer_surcharges(terms.links, work.data, work.run_j)
     in_slot = UnstartedJob(work.now_s, in_slot_s, work.cpu_cores, work.data, work.run_j)
-    watch(grid, plan, slot_s, in_slot, dearer, columns[2:], room)
+    watch(grid, plan, slot_s, in_slot, surcharge, columns[2:], room)
     flat = columns[2:].reshape((SEEN, runtime_s.size * count))
     weigh(flat, terms.weights.carbon, terms.weights.cost)
     for zone in range(runtime_s.size):
@@ -185,7 +182,7 @@ def columns_by_zone(
 def put_on_agenda(job: int, now_s: float, runs: Runs, run: Run) -> None:
     """Plan the run segments of a job and keep room for them.
 
-    The first is what the record keeps room for; the others, in their order, are on the agenda.
+    The record holds the first one; the agenda holds the others, in their order.
     """
     agenda, recorded, slot_s = run.agenda, run.recorded, run.terms.slot_s
     place, last, is_first = 0, NOWHERE, True

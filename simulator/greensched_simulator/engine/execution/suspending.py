@@ -1,4 +1,4 @@
-"""Jobs that are suspended and resumed: what happens when a planned pause has come."""
+"""Suspending and resuming jobs: what happens when a planned pause is due."""
 
 import numpy as np
 
@@ -42,9 +42,9 @@ from greensched_simulator.engine.state.starts import keep
 
 @fast
 def goes_on(job: int, now_s: float, run: Run) -> bool:
-    """Tell whether a running job goes on, which is then seen to; else it has ended, or stops now.
+    """Return whether a running job goes on; if not, it has ended or stops now.
 
-    Its planned pause may have come: what is left is planned anew, by what is forecast now.
+    For a job that goes on, plan its remaining work again with the current forecast.
     """
     jobs, recorded, slot_s = run.jobs, run.recorded, run.terms.slot_s
     done, node = recorded.progress, recorded.node[job]
@@ -63,7 +63,7 @@ def goes_on(job: int, now_s: float, run: Run) -> bool:
         done[RESUME_AT_S, job] = begin_s
         put_on_agenda(job, now_s, runs, run)
         if done[STOP_S, job] == 0.0 and workers_of(job, recorded) < done[WANTED, job]:
-            done[PAUSE_AT_S, job] = now_s + slot_s  # there may be room for all of them then
+            done[PAUSE_AT_S, job] = now_s + slot_s  # in a slot there may be room for all
     else:
         keep_on(job, now_s, run)
     recorded.end_s[job] = end_s(job, jobs, done)
@@ -73,17 +73,17 @@ def goes_on(job: int, now_s: float, run: Run) -> bool:
 
 @borrowing
 def _stop_until(job: int, begin_s: float, now_s: float, run: Run) -> None:
-    """Have a running job stop when its work is saved; not for a pause that would be over then."""
+    """Stop a running job when its work is next saved, unless its pause would be over by then."""
     jobs, recorded, done = run.jobs, run.recorded, run.recorded.progress
     if ask_to_stop(job, throughput_of(job, jobs, recorded, run.terms), jobs, done):
         stop_s = until_s(job, jobs, done)
-        if stop_s >= begin_s > now_s:  # look again when all is saved
+        if stop_s >= begin_s > now_s:  # plan again when the work is saved
             done[STOP_S, job], done[PAUSE_AT_S, job] = 0.0, stop_s
 
 
 @borrowing
 def keep_on(job: int, now_s: float, run: Run) -> None:
-    """Keep room for a running job that goes on: as long as it is expected to, or to its pause."""
+    """Keep room in the plan for a job that goes on, until its expected end or its pause."""
     jobs, recorded, done = run.jobs, run.recorded, run.recorded.progress
     expected_s = now_s + expected_left_s(job, jobs, done) / done[FULL_SPEED, job]
     until = min(expected_s, done[PAUSE_AT_S, job])
@@ -95,9 +95,9 @@ def keep_on(job: int, now_s: float, run: Run) -> None:
 
 @borrowing
 def is_to_rescale(job: int, runs: Runs, run: Run) -> bool:
-    """Tell whether a job that runs on is to have other workers.
+    """Return whether a job that goes on should restart with another number of workers.
 
-    More only if those that find room end it sooner, the restart included.
+    More workers count only if those that find room end it sooner, including the restart.
     """
     jobs, recorded, terms = run.jobs, run.recorded, run.terms
     if runs.zone == NOWHERE or not scales(job, jobs, terms):
@@ -113,7 +113,7 @@ def is_to_rescale(job: int, runs: Runs, run: Run) -> bool:
 
 @fast
 def suspend(job: int, now_s: float, run: Run) -> None:
-    """Note the run segment of a job that has left its node, and when it is to go on."""
+    """Record the run segment of a job that has left its nodes, and queue its resumption."""
     done = run.recorded.progress
     note_run_segments(job, now_s, run)
     done[LEFT_S, job], done[STOP_S, job] = done[RESUME_S, job], 0.0
@@ -123,9 +123,9 @@ def suspend(job: int, now_s: float, run: Run) -> None:
 
 @fast
 def note_run_segments(job: int, now_s: float, run: Run) -> None:
-    """Note where all workers of a job ran that has just left its nodes, and that it has none.
+    """Record where the workers of a job that has just left its nodes ran, and clear its nodes.
 
-    Its data now lies where its first worker ran, if it got there before that was stopped.
+    Its data now lies where its first worker ran, if it arrived there before the stop.
     """
     recorded, suspended = run.recorded, run.agenda.suspended
     placed_s, ready_s, home = recorded.placed_s[job], recorded.start_s[job], recorded.data_zone[job]

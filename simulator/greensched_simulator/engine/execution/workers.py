@@ -1,7 +1,7 @@
-"""The workers of a job, which run at the same time, each on a node, with the same requests.
+"""The workers of a job: they run at the same time, each on a node, with equal requests.
 
-Most jobs have one. Their speed is that of the slowest. An elastic job has more or fewer of them
-from run segment to run segment.
+Most jobs have one. All run at the speed of the slowest. The number of an elastic job's workers
+changes between run segments.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import fits
 from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.gpu_shares import how_often
-from greensched_simulator.engine.state.observing import Newcomer
+from greensched_simulator.engine.state.observing import NewWorker
 from greensched_simulator.engine.state.progress import (
     FULL_SPEED,
     SPEED,
@@ -27,7 +27,7 @@ from greensched_simulator.engine.state.progress import (
 from greensched_simulator.engine.state.recorded import GPUS, NODE, Recorded
 from greensched_simulator.engine.state.terms import RunConfig
 
-_ROUNDING = 1e-9  # share of a request that sums of floats may be off by
+_ROUNDING = 1e-9  # rounding error of sums of floats, as a share of a request
 
 
 @inlined
@@ -44,19 +44,19 @@ def all_cores(job: int, jobs: JobArrays, recorded: Recorded) -> float:
 
 @inlined
 def scales(job: int, jobs: JobArrays, terms: RunConfig) -> bool:
-    """Tell whether a job is elastic, and the policy makes use of it."""
+    """Return whether a job is elastic and the policy changes its number of workers."""
     return bool(terms.scaling.shape[0] > 1 and jobs.scaling[job] > 0.0)
 
 
 @inlined
 def are_several(job: int, jobs: JobArrays, terms: RunConfig) -> bool:
-    """Tell whether a job has several workers, or may have."""
+    """Return whether a job has or may have several workers."""
     return bool(jobs.workers[job] > 1.0 or scales(job, jobs, terms))
 
 
 @inlined
 def throughput_of(job: int, jobs: JobArrays, recorded: Recorded, terms: RunConfig) -> float:
-    """Return how fast a job's workers make it, relative to one of an elastic job; else 1."""
+    """Return an elastic job's speed relative to one worker; 1 for other jobs."""
     if not scales(job, jobs, terms):
         return 1.0
     return float(terms.scaling[int(jobs.scaling[job]), recorded.workers[job] - 1])
@@ -64,29 +64,29 @@ def throughput_of(job: int, jobs: JobArrays, recorded: Recorded, terms: RunConfi
 
 @inlined
 def workload_of(job: int, jobs: JobArrays, recorded: Recorded, terms: RunConfig) -> WorkloadColumns:
-    """Return what each worker asks for, in numbers, for as long as is expected from now."""
+    """Return the requests of each worker, as numbers, and its expected remaining runtime."""
     left: Any = expected_left_s(job, jobs, recorded.progress)
     left_s = left / throughput_of(job, jobs, recorded, terms)
     return WorkloadColumns(jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job], left_s)
 
 
 @inlined
-def newcomer(job: int, now_s: float, run: Run) -> Newcomer:
-    """Return a worker of a job as one that is to have a node now."""
+def new_worker(job: int, now_s: float, run: Run) -> NewWorker:
+    """Return a worker of a job that needs a node now."""
     jobs, recorded = run.jobs, run.recorded
     workload = workload_of(job, jobs, recorded, run.terms)
-    return Newcomer(workload, data_of(job, jobs, recorded), now_s)
+    return NewWorker(workload, data_of(job, jobs, recorded), now_s)
 
 
 @inlined
 def data_of(job: int, jobs: JobArrays, recorded: Recorded) -> Data:
-    """Return what each worker reads, and where that lies now."""
+    """Return the data that each worker reads, and where it lies now."""
     return Data(jobs.data_bytes[job], recorded.data_zone[job])
 
 
 @inlined
 def wanted_workers(job: int, jobs: JobArrays, recorded: Recorded, terms: RunConfig) -> int:
-    """Return how many workers a job that waits is to have."""
+    """Return how many workers a waiting job should get."""
     if not scales(job, jobs, terms):
         return workers_of(job, recorded)
     return int(recorded.progress[WANTED, job])
@@ -94,13 +94,13 @@ def wanted_workers(job: int, jobs: JobArrays, recorded: Recorded, terms: RunConf
 
 @inlined
 def wanted_cores(job: int, jobs: JobArrays, recorded: Recorded, terms: RunConfig) -> float:
-    """Return how many cores a job that waits asks for with all workers that it is to have."""
+    """Return the cores that all workers of a waiting job ask for together."""
     return float(jobs.cpu_cores[job] * wanted_workers(job, jobs, recorded, terms))
 
 
 @borrowing
 def room_for(job: int, most: int, jobs: JobArrays, cluster: ClusterState) -> int:
-    """Return for how many workers of a job nodes have room, up to so many."""
+    """Return how many workers of a job find room on the nodes, at most `most`."""
     cores, memory_bytes, gpus = jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
     found = 0
     for node in range(cluster.cpu_free.size):
@@ -121,14 +121,14 @@ def room_for(job: int, most: int, jobs: JobArrays, cluster: ClusterState) -> int
 
 @borrowing
 def all_fit(job: int, jobs: JobArrays, recorded: Recorded, cluster: ClusterState) -> bool:
-    """Tell whether there is room for all workers of a job."""
+    """Return whether there is room for all workers of a job."""
     workers = workers_of(job, recorded)
     return room_for(job, workers, jobs, cluster) == workers
 
 
 @inlined
 def node_of(job: int, worker: int, recorded: Recorded) -> int:
-    """Return the node of one worker of a running job, the first being 0."""
+    """Return the node of one worker of a running job; the first worker is 0."""
     if worker == 0:
         return int(recorded.node[job])
     return int(recorded.others[NODE, recorded.first_other[job] + worker - 1])
@@ -136,7 +136,7 @@ def node_of(job: int, worker: int, recorded: Recorded) -> int:
 
 @inlined
 def gpus_of(job: int, worker: int, recorded: Recorded) -> int:
-    """Return which GPUs one worker of a running job has, a bit for each."""
+    """Return a bit mask of the GPUs that one worker of a running job has."""
     if worker == 0:
         return int(recorded.gpus[job])
     return int(recorded.others[GPUS, recorded.first_other[job] + worker - 1])
@@ -144,13 +144,13 @@ def gpus_of(job: int, worker: int, recorded: Recorded) -> int:
 
 @inlined
 def other_asleep_s(job: int, worker: int, recorded: Recorded) -> float:
-    """Return since when the node had slept that a worker but the first woke; NaN: it was awake."""
+    """Return since when the node of a worker after the first had slept; NaN: it was awake."""
     return float(recorded.others_asleep_s[recorded.first_other[job] + worker - 1])
 
 
 @borrowing
-def tell_speed(job: int, run: Run) -> None:
-    """Bring a running job's speed up to what its workers and nodes have now."""
+def update_speed(job: int, run: Run) -> None:
+    """Update a running job's speed from its workers and the power caps of their nodes."""
     jobs, cluster, recorded = run.jobs, run.cluster, run.recorded
     full, now = np.inf, np.inf
     for worker in range(workers_of(job, recorded)):

@@ -1,4 +1,4 @@
-"""Starts and nodes that rules choose for jobs, and what follows from that at once."""
+"""Starts and nodes that rules choose for jobs, and their immediate effects."""
 
 import numpy as np
 
@@ -17,14 +17,14 @@ from greensched_simulator.engine.state.starts import (
     keep,
 )
 
-# What is asked: a job's start, its node; a node's power cap; nothing any more; a job's node, its
-# turn having come.
+# The decisions: a job's start, its node, a node's power cap, none since the run is over, and the
+# node of a job whose turn in the queue has come.
 WHEN, WHERE, HOW_FAST, OVER, IN_TURN = range(5)
 
 
 @inlined
 def due_or_put_off(job: int, now_s: float, planned_s: float, starts: Heap) -> int:
-    """Return a job that is to start now; else it waits for that, or is rejected: NOWHERE."""
+    """Return a job that starts now; else NOWHERE: queue its later start, or drop it if rejected."""
     if planned_s > now_s:
         push(starts, planned_s, job)
     return job if planned_s == now_s else NOWHERE
@@ -32,9 +32,9 @@ def due_or_put_off(job: int, now_s: float, planned_s: float, starts: Heap) -> in
 
 @borrowing
 def plan_start(job: int, now_s: float, run: Run) -> float:
-    """Return when a job that runs in one piece is to start, and keep room for it in the plan.
+    """Return the planned start of a job that runs in one piece, and keep room for it in the plan.
 
-    NaN says that it is rejected. Where there is no plan all start at once.
+    NaN: the job is rejected. Without a plan each job starts at once.
     """
     if not is_kept(run.plan):
         run.recorded.planned_s[job] = now_s
@@ -50,7 +50,7 @@ def plan_start(job: int, now_s: float, run: Run) -> float:
 
 @fast
 def work_of(job: int, now_s: float, run: Run) -> UnstartedJob:
-    """Return a job that has just arrived as work that may start now or later."""
+    """Return a job that has just arrived as an `UnstartedJob`."""
     jobs, recorded, estimates = run.jobs, run.recorded, run.estimates
     cores, data = all_cores(job, jobs, recorded), data_of(job, jobs, recorded)
     return UnstartedJob(now_s, estimates.runtime_s[job], cores, data, estimates.run_j[job])
@@ -58,7 +58,7 @@ def work_of(job: int, now_s: float, run: Run) -> UnstartedJob:
 
 @borrowing
 def keep_start(job: int, chosen: Start, run: Run) -> None:
-    """Note when a job is to start, and keep room for it in the plan."""
+    """Record when a job is to start, and keep room for it in the plan."""
     recorded, end_s = run.recorded, chosen.start_s + chosen.runtime_s
     recorded.planned_s[job] = recorded.kept_from_s[job] = chosen.start_s
     recorded.kept_until_s[job] = end_s

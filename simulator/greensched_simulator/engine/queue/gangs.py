@@ -1,12 +1,12 @@
-"""Jobs of several workers find room for all of them at once, or wait: gang scheduling.
+"""Gang scheduling: a job of several workers starts when all of them find room at once.
 
-Ousterhout, "Scheduling Techniques for Concurrent Systems", ICDCS 1982; Kubernetes has it by Kueue
-and the coscheduling plugin.
+Ousterhout, "Scheduling Techniques for Concurrent Systems", ICDCS 1982. In Kubernetes, Kueue and the
+coscheduling plugin provide it.
 """
 
 from greensched_simulator.compiling.compiled import borrowing, fast
 from greensched_simulator.engine.execution.running import give_room, start, take_room
-from greensched_simulator.engine.execution.workers import newcomer, scales, workers_of
+from greensched_simulator.engine.execution.workers import new_worker, scales, workers_of
 from greensched_simulator.engine.run import Run
 from greensched_simulator.engine.state.choices import NOWHERE, choose_node
 from greensched_simulator.engine.state.progress import WANTED
@@ -15,7 +15,7 @@ from greensched_simulator.engine.state.recorded import NODE
 
 @borrowing
 def start_gang(job: int, now_s: float, run: Run) -> bool:
-    """Start a job on the best nodes with room, chosen worker by worker; False if one finds none."""
+    """Start a job on the best nodes with room, worker by worker; return False if one finds none."""
     first = place_all(job, now_s, run)
     if first == NOWHERE:
         return False
@@ -25,15 +25,15 @@ def start_gang(job: int, now_s: float, run: Run) -> bool:
 
 @borrowing
 def place_all(job: int, now_s: float, run: Run) -> int:
-    """Choose a node for each worker, of which the record then tells, and return the first one's.
+    """Choose and record a node for each worker, and return the first worker's.
 
-    Each sees the room that those before it leave; the cluster stays as it was. NOWHERE if one finds
-    none; an elastic job does with as many as find some.
+    Each worker sees the room that those before it leave; the cluster is unchanged afterwards.
+    Return NOWHERE if a worker finds no node; an elastic job accepts as many workers as find one.
     """
     recorded, may_scale = run.recorded, scales(job, run.jobs, run.terms)
     if may_scale:
         recorded.workers[job] = int(recorded.progress[WANTED, job])
-    first = choose_node(run.cluster, run.grid, run.terms, run.rules, newcomer(job, now_s, run))
+    first = choose_node(run.cluster, run.grid, run.terms, run.rules, new_worker(job, now_s, run))
     if first == NOWHERE and may_scale:
         recorded.workers[job] = 1
     if first == NOWHERE or workers_of(job, recorded) == 1:
@@ -43,8 +43,8 @@ def place_all(job: int, now_s: float, run: Run) -> int:
 
 @fast
 def _place_others(job: int, first: int, now_s: float, run: Run) -> int:
-    """Choose the nodes of all workers but the first one, which has that one; see `place_all`."""
-    recorded, worker = run.recorded, newcomer(job, now_s, run)
+    """Choose the nodes of all workers but the first, which gets node `first`; see `place_all`."""
+    recorded, worker = run.recorded, new_worker(job, now_s, run)
     others = recorded.others[NODE, recorded.first_other[job] :]
     gpus = [take_room(job, first, run)]
     while len(gpus) < workers_of(job, recorded):

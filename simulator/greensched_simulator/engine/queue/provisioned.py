@@ -1,4 +1,4 @@
-"""How many cores of the cluster may run at a time, by what its grids are like now."""
+"""The number of the cluster's cores that may run now, given the carbon intensity of its grids."""
 
 import numpy as np
 
@@ -14,9 +14,9 @@ _provisioned_share = compiled(provisioned_share)
 
 @fast
 def spare_cores(now_s: float, cluster: ClusterState, grid: GridTable, plan: Plan) -> float:
-    """Return how many cores more may run now; negative where too many do, infinity if none does.
+    """Return how many more cores may run now; negative if too many run, infinity if none runs.
 
-    The quotas of all zones count together: the `where` rule says in which of them work runs.
+    The quotas of all zones are added up, since the `where` rule chooses the zone.
     """
     if cluster.pods.sum() == 0:
         return np.inf
@@ -30,9 +30,9 @@ def spare_cores(now_s: float, cluster: ClusterState, grid: GridTable, plan: Plan
 
 @fast
 def _carbon_range(now_s: float, grid: GridTable) -> tuple[Floats, Floats, Floats]:
-    """Return carbon intensity now, and the least and most that are forecast, each [1,Z].
+    """Return the carbon intensity now, and its least and greatest forecast, each [1,Z].
 
-    All are 0 where nothing is known.
+    All three are 0 where data is missing or the forecast is constant.
     """
     zones = grid.starts.size - 1
     now, least, most = np.zeros((1, zones)), np.zeros((1, zones)), np.zeros((1, zones))

@@ -1,6 +1,6 @@
-"""Jobs that wait for room, in the order of a rule; who may pass whom is the queue's discipline.
+"""Queues ordered by a rule; the discipline says which jobs may start before earlier ones.
 
-Where agents choose nodes, serving stops at each job that they are to be asked of.
+Where agents choose nodes, serving stops at each job whose node they choose.
 """
 
 import numpy as np
@@ -36,23 +36,23 @@ from greensched_simulator.engine.state.recorded import Recorded
 from greensched_simulator.engine.state.refused import asks_as_much, refuse
 from greensched_simulator.engine.state.terms import RunConfig
 
-_FIRST_SUBMIT_S = 1.0  # of the rules that take a logarithm of it
-_MOVES = 8  # of a job in a queue that is nearly sorted, on average, before it is sorted anew
+_FIRST_SUBMIT_S = 1.0  # submit time of a job that arrives at 0: some rules take its logarithm
+_MOVES = 8  # mean moves of a job in a nearly sorted queue, beyond which merge sort takes over
 
 
 @inlined
 def join(queue: Queue, job: int) -> None:
-    """Let a job wait."""
+    """Append a job to the waiting jobs."""
     queue.jobs[queue.length[0]] = job
     queue.length[0] += 1
 
 
 @fast
 def serve(now_s: float, run: Run) -> int:
-    """Start whom the rule and the discipline let start now; all that came by now have joined.
+    """Start the jobs that the rule and the discipline let start now; all due jobs have joined.
 
-    Where agents choose nodes, return who may have one: the caller starts it, or not, and calls
-    again. NOWHERE says that all are through.
+    Where agents choose nodes, return the next job that may have one. The caller starts it, or not,
+    and calls again. Return NOWHERE when all have had their turn.
     """
     queue, turns = run.queue, run.queue.turns
     counts = turns.counts
@@ -72,14 +72,14 @@ def serve(now_s: float, run: Run) -> int:
             try_to_start(job, now_s, run)
         counts[IS_ASKED] = 0
         counts[PLACE] += 1
-        see_to(job, now_s, run)
+        finish_turn(job, now_s, run)
     counts[IN_LINE] = 0
     return NOWHERE
 
 
 @fast
 def line_up(queue: Queue, priority: Floats) -> None:
-    """Put all who wait in the order of their priorities, the least first: so their turns come."""
+    """Order all waiting jobs for their turns by priority, the least first."""
     waiting = queue.turns.line[: priority.size]
     waiting[:] = queue.jobs[: priority.size]
     sort(waiting, priority)
@@ -89,7 +89,7 @@ def line_up(queue: Queue, priority: Floats) -> None:
 
 @borrowing
 def let_wait(queue: Queue, recorded: Recorded) -> None:
-    """Let all whose turn has not come wait on, in their order, but for those who run."""
+    """Return all jobs whose turn has not come to the queue, in their order, unless they run."""
     counts = queue.turns.counts
     for place in range(counts[PLACE], counts[IN_LINE]):
         job = queue.turns.line[place]
@@ -100,7 +100,7 @@ def let_wait(queue: Queue, recorded: Recorded) -> None:
 
 @inlined
 def may_try(job: int, now_s: float, run: Run) -> bool:
-    """Tell whether a job may look for room in its turn, and has any hope to find it."""
+    """Return whether a job may look for room in its turn, and might find it."""
     jobs = run.jobs
     if run.terms.discipline == PROVISIONED:
         cores = wanted_cores(job, jobs, run.recorded, run.terms)
@@ -111,10 +111,10 @@ def may_try(job: int, now_s: float, run: Run) -> bool:
 
 @inlined
 def is_for_agents(job: int, run: Run) -> bool:
-    """Tell whether agents choose the nodes of a job in its turn.
+    """Return whether agents choose the nodes of a job in its turn.
 
-    Not of several workers for whom there is no room, nor beside a reservation: whether they may
-    start shows only when all have their nodes.
+    They do not for several workers without room for all, nor for several workers while room is
+    reserved: only with all nodes known is it clear whether such a job may start.
     """
     turns, jobs, recorded, terms = run.queue.turns, run.jobs, run.recorded, run.terms
     if turns.counts[ARE_AGENTS] == 0:
@@ -128,26 +128,26 @@ def is_for_agents(job: int, run: Run) -> bool:
 
 @inlined
 def try_to_start(job: int, now_s: float, run: Run) -> None:
-    """Start a job on the nodes that the rule likes best of those that it may have now, if any."""
+    """Start a job on the best nodes, by the rule, that it may have now, if there are any."""
     turns = run.queue.turns
     node = admitted(job, now_s, reserved_in(turns), run)
     if node >= 0:
         start(job, node, now_s, run)
-    # Rooms only shrink until all are served.
+    # Free room only shrinks while the queue is served.
     elif node == NOWHERE and workers_of(job, run.recorded) == 1:
         refuse(job, run.jobs, turns.refused)
 
 
 @inlined
-def see_to(job: int, now_s: float, run: Run) -> None:
-    """Let a job that did not start in its turn wait on, and room be reserved for the first one."""
+def finish_turn(job: int, now_s: float, run: Run) -> None:
+    """Return a job that did not start in its turn to the queue; reserve room for the first one."""
     queue, recorded, discipline = run.queue, run.recorded, run.terms.discipline
     if recorded.node[job] == NOWHERE:
         join(queue, job)
         if discipline in (NOBODY_PASSES, PROVISIONED):
             let_wait(queue, recorded)
         is_to_reserve = discipline == EASY and queue.length[0] == 1
-    else:  # it may run on beyond the reservation, beside it
+    else:  # on the reserved node, it may run beyond the time of the reservation
         is_to_reserve = recorded.node[job] == reserved_in(queue.turns).node
     if is_to_reserve:
         reserve(reservation(queue.jobs[0], now_s, run), queue.turns)
@@ -155,9 +155,9 @@ def see_to(job: int, now_s: float, run: Run) -> None:
 
 @fast
 def sort(waiting: Integers, priority: Floats) -> None:
-    """Put jobs in the order of their priorities, the least first; equal ones stay as they stand.
+    """Sort jobs by their priorities, the least first; the sort is stable.
 
-    They stand nearly so after the last time, so that each moves a few places only.
+    The last serving left them nearly sorted, so that each moves a few places only.
     """
     moves = 0
     for place in range(1, waiting.size):
@@ -176,7 +176,7 @@ def sort(waiting: Integers, priority: Floats) -> None:
 def columns_of(
     waiting: Integers, now_s: float, jobs: JobArrays, recorded: Recorded, terms: RunConfig
 ) -> QueueColumns:
-    """Return what the rule sees of some jobs, as one queue."""
+    """Return what the order rule sees of the waiting jobs, as one queue."""
     columns = np.empty((4, 1, waiting.size))
     for place in range(waiting.size):
         job = waiting[place]

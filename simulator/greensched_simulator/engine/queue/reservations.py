@@ -1,7 +1,7 @@
-"""Room that is reserved for the first job of a queue, and who may start beside it: EASY.
+"""EASY backfilling: room is reserved for a queue's first job, and others start if they spare it.
 
 Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995, node by node. For a job of several workers
-the whole cluster is reserved: others start only where they are expected to end before.
+the whole cluster is reserved: others start only if they are expected to end before.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from greensched_simulator.engine.execution.running import ready_s
 from greensched_simulator.engine.execution.workers import (
     all_fit,
     gpus_of,
-    newcomer,
+    new_worker,
     node_of,
     throughput_of,
     wanted_workers,
@@ -31,54 +31,54 @@ from greensched_simulator.engine.state.progress import expected_end_s, expected_
 
 HELD_BACK = -2  # there is room, but it is reserved
 EVERYWHERE = -3  # the whole cluster is reserved
-_TOGETHER_S = 1e-6  # ends that are closer fall together: who has settled midway rounds otherwise
+_TOGETHER_S = 1e-6  # closer ends count as equal: jobs that settled midway round differently
 
 
 class Reservation(NamedTuple):
-    """Where and when, as far as is expected, the first job of the queue will find room."""
+    """Where and when the first job of the queue is expected to find room."""
 
     node: int  # or EVERYWHERE; NOWHERE if nothing is reserved
     at_s: float
-    cpu_cores: float  # that the node will have left then beside that job
+    cpu_cores: float  # free on the node then, besides those of the first job
     memory_bytes: float
-    gpus: float  # GPUs; none where they are shared: a part may be free of several
+    gpus: float  # 0 where GPUs are shared, since the free parts may lie on several GPUs
 
 
 @fast
 def nothing_reserved() -> Reservation:
-    """Return the reservation of nobody."""
+    """Return an empty reservation."""
     return Reservation(NOWHERE, np.inf, 0.0, 0.0, 0.0)
 
 
 @borrowing
 def admitted(job: int, now_s: float, reserved: Reservation, run: Run) -> int:
-    """Return the node that a job may start on now; NOWHERE, or HELD_BACK, if there is none.
+    """Return the node that a job may start on now; NOWHERE or HELD_BACK if there is none.
 
-    It may not take what is reserved, unless it ends before, as is expected, or leaves enough. The
-    rule chooses among nodes that it may take; of several workers it first chooses all nodes.
+    The job may take reserved room only if it is expected to end before, or leaves enough. The rule
+    chooses among the allowed nodes. For several workers it first chooses all nodes.
     """
     recorded, terms = run.recorded, run.terms
     if reserved.node != NOWHERE and wanted_workers(job, run.jobs, recorded, terms) == 1:
-        count = search_beside(job, now_s, reserved, terms.nodes_to_score, run)
+        count = search_allowed(job, now_s, reserved, terms.nodes_to_score, run)
         if count <= 0:
             return HELD_BACK if count == HELD_BACK else NOWHERE
-        cluster, worker = run.cluster, newcomer(job, now_s, run)
+        cluster, worker = run.cluster, new_worker(job, now_s, run)
         return best_of(cluster, cluster.found[:count], run.grid, terms, run.rules, worker)
     node = place_all(job, now_s, run)
     if node == NOWHERE or reserved.node == NOWHERE:
         return node
     if workers_of(job, recorded) == 1:
-        is_beside = may_take(node, job, now_s, reserved, run)
+        is_allowed = may_take(node, job, now_s, reserved, run)
     else:
-        is_beside = expected_until_s(job, node, now_s, run) <= reserved.at_s + _TOGETHER_S
-    return node if is_beside else HELD_BACK
+        is_allowed = expected_until_s(job, node, now_s, run) <= reserved.at_s + _TOGETHER_S
+    return node if is_allowed else HELD_BACK
 
 
 @fast
-def search_beside(job: int, now_s: float, reserved: Reservation, most: int, run: Run) -> int:
+def search_allowed(job: int, now_s: float, reserved: Reservation, most: int, run: Run) -> int:
     """Find up to `most` nodes that a job of one worker may take now, as `search`; return how many.
 
-    HELD_BACK if there is room only on others.
+    Return HELD_BACK if all nodes with room are reserved.
     """
     jobs, cluster = run.jobs, run.cluster
     cores, memory_bytes, gpus = jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
@@ -89,7 +89,7 @@ def search_beside(job: int, now_s: float, reserved: Reservation, most: int, run:
         if fits(cluster, node, cores, memory_bytes, gpus) and not may_take(
             node, job, now_s, reserved, run
         ):
-            cluster.cpu_free[node], is_held_back = -1.0, True  # not this one
+            cluster.cpu_free[node], is_held_back = -1.0, True  # hide the node from the search
     count = search(cluster, cores, memory_bytes, gpus, most, run.terms.goes_on)
     cluster.cpu_free[:] = free
     return HELD_BACK if count == 0 and is_held_back else count
@@ -97,7 +97,7 @@ def search_beside(job: int, now_s: float, reserved: Reservation, most: int, run:
 
 @borrowing
 def may_take(node: int, job: int, now_s: float, reserved: Reservation, run: Run) -> bool:
-    """Tell whether a job of one worker may take a node on which it fits."""
+    """Return whether a job of one worker may take a node on which it fits."""
     if reserved.node not in (node, EVERYWHERE):
         return True
     if expected_until_s(job, node, now_s, run) <= reserved.at_s + _TOGETHER_S:
@@ -113,7 +113,7 @@ def may_take(node: int, job: int, now_s: float, reserved: Reservation, run: Run)
 
 @borrowing
 def expected_until_s(job: int, first: int, now_s: float, run: Run) -> float:
-    """Return when a job is expected to end that is placed now, its first worker on that node."""
+    """Return the expected end of a job placed now with its first worker on node `first`."""
     jobs, cluster, recorded = run.jobs, run.cluster, run.recorded
     speed = cluster.nodes[CORE_SPEED, first]
     begin_s = ready_s(job, first, now_s, run)
@@ -128,7 +128,7 @@ def expected_until_s(job: int, first: int, now_s: float, run: Run) -> float:
 
 @fast
 def reservation(job: int, now_s: float, run: Run) -> Reservation:
-    """Return where the first job will fit at the earliest, if all end when they are expected to."""
+    """Return where the first job will fit at the earliest, if all jobs end as expected."""
     jobs, recorded, ends = run.jobs, run.recorded, run.events.ends
     running = np.empty(size_of(ends), np.int64)
     expected_s = np.empty(running.size)
@@ -145,7 +145,7 @@ def reservation(job: int, now_s: float, run: Run) -> Reservation:
             if workers_of(job, recorded) == 1 and fits(
                 free, node, jobs.cpu_cores[job], jobs.memory_bytes[job], jobs.gpus[job]
             ):
-                return _beside(job, node, expected_s[place], jobs, free)
+                return _room_on(job, node, expected_s[place], jobs, free)
         if workers_of(job, recorded) > 1 and all_fit(job, jobs, recorded, free):
             return Reservation(EVERYWHERE, expected_s[place], 0.0, 0.0, 0.0)
     return nothing_reserved()
@@ -180,7 +180,7 @@ def _give(job: int, node: int, gpus: int, jobs: JobArrays, free: ClusterState) -
 
 
 @fast
-def _beside(job: int, node: int, at_s: float, jobs: JobArrays, free: ClusterState) -> Reservation:
+def _room_on(job: int, node: int, at_s: float, jobs: JobArrays, free: ClusterState) -> Reservation:
     are_shared = free.gpu_shares.shape[1] > 0
     return Reservation(
         node,

@@ -1,4 +1,4 @@
-"""What the engine knows at one time, and what a decision sees of it.
+"""The state of the engine at one time, and what a decision sees of it.
 
 Imports `arrays` and `compiling`. Begin with `cluster.py` and `choices.py`.
 """

@@ -1,4 +1,4 @@
-"""Where a job runs: the nodes with room, scored by the policies' own compiled functions."""
+"""The node of a job: those with room, scored by the policies' own compiled functions."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from greensched_simulator.compiling.compiled import TRIED, borrowing, callee, fa
 from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.gpu_shares import have_room
 from greensched_simulator.engine.state.observing import (
-    Newcomer,
+    NewWorker,
     NodesShown,
     Scratch,
     Singles,
@@ -43,11 +43,11 @@ from greensched_simulator.engine.state.observing import (
 from greensched_simulator.engine.state.terms import RunConfig
 
 NOWHERE = -1  # the node of a job that has none
-_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+_EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
 
 
 class RuleSet(NamedTuple):
-    """The policies' functions that decide, each in a tuple of one: called by its address."""
+    """The policies' deciding functions, each in a tuple of one and called by its address."""
 
     when: tuple[Callable[[SlotColumns], Floats]]
     where: tuple[Callable[[Singles, Singles], Singles]]
@@ -67,7 +67,7 @@ def rules_of(
     one, double, single = np.ones(TRIED), np.float64, np.float32
     decisions, candidates = TRIED
     features = np.ones((decisions, len(NODE_FEATURES), candidates), single)
-    nodes_seen = features.transpose((0, 2, 1))  # neither C nor F, as the engine has them
+    nodes_seen = features.transpose((0, 2, 1))  # neither C nor F order, as in the engine
     context = np.ones((decisions, len(CONTEXT_FEATURES)), single)
     return RuleSet(
         callee((WHEN_RULES | BAD_WHEN_RULES)[when], double, SlotColumns._make([one] * 8)),
@@ -99,9 +99,9 @@ def search(
     most: int,
     goes_on: bool,
 ) -> int:
-    """Find up to `most` nodes with room, from the first or from where the last search stopped.
+    """Write up to `most` nodes with room into `cluster.found`, and return their number.
 
-    Return how many; their places stand in `cluster.found`.
+    The search begins at the first node, or, if it `goes_on`, where the last search stopped.
     """
     count, nodes = 0, cluster.cpu_free.size
     first = cluster.next_node[0] if goes_on else 0
@@ -109,7 +109,7 @@ def search(
     while looked_at < nodes and count < most:
         node = first + looked_at
         node -= nodes if node >= nodes else 0
-        at: Any = np.uintp(node)  # of a signed one compiled code asks whether it is negative
+        at: Any = np.uintp(node)  # a signed index makes compiled code check for negative values
         cluster.found[np.uintp(count)] = node  # the next one overwrites it unless it fits
         count += fits(cluster, at, cpu_cores, memory_bytes, gpus)
         looked_at += 1
@@ -121,21 +121,21 @@ def search(
 def fits(
     cluster: ClusterState, node: int, cpu_cores: float, memory_bytes: float, gpus: float
 ) -> bool:
-    """Tell whether a node has room for the request."""
+    """Return whether a node has room for the request."""
     has_cores = cpu_cores <= cluster.cpu_free[node] + _EPSILON * cluster.nodes[CPU_CAPACITY, node]
     has_memory = (
         memory_bytes <= cluster.memory_free[node] + _EPSILON * cluster.nodes[MEMORY_CAPACITY, node]
     )
     has_gpus = gpus <= cluster.gpu_free[node] + _EPSILON
-    # All are asked: to guess whether to ask on takes longer where every other node is full.
+    # Evaluates all: short-circuit branches mispredict, and are slower if every other node is full.
     return (has_cores & has_memory & has_gpus) and have_room(cluster.gpu_shares, node, gpus)
 
 
 @borrowing
 def choose_node(
-    cluster: ClusterState, grid: GridTable, terms: RunConfig, rules: RuleSet, worker: Newcomer
+    cluster: ClusterState, grid: GridTable, terms: RunConfig, rules: RuleSet, worker: NewWorker
 ) -> int:
-    """Return the node that the `where` rule likes best of those with room, -1 if there is none."""
+    """Return the best node with room by the `where` rule, -1 if there is none."""
     asked = worker.workload
     count = search(
         cluster,
@@ -157,9 +157,9 @@ def best_of(
     grid: GridTable,
     terms: RunConfig,
     rules: RuleSet,
-    worker: Newcomer,
+    worker: NewWorker,
 ) -> int:
-    """Return the one of `rows` that the `where` rule likes best."""
+    """Return the one of `rows` with the least cost by the `where` rule."""
     return int(rows[np.argmin(score_nodes(cluster, rows, grid, terms, rules, worker))])
 
 
@@ -170,9 +170,9 @@ def score_nodes(
     grid: GridTable,
     terms: RunConfig,
     rules: RuleSet,
-    worker: Newcomer,
+    worker: NewWorker,
 ) -> Singles:
-    """Return the relative cost of each of `rows` by the `where` rule, [N], as the extender does."""
+    """Return each row's relative cost by the `where` rule, [N], as the extender does."""
     features = np.empty((1, len(NODE_FEATURES), rows.size), np.float32)
     context = np.empty((1, len(CONTEXT_FEATURES)), np.float32)
     scratch = empty_scratch(grid.per_step.size, rows.size)
@@ -187,13 +187,13 @@ def see_candidates(
     rows: Integers,
     grid: GridTable,
     terms: RunConfig,
-    worker: Newcomer,
+    worker: NewWorker,
     scratch: Scratch,
     shown: NodesShown,
 ) -> None:
-    """Fill in what a `where` rule is shown of `rows`, by the forecast of this moment.
+    """Fill in what a `where` rule is shown of `rows`, with the forecast of this moment.
 
-    The candidates stand in the first columns; the others are left as they are.
+    The candidates fill the first columns; the other columns are left as they are.
     """
     end_s = worker.now_s + float(worker.workload.runtime_s)
     fill_zone_means(cluster.zone, rows, grid, worker.now_s, end_s, scratch.means)

@@ -1,4 +1,4 @@
-"""The nodes of a run as they are now: what never changes of them, and what jobs leave free."""
+"""The nodes of a run: their constant properties, and what jobs leave free now."""
 
 from typing import Any, NamedTuple
 
@@ -22,17 +22,17 @@ from greensched_simulator.compiling.compiled import inlined
 
 
 class ClusterState(NamedTuple):
-    """The nodes; runs may share those arrays that never change."""
+    """The nodes; runs may share the arrays that never change."""
 
     nodes: Floats  # [8,N] rows as `cost` names them; never changes
     zone: Integers  # [N] never changes
     sleep: Floats  # [6,N] see `power_states`; [6,0] where no node ever sleeps
-    cap: Floats  # [4,N] see `progress`; [4,0] where nobody caps
+    cap: Floats  # [4,N] see `progress`; [4,0] without power caps
     cpu_free: Floats  # [N] cores not requested
     memory_free: Floats  # [N] bytes not requested
     gpu_free: Floats  # [N] GPUs not requested
     gpu_shares: (
-        Floats  # [N,B] what is free of each; [N,0] where all ask for whole ones: see `gpu_shares`
+        Floats  # [N,B] free part of each GPU; [N,0] if all jobs ask for whole ones: `gpu_shares`
     )
     busy: Floats  # [N] utilisation of the cores, 0..1
     pods: Integers  # [N] jobs that run there
@@ -42,7 +42,7 @@ class ClusterState(NamedTuple):
 
 @inlined
 def is_empty(cluster: ClusterState, node: int) -> bool:
-    """Tell whether nothing runs on a node."""
+    """Return whether nothing runs on a node."""
     return bool(cluster.pods[node] == 0)
 
 
@@ -50,7 +50,7 @@ def is_empty(cluster: ClusterState, node: int) -> bool:
 def columns_of(cluster: ClusterState, node: int) -> NodeColumns:
     """Return one node as policies see it now, each column a number.
 
-    Sums of floats never quite cancel: what is free may be a hair below nothing.
+    Negative free amounts become 0: sums of floats do not cancel exactly.
     """
     nodes, at = cluster.nodes, np.uintp(node)
     nothing: Any = 0.0
@@ -65,7 +65,7 @@ def columns_of(cluster: ClusterState, node: int) -> NodeColumns:
 
 
 def node_table(nodes: NodeArrays | NodeColumns) -> Floats:
-    """Return what never changes of some nodes, [8,N], as a `ClusterState` has it."""
+    """Return the constant properties of nodes, [8,N], for `ClusterState.nodes`."""
     return np.stack([
         nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity, nodes.gpu_idle_w,
         nodes.gpu_peak_w, nodes.curve_class, nodes.speed, nodes.pue,
@@ -81,9 +81,9 @@ def idle_cluster(
     capped: bool = False,
     only_node_0: bool = False,
 ) -> ClusterState:
-    """Return nodes with nothing on them, whose `node_table` is given, for jobs that ask for `gpus`.
+    """Return nodes without jobs; `table` is their `node_table`, `gpus` each job's request.
 
-    With `only_node_0` no other has room, ever.
+    With `only_node_0` no other node ever has room.
     """
     jobs_share = bool((gpus != np.floor(gpus)).any())
     count = nodes.zone.size
@@ -107,6 +107,6 @@ def idle_cluster(
 
 
 def _free_gpus(nodes: NodeArrays) -> Floats:
-    """Return what is free of each GPU where all are, [N,B]; see `gpu_shares`."""
+    """Return the free part of each GPU while all are free, [N,B]; see `gpu_shares`."""
     gpu = np.arange(int(nodes.gpu_capacity.max()))
     return np.where(gpu < nodes.gpu_capacity[:, None], 1.0, -1.0)

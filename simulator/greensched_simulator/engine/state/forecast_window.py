@@ -1,7 +1,7 @@
-"""What a grid is forecast to be when a run begins and while it lasts, start after start.
+"""The forecast of a grid at the start of a run and over the run, for each candidate start.
 
-Where all is known and the grid's steps are as long as the starts are apart, loops take several
-starts at a time; else the steps that hold at a run's begin and end move on start by start.
+If no data is missing and the grid's steps are as long as the slots, loops take several starts at a
+time. Else the steps at a run's begin and end advance start by start.
 """
 
 from typing import NamedTuple
@@ -22,13 +22,13 @@ from greensched_simulator.compiling.compiled import borrowing, inlined
 
 
 class RunToShift(NamedTuple):
-    """A run that may begin at one start after the other."""
+    """A run with a row of candidate starts."""
 
     now_s: float  # the first start
-    slot_s: float  # how far apart the starts are
+    slot_s: float  # distance of the starts
     runtime_s: float
     at: int  # the grid's step in which the first run begins
-    until: int  # and in which it ends
+    until: int  # the grid's step in which the first run ends
 
 
 @borrowing
@@ -37,14 +37,14 @@ def watch_run(
 ) -> bool:
     """Fill in `seen` for one zone: carbon at the start and over the run, then price.
 
-    Tells whether data is missing.
+    Return whether data is missing.
     """
     at, until = step_at(grid, zone, now_s), step_at(grid, zone, now_s + runtime_s)
     run, later = RunToShift(now_s, slot_s, runtime_s, at, until), seen.shape[2] - 1
     final, last_s = until + later, now_s + later * slot_s
     is_even = grid.per_step[zone] == 1.0 / slot_s and grid.times_s[at] <= now_s
     is_even = is_even and final < grid.starts[zone + 1]
-    # A hair before a step's begin, later starts may round to it.
+    # If the first start is just before a step's begin, later starts may round to the next step.
     is_even = is_even and step_at(grid, zone, last_s) == at + later
     is_even = is_even and step_at(grid, zone, last_s + runtime_s) == final
     if is_even and has_all(grid, CARBON, at, final) and has_all(grid, PRICE, at, final):
@@ -59,13 +59,13 @@ def watch_run(
 def _watch_evenly(
     grid: GridTable, signal: int, run: RunToShift, at_start: Floats, over_run: Floats
 ) -> None:
-    """Fill in one signal, [S], where each slot brings a run's begin and end one step on."""
+    """Fill in one signal, [S], where each slot advances a run's begin and end by one step."""
     now_s, slot_s, runtime_s, at, until = run
     factor, factor_per_s, offset = _forecast_at(grid, signal, at, runtime_s)
     values, ended_values = grid.values[signal, at:], grid.values[signal, until:]
     sums, ended_sums = grid.sums[signal, at:], grid.sums[signal, until:]
     since_s, ended_since_s = grid.since_s[at:], grid.since_s[until:]
-    # Loops of few arrays and no branches: the compiler has them do several slots at a time.
+    # The compiler vectorises loops of few arrays without branches.
     for place in range(at_start.size):
         at_start[place] = values[place] * factor + offset
     for place in range(over_run.size):
@@ -84,8 +84,8 @@ def _watch_evenly(
 def _watch_step_by_step(grid: GridTable, zone: int, run: RunToShift, seen: Floats) -> bool:
     """Fill in `seen` for one zone where data is missing, steps are uneven, or the grid ends.
 
-    The steps that hold at a run's begin and end only move on from slot to slot. Tells whether data
-    is missing.
+    The steps at a run's begin and end only advance from slot to slot. Return whether data is
+    missing.
     """
     now_s, slot_s, runtime_s, at, until = run
     last, times_s, has_gaps = grid.starts[zone + 1] - 1, grid.times_s, False
@@ -106,7 +106,7 @@ def _watch_step_by_step(grid: GridTable, zone: int, run: RunToShift, seen: Float
         price_at_start[place], price_over_run[place] = _run_seen(
             grid, PRICE, price, at, until, begin_s, end_s
         )
-        # Who has no data at the start has none over the run.
+        # Missing data at the start is also missing over the run.
         has_gaps |= np.isnan(carbon_over_run[place]) or np.isnan(price_over_run[place])
     return has_gaps
 
@@ -115,9 +115,10 @@ def _watch_step_by_step(grid: GridTable, zone: int, run: RunToShift, seen: Float
 def _forecast_at(
     grid: GridTable, signal: int, step: int, runtime_s: float
 ) -> tuple[float, float, float]:
-    """Return what a forecast made in a step makes of a signal: times the first, plus the last.
+    """Return a forecast's factor, its factor per second of the run, and its offset.
 
-    The second is what the integral over a run is to be multiplied by.
+    The forecast, made in `step`, is the signal times the factor plus the offset. The factor per
+    second applies to the integral over the run.
     """
     factor = grid.factors[signal, step]
     return factor, factor / runtime_s, grid.offsets[signal, step]
@@ -133,7 +134,7 @@ def _run_seen(
     begin_s: float,
     end_s: float,
 ) -> tuple[float, float]:
-    """Return a signal when a run begins, in the step `at`, and its mean over the run."""
+    """Return a signal at a run's begin, which lies in step `at`, and its mean over the run."""
     factor, factor_per_s, offset = forecast
     at_start = grid.values[signal, at] * factor + offset
     if is_one_step(grid, at, until):
@@ -144,7 +145,7 @@ def _run_seen(
 
 @borrowing
 def fill_gaps(values: Floats) -> None:
-    """Put the mean of what is known where [zones, slots] have no data; 1 if nothing is known."""
+    """Replace missing values of [zones, slots] by the mean of the others; 1 if all are missing."""
     known, count = 0.0, 0
     for zone in range(values.shape[0]):
         for place in range(values.shape[1]):

@@ -1,7 +1,7 @@
-"""Which GPUs are free where jobs share them: a part of a GPU must be free on a single one.
+"""The free part of each GPU, for jobs that share GPUs: a part must be free on a single GPU.
 
-The table [N,B] holds what is free of each GPU, 0 to 1, and less than 0 where a node has no such
-GPU. It has no columns where all jobs ask for whole GPUs: then their number is enough.
+The table [N,B] holds the free part of each GPU, 0 to 1, and a negative value where a node has no
+such GPU. It has no columns if all jobs ask for whole GPUs: then their number is enough.
 """
 
 import numpy as np
@@ -9,12 +9,12 @@ import numpy as np
 from greensched_policies.costs.cost import Floats
 from greensched_simulator.compiling.compiled import borrowing, inlined
 
-_EPSILON = 1e-9  # of a GPU; sums of shares may be off by it
+_EPSILON = 1e-9  # of a GPU; rounding error of sums of shares
 
 
 @inlined
 def have_room(shares: Floats, node: int, gpus: float) -> bool:
-    """Tell whether a node has so many whole GPUs free, or such a part of one."""
+    """Return whether a node has `gpus` whole GPUs free, or that part of one."""
     if shares.shape[1] == 0 or gpus == 0.0:
         return True
     share, missing = min(gpus, 1.0), gpus
@@ -26,10 +26,10 @@ def have_room(shares: Floats, node: int, gpus: float) -> bool:
 
 @borrowing
 def take_gpus(shares: Floats, node: int, gpus: float) -> int:
-    """Take whole GPUs, the first that are free, or a part of the one it leaves the least of.
+    """Take the first free whole GPUs, or a part of the GPU with the least left; return a bit mask.
 
-    Returns which, a bit for each: that is best fit, as the GPU plugins that share GPUs have it
-    and Weng et al. compare it, "Beware of Fragmentation", USENIX ATC 2023.
+    This is best fit, as in the GPU plugins that share GPUs; Weng et al. compare it in "Beware of
+    Fragmentation", USENIX ATC 2023.
     """
     taken, missing, share = 0, gpus, min(gpus, 1.0)
     while shares.shape[1] > 0 and missing > _EPSILON:
@@ -48,7 +48,7 @@ def take_gpus(shares: Floats, node: int, gpus: float) -> int:
 
 @borrowing
 def give_gpus(shares: Floats, node: int, taken: int, gpus: float) -> None:
-    """Give back what was taken."""
+    """Give back the GPUs of a bit mask that `take_gpus` returned."""
     share = min(gpus, 1.0)
     for gpu in range(shares.shape[1]):
         if (taken >> gpu) & 1:
@@ -58,7 +58,7 @@ def give_gpus(shares: Floats, node: int, taken: int, gpus: float) -> None:
 
 @borrowing
 def how_often(shares: Floats, node: int, gpus: float, gpu_free: float) -> float:
-    """Return how often a request for so many GPUs finds room on a node of `gpu_free` GPUs."""
+    """Return how many requests for `gpus` GPUs fit on a node that has `gpu_free` free GPUs."""
     if shares.shape[1] == 0:
         return gpu_free / gpus
     share, found = min(gpus, 1.0), 0.0

@@ -1,4 +1,4 @@
-"""What each job may expect of the nodes that could take it, before it is placed."""
+"""Estimates of each job's run before it is placed, from the nodes that can take it."""
 
 from typing import NamedTuple
 
@@ -10,23 +10,23 @@ from greensched_simulator.arrays.moving import NO_LINKS, most_moving_s
 from greensched_simulator.arrays.nodes import NodeArrays
 from greensched_simulator.arrays.precedence import Precedence, latest_ends_s
 
-_EPSILON = 1e-9  # share of a capacity that sums of floats may be off by
+_EPSILON = 1e-9  # rounding error of sums of floats, as a share of a capacity
 
 
 class JobEstimates(NamedTuple):
-    """What J jobs may expect in Z zones."""
+    """Estimates of J jobs in Z zones."""
 
-    # [J] an end until then lets all that wait for the job meet their deadlines, as it does its own
+    # [J] latest end with which the job, and all jobs that wait for it, can meet their deadlines
     latest_end_s: Floats
-    # [J] a start until then ends by then, as far as is expected, on whichever node can take the
-    # job, asleep if it ever sleeps; its arrival where nobody said how long it may wait
+    # [J] latest start that is expected to end by then on any node that can take the job, asleep if
+    # it ever sleeps; the arrival of jobs without a deadline
     latest_start_s: Floats
     # [J,Z] expected on the zone's nodes, mean over their cores; infinite where none can take it
     runtime_s: Floats
-    run_j: Floats  # [J,Z] joules of such a run, without idling; [J,0] where nothing is brought
-    slowest: Floats  # [J] seconds that the slowest node that can take a job takes for one of it
-    # [J] the longest that a job waits on its node before it runs: that it wakes and has the data,
-    # wherever that lies; the latest start allows for it
+    run_j: Floats  # [J,Z] joules of such a run, without idling; [J,0] without data transfers
+    slowest: Floats  # [J] seconds of the slowest able node per second on the reference core
+    # [J] longest wait on the node before the job runs, while the node wakes and fetches the data
+    # from any zone; the latest start allows for it
     lead_s: Floats
 
 
@@ -38,9 +38,9 @@ def estimates_of(
     wake_s: Floats,
     links: Floats = NO_LINKS,
 ) -> JobEstimates:
-    """Return what the jobs may expect of empty nodes but joules; each job must fit some node.
+    """Return the jobs' estimates on empty nodes, without `run_j`; each job must fit some node.
 
-    `wake_s`, [N], is what a node takes to wake, 0 where it never sleeps.
+    `wake_s`, [N], is the time that a node takes to wake, 0 if it never sleeps.
     """
     capacities = [nodes.cpu_capacity, nodes.memory_capacity, nodes.gpu_capacity]
     shapes, counts = np.unique(
@@ -61,7 +61,7 @@ def estimates_of(
         cores[able, int(zone)] += cpu * alike
         core_seconds[able, int(zone)] += cpu * alike / speed
     slowness = np.divide(core_seconds, cores, out=np.full(cores.shape, np.inf), where=cores > 0)
-    # Of several workers one may be on the slowest node, and another one wait longest for its own.
+    # One of several workers may be on the slowest node while another waits longest for its node.
     apart_s = jobs.estimate_s * slowest + lead_s
     longest_s = np.where(jobs.workers > 1.0, apart_s, longest_s)
     latest_end_s = latest_ends_s(precedence, jobs.deadline_s, longest_s)

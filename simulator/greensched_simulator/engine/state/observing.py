@@ -1,4 +1,4 @@
-"""What a `where` rule sees of nodes with room: the policies' encoding, node by node, compiled."""
+"""The `where` rule's view of nodes with room: the policies' encoding, node by node, compiled."""
 
 from typing import Any, NamedTuple
 
@@ -53,23 +53,23 @@ _with_transfer = compiled(with_transfer, inlined)
 
 
 class Scratch(NamedTuple):
-    """Room to reckon in, for up to K candidates; nothing in it outlives an observation."""
+    """Working memory for up to K candidates; its contents last for one observation."""
 
     means: Floats  # [2,Z] each zone's mean carbon and price over the run
-    values: Floats  # [8,K] RELATIVE_FEATURES before they are divided
+    values: Floats  # [8,K] RELATIVE_FEATURES before the division by their means
     mean: Floats  # [8] their mean magnitudes
 
 
-class Newcomer(NamedTuple):
-    """One worker that is to have a node now."""
+class NewWorker(NamedTuple):
+    """One worker that needs a node now."""
 
-    workload: WorkloadColumns  # what it asks for, in numbers
+    workload: WorkloadColumns  # its requests, each a number
     data: Data
     now_s: float
 
 
 class NodesShown(NamedTuple):
-    """What a `where` rule is shown of nodes; the candidates stand in the first columns."""
+    """What a `where` rule is shown of nodes; the candidates fill the first columns."""
 
     features: Singles  # [1,16,K]
     context: Singles  # [1,8]
@@ -78,7 +78,7 @@ class NodesShown(NamedTuple):
 
 @fast
 def empty_scratch(zones: int, most: int) -> Scratch:
-    """Return room for up to so many candidates."""
+    """Return working memory for up to `most` candidates."""
     kinds = len(RELATIVE_FEATURES)
     return Scratch(np.empty((2, zones)), np.empty((kinds, most)), np.empty(kinds))
 
@@ -87,14 +87,14 @@ def empty_scratch(zones: int, most: int) -> Scratch:
 def observe(
     cluster: ClusterState,
     rows: Integers,
-    worker: Newcomer,
+    worker: NewWorker,
     terms: RunConfig,
     scratch: Scratch,
     shown: NodesShown,
 ) -> None:
     """Fill in what a rule is shown of some nodes of a cluster: `encode_where`, node by node.
 
-    The zones' means stand in the scratch.
+    The caller has filled in the scratch's zone means.
     """
     describe(cluster, rows, worker, terms, scratch, shown)
     is_known = fill_mean_magnitudes(scratch.values, rows.size, scratch.mean)
@@ -108,12 +108,12 @@ def observe(
 def describe(
     cluster: ClusterState,
     rows: Integers,
-    worker: Newcomer,
+    worker: NewWorker,
     terms: RunConfig,
     scratch: Scratch,
     shown: NodesShown,
 ) -> None:
-    """Fill in what is to be made relative, in the scratch, and what room is left, in `shown`."""
+    """Fill in the RELATIVE_FEATURES in `scratch`, and the ROOM_FEATURES in `shown`."""
     workload, data, links, means = worker.workload, worker.data, terms.links, scratch.means
     is_brought = links.shape[1] > 0 and data.size_bytes > 0.0
     for place in range(rows.size):
@@ -148,11 +148,11 @@ def _put(column: _Eight, table: npt.NDArray[Any], place: int, rows: _Rows) -> No
 
 @borrowing
 def fill_mean_magnitudes(values: Floats, count: int, mean: Floats) -> bool:
-    """Fill in the mean magnitude of each row's first so many values, of [8,K] or more columns.
+    """Fill in the mean magnitude of the first `count` values of each row, [8].
 
-    Return whether all are finite.
+    Return whether all means are finite.
     """
-    sums = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # side by side: none waits for another
+    sums = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # independent: additions run in parallel
     for place in range(count):
         at: Any = np.uintp(place)
         sums = (
@@ -170,7 +170,7 @@ def fill_mean_magnitudes(values: Floats, count: int, mean: Floats) -> bool:
 
 @borrowing
 def make_relative(values: Floats, count: int, mean: Floats, features: Singles) -> None:
-    """Put [8,K] values, each row divided by its mean magnitude, in their places in [1,16,K]."""
+    """Divide each row of [8,K] by its mean magnitude, into its place in the features [1,16,K]."""
     for kind in range(mean.size):
         factor, offset = _relative_scale(mean[kind])
         own, seen = values[kind], features[0, RELATIVE_PLACES[kind]]
@@ -182,7 +182,7 @@ def make_relative(values: Floats, count: int, mean: Floats, features: Singles) -
 def fill_context(
     workload: WorkloadColumns, weights: Weights, mean: Floats, count: int, context: Singles
 ) -> None:
-    """Fill in what all candidates share, [1,8]."""
+    """Fill in the features that all candidates share, [1,8]."""
     has_carbon = np.isfinite(mean[RELATIVE_ZONE_CARBON])
     memory = mean[RELATIVE_MEMORY_SIZE]
     shared = _context_columns(workload, weights, has_carbon, memory, count)
@@ -195,7 +195,7 @@ def fill_zone_means(
 ) -> None:
     """Fill in the zones' means from `begin_s` to `end_s`, [2,Z]; NaN where all lack data.
 
-    A zone without data gets the mean of the candidates, `rows`, that have some.
+    A zone without data gets the mean of the candidates, `rows`, that have data.
     """
     fill_means(grid, begin_s, end_s, means)
     for place in range(grid.per_step.size):

@@ -1,7 +1,7 @@
 """Nodes that sleep while they are empty: when they fall asleep, and what waking them takes.
 
-Nothing has to happen when a node falls asleep: whoever places work on it finds out how long it has
-been empty. Where no node ever sleeps, the table has no columns.
+Falling asleep is no event: placing work on a node checks how long it has been empty. The table has
+no columns if no node ever sleeps.
 """
 
 from typing import Any
@@ -18,13 +18,13 @@ SAVED_W, WAKE_S, WAKE_J, STAYS_AWAKE_S, ASLEEP_FROM_S, AWAKE_FROM_S = range(6)
 
 @inlined
 def is_asleep(sleep: Floats, node: int, is_empty: bool, now_s: float) -> bool:
-    """Tell whether a node sleeps; at the instant when it falls asleep it does not yet."""
+    """Return whether a node sleeps; at the instant when it falls asleep it does not yet."""
     return is_empty and now_s > sleep[ASLEEP_FROM_S, node]
 
 
 @inlined
 def sleep_seen(sleep: Floats, node: int, is_empty: bool, now_s: float) -> SleepColumns:
-    """Return what sleep does to a node as it is now, each column a number."""
+    """Return the watts that a node saves asleep, and what waking it now takes, in numbers."""
     nothing: Any = 0.0
     awake_s, energy_j = max(sleep[AWAKE_FROM_S, node] - now_s, nothing), nothing
     if is_asleep(sleep, node, is_empty, now_s):
@@ -34,7 +34,7 @@ def sleep_seen(sleep: Floats, node: int, is_empty: bool, now_s: float) -> SleepC
 
 @inlined
 def wake(sleep: Floats, node: int, is_empty: bool, now_s: float) -> float:
-    """Let a node begin to wake if it sleeps, and return since when it slept; NaN: it is awake."""
+    """Begin to wake a node that sleeps; return since when it slept, NaN if it is awake."""
     if sleep.shape[1] == 0 or not is_asleep(sleep, node, is_empty, now_s):
         return np.nan
     sleep[AWAKE_FROM_S, node] = now_s + sleep[WAKE_S, node]
@@ -43,13 +43,13 @@ def wake(sleep: Floats, node: int, is_empty: bool, now_s: float) -> float:
 
 @inlined
 def awake_from_s(sleep: Floats, node: int, now_s: float) -> float:
-    """Return when work that is placed now can run: at once, or when the node has woken."""
+    """Return when work placed now can run: at once, or when the node has woken."""
     return max(now_s, sleep[AWAKE_FROM_S, node]) if sleep.shape[1] > 0 else now_s
 
 
 @inlined
 def fall_empty(sleep: Floats, node: int, now_s: float) -> None:
-    """Let a node's time awake run down from now on, since nothing is left on it."""
+    """Set when a node that has just become empty falls asleep."""
     if sleep.shape[1] > 0:
-        awake_s = max(now_s, sleep[AWAKE_FROM_S, node])  # what it was woken for may have failed
+        awake_s = max(now_s, sleep[AWAKE_FROM_S, node])  # the job may have failed during waking
         sleep[ASLEEP_FROM_S, node] = awake_s + sleep[STAYS_AWAKE_S, node]

@@ -1,10 +1,10 @@
-"""How far each job is: what is left of it, how fast it runs, and until when.
+"""The progress of each job: the work left, its speed, and its next end or pause.
 
-Told only where it may change while a job runs, since nodes are capped or jobs suspended, and where
-a job may have several workers; else the table has no columns, and each job runs for its runtime.
+The table has columns only if progress may change during a run (power caps, suspensions, node
+failures), or if a job may have several workers. Else each job runs for its runtime.
 
-What is left is told in seconds at full speed on the reference core, and of an elastic job with one
-worker. A suspended job starts up again and goes on with the work that is not saved.
+Work left is in seconds at full speed on the reference core; for an elastic job, with one worker. A
+suspended job starts up again and goes on with the unsaved work.
 """
 
 import numpy as np
@@ -15,32 +15,32 @@ from greensched_simulator.compiling.compiled import borrowing, fast, inlined
 from greensched_simulator.engine.state.cluster import ClusterState
 
 # Rows of the table, [11,J].
-LEFT_S, SINCE_S = 0, 1  # what is left, as it was when
-WORK_S = 2  # what was left at the run segment's begin, without startup
-PAUSE_AT_S = 3  # when it is to be suspended next, as far as is planned; infinity: never
-STOP_S = 4  # what is left when it will stop, if it is being suspended; else 0
-RESUME_S = 5  # what is left when it goes on, startup included
-RESUME_AT_S = 6  # when it is to
-RESTARTS = 7  # how often it was suspended
-FULL_SPEED, SPEED = 8, 9  # of its slowest worker: where no cap holds, and now
-WANTED = 10  # workers that an elastic job is to have from its next start on
+LEFT_S, SINCE_S = 0, 1  # work left, and the time for which it holds
+WORK_S = 2  # work left at the run segment's begin, without startup
+PAUSE_AT_S = 3  # next planned suspension; infinity: none
+STOP_S = 4  # work left when a job that is being suspended stops; else 0
+RESUME_S = 5  # work left when it resumes, startup included
+RESUME_AT_S = 6  # planned time of that
+RESTARTS = 7  # number of suspensions
+FULL_SPEED, SPEED = 8, 9  # of its slowest worker: without power caps, and now
+WANTED = 10  # workers that an elastic job should have from its next start on
 ROWS = 11
 
-# Rows of the cluster's table of caps, [4,N]. The last is 1 where a power cap is to be chosen, and
-# MOVED where another one was, and the ends of what runs there are to follow.
+# Rows of the cluster's table of caps, [4,N]. CHANGED is 1 where a power cap must be chosen, and
+# MOVED where the cap changed and the ends of the node's jobs must be updated.
 POWER_CAP, CPU_SPEED_AT_CAP, GPU_SPEED_AT_CAP, CHANGED = range(4)
 MOVED = 2.0
 
-# Who takes longer than was thought is thought to take that much more.
+# A job that outlasts its estimate is expected to take this much longer.
 _LEAST_LEFT_S = 60.0
 _ROUNDING_S = 1e-6
 
 
 @fast
-def nothing_done(jobs: JobArrays, is_told: bool) -> Floats:
-    """Return the table as it is at the start."""
-    progress = np.zeros((ROWS, jobs.runtime_s.size if is_told else 0))
-    if is_told:
+def nothing_done(jobs: JobArrays, is_tracked: bool) -> Floats:
+    """Return the table at the start of a run."""
+    progress = np.zeros((ROWS, jobs.runtime_s.size if is_tracked else 0))
+    if is_tracked:
         progress[LEFT_S] = jobs.runtime_s
         progress[PAUSE_AT_S] = np.inf
         progress[WANTED] = jobs.workers
@@ -60,14 +60,14 @@ def speed_of(job: int, node: int, jobs: JobArrays, cluster: ClusterState) -> flo
 
 @inlined
 def leaves_s(job: int, since_s: float, done_s: float, jobs: JobArrays) -> float:
-    """Return when a job leaves that runs since then: its work is done, or its time is over."""
+    """Return when a job that runs since `since_s` leaves: at `done_s`, or at its fixed time."""
     until_s = jobs.leaves_at_s[job]
     return float(done_s if np.isinf(until_s) else max(since_s, until_s))
 
 
 @inlined
 def expected_left_s(job: int, jobs: JobArrays, progress: Floats) -> float:
-    """Return what is left by the estimate, as it was when that was told last."""
+    """Return the work left by the estimate, as of the job's last update."""
     if progress.shape[1] == 0:
         return float(jobs.estimate_s[job])
     done_s = jobs.runtime_s[job] - progress[LEFT_S, job]
@@ -77,7 +77,7 @@ def expected_left_s(job: int, jobs: JobArrays, progress: Floats) -> float:
 
 @borrowing
 def settle(job: int, now_s: float, done: Floats) -> None:
-    """Bring what is left of a running job up to now; before its node is awake it does not run."""
+    """Update the work left of a running job to now; it runs only once its node is awake."""
     ran_s = max(now_s - done[SINCE_S, job], 0.0)
     done[LEFT_S, job] = max(done[LEFT_S, job] - ran_s * done[SPEED, job], 0.0)
     done[SINCE_S, job] = max(now_s, done[SINCE_S, job])
@@ -92,7 +92,7 @@ def end_s(job: int, jobs: JobArrays, progress: Floats) -> float:
 
 @inlined
 def until_s(job: int, jobs: JobArrays, progress: Floats) -> float:
-    """Return until when a running job needs no look: it ends, stops, or its pause has come."""
+    """Return the next time at which a running job ends, stops, or is due for its pause."""
     if progress[STOP_S, job] > 0.0:
         to_go = progress[LEFT_S, job] - progress[STOP_S, job]
         return float(progress[SINCE_S, job] + to_go / progress[SPEED, job])
@@ -103,7 +103,7 @@ def until_s(job: int, jobs: JobArrays, progress: Floats) -> float:
 def expected_end_s(job: int, jobs: JobArrays, progress: Floats) -> float:
     """Return when a running job is expected to leave its node, suspended or ended.
 
-    Who has overstayed its estimate is expected to leave at once, whether it has settled or not.
+    A job that has outlasted its estimate is expected to leave at once, settled or not.
     """
     if progress[STOP_S, job] > 0.0:
         return until_s(job, jobs, progress)
@@ -115,12 +115,12 @@ def expected_end_s(job: int, jobs: JobArrays, progress: Floats) -> float:
 
 
 @borrowing
-def lose_what_is_not_saved(
+def lose_unsaved_work(
     job: int, now_s: float, may_suspend: bool, jobs: JobArrays, progress: Floats
 ) -> None:
-    """Leave of a job that was stopped without notice what its last checkpoint, or begin, left.
+    """Reset a job that was stopped without notice to its last checkpoint, or to its begin.
 
-    It may be suspended a while after it goes on, if it can be at all.
+    If the job can be suspended, it is reconsidered a slot after it resumes.
     """
     settle(job, now_s, progress)
     left, work, every_s = progress[LEFT_S, job], progress[WORK_S, job], jobs.save_every_s[job]
@@ -135,11 +135,10 @@ def lose_what_is_not_saved(
 
 @borrowing
 def ask_to_stop(job: int, throughput: float, jobs: JobArrays, progress: Floats) -> bool:
-    """Have a running job stop where its work is saved next; False if it ends before.
+    """Set when a settled, running job stops: when its work is next saved; False if it ends before.
 
-    It has settled. Work is saved by then at checkpoints, or, where it is when it is suspended, now
-    and for as long as that takes, however many workers there are, whose throughput is told; who
-    still starts up has nothing to save.
+    Work is saved at checkpoints or, for jobs that save on suspension, from now on for `save_s`,
+    with any number of workers. A job that still starts up has nothing to save.
     """
     left, saved = progress[LEFT_S, job], progress[WORK_S, job]
     every_s, save_s = jobs.save_every_s[job], jobs.save_s[job]

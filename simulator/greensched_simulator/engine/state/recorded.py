@@ -1,4 +1,4 @@
-"""What is recorded of each job while the engine runs."""
+"""The record of each job that the engine keeps during a run."""
 
 from typing import NamedTuple
 
@@ -12,34 +12,34 @@ from greensched_simulator.engine.state.cluster import ClusterState
 from greensched_simulator.engine.state.progress import nothing_done
 from greensched_simulator.engine.state.terms import RunConfig
 
-NODE, GPUS = 0, 1  # rows of what is told of other workers
+NODE, GPUS = 0, 1  # rows of `others`
 
 
 class Recorded(NamedTuple):
-    """What happened to each job, [J]; of those that were suspended in their last run segment.
+    """What happened to each job, [J]; for suspended jobs, in their last run segment.
 
-    Of a job with several workers it tells of the first one; the others are told of beside.
+    Columns without another shape hold a job's first worker; `others` holds the other workers.
     """
 
-    planned_s: Floats  # when it was to start; NaN if it was rejected
-    planned_zone: Integers  # where it then seemed best, or runs: where the plan keeps room for it
+    planned_s: Floats  # planned start; NaN if it was rejected
+    planned_zone: Integers  # the zone in which the plan keeps room for it
     kept_from_s: Floats  # the plan keeps room for it, or its next run segment, from then
     kept_until_s: Floats  # until then
     placed_s: Floats  # when it got its node; NaN if never
-    node_asleep_s: Floats  # since when that node had slept, which it woke; NaN: it was awake
+    node_asleep_s: Floats  # since when the node that it woke had slept; NaN: the node was awake
     start_s: Floats  # when it ran, once all its nodes were awake; NaN if never
     end_s: Floats
-    kept_cores: Floats  # so many of them
+    kept_cores: Floats  # cores that the plan keeps for it
     node: Integers  # NOWHERE if it does not run, or never did
-    workers: Integers  # that it has; of an elastic job that waits, 1
-    gpus: Integers  # which GPUs of the node it has, a bit for each; 0 where they are not told
-    first_other: Integers  # where its other workers begin in `others`; of no use where it has none
+    workers: Integers  # its number of workers; 1 for an elastic job that waits
+    gpus: Integers  # bit mask of its GPUs on the node; 0 where GPUs are not tracked
+    first_other: Integers  # index of its first other worker in `others`; unused if it has none
     others: Integers  # [2,W] node and GPUs of each
     others_asleep_s: Floats  # [W] since when that node had slept
     data_zone: Integers  # where its data lay when it was placed, or lies while it waits
     progress: Floats  # see `progress`
-    # [R+1,2] whose workers were placed one after the other, and how busy each one's node was
-    # without it; in the first row how many that were; no rows where nobody asks
+    # [R+1,2] the job of each placed worker, in order, and its node's utilisation without it; the
+    # first row holds their number; no rows in runs that do not record them
     placings: Floats
 
 
@@ -47,11 +47,11 @@ class Recorded(NamedTuple):
 def nothing_recorded(
     jobs: JobArrays, cluster: ClusterState, terms: RunConfig, nodes_fail: bool
 ) -> Recorded:
-    """Return the record of jobs of which nothing is known yet."""
+    """Return the record of a new run."""
     count, is_capped = jobs.arrival_s.size, cluster.cap.shape[1] > 0
     most_workers = np.where(jobs.scaling > 0.0, float(terms.scaling.shape[1]), jobs.workers)
     others = np.maximum(most_workers - 1.0, 0.0)
-    is_told = is_capped or terms.may_suspend or jobs.workers.max() > 1.0 or nodes_fail
+    is_tracked = is_capped or terms.may_suspend or jobs.workers.max() > 1.0 or nodes_fail
     first = np.zeros(count, np.int64)
     first[1:] = np.cumsum(others)[:-1].astype(np.int64)
     return Recorded(
@@ -71,6 +71,6 @@ def nothing_recorded(
         np.full((2, int(others.sum())), NOWHERE, np.int64),
         np.full(int(others.sum()), np.nan),
         jobs.data_zone.copy(),
-        nothing_done(jobs, is_told),
+        nothing_done(jobs, is_tracked),
         np.zeros((0, 2)),
     )

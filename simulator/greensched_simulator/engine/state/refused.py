@@ -1,4 +1,4 @@
-"""Requests that found no room: whoever asks for as much need not look for it."""
+"""Requests that found no room: a job with an equal or larger request need not search."""
 
 import numpy as np
 
@@ -11,13 +11,13 @@ _REMEMBERED = 8
 
 @fast
 def nothing_refused() -> Floats:
-    """Return a memory of requests, [R,3], in which nobody was refused yet."""
+    """Return an empty table of refused requests, [R,3]."""
     return np.full((_REMEMBERED, 3), np.inf)
 
 
 @fast
 def refuse(job: int, jobs: JobArrays, refused: Floats) -> None:
-    """Remember what a job asks for, if there is a place left."""
+    """Store a job's request in the table, if it has a free row."""
     for place in range(refused.shape[0]):
         if np.isinf(refused[place, 0]):
             refused[place, 0] = jobs.cpu_cores[job]
@@ -28,7 +28,7 @@ def refuse(job: int, jobs: JobArrays, refused: Floats) -> None:
 
 @fast
 def asks_as_much(job: int, jobs: JobArrays, refused: Floats) -> bool:
-    """Tell whether a job asks for as much of everything as one that found no room."""
+    """Return whether a job asks for at least as much of everything as a refused request."""
     for place in range(refused.shape[0]):
         if (
             jobs.cpu_cores[job] >= refused[place, 0]

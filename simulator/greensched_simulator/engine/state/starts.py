@@ -1,4 +1,4 @@
-"""When a job starts: its candidate starts, and the plan of what runs when, zone by zone."""
+"""A job's candidate starts, and the plan of the cores that run in each zone."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ import numpy as np
 from greensched_policies.costs.cost import Floats, Integers
 from greensched_policies.encoding.slots import FULL, SlotColumns, with_overload
 from greensched_simulator.arrays.grid_table import GridTable
-from greensched_simulator.arrays.moving import Data, dearer_by_zone
+from greensched_simulator.arrays.moving import Data, transfer_surcharges
 from greensched_simulator.compiling.compiled import borrowing, compiled, fast, inlined
 from greensched_simulator.engine.state.choices import NOWHERE, RuleSet
 from greensched_simulator.engine.state.forecast_window import fill_gaps, watch_run
@@ -17,7 +17,7 @@ MOST_SLOTS = 672  # a week of quarter hours
 _LEAST_MAGNITUDE = 1e-30
 
 # What is seen of each zone and start, in the order of SlotColumns: carbon at the start and over the
-# run, price at the start and over the run, both over the run in one figure, and the load.
+# run, price at the start and over the run, their weighted sum over the run, and the load.
 SEEN, _WEIGHTED, _BUSIEST = 6, 4, 5
 
 _with_overload = compiled(with_overload, inlined)
@@ -26,8 +26,8 @@ _with_overload = compiled(with_overload, inlined)
 class Plan(NamedTuple):
     """The cores that run or are to run in each zone, slot by slot from time 0.
 
-    Whatever touches a slot counts in all of it. What lies beyond the last slot is not kept; nothing
-    is where there are no slots, because all start as they come and nobody looks ahead.
+    A run counts fully in each slot that it touches. The plan ends with its last slot. It has no
+    slots if jobs start on arrival and no rule looks ahead.
     """
 
     cores: Floats  # [Z,S]
@@ -35,7 +35,7 @@ class Plan(NamedTuple):
 
 
 class Start(NamedTuple):
-    """When a job is to start, and in which zone it then is best; NaN if it is rejected."""
+    """A job's planned start, and its best zone then; NaN if it is rejected."""
 
     start_s: float
     zone: int  # NOWHERE if it is rejected
@@ -43,18 +43,18 @@ class Start(NamedTuple):
 
 
 class UnstartedJob(NamedTuple):
-    """A job, or what is left of it, that may start now or later."""
+    """A job, or the rest of one, that may start now or later."""
 
     now_s: float
     runtime_s: Floats  # [Z] expected in each zone, infinite where no node can take it
     cpu_cores: float
     data: Data
-    run_j: Floats  # [Z] joules of such a run, which what bringing its data takes is held against
+    run_j: Floats  # [Z] joules of such a run, over which the cost of its data transfer is spread
 
 
 @inlined
 def is_kept(plan: Plan) -> bool:
-    """Tell whether the plan has any slots."""
+    """Return whether the plan has any slots."""
     return plan.cores.shape[1] > 0
 
 
@@ -67,9 +67,9 @@ def choose_start(
     work: UnstartedJob,
     latest_s: float,
 ) -> Start:
-    """Return the start up to `latest_s` that the `when` rule likes best.
+    """Return the start up to `latest_s` with the least cost by the `when` rule.
 
-    A rule that may reject is asked also where there is but one choice.
+    A rule that may reject jobs is also called for a single candidate.
     """
     count = starts_between(work.now_s, latest_s, terms)
     slots, zones = slot_columns(grid, plan, terms, work, count)
@@ -85,7 +85,7 @@ def choose_start(
 
 @inlined
 def starts_between(now_s: float, latest_s: float, terms: RunConfig) -> int:
-    """Return how many starts there are to choose from, at least one: now."""
+    """Return the number of candidate starts, at least one: now."""
     return min(max(int((latest_s - now_s) // terms.slot_s), 0) + 1, MOST_SLOTS)
 
 
@@ -93,13 +93,13 @@ def starts_between(now_s: float, latest_s: float, terms: RunConfig) -> int:
 def slot_columns(
     grid: GridTable, plan: Plan, terms: RunConfig, work: UnstartedJob, count: int
 ) -> tuple[SlotColumns, Integers]:
-    """Return so many candidate starts of one workload, and the best zone of each, [S]."""
+    """Return `count` candidate starts of one job, and the best zone of each, [S]."""
     runtime_s, slot_s = work.runtime_s, terms.slot_s
     seen = np.empty((SEEN, runtime_s.size, count))
     room = np.empty((2, count + most_slots(runtime_s, slot_s)))
     columns, best = np.empty((2 + SEEN, 1, count)), np.empty(count, np.int64)
-    dearer = dearer_by_zone(terms.links, work.data, work.run_j)
-    watch(grid, plan, slot_s, work, dearer, seen, room)
+    surcharge = transfer_surcharges(terms.links, work.data, work.run_j)
+    watch(grid, plan, slot_s, work, surcharge, seen, room)
     choose_zones(runtime_s, terms, seen, room, best)
     take_best(runtime_s, slot_s, seen, best, columns)
     return as_slots(columns), best
@@ -120,13 +120,13 @@ def watch(
     plan: Plan,
     slot_s: float,
     work: UnstartedJob,
-    dearer: Floats,
+    surcharge: Floats,
     seen: Floats,
     room: Floats,
 ) -> None:
-    """Fill in `seen`, [6,Z,S], but for what is weighted; where data is missing, with a mean.
+    """Fill in `seen`, [6,Z,S], except the weighted sum; missing data is replaced by a mean.
 
-    `dearer` is what bringing the data to each zone takes: see `dearer_by_zone`.
+    `surcharge` is the effect of the data transfer to each zone: see `transfer_surcharges`.
     """
     now_s, has_gaps = work.now_s, False
     for zone in range(work.runtime_s.size):
@@ -135,10 +135,10 @@ def watch(
             seen[:, zone], seen[_BUSIEST, zone], has_gaps = np.nan, 0.0, True
             continue
         has_gaps |= watch_run(grid, zone, slot_s, now_s, runtime_s, seen)
-        if dearer.shape[1] > 0:
+        if surcharge.shape[1] > 0:
             for place in range(seen.shape[2]):
-                seen[1, zone, place] *= dearer[0, zone]
-                seen[3, zone, place] += dearer[1, zone]
+                seen[1, zone, place] *= surcharge[0, zone]
+                seen[3, zone, place] += surcharge[1, zone]
         touched = slots_of(now_s, now_s + runtime_s, slot_s, plan.cores.shape[1])
         watch_plan(plan, zone, touched, work.cpu_cores, room, seen[_BUSIEST, zone])
     if has_gaps:
@@ -150,7 +150,7 @@ def watch(
 def choose_zones(
     runtime_s: Floats, terms: RunConfig, seen: Floats, room: Floats, best: Integers
 ) -> None:
-    """Fill in what is weighted in `seen`, and the best zone of each start, [S]."""
+    """Fill in the weighted sum in `seen`, and the best zone of each start, [S]."""
     flat = seen.reshape((SEEN, seen[0].size))
     weigh(flat, terms.weights.carbon, terms.weights.cost)
     spread = _spread(flat[_WEIGHTED], flat[_BUSIEST])
@@ -171,7 +171,7 @@ def choose_zones(
 def take_best(
     runtime_s: Floats, slot_s: float, seen: Floats, best: Integers, columns: Floats
 ) -> None:
-    """Fill in the fields of SlotColumns, [8,1,S], with what is seen in the best zones."""
+    """Fill in the fields of SlotColumns, [8,1,S], from the best zones."""
     waits_s, runtimes_s = columns[0, 0], columns[1, 0]
     for place in range(best.size):
         waits_s[place], runtimes_s[place] = place * slot_s, runtime_s[np.uintp(best[place])]
@@ -183,7 +183,7 @@ def take_best(
 
 @inlined
 def most_slots(runtime_s: Floats, slot_s: float) -> int:
-    """Return how many slots a run in any zone touches at most."""
+    """Return the most slots that a run in any zone touches."""
     longest_s = 0.0
     for zone in range(runtime_s.size):
         if not np.isinf(runtime_s[zone]):
@@ -202,9 +202,9 @@ def watch_plan(
 ) -> None:
     """Fill in the zone's busiest share of cores over a run from each start, [S].
 
-    `touched` are the slots of a run that begins now, as `slots_of` tells them. Reckons in `room`,
-    at least [2, S + slots of the run]: the maxima over 1, 2, 4, 8 … slots from each on, of which
-    two make up any run.
+    `touched` are the slots of a run that begins now, from `slots_of`. `room`, at least
+    [2, S + slots of the run], is working memory for the maxima over 1, 2, 4, 8 … slots from each
+    slot on; two of them cover any run.
     """
     cores, capacity = plan.cores[zone], max(plan.capacity[zone], 1e-9)
     first, end = touched
@@ -231,7 +231,7 @@ def watch_plan(
 def keep(
     plan: Plan, zone: int, slot_s: float, begin_s: float, end_s: float, cpu_cores: float
 ) -> None:
-    """Add cores to the plan from `begin_s` to `end_s`; negative ones take them out again."""
+    """Add cores to the plan from `begin_s` to `end_s`; negative ones remove them."""
     if not is_kept(plan):
         return
     cores = plan.cores[zone]
@@ -242,7 +242,7 @@ def keep(
 
 @inlined
 def slots_of(begin_s: float, end_s: float, slot_s: float, slots: int) -> tuple[int, int]:
-    """Return the first slot that an interval touches and the one after its last, at least one."""
+    """Return the range of slots that an interval touches: the first, and the one after the last."""
     first = min(int(begin_s // slot_s), slots - 1)
     last = min(int(np.ceil(end_s / slot_s)), slots)
     return first, max(last, first + 1)
@@ -250,9 +250,9 @@ def slots_of(begin_s: float, end_s: float, slot_s: float, slots: int) -> tuple[i
 
 @borrowing
 def weigh(seen: Floats, by_carbon: float, by_price: float) -> None:
-    """Fill in carbon and price over the run in one figure, of `seen` with its zones in a row.
+    """Fill in the weighted sum of carbon and price over the run in `seen`, [6,Z·S].
 
-    Each is relative to the mean of its magnitudes, and weighted.
+    Carbon and price are first divided by their mean magnitudes.
     """
     carbon, price, weighted = seen[1], seen[3], seen[_WEIGHTED]
     by_carbon /= max(_mean_magnitude(carbon), _LEAST_MAGNITUDE)
@@ -263,7 +263,7 @@ def weigh(seen: Floats, by_carbon: float, by_price: float) -> None:
 
 @inlined
 def _mean_magnitude(values: Floats) -> float:
-    """Return the mean of some magnitudes: four sums at a time, or each would wait for the last."""
+    """Return the mean magnitude; four independent sums let additions run in parallel."""
     one, two, three, four = 0.0, 0.0, 0.0, 0.0
     whole = values.size - values.size % 4
     for place in range(0, whole, 4):
@@ -278,7 +278,7 @@ def _mean_magnitude(values: Floats) -> float:
 
 @inlined
 def _spread(weighted: Floats, busiest: Floats) -> float:
-    """Return how far weighted costs lie apart at most; 0 where nothing is beyond the capacity."""
+    """Return the range of the weighted costs; 0 if no start exceeds the capacity."""
     is_over = False
     for place in range(busiest.size):
         is_over |= busiest[place] > FULL

@@ -1,4 +1,4 @@
-"""What holds for a whole run of the engine, whatever happens in it."""
+"""The settings of a run of the engine, which never change during it."""
 
 from typing import NamedTuple
 
@@ -9,17 +9,17 @@ from greensched_simulator.arrays.moving import NO_LINKS
 
 
 class RunConfig(NamedTuple):
-    """What holds for a whole run."""
+    """The settings of a run."""
 
     discipline: int  # of the queue: see `queueing`
-    slot_s: float  # starts are considered this far apart
+    slot_s: float  # distance of candidate starts
     nodes_to_score: int  # nodes with room that a search looks for
     weights: Weights
     model: CostModel
-    sees_room: bool = True  # whether the `where` rule looks at what room a job leaves
+    sees_room: bool = True  # whether the `where` rule uses the room that a job leaves
     goes_on: bool = True  # a search begins where the last one stopped, else at the first node
-    may_reject: bool = False  # whether the `when` rule may give infinite costs
-    may_suspend: bool = False  # whether the `pause` rule may have anything suspended
+    may_reject: bool = False  # whether the `when` rule may return infinite costs
+    may_suspend: bool = False  # whether the `pause` rule may suspend jobs
     asks_how_fast: bool = False  # whether an agent chooses the power caps of nodes
-    scaling: Floats = NO_SCALING  # the world's curves; NO_SCALING where the pause rule keeps sizes
+    scaling: Floats = NO_SCALING  # speed by workers; NO_SCALING if the policy does not scale jobs
     links: Floats = NO_LINKS  # between zones: see `moving`
