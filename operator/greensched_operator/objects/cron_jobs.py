@@ -1,4 +1,4 @@
-"""CronJobs: when each runs next, and how long its past runs took."""
+"""CronJobs: when each runs next and how long its past runs took."""
 
 import json
 import math
@@ -16,9 +16,9 @@ from greensched_core.quoting import quoted
 from greensched_operator.objects.own_annotations import ours
 from greensched_operator.objects.workloads import Meta
 
-MOST_RUNTIMES = 32  # the last so many count: a workload that grows is followed within a month
+MOST_RUNTIMES = 32  # only the last count, so that a daily run that grows is followed in a month
 QUANTILE = 0.9  # of past runtimes: nine in ten runs end before the estimate
-# What robfig/cron, which Kubernetes uses, knows beside five fields (pkg.go.dev/github.com/robfig/
+# Schedules without five fields in robfig/cron, which Kubernetes uses (pkg.go.dev/github.com/robfig/
 # cron/v3, "Predefined schedules").
 _NAMED = {
     "@yearly": "0 0 1 1 *",
@@ -51,16 +51,16 @@ class CronJobObject(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class CronJob:
-    """What its runs inherit from a CronJob."""
+    """The part of a CronJob that its runs inherit."""
 
     namespace: str
     name: str
     uid: str
     annotations: Mapping[str, str]  # ours only
     schedule: str
-    time_zone: str  # "" for that of the controller manager, which is taken for UTC
+    time_zone: str  # "" for the controller manager's, which is assumed to be UTC
     runtimes_s: tuple[float, ...]  # of its last runs, the newest last
-    may_overlap: bool = True  # else a run that is due deletes, or waits for, the one before
+    may_overlap: bool = True  # else a due run deletes the previous one or waits for it
 
     @property
     def learned_runtime_s(self) -> float | None:
@@ -71,17 +71,17 @@ class CronJob:
         return rising[math.ceil(QUANTILE * len(rising)) - 1]
 
     def next_run_s(self, after_s: float) -> float | None:
-        """Return when it runs next, in seconds since the epoch; None where that cannot be told."""
+        """Return when it runs next, in seconds since the epoch; None if that is not known."""
         try:
             zone = ZoneInfo(self.time_zone) if self.time_zone else UTC
             after = datetime.fromtimestamp(after_s, zone)
             return next(CronSim(_five_fields(self.schedule), after)).timestamp()
         except (CronSimError, StopIteration, KeyError, ValueError, OSError):
-            return None  # the API server took it, so we know less than Kubernetes does
+            return None  # the API server accepted it, so Kubernetes knows more than we do
 
 
 def read_cron_job(raw: object) -> CronJob:
-    """Return the CronJob in JSON bytes or decoded JSON; raises BadInput when it is none."""
+    """Return the CronJob in JSON bytes or decoded JSON; raises BadInput for any other object."""
     try:
         if isinstance(raw, bytes | msgspec.Raw):
             found = msgspec.json.decode(raw, type=CronJobObject)
@@ -89,21 +89,21 @@ def read_cron_job(raw: object) -> CronJob:
             found = msgspec.convert(raw, CronJobObject)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise BadInput(f"not a CronJob: {fault}") from fault
-    said = found.metadata.annotations or {}
+    annotations = found.metadata.annotations or {}
     return CronJob(
         found.metadata.namespace,
         found.metadata.name,
         found.metadata.uid,
-        ours(said),
+        ours(annotations),
         found.spec.schedule,
         found.spec.timeZone or "",
-        _runtimes(said.get(labels.RUNTIMES)),
+        _runtimes(annotations.get(labels.RUNTIMES)),
         found.spec.concurrencyPolicy not in ("Forbid", "Replace"),
     )
 
 
 def with_runtime(runtimes_s: Sequence[float], runtime_s: float) -> str:
-    """Return the annotation that remembers one more run, as JSON; the oldest is forgotten."""
+    """Return the annotation with one more runtime, as JSON; the oldest one is dropped."""
     kept = [*runtimes_s, runtime_s][-MOST_RUNTIMES:]
     return json.dumps([round(each) if each >= 10 else round(each, 2) for each in kept])
 
@@ -111,12 +111,12 @@ def with_runtime(runtimes_s: Sequence[float], runtime_s: float) -> str:
 def _five_fields(schedule: str) -> str:
     text = _NAMED.get(schedule.strip().lower(), schedule.strip())
     if text.startswith(("TZ=", "CRON_TZ=")):
-        raise ValueError(f"{quoted(schedule)} names a time zone")  # Kubernetes refuses it by now
+        raise ValueError(f"{quoted(schedule)} names a time zone")  # Kubernetes refuses it today
     return text.replace("?", "*")
 
 
 def _runtimes(text: str | None) -> tuple[float, ...]:
-    """Return what is remembered of past runs; what nobody of us wrote counts as nothing."""
+    """Return the runtimes of past runs; text that GreenSched cannot have written counts as none."""
     if text is None:
         return ()
     try:

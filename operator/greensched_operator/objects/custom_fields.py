@@ -1,8 +1,8 @@
-"""A field of a custom resource, defined once: at the attribute that its value becomes.
+"""Fields of custom resources, each defined once: at the attribute that its value becomes.
 
-`custom_field` says what it is called, what it takes, its default and its meaning. Reading follows
-from that (`reader_of`), and so does what `make docs` writes: the schema and the rules of the
-resource's definition, and the tables of its page.
+`custom_field` defines a field's name, kind, default and meaning. The reader follows from that
+(`reader_of`), and so does what `make docs` writes: the schema and rules of the CRD, and the tables
+of the resource's page.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,35 +25,35 @@ _ABOUT = "custom field"  # the key of a field's metadata
 
 
 class SchemaRule(NamedTuple):
-    """What the API server checks, in CEL, and what it tells whoever wrote something else."""
+    """A check of the API server, in CEL, and its error message."""
 
     cel: str
     message: str
-    path: str = ""  # of the field below that it speaks of, such as .bundle
+    path: str = ""  # of the field below that the message is about, such as .bundle
 
 
 @dataclass(frozen=True, slots=True)
 class FieldKind(Generic[Value]):
-    """What a field takes."""
+    """The kind of values that a field takes."""
 
-    read: Callable[[object, str], Value]  # of a value and its place; raises BadInput
-    schema: Mapping[str, Any]  # of OpenAPI, without the rules and what is below
+    read: Callable[[object, str], Value]  # takes a value and its place; raises BadInput
+    schema: Mapping[str, Any]  # OpenAPI schema, without rules, fields and items
     unit: str  # as the tables of docs/ show it
     rules: tuple[SchemaRule, ...] = ()
     below: "Mapping[str, FieldDefinition] | None" = None  # an object's fields, by attribute
-    each: "FieldKind[Any] | None" = None  # of a list's items
+    each: "FieldKind[Any] | None" = None  # kind of a list's items
 
 
 @dataclass(frozen=True, slots=True)
 class FieldDefinition:
-    """A field as it is defined."""
+    """The definition of a field."""
 
     name: str
     kind: FieldKind[Any]
     meaning: str
-    default: object = None  # which the API server writes into objects; None: it writes nothing
-    absent: str = ""  # what holds where it is left out, if it has no default
-    needed: str = ""  # what is wrong where it is left out
+    default: object = None  # that the API server writes into objects; None: it writes nothing
+    absent: str = ""  # what an absent field means, if it has no default
+    needed: str = ""  # error message if a required field is absent
 
 
 @overload
@@ -78,8 +78,9 @@ def custom_field(
 ) -> Any:
     """Define a field of a custom resource at a dataclass's attribute.
 
-    `default` is as users write it, `unset` the attribute's value where nothing is written and
-    `absent` what that means in a word or two; `needed` is what is wrong where nothing is written.
+    `default` is as users write it. Without a default, `unset` is the attribute's value if the field
+    is absent, and `absent` says in a word or two what that means. A required field has `needed`,
+    the error message if it is absent.
     """
     metadata = {_ABOUT: FieldDefinition(name, kind, meaning, default, absent, needed)}
     if needed:
@@ -88,20 +89,20 @@ def custom_field(
 
 
 def fields_of(kind: type[Any]) -> Mapping[str, FieldDefinition]:
-    """Return the custom fields of a dataclass, by attribute and in their order."""
+    """Return the custom fields of a dataclass, by attribute, in the order of definition."""
     return {each.name: each.metadata[_ABOUT] for each in fields(kind) if _ABOUT in each.metadata}
 
 
 def reader_of(known: Mapping[str, FieldDefinition]) -> Callable[[object, str], dict[str, Any]]:
-    """Return what reads an object's fields, and its place, into the attributes of a dataclass.
+    """Return a function of an object and its place that returns a dataclass's attributes.
 
-    Null is as good as absent. What is not known, such as a field of a later version, is skipped.
-    The reader raises BadInput for the first field that it cannot read.
+    It treats null as absent, and skips unknown fields, such as those of a later version. It raises
+    BadInput for the first field that it cannot read.
     """
     steps = [(name, each.name, each.kind.read, each.needed) for name, each in known.items()]
 
     def read(raw: object, where: str) -> dict[str, Any]:
-        if not isinstance(raw, dict):  # as most are: another mapping takes longer to tell
+        if not isinstance(raw, dict):  # the usual case; checking for other mappings is slower
             raw = raw if isinstance(raw, Mapping) else plain(dict, raw, where)
         found = {}
         for attribute, name, value_of, needed in steps:
@@ -115,7 +116,7 @@ def reader_of(known: Mapping[str, FieldDefinition]) -> Callable[[object, str], d
 
 
 def plain(kind: type[Value], raw: object, where: str) -> Value:
-    """Return what JSON holds as that type; raise BadInput that tells the field for any other."""
+    """Return a JSON value of that type; raise BadInput, with the field, for another type."""
     if isinstance(raw, kind):
         return raw
     try:
@@ -124,7 +125,7 @@ def plain(kind: type[Value], raw: object, where: str) -> Value:
         raise BadInput(f"{fault} - at `{where}`") from None
 
 
-_seconds = lru_cache(maxsize=1024)(parse_duration)  # objects come again, with the same durations
+_seconds = lru_cache(maxsize=1024)(parse_duration)  # objects arrive again with the same durations
 _IS_DURATION = SchemaRule(
     "self.matches('^([0-9]+([.][0-9]+)?(ms|d|h|m|s))+$')",
     "this is not a duration; write a number with a unit of d, h, m, s or ms, such as 90s, 1h30m "
@@ -133,7 +134,7 @@ _IS_DURATION = SchemaRule(
 
 
 def duration(above_zero: str = "") -> FieldKind[float]:
-    """Return the kind of durations, seconds; `above_zero`: what to tell of one of no length."""
+    """Return the kind of durations, in seconds; `above_zero` is the error message for zero."""
 
     def read(raw: object, where: str) -> float:
         try:
@@ -150,7 +151,7 @@ def duration(above_zero: str = "") -> FieldKind[float]:
 
 
 def number(most: float, unit: str, *rules: SchemaRule, per: float = 1.0) -> FieldKind[float]:
-    """Return the kind of numbers from 0 to `most`, in `per` parts of what is written."""
+    """Return the kind of numbers from 0 to `most`; the value is the number divided by `per`."""
 
     def read(raw: object, where: str) -> float:
         value = plain(float, raw, where)
@@ -162,26 +163,26 @@ def number(most: float, unit: str, *rules: SchemaRule, per: float = 1.0) -> Fiel
 
 
 def percent(
-    of: str, most: float = 100.0, told: str = "a percentage must be from 0 to 100"
+    of: str, most: float = 100.0, message: str = "a percentage must be from 0 to 100"
 ) -> FieldKind[float]:
-    """Return the kind of percentages of something, as a share of 1."""
+    """Return the kind of percentages of something; the value is a share of 1."""
     unit = f"% of {of}" + ("" if most == 100.0 else f", 0 to {most:g}")
-    return number(most, unit, SchemaRule(f"self >= 0.0 && self <= {most:.1f}", told), per=100.0)
+    return number(most, unit, SchemaRule(f"self >= 0.0 && self <= {most:.1f}", message), per=100.0)
 
 
 def flag() -> FieldKind[bool]:
-    """Return the kind of true and false."""
+    """Return the kind of booleans."""
     return FieldKind(lambda raw, where: plain(bool, raw, where), {"type": "boolean"}, "true, false")
 
 
 def text(longest: int, unit: str, *rules: SchemaRule) -> FieldKind[str]:
-    """Return the kind of texts of so many characters at most."""
+    """Return the kind of texts with at most `longest` characters."""
     schema = {"type": "string", "maxLength": longest}
     return FieldKind(lambda raw, where: plain(str, raw, where), schema, unit, rules)
 
 
 def word(words: type[Word]) -> FieldKind[Word]:
-    """Return the kind of a few words."""
+    """Return the kind of the words of an enumeration."""
 
     def read(raw: object, where: str) -> Word:
         given = plain(str, raw, where)
@@ -198,9 +199,9 @@ def word(words: type[Word]) -> FieldKind[Word]:
 def group(
     below: type[Part], finish: Callable[[Part, str], Value], *rules: SchemaRule
 ) -> FieldKind[Value]:
-    """Return the kind of objects with a dataclass's fields, of which `finish` makes the value.
+    """Return the kind of objects with a dataclass's fields, which `finish` turns into the value.
 
-    `finish` is given the place too, and raises BadInput where the fields do not go together.
+    `finish` also takes the place, and raises BadInput for fields that do not fit together.
     """
 
     known = fields_of(below)
@@ -220,7 +221,7 @@ def many(
     unit: str = "list",
     list_type: str = "atomic",
 ) -> FieldKind[Value]:
-    """Return the kind of lists of at most so many items, of which `finish` makes the value."""
+    """Return the kind of lists of at most `most` items, which `finish` turns into the value."""
 
     item = each.read
 
@@ -233,5 +234,5 @@ def many(
 
 
 def as_read(found: Value, where: str) -> Value:
-    """Return what was read as it is, whatever its place."""
+    """Return the value unchanged: a `finish` that does nothing."""
     return found

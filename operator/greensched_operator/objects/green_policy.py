@@ -1,7 +1,7 @@
-"""GreenPolicy: whether work waits, for what and how long; and which policy a workload follows.
+"""GreenPolicy: whether, for what and how long work waits; and which policy a workload follows.
 
-A policy that cannot be followed as it is written holds nothing: the built-in defaults, mode shadow,
-stand for it, with what is wrong in words.
+A policy that cannot be read holds nothing: the built-in defaults (mode shadow) replace it, with
+error messages.
 """
 
 from collections.abc import Mapping
@@ -31,29 +31,29 @@ from greensched_operator.objects.resource_fields import decoded_object, read_met
 from greensched_policies.encoding.weights import Weights
 from greensched_policies.rules.names import WHEN_NAMES
 
-DEFAULT_NAME = "default"  # of the policy that a namespace, or the cluster, follows
+DEFAULT_NAME = "default"  # name of the policy that a namespace, or the cluster, follows
 ONNX = "onnx"
 
 Policies = Mapping[tuple[str, str], "GreenPolicy"]  # by namespace and name
 
 
 class Mode(StrEnum):
-    """What is done with work that may wait; it says nothing of where work is placed."""
+    """How work that may wait is treated; placement does not depend on it."""
 
     OFF = "off"
-    SHADOW = "shadow"  # nothing is held; what would be is reported
+    SHADOW = "shadow"  # nothing is held; what would be held is reported
     ENFORCE = "enforce"
 
 
 class BudgetPeriod(StrEnum):
-    """After which a budget begins anew, by UTC; weeks begin on Monday."""
+    """The time after which a budget begins anew, by UTC; weeks begin on Monday."""
 
     DAY = "Day"
     WEEK = "Week"
     MONTH = "Month"
 
     def span(self, now: float) -> TimeSpan:
-        """Return the period that an instant lies in, seconds since the Unix epoch."""
+        """Return the period that contains a time, in seconds since the Unix epoch."""
         day = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         if self is BudgetPeriod.DAY:
             begin, end = day, day + timedelta(days=1)
@@ -68,7 +68,7 @@ class BudgetPeriod(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SafetyMargin:
-    """Spare time between the expected end and the deadline; the greater of the two holds."""
+    """Spare time between the expected end and the deadline; the greater of both counts."""
 
     least_s: float = custom_field("duration", duration(), "The least spare time.", default="5m")
     share_of_runtime: float = custom_field(
@@ -83,13 +83,13 @@ class SafetyMargin:
     )
 
     def seconds(self, runtime_s: float) -> float:
-        """Return the spare time of a run of that length."""
+        """Return the spare time of a run with that runtime."""
         return max(self.least_s, self.share_of_runtime * runtime_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What the work of one namespace may take in a period; None is without limit."""
+    """What the work of one namespace may consume in a period; None means no limit."""
 
     period: BudgetPeriod = custom_field(
         "period",
@@ -121,7 +121,7 @@ def _budget(found: Budget, where: str) -> Budget:
 
 @dataclass(frozen=True, slots=True)
 class PauseLimits:
-    """How long checkpointable work runs before it is suspended, and is suspended, at least."""
+    """The shortest run before a suspension, and the shortest suspension, of checkpointable work."""
 
     minimum_run_s: float = custom_field(
         "minimumRun",
@@ -160,9 +160,9 @@ _WHEN_POLICY = FieldKind(
 
 @dataclass(frozen=True, slots=True)
 class GreenPolicy:
-    """A policy as it is followed; without a name the one that is built in.
+    """A policy that workloads follow; the built-in one has no name.
 
-    `faults` tells what of the object could not be read; then all else is the built-in default.
+    If the object could not be read, `faults` says why and all fields have their defaults.
     """
 
     namespace: str = ""
@@ -180,22 +180,22 @@ class GreenPolicy:
     weights: Weights = custom_field(
         "weights",
         WEIGHTS,
-        "How much each counts in the choice of a start; only their ratio matters, and not all are "
-        "zero.",
+        "How much each counts in the choice of a start; only their ratio matters, and at least one "
+        "must be above zero.",
         default={},
     )
     default_delay_s: float | None = custom_field(
         "defaultDelay",
         duration(),
-        "How long work may wait that has neither deadline nor max-delay. If absent, such work is "
-        "never held.",
+        "How long work with neither deadline nor max-delay may wait. If absent, such work is never "
+        "held.",
         unset=None,
         absent="absent",
     )
     longest_hold_s: float = custom_field(
         "longestHold",
         duration(),
-        "Held work starts after that in any case, also far before its deadline; `0s` holds "
+        "Longest time that work is held; it then starts even far before its deadline. `0s` holds "
         "nothing.",
         default="24h",
     )
@@ -214,7 +214,7 @@ class GreenPolicy:
     max_held_share: float = custom_field(
         "maxHeldSharePercent",
         percent("the cluster's CPU cores"),
-        "Limit on what held work may request at one time; work above it starts immediately.",
+        "Limit on what all held work may request together; work above it starts immediately.",
         default=50,
     )
     least_saving: float = custom_field(
@@ -226,7 +226,7 @@ class GreenPolicy:
     quiet_hours: QuietHours = custom_field(
         "quietHours",
         QUIET_HOURS,
-        "When no held work starts, unless its deadline demands it.",
+        "Times at which no held work starts, unless its deadline requires it.",
         unset=QuietHours(),
         absent="none",
     )
@@ -268,7 +268,7 @@ class GreenPolicy:
 
     @property
     def title(self) -> str:
-        """Return how a sentence names it."""
+        """Return its name for messages."""
         return f"GreenPolicy {self.namespace}/{self.name}" if self.name else "the built-in policy"
 
 
@@ -291,7 +291,7 @@ SPEC = FieldDefinition(
 
 
 def parse(raw: object) -> GreenPolicy:
-    """Read a GreenPolicy (JSON, or decoded) and say in `faults` what is wrong; never raises."""
+    """Read a GreenPolicy, JSON or decoded already; `faults` has its errors, nothing is raised."""
     try:
         whole = decoded_object(raw)
     except BadInput as fault:
@@ -316,7 +316,7 @@ class PolicyOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The policy that a workload follows, why, and a sentence where that isn't what was meant."""
+    """The policy that a workload follows, its origin, and a message if another one was meant."""
 
     policy: GreenPolicy
     origin: PolicyOrigin
@@ -326,11 +326,11 @@ class Resolved:
 def resolve(
     policies: Policies, namespace: str, name: str | None, operator_namespace: str
 ) -> Resolved:
-    """Return the policy of a workload of a namespace that names one, or none; never raises.
+    """Return the policy of a workload in a namespace, which may name one; never raises.
 
-    The named one is looked up in the workload's namespace, then in the operator's; where there is
-    none, or none is named: the one named `default` of the one, then of the other, then what is
-    built in.
+    The named policy is looked up in the workload's namespace, then in the operator's. If there is
+    none, or none is named, the policy `default` of the first, then of the second namespace applies,
+    and finally the built-in one.
     """
     wanted = (name or "").strip()
     for place in (namespace, operator_namespace):

@@ -1,7 +1,7 @@
-"""JobPowerProfile: what a run draws phase by phase, and where its work is saved.
+"""JobPowerProfile: the power of a run by phase, and the checkpoints that save its work.
 
 The phases are those of the simulator's job model (Opitz's thesis): startup, then work, each with a
-constant power; whoever resumes starts up again and repeats the work since the last checkpoint.
+constant power. A resumed run starts up again and repeats the work since the last checkpoint.
 Powers are watts of one pod above its node's idle power, durations those on a reference node.
 """
 
@@ -26,8 +26,8 @@ from greensched_operator.objects.resource_fields import decoded_object, read_met
 
 MOST_WATTS = 1e6
 MOST_PHASES = 20
-MOST_CHECKPOINTS = 1000  # more cost a planner more than they tell it
-SAME_MOMENT_S = 1e-6  # sums of durations differ by less
+MOST_CHECKPOINTS = 1000  # more cost the planner time and hardly improve a plan
+SAME_MOMENT_S = 1e-6  # rounding errors of summed durations are smaller
 _NO_PHASE = "a phase needs duration and watts"
 _IS_PHASE = SchemaRule("has(self.duration) && has(self.watts)", _NO_PHASE)
 
@@ -77,7 +77,7 @@ class WorkFields(PhaseFields):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFields:
-    """When all work so far is saved, beside the ends of phases."""
+    """Checkpoints other than those at the ends of phases; each saves all work so far."""
 
     every_s: float | None = custom_field(
         "every",
@@ -127,8 +127,8 @@ class ProfileFields:
     checkpoints: CheckpointFields = custom_field(
         "checkpoints",
         group(CheckpointFields, as_read),
-        "Checkpoints beside those at the ends of phases; each saves all work so far. Their times "
-        "count work only, without startup and pauses.",
+        "Checkpoints other than those at the ends of phases; each saves all work so far. Their "
+        "times count work only, without startup and pauses.",
         unset=CheckpointFields(),
         absent="none",
     )
@@ -145,33 +145,33 @@ class ProfilePhase:
     name: str
     duration_s: float
     power_w: float
-    is_checkpoint: bool = False  # at its end all work so far is saved
+    is_checkpoint: bool = False  # its end saves all work so far
 
 
 @dataclass(frozen=True, slots=True)
 class JobPowerProfile:
-    """The phases of a run; each checkpoint is the end of one."""
+    """The phases of a run; each checkpoint ends a phase."""
 
     namespace: str
     name: str
     generation: int
     startup: tuple[ProfilePhase, ...]
     work: tuple[ProfilePhase, ...]
-    restart: tuple[ProfilePhase, ...] | None = None  # startup of a resumed run; None: the same
+    restart: tuple[ProfilePhase, ...] | None = None  # startup of a resumed run; None: `startup`
 
     @property
     def runtime_s(self) -> float:
-        """Return how long a run takes that is never suspended."""
+        """Return the duration of a run that is never suspended."""
         return _length_s(self.startup) + _length_s(self.work)
 
     @property
     def resume_s(self) -> float:
-        """Return how long a resumed run starts up."""
+        """Return the duration of a resumed run's startup."""
         return _length_s(self._resumed)
 
     @property
     def resume_j(self) -> float:
-        """Return what the startup of a resumed run takes."""
+        """Return the energy of a resumed run's startup."""
         return sum(phase.duration_s * phase.power_w for phase in self._resumed)
 
     @property
@@ -181,16 +181,16 @@ class JobPowerProfile:
 
 @dataclass(frozen=True, slots=True)
 class ParsedProfile:
-    """A profile, or None and in `faults` what is wrong in words."""
+    """A profile, or None with error messages in `faults`."""
 
     profile: JobPowerProfile | None
     faults: tuple[str, ...] = ()
 
 
 def parse(raw: object) -> ParsedProfile:
-    """Read a JobPowerProfile (JSON, or decoded); never raises.
+    """Read a JobPowerProfile, JSON or decoded already; never raises.
 
-    Without a profile a workload counts as one phase of constant power.
+    A workload without a profile counts as one phase of constant power.
     """
     try:
         whole = decoded_object(raw)
@@ -217,7 +217,7 @@ def _phases(items: Sequence[PhaseFields], part: str) -> tuple[ProfilePhase, ...]
 
 
 def _work(spec: ProfileFields) -> tuple[ProfilePhase, ...]:
-    """Return the phases of work, cut where it is saved."""
+    """Return the phases of work, split at the checkpoints."""
     if not spec.work:
         raise BadInput("spec.work: a profile needs at least one phase of work")
     phases = _phases(spec.work, "work")
@@ -231,7 +231,7 @@ def _work(spec: ProfileFields) -> tuple[ProfilePhase, ...]:
 
 
 def _marks(spec: CheckpointFields, whole_s: float) -> list[float]:
-    """Return after how many seconds of work it is saved, in order; raise BadInput beyond it."""
+    """Return the sorted seconds of work at which it is saved; raise BadInput for one after it."""
     marks: set[float] = set()
     for at, mark in enumerate(spec.at_s):
         where = f"spec.checkpoints.at[{at}]"
@@ -240,9 +240,9 @@ def _marks(spec: CheckpointFields, whole_s: float) -> list[float]:
         marks.add(mark)
     if spec.every_s is not None:
         if whole_s > spec.every_s * (MOST_CHECKPOINTS + 1):
-            told = f"gives more than {MOST_CHECKPOINTS} checkpoints in {whole_s:g} s of work"
-            raise BadInput(f"spec.checkpoints.every: {told}")
-        count = math.ceil((whole_s - SAME_MOMENT_S) / spec.every_s) - 1  # none at the very end
+            fault = f"gives more than {MOST_CHECKPOINTS} checkpoints in {whole_s:g} s of work"
+            raise BadInput(f"spec.checkpoints.every: {fault}")
+        count = math.ceil((whole_s - SAME_MOMENT_S) / spec.every_s) - 1  # none at the end itself
         marks.update(spec.every_s * (done + 1) for done in range(count))
     if len(marks) > MOST_CHECKPOINTS:
         raise BadInput(f"spec.checkpoints: {len(marks)} checkpoints, at most {MOST_CHECKPOINTS}")
@@ -252,7 +252,7 @@ def _marks(spec: CheckpointFields, whole_s: float) -> list[float]:
 def _pieces(
     phase: ProfilePhase, begin_s: float, marks: Sequence[float], *, is_saved: bool
 ) -> Iterator[ProfilePhase]:
-    """Yield a phase in pieces, each but the last ending at a mark within."""
+    """Yield a phase in pieces; each except the last ends at a mark within the phase."""
     end_s, at_s = begin_s + phase.duration_s, begin_s
     for mark in marks:
         if at_s + SAME_MOMENT_S < mark < end_s - SAME_MOMENT_S:

@@ -1,7 +1,7 @@
-"""Annotations of our prefix on an object: all that we know, and few of those that we do not.
+"""Annotations with our prefix on an object: all known ones, and a limited number of unknown ones.
 
-Whoever may create a Job may write thousands of them. Each costs time in the loop that starts work
-and memory for as long as the object is there; so what is kept and compared has a bound.
+Anyone who may create a Job may write thousands of them. Each costs time in the loop that starts
+work, and memory while the object exists, so the number that is kept and compared has a limit.
 """
 
 from collections.abc import Mapping
@@ -12,32 +12,35 @@ from itertools import islice
 from greensched_core import labels
 from greensched_core.quoting import quoted
 
-MOST_UNKNOWN = 32  # of an object; more are one fault
+MOST_UNKNOWN = 32  # of an object; more are reported as one fault
 _PREFIX = f"{labels.GROUP}/"
 _KNOWN = labels.ASKED | labels.WRITTEN | {labels.RUNTIMES}
-_NEARLY = 0.9  # of a name, its prefix included: one or two letters are wrong
-_LONGEST = max(map(len, labels.ASKED)) * (2 / _NEARLY - 1)  # what is longer is not nearly any
+_NEARLY = 0.9  # similarity of names with their prefix: one or two letters are wrong
+_LONGEST = max(map(len, labels.ASKED)) * (2 / _NEARLY - 1)  # longer names resemble none of ours
 
 
-def ours(said: Mapping[str, str] | None) -> dict[str, str]:
-    """Return those of our prefix; of unknown names one more than are compared, without values."""
-    if not said:
+def ours(found: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the annotations with our prefix; at most MOST_UNKNOWN + 1 unknown, without values."""
+    if not found:
         return {}
-    known = with_latest_start({name: said[name] for name in _KNOWN & said.keys()})
-    unknown = (name for name in said if name.startswith(_PREFIX) and name not in _KNOWN)
+    known = with_latest_start({name: found[name] for name in _KNOWN & found.keys()})
+    unknown = (name for name in found if name.startswith(_PREFIX) and name not in _KNOWN)
     return known | dict.fromkeys(islice(unknown, MOST_UNKNOWN + 1), "")
 
 
-def with_latest_start(said: Mapping[str, str]) -> dict[str, str]:
-    """Return annotations in which the latest start has today's name, whoever wrote it."""
-    written = {name: text for name, text in said.items() if name != labels.HOLD_UNTIL}
-    if labels.HOLD_UNTIL in said:
-        written.setdefault(labels.LATEST_START, said[labels.HOLD_UNTIL])
-    return written
+def with_latest_start(found: Mapping[str, str]) -> dict[str, str]:
+    """Return annotations in which a latest start under its old name has its current name."""
+    renamed = {name: text for name, text in found.items() if name != labels.HOLD_UNTIL}
+    if labels.HOLD_UNTIL in found:
+        renamed.setdefault(labels.LATEST_START, found[labels.HOLD_UNTIL])
+    return renamed
 
 
 def misspelt(annotations: Mapping[str, str]) -> list[str]:
-    """Name what is nearly one of ours: it was meant to be one. Of too many, say only that."""
+    """Return a message for each name that is probably a misspelt one of ours, or one for too many.
+
+    Names count as misspelt if they resemble one of ours.
+    """
     unknown = annotations.keys() - _KNOWN
     if len(unknown) > MOST_UNKNOWN:
         return [
@@ -54,6 +57,6 @@ def misspelt(annotations: Mapping[str, str]) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _meant(name: str) -> str:
-    """Return which of ours a name is nearly, "" for none."""
+    """Return our annotation that a name resembles, or "" for none."""
     close = get_close_matches(name, sorted(labels.ASKED), 1, _NEARLY)
     return close[0] if close else ""

@@ -1,4 +1,4 @@
-"""A pod as the operator's watch brings it: bound to a node, with the times at which it ran."""
+"""A bound pod from the operator's watch, with the times at which its containers ran."""
 
 import msgspec
 
@@ -13,13 +13,13 @@ class DatedCondition(Condition):
 
 
 class ContainerTimes(msgspec.Struct):
-    """What a container's state tells of time: it runs, or has ended."""
+    """The start time of a running or terminated container."""
 
     startedAt: str | None = None
 
 
 class ContainerState(msgspec.Struct):
-    """state of a container; at most one of both is there."""
+    """state of a container; at most one of both is set."""
 
     running: ContainerTimes | None = None
     terminated: ContainerTimes | None = None
@@ -32,7 +32,7 @@ class ContainerStatus(msgspec.Struct):
 
 
 class PlacedStatus(PodStatus):
-    """status of a Pod, with its conditions and when its containers began."""
+    """status of a Pod, with its conditions and its containers' start times."""
 
     conditions: list[DatedCondition] | None = None
     containerStatuses: list[ContainerStatus] | None = None
@@ -40,6 +40,6 @@ class PlacedStatus(PodStatus):
 
 
 class PlacedPod(PodObject):
-    """A Pod as the watch brings it, read as far as a placement needs."""
+    """The fields of a Pod that a placement needs."""
 
     status: PlacedStatus = msgspec.field(default_factory=PlacedStatus)

@@ -1,4 +1,4 @@
-"""What some fields of a GreenPolicy take: weights, amounts of a budget, and a bundle."""
+"""Kinds of some fields of a GreenPolicy: weights, amounts of a budget, and a bundle."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ from greensched_operator.objects.custom_fields import (
 )
 from greensched_policies.encoding.weights import Weights
 
-MOST_WEIGHT = 1e6  # beyond that the others are lost in rounding
-MOST_AMOUNT = 1e15  # of a budget, kWh and kg: more than the Earth turns over
+MOST_WEIGHT = 1e6  # above it, rounding would lose the other weights
+MOST_AMOUNT = 1e15  # of a budget, in kWh and kg: more than all of humanity uses
 
 _WEIGHT = number(
     MOST_WEIGHT,
@@ -22,15 +22,15 @@ _WEIGHT = number(
     SchemaRule("self >= 0.0", "a weight cannot be negative; 0 leaves its part out"),
     SchemaRule(
         f"self <= {MOST_WEIGHT:.1f}",
-        f"a weight above {MOST_WEIGHT:.0f} cannot be weighed against the others; only the ratio "
-        "matters, so scale all down",
+        f"a weight must be at most {MOST_WEIGHT:.0f}; only the ratio matters, so scale all weights "
+        "down",
     ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class WeightFields:
-    """How much each counts where a start is chosen."""
+    """How much each counts in the choice of a start."""
 
     cost: float = custom_field(
         "cost", _WEIGHT, "Weight of energy, as money at the grid's price.", default=1
@@ -44,7 +44,7 @@ class WeightFields:
 def _weights(found: WeightFields, where: str) -> Weights:
     weights = Weights(found.cost, found.carbon, found.performance)
     if not any(weights):
-        raise BadInput(f"{where}: all are zero, so every start would be as good; set one above 0")
+        raise BadInput(f"{where}: all are zero, so all starts would be equal; set one above 0")
     return weights
 
 
@@ -54,20 +54,20 @@ WEIGHTS = group(
     SchemaRule(
         "!has(self.cost) || self.cost > 0.0 || !has(self.carbon) || self.carbon > 0.0 "
         "|| !has(self.performance) || self.performance > 0.0",
-        "weights are all zero, so every start would be as good; set at least one above 0",
+        "weights are all zero, so all starts would be equal; set at least one above 0",
     ),
 )
 
 
 def amount(unit: str) -> FieldKind[float]:
     """Return the kind of a budget's amounts."""
-    told = "a budget cannot be negative; leave it out to set no limit"
-    return number(MOST_AMOUNT, unit, SchemaRule("self >= 0.0", told))
+    message = "a budget cannot be negative; leave it out to set no limit"
+    return number(MOST_AMOUNT, unit, SchemaRule("self >= 0.0", message))
 
 
 @dataclass(frozen=True, slots=True)
 class BundleFields:
-    """Where the model of whenPolicy onnx is."""
+    """The place of the model for whenPolicy onnx."""
 
     config_map: str = custom_field(
         "configMapName",
@@ -81,7 +81,7 @@ class BundleFields:
             ),
         ),
         "The ConfigMap in the operator's namespace with the bundle. A model runs within the "
-        "operator, so only someone who may write in that namespace can bring one.",
+        "operator, so only users who may write in that namespace can add one.",
         needed="configMapName is missing",
     )
 

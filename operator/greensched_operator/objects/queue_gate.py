@@ -1,8 +1,8 @@
-"""Our gate in a Kueue Job's annotation: while it is there, Kueue does not consider the Job.
+"""Our gate in an annotation of Kueue's Jobs: while it is there, Kueue does not consider the Job.
 
-Contract: KEP-6915 of kubernetes-sigs/kueue. The annotation is a list of names with commas between;
-it is set at creation alone, and later each owner takes its own name off. A Job whose last name is
-gone goes through the queue like any other.
+Contract: KEP-6915 of kubernetes-sigs/kueue. The annotation is a comma-separated list of names. It
+is set only at creation; later each owner removes its own name. A Job without names left goes
+through the queue like any other.
 """
 
 from collections.abc import Mapping
@@ -14,30 +14,30 @@ GATED_BY = "kueue.x-k8s.io/admission-gated-by"
 
 
 def queue_gates(
-    said: Mapping[str, str] | None, annotations: Mapping[str, str] | None
+    job_labels: Mapping[str, str] | None, annotations: Mapping[str, str] | None
 ) -> str | None:
-    """Return the gates of a Job with these labels, as they are written, "" without ours.
+    """Return the gates of a Job as they are written; "" if ours is not among them.
 
-    None is for a Job that no queue takes.
+    None means that the Job is not in a Kueue queue.
     """
-    if KUEUE_QUEUE not in (said or {}):
+    if KUEUE_QUEUE not in (job_labels or {}):
         return None
     text = (annotations or {}).get(GATED_BY, "")
     return text if is_ours_in(text) else ""
 
 
 def is_ours_in(text: str) -> bool:
-    """Tell whether our gate is one of those."""
+    """Return whether our gate is in a list of gates."""
     return labels.GATE in _names(text)
 
 
 def with_ours(text: str) -> str:
-    """Return the gates with ours, behind those of others."""
+    """Return the gates with ours at the end."""
     return ",".join((*_others(text), labels.GATE))
 
 
 def without_ours(text: str) -> str:
-    """Return the gates of others; "" where there are none."""
+    """Return the gates without ours; "" if there are no others."""
     return ",".join(_others(text))
 
 

@@ -1,4 +1,4 @@
-"""What the fields of quiet hours take: times of the day, a time zone, days of the week."""
+"""Kinds of the fields of quiet hours: times of the day, a time zone, days of the week."""
 
 import re
 from zoneinfo import ZoneInfo
@@ -34,7 +34,7 @@ def _zone(raw: object, where: str) -> ZoneInfo:
     name = plain(str, raw, where) or "UTC"
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # unknown, no name of a file, or that of a folder
+    except (KeyError, ValueError, OSError):  # unknown, not a file name, or a folder
         raise BadInput(
             f"{where}: {quoted(name)} is not a time zone; use one such as Europe/Berlin"
         ) from None
@@ -43,8 +43,7 @@ def _zone(raw: object, where: str) -> ZoneInfo:
 def _day(raw: object, where: str) -> int:
     name = plain(str, raw, where)
     if name not in DAYS:
-        told = f"{quoted(name)} is none of {', '.join(DAYS)}"
-        raise BadInput(f"{where}: {told}{near(name, DAYS)}")
+        raise BadInput(f"{where}: {quoted(name)} is none of {', '.join(DAYS)}{near(name, DAYS)}")
     return DAYS.index(name)
 
 

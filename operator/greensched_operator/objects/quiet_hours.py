@@ -1,8 +1,8 @@
-"""Hours in which nothing held is started, by the wall clock of a time zone.
+"""Hours in which no held work is started, by the wall clock of a time zone.
 
-Each window begins and ends at an instant, so a night on which the clocks change stays one piece: an
-hour that is skipped isn't quiet, and of one that is repeated both are. That is, whenever the wall
-clock reads a time within a window, it is quiet.
+It is quiet whenever the wall clock reads a time within a window. Each window begins and ends at an
+instant, so it stays one piece on a night on which the clocks change: a skipped hour is not quiet,
+and a repeated hour is quiet both times.
 """
 
 from bisect import bisect_right
@@ -19,13 +19,13 @@ from greensched_operator.objects.quiet_fields import BEGIN, END, EVERY_DAY, SOME
 
 MOST_WINDOWS = 20
 _WEEK = timedelta(days=7)
-_LOOKED_AHEAD = 2 * _WEEK  # an hour of the week may be skipped once by the clocks
+_LOOKED_AHEAD = 2 * _WEEK  # a change of the clocks may skip an hour of the week once
 _DAY_S = 86_400.0
 _NO_ENDS = "quiet hours need from and to, such as 22:00 and 06:00"
 
 
 class TimeSpan(NamedTuple):
-    """A span of time, seconds since the Unix epoch; its end is no longer within."""
+    """A span of time in seconds since the Unix epoch; the end is exclusive."""
 
     begin: float
     end: float
@@ -33,7 +33,7 @@ class TimeSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QuietWindow:
-    """Quiet from one time of the day to another, the next day's where it isn't later."""
+    """A quiet time from one time of the day to another, on the next day if that is not later."""
 
     from_minute: int = custom_field(  # since midnight, 0..1439
         "from", BEGIN, "Local time at which they begin.", needed=_NO_ENDS
@@ -52,7 +52,7 @@ class QuietWindow:
     )
 
     def span(self, day: date) -> TimeSpan:
-        """Return the window that begins on that day; of no length where the clocks skip it."""
+        """Return the window that begins on that day; it is empty if the clocks skip it."""
         ends = day if self.to_minute > self.from_minute else day + timedelta(days=1)
         return TimeSpan(
             _instant(self.zone, day, self.from_minute, is_end=False),
@@ -62,14 +62,15 @@ class QuietWindow:
 
 @dataclass(frozen=True, slots=True)
 class QuietHours:
-    """All quiet windows of a policy; without any it is never quiet."""
+    """All quiet windows of a policy; without windows it is never quiet."""
 
     windows: tuple[QuietWindow, ...] = ()
 
     def spans(self, begin: float, end: float) -> tuple[TimeSpan, ...]:
-        """Return when it is quiet between two instants, in order, joined and cut to fit.
+        """Return the quiet spans between two instants, sorted, merged and cut to fit.
 
-        Seconds since the Unix epoch; raises ValueError or OverflowError far outside our time.
+        Times are seconds since the Unix epoch; those far from today raise ValueError or
+        OverflowError.
         """
         joined: list[TimeSpan] = []
         for span in sorted(self._spans(begin, end)):
@@ -84,11 +85,11 @@ class QuietHours:
         )
 
     def is_quiet(self, now: float) -> bool:
-        """Return whether nothing held is to start now, seconds since the Unix epoch."""
+        """Return whether `now`, in seconds since the Unix epoch, is quiet."""
         return any(span.begin <= now < span.end for span in self._spans(now, now))
 
     def next_allowed(self, now: float) -> float | None:
-        """Return the first instant from now on that isn't quiet; None where each one is."""
+        """Return the first instant from now on that is not quiet; None if it is always quiet."""
         if not self.windows:
             return now
         today = now // _DAY_S * _DAY_S
@@ -137,18 +138,18 @@ QUIET_HOURS = many(
 )
 
 
-@lru_cache(maxsize=256)  # each held workload of a policy is asked about on the same few days
+@lru_cache(maxsize=256)  # all held workloads of a policy ask about the same few days
 def _spans_ahead(quiet: QuietHours, begin: float) -> tuple[tuple[TimeSpan, ...], float]:
-    """Return the spans from an instant on, and how far was looked."""
+    """Return the quiet spans from an instant on, and the time up to which they are known."""
     until = begin + _DAY_S + _LOOKED_AHEAD.total_seconds()
     return quiet.spans(begin, until), until
 
 
-@lru_cache(maxsize=4096)  # a replan asks for the same few days again and again
+@lru_cache(maxsize=4096)  # each replan asks about the same few days
 def _instant(zone: ZoneInfo, day: date, minute: int, *, is_end: bool) -> float:
-    """Return when the wall clock of a zone reads that time; the last time for an end.
+    """Return when the wall clock of a zone reads a time; for an end, when it last does so.
 
-    A time that is skipped is the instant of the change.
+    For a skipped time it is the instant of the change.
     """
     wall = datetime.combine(day, time.min) + timedelta(minutes=minute)
     early, late = sorted(wall.replace(tzinfo=zone, fold=fold).timestamp() for fold in (0, 1))
@@ -158,7 +159,7 @@ def _instant(zone: ZoneInfo, day: date, minute: int, *, is_end: bool) -> float:
 
 
 def _change(zone: ZoneInfo, before: float, after: float) -> float:
-    """Return the whole second at which the clocks change, of the one change between two."""
+    """Return the whole second of the one change of the clocks between two instants."""
     low, high = int(before), int(after)
     offset = datetime.fromtimestamp(low, zone).utcoffset()
     while high - low > 1:

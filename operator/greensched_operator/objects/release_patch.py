@@ -1,4 +1,4 @@
-"""The patch that starts held work: one for the operator, the releaser and the command line."""
+"""The patch that starts held work, for the controller, the releaser and the command line."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -17,25 +17,25 @@ JSON_PATCH = "application/json-patch+json"
 
 
 class ReleaseReason(StrEnum):
-    """Why held work was started; a counter has one label value for each."""
+    """Why held work was started; each is a label value of a counter."""
 
     PLANNED_START = "planned-start"
     RESUMED = "resumed"  # it was paused, and its planned start has come
     NOW_IS_BEST = "now-is-best"  # no later start saves enough
     LATEST_START = "latest-start"  # it could wait no longer
     RUN_NOW = "run-now"
-    EMERGENCY = "emergency-release"  # the switch for the whole cluster
-    OPT_OUT = "opt-out"  # what let it wait was taken away, or can no longer be read
+    EMERGENCY = "emergency-release"  # for the whole cluster
+    OPT_OUT = "opt-out"  # its hold request was removed, or can no longer be read
     POLICY = "policy"  # its GreenPolicy no longer enforces
     HELD_SHARE = "held-share"  # more is held than the policy allows
-    GANG = "gang"  # others of its gang run already, and may wait for it
-    RELEASER = "releaser"  # the operator did not
+    GANG = "gang"  # others of its gang already run and may wait for it
+    RELEASER = "releaser"  # the controller did not start it
     UNINSTALL = "uninstall"
-    OTHERS = "started-by-others"  # nothing was left to do but to take our mark off
+    OTHERS = "started-by-others"  # GreenSched only removed its mark
 
 
 def reason_of(work: Work) -> ReleaseReason:
-    """Return why work was started, as is written on it."""
+    """Return why work was started, from its annotation."""
     try:
         return ReleaseReason(work.annotations.get(labels.RELEASE_REASON, ""))
     except ValueError:
@@ -43,7 +43,7 @@ def reason_of(work: Work) -> ReleaseReason:
 
 
 def object_path(kind: str, namespace: str, name: str, kueue: str = "") -> str:
-    """Return where a Job, pod or Workload is; `kueue` is the path of Kueue's API."""
+    """Return the path of a Job, pod or Workload; `kueue` is the path of Kueue's API."""
     if kind == WorkKind.WORKLOAD:
         return f"{kueue}/namespaces/{namespace}/workloads/{name}"
     if kind == WorkKind.JOB:
@@ -52,7 +52,7 @@ def object_path(kind: str, namespace: str, name: str, kueue: str = "") -> str:
 
 
 def media_type(kind: str, queue_gates: str | None = None) -> str:
-    """Return how the release of an object is read: custom resources know no strategic merge."""
+    """Return the release patch's media type: custom resources have no strategic merge patch."""
     if queue_gates:
         return JSON_PATCH
     return MERGE_PATCH if kind == WorkKind.WORKLOAD else MEDIA_TYPE
@@ -67,18 +67,18 @@ def release_patch(
     *,
     more: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Return the patch that starts a workload, and says why; safe to repeat.
+    """Return the patch that starts a workload and records the reason; safe to repeat.
 
-    The API server refuses it (409, of some Jobs 422) for another object of the same name. Of gates
-    only ours goes; of a Job that Kueue takes, `suspend` stays. `more` annotations come with it.
+    The API server refuses it (409, for some Jobs 422) for another object of the same name. It
+    removes only our gate, and keeps `suspend` of a Job in a Kueue queue. It adds the annotations in
+    `more`.
     """
     annotations = {**_released(reason, at_s), **(more or {})}
     if queue_gates:
         return msgspec.json.encode(_ungating(uid, queue_gates, annotations))
     metadata = {"metadata": {"uid": uid, "annotations": annotations}}
-    if (
-        kind == WorkKind.WORKLOAD or queue_gates is not None
-    ):  # its check, or Kueue, follows from them
+    # The check of a Workload follows from its annotations; Kueue starts the Jobs of its queues.
+    if kind == WorkKind.WORKLOAD or queue_gates is not None:
         return msgspec.json.encode(metadata)
     spec: Mapping[str, Any] = {"suspend": False}
     if kind == WorkKind.POD:
@@ -87,9 +87,9 @@ def release_patch(
 
 
 def unmark_patch(work: Work, at_s: float) -> bytes:
-    """Return the patch that takes our mark off work that somebody else has started.
+    """Return the patch that removes our mark from work that GreenSched did not start.
 
-    What stops it stays as it is: whoever started it may have stopped it again.
+    It leaves `suspend` and gates unchanged: whoever started the work may have stopped it again.
     """
     if work.queue_gates:
         return release_patch(work.kind, work.uid, ReleaseReason.OTHERS, at_s, work.queue_gates)
@@ -108,7 +108,7 @@ def _released(reason: ReleaseReason, at_s: float) -> dict[str, str | None]:
 
 
 def _ungating(uid: str, gates: str, annotations: Mapping[str, str | None]) -> list[dict[str, str]]:
-    """Return the JSON patch; it fails (422) where others have changed the gates meanwhile."""
+    """Return the JSON patch; it fails (422) if the gates have changed meanwhile."""
     gated_by, others = annotation_path(GATED_BY), without_ours(gates)
     patch = [
         {"op": "replace", "path": "/metadata/uid", "value": uid},
@@ -120,11 +120,11 @@ def _ungating(uid: str, gates: str, annotations: Mapping[str, str | None]) -> li
     for name, value in annotations.items():
         path = annotation_path(name)
         patch.append({"op": "add", "path": path, "value": value or ""})
-        if value is None:  # what is not there cannot be removed
+        if value is None:  # JSON patch cannot remove what does not exist, so it is added first
             patch.append({"op": "remove", "path": path})
     return patch
 
 
 def annotation_path(name: str) -> str:
-    """Return where a JSON patch finds an annotation (RFC 6901)."""
+    """Return the JSON pointer (RFC 6901) of an annotation."""
     return f"/metadata/annotations/{name.replace('~', '~0').replace('/', '~1')}"

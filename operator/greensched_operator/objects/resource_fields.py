@@ -1,4 +1,4 @@
-"""Custom resources as they come: JSON, or decoded already, and what each is called."""
+"""Custom resources as received, JSON or decoded already: the object and its metadata."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ class MetaFields(msgspec.Struct):
 
 
 def decoded_object(raw: object) -> Mapping[str, Any]:
-    """Return an object, JSON or decoded already, as a mapping; raise BadInput otherwise."""
+    """Return an object, JSON or decoded already, as a mapping; raise BadInput for anything else."""
     try:
         decoded = msgspec.json.decode(raw) if isinstance(raw, bytes | str) else raw
     except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
@@ -28,7 +28,7 @@ def decoded_object(raw: object) -> Mapping[str, Any]:
 
 
 def read_meta(whole: Mapping[str, Any]) -> MetaFields:
-    """Return what an object is called; nameless where that cannot be read."""
+    """Return an object's metadata; empty where it cannot be read."""
     try:
         return msgspec.convert(whole.get("metadata"), MetaFields)
     except (msgspec.ValidationError, OverflowError, RecursionError):

@@ -1,4 +1,4 @@
-"""What is watched beside workloads, kept by name: sinks for `greensched_core.watching.Watch`."""
+"""Objects other than workloads, by name: sinks for `greensched_core.watching.Watch`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
@@ -10,12 +10,12 @@ from greensched_operator.objects.green_policy import GreenPolicy, parse
 from greensched_operator.objects.workloads import Meta
 
 GREEN_POLICIES = f"/apis/{labels.GROUP}/{labels.VERSION}/{labels.GREEN_POLICIES}"
-# Where it exists, in the operator's namespace, nothing is held and all that was held is released.
+# While this ConfigMap exists in the operator's namespace, all held work is released and none held.
 EMERGENCY = "greensched-emergency-release"
 
 
 class Named(Protocol):
-    """An object's value with its name."""
+    """A value of an object that has a namespace and a name."""
 
     @property
     def namespace(self) -> str:
@@ -32,10 +32,10 @@ Value = TypeVar("Value", bound=Named)
 
 
 class Objects(Generic[Value]):
-    """The newest of each object, by namespace and name."""
+    """The newest version of each object, by namespace and name."""
 
     def __init__(self, changed: Callable[[Value], None] = lambda _: None) -> None:
-        """`changed` is called with what has changed or gone, from the watch's task."""
+        """`changed` is called with each changed or deleted object, in the watch's task."""
         self._held: dict[tuple[str, str], Value] = {}
         self._gone: set[tuple[str, str]] = set()
         self._changed = changed
@@ -48,11 +48,11 @@ class Objects(Generic[Value]):
 
     @property
     def by_name(self) -> Mapping[tuple[str, str], Value]:
-        """Return all, by namespace and name."""
+        """Return all objects, by namespace and name."""
         return self._held
 
     def get(self, namespace: str, name: str) -> Value | None:
-        """Return the object of that name, None where there is none."""
+        """Return the object with that name; None if there is none."""
         return self._held.get((namespace, name))
 
     def list_began(self) -> None:
@@ -80,7 +80,7 @@ class Objects(Generic[Value]):
 
 
 class SwitchObject(msgspec.Struct, frozen=True):
-    """A ConfigMap whose being there is all that counts."""
+    """A ConfigMap of which only the existence counts."""
 
     metadata: Meta
 

@@ -1,4 +1,4 @@
-"""Jobs and pods as the API server writes them → Work: what holding and planning look at."""
+"""Jobs and pods as the API server writes them → Work: the values that holding and planning use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from greensched_core.signals.timestamps import parse_timestamp
 from greensched_operator.objects.own_annotations import ours
 from greensched_operator.objects.queue_gate import KUEUE_QUEUE, queue_gates
 
-# Labels by which others mark pods and Jobs that only make sense together.
+# Label by which other schedulers mark pods and Jobs that only make sense together.
 _GANG_LABEL = "scheduling.x-k8s.io/pod-group"
-# Of a CronJob's run (kubernetes.io/docs/reference/labels-annotations-taints).
+# Annotation of a CronJob's run (kubernetes.io/docs/reference/labels-annotations-taints).
 _SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-_JOB_CONTROLLER = "kubernetes.io/job-controller"  # spec.managedBy of what Kubernetes itself runs
-_GRACE_S = 30.0  # terminationGracePeriodSeconds where a pod says none
-# Their owner counts on them to run: a hold would only stall a rollout, or a daemon.
+_JOB_CONTROLLER = "kubernetes.io/job-controller"  # spec.managedBy of Jobs that Kubernetes runs
+_GRACE_S = 30.0  # Kubernetes' default of terminationGracePeriodSeconds
+# These owners rely on their pods running: a hold would only stall a rollout or a daemon.
 _SERVING_OWNERS = frozenset({"ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"})
 
 
 class WorkKind(StrEnum):
     """What we hold: Jobs by `suspend`, pods by a gate, Kueue's Workloads by an AdmissionCheck.
 
-    A Job of a queue of Kueue is held by our gate in its annotation: `suspend` is Kueue's there.
+    A Job in a Kueue queue is held by our gate in its annotation, since Kueue controls `suspend`.
     """
 
     JOB = "Job"
@@ -56,7 +56,7 @@ class SchedulingGate(msgspec.Struct):
 
 
 class GatedPodSpec(PodSpec):
-    """spec of a Pod, with what holding looks at."""
+    """spec of a Pod, with the fields that holding reads."""
 
     schedulingGates: list[SchedulingGate] | None = None
     nodeSelector: dict[str, str] | None = None
@@ -86,7 +86,7 @@ class GatedPod(msgspec.Struct):
 
 
 class JobPodSpec(GatedPodSpec):
-    """spec of a Job's pods, with what a pause looks at."""
+    """spec of a Job's pods, with the fields that a pause reads."""
 
     terminationGracePeriodSeconds: float | None = None
 
@@ -129,7 +129,7 @@ class JobObject(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The controller that made a workload."""
+    """The controller that created a workload."""
 
     kind: str
     name: str
@@ -138,73 +138,74 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One Job, pod or Workload: who it is, what it asks for, what was written on it."""
+    """One Job, pod or Workload: its identity, requests, annotations and state."""
 
     kind: WorkKind
     namespace: str
-    name: str  # with generateName, and no name yet: that prefix
+    name: str  # the generateName prefix where it has no name yet
     uid: str
     created_s: float | None  # seconds since the epoch; None before the API server has stored it
-    annotations: Mapping[str, str]  # ours only; those of a Job's template stand behind its own
+    annotations: Mapping[str, str]  # ours only; a Job's own override those of its template
     scheduler: str
-    cpu_cores: float  # of all pods that run at one time
+    cpu_cores: float  # of all pods that run at the same time
     memory_bytes: float
     gpus: float
     node_selector: Mapping[str, str]
-    gang: str  # what is released together has one; "" alone
+    gang: str  # the same for all that is released together; "" for none
     owner: Owner | None
-    is_stopped: bool  # suspended, or our gate is on it
+    is_stopped: bool  # suspended, or has our gate
     is_finished: bool
     is_leaving: bool  # its deletion has begun
     started_s: float | None = None  # of the current run
     ended_s: float | None = None
-    version: str = ""  # of the object, as the API server counts them
-    is_running: bool = False  # a Job, all of whose pods that should run do
-    is_ours: bool = False  # a Job that nobody but its users and us may suspend
-    grace_s: float = 30.0  # its pods may take so long to end
-    is_ending: bool = False  # pods of a stopped Job still run: they were told to end
-    queue_gates: str | None = None  # of a Job that Kueue takes: see queue_gate.py
-    scheduled_s: float | None = None  # a CronJob's run: when it was due, by the controller manager
+    version: str = ""  # the object's resourceVersion
+    is_running: bool = False  # a Job whose pods run, all that should
+    is_ours: bool = False  # a Job that only its users and we may suspend
+    grace_s: float = 30.0  # the longest time that its pods may take to end
+    is_ending: bool = False  # a stopped Job whose pods are terminating but still run
+    queue_gates: str | None = None  # of a Job in a Kueue queue: see queue_gate.py
+    scheduled_s: float | None = None  # when a CronJob's run was due, by the controller manager
     tells_plan: bool = False  # its condition says that a start is planned
-    job: "Work | None" = None  # that a Workload of Kueue's stands for
+    job: "Work | None" = None  # the Job of a Kueue Workload
 
     @property
     def runs_as(self) -> "Work":
-        """Return what runs and ends: the Job of a Workload, else itself."""
+        """Return the object that runs and ends: the Job of a Workload, else itself."""
         return self.job or self
 
     @property
     def key(self) -> str:
-        """Return what tells it apart from all others, also from a later one of its name."""
+        """Return its unique key, which a later object of the same name does not share."""
         return self.uid
 
     @property
     def wanted(self) -> tuple[object, ...]:
-        """Return what others wrote that a judgement stands on."""
+        """Return the values, written by others, on which the decision to hold depends."""
         asked = {k: v for k, v in self.annotations.items() if k not in labels.WRITTEN}
         until = self.annotations.get(labels.LATEST_START) is None
         return asked, until, self.is_stopped, self.cpu_cores, self.gang, self.node_selector
 
     @property
     def is_marked(self) -> bool:
-        """Tell whether it carries our mark of being held."""
+        """Return whether it has our mark of held work, the annotation latest-start."""
         return labels.LATEST_START in self.annotations
 
     @property
     def latest_start_s(self) -> float | None:
-        """Return the latest start that is written on it; None where none can be read."""
+        """Return the latest start in its annotation; None if absent or unreadable."""
         return self._written_time_s(labels.LATEST_START)
 
     @property
     def is_barred(self) -> bool:
-        """Tell whether it is stopped by something that we may take away."""
+        """Return whether it is stopped by something that we may remove."""
         return self.is_stopped and self.queue_gates != ""
 
     @property
     def is_left(self) -> bool:
-        """Tell whether our mark was taken off it, but nobody has started it.
+        """Return whether our mark was removed from it, but it was not started.
 
-        Nobody but we removes our gate; a Job was held, and never released, by what is on it.
+        Only we remove our gate, so gated work was held by us. A suspended Job counts if its
+        annotations say that it was held and never released.
         """
         was_held = labels.HELD_AT in self.annotations and not self.was_released
         is_gated = self.kind == WorkKind.POD or bool(self.queue_gates)
@@ -212,27 +213,27 @@ class Work:
 
     @property
     def was_released(self) -> bool:
-        """Tell whether one of us has started it before."""
+        """Return whether GreenSched has started it before."""
         return labels.RELEASED_AT in self.annotations
 
     @property
     def released_s(self) -> float | None:
-        """Return when it was started by one of us; None where that cannot be read."""
+        """Return when GreenSched started it; None if absent or unreadable."""
         return self._written_time_s(labels.RELEASED_AT)
 
     @property
     def is_held(self) -> bool:
-        """Tell whether we hold it: it is stopped, by us."""
+        """Return whether we hold it: we have stopped it."""
         return self.is_barred and (self.is_marked or self.is_left)
 
     @property
     def is_paused(self) -> bool:
-        """Tell whether we suspended it while it ran, to resume it."""
+        """Return whether we suspended it while it ran, to resume it later."""
         return self.is_held and labels.PAUSED_AT in self.annotations
 
     @property
     def is_served(self) -> bool:
-        """Tell whether a controller of services, or a Job, sees to it: then it is never held."""
+        """Return whether it belongs to a controller of services or to a Job: then never held."""
         return self.owner is not None and self.owner.kind in _SERVING_OWNERS | {"Job"}
 
     def _written_time_s(self, label: str) -> float | None:
@@ -240,9 +241,9 @@ class Work:
 
 
 def job_work(job: JobObject) -> Work:
-    """Return what a Job is to us; raises BadInput for times that cannot be read."""
+    """Return the Work of a Job; raises BadInput for times that cannot be read."""
     meta, template, status = job.metadata, job.spec.template, job.status
-    told = _told(status.conditions)
+    conditions = _true_conditions(status.conditions)
     cores, memory, gpus = _asked(meta, template.spec)
     pods = _at_one_time(job.spec)
     return Work(
@@ -260,7 +261,7 @@ def job_work(job: JobObject) -> Work:
         gang=_gang(meta),
         owner=_owner(meta),
         is_stopped=bool(job.spec.suspend),
-        is_finished=bool(told & {"Complete", "Failed"}),
+        is_finished=bool(conditions & {"Complete", "Failed"}),
         is_leaving=meta.deletionTimestamp is not None,
         started_s=_time(status.startTime),
         ended_s=_time(status.completionTime),
@@ -273,12 +274,12 @@ def job_work(job: JobObject) -> Work:
         else max(grace_s, 0.0),
         queue_gates=queue_gates(meta.labels, meta.annotations),
         scheduled_s=_readable_s((meta.annotations or {}).get(_SCHEDULED)),
-        tells_plan=labels.START_PLANNED in told,
+        tells_plan=labels.START_PLANNED in conditions,
     )
 
 
 def pod_work(pod: GatedPod) -> Work:
-    """Return what a pod is to us; raises BadInput for times that cannot be read."""
+    """Return the Work of a pod; raises BadInput for times that cannot be read."""
     meta = pod.metadata
     cores, memory, gpus = _asked(meta, pod.spec)
     return Work(
@@ -299,7 +300,7 @@ def pod_work(pod: GatedPod) -> Work:
         is_finished=pod.status.phase in ("Succeeded", "Failed"),
         is_leaving=meta.deletionTimestamp is not None,
         started_s=_time(pod.status.startTime),
-        tells_plan=labels.START_PLANNED in _told(pod.status.conditions),
+        tells_plan=labels.START_PLANNED in _true_conditions(pod.status.conditions),
     )
 
 
@@ -308,17 +309,17 @@ _decode_pod = msgspec.json.Decoder(GatedPod).decode
 
 
 def decode_work(kind: str, raw: bytes | msgspec.Raw) -> Work:
-    """Return the Work in JSON; raises BadInput when it is no such object."""
+    """Return the Work of a Job or pod in JSON; raises BadInput for any other object."""
     return work_of(decode_object(kind, raw))
 
 
 def work_of(workload: JobObject | GatedPod) -> Work:
-    """Return what a Job or pod is to us; raises BadInput for times that cannot be read."""
+    """Return the Work of a Job or pod; raises BadInput for times that cannot be read."""
     return job_work(workload) if isinstance(workload, JobObject) else pod_work(workload)
 
 
 def decode_object(kind: str, raw: bytes | msgspec.Raw) -> JobObject | GatedPod:
-    """Return the Job or pod in JSON; raises BadInput when it is no such object."""
+    """Return the Job or pod in JSON; raises BadInput for any other object."""
     try:
         return _decode_job(raw) if kind == WorkKind.JOB else _decode_pod(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
@@ -326,21 +327,21 @@ def decode_object(kind: str, raw: bytes | msgspec.Raw) -> JobObject | GatedPod:
 
 
 def convert_job(body: object) -> Work:
-    """Return the Work in a Job that is decoded already; raises BadInput when it is none."""
+    """Return the Work of a Job in decoded JSON; raises BadInput for any other object."""
     try:
         return job_work(msgspec.convert(body, JobObject))
     except msgspec.ValidationError as fault:
         raise BadInput(f"not a Job: {fault}") from fault
 
 
-def _told(conditions: list[Condition] | None) -> set[str]:
+def _true_conditions(conditions: list[Condition] | None) -> set[str]:
     return {each.type for each in conditions or () if each.status == "True"}
 
 
 def _inherited(template: Meta) -> dict[str, str]:
-    """Return what a template asks for; marks of ours on it are copies of others'."""
-    said = ours(template.annotations)
-    return {name: value for name, value in said.items() if name not in labels.WRITTEN}
+    """Return what a template asks for; our marks on it were copied from other objects."""
+    annotations = ours(template.annotations)
+    return {name: value for name, value in annotations.items() if name not in labels.WRITTEN}
 
 
 def _asked(meta: Meta, spec: PodSpec) -> tuple[float, float, float]:
@@ -349,7 +350,7 @@ def _asked(meta: Meta, spec: PodSpec) -> tuple[float, float, float]:
 
 
 def _at_one_time(spec: JobSpec) -> int:
-    """Return how many pods of a Job run at one time; see Job's API reference for the defaults."""
+    """Return how many pods of a Job run at a time; Job's API reference has the defaults."""
     parallelism = 1 if spec.parallelism is None else spec.parallelism
     if spec.completions is not None:
         parallelism = min(parallelism, spec.completions)
@@ -363,7 +364,7 @@ def _due(job: JobObject) -> int:
 
 
 def _is_ours(job: JobObject) -> bool:
-    """Tell whether nothing else is known that suspends it: no queue, and no other controller."""
+    """Return whether no queue and no other controller is known to suspend the Job."""
     owner = _owner(job.metadata)
     return (
         KUEUE_QUEUE not in (job.metadata.labels or {})
@@ -373,9 +374,9 @@ def _is_ours(job: JobObject) -> bool:
 
 
 def _gang(meta: Meta) -> str:
-    said = (meta.annotations or {}).get(labels.GANG)
-    if said:
-        return said
+    annotated = (meta.annotations or {}).get(labels.GANG)
+    if annotated:
+        return annotated
     return (meta.labels or {}).get(_GANG_LABEL, "")
 
 
@@ -394,4 +395,4 @@ def _readable_s(text: str | None) -> float | None:
     try:
         return _time(text)
     except BadInput:
-        return None  # somebody else wrote it
+        return None  # not written by us

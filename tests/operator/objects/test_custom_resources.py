@@ -63,7 +63,7 @@ POLICY_REFUSALS = [
     ("mode", {"mode": "force"}, 'supported values: "off", "shadow", "enforce"'),
     ("bare-off-in-yaml", {"mode": False}, 'supported values: "off", "shadow", "enforce"'),
     ("weight", {"weights": {"carbon": -1}}, "a weight cannot be negative; 0 leaves its part out"),
-    ("heavy", {"weights": {"carbon": 1e7}}, "only the ratio matters, so scale all down"),
+    ("heavy", {"weights": {"carbon": 1e7}}, "only the ratio matters, so scale all weights down"),
     (
         "weights",
         {"weights": {"cost": 0, "carbon": 0, "performance": 0}},
